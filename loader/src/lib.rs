@@ -1,0 +1,1 @@
+//! Builds runtime.js: the loader around the WebAssembly module.

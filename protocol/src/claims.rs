@@ -1,0 +1,65 @@
+//! The claims of a game token: a JWT (RFC 7519) signed with ES256.
+
+use serde::{Deserialize, Serialize};
+
+/// What a game token says about a player, to the backend of one game.
+///
+/// Every member is always present. The token never carries the player's e-mail.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GameTokenClaims {
+    /// Player id, a UUID: the same in every game. Key a player's data on it.
+    pub sub: String,
+    /// The current display name. It can change, so never use it as a key.
+    pub username: String,
+    /// The one audience that may accept this token: `game:<slug>`,
+    /// `game:dev-<slug>` or `platform:console`.
+    pub aud: String,
+    /// The auth service that minted the token.
+    pub iss: String,
+    /// True for a guest: a player without a linked external identity.
+    pub is_anon: bool,
+    /// Whether a person or a test user plays.
+    pub principal_kind: PrincipalKind,
+    /// End of the token's life, in seconds since the epoch (RFC 7519 §4.1.4).
+    pub exp: u64,
+    /// Time of issue, in seconds since the epoch (RFC 7519 §4.1.6).
+    pub iat: u64,
+    /// Unique id of this token (RFC 7519 §4.1.7).
+    pub jti: String,
+}
+
+/// Who stands behind a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PrincipalKind {
+    /// A player.
+    Human,
+    /// One of a project's test users or test guests, in the dev environment.
+    TestUser,
+}
+
+/// The JOSE header of a game token (RFC 7515 §4).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GameTokenHeader {
+    /// Always `ES256`.
+    pub alg: String,
+    /// Always `JWT`.
+    pub typ: String,
+    /// The signing key's RFC 7638 thumbprint, to choose it from the key set.
+    pub kid: String,
+}
+
+/// The only signature algorithm of game tokens (RFC 7518 §3.4).
+pub const ALGORITHM: &str = "ES256";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn principal_kinds_are_spelled_as_the_specification_spells_them() {
+        let json = |kind| serde_json::to_string(&kind).unwrap();
+        assert_eq!(json(PrincipalKind::Human), r#""human""#);
+        assert_eq!(json(PrincipalKind::TestUser), r#""test_user""#);
+    }
+}

@@ -1,0 +1,22 @@
+//! What both sides of the wire must agree on: token claims, problem slugs,
+//! answers, paths, names and limits.
+//!
+//! This crate knows no clock, no I/O and no browser, and depends on serde
+//! alone, so that the module in the page, the server, a game's backend and the
+//! command line can all share it.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`claims`] | what a game token says |
+//! | [`token`] | the answers of the token endpoints |
+//! | [`problem`] | Problem Details and the slugs that name them |
+//! | [`names`] | slugs, environments and audiences |
+//! | [`paths`] | every reserved path |
+//! | [`limits`] | every number that more than one crate needs |
+
+pub mod claims;
+pub mod limits;
+pub mod names;
+pub mod paths;
+pub mod problem;
+pub mod token;

@@ -1,0 +1,143 @@
+//! Project slugs, environments and audiences.
+
+use serde::{Deserialize, Serialize};
+
+/// One of the two environments that every project has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Environment {
+    /// `dev-<slug>.<platform>`, audience `game:dev-<slug>`.
+    Dev,
+    /// `<slug>.<platform>`, audience `game:<slug>`.
+    Prod,
+}
+
+impl Environment {
+    /// Both environments.
+    pub const ALL: [Environment; 2] = [Environment::Dev, Environment::Prod];
+
+    /// `dev` or `prod`, as in paths and settings.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Environment::Dev => "dev",
+            Environment::Prod => "prod",
+        }
+    }
+
+    /// What stands before the slug in the host name and in the audience.
+    #[must_use]
+    pub const fn prefix(self) -> &'static str {
+        match self {
+            Environment::Dev => "dev-",
+            Environment::Prod => "",
+        }
+    }
+
+    /// The host label of a game in this environment: `demo` or `dev-demo`.
+    #[must_use]
+    pub fn label(self, slug: &str) -> String {
+        format!("{}{slug}", self.prefix())
+    }
+
+    /// Splits a host label into environment and slug. It does not check the
+    /// slug.
+    #[must_use]
+    pub fn split_label(label: &str) -> (Environment, &str) {
+        match label.strip_prefix(Environment::Dev.prefix()) {
+            Some(slug) => (Environment::Dev, slug),
+            None => (Environment::Prod, label),
+        }
+    }
+
+    /// The audience of a game's tokens: `game:<slug>` or `game:dev-<slug>`.
+    #[must_use]
+    pub fn audience(self, slug: &str) -> String {
+        format!("game:{}{slug}", self.prefix())
+    }
+}
+
+/// The audience of tokens for the platform's own console.
+pub const CONSOLE_AUDIENCE: &str = "platform:console";
+
+/// Host labels that the platform keeps for itself.
+pub const RESERVED_SLUGS: [&str; 10] =
+    ["auth", "www", "api", "admin", "console", "build", "static", "docs", "mail", "status"];
+
+/// Why a slug was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlugError {
+    /// It is not 3 to 40 lower-case letters, digits or hyphens, or it starts
+    /// or ends with a hyphen.
+    Form,
+    /// It starts with `dev-`, which means the dev environment of another slug.
+    DevPrefix,
+    /// It is one of [`RESERVED_SLUGS`].
+    Reserved,
+}
+
+impl SlugError {
+    /// What is wrong, as a sentence.
+    #[must_use]
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            SlugError::Form => {
+                "A slug has 3 to 40 lower-case letters, digits or hyphens, and starts and ends with a letter or digit."
+            }
+            SlugError::DevPrefix => "A slug may not start with dev-, which names the dev environment.",
+            SlugError::Reserved => "This slug is kept for the platform itself.",
+        }
+    }
+}
+
+/// Checks a project's slug: `[a-z0-9](?:[a-z0-9-]{1,38}[a-z0-9])`, not starting
+/// with `dev-` and not reserved.
+///
+/// # Errors
+/// The first rule that it breaks.
+pub fn check_slug(slug: &str) -> Result<(), SlugError> {
+    let bytes = slug.as_bytes();
+    let plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let well_formed = (3..=40).contains(&bytes.len())
+        && bytes.iter().all(|byte| plain(byte) || *byte == b'-')
+        && bytes.first().is_some_and(plain)
+        && bytes.last().is_some_and(plain);
+    if !well_formed {
+        Err(SlugError::Form)
+    } else if slug.starts_with(Environment::Dev.prefix()) {
+        Err(SlugError::DevPrefix)
+    } else if RESERVED_SLUGS.contains(&slug) {
+        Err(SlugError::Reserved)
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slugs_follow_the_pattern() {
+        let forty = "a".repeat(40);
+        for good in ["abc", "demo", "a-b", "0x0", "a--b", "my-game-2", forty.as_str()] {
+            assert_eq!(check_slug(good), Ok(()), "{good}");
+        }
+        let long = "a".repeat(41);
+        for bad in ["", "a", "ab", "-ab", "ab-", "Demo", "a_b", "a.b", "a b", "é11", long.as_str()] {
+            assert_eq!(check_slug(bad), Err(SlugError::Form), "{bad}");
+        }
+        assert_eq!(check_slug("dev-demo"), Err(SlugError::DevPrefix));
+        for reserved in RESERVED_SLUGS {
+            assert_eq!(check_slug(reserved), Err(SlugError::Reserved));
+        }
+    }
+
+    #[test]
+    fn audiences_and_labels_tell_the_environments_apart() {
+        assert_eq!(Environment::Prod.audience("demo"), "game:demo");
+        assert_eq!(Environment::Dev.audience("demo"), "game:dev-demo");
+        assert_eq!(Environment::split_label("dev-demo"), (Environment::Dev, "demo"));
+        assert_eq!(Environment::split_label("demo"), (Environment::Prod, "demo"));
+    }
+}

@@ -1,0 +1,38 @@
+//! Every reserved path, on a game's own address and on the auth service.
+
+/// What every path of the platform on a game's address starts with.
+pub const PREFIX: &str = "/__platform/";
+/// The runtime script.
+pub const RUNTIME_JS: &str = "/__platform/runtime.js";
+/// The runtime's source map.
+pub const RUNTIME_MAP: &str = "/__platform/runtime.js.map";
+/// Where the runtime counts a player: `POST`.
+pub const HEARTBEAT: &str = "/__platform/heartbeat";
+/// Where the runtime sends frontend log records: `POST`.
+pub const LOGS: &str = "/__platform/logs";
+/// The page to choose a test user on, on a local dev server.
+pub const LOCAL_LOGIN: &str = "/__platform/login";
+/// Before `<n>`: a test user's token, on a local dev server.
+pub const LOCAL_TOKEN_USER: &str = "/__platform/token/user/";
+/// Before `<n>`: a test guest's token, on a local dev server.
+pub const LOCAL_TOKEN_GUEST: &str = "/__platform/token/guest/";
+
+/// On the auth service: the cookie is exchanged for a game token, `POST`.
+pub const TOKEN: &str = "/token";
+/// On the auth service: the sign-in page.
+pub const LOGIN: &str = "/login";
+/// On the auth service: the player's profile page.
+pub const PROFILE: &str = "/profile";
+/// On the auth service: ends the session, `POST`.
+pub const SIGN_OUT: &str = "/sign-out";
+/// On the auth service: the key set (RFC 7517).
+pub const JWKS: &str = "/.well-known/jwks.json";
+/// On the auth service: its metadata (RFC 8414).
+pub const METADATA: &str = "/.well-known/oauth-authorization-server";
+/// On the auth service, before a slug: the page that explains a problem.
+pub const PROBLEMS: &str = "/problems/";
+
+/// In the built `runtime.js`, exactly once: the server puts the platform's
+/// settings in its place, a JSON array
+/// `["<auth_url>","<platform origin>",<heartbeat seconds>]`.
+pub const SETTINGS_PLACEHOLDER: &str = "__PLATFORM_SETTINGS__";

@@ -1,0 +1,167 @@
+//! Problem Details (RFC 9457) and the slugs that name each problem.
+
+use serde::{Deserialize, Serialize};
+
+/// The media type of a Problem Details body.
+pub const MEDIA_TYPE: &str = "application/problem+json";
+
+/// A Problem Details body as the platform writes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// `{auth_url}/problems/<slug>`: an address with a page that explains it.
+    #[serde(rename = "type")]
+    pub type_uri: String,
+    /// The same short phrase for every occurrence of this problem.
+    pub title: String,
+    /// The HTTP status, repeated.
+    pub status: u16,
+    /// One sentence that can be shown to a player.
+    pub detail: String,
+    /// The id under which the request was logged.
+    pub request_id: String,
+}
+
+macro_rules! slugs {
+    ($($(#[$doc:meta])* $variant:ident = $slug:literal, $status:literal, $title:literal, $detail:literal;)*) => {
+        /// Which problem it was: the last segment of its `type`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Slug {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Slug {
+            /// Every problem of the platform, in the order of the documentation.
+            pub const ALL: &[Slug] = &[$(Slug::$variant,)*];
+
+            /// The slug as it stands in `type`, such as `session-expired`.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Slug::$variant => $slug,)* }
+            }
+
+            /// The HTTP status that goes with it.
+            #[must_use]
+            pub const fn status(self) -> u16 {
+                match self { $(Slug::$variant => $status,)* }
+            }
+
+            /// The short phrase for `title`.
+            #[must_use]
+            pub const fn title(self) -> &'static str {
+                match self { $(Slug::$variant => $title,)* }
+            }
+
+            /// The sentence for `detail` where nothing more exact is known.
+            #[must_use]
+            pub const fn default_detail(self) -> &'static str {
+                match self { $(Slug::$variant => $detail,)* }
+            }
+        }
+    };
+}
+
+slugs! {
+    /// A real account's session ended; no replacement guest is made.
+    SessionExpired = "session-expired", 401, "Session expired", "Your session has ended. Please sign in again.";
+    /// The cap on guests that one network address holds at a time is reached.
+    GuestLimitReached = "guest-limit-reached", 429, "Guest limit reached", "Too many guests are playing from your network. Please sign in to play.";
+    /// The platform suspended this player's account.
+    AccountSuspended = "account-suspended", 403, "Account suspended", "This account has been suspended.";
+    /// A token was asked for by a page that is no game of this platform.
+    UnknownOrigin = "unknown-origin", 403, "Unknown origin", "This page is not a game of this platform.";
+    /// Nothing answers at this host name.
+    UnknownHost = "unknown-host", 404, "Unknown host", "There is no game at this address.";
+    /// Nothing answers at this path.
+    NotFound = "not-found", 404, "Not found", "There is nothing at this address.";
+    /// The call needs a signed-in player.
+    NotSignedIn = "not-signed-in", 401, "Not signed in", "Please sign in first.";
+    /// The caller may not do this.
+    NotAllowed = "not-allowed", 403, "Not allowed", "You are not allowed to do this.";
+    /// The request cannot be understood.
+    InvalidRequest = "invalid-request", 400, "Invalid request", "The request could not be understood.";
+    /// The address to return to belongs to no known game.
+    InvalidRedirect = "invalid-redirect", 400, "Invalid redirect", "The address to return to is not part of this platform.";
+    /// The username breaks the rules for usernames.
+    InvalidUsername = "invalid-username", 422, "Invalid username", "A username has 3 to 24 letters, digits, _ or -.";
+    /// Another player has this username.
+    UsernameTaken = "username-taken", 409, "Username taken", "This username is taken. Please choose another.";
+    /// Another project has this slug.
+    SlugTaken = "slug-taken", 409, "Slug taken", "This project name is taken. Please choose another.";
+    /// The environment has no deployment yet.
+    NotDeployed = "not-deployed", 409, "Not deployed", "This game has not been deployed yet.";
+    /// The uploaded archive was refused.
+    DeploymentInvalid = "deployment-invalid", 422, "Deployment invalid", "The uploaded files cannot be deployed.";
+    /// The body is larger than the endpoint takes.
+    PayloadTooLarge = "payload-too-large", 413, "Payload too large", "The request is too large.";
+    /// The body is of a media type that the endpoint does not take.
+    UnsupportedMediaType = "unsupported-media-type", 415, "Unsupported media type", "The request is of an unsupported type.";
+    /// The path exists, but not for this method.
+    MethodNotAllowed = "method-not-allowed", 405, "Method not allowed", "This address does not answer this kind of request.";
+    /// A rate limit was reached; `Retry-After` says when to come back.
+    TooManyRequests = "too-many-requests", 429, "Too many requests", "Too many requests. Please try again in a moment.";
+    /// The game's own backend could not be reached.
+    BackendUnreachable = "backend-unreachable", 502, "Backend unreachable", "The game's server could not be reached. Please try again in a moment.";
+    /// The game's own backend did not answer in time.
+    BackendTimeout = "backend-timeout", 504, "Backend timeout", "The game's server took too long to answer. Please try again.";
+    /// The platform cannot answer now.
+    Unavailable = "unavailable", 503, "Unavailable", "The platform is not available right now. Please try again in a moment.";
+    /// Something broke; the log has the cause under the request id.
+    Internal = "internal", 500, "Internal error", "Something went wrong on our side. Please try again.";
+}
+
+impl Slug {
+    /// The slug that is spelled exactly so.
+    #[must_use]
+    pub fn from_slug(slug: &str) -> Option<Slug> {
+        Slug::ALL.iter().copied().find(|known| known.as_str() == slug)
+    }
+}
+
+/// Tells whether a Problem Details `type` is the problem that `slug` names:
+/// it equals the slug, or its last segment (after the last `/`, `#` or `:`)
+/// does. An empty slug names nothing.
+#[must_use]
+pub fn type_is(type_uri: &str, slug: &str) -> bool {
+    if slug.is_empty() {
+        return false;
+    }
+    type_uri == slug
+        || type_uri
+            .strip_suffix(slug)
+            .is_some_and(|before| before.ends_with(['/', '#', ':']) && !slug.contains(['/', '#', ':']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slug_is_found_by_its_whole_type_or_its_last_segment() {
+        let cases = [
+            ("session-expired", "session-expired", true),
+            ("https://auth.example/problems/session-expired", "session-expired", true),
+            ("https://game.example/p#out-of-coins", "out-of-coins", true),
+            ("urn:game:out-of-coins", "out-of-coins", true),
+            ("urn:game:out-of-coins", "coins", false),
+            ("urn:game:out-of-coins", "urn:game:out-of-coins", true),
+            ("https://a/problems/session-expired", "problems/session-expired", false),
+            ("https://a/problems/session-expired/", "session-expired", false),
+            ("https://a/problems/Session-Expired", "session-expired", false),
+            ("", "session-expired", false),
+            ("", "", false),
+            ("https://a/", "", false),
+        ];
+        for (type_uri, slug, expected) in cases {
+            assert_eq!(type_is(type_uri, slug), expected, "{type_uri:?} is {slug:?}");
+        }
+    }
+
+    #[test]
+    fn every_slug_is_unique_and_found_again() {
+        for slug in Slug::ALL {
+            assert_eq!(Slug::from_slug(slug.as_str()), Some(*slug));
+            assert!((400..600).contains(&slug.status()));
+        }
+        assert_eq!(Slug::ALL.len(), 23);
+    }
+}

@@ -1,0 +1,64 @@
+//! The answers of the token endpoints (shaped after RFC 6749 §5.1).
+
+use serde::{Deserialize, Serialize};
+
+/// `token_type` of every answer (RFC 6750).
+pub const BEARER: &str = "Bearer";
+
+/// What `POST {auth_url}/token` answers with status 200.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenAnswer {
+    /// The game token, a compact JWS.
+    pub access_token: String,
+    /// Always [`BEARER`].
+    pub token_type: String,
+    /// Seconds from now until the token ends.
+    pub expires_in: u64,
+}
+
+/// What `POST /__platform/token/user/<n>` answers on a local dev server, and
+/// what `test-token <n> --json` prints.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestTokenAnswer {
+    /// The game token, a compact JWS.
+    pub access_token: String,
+    /// Always [`BEARER`].
+    pub token_type: String,
+    /// Seconds from now until the token ends.
+    pub expires_in: u64,
+    /// The test player's id.
+    pub sub: String,
+    /// `test-user-<n>` or `test-guest-<n>`.
+    pub username: String,
+}
+
+impl std::fmt::Debug for TokenAnswer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TokenAnswer").field("expires_in", &self.expires_in).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for TestTokenAnswer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TestTokenAnswer")
+            .field("username", &self.username)
+            .field("sub", &self.sub)
+            .field("expires_in", &self.expires_in)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_never_shows_in_debug_output() {
+        let answer = TokenAnswer {
+            access_token: "secret".into(),
+            token_type: BEARER.into(),
+            expires_in: 900,
+        };
+        assert!(!format!("{answer:?}").contains("secret"));
+    }
+}

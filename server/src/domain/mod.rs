@@ -1,0 +1,9 @@
+//! What the platform is about: players, sessions, keys, projects and
+//! deployments, their states and transitions. Pure: no HTTP, no database, no
+//! clock of its own.
+
+pub mod key;
+pub mod player;
+pub mod project;
+pub mod session;
+pub mod username;

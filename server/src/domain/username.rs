@@ -1,0 +1,2 @@
+//! Usernames: how guests get theirs. (Rules for chosen ones follow with the
+//! profile page.)

@@ -1,0 +1,1 @@
+//! What may be lost: presence, limits, streams. In memory for one node.

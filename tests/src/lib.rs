@@ -1,0 +1,1 @@
+//! End to end: real browsers, hostile input, durability.

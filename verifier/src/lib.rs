@@ -1,0 +1,1 @@
+//! Verifies game tokens in a game's backend.

@@ -1,0 +1,2 @@
+//! Build, run, test, bench, tidy.
+fn main() {}
