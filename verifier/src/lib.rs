@@ -1,1 +1,61 @@
 //! Verifies game tokens in a game's backend.
+//!
+//! A backend receives three environment variables, `AUTH_ISSUER`,
+//! `AUTH_AUDIENCE` and `AUTH_JWKS_URL`, and makes one [`Verifier`] of them:
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use axum::{Json, Router, extract::FromRef, routing::get};
+//! use platform_verifier::{Player, Verifier, VerifierConfig};
+//!
+//! #[derive(Clone, FromRef)]
+//! struct AppState {
+//!     verifier: Arc<Verifier>,
+//! }
+//!
+//! async fn greet(Player(player): Player) -> String {
+//!     // Key a player's data on `sub`; `username` is only for display.
+//!     format!("{} is {}", player.sub, player.username)
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let verifier = Arc::new(Verifier::new(VerifierConfig::from_env()?)?);
+//! let app: Router = Router::new().route("/api/greet", get(greet)).with_state(AppState { verifier });
+//! # let _ = app;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Without axum, call [`Verifier::verify`] with the token.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`config`] | the three settings and what is wrong with them |
+//! | [`clock`] | the time, as something that tests hand in |
+//! | [`jws`] | the strict reading of a compact JWS and its header |
+//! | [`claims`] | the rules for what a token says |
+//! | [`key_set`] | the public keys in a key set document |
+//! | `source` | fetching the key set, and when that is allowed |
+//! | [`error`] | why a token was refused |
+//! | [`verifier`] | the verifier itself |
+//! | `player` | the axum extractors (feature `axum`) |
+
+pub mod claims;
+pub mod clock;
+pub mod config;
+pub mod error;
+mod fetch;
+pub mod jws;
+pub mod key_set;
+#[cfg(feature = "axum")]
+mod player;
+mod source;
+pub mod verifier;
+
+pub use clock::{Clock, SystemClock};
+pub use config::{ConfigError, VerifierConfig};
+pub use error::{KeySetError, VerifyError};
+pub use platform_protocol::claims::{GameTokenClaims, PrincipalKind};
+#[cfg(feature = "axum")]
+pub use player::{BEARER_SUBPROTOCOL, Player, Refusal, SocketPlayer};
+pub use verifier::Verifier;

@@ -1,0 +1,78 @@
+//! The table of paths, and the limits of time and size around it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, FromRef, Request};
+use axum::http::{HeaderValue, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use platform_protocol::problem::Slug;
+use platform_verifier::{Clock, Verifier};
+
+use crate::problem::{Problem, with_request_id};
+use crate::store::ScoreStore;
+use crate::{echo, me, score};
+
+/// Bytes of an echoed body, at most.
+pub(crate) const ECHO_BYTES: usize = 1024 * 1024;
+/// Bytes of any other body, at most.
+const BODY_BYTES: usize = 4 * 1024;
+/// For one request, its body included: who sends slower is cut off.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// What the handlers receive.
+#[derive(Clone, Debug)]
+pub(crate) struct AppState {
+    pub(crate) verifier: Arc<Verifier>,
+    pub(crate) scores: Arc<ScoreStore>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl FromRef<AppState> for Arc<Verifier> {
+    fn from_ref(state: &AppState) -> Self {
+        Arc::clone(&state.verifier)
+    }
+}
+
+/// All of the backend.
+pub(crate) fn app(state: AppState) -> Router {
+    Router::new()
+        .route("/api/me", get(me::handler))
+        .route("/api/score", get(score::show).post(score::submit))
+        .layer(DefaultBodyLimit::max(BODY_BYTES))
+        .route(
+            "/api/echo",
+            post(echo::handler).layer(DefaultBodyLimit::max(ECHO_BYTES)),
+        )
+        .fallback(async || Problem::from(Slug::NotFound))
+        .method_not_allowed_fallback(async || Problem::from(Slug::MethodNotAllowed))
+        .layer(middleware::from_fn(within_time))
+        .layer(middleware::from_fn(with_request_id))
+        .layer(middleware::from_fn(private))
+        .with_state(state)
+}
+
+/// Answers are about one player: nobody on the way may keep them.
+async fn private(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let no_store = HeaderValue::from_static("no-store");
+    response
+        .headers_mut()
+        .insert(header::CACHE_CONTROL, no_store);
+    response
+}
+
+async fn within_time(request: Request, next: Next) -> Response {
+    tokio::time::timeout(REQUEST_TIMEOUT, next.run(request))
+        .await
+        .unwrap_or_else(|_| {
+            Problem::new(
+                Slug::BackendTimeout,
+                "The request took too long. Please try again.",
+            )
+            .into_response()
+        })
+}
