@@ -1,1 +1,33 @@
-//! End to end: real browsers, hostile input, durability.
+//! The end-to-end tests' harness: real browsers, a real server, and what
+//! stands between them to count, hold and spoil requests.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`settings`] | where drivers and browsers are; the only reader of the environment |
+//! | [`poll`] | waiting for a condition, with a bound |
+//! | [`process`] | child processes that end with their owner |
+//! | [`browser`] | engines, their drivers, sessions, what a page said and asked for |
+//! | [`suite`] | running one body in every engine |
+//! | [`gateway`] | a reverse proxy that counts, holds and spoils requests |
+//! | [`backend`] | a game's backend that remembers every call |
+//! | [`world`] | a platform in this process, with games published on it |
+//! | [`server`] | the real server program as a child process |
+//! | [`trace`] | reading what `strace` saw |
+//! | [`visitor`] | a visitor without a browser: cookie, token, plain HTTP |
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a harness reports what it cannot do by failing the test"
+)]
+
+pub mod backend;
+pub mod browser;
+pub mod gateway;
+pub mod poll;
+pub mod process;
+pub mod server;
+pub mod settings;
+pub mod suite;
+pub mod trace;
+pub mod visitor;

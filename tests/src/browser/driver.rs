@@ -1,0 +1,92 @@
+//! A WebDriver program on a free port, with a profile directory of its own.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use super::Engine;
+use crate::poll;
+use crate::process::{self, Guarded};
+
+/// A running driver. Dropping it kills the driver, its browser, and deletes
+/// the profile.
+#[derive(Debug)]
+pub struct Driver {
+    process: Guarded,
+    address: String,
+    profile: TempDir,
+}
+
+impl Driver {
+    /// Starts the driver of `engine` and waits until it says that it is ready.
+    ///
+    /// # Panics
+    /// When it does not start, or ends at once.
+    pub async fn start(engine: Engine) -> Self {
+        let profile = tempfile::Builder::new()
+            .prefix("platform-tests-")
+            .tempdir()
+            .expect("a temporary directory can be made");
+        let port = free_port();
+        let mut process = Guarded::start(
+            Command::new(engine.driver())
+                .args(engine.driver_arguments(port, profile.path()))
+                .env("TMPDIR", profile.path())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null()),
+        );
+        let address = format!("http://127.0.0.1:{port}");
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .build()
+            .expect("a client");
+        let status = format!("{address}/status");
+        poll::until("the driver is ready", async || {
+            assert!(
+                !process.has_ended(),
+                "{engine}'s driver ended at once: is port {port} taken?"
+            );
+            let answer = client.get(&status).send().await.ok()?;
+            let body: serde_json::Value =
+                serde_json::from_slice(&answer.bytes().await.ok()?).ok()?;
+            (body["value"]["ready"] == true).then_some(())
+        })
+        .await;
+        Self {
+            process,
+            address,
+            profile,
+        }
+    }
+
+    /// The driver's address, `http://127.0.0.1:<port>`.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The directory for the browser's profile.
+    #[must_use]
+    pub fn profile(&self) -> &Path {
+        self.profile.path()
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.process.kill();
+        process::kill_users_of(self.profile.path());
+    }
+}
+
+/// A port that nobody listens on at the moment; drivers cannot be asked which
+/// one they took.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
+    listener
+        .local_addr()
+        .expect("a bound socket has an address")
+        .port()
+}

@@ -1,0 +1,124 @@
+//! The engines that every browser test runs in. Another engine is one more
+//! variant here: its driver, its capabilities.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use thirtyfour::common::capabilities::desiredcapabilities::Capabilities;
+use thirtyfour::common::capabilities::firefox::FirefoxPreferences;
+use thirtyfour::{BrowserCapabilitiesHelper, CapabilitiesHelper, DesiredCapabilities};
+
+use crate::settings;
+
+/// A browser engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Engine {
+    /// Blink and V8, as in Chromium, Chrome, Edge.
+    Chromium,
+    /// Gecko and SpiderMonkey, as in Firefox.
+    Firefox,
+}
+
+/// What keeps Chromium from looking outwards or needing a display. The
+/// sandbox is off because root may not have one.
+const CHROMIUM_ARGUMENTS: [&str; 9] = [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+];
+
+impl Engine {
+    /// Every engine.
+    pub const ALL: [Self; 2] = [Self::Chromium, Self::Firefox];
+
+    /// As in a test's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Chromium => "chromium",
+            Self::Firefox => "firefox",
+        }
+    }
+
+    /// The driver program.
+    #[must_use]
+    pub fn driver(self) -> PathBuf {
+        match self {
+            Self::Chromium => settings::program("CHROMEDRIVER", &["chromedriver"]),
+            Self::Firefox => settings::program("GECKODRIVER", &["geckodriver"]),
+        }
+    }
+
+    /// The driver's arguments to listen on `port` of the loopback address.
+    #[must_use]
+    pub fn driver_arguments(self, port: u16, profiles: &Path) -> Vec<String> {
+        let profiles = profiles.display();
+        match self {
+            Self::Chromium => vec![format!("--port={port}"), "--log-level=SEVERE".into()],
+            // Its own connection to Firefox wants a port of its own.
+            Self::Firefox => vec![
+                format!("--port={port}"),
+                "--websocket-port=0".into(),
+                "--log=error".into(),
+                format!("--profile-root={profiles}"),
+            ],
+        }
+    }
+
+    /// What a session is asked for, with its profile somewhere in `profiles`.
+    ///
+    /// # Panics
+    /// Never, in effect: the capabilities are plain JSON.
+    #[must_use]
+    pub fn capabilities(self, profiles: &Path) -> Capabilities {
+        match self {
+            Self::Chromium => {
+                let mut chromium = DesiredCapabilities::chrome();
+                chromium.enable_bidi().expect("a flag");
+                let profile = format!("--user-data-dir={}", profiles.join("profile").display());
+                let mut arguments = CHROMIUM_ARGUMENTS.map(String::from).to_vec();
+                arguments.push(profile);
+                chromium
+                    .set_browser_option("args", json!(arguments))
+                    .expect("a list");
+                let binary = settings::program(
+                    "CHROMIUM",
+                    &["chromium", "chromium-browser", "google-chrome"],
+                );
+                chromium
+                    .set_browser_option("binary", json!(binary))
+                    .expect("a path");
+                chromium.into()
+            }
+            Self::Firefox => {
+                let mut firefox = DesiredCapabilities::firefox();
+                firefox.enable_bidi().expect("a flag");
+                firefox.add_arg("-headless").expect("an argument");
+                let binary = settings::program("FIREFOX", &["firefox-esr", "firefox"]);
+                firefox
+                    .set_firefox_binary(&binary.to_string_lossy())
+                    .expect("a path");
+                let mut preferences = FirefoxPreferences::new();
+                // Pages of a test stay in the back/forward cache as a player's would.
+                preferences
+                    .set("fission.bfcacheInParent", true)
+                    .expect("a preference");
+                firefox.set_preferences(preferences).expect("preferences");
+                firefox.into()
+            }
+        }
+    }
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

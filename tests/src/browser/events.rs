@@ -1,0 +1,95 @@
+//! What pages said and asked for, over WebDriver BiDi: every `console` call,
+//! uncaught error and unhandled rejection, and every request of every page.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::StreamExt;
+use serde_json::Value;
+use thirtyfour::bidi::BiDi;
+
+/// One line of a page's console, or an uncaught error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogEntry {
+    /// `debug`, `info`, `warn` or `error`.
+    pub level: String,
+    /// `console`, or `javascript` for an uncaught error.
+    pub kind: String,
+    /// The text.
+    pub text: String,
+}
+
+/// One request that a page made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenRequest {
+    /// The method.
+    pub method: String,
+    /// The whole address.
+    pub url: String,
+}
+
+/// Everything since the last [`Events::clear`].
+#[derive(Debug, Default)]
+pub struct Events {
+    log: Mutex<Vec<LogEntry>>,
+    requests: Mutex<Vec<SeenRequest>>,
+}
+
+impl Events {
+    /// Subscribes and collects until the browser goes.
+    pub(super) async fn watch(bidi: &BiDi) -> Arc<Self> {
+        let events = Arc::new(Self::default());
+        let mut stream = bidi.subscribe_raw();
+        for name in ["log.entryAdded", "network.beforeRequestSent"] {
+            bidi.session()
+                .subscribe(name)
+                .await
+                .expect("the driver has the event");
+        }
+        let collected = Arc::clone(&events);
+        tokio::spawn(async move {
+            while let Some(event) = stream.next().await {
+                collected.take_in(&event.method, &event.params);
+            }
+        });
+        events
+    }
+
+    fn take_in(&self, method: &str, event: &Value) {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        if method == "log.entryAdded" {
+            locked(&self.log).push(LogEntry {
+                level: text(&event["level"]),
+                kind: text(&event["type"]),
+                text: text(&event["text"]),
+            });
+        } else if method == "network.beforeRequestSent" {
+            locked(&self.requests).push(SeenRequest {
+                method: text(&event["request"]["method"]),
+                url: text(&event["request"]["url"]),
+            });
+        }
+    }
+
+    /// What was said.
+    #[must_use]
+    pub fn log(&self) -> Vec<LogEntry> {
+        locked(&self.log).clone()
+    }
+
+    /// What was asked for.
+    #[must_use]
+    pub fn requests(&self) -> Vec<SeenRequest> {
+        locked(&self.requests).clone()
+    }
+
+    /// Forgets everything.
+    pub fn clear(&self) {
+        locked(&self.log).clear();
+        locked(&self.requests).clear();
+    }
+}
+
+/// A list, also after a panic of another holder.
+fn locked<T>(list: &Mutex<Vec<T>>) -> MutexGuard<'_, Vec<T>> {
+    list.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,120 @@
+//! A browser under test: its engine, its driver, its session, and what its
+//! pages said and asked for.
+
+mod driver;
+mod engine;
+mod events;
+mod page;
+
+pub use driver::Driver;
+pub use engine::Engine;
+pub use events::{Events, LogEntry, SeenRequest};
+pub use page::{PageError, Stage};
+
+use std::sync::Arc;
+
+use thirtyfour::bidi::BiDi;
+use thirtyfour::{TimeoutConfiguration, WebDriver};
+
+use crate::poll::{BOUND, within};
+
+/// One browser process with one session. A test has it for itself.
+#[derive(Debug)]
+pub struct Browser {
+    /// Which engine.
+    pub engine: Engine,
+    /// The session.
+    pub session: WebDriver,
+    /// What its pages said and asked for.
+    pub events: Arc<Events>,
+    bidi: BiDi,
+    // Last, so that the session ends before its driver does.
+    _driver: Driver,
+}
+
+impl Browser {
+    /// Starts a driver and a browser of `engine`.
+    ///
+    /// # Panics
+    /// When either does not start.
+    pub async fn start(engine: Engine) -> Self {
+        let driver = Driver::start(engine).await;
+        let capabilities = engine.capabilities(driver.profile());
+        let session = within(
+            "the browser to start",
+            WebDriver::builder(driver.address(), capabilities)
+                .request_timeout(BOUND * 3)
+                .connect(),
+        )
+        .await
+        .unwrap_or_else(|error| panic!("{engine} did not start a session: {error}"));
+        let timeouts = TimeoutConfiguration::new(Some(BOUND), Some(BOUND), None);
+        session
+            .update_timeouts(timeouts)
+            .await
+            .expect("the driver takes timeouts");
+        let bidi = session
+            .bidi()
+            .await
+            .expect("the driver speaks WebDriver BiDi");
+        let events = Events::watch(&bidi).await;
+        Self {
+            engine,
+            session,
+            events,
+            bidi,
+            _driver: driver,
+        }
+    }
+
+    /// Leaves what the last test had: its pages, its cookies, its events.
+    ///
+    /// # Panics
+    /// When the browser keeps a cookie.
+    pub async fn renew(&self) {
+        let windows = self
+            .session
+            .windows()
+            .await
+            .expect("the session lists its windows");
+        for window in windows.iter().skip(1) {
+            self.session
+                .switch_to_window(window.clone())
+                .await
+                .expect("the window is there");
+            self.session
+                .close_window()
+                .await
+                .expect("the window closes");
+        }
+        self.session
+            .switch_to_window(windows[0].clone())
+            .await
+            .expect("the window is there");
+        self.session
+            .goto("about:blank")
+            .await
+            .expect("an empty page opens");
+        self.bidi
+            .storage()
+            .delete_all_cookies()
+            .await
+            .expect("cookies can be deleted");
+        let left = self
+            .bidi
+            .storage()
+            .get_cookies()
+            .await
+            .expect("cookies can be listed")
+            .cookies;
+        assert!(left.is_empty(), "{} kept cookies", self.engine);
+        self.events.clear();
+    }
+
+    /// Ends the session and the driver.
+    pub async fn close(self) {
+        let Self { session, .. } = self;
+        // The driver is killed next, whether or not it could end the session.
+        let _ = tokio::time::timeout(BOUND, session.quit()).await;
+    }
+}

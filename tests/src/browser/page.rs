@@ -1,0 +1,213 @@
+//! What a test does with a page.
+
+use std::sync::{Arc, Mutex};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Browser, Engine, LogEntry, SeenRequest};
+use crate::poll;
+
+/// A browser that a test has for itself, with an empty cookie jar.
+///
+/// The test fails if a page said a warning or an error that was not announced
+/// with [`Stage::expect_log`], or if an announced one was not said.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    browser: Arc<Browser>,
+    expected: Arc<Mutex<Vec<(String, usize)>>>,
+}
+
+/// What a script in the page threw.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct PageError {
+    /// The error's `name`, or the type of what was thrown.
+    pub name: String,
+    /// The error's message, or what was thrown as text.
+    pub message: String,
+    /// `status` of a `PlatformError`.
+    pub status: Option<u16>,
+    /// `type` of a `PlatformError`.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    /// `requestId` of a `PlatformError`.
+    #[serde(rename = "requestId")]
+    pub request_id: Option<String>,
+}
+
+/// Runs a test's script in the page's own realm (drivers may use another one,
+/// where `TypeError` is not the page's `TypeError`) and hands over its result.
+const RUN: &str = r#"
+const [body, done] = arguments;
+const name = '__answer' + Math.random().toString(36).slice(2);
+window[name] = answer => { delete window[name]; done(answer); };
+const script = document.createElement('script');
+script.textContent = `(async () => { ${body}
+})().then(
+  value => window.${name}(JSON.stringify({ value: value === undefined ? null : value })),
+  error => window.${name}(JSON.stringify({ error: {
+    name: String(error?.name ?? typeof error), message: String(error?.message ?? error),
+    status: error?.status, type: error?.type, requestId: error?.requestId } })));`;
+document.documentElement.append(script);
+script.remove();
+"#;
+
+impl Stage {
+    /// A stage for one test.
+    #[must_use]
+    pub fn new(browser: Arc<Browser>) -> Self {
+        Self {
+            browser,
+            expected: Arc::default(),
+        }
+    }
+
+    /// Which engine this is.
+    #[must_use]
+    pub fn engine(&self) -> Engine {
+        self.browser.engine
+    }
+
+    /// The browser, for what this type has no method for.
+    #[must_use]
+    pub fn browser(&self) -> &Browser {
+        &self.browser
+    }
+
+    /// Opens `url` and waits until it has loaded.
+    pub async fn open(&self, url: &str) {
+        if let Err(error) = self.browser.session.goto(url).await {
+            panic!("{url} did not open: {error}");
+        }
+    }
+
+    /// Loads the page again.
+    pub async fn reload(&self) {
+        self.browser
+            .session
+            .refresh()
+            .await
+            .expect("the page loads again");
+    }
+
+    /// Runs the body of an async function in the page; its result.
+    ///
+    /// # Panics
+    /// When it throws.
+    pub async fn run(&self, body: &str) -> Value {
+        match self.attempt(body).await {
+            Ok(value) => value,
+            Err(error) => panic!("the script threw {error:?}:\n{body}"),
+        }
+    }
+
+    /// Runs the body of an async function that must throw; what it threw.
+    ///
+    /// # Panics
+    /// When it does not throw.
+    pub async fn refused(&self, body: &str) -> PageError {
+        match self.attempt(body).await {
+            Ok(value) => panic!("the script gave {value}, and should have thrown:\n{body}"),
+            Err(error) => error,
+        }
+    }
+
+    /// Runs the body of an async function in the page; its result or what it
+    /// threw.
+    ///
+    /// # Errors
+    /// What the script threw.
+    ///
+    /// # Panics
+    /// When the script does not end.
+    pub async fn attempt(&self, body: &str) -> Result<Value, PageError> {
+        #[derive(Deserialize)]
+        struct Answer {
+            #[serde(default)]
+            value: Value,
+            error: Option<PageError>,
+        }
+        let answer = match self
+            .browser
+            .session
+            .execute_async(RUN, vec![json!(body)])
+            .await
+        {
+            Ok(answer) => answer,
+            Err(error) => panic!("the script did not end: {error}:\n{body}"),
+        };
+        let answer: Answer = serde_json::from_str(answer.json().as_str().unwrap_or_default())
+            .expect("the script's answer is JSON");
+        answer.error.map_or(Ok(answer.value), Err)
+    }
+
+    /// Announces that a page will say `part` in a warning or error, `times`
+    /// times over the whole test.
+    pub fn expect_log(&self, part: &str, times: usize) {
+        self.expected
+            .lock()
+            .expect("no holder panics")
+            .push((part.to_owned(), times));
+    }
+
+    /// Everything that pages said so far.
+    #[must_use]
+    pub fn log(&self) -> Vec<LogEntry> {
+        self.browser.events.log()
+    }
+
+    /// Every request that pages made so far.
+    #[must_use]
+    pub fn requests(&self) -> Vec<SeenRequest> {
+        self.browser.events.requests()
+    }
+
+    /// Waits until everything that pages said has arrived here.
+    pub async fn settle(&self) {
+        let marker = format!(
+            "settled {}",
+            uuid::Uuid::from_u128(self.log().len() as u128)
+        );
+        let say = "console.debug(arguments[0])";
+        self.browser
+            .session
+            .execute(say, vec![json!(marker)])
+            .await
+            .expect("the page speaks");
+        poll::until("the console arrives", async || {
+            self.log()
+                .iter()
+                .any(|entry| entry.text == marker)
+                .then_some(())
+        })
+        .await;
+    }
+
+    /// What pages said against expectation, and what they did not say.
+    pub async fn complaints(&self) -> Vec<String> {
+        self.settle().await;
+        let expected = self.expected.lock().expect("no holder panics").clone();
+        let grave: Vec<LogEntry> = self
+            .log()
+            .into_iter()
+            .filter(|entry| entry.level == "warn" || entry.level == "error")
+            .collect();
+        let surprises = grave
+            .iter()
+            .filter(|entry| !expected.iter().any(|(part, _)| entry.text.contains(part)))
+            .map(|entry| {
+                format!(
+                    "unexpected {} ({}): {}",
+                    entry.level, entry.kind, entry.text
+                )
+            });
+        let misses = expected.iter().filter_map(|(part, times)| {
+            let said = grave
+                .iter()
+                .filter(|entry| entry.text.contains(part))
+                .count();
+            (said != *times).then(|| format!("said {said} times instead of {times}: {part:?}"))
+        });
+        surprises.chain(misses).collect()
+    }
+}

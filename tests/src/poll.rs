@@ -1,0 +1,37 @@
+//! Waiting for a condition, with a bound.
+
+use std::time::Duration;
+
+/// How long anything in a test may take before the test fails.
+pub const BOUND: Duration = Duration::from_secs(20);
+
+/// Asks `probe` until it gives a value, at most for [`BOUND`].
+///
+/// # Panics
+/// With `what` in the message when the time is over.
+pub async fn until<T>(what: &str, mut probe: impl AsyncFnMut() -> Option<T>) -> T {
+    let asking = async {
+        let mut ticks = tokio::time::interval(Duration::from_millis(10));
+        loop {
+            ticks.tick().await;
+            if let Some(found) = probe().await {
+                return found;
+            }
+        }
+    };
+    match tokio::time::timeout(BOUND, asking).await {
+        Ok(found) => found,
+        Err(_) => panic!("waited {} s in vain until {what}", BOUND.as_secs()),
+    }
+}
+
+/// Waits for `future`, at most for [`BOUND`].
+///
+/// # Panics
+/// With `what` in the message when the time is over.
+pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
+    match tokio::time::timeout(BOUND, future).await {
+        Ok(value) => value,
+        Err(_) => panic!("waited {} s in vain for {what}", BOUND.as_secs()),
+    }
+}

@@ -1,0 +1,184 @@
+//! The real server program as a child process.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use crate::poll;
+use crate::process::Guarded;
+use crate::visitor::Visitor;
+
+/// A running server program. Dropping it kills it with SIGKILL.
+#[derive(Debug)]
+pub struct Server {
+    process: Guarded,
+    /// The platform origin that its ready line names.
+    pub origin: String,
+    /// Where it listens.
+    pub address: SocketAddr,
+}
+
+impl Server {
+    /// Starts it on the data directory `data` and a free port, and waits for
+    /// its ready line.
+    pub async fn start(data: &Path) -> Self {
+        Self::start_with(Command::new(program()), data).await
+    }
+
+    /// The same under `strace`, which writes what happens to files and sockets
+    /// into `trace`.
+    ///
+    /// # Panics
+    /// When `strace` cannot be run.
+    pub async fn start_traced(data: &Path, trace: &Path) -> Self {
+        assert!(
+            Command::new("strace")
+                .arg("-V")
+                .output()
+                .is_ok_and(|output| output.status.success()),
+            "strace is needed: apt-get install strace"
+        );
+        let mut command = Command::new("strace");
+        command
+            .args(["-f", "-y", "-xx", "-s", "16384", "-o"])
+            .arg(trace)
+            .arg("-e")
+            .arg("trace=fsync,fdatasync,write,pwrite64,writev,pwritev,sendto,sendmsg")
+            .arg(program());
+        Self::start_with(command, data).await
+    }
+
+    async fn start_with(mut command: Command, data: &Path) -> Self {
+        let log = data.with_extension("log");
+        let errors = File::options()
+            .create(true)
+            .append(true)
+            .open(&log)
+            .expect("a log opens");
+        command
+            .arg("serve")
+            .env("PLATFORM_LISTEN", "127.0.0.1:0")
+            .env("PLATFORM_DATA", data)
+            .env("PLATFORM_GUESTS_PER_ADDRESS", "1000000")
+            .env("PLATFORM_GUEST_RATE", "1000000/s, burst 1000000")
+            .stdout(Stdio::piped())
+            .stderr(errors);
+        let mut process = Guarded::start(&mut command);
+        let output = process
+            .child()
+            .stdout
+            .take()
+            .expect("standard output is a pipe");
+        let reading = tokio::task::spawn_blocking(move || {
+            let mut line = String::new();
+            BufReader::new(output).read_line(&mut line).map(|_| line)
+        });
+        let line = poll::within("the ready line", reading)
+            .await
+            .expect("the reader ends");
+        let line = line.expect("standard output can be read");
+        let Some((origin, address)) = ready(&line) else {
+            let log = std::fs::read_to_string(&log).unwrap_or_default();
+            panic!("the server said {line:?} in place of its ready line. Its log:\n{log}");
+        };
+        Self {
+            process,
+            origin,
+            address,
+        }
+    }
+
+    /// A visitor of this server.
+    #[must_use]
+    pub fn visitor(&self) -> Visitor {
+        Visitor::new(self.address, self.address.port())
+    }
+
+    /// The process id, under `strace` that of `strace`.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Kills it with SIGKILL: nothing in the program can react.
+    pub fn kill(&mut self) {
+        self.process.kill();
+    }
+
+    /// Asks it to stop with SIGTERM and waits until it has.
+    pub async fn stop(mut self) {
+        crate::process::signal(self.child_of_strace().unwrap_or_else(|| self.id()), "TERM");
+        poll::until("the server has stopped", async || {
+            self.process.has_ended().then_some(())
+        })
+        .await;
+    }
+
+    /// The traced program, where this is `strace`.
+    fn child_of_strace(&self) -> Option<u32> {
+        let id = self.id();
+        let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).ok()?;
+        children.split_whitespace().next()?.parse().ok()
+    }
+}
+
+/// Origin and socket of `platform-server ready on <origin> (listening on
+/// <ip:port>)`.
+fn ready(line: &str) -> Option<(String, SocketAddr)> {
+    let rest = line.trim_end().strip_prefix("platform-server ready on ")?;
+    let (origin, rest) = rest.split_once(" (listening on ")?;
+    Some((origin.to_owned(), rest.strip_suffix(')')?.parse().ok()?))
+}
+
+/// The server program of the profile that these tests were built with, built
+/// now if it is not up to date.
+fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let test = std::env::current_exe().expect("a test knows its own program");
+        let profile = test
+            .parent()
+            .and_then(Path::parent)
+            .expect("target/<profile>/deps/<test>");
+        let mut build = Command::new(env!("CARGO"));
+        build
+            .args([
+                "build",
+                "--quiet",
+                "--package",
+                "platform-server",
+                "--bin",
+                "platform-server",
+            ])
+            .current_dir(env!("CARGO_MANIFEST_DIR"));
+        if profile.ends_with("release") {
+            build.arg("--release");
+        }
+        let built = build.status().expect("cargo can be run");
+        assert!(
+            built.success(),
+            "the server does not build: cargo build -p platform-server"
+        );
+        profile.join("platform-server")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ready_line_names_origin_and_socket() {
+        let line =
+            "platform-server ready on http://platform.localhost:81 (listening on 127.0.0.1:81)\n";
+        let address = "127.0.0.1:81".parse().unwrap();
+        assert_eq!(
+            ready(line),
+            Some(("http://platform.localhost:81".to_owned(), address))
+        );
+        assert_eq!(ready("something else\n"), None);
+    }
+}

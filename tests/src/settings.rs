@@ -1,0 +1,58 @@
+//! Where drivers, browsers and tools are. Nothing else reads the environment.
+
+use std::path::{Path, PathBuf};
+
+/// The value of the environment variable `name`, unless it is empty.
+#[must_use]
+pub fn variable(name: &str) -> Option<String> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place that reads the environment"
+    )]
+    let value = std::env::var(name).ok();
+    value.filter(|value| !value.is_empty())
+}
+
+/// A program: named by the variable `name`, else one of `programs` on the
+/// `PATH`, else in the tools that `cargo xtask test` keeps.
+///
+/// # Panics
+/// When there is none, with what to do about it.
+#[must_use]
+pub fn program(name: &str, programs: &[&str]) -> PathBuf {
+    if let Some(path) = variable(name) {
+        return PathBuf::from(path);
+    }
+    let on_path = variable("PATH").into_iter().flat_map(|paths| {
+        std::env::split_paths(&paths)
+            .flat_map(|directory| programs.iter().map(move |program| directory.join(program)))
+            .collect::<Vec<_>>()
+    });
+    on_path
+        .chain(kept(programs))
+        .find(|path| path.is_file())
+        .unwrap_or_else(|| {
+            panic!(
+                "none of {programs:?} was found: `cargo xtask test` installs what the tests need, \
+             or name the program in {name}"
+            )
+        })
+}
+
+/// Where `cargo xtask` would have put one of `programs`.
+fn kept(programs: &[&str]) -> Vec<PathBuf> {
+    let cache = variable("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| variable("HOME").map(|home| Path::new(&home).join(".cache")));
+    let tools = cache.and_then(|cache| std::fs::read_dir(cache.join("platform-xtask")).ok());
+    tools
+        .into_iter()
+        .flatten()
+        .flatten()
+        .flat_map(|tool| {
+            programs
+                .iter()
+                .map(move |program| tool.path().join("bin").join(program))
+        })
+        .collect()
+}

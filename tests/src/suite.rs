@@ -1,0 +1,127 @@
+//! Runs one body in every engine. Browsers are started when first needed,
+//! used by one test at a time, and closed at the end.
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
+
+use futures_util::FutureExt;
+use libtest_mimic::{Arguments, Failed, Trial};
+use tokio::runtime::Runtime;
+
+use crate::browser::{Browser, Engine, Stage};
+
+/// A test's body.
+pub type Body = fn(Stage) -> Pin<Box<dyn Future<Output = ()>>>;
+
+/// A body under its name, to be run in every engine.
+#[derive(Clone, Copy, Debug)]
+pub struct BrowserTest {
+    /// A sentence, without the engine.
+    pub name: &'static str,
+    /// The body.
+    pub body: Body,
+}
+
+/// Lists async functions as [`BrowserTest`]s under their own names.
+#[macro_export]
+macro_rules! browser_tests {
+    ($($test:ident),* $(,)?) => {
+        /// The tests of this file.
+        pub(crate) const TESTS: &[$crate::suite::BrowserTest] = &[$(
+            $crate::suite::BrowserTest {
+                name: stringify!($test),
+                body: |stage| ::std::boxed::Box::pin($test(stage)),
+            }
+        ),*];
+    };
+}
+
+/// Browsers that no test uses at the moment.
+type Idle = Mutex<HashMap<Engine, Vec<Browser>>>;
+
+/// Runs `tests` in every engine, as the command line wants it, and closes the
+/// browsers.
+///
+/// # Panics
+/// When no runtime can be made.
+#[must_use]
+pub fn run(tests: &[BrowserTest]) -> ExitCode {
+    let arguments = Arguments::from_args();
+    let runtime = Arc::new(Runtime::new().expect("a runtime can be made"));
+    let idle: Arc<Idle> = Arc::default();
+    let trial = |test: &BrowserTest, engine: Engine| {
+        let (runtime, idle, body) = (Arc::clone(&runtime), Arc::clone(&idle), test.body);
+        Trial::test(format!("{}_in_{engine}", test.name), move || {
+            runtime.block_on(play(&idle, engine, body))
+        })
+    };
+    let trials = Engine::ALL
+        .iter()
+        .flat_map(|engine| tests.iter().map(|test| trial(test, *engine)));
+    let conclusion = libtest_mimic::run(&arguments, trials.collect());
+    let browsers: Vec<Browser> = idle
+        .lock()
+        .expect("no holder panics")
+        .drain()
+        .flat_map(|(_, browsers)| browsers)
+        .collect();
+    for browser in browsers {
+        runtime.block_on(browser.close());
+    }
+    conclusion.exit_code()
+}
+
+/// Plays one test. A browser whose test failed is not used again.
+async fn play(idle: &Idle, engine: Engine, body: Body) -> Result<(), Failed> {
+    let waiting = idle
+        .lock()
+        .expect("no holder panics")
+        .entry(engine)
+        .or_default()
+        .pop();
+    let browser = match waiting {
+        Some(browser) => browser,
+        None => Browser::start(engine).await,
+    };
+    browser.renew().await;
+    let browser = Arc::new(browser);
+    let stage = Stage::new(Arc::clone(&browser));
+    let played = AssertUnwindSafe(body(stage.clone())).catch_unwind().await;
+    let failure = match played {
+        Ok(()) => stage.complaints().await.join("\n"),
+        Err(panic) => reason(panic.as_ref()),
+    };
+    let log = stage.log();
+    drop(stage);
+    let browser = Arc::into_inner(browser);
+    if failure.is_empty() {
+        if let Some(browser) = browser {
+            browser.renew().await;
+            idle.lock()
+                .expect("no holder panics")
+                .entry(engine)
+                .or_default()
+                .push(browser);
+        }
+        return Ok(());
+    }
+    if let Some(browser) = browser {
+        browser.close().await;
+    }
+    let said: Vec<String> = log
+        .iter()
+        .map(|entry| format!("  {:5} {:10} {}", entry.level, entry.kind, entry.text))
+        .collect();
+    Err(format!("{failure}\nThe browser's log:\n{}", said.join("\n")).into())
+}
+
+/// What a panicking body said.
+fn reason(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("the test panicked")
+        .to_owned()
+}

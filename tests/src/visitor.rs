@@ -1,0 +1,134 @@
+//! A visitor without a browser: cookie, token, plain HTTP.
+
+use std::net::SocketAddr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use platform_protocol::claims::GameTokenClaims;
+use platform_protocol::paths;
+use platform_protocol::token::TokenAnswer;
+use reqwest::header::{COOKIE, HOST, ORIGIN, SET_COOKIE};
+use reqwest::{Client, RequestBuilder, Response};
+
+/// The session cookie's name over http.
+const COOKIE_NAME: &str = "platform-session";
+
+/// Talks to a platform the way browsers do, without one.
+#[derive(Clone, Debug)]
+pub struct Visitor {
+    client: Client,
+    address: SocketAddr,
+    port: u16,
+}
+
+/// What a visitor has after a token answer arrived whole.
+#[derive(Clone, Debug)]
+pub struct Minted {
+    /// The cookie's value: the one that was set, else the one that was sent.
+    pub cookie: String,
+    /// The token.
+    pub token: String,
+    /// What the token says; its signature is not checked here.
+    pub claims: GameTokenClaims,
+}
+
+/// Why there is no token.
+#[derive(Debug)]
+pub enum NotMinted {
+    /// No whole answer arrived.
+    Lost(reqwest::Error),
+    /// The answer was another one.
+    Refused {
+        /// Its status.
+        status: u16,
+        /// Its body.
+        body: String,
+    },
+}
+
+impl Visitor {
+    /// A visitor of the platform that listens on `address`, whose origin has
+    /// the port `port`.
+    #[must_use]
+    pub fn new(address: SocketAddr, port: u16) -> Self {
+        let client = Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .timeout(crate::poll::BOUND)
+            .build()
+            .expect("a client can be made");
+        Self {
+            client,
+            address,
+            port,
+        }
+    }
+
+    /// `<label>.platform.localhost:<port>`.
+    #[must_use]
+    pub fn host(&self, label: &str) -> String {
+        format!("{label}.platform.localhost:{}", self.port)
+    }
+
+    /// A request to `path` of the address `label`.
+    pub fn request(&self, method: reqwest::Method, label: &str, path: &str) -> RequestBuilder {
+        self.client
+            .request(method, format!("http://{}{path}", self.address))
+            .header(HOST, self.host(label))
+    }
+
+    /// Exchanges `cookie`, if there is one, for a token of the game `label`.
+    ///
+    /// # Errors
+    /// When no answer or another answer arrived.
+    pub async fn mint(&self, label: &str, cookie: Option<&str>) -> Result<Minted, NotMinted> {
+        let mut request = self
+            .request(reqwest::Method::POST, "auth", paths::TOKEN)
+            .header(ORIGIN, format!("http://{}", self.host(label)));
+        if let Some(cookie) = cookie {
+            request = request.header(COOKIE, format!("{COOKIE_NAME}={cookie}"));
+        }
+        let answer = request.send().await.map_err(NotMinted::Lost)?;
+        let status = answer.status().as_u16();
+        let set = cookie_of(&answer);
+        let body = answer.bytes().await.map_err(NotMinted::Lost)?;
+        if status != 200 {
+            let body = String::from_utf8_lossy(&body).into_owned();
+            return Err(NotMinted::Refused { status, body });
+        }
+        let answer: TokenAnswer = serde_json::from_slice(&body).expect("a token answer");
+        let claims = claims(&answer.access_token);
+        let cookie = set
+            .or(cookie.map(str::to_owned))
+            .expect("a new guest gets a cookie");
+        Ok(Minted {
+            cookie,
+            token: answer.access_token,
+            claims,
+        })
+    }
+}
+
+/// The session cookie that `answer` sets.
+fn cookie_of(answer: &Response) -> Option<String> {
+    let cookies = answer.headers().get_all(SET_COOKIE).iter();
+    cookies
+        .filter_map(|cookie| cookie.to_str().ok())
+        .find_map(|cookie| {
+            let (name, rest) = cookie.split_once('=')?;
+            (name == COOKIE_NAME).then(|| rest.split(';').next().unwrap_or(rest).to_owned())
+        })
+}
+
+/// What a token says, without checking its signature.
+///
+/// # Panics
+/// When it is not a game token.
+#[must_use]
+pub fn claims(token: &str) -> GameTokenClaims {
+    let payload = token.split('.').nth(1).expect("a token has three parts");
+    let payload = URL_SAFE_NO_PAD
+        .decode(payload)
+        .expect("a token's payload is base64url");
+    serde_json::from_slice(&payload).expect("a token's payload has every claim")
+}

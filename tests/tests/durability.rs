@@ -1,0 +1,204 @@
+//! An answer means durable: what a visitor has been told survives the server.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test reports by failing"
+)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use platform_tests::server::Server;
+use platform_tests::trace::{self, Call};
+use platform_tests::visitor::{Minted, NotMinted, Visitor};
+use platform_tests::{poll, settings};
+use tempfile::TempDir;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+
+/// How often the server is killed.
+const ROUNDS: usize = 50;
+/// Visitors at a time.
+const VISITORS: usize = 16;
+
+/// What the visitors of one server life have seen.
+#[derive(Debug, Default)]
+struct Load {
+    answers: AtomicUsize,
+    answered: Notify,
+}
+
+/// Comes as a new guest or as one of before, until the server is gone.
+async fn visit(visitor: Visitor, load: Arc<Load>, mut random: fastrand::Rng) -> Vec<Minted> {
+    let mut guests: Vec<Minted> = Vec::new();
+    loop {
+        let known = if random.bool() {
+            random.choice(&guests).cloned()
+        } else {
+            None
+        };
+        let cookie = known.as_ref().map(|known| known.cookie.as_str());
+        match visitor.mint("demo", cookie).await {
+            Ok(minted) => {
+                if let Some(known) = known {
+                    assert_eq!(
+                        minted.claims.sub, known.claims.sub,
+                        "a guest became another"
+                    );
+                } else {
+                    guests.push(minted);
+                }
+                load.answers.fetch_add(1, Ordering::SeqCst);
+                load.answered.notify_one();
+            }
+            Err(NotMinted::Lost(_)) => return guests,
+            Err(NotMinted::Refused { status, body }) => panic!("refused with {status}: {body}"),
+        }
+    }
+}
+
+/// One life of the server: load until some answers have arrived and a moment
+/// more, then SIGKILL. Answers everyone who was told to be a guest.
+async fn live_and_die(data: &TempDir, random: &mut fastrand::Rng) -> Vec<Minted> {
+    let mut server = Server::start(data.path()).await;
+    let load = Arc::new(Load::default());
+    let mut visits = JoinSet::new();
+    for _ in 0..VISITORS {
+        visits.spawn(visit(server.visitor(), Arc::clone(&load), random.fork()));
+    }
+    let enough = random.usize(1..=120);
+    poll::within("answers", async {
+        while load.answers.load(Ordering::SeqCst) < enough {
+            load.answered.notified().await;
+        }
+    })
+    .await;
+    let moment = Duration::from_micros(random.u64(0..8_000));
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "nothing is waited for: the moment of the kill is random"
+    )]
+    tokio::time::sleep(moment).await;
+    server.kill();
+    poll::within("visitors to notice", visits.join_all())
+        .await
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// Demands that every one of `guests` is still who they were.
+async fn demand_the_same(visitor: &Visitor, guests: &[Minted], round: usize) {
+    for guest in guests {
+        let again = visitor.mint("demo", Some(&guest.cookie)).await;
+        let again = again.unwrap_or_else(|error| panic!("round {round}: no token: {error:?}"));
+        assert_eq!(
+            again.claims.sub, guest.claims.sub,
+            "round {round}: a guest was lost"
+        );
+        assert_eq!(
+            again.claims.username, guest.claims.username,
+            "round {round}"
+        );
+    }
+}
+
+fn seed() -> u64 {
+    let given = settings::variable("PLATFORM_TEST_SEED").and_then(|seed| seed.parse().ok());
+    let seed = given.unwrap_or_else(|| fastrand::u64(..));
+    println!("repeat with PLATFORM_TEST_SEED={seed}");
+    seed
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_guest_that_was_told_so_survives_fifty_kills_at_random_moments() {
+    let mut random = fastrand::Rng::with_seed(seed());
+    let data = TempDir::with_prefix("platform-tests-").unwrap();
+    let mut everyone = Vec::new();
+    let mut last: Vec<Minted> = Vec::new();
+    for round in 0..ROUNDS {
+        let told = live_and_die(&data, &mut random).await;
+        assert!(
+            !told.is_empty(),
+            "round {round}: the load reached the server"
+        );
+        everyone.append(&mut last);
+        last = told;
+        let server = Server::start(data.path()).await;
+        demand_the_same(&server.visitor(), &last, round).await;
+    }
+    everyone.append(&mut last);
+    println!("{} guests over {ROUNDS} kills", everyone.len());
+    let server = Server::start(data.path()).await;
+    demand_the_same(&server.visitor(), &everyone, ROUNDS).await;
+    server.stop().await;
+}
+
+/// Where `needle` is in `haystack`.
+fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+    haystack
+        .windows(needle.len())
+        .any(|window| window == needle)
+}
+
+/// Demands of one guest: its row was written to the log, that write was forced
+/// to the disk by a call that had ended, and only then its answer was begun.
+fn demand_order(calls: &[Call], guest: &Minted) {
+    let answer = calls
+        .iter()
+        .find(|call| {
+            contains(&call.data, guest.cookie.as_bytes()) && call.data.starts_with(b"HTTP/")
+        })
+        .expect("the trace has the answer with the cookie");
+    let id = uuid::Uuid::parse_str(&guest.claims.sub).unwrap();
+    let row = calls
+        .iter()
+        .find(|call| {
+            call.path.ends_with("-wal")
+                && (contains(&call.data, id.as_bytes())
+                    || contains(&call.data, guest.claims.sub.as_bytes()))
+        })
+        .expect("the trace has the write of the guest's row to the log");
+    let forced = calls.iter().find(|call| {
+        (call.name == "fdatasync" || call.name == "fsync")
+            && call.path == row.path
+            && call.succeeded
+            && row.ended.is_some_and(|ended| call.began > ended)
+    });
+    let forced = forced.expect("the log is forced to the disk after the row was written");
+    let ended = forced.ended.expect("a call that succeeded has ended");
+    assert!(
+        ended < answer.began,
+        "the answer of {} began at {} before {} had ended at {ended}",
+        guest.claims.sub,
+        answer.began,
+        forced.name
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guest_is_forced_to_the_disk_before_its_answer_is_written() {
+    let directory = TempDir::with_prefix("platform-tests-").unwrap();
+    let trace = directory.path().join("trace");
+    let server = Server::start_traced(&directory.path().join("data"), &trace).await;
+    let mut guests = Vec::new();
+    // One after the other, then many at once, which share a commit.
+    for _ in 0..5 {
+        guests.push(server.visitor().mint("demo", None).await.unwrap());
+    }
+    let visitor = server.visitor();
+    let crowd = (0..40).map(|_| {
+        let visitor = visitor.clone();
+        async move { visitor.mint("demo", None).await.unwrap() }
+    });
+    guests.extend(poll::within("a crowd of guests", futures_util::future::join_all(crowd)).await);
+    server.stop().await;
+    let calls = trace::calls(&std::fs::read_to_string(&trace).unwrap());
+    for guest in &guests {
+        demand_order(&calls, guest);
+    }
+}
