@@ -1,1 +1,63 @@
-//! Builds runtime.js: the loader around the WebAssembly module.
+//! Builds `loader/dist/runtime.js` and its source map: the WebAssembly module
+//! of `runtime-wasm` as text, inside the script that starts it.
+//!
+//! | step | module |
+//! |---|---|
+//! | compile `runtime-wasm` for wasm32 | [`module`] |
+//! | make the glue, shorten names, put the script together | [`glue`] |
+//! | shrink module and script with tools from npm | [`shrink`] |
+//! | write the module as a string, finish the source map | [`assemble`] |
+//! | measure against the budget | [`report`] |
+
+pub mod assemble;
+pub mod fresh;
+pub mod glue;
+pub mod module;
+pub mod report;
+pub mod shrink;
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+pub use report::Report;
+
+/// What to build.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The folder of the workspace's `Cargo.toml`.
+    pub workspace_root: PathBuf,
+}
+
+/// Builds the runtime unless it is up to date, and reports its sizes.
+///
+/// # Errors
+/// The step that failed, with its command and what it printed.
+pub fn build(options: &Options) -> Result<Report> {
+    let root = &options.workspace_root;
+    let dist = root.join("loader/dist");
+    let tools = shrink::Tools::find(root);
+    let inputs = fresh::inputs(root, &tools)?;
+    let stamp = dist.join("inputs");
+    if fs::read_to_string(&stamp).is_ok_and(|built| built == inputs)
+        && let Ok(report) = Report::load(root)
+    {
+        return Ok(report);
+    }
+    fs::create_dir_all(&dist).context("cannot make loader/dist")?;
+    let _ = fs::remove_file(&stamp);
+
+    let compiled = module::compile(root)?;
+    let bound = glue::bind(root, &compiled)?;
+    let wasm = tools.optimise(&bound.wasm, &dist)?;
+    let script = tools.minify(&bound.sources, &dist)?;
+    let built = assemble::assemble(&script, &wasm)?;
+
+    fs::write(dist.join("runtime.js"), &built.script)?;
+    fs::write(dist.join("runtime.js.map"), &built.map)?;
+    let report = Report::measure(root, &built.script, &script.code, &wasm)?;
+    report.save(root)?;
+    fs::write(&stamp, inputs)?;
+    Ok(report)
+}

@@ -1,0 +1,109 @@
+//! Shrinks module and script with `wasm-opt` and `terser`, from the npm
+//! packages of `loader/package.json`. Without Node both stay as they are:
+//! larger, but right.
+
+use std::fs;
+use std::hash::Hash;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde_json::json;
+
+use crate::assemble::{PAYLOAD, Script};
+
+/// What engines since 2021 know and the compiler uses. Naming each keeps newer
+/// encodings out, which a browser might not take yet.
+const FEATURES: [&str; 6] = [
+    "--enable-bulk-memory",
+    "--enable-multivalue",
+    "--enable-mutable-globals",
+    "--enable-nontrapping-float-to-int",
+    "--enable-reference-types",
+    "--enable-sign-ext",
+];
+
+/// The tools that are there.
+#[derive(Clone, Debug, Hash)]
+pub struct Tools {
+    modules: Option<PathBuf>,
+}
+
+impl Tools {
+    /// Looks for Node and the installed packages.
+    #[must_use]
+    pub fn find(root: &Path) -> Self {
+        let modules = root.join("loader/node_modules/.bin");
+        let node = Command::new("node").arg("--version").output();
+        let there = node.is_ok_and(|output| output.status.success())
+            && modules.join("wasm-opt").exists()
+            && modules.join("terser").exists();
+        if !there {
+            eprintln!(
+                "the runtime gets about a third larger, because Node or the packages in loader/node_modules are not there: install Node, then run `npm ci` in loader/"
+            );
+        }
+        Self { modules: there.then_some(modules) }
+    }
+
+    /// The module made smaller.
+    ///
+    /// # Errors
+    /// What `wasm-opt` complains about.
+    pub fn optimise(&self, wasm: &[u8], dist: &Path) -> Result<Vec<u8>> {
+        let Some(modules) = &self.modules else { return Ok(wasm.to_vec()) };
+        let (input, output) = (dist.join("module.wasm"), dist.join("module.min.wasm"));
+        fs::write(&input, wasm)?;
+        let mut command = Command::new(modules.join("wasm-opt"));
+        command
+            .args(FEATURES)
+            .args(["-Oz", "--converge", "--strip-debug", "--strip-producers", "--strip-target-features", "--output"])
+            .args([&output, &input]);
+        run(&mut command)?;
+        fs::read(&output).context("wasm-opt wrote no module")
+    }
+
+    /// The script made smaller, with its source map.
+    ///
+    /// # Errors
+    /// What `terser` complains about.
+    pub fn minify(&self, sources: &[(String, String)], dist: &Path) -> Result<Script> {
+        let Some(modules) = &self.modules else { return Ok(Script::unminified(sources)) };
+        let folder = dist.join("script");
+        fs::create_dir_all(&folder)?;
+        for (name, text) in sources {
+            fs::write(folder.join(name), text)?;
+        }
+        let options = json!({
+            "compress": {
+                "ecma": 2020, "passes": 4, "toplevel": true, "pure_getters": true,
+                "unsafe_arrows": true, "unsafe_methods": true, "keep_fargs": false,
+                "hoist_props": true, "booleans_as_integers": false,
+            },
+            "mangle": { "toplevel": true },
+            "format": { "ecma": 2020, "ascii_only": true },
+            "enclose": format!("PAYLOAD,SETTINGS:{PAYLOAD},{}", platform_protocol::paths::SETTINGS_PLACEHOLDER),
+            "sourceMap": { "filename": "runtime.js", "includeSources": true },
+        });
+        let config = folder.join("terser.json");
+        fs::write(&config, options.to_string())?;
+        let mut command = Command::new(modules.join("terser"));
+        command
+            .current_dir(&folder)
+            .args(sources.iter().map(|(name, _)| name))
+            .args(["--config-file", "terser.json", "--output", "out.js"]);
+        run(&mut command)?;
+        Ok(Script {
+            code: fs::read_to_string(folder.join("out.js")).context("terser wrote no script")?,
+            map: fs::read_to_string(folder.join("out.js.map")).context("terser wrote no map")?,
+        })
+    }
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let output = command.output().with_context(|| format!("cannot run {command:?}"))?;
+    if !output.status.success() {
+        bail!("{command:?} failed:\n{}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! The steps of each call, from the rules' answers to the browser's functions.
+
+use std::cell::RefCell;
+
+use platform_protocol::paths;
+use platform_protocol::problem::{Slug, type_is};
+use wasm_bindgen::{JsCast, JsValue};
+use web_sys::{Request, Response};
+
+use crate::address;
+use crate::problem::{self, Body, Problem};
+use crate::token::{Failure, Step, Tokens, Want};
+use crate::web::task::{settled, spawn};
+use crate::web::{self, Deferred};
+
+thread_local! {
+    static TOKENS: RefCell<Tokens<String, JsValue, Deferred>> = const { RefCell::new(Tokens::new()) };
+}
+
+/// `platform.getAccessToken`: answers `who` now or later.
+pub(crate) fn ask(want: Want<String>, who: Deferred) {
+    match TOKENS.with_borrow_mut(|tokens| tokens.ask(web::now(), want, who)) {
+        Step::Answer(who, answer) => tell(&who, answer.map(JsValue::from)),
+        Step::Start(number) => spawn(obtain(number)),
+        Step::Wait => {}
+    }
+}
+
+/// The page may have slept.
+pub(crate) fn wake(restored: bool) {
+    let lost = TOKENS.with_borrow_mut(|tokens| tokens.wake(web::now(), restored));
+    if let Some(number) = lost {
+        spawn(obtain(number));
+    }
+}
+
+/// Settles a promise.
+pub(crate) fn tell(who: &Deferred, outcome: Result<JsValue, JsValue>) {
+    match outcome {
+        Ok(value) => web::fulfil(who, &value),
+        Err(reason) => web::reject(who, &reason),
+    }
+}
+
+/// Requests a token for all who wait for it.
+async fn obtain(number: u32) {
+    // Callers of the same moment join before the request starts.
+    let _ = settled(&web::shown()).await;
+    if !TOKENS.with_borrow_mut(|tokens| tokens.begin(web::now(), number)) {
+        return;
+    }
+    let outcome = exchange().await;
+    // Settling a promise runs none of the page's code at once, so nobody asks
+    // again while the tokens are borrowed.
+    let next = TOKENS.with_borrow_mut(|tokens| {
+        tokens.end(web::now(), number, outcome, &mut |who, answer| {
+            tell(&who, answer.map(JsValue::from));
+        })
+    });
+    if let Some(number) = next {
+        spawn(obtain(number));
+    }
+}
+
+/// Exchanges the shared cookie for a token and its life in milliseconds.
+async fn exchange() -> Result<(String, f64), (Failure, JsValue)> {
+    let answer = settled(&web::post(paths::TOKEN)).await;
+    let Ok(response) = answer else { return Err((Failure::NoAnswer, no_answer())) };
+    let response: Response = response.unchecked_into();
+    if !response.ok() {
+        let problem = read(&response).await;
+        let expired = type_is(&problem.type_uri, Slug::SessionExpired.as_str());
+        let failure = if expired { Failure::SessionExpired } else { Failure::Refused };
+        return Err((failure, raise(response.status(), &problem)));
+    }
+    let body = settled(&web::json(&response)).await.unwrap_or_default();
+    match web::text(&body, "access_token") {
+        Some(token) => Ok((token, web::seconds(&body, "expires_in") * 1_000.0)),
+        None => Err((Failure::NoAnswer, no_answer())),
+    }
+}
+
+/// `platform.fetch`.
+pub(crate) async fn call(input: JsValue, init: JsValue) -> Result<JsValue, JsValue> {
+    if !web::is_own(&web::resolve(&input)?) {
+        return Err(web::type_error("platform.fetch calls the game's own address only"));
+    }
+    if web::streams(&input, &init) {
+        return Err(web::type_error("platform.fetch cannot send a stream: it may have to send it twice"));
+    }
+    let mut request = web::request(&input, &init)?;
+    let token = token_for(&request, Want::Any).await?;
+    let mut response = transmit(&request, &token).await?;
+    if response.status() == 401 {
+        request = web::request(&input, &init)?;
+        let token = token_for(&request, Want::Other(token)).await?;
+        response = transmit(&request, &token).await?;
+    }
+    if response.ok() {
+        return Ok(response.into());
+    }
+    let problem = read(&response).await;
+    Err(raise(response.status(), &problem))
+}
+
+async fn token_for(request: &Request, want: Want<String>) -> Result<String, JsValue> {
+    let who = web::deferred();
+    let promise = web::abortable(&web::promise(&who), request);
+    if !request.signal().aborted() {
+        ask(want, who);
+    }
+    Ok(settled(&promise).await?.as_string().unwrap_or_default())
+}
+
+async fn transmit(request: &Request, token: &str) -> Result<Response, JsValue> {
+    match settled(&web::send(request, token)).await {
+        Ok(response) => Ok(response.unchecked_into()),
+        Err(reason) if request.signal().aborted() => Err(reason),
+        Err(_) => Err(no_answer()),
+    }
+}
+
+/// `platform.signOut`.
+pub(crate) async fn sign_out(redirect: JsValue) -> Result<JsValue, JsValue> {
+    let address = web::resolve(&if redirect.is_falsy() { JsValue::from("/") } else { redirect })?;
+    if !web::is_own(&address) && !address::is_on_platform(&address.origin(), &web::platform()) {
+        return Err(web::type_error("platform.signOut leads to this game or the platform only"));
+    }
+    let Ok(response) = settled(&web::post(paths::SIGN_OUT)).await else { return Err(no_answer()) };
+    let response: Response = response.unchecked_into();
+    if !response.ok() {
+        let problem = read(&response).await;
+        return Err(raise(response.status(), &problem));
+    }
+    TOKENS.with_borrow_mut(Tokens::forget);
+    web::leave(&address);
+    Ok(JsValue::UNDEFINED)
+}
+
+/// What a failed answer says.
+async fn read(response: &Response) -> Problem {
+    let body = settled(&web::json(response)).await.unwrap_or_default();
+    let body = Body {
+        detail: web::text(&body, "detail"),
+        type_uri: web::text(&body, "type"),
+        request_id: web::text(&body, "request_id"),
+    };
+    problem::read(response.status(), body, web::request_id(response))
+}
+
+fn raise(status: u16, problem: &Problem) -> JsValue {
+    web::problem(status, &problem.message, &problem.type_uri, &problem.request_id)
+}
+
+fn no_answer() -> JsValue {
+    raise(0, &problem::read(0, Body::default(), None))
+}

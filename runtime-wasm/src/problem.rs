@@ -1,0 +1,90 @@
+//! What a failed answer becomes: the members of a `PlatformError`, from a
+//! Problem Details body (RFC 9457) where there is a readable one.
+
+/// The members of a `PlatformError` besides its status.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// A sentence that can be shown to the player.
+    pub message: String,
+    /// The body's `type` as received, or empty.
+    pub type_uri: String,
+    /// The id under which the request was logged, or empty.
+    pub request_id: String,
+}
+
+/// The string members of a Problem Details body that a `PlatformError` takes
+/// over. A member that is missing, or no string, is `None`.
+#[derive(Debug, Default)]
+pub struct Body {
+    /// The sentence for people.
+    pub detail: Option<String>,
+    /// Which problem it is.
+    pub type_uri: Option<String>,
+    /// Where the log has it.
+    pub request_id: Option<String>,
+}
+
+/// Reads a failed answer. `header` is the answer's `X-Request-Id`, which
+/// counts where the body has none.
+#[must_use]
+pub fn read(status: u16, body: Body, header: Option<String>) -> Problem {
+    Problem {
+        message: body
+            .detail
+            .filter(|detail| !detail.is_empty())
+            .unwrap_or_else(|| sentence(status).to_owned()),
+        type_uri: body.type_uri.unwrap_or_default(),
+        request_id: body.request_id.or(header).unwrap_or_default(),
+    }
+}
+
+/// A plain sentence for an answer that explains nothing itself. Status 0
+/// stands for no answer at all.
+#[must_use]
+pub const fn sentence(status: u16) -> &'static str {
+    match status {
+        0 => "No answer arrived. Please check your connection and try again.",
+        401 => "You are not signed in.",
+        403 => "You are not allowed to do this.",
+        404 => "This could not be found.",
+        429 => "Too many requests. Please try again in a moment.",
+        _ => "Something went wrong. Please try again.",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn some(text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+
+    #[test]
+    fn a_problem_body_is_taken_over_as_received() {
+        let body = Body {
+            detail: some("Out of coins."),
+            type_uri: some("https://game.example/problems/coins"),
+            request_id: some("r1"),
+        };
+        let problem = read(402, body, some("r2"));
+        assert_eq!(problem.message, "Out of coins.");
+        assert_eq!(problem.type_uri, "https://game.example/problems/coins");
+        assert_eq!(problem.request_id, "r1");
+    }
+
+    #[test]
+    fn without_a_body_there_is_a_plain_sentence_and_the_header_s_request_id() {
+        let problem = read(502, Body::default(), some("r2"));
+        assert_eq!(problem.message, sentence(502));
+        assert_eq!(problem.type_uri, "");
+        assert_eq!(problem.request_id, "r2");
+        assert_eq!(read(0, Body::default(), None).request_id, "");
+    }
+
+    #[test]
+    fn an_empty_detail_is_no_sentence() {
+        let body = Body { detail: some(""), ..Body::default() };
+        assert_eq!(read(404, body, None).message, sentence(404));
+    }
+}

@@ -1,0 +1,53 @@
+//! The only code that touches the browser: the functions of `page.js`, and
+//! tasks that wait for promises.
+
+pub(crate) mod task;
+
+use js_sys::Promise;
+use wasm_bindgen::prelude::*;
+use web_sys::{Request, Response, Url};
+
+use crate::token::Instant;
+
+#[wasm_bindgen(module = "/src/web/page.js")]
+extern "C" {
+    /// A promise with the functions that settle it.
+    pub(crate) type Deferred;
+
+    pub(crate) fn deferred() -> Deferred;
+    pub(crate) fn fulfil(deferred: &Deferred, value: &JsValue);
+    pub(crate) fn reject(deferred: &Deferred, reason: &JsValue);
+    pub(crate) fn promise(deferred: &Deferred) -> Promise;
+
+    pub(crate) fn shown() -> Promise;
+    pub(crate) fn platform() -> String;
+    fn watch(promise: &Promise, task: u32);
+    fn monotonic() -> f64;
+    fn wall() -> f64;
+
+    pub(crate) fn problem(status: u16, message: &str, type_uri: &str, request_id: &str) -> JsValue;
+    #[wasm_bindgen(js_name = typeError)]
+    pub(crate) fn type_error(message: &str) -> JsValue;
+    pub(crate) fn text(value: &JsValue, member: &str) -> Option<String>;
+    pub(crate) fn seconds(value: &JsValue, member: &str) -> f64;
+
+    pub(crate) fn post(path: &str) -> Promise;
+    pub(crate) fn json(response: &Response) -> Promise;
+    #[wasm_bindgen(js_name = requestId)]
+    pub(crate) fn request_id(response: &Response) -> Option<String>;
+    #[wasm_bindgen(catch)]
+    pub(crate) fn resolve(address: &JsValue) -> Result<Url, JsValue>;
+    #[wasm_bindgen(js_name = isOwn)]
+    pub(crate) fn is_own(address: &Url) -> bool;
+    #[wasm_bindgen(catch)]
+    pub(crate) fn request(input: &JsValue, init: &JsValue) -> Result<Request, JsValue>;
+    pub(crate) fn send(request: &Request, token: &str) -> Promise;
+    pub(crate) fn streams(input: &JsValue, init: &JsValue) -> bool;
+    pub(crate) fn abortable(promise: &Promise, request: &Request) -> Promise;
+    pub(crate) fn leave(url: &Url);
+}
+
+/// Now, on both clocks.
+pub(crate) fn now() -> Instant {
+    Instant { monotonic: monotonic(), wall: wall() }
+}

@@ -1,0 +1,125 @@
+// What the browser does for the module, without a rule in it: the rules are in
+// Rust. The natives are taken when the runtime starts, before a framework or
+// the game replaces them.
+
+const { fetch: nativeFetch, location, document, performance, Date, URL, Request } = globalThis;
+
+let onSettled, auth, origin;
+
+/** What to call when a promise settles, where the auth service is, and the platform's origin. */
+export const connect = (settled, authUrl, platformOrigin) => {
+  onSettled = settled;
+  auth = authUrl;
+  origin = platformOrigin;
+};
+
+export const platform = () => origin;
+
+/** Tells the module's task how the promise ends. */
+export const watch = (promise, task) => {
+  promise.then(
+    (value) => onSettled(task, true, value),
+    (reason) => onSettled(task, false, reason),
+  );
+};
+
+/** Settles when the page is there for a player: a page that is only rendered ahead is not. */
+export const shown = async () => {
+  if (document.prerendering) {
+    await new Promise((shown) => {
+      document.addEventListener("prerenderingchange", shown, { once: true });
+    });
+  }
+};
+
+/** A promise with the functions that settle it. */
+export const deferred = () => {
+  const made = {};
+  made.promise = new Promise((fulfil, reject) => {
+    made.fulfil = fulfil;
+    made.reject = reject;
+  });
+  return made;
+};
+
+export const fulfil = (made, value) => made.fulfil(value);
+export const reject = (made, reason) => made.reject(reason);
+export const promise = (made) => made.promise;
+
+/** What `platform.fetch` and `platform.getAccessToken` reject with. */
+export class PlatformError extends Error {
+  constructor(status, message, type, requestId) {
+    super(message);
+    this.name = "PlatformError";
+    this.status = status;
+    this.type = type;
+    this.requestId = requestId;
+  }
+
+  is(slug) {
+    return this.type === slug || this.type.split(/[/#:]/).pop() === slug;
+  }
+}
+
+export const problem = (status, message, type, requestId) =>
+  new PlatformError(status, message, type, requestId);
+
+export const typeError = (message) => new TypeError(message);
+
+export const monotonic = () => performance.now();
+export const wall = () => Date.now();
+
+/** A member that is a string, or undefined. */
+export const text = (value, member) =>
+  typeof value?.[member] == "string" ? value[member] : undefined;
+
+/** Seconds, or NaN. */
+export const seconds = (value, member) => +value?.[member];
+
+/** POST without a body or a header of our own, so without a preflight. */
+export const post = (path) => nativeFetch(auth + path, { method: "POST", credentials: "include" });
+
+/** The answer's JSON, or undefined where it has none that can be read. */
+export const json = (response) =>
+  /json/.test(response.headers.get("content-type")) ? response.json().catch(() => {}) : undefined;
+
+export const requestId = (response) => response.headers.get("X-Request-Id");
+
+/** The address as this page means it. Throws a TypeError where it is none. */
+export const resolve = (address) => new URL(address?.url ?? address ?? location, document.baseURI);
+
+/** Also says no to an address that only borrows the page's origin, such as blob:. */
+export const isOwn = (url) => url.origin === location.origin && url.protocol === location.protocol;
+
+/** Throws a TypeError where fetch itself would reject with one. */
+export const request = (input, init) => new Request(input, init ?? undefined);
+
+export const send = (request, token) => {
+  request.headers.set("Authorization", "Bearer " + token);
+  return nativeFetch(request);
+};
+
+/** Whether the body is a stream, which can be sent only once. */
+export const streams = (input, init) =>
+  init?.body instanceof ReadableStream ||
+  (input instanceof Request &&
+    // Where an engine does not show a request's body, its method tells.
+    (input.body === undefined ? !/^(GET|HEAD)$/.test(input.method) : !!input.body));
+
+/** The promise, or the reason of the abort if that comes first. */
+export const abortable = (promise, { signal }) =>
+  new Promise((fulfil, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort);
+    promise.then(fulfil, reject).then(() => signal.removeEventListener("abort", abort));
+  });
+
+export const leave = (url) => location.assign(url);
+
+/** Calls back when the page may have slept: true after the back/forward cache. */
+export const onWake = (wake) => {
+  addEventListener("online", () => wake(false));
+  addEventListener("pageshow", (event) => wake(event.persisted));
+  document.addEventListener("visibilitychange", () => wake(false));
+};
