@@ -35,8 +35,8 @@ pub enum ConfigError {
     /// The address is https, but the crate was built without its `tls` feature.
     #[error("AUTH_JWKS_URL is https, but this program was built without the `tls` feature")]
     WithoutTls,
-    /// The HTTP client or its TLS configuration could not be made.
-    #[error("the HTTP client could not be made: {0}")]
+    /// The machine's certificates could not be loaded.
+    #[error("TLS could not be set up: {0}")]
     Client(String),
 }
 

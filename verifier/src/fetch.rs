@@ -1,10 +1,25 @@
 //! Fetching the key set over HTTP: one kept client, short timeouts, a bounded
-//! body, no redirects.
+//! body, no redirects, no proxy.
+//!
+//! hyper's own client does no more than that. A client with more features would
+//! share its TLS settings with the rest of the program, and neither should
+//! decide for the other.
 
+use std::future::Future;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use bytes::Bytes;
+use http::{Request, StatusCode, Uri, header};
+use http_body_util::{BodyExt as _, Empty, LengthLimitError, Limited};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::dns::Name;
+use hyper_util::client::legacy::{Client, Error as ClientError};
+use hyper_util::rt::TokioExecutor;
+use tower_service::Service;
 use url::Url;
 
 use crate::config::{ConfigError, is_localhost_name, is_loopback};
@@ -16,11 +31,19 @@ const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 /// For the connection alone.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
+const USER_AGENT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
+
+type Plain = HttpConnector<Resolver>;
+#[cfg(feature = "tls")]
+type Connector = hyper_rustls::HttpsConnector<Plain>;
+#[cfg(not(feature = "tls"))]
+type Connector = Plain;
+
 /// Fetches one key set.
 #[derive(Clone, Debug)]
 pub(crate) struct Fetcher {
-    client: reqwest::Client,
-    url: Url,
+    client: Client<Connector, Empty<Bytes>>,
+    uri: Uri,
 }
 
 impl Fetcher {
@@ -28,30 +51,15 @@ impl Fetcher {
     ///
     /// # Errors
     /// [`ConfigError::Client`] where TLS has no usable configuration.
-    pub(crate) fn new(url: Url) -> Result<Self, ConfigError> {
-        let mut builder = reqwest::Client::builder()
-            .user_agent(concat!(
-                env!("CARGO_PKG_NAME"),
-                "/",
-                env!("CARGO_PKG_VERSION")
-            ))
-            .connect_timeout(CONNECT_TIMEOUT)
-            .timeout(FETCH_TIMEOUT)
-            // Whoever can redirect the address must not choose our keys.
-            .redirect(reqwest::redirect::Policy::none())
-            .dns_resolver(LoopbackResolver);
-        if is_loopback(&url) {
-            // A proxy would look for `localhost` on its own machine.
-            builder = builder.no_proxy();
-        } else if url.scheme() == "http" {
+    pub(crate) fn new(url: &Url) -> Result<Self, ConfigError> {
+        if url.scheme() == "http" && !is_loopback(url) {
             tracing::warn!(
                 "the key set is fetched without TLS: whoever controls the network chooses the keys"
             );
         }
-        let client = with_tls(builder)?
-            .build()
-            .map_err(|error| ConfigError::Client(error.without_url().to_string()))?;
-        Ok(Self { client, url })
+        let uri = url.as_str().parse().map_err(|_| ConfigError::JwksUrl)?;
+        let client = Client::builder(TokioExecutor::new()).build(connector()?);
+        Ok(Self { client, uri })
     }
 
     /// Fetches and reads the key set.
@@ -59,85 +67,102 @@ impl Fetcher {
     /// # Errors
     /// Why there is none; see [`KeySetError`].
     pub(crate) async fn fetch(&self) -> Result<KeySet, KeySetError> {
-        let request = self
+        tokio::time::timeout(FETCH_TIMEOUT, self.fetch_in_any_time())
+            .await
+            .unwrap_or_else(|_| Err(KeySetError::Transport("no answer in time".to_owned())))
+    }
+
+    async fn fetch_in_any_time(&self) -> Result<KeySet, KeySetError> {
+        let request = Request::get(self.uri.clone())
+            .header(header::ACCEPT, "application/json")
+            .header(header::USER_AGENT, USER_AGENT)
+            .body(Empty::new())
+            .map_err(|error| KeySetError::Transport(error.to_string()))?;
+        let response = self
             .client
-            .get(self.url.clone())
-            .header("accept", "application/json");
-        let mut response = request.send().await.map_err(transport)?;
-        if response.status() != reqwest::StatusCode::OK {
+            .request(request)
+            .await
+            .map_err(|error| transport(&error))?;
+        // A redirect is no answer: whoever can redirect must not choose the keys.
+        if response.status() != StatusCode::OK {
             return Err(KeySetError::Status(response.status().as_u16()));
         }
         // The length is counted as it arrives: `Content-Length` may be absent.
-        let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(transport)? {
-            if body.len() + chunk.len() > MAX_KEY_SET_BYTES {
-                return Err(KeySetError::TooLarge);
-            }
-            body.extend_from_slice(&chunk);
+        match Limited::new(response.into_body(), MAX_KEY_SET_BYTES)
+            .collect()
+            .await
+        {
+            Ok(body) => KeySet::parse(&body.to_bytes()),
+            Err(error) if error.is::<LengthLimitError>() => Err(KeySetError::TooLarge),
+            Err(error) => Err(KeySetError::Transport(error.to_string())),
         }
-        KeySet::parse(&body)
     }
 }
 
 /// The innermost cause says what happened; the outer ones only that sending
-/// failed. The address stays out: it is in the configuration already.
-fn transport(error: reqwest::Error) -> KeySetError {
-    let error = error.without_url();
-    let mut cause: &dyn std::error::Error = &error;
+/// failed.
+fn transport(error: &ClientError) -> KeySetError {
+    let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {
         cause = source;
     }
     KeySetError::Transport(cause.to_string())
 }
 
+fn plain() -> Plain {
+    let mut connector = HttpConnector::new_with_resolver(Resolver);
+    connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    connector.set_nodelay(true);
+    connector
+}
+
 /// TLS by rustls with ring and the machine's own certificates.
 #[cfg(feature = "tls")]
-fn with_tls(builder: reqwest::ClientBuilder) -> Result<reqwest::ClientBuilder, ConfigError> {
-    use std::sync::Arc;
-
-    use rustls_platform_verifier::BuilderVerifierExt as _;
-
-    let failed = |error: rustls::Error| ConfigError::Client(error.to_string());
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(failed)?
-        .with_platform_verifier()
-        .map_err(failed)?
-        .with_no_client_auth();
-    Ok(builder.tls_backend_preconfigured(config))
+fn connector() -> Result<Connector, ConfigError> {
+    let mut plain = plain();
+    plain.enforce_http(false);
+    Ok(hyper_rustls::HttpsConnectorBuilder::new()
+        .with_provider_and_platform_verifier(rustls::crypto::ring::default_provider())
+        .map_err(|error| ConfigError::Client(error.to_string()))?
+        .https_or_http()
+        .enable_http1()
+        .wrap_connector(plain))
 }
 
 /// Only `http://` addresses get this far.
 #[cfg(not(feature = "tls"))]
 #[expect(clippy::unnecessary_wraps, reason = "with TLS it can fail")]
-fn with_tls(builder: reqwest::ClientBuilder) -> Result<reqwest::ClientBuilder, ConfigError> {
-    Ok(builder)
+fn connector() -> Result<Connector, ConfigError> {
+    Ok(plain())
 }
 
 /// Names under `localhost` are loopback by definition (RFC 6761 §6.3), but a
 /// plain `getaddrinfo` may not know them, and a name server must not be asked.
-struct LoopbackResolver;
+#[derive(Clone, Copy, Debug)]
+struct Resolver;
 
-impl Resolve for LoopbackResolver {
-    fn resolve(&self, name: Name) -> Resolving {
+impl Service<Name> for Resolver {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
         Box::pin(async move {
-            let addresses: Addrs = if is_localhost_name(name.as_str()) {
-                // Port 0 is replaced by the port of the URL.
+            // Port 0 is replaced by the port of the address.
+            let addresses: Vec<_> = if is_localhost_name(name.as_str()) {
                 let loopback = [
                     IpAddr::V4(Ipv4Addr::LOCALHOST),
                     IpAddr::V6(Ipv6Addr::LOCALHOST),
                 ];
-                Box::new(
-                    loopback
-                        .map(|address| SocketAddr::new(address, 0))
-                        .into_iter(),
-                )
+                loopback.map(|address| SocketAddr::new(address, 0)).into()
             } else {
-                let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-                Box::new(found.collect::<Vec<_>>().into_iter())
+                tokio::net::lookup_host((name.as_str(), 0)).await?.collect()
             };
-            Ok(addresses)
+            Ok(addresses.into_iter())
         })
     }
 }

@@ -5,13 +5,8 @@
 //!
 //! ```no_run
 //! use std::sync::Arc;
-//! use axum::{Json, Router, extract::FromRef, routing::get};
+//! use axum::{Router, routing::get};
 //! use platform_verifier::{Player, Verifier, VerifierConfig};
-//!
-//! #[derive(Clone, FromRef)]
-//! struct AppState {
-//!     verifier: Arc<Verifier>,
-//! }
 //!
 //! async fn greet(Player(player): Player) -> String {
 //!     // Key a player's data on `sub`; `username` is only for display.
@@ -20,7 +15,8 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let verifier = Arc::new(Verifier::new(VerifierConfig::from_env()?)?);
-//! let app: Router = Router::new().route("/api/greet", get(greet)).with_state(AppState { verifier });
+//! // A state of more than the verifier implements `FromRef` for it.
+//! let app: Router = Router::new().route("/api/greet", get(greet)).with_state(verifier);
 //! # let _ = app;
 //! # Ok(())
 //! # }

@@ -38,7 +38,7 @@ impl Verifier {
     /// # Errors
     /// [`ConfigError`] names the setting that it cannot work with.
     pub fn with_clock(config: VerifierConfig, clock: Arc<dyn Clock>) -> Result<Self, ConfigError> {
-        let fetcher = Fetcher::new(config.check()?)?;
+        let fetcher = Fetcher::new(&config.check()?)?;
         let keys = KeySource::new(fetcher, Arc::clone(&clock));
         Ok(Self {
             config,
