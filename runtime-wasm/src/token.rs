@@ -267,3 +267,226 @@ impl<T, W> Request<T, W> {
         self.started.is_some_and(|started| now.since(started) > LOST)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Machine = Tokens<&'static str, &'static str, u32>;
+
+    const LIFE: f64 = 900_000.0;
+
+    /// The moment so many seconds after the page was opened, on both clocks.
+    fn at(seconds: f64) -> Instant {
+        Instant { monotonic: seconds * 1_000.0, wall: 1.7e12 + seconds * 1_000.0 }
+    }
+
+    fn start(step: Step<&'static str, &'static str, u32>) -> u32 {
+        match step {
+            Step::Start(number) => number,
+            other => panic!("no request was started: {other:?}"),
+        }
+    }
+
+    /// Ends a request; answers who was told what, and the next request.
+    #[expect(clippy::type_complexity, reason = "it is what the machine says")]
+    fn end(
+        tokens: &mut Machine,
+        now: Instant,
+        number: u32,
+        outcome: Result<(&'static str, f64), (Failure, &'static str)>,
+    ) -> (Vec<(u32, Result<&'static str, &'static str>)>, Option<u32>) {
+        let mut told = Vec::new();
+        let next = tokens.end(now, number, outcome, &mut |who, answer| told.push((who, answer)));
+        (told, next)
+    }
+
+    /// A machine that holds `token`, received after so many seconds.
+    fn holding(token: &'static str, seconds: f64) -> Machine {
+        let mut tokens = Machine::new();
+        let number = start(tokens.ask(at(seconds), Want::Any, 0));
+        assert!(tokens.begin(at(seconds), number));
+        end(&mut tokens, at(seconds), number, Ok((token, LIFE)));
+        tokens
+    }
+
+    #[test]
+    fn callers_of_one_moment_share_one_request() {
+        let mut tokens = Machine::new();
+        let number = start(tokens.ask(at(0.0), Want::Any, 1));
+        assert_eq!(tokens.ask(at(0.0), Want::Any, 2), Step::Wait);
+        assert!(tokens.begin(at(0.0), number));
+        assert_eq!(tokens.ask(at(0.1), Want::Any, 3), Step::Wait);
+        let (told, next) = end(&mut tokens, at(0.2), number, Ok(("a", LIFE)));
+        assert_eq!(told, [(1, Ok("a")), (2, Ok("a")), (3, Ok("a"))]);
+        assert_eq!(next, None);
+        assert_eq!(tokens.ask(at(0.3), Want::Any, 4), Step::Answer(4, Ok("a")));
+    }
+
+    #[test]
+    fn a_forced_caller_queues_behind_the_request_under_way() {
+        let mut tokens = Machine::new();
+        let first = start(tokens.ask(at(0.0), Want::Any, 1));
+        assert!(tokens.begin(at(0.0), first));
+        assert_eq!(tokens.ask(at(0.1), Want::Fresh, 2), Step::Wait);
+        assert_eq!(tokens.ask(at(0.1), Want::Fresh, 3), Step::Wait);
+        let (told, next) = end(&mut tokens, at(0.2), first, Ok(("old", LIFE)));
+        assert_eq!(told, [(1, Ok("old"))]);
+        let second = next.expect("the forced callers get a request of their own");
+        assert!(tokens.begin(at(0.2), second));
+        let (told, next) = end(&mut tokens, at(0.3), second, Ok(("new", LIFE)));
+        assert_eq!(told, [(2, Ok("new")), (3, Ok("new"))]);
+        assert_eq!(next, None);
+    }
+
+    #[test]
+    fn forced_callers_of_one_moment_share_a_request() {
+        let mut tokens = holding("a", 0.0);
+        let number = start(tokens.ask(at(1.0), Want::Fresh, 1));
+        assert_eq!(tokens.ask(at(1.0), Want::Fresh, 2), Step::Wait);
+        assert_eq!(tokens.ask(at(1.0), Want::Any, 3), Step::Answer(3, Ok("a")));
+        assert!(tokens.begin(at(1.0), number));
+        let (told, next) = end(&mut tokens, at(1.1), number, Ok(("b", LIFE)));
+        assert_eq!(told, [(1, Ok("b")), (2, Ok("b"))]);
+        assert_eq!(next, None);
+    }
+
+    #[test]
+    fn a_refused_token_is_replaced_once_for_all_who_were_refused() {
+        let mut tokens = holding("a", 0.0);
+        let number = start(tokens.ask(at(1.0), Want::Other("a"), 1));
+        assert!(tokens.begin(at(1.0), number));
+        assert_eq!(tokens.ask(at(1.1), Want::Other("a"), 2), Step::Wait);
+        let (told, _) = end(&mut tokens, at(1.2), number, Ok(("b", LIFE)));
+        assert_eq!(told, [(1, Ok("b")), (2, Ok("b"))]);
+        assert_eq!(tokens.ask(at(1.3), Want::Other("a"), 3), Step::Answer(3, Ok("b")));
+    }
+
+    #[test]
+    fn a_token_is_renewed_when_a_minute_or_a_tenth_of_its_life_is_left() {
+        for (life, renewed_after) in [(900.0, 810.0), (300.0, 240.0), (7_200.0, 6_480.0)] {
+            let mut tokens = Machine::new();
+            let number = start(tokens.ask(at(0.0), Want::Any, 0));
+            assert!(tokens.begin(at(0.0), number));
+            end(&mut tokens, at(0.0), number, Ok(("a", life * 1_000.0)));
+            let before = tokens.ask(at(renewed_after - 0.1), Want::Any, 1);
+            assert_eq!(before, Step::Answer(1, Ok("a")), "life {life}");
+            start(tokens.ask(at(renewed_after), Want::Any, 2));
+        }
+    }
+
+    #[test]
+    fn the_clock_that_moved_more_counts() {
+        let slept = Instant { monotonic: 1_000.0, wall: at(850.0).wall };
+        start(holding("a", 0.0).ask(slept, Want::Any, 1));
+        let set_back = Instant { monotonic: at(850.0).monotonic, wall: 0.0 };
+        start(holding("a", 0.0).ask(set_back, Want::Any, 1));
+        let set_back_early = Instant { monotonic: at(10.0).monotonic, wall: 0.0 };
+        let step = holding("a", 0.0).ask(set_back_early, Want::Any, 1);
+        assert_eq!(step, Step::Answer(1, Ok("a")));
+    }
+
+    #[test]
+    fn a_failed_refresh_leaves_the_token_that_is_still_valid() {
+        let mut tokens = holding("a", 0.0);
+        let number = start(tokens.ask(at(850.0), Want::Any, 1));
+        assert!(tokens.begin(at(850.0), number));
+        assert_eq!(tokens.ask(at(850.0), Want::Other("a"), 2), Step::Wait);
+        let (told, _) = end(&mut tokens, at(851.0), number, Err((Failure::Refused, "429")));
+        assert_eq!(told, [(1, Ok("a")), (2, Err("429"))]);
+        let number = start(tokens.ask(at(901.0), Want::Any, 3));
+        assert!(tokens.begin(at(901.0), number));
+        let (told, _) = end(&mut tokens, at(901.1), number, Err((Failure::Refused, "429")));
+        assert_eq!(told, [(3, Err("429"))]);
+    }
+
+    #[test]
+    fn a_failure_without_an_answer_is_shared_for_a_second() {
+        let mut tokens = Machine::new();
+        let number = start(tokens.ask(at(0.0), Want::Any, 1));
+        assert!(tokens.begin(at(0.0), number));
+        end(&mut tokens, at(5.0), number, Err((Failure::NoAnswer, "offline")));
+        assert_eq!(tokens.ask(at(5.9), Want::Any, 2), Step::Answer(2, Err("offline")));
+        assert_eq!(tokens.ask(at(5.9), Want::Fresh, 3), Step::Answer(3, Err("offline")));
+        start(tokens.ask(at(6.0), Want::Any, 4));
+    }
+
+    #[test]
+    fn coming_online_ends_the_shared_failure() {
+        let mut tokens = Machine::new();
+        let number = start(tokens.ask(at(0.0), Want::Any, 1));
+        assert!(tokens.begin(at(0.0), number));
+        end(&mut tokens, at(5.0), number, Err((Failure::NoAnswer, "offline")));
+        assert_eq!(tokens.wake(at(5.1), false), None);
+        start(tokens.ask(at(5.2), Want::Any, 2));
+    }
+
+    #[test]
+    fn after_session_expired_nobody_asks_again() {
+        let mut tokens = holding("a", 0.0);
+        let number = start(tokens.ask(at(1.0), Want::Fresh, 1));
+        assert!(tokens.begin(at(1.0), number));
+        assert_eq!(tokens.ask(at(1.1), Want::Fresh, 2), Step::Wait);
+        let outcome = Err((Failure::SessionExpired, "expired"));
+        let (told, next) = end(&mut tokens, at(1.2), number, outcome);
+        assert_eq!(told, [(1, Err("expired")), (2, Err("expired"))]);
+        assert_eq!(next, None);
+        assert_eq!(tokens.wake(at(99.0), true), None);
+        for want in [Want::Any, Want::Fresh, Want::Other("a")] {
+            assert_eq!(tokens.ask(at(9_999.0), want, 3), Step::Answer(3, Err("expired")));
+        }
+    }
+
+    #[test]
+    fn a_request_that_was_lost_in_sleep_is_made_again_for_all_who_wait() {
+        let mut tokens = Machine::new();
+        let lost = start(tokens.ask(at(0.0), Want::Any, 1));
+        assert!(tokens.begin(at(0.0), lost));
+        assert_eq!(tokens.ask(at(0.1), Want::Fresh, 2), Step::Wait);
+        assert_eq!(tokens.wake(at(29.0), false), None);
+        let again = tokens.wake(at(31.0), false).expect("another request");
+        assert!(tokens.begin(at(31.0), again));
+        let (told, _) = end(&mut tokens, at(31.1), lost, Ok(("late", LIFE)));
+        assert_eq!(told, [], "nobody waits for the lost request any more");
+        let (told, next) = end(&mut tokens, at(31.2), again, Ok(("a", LIFE)));
+        assert_eq!(told, [(1, Ok("a")), (2, Ok("a"))]);
+        assert_eq!(next, None);
+    }
+
+    #[test]
+    fn a_caller_finds_a_lost_request_without_any_event() {
+        let mut tokens = Machine::new();
+        let lost = start(tokens.ask(at(0.0), Want::Any, 1));
+        assert!(tokens.begin(at(0.0), lost));
+        let again = start(tokens.ask(at(31.0), Want::Any, 2));
+        assert!(!tokens.begin(at(31.0), lost), "the lost request is not sent any more");
+        assert!(tokens.begin(at(31.0), again));
+        let (told, _) = end(&mut tokens, at(31.1), again, Ok(("a", LIFE)));
+        assert_eq!(told, [(1, Ok("a")), (2, Ok("a"))]);
+    }
+
+    #[test]
+    fn a_page_restored_from_the_cache_looks_at_the_identity_again() {
+        let mut tokens = holding("a", 0.0);
+        assert_eq!(tokens.wake(at(1.0), false), None);
+        assert_eq!(tokens.ask(at(1.0), Want::Any, 1), Step::Answer(1, Ok("a")));
+        assert_eq!(tokens.wake(at(2.0), true), None);
+        start(tokens.ask(at(2.0), Want::Any, 2));
+    }
+
+    #[test]
+    fn a_new_token_that_already_looks_expired_is_used_anyway() {
+        let mut tokens = Machine::new();
+        let number = start(tokens.ask(at(0.0), Want::Any, 1));
+        assert!(tokens.begin(at(0.0), number));
+        let (told, _) = end(&mut tokens, at(0.1), number, Ok(("a", -5.0)));
+        assert_eq!(told, [(1, Ok("a"))]);
+    }
+
+    #[test]
+    fn signing_out_forgets_the_token() {
+        let mut tokens = holding("a", 0.0);
+        tokens.forget();
+        start(tokens.ask(at(1.0), Want::Any, 1));
+    }
+}
