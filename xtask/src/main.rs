@@ -1,2 +1,124 @@
-//! Build, run, test, bench, tidy.
-fn main() {}
+//! `cargo xtask`: set up, build, serve, test, measure and tidy.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`setup`] | the steps that a fresh machine needs, as data |
+//! | [`build`] | the runtime and the server |
+//! | [`serve`] | the server in the place of this program |
+//! | [`test`] | every stage of the test run, and the count at its end |
+//! | [`size`] | the runtime's size against its budget |
+//! | [`bench`] | the server measured beside others, against stated goals |
+//! | [`tidy`] | the rules that the compiler does not check |
+//! | [`workspace`] | where everything is, and what the environment says |
+//! | [`command`] | running other programs, and saying which one failed |
+
+mod bench;
+mod build;
+mod command;
+mod serve;
+mod setup;
+mod size;
+mod terminal;
+mod test;
+mod tidy;
+mod workspace;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::workspace::Workspace;
+
+/// Everything that is done to this project: no other script is needed.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask", version, about)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+/// What there is to do.
+#[derive(Subcommand)]
+enum Task {
+    /// Set up what is missing, build, and serve the platform with its demo game.
+    Serve {
+        /// Arguments for `platform-server serve`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        server: Vec<OsString>,
+    },
+    /// Set up what is missing, build, and run every test.
+    Test {
+        /// Only this part; may be given more than once.
+        #[arg(long, value_enum)]
+        only: Vec<test::Part>,
+    },
+    /// Build runtime.js and the server.
+    Build {
+        /// Optimise the server as for production.
+        #[arg(long)]
+        release: bool,
+    },
+    /// Print the size of runtime.js, and fail over its budget.
+    Size,
+    /// Measure the server beside others, and fail where a stated goal is missed.
+    Bench,
+    /// Check formatting, lints, dependencies between parts, and documentation.
+    Tidy,
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().task) {
+        Ok(code) => code,
+        Err(error) => {
+            terminal::note(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: Task) -> anyhow::Result<ExitCode> {
+    let workspace = Workspace::find()?;
+    match task {
+        Task::Serve { server } => serve::run(&workspace, &server),
+        Task::Test { only } => test::run(&workspace, &only),
+        Task::Build { release } => {
+            setup::run(&workspace, setup::Purpose::Serve)?;
+            build::run(&workspace, release)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Task::Size => size::run(&workspace),
+        Task::Bench => bench::run(&workspace),
+        Task::Tidy => tidy::run(&workspace),
+    }
+}
+
+/// The names of the subcommands, for the check of what the documents mention.
+fn task_names() -> Vec<String> {
+    use clap::CommandFactory;
+    Arguments::command()
+        .get_subcommands()
+        .map(|task| task.get_name().to_owned())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn arguments_of_the_server_are_passed_on_untouched() {
+        let arguments = Arguments::parse_from(["xtask", "serve", "--", "--no-demo", "--help"]);
+        let Task::Serve { server } = arguments.task else {
+            panic!("not serve")
+        };
+        assert_eq!(server, ["--no-demo", "--help"]);
+    }
+}

@@ -1,0 +1,78 @@
+//! A web server whose only handler signs one game token with p256: what the
+//! same machine can do at most. `cargo xtask bench` measures `POST /token`
+//! beside it.
+
+#![expect(clippy::print_stdout, reason = "the ready line, as the server prints it")]
+
+use std::error::Error;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::post;
+use axum::serve::ListenerExt;
+use axum::{Json, Router};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use p256::ecdsa::signature::Signer;
+use p256::ecdsa::{Signature, SigningKey};
+use platform_protocol::claims::{GameTokenClaims, PrincipalKind};
+use platform_protocol::limits::TOKEN_SECONDS;
+use platform_server::clock::{Clock, SystemClock};
+use platform_server::entropy::{Entropy, SystemEntropy};
+use tokio::net::TcpListener;
+
+/// What every request needs, made once.
+struct Bare {
+    key: SigningKey,
+    header: String,
+    clock: SystemClock,
+    entropy: SystemEntropy,
+}
+
+/// Signs one token with claims of its own.
+async fn token(State(bare): State<Arc<Bare>>) -> Result<Json<serde_json::Value>, StatusCode> {
+    let now = bare.clock.now();
+    let entropy: &dyn Entropy = &bare.entropy;
+    let iat = now.unsigned_abs() / 1_000;
+    let claims = GameTokenClaims {
+        sub: entropy.uuid_v7(now).to_string(),
+        username: "swift-otter-4821".into(),
+        aud: "game:demo".into(),
+        iss: "http://auth.platform.localhost:8787".into(),
+        is_anon: true,
+        principal_kind: PrincipalKind::Human,
+        exp: iat + TOKEN_SECONDS,
+        iat,
+        jti: entropy.uuid_v4().to_string(),
+    };
+    let claims = serde_json::to_vec(&claims).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
+    let mut token = format!("{}.{}", bare.header, URL_SAFE_NO_PAD.encode(claims));
+    let signature: Signature = bare.key.sign(token.as_bytes());
+    token.push('.');
+    URL_SAFE_NO_PAD.encode_string(signature.to_bytes(), &mut token);
+    Ok(Json(serde_json::json!({
+        "access_token": token, "token_type": "Bearer", "expires_in": TOKEN_SECONDS,
+    })))
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let entropy: &dyn Entropy = &SystemEntropy;
+    let bare = Bare {
+        key: SigningKey::from_slice(&entropy.bytes::<32>())?,
+        header: URL_SAFE_NO_PAD.encode(r#"{"alg":"ES256","typ":"JWT","kid":"bare"}"#),
+        clock: SystemClock,
+        entropy: SystemEntropy,
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    println!("bare_sign ready on http://{address} (listening on {address})");
+    let app = Router::new().route("/token", post(token)).with_state(Arc::new(bare));
+    let listener = listener.tap_io(|stream| {
+        // Without it small answers may be delayed, and the comparison is unfair.
+        let _ = stream.set_nodelay(true);
+    });
+    axum::serve(listener, app).await?;
+    Ok(())
+}

@@ -1,0 +1,153 @@
+//! Who is measured, and with which request.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::process::{Process, cookie};
+use super::wrk::{Load, script};
+use crate::workspace::Workspace;
+
+/// Settings of a server under measurement; all others have their defaults.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Settings {
+    /// Whether one address may make as many guests as it likes.
+    unlimited_guests: bool,
+}
+
+/// The running contenders and what each is asked.
+pub(super) struct Contenders {
+    /// In the order of the figures: bare, returning, new guest, oidc-provider.
+    pub(super) loads: [Load; 4],
+    _processes: [Process; 4],
+}
+
+impl Contenders {
+    /// Starts them all; only the one that is asked has work to do.
+    pub(super) fn start(workspace: &Workspace, folder: &Path) -> Result<Self> {
+        let example = workspace.binary(true, "examples/bare_sign");
+        let bare = Process::start(&mut Command::new(example))?;
+        let returning = server(workspace, &folder.join("returning"), Settings::default())?;
+        let settings = Settings {
+            unlimited_guests: true,
+        };
+        let new_guest = server(workspace, &folder.join("new-guest"), settings)?;
+        let oidc_provider = Process::start(
+            Command::new("node")
+                .arg("bench-oidc-provider.mjs")
+                .current_dir(workspace.root.join("tests/npm"))
+                .env("NODE_ENV", "production")
+                .stderr(File::create(folder.join("oidc-provider.log"))?),
+        )?;
+
+        let cookie = visit(&returning)?;
+        let loads = [
+            load(
+                folder,
+                "bare signing handler",
+                &bare,
+                "bare",
+                &script(&[], None),
+            )?,
+            load(
+                folder,
+                "returning guest",
+                &returning,
+                "returning",
+                &token_script(&returning, Some(&cookie)),
+            )?,
+            load(
+                folder,
+                "new guest",
+                &new_guest,
+                "new-guest",
+                &token_script(&new_guest, None),
+            )?,
+            load(
+                folder,
+                "oidc-provider",
+                &oidc_provider,
+                "oidc-provider",
+                &client_credentials(),
+            )?,
+        ];
+        Ok(Self {
+            loads,
+            _processes: [bare, returning, new_guest, oidc_provider],
+        })
+    }
+}
+
+/// Starts a release server with its data in `data`.
+pub(super) fn server(workspace: &Workspace, data: &Path, settings: Settings) -> Result<Process> {
+    std::fs::create_dir_all(data).with_context(|| format!("cannot make {}", data.display()))?;
+    let mut server = Command::new(workspace.binary(true, "platform-server"));
+    for setting in &workspace.settings {
+        server.env_remove(setting);
+    }
+    server
+        .arg("serve")
+        .current_dir(data)
+        .env("PLATFORM_LISTEN", "127.0.0.1:0")
+        .env("PLATFORM_DATA", data)
+        .stderr(File::create(data.join("log"))?);
+    if settings.unlimited_guests {
+        server.env("PLATFORM_GUESTS_PER_ADDRESS", "1000000000");
+        server.env("PLATFORM_GUEST_RATE", "1000000/s, burst 1000000");
+    }
+    Process::start(&mut server)
+}
+
+/// Asks for a page of every kind, as a first visitor does, and answers the
+/// visitor's cookie.
+pub(super) fn visit(server: &Process) -> Result<String> {
+    let demo = server.host("demo");
+    server.ask("GET", &demo, "/", "")?;
+    server.ask(
+        "GET",
+        &demo,
+        "/__platform/runtime.js",
+        "Accept-Encoding: br\r\n",
+    )?;
+    let origin = format!("Origin: http://{demo}\r\n");
+    let response = server.ask("POST", &server.host("auth"), "/token", &origin)?;
+    ensure!(
+        response.contains("\"access_token\""),
+        "the token endpoint gave no token"
+    );
+    Ok(cookie(&response)
+        .context("a first visitor got no cookie")?
+        .to_owned())
+}
+
+fn token_script(server: &Process, cookie: Option<&str>) -> String {
+    let (host, origin) = (
+        server.host("auth"),
+        format!("http://{}", server.host("demo")),
+    );
+    let mut headers = vec![("Host", host.as_str()), ("Origin", origin.as_str())];
+    headers.extend(cookie.map(|cookie| ("Cookie", cookie)));
+    script(&headers, None)
+}
+
+/// The client of `tests/npm/bench-oidc-provider.mjs`: its id and its secret
+/// are `bench`, in Base64 `YmVuY2g6YmVuY2g=` (RFC 6749 §2.3.1).
+fn client_credentials() -> String {
+    let headers = [
+        ("Authorization", "Basic YmVuY2g6YmVuY2g="),
+        ("Content-Type", "application/x-www-form-urlencoded"),
+    ];
+    script(&headers, Some("grant_type=client_credentials"))
+}
+
+fn load(folder: &Path, name: &'static str, of: &Process, file: &str, script: &str) -> Result<Load> {
+    let path: PathBuf = folder.join(format!("{file}.lua"));
+    std::fs::write(&path, script).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(Load {
+        name,
+        url: format!("http://{}/token", of.address),
+        script: path,
+    })
+}

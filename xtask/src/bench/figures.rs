@@ -1,0 +1,301 @@
+//! The figures of a run, the goals that they are held against, and how both
+//! are shown.
+
+use serde_json::{Value, json};
+
+use super::wrk::Sample;
+
+/// The samples of one contender, in the order of the rounds.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Series(Vec<Sample>);
+
+impl Series {
+    pub(super) const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    pub(super) fn add(&mut self, sample: Sample) {
+        self.0.push(sample);
+    }
+
+    /// The median rate, in answers a second.
+    fn per_second(&self) -> f64 {
+        median(
+            &self
+                .0
+                .iter()
+                .map(|sample| sample.per_second)
+                .collect::<Vec<_>>(),
+        )
+    }
+
+    /// The median of the rounds' 99th percentiles, in milliseconds.
+    fn p99(&self) -> f64 {
+        median(
+            &self
+                .0
+                .iter()
+                .map(|sample| sample.p99_milliseconds)
+                .collect::<Vec<_>>(),
+        )
+    }
+
+    /// The median over the rounds of this rate by another's.
+    fn ratio(&self, other: &Series) -> f64 {
+        let rounds = self.0.iter().zip(&other.0);
+        median(
+            &rounds
+                .map(|(one, two)| one.per_second / two.per_second)
+                .collect::<Vec<_>>(),
+        )
+    }
+}
+
+/// Everything that was measured.
+pub(super) struct Figures {
+    /// A handler that only signs one token.
+    pub(super) bare: Series,
+    /// `POST /token` of a guest who has a cookie.
+    pub(super) returning: Series,
+    /// `POST /token` of visitors without one.
+    pub(super) new_guest: Series,
+    /// Access tokens of npm's oidc-provider.
+    pub(super) oidc_provider: Series,
+    /// Memory of the idle server, in kilobytes.
+    pub(super) idle_kilobytes: u64,
+    /// From start to ready line on an existing store, in milliseconds.
+    pub(super) ready_milliseconds: f64,
+    /// Bytes of runtime.js in brotli.
+    pub(super) runtime_brotli: u64,
+    /// Bytes that it may have.
+    pub(super) runtime_budget: u64,
+}
+
+/// A stated goal and what was measured.
+pub(super) struct Goal {
+    name: &'static str,
+    measured: f64,
+    limit: Limit,
+    unit: &'static str,
+}
+
+enum Limit {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Goal {
+    pub(super) fn is_met(&self) -> bool {
+        match self.limit {
+            Limit::AtLeast(limit) => self.measured >= limit,
+            Limit::AtMost(limit) => self.measured <= limit,
+        }
+    }
+}
+
+impl Figures {
+    /// The goals of this project, with what was measured.
+    pub(super) fn goals(&self) -> Vec<Goal> {
+        use Limit::{AtLeast, AtMost};
+        let goal = |name, measured, limit, unit| Goal {
+            name,
+            measured,
+            limit,
+            unit,
+        };
+        let whole = |number: u64| f64::from(u32::try_from(number).unwrap_or(u32::MAX));
+        vec![
+            goal(
+                "returning guest / bare signing handler",
+                self.returning.ratio(&self.bare),
+                AtLeast(0.75),
+                "×",
+            ),
+            goal(
+                "returning guest / oidc-provider",
+                self.returning.ratio(&self.oidc_provider),
+                AtLeast(3.0),
+                "×",
+            ),
+            goal(
+                "new guests",
+                self.new_guest.per_second(),
+                AtLeast(3_000.0),
+                "/s",
+            ),
+            goal(
+                "returning guest, p99",
+                self.returning.p99(),
+                AtMost(20.0),
+                "ms",
+            ),
+            goal("new guest, p99", self.new_guest.p99(), AtMost(20.0), "ms"),
+            goal(
+                "memory of the idle server",
+                whole(self.idle_kilobytes) / 1_024.0,
+                AtMost(40.0),
+                "MiB",
+            ),
+            goal(
+                "start on an existing store",
+                self.ready_milliseconds,
+                AtMost(500.0),
+                "ms",
+            ),
+            goal(
+                "runtime.js, brotli",
+                whole(self.runtime_brotli),
+                AtMost(whole(self.runtime_budget)),
+                "bytes",
+            ),
+        ]
+    }
+
+    fn named(&self) -> [(&'static str, &Series); 4] {
+        [
+            ("bare axum handler, one p256 signature", &self.bare),
+            ("`POST /token`, returning guest", &self.returning),
+            ("`POST /token`, new guest", &self.new_guest),
+            ("npm oidc-provider, client credentials", &self.oidc_provider),
+        ]
+    }
+
+    /// The figures as two Markdown tables.
+    pub(super) fn markdown(&self, goals: &[Goal]) -> String {
+        let mut lines = vec![
+            "| 64 connections, medians | requests/s | p99, ms |".to_owned(),
+            "|---|---:|---:|".to_owned(),
+        ];
+        lines.extend(self.named().map(|(name, series)| {
+            format!(
+                "| {name} | {:.0} | {:.1} |",
+                series.per_second(),
+                series.p99()
+            )
+        }));
+        lines.extend([
+            String::new(),
+            "| goal | measured | wanted | |".into(),
+            "|---|---:|---:|---|".into(),
+        ]);
+        lines.extend(goals.iter().map(|goal| {
+            let wanted = match goal.limit {
+                Limit::AtLeast(limit) => format!("≥ {limit}"),
+                Limit::AtMost(limit) => format!("≤ {limit}"),
+            };
+            let mark = if goal.is_met() { "met" } else { "**missed**" };
+            format!(
+                "| {} | {:.2} {unit} | {wanted} {unit} | {mark} |",
+                goal.name,
+                goal.measured,
+                unit = goal.unit
+            )
+        }));
+        lines.push(String::new());
+        lines.join("\n")
+    }
+
+    /// The figures for other programs.
+    pub(super) fn json(&self, goals: &[Goal]) -> Value {
+        let rates = self.named().map(|(name, series)| {
+            json!({ "name": name, "per_second": series.per_second(), "p99_milliseconds": series.p99(), "rounds": series.0 })
+        });
+        let goals: Vec<Value> = goals
+            .iter()
+            .map(|goal| {
+                let (kind, limit) = match goal.limit {
+                    Limit::AtLeast(limit) => ("at_least", limit),
+                    Limit::AtMost(limit) => ("at_most", limit),
+                };
+                json!({ "name": goal.name, "measured": goal.measured, "unit": goal.unit, kind: limit, "met": goal.is_met() })
+            })
+            .collect();
+        json!({ "rates": rates, "goals": goals })
+    }
+}
+
+/// The middle value; the mean of the two middle ones of an even number, and
+/// not a number of none.
+pub(super) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => f64::NAN,
+        length if length % 2 == 1 => sorted[middle],
+        _ => f64::midpoint(sorted[middle - 1], sorted[middle]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(rates: &[f64], p99: f64) -> Series {
+        let mut series = Series::new();
+        for per_second in rates {
+            series.add(Sample {
+                per_second: *per_second,
+                p99_milliseconds: p99,
+            });
+        }
+        series
+    }
+
+    fn good() -> Figures {
+        Figures {
+            bare: series(&[10_000.0, 5_000.0, 10_000.0], 8.0),
+            returning: series(&[8_000.0, 4_000.0, 9_000.0], 9.0),
+            new_guest: series(&[4_000.0, 3_500.0, 3_100.0], 19.0),
+            oidc_provider: series(&[2_000.0, 1_000.0, 2_000.0], 40.0),
+            idle_kilobytes: 30_000,
+            ready_milliseconds: 120.0,
+            runtime_brotli: 17_000,
+            runtime_budget: 18_000,
+        }
+    }
+
+    fn missed(figures: &Figures) -> Vec<&'static str> {
+        figures
+            .goals()
+            .iter()
+            .filter(|goal| !goal.is_met())
+            .map(|goal| goal.name)
+            .collect()
+    }
+
+    #[test]
+    fn ratios_are_taken_within_a_round() {
+        let figures = good();
+        assert!((figures.returning.ratio(&figures.bare) - 0.8).abs() < 1e-9);
+        assert!(missed(&figures).is_empty());
+    }
+
+    #[test]
+    fn every_goal_can_be_missed() {
+        let mut bad = good();
+        bad.bare = series(&[20_000.0; 3], 1.0);
+        bad.oidc_provider = series(&[5_000.0; 3], 1.0);
+        bad.returning = series(&[9_000.0; 3], 20.1);
+        bad.new_guest = series(&[2_999.0; 3], 21.0);
+        bad.idle_kilobytes = 41 * 1_024;
+        bad.ready_milliseconds = 501.0;
+        bad.runtime_brotli = 18_001;
+        assert_eq!(missed(&bad).len(), bad.goals().len());
+        assert!(bad.markdown(&bad.goals()).contains("**missed**"));
+    }
+
+    #[test]
+    fn a_run_without_samples_meets_no_goal_of_speed() {
+        let mut empty = good();
+        empty.returning = Series::new();
+        assert_eq!(missed(&empty).len(), 3);
+    }
+
+    #[test]
+    fn the_median_is_the_middle() {
+        assert!((median(&[3.0, 1.0, 2.0]) - 2.0).abs() < f64::EPSILON);
+        assert!((median(&[4.0, 1.0, 2.0, 3.0]) - 2.5).abs() < f64::EPSILON);
+        assert!(median(&[]).is_nan());
+    }
+}

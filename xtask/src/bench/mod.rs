@@ -1,0 +1,110 @@
+//! Measuring, all in one run on one machine: absolutes drift with the machine,
+//! ratios hold. The contenders take turns, and medians are taken, so that
+//! another program's noise does not fall on one of them alone.
+
+mod contenders;
+mod figures;
+mod process;
+mod wrk;
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+
+use self::contenders::{Contenders, Settings};
+use self::figures::{Figures, Series};
+use self::process::Process;
+use crate::command::{cargo, run as run_command};
+use crate::setup::{self, Purpose};
+use crate::terminal;
+use crate::workspace::Workspace;
+use crate::{build, size};
+
+/// Turns of every contender.
+const ROUNDS: usize = 5;
+/// Starts of the server that are timed.
+const STARTS: usize = 5;
+
+/// Measures, prints a table, writes `target/bench.json`, and fails where a
+/// stated goal is missed.
+pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
+    setup::run(workspace, Purpose::Bench)?;
+    let report = build::run(workspace, true)?;
+    let example = [
+        "build",
+        "--release",
+        "--package",
+        "platform-server",
+        "--example",
+        "bare_sign",
+    ];
+    run_command(&mut cargo(&workspace.root, &example))?;
+
+    let folder = tempfile::tempdir().context("there is no room for temporary files")?;
+    let (ready_milliseconds, idle_kilobytes) = starts(workspace, folder.path())?;
+    let [bare, returning, new_guest, oidc_provider] = rates(workspace, folder.path())?;
+    let figures = Figures {
+        bare,
+        returning,
+        new_guest,
+        oidc_provider,
+        idle_kilobytes,
+        ready_milliseconds,
+        runtime_brotli: report.brotli,
+        runtime_budget: report.budget,
+    };
+
+    let goals = figures.goals();
+    terminal::result(&figures.markdown(&goals));
+    terminal::result(&report.to_string());
+    let file = workspace.target.join("bench.json");
+    let json = serde_json::to_string_pretty(&figures.json(&goals))?;
+    std::fs::write(&file, json).with_context(|| format!("cannot write {}", file.display()))?;
+    terminal::note(&format!("written to {}", file.display()));
+    if let Some(sentence) = size::over_budget(report.brotli, report.budget) {
+        terminal::note(&sentence);
+    }
+    Ok(if goals.iter().all(|goal| goal.is_met()) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Starts the server on an existing store a few times: the median time to its
+/// ready line in milliseconds, and its memory once each kind of page was asked
+/// for, in kilobytes.
+fn starts(workspace: &Workspace, folder: &std::path::Path) -> Result<(f64, u64)> {
+    terminal::note("bench: starting the server on an existing store");
+    let data = folder.join("idle");
+    let settings = Settings::default();
+    contenders::server(workspace, &data, settings)?.stop();
+    let mut times = Vec::new();
+    for _ in 0..STARTS {
+        let server = contenders::server(workspace, &data, settings)?;
+        times.push(server.ready_after.as_secs_f64() * 1_000.0);
+        server.stop();
+    }
+    let server: Process = contenders::server(workspace, &data, settings)?;
+    contenders::visit(&server)?;
+    let kilobytes = server.memory()?;
+    server.stop();
+    Ok((figures::median(&times), kilobytes))
+}
+
+/// Requests a second of every contender, in turns.
+fn rates(workspace: &Workspace, folder: &std::path::Path) -> Result<[Series; 4]> {
+    let contenders = Contenders::start(workspace, folder)?;
+    let mut series = [const { Series::new() }; 4];
+    // The first turn warms up and does not count.
+    for round in 0..=ROUNDS {
+        terminal::note(&format!("bench: round {round} of {ROUNDS}"));
+        for (place, load) in contenders.loads.iter().enumerate() {
+            let sample = wrk::run(load).with_context(|| format!("{} failed", load.name))?;
+            if round > 0 {
+                series[place].add(sample);
+            }
+        }
+    }
+    Ok(series)
+}

@@ -1,0 +1,182 @@
+//! A server as a process of its own, from its start to its ready line and its
+//! end.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::command::describe;
+use crate::terminal::Stopwatch;
+
+/// How long a server may take to its ready line.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running server; it ends when this is dropped.
+pub(super) struct Process {
+    child: Child,
+    /// Where it listens.
+    pub(super) address: SocketAddr,
+    /// The origin that it names in its ready line.
+    pub(super) origin: String,
+    /// How long it took to its ready line.
+    pub(super) ready_after: Duration,
+}
+
+impl Process {
+    /// Starts it and waits for its ready line.
+    pub(super) fn start(command: &mut Command) -> Result<Self> {
+        let stopwatch = Stopwatch::start();
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("`{}` cannot be started", describe(command)))?;
+        let stdout = child
+            .stdout
+            .take()
+            .context("the standard output was not piped")?;
+        let (sender, lines) = mpsc::channel();
+        // Reads to the end, so that the server never waits for a reader.
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                let _ = sender.send(line);
+            }
+        });
+        loop {
+            let Ok(line) = lines.recv_timeout(PATIENCE) else {
+                let _ = child.kill();
+                let _ = child.wait();
+                bail!("`{}` did not become ready", describe(command));
+            };
+            if let Some((origin, address)) = ready(&line) {
+                return Ok(Self {
+                    child,
+                    address,
+                    origin,
+                    ready_after: stopwatch.elapsed(),
+                });
+            }
+        }
+    }
+
+    /// The address of a host below the platform's: `auth`, `demo`.
+    pub(super) fn host(&self, label: &str) -> String {
+        format!("{label}.{}", self.origin.trim_start_matches("http://"))
+    }
+
+    /// The memory that it occupies now, in kilobytes.
+    pub(super) fn memory(&self) -> Result<u64> {
+        let file = format!("/proc/{}/status", self.child.id());
+        let status =
+            std::fs::read_to_string(&file).with_context(|| format!("cannot read {file}"))?;
+        resident(&status).with_context(|| format!("{file} has no VmRSS"))
+    }
+
+    /// Sends one request without a body and answers the response's text.
+    pub(super) fn ask(
+        &self,
+        method: &str,
+        host: &str,
+        path: &str,
+        headers: &str,
+    ) -> Result<String> {
+        let mut stream = TcpStream::connect(self.address)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\nConnection: close\r\n{headers}\r\n"
+        )?;
+        let mut response = Vec::new();
+        stream.read_to_end(&mut response)?;
+        let response = String::from_utf8_lossy(&response).into_owned();
+        let status = response.lines().next().unwrap_or_default();
+        anyhow::ensure!(
+            status.contains(" 200 "),
+            "{method} {host}{path} answered {status}"
+        );
+        Ok(response)
+    }
+
+    /// Ends it.
+    pub(super) fn stop(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Origin and address of a line `… ready on <origin> (listening on <address>)`.
+fn ready(line: &str) -> Option<(String, SocketAddr)> {
+    let (_, rest) = line.split_once(" ready on ")?;
+    let (origin, rest) = rest.split_once(" (listening on ")?;
+    Some((origin.to_owned(), rest.strip_suffix(')')?.parse().ok()?))
+}
+
+/// Kilobytes of resident memory in a `/proc/<pid>/status`.
+fn resident(status: &str) -> Option<u64> {
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix(" kB")?.trim().parse().ok()
+}
+
+/// The `name=value` of the cookie that a response sets.
+pub(super) fn cookie(response: &str) -> Option<&str> {
+    response
+        .lines()
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.split_once(':'))
+        .find(|(name, _)| name.eq_ignore_ascii_case("set-cookie"))
+        .and_then(|(_, value)| value.split(';').next())
+        .map(str::trim)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ready_line_names_origin_and_address() {
+        let line =
+            "platform-server ready on http://platform.localhost:4000 (listening on 127.0.0.1:4000)";
+        let (origin, address) = ready(line).unwrap();
+        assert_eq!(origin, "http://platform.localhost:4000");
+        assert_eq!(address, "127.0.0.1:4000".parse().unwrap());
+        assert_eq!(ready("some other line"), None);
+    }
+
+    #[test]
+    fn resident_memory_is_read() {
+        assert_eq!(
+            resident("VmPeak:\t  90 kB\nVmRSS:\t   21504 kB\n"),
+            Some(21_504)
+        );
+        assert_eq!(resident("VmPeak:\t  90 kB\n"), None);
+    }
+
+    #[test]
+    fn the_cookie_is_taken_from_the_head_alone() {
+        let response = "HTTP/1.1 200 OK\r\nSet-Cookie: a=b; Path=/\r\n\r\nset-cookie: c=d";
+        assert_eq!(cookie(response), Some("a=b"));
+        assert_eq!(cookie("HTTP/1.1 200 OK\r\n\r\nset-cookie: c=d"), None);
+    }
+
+    #[test]
+    fn a_server_that_ends_before_it_is_ready_is_an_error() {
+        let error = Process::start(&mut Command::new("true"))
+            .err()
+            .unwrap()
+            .to_string();
+        assert_eq!(error, "`true` did not become ready");
+    }
+}

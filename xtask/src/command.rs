@@ -1,0 +1,127 @@
+//! Running other programs, and saying which one failed.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::terminal;
+
+/// A command that is run in `folder` and reads no standard input.
+pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>, folder: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(folder).stdin(Stdio::null());
+    command
+}
+
+/// Cargo, of the toolchain that runs this program, in `folder`.
+pub(crate) fn cargo(folder: &Path, arguments: &[&str]) -> Command {
+    let mut cargo = command("cargo", folder);
+    cargo.args(arguments);
+    // Set by cargo for this program, they would say the wrong thing to others.
+    cargo
+        .env_remove("CARGO_MANIFEST_DIR")
+        .env_remove("CARGO_MANIFEST_PATH");
+    cargo
+}
+
+/// Runs it to its end, with its output on the terminal.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| cannot_start(command))?;
+    check(command, status)
+}
+
+/// Runs it to its end and answers what it wrote to standard output.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let output = command
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| cannot_start(command))?;
+    check(command, output.status)?;
+    String::from_utf8(output.stdout)
+        .with_context(|| format!("`{}` wrote what is not UTF-8", describe(command)))
+}
+
+/// Runs it to its end, with its output on the terminal, and hands over every
+/// line of its standard output.
+pub(crate) fn run_reading(command: &mut Command, mut on_line: impl FnMut(&str)) -> Result<()> {
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| cannot_start(command))?;
+    let stdout = child
+        .stdout
+        .take()
+        .context("the standard output was not piped")?;
+    for line in BufReader::new(stdout).split(b'\n') {
+        let line = line.with_context(|| format!("`{}` cannot be read", describe(command)))?;
+        let line = String::from_utf8_lossy(&line);
+        terminal::result(&line);
+        on_line(&line);
+    }
+    let status = child.wait().with_context(|| cannot_start(command))?;
+    check(command, status)
+}
+
+/// The command as a person would type it.
+pub(crate) fn describe(command: &Command) -> String {
+    std::iter::once(command.get_program())
+        .chain(command.get_args())
+        .map(|word| {
+            let word = word.to_string_lossy();
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@".contains(c);
+            if !word.is_empty() && word.chars().all(plain) {
+                word.into_owned()
+            } else {
+                format!("'{word}'")
+            }
+        })
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn check(command: &Command, status: ExitStatus) -> Result<()> {
+    if !status.success() {
+        let folder = command.get_current_dir().unwrap_or(Path::new("."));
+        bail!(
+            "`{}` failed ({status}) in {}",
+            describe(command),
+            folder.display()
+        );
+    }
+    Ok(())
+}
+
+fn cannot_start(command: &Command) -> String {
+    format!("`{}` cannot be started", describe(command))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_names_the_command_and_the_folder() {
+        let error = run(command("false", Path::new("/")).arg("a b"))
+            .unwrap_err()
+            .to_string();
+        assert_eq!(error, "`false 'a b'` failed (exit status: 1) in /");
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let error = run(&mut command("/no/such/program", Path::new("/"))).unwrap_err();
+        assert_eq!(error.to_string(), "`/no/such/program` cannot be started");
+    }
+
+    #[test]
+    fn lines_are_handed_over_and_a_failure_is_still_seen() {
+        let mut lines = Vec::new();
+        let mut script = command("sh", Path::new("/"));
+        script.args(["-c", "echo one; echo two; exit 3"]);
+        let outcome = run_reading(&mut script, |line| lines.push(line.to_owned()));
+        assert_eq!(lines, ["one", "two"]);
+        assert!(outcome.unwrap_err().to_string().contains("exit status: 3"));
+    }
+}

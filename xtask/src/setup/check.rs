@@ -1,0 +1,142 @@
+//! Whether a step is done: files are looked at, nothing is run but
+//! `rustc --print sysroot`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::steps::Check;
+use crate::command::{command, output};
+use crate::workspace::Workspace;
+
+/// Inside `node_modules`, the lock file that it was installed from.
+pub(super) const INSTALLED_LOCK: &str = "node_modules/.installed-package-lock.json";
+
+/// What is on this machine.
+pub(super) struct Machine<'a> {
+    workspace: &'a Workspace,
+    toolchain: PathBuf,
+}
+
+impl<'a> Machine<'a> {
+    /// Looks for the toolchain.
+    pub(super) fn look(workspace: &'a Workspace) -> Result<Self> {
+        let sysroot = output(command("rustc", &workspace.root).args(["--print", "sysroot"]))
+            .context("the Rust toolchain is not complete: install it with rustup")?;
+        Ok(Self {
+            workspace,
+            toolchain: PathBuf::from(sysroot.trim()),
+        })
+    }
+
+    /// Whether a step is done.
+    pub(super) fn has(&self, check: &Check) -> bool {
+        match check {
+            Check::Programs(programs) => programs.iter().all(|name| self.finds(name)),
+            Check::Toolchain(files) => files.iter().all(|file| self.toolchain.join(file).exists()),
+            Check::Tool(tool) => tool.file(self.workspace).is_ok_and(|file| file.is_file()),
+            Check::NpmPackages(folder) => packages_are_current(&self.workspace.root.join(folder)),
+        }
+    }
+
+    fn finds(&self, program: &str) -> bool {
+        which::which_in(program, Some(&self.workspace.path), &self.workspace.root).is_ok()
+    }
+}
+
+/// Whether `node_modules` was installed from the lock file as it is now. A
+/// folder without a lock file needs nothing.
+fn packages_are_current(folder: &Path) -> bool {
+    match std::fs::read(folder.join("package-lock.json")) {
+        Ok(lock) => std::fs::read(folder.join(INSTALLED_LOCK)).is_ok_and(|known| known == lock),
+        Err(_) => !folder.join("package.json").exists(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::steps::Tool;
+    use super::*;
+
+    fn workspace(root: &Path) -> Workspace {
+        Workspace {
+            root: root.to_owned(),
+            target: root.join("target"),
+            tools: root.join("tools"),
+            path: root.join("bin").into(),
+            settings: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn packages_are_installed_again_when_the_lock_file_has_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(
+            packages_are_current(folder.path()),
+            "no packages are asked for"
+        );
+
+        fs::write(folder.path().join("package.json"), "{}").unwrap();
+        fs::write(folder.path().join("package-lock.json"), "one").unwrap();
+        assert!(!packages_are_current(folder.path()));
+
+        fs::create_dir(folder.path().join("node_modules")).unwrap();
+        fs::write(folder.path().join(INSTALLED_LOCK), "one").unwrap();
+        assert!(packages_are_current(folder.path()));
+
+        fs::write(folder.path().join("package-lock.json"), "two").unwrap();
+        assert!(!packages_are_current(folder.path()));
+    }
+
+    #[test]
+    fn a_tool_of_another_version_does_not_count() {
+        let root = tempfile::tempdir().unwrap();
+        let workspace = workspace(root.path());
+        let machine = Machine {
+            workspace: &workspace,
+            toolchain: root.path().to_owned(),
+        };
+        let bin = root.path().join("tools/geckodriver-0.1.0/bin");
+        fs::create_dir_all(&bin).unwrap();
+        fs::write(bin.join("geckodriver"), "").unwrap();
+        assert!(!machine.has(&Check::Tool(Tool::Geckodriver)));
+
+        let wanted = Tool::Geckodriver.file(&workspace).unwrap();
+        fs::create_dir_all(wanted.parent().unwrap()).unwrap();
+        fs::write(wanted, "").unwrap();
+        assert!(machine.has(&Check::Tool(Tool::Geckodriver)));
+    }
+
+    #[test]
+    fn every_program_of_a_step_must_be_there() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let root = tempfile::tempdir().unwrap();
+        let workspace = workspace(root.path());
+        let machine = Machine {
+            workspace: &workspace,
+            toolchain: root.path().to_owned(),
+        };
+        let node = root.path().join("bin/node");
+        fs::create_dir(root.path().join("bin")).unwrap();
+        fs::write(&node, "").unwrap();
+        fs::set_permissions(&node, fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(machine.has(&Check::Programs(&["node"])));
+        assert!(!machine.has(&Check::Programs(&["node", "npm"])));
+    }
+
+    #[test]
+    fn a_part_of_the_toolchain_is_a_file_in_its_folder() {
+        let root = tempfile::tempdir().unwrap();
+        let workspace = workspace(root.path());
+        let machine = Machine {
+            workspace: &workspace,
+            toolchain: root.path().to_owned(),
+        };
+        assert!(!machine.has(&Check::Toolchain(&["lib/there"])));
+        fs::create_dir_all(root.path().join("lib/there")).unwrap();
+        assert!(machine.has(&Check::Toolchain(&["lib/there"])));
+    }
+}

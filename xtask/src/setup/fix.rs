@@ -1,0 +1,134 @@
+//! Doing a step: each answers a failure with what to try.
+
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use super::check::INSTALLED_LOCK;
+use super::steps::{Fix, Tool};
+use crate::command::{cargo, command, output, run};
+use crate::terminal;
+use crate::workspace::Workspace;
+
+/// Does steps, and remembers what need be done but once.
+pub(super) struct Fixer<'a> {
+    workspace: &'a Workspace,
+    package_lists_are_fresh: bool,
+}
+
+impl<'a> Fixer<'a> {
+    pub(super) fn new(workspace: &'a Workspace) -> Self {
+        Self {
+            workspace,
+            package_lists_are_fresh: false,
+        }
+    }
+
+    /// Does one step.
+    pub(super) fn fix(&mut self, fix: &Fix) -> Result<()> {
+        match fix {
+            Fix::Debian(packages) => self.debian(packages),
+            Fix::Rustup(arguments) => run(self.command("rustup").args(*arguments)).context(
+                "try the same command by hand; a toolchain that is not rustup's must bring this part itself",
+            ),
+            Fix::CargoInstall(tool) => self.cargo_install(*tool),
+            Fix::NpmPackages(folder) => self.npm(folder),
+        }
+    }
+
+    fn debian(&mut self, packages: &[&str]) -> Result<()> {
+        let names = packages.join(" ");
+        if which::which_in("apt-get", Some(&self.workspace.path), &self.workspace.root).is_err() {
+            bail!(
+                "this is no Debian; install what Debian calls `{names}` with your own package manager"
+            );
+        }
+        let is_root = output(self.command("id").arg("-u"))?.trim() == "0";
+        let advice = format!(
+            "try `sudo apt-get install {names}` by hand, or install the same programs in another way"
+        );
+        if !self.package_lists_are_fresh {
+            run(&mut self.apt(is_root, &["update"])).context(advice.clone())?;
+            self.package_lists_are_fresh = true;
+        }
+        let mut arguments = vec!["install", "--yes", "--no-install-recommends"];
+        arguments.extend(packages);
+        run(&mut self.apt(is_root, &arguments)).context(advice)
+    }
+
+    fn apt(&self, is_root: bool, arguments: &[&str]) -> Command {
+        let words = apt_words(is_root, terminal::is_interactive(), arguments);
+        let mut apt = self.command(words[0]);
+        apt.args(&words[1..]);
+        apt
+    }
+
+    /// Without `--locked`: a tool's lock file may name a version that a
+    /// registry mirror does not have yet.
+    fn cargo_install(&self, tool: Tool) -> Result<()> {
+        let folder = tool.folder(self.workspace)?;
+        let version = format!("={}", tool.version(self.workspace)?);
+        let mut install = cargo(&self.workspace.root, &["install", tool.package()]);
+        install
+            .args(["--version", &version, "--bin", tool.program(), "--root"])
+            .arg(&folder);
+        run(&mut install).with_context(|| {
+            format!(
+                "try the same command by hand; it should leave {} there",
+                tool.program()
+            )
+        })
+    }
+
+    fn npm(&self, folder: &str) -> Result<()> {
+        let folder = self.workspace.root.join(folder);
+        run(command("npm", &folder).args(["ci", "--no-audit", "--no-fund"]))
+            .context("try the same command by hand; it needs the npm registry")?;
+        fs::copy(
+            folder.join("package-lock.json"),
+            folder.join(INSTALLED_LOCK),
+        )
+        .context("the installed packages cannot be marked")?;
+        Ok(())
+    }
+
+    fn command(&self, program: &str) -> Command {
+        command(program, &self.workspace.root)
+    }
+}
+
+/// An apt-get command that asks nothing. Only `sudo` may ask, for a password,
+/// and only where there is someone to ask.
+fn apt_words<'a>(is_root: bool, is_interactive: bool, arguments: &[&'a str]) -> Vec<&'a str> {
+    let mut words = match (is_root, is_interactive) {
+        (true, _) => vec![],
+        (false, true) => vec!["sudo"],
+        (false, false) => vec!["sudo", "--non-interactive"],
+    };
+    words.extend(["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"]);
+    words.extend(arguments);
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_are_installed_without_a_question() {
+        let words = |root, interactive| apt_words(root, interactive, &["update"]).join(" ");
+        assert_eq!(
+            words(true, false),
+            "env DEBIAN_FRONTEND=noninteractive apt-get update"
+        );
+        assert_eq!(
+            words(false, true),
+            "sudo env DEBIAN_FRONTEND=noninteractive apt-get update"
+        );
+        assert_eq!(
+            words(false, false),
+            "sudo --non-interactive env DEBIAN_FRONTEND=noninteractive apt-get update"
+        );
+    }
+}

@@ -1,0 +1,123 @@
+//! Set-up: everything that a task needs on a fresh machine, looked for before
+//! it is installed.
+//!
+//! The steps are data ([`steps`]); [`check`] says whether one is done, and
+//! [`fix`] does it. With nothing to do, all of it takes well under a second.
+
+mod check;
+mod fix;
+mod steps;
+
+use anyhow::Result;
+use clap::ValueEnum;
+
+pub(crate) use self::steps::Tool;
+use self::steps::{STEPS, Step};
+use crate::terminal::{self, Stopwatch};
+use crate::workspace::Workspace;
+
+/// What the machine is set up for. Each asks for different steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Purpose {
+    /// Building and serving.
+    Serve,
+    /// Checking formatting, lints and rules.
+    Tidy,
+    /// Running every test.
+    Test,
+    /// Measuring.
+    Bench,
+}
+
+/// Does what is missing for `purpose`. A step that this purpose can do without
+/// may fail; then it says what is lost.
+pub(crate) fn run(workspace: &Workspace, purpose: Purpose) -> Result<()> {
+    let stopwatch = Stopwatch::start();
+    let machine = check::Machine::look(workspace)?;
+    let mut fixer = fix::Fixer::new(workspace);
+    let missing = missing(STEPS, purpose, |step| machine.has(&step.check));
+    let count = missing.len();
+    for step in missing {
+        terminal::note(&format!("set-up: {}: {}", step.name, step.why));
+        match fixer.fix(&step.fix) {
+            Ok(()) => {}
+            Err(error) if step.is_optional(purpose) => {
+                terminal::note(&format!("set-up: {error:#}"));
+                terminal::note(&format!("set-up: going on without: {}", step.without));
+            }
+            Err(error) => {
+                return Err(error.context(format!("{} is needed: {}", step.name, step.why)));
+            }
+        }
+    }
+    if count == 0 {
+        terminal::note(&format!("set-up: everything is there ({stopwatch})"));
+    } else {
+        terminal::note(&format!("set-up: {count} steps in {stopwatch}"));
+    }
+    Ok(())
+}
+
+/// The steps that `purpose` asks for and that are not done, in their order.
+fn missing(
+    steps: &'static [Step],
+    purpose: Purpose,
+    is_done: impl Fn(&Step) -> bool,
+) -> Vec<&'static Step> {
+    steps
+        .iter()
+        .filter(|step| step.is_for(purpose) && !is_done(step))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(purpose: Purpose, is_done: impl Fn(&Step) -> bool) -> Vec<&'static str> {
+        missing(STEPS, purpose, is_done)
+            .into_iter()
+            .map(|step| step.name)
+            .collect()
+    }
+
+    #[test]
+    fn nothing_is_done_twice() {
+        for purpose in Purpose::value_variants() {
+            assert!(names(*purpose, |_| true).is_empty());
+        }
+    }
+
+    #[test]
+    fn serving_asks_for_no_browser() {
+        let serving = names(Purpose::Serve, |_| false);
+        assert!(
+            !serving
+                .iter()
+                .any(|name| name.contains("Chromium") || name.contains("driver"))
+        );
+        assert!(serving.contains(&"C compiler"));
+        let testing = names(Purpose::Test, |_| false);
+        assert!(testing.contains(&"Chromium") && testing.contains(&"geckodriver"));
+    }
+
+    #[test]
+    fn the_compiler_comes_before_what_it_compiles() {
+        let testing = names(Purpose::Test, |_| false);
+        let place = |name| testing.iter().position(|other| *other == name).unwrap();
+        assert!(place("C compiler") < place("geckodriver"));
+        assert!(place("Node.js") < place("npm packages of the tests"));
+    }
+
+    #[test]
+    fn what_is_optional_says_what_is_lost() {
+        for step in STEPS {
+            assert!(
+                step.may.is_empty() || !step.without.is_empty(),
+                "{}",
+                step.name
+            );
+            assert!(!step.why.is_empty() && !step.must.is_empty() | !step.may.is_empty());
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The steps, as data: what, why, for which purpose, how to see that it is
+//! done, and how to do it.
+
+use anyhow::Result;
+
+use super::Purpose::{self, Bench, Serve, Test, Tidy};
+use crate::workspace::Workspace;
+
+/// One thing that a machine needs.
+pub(super) struct Step {
+    /// What it is.
+    pub(super) name: &'static str,
+    /// What it is needed for, the end of a sentence.
+    pub(super) why: &'static str,
+    /// The purposes that cannot do without it.
+    pub(super) must: &'static [Purpose],
+    /// The purposes that are better with it.
+    pub(super) may: &'static [Purpose],
+    /// What a purpose of `may` loses without it.
+    pub(super) without: &'static str,
+    /// How to see that it is done.
+    pub(super) check: Check,
+    /// How to do it.
+    pub(super) fix: Fix,
+}
+
+impl Step {
+    /// Whether `purpose` asks for it at all.
+    pub(super) fn is_for(&self, purpose: Purpose) -> bool {
+        self.must.contains(&purpose) || self.may.contains(&purpose)
+    }
+
+    /// Whether `purpose` can do without it.
+    pub(super) fn is_optional(&self, purpose: Purpose) -> bool {
+        !self.must.contains(&purpose)
+    }
+}
+
+/// How to see that a step is done.
+pub(super) enum Check {
+    /// Each of these programs is on the `PATH`.
+    Programs(&'static [&'static str]),
+    /// Each of these files is in the toolchain's folder.
+    Toolchain(&'static [&'static str]),
+    /// The tool is installed in exactly the version that is wanted.
+    Tool(Tool),
+    /// The npm packages of this folder are those of its lock file.
+    NpmPackages(&'static str),
+}
+
+/// How to do a step.
+pub(super) enum Fix {
+    /// Install these Debian packages.
+    Debian(&'static [&'static str]),
+    /// `rustup` with these arguments.
+    Rustup(&'static [&'static str]),
+    /// Compile this tool from crates.io.
+    CargoInstall(Tool),
+    /// Install the npm packages of this folder's lock file.
+    NpmPackages(&'static str),
+}
+
+/// A program from crates.io, kept in the user's cache by its version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tool {
+    /// Runs the tests of the module in a browser.
+    WasmPack,
+    /// What wasm-pack starts in place of each test program.
+    WasmBindgenTestRunner,
+    /// Drives Firefox.
+    Geckodriver,
+}
+
+impl Tool {
+    /// The crate's name.
+    pub(super) const fn package(self) -> &'static str {
+        match self {
+            Tool::WasmPack => "wasm-pack",
+            Tool::WasmBindgenTestRunner => "wasm-bindgen-cli",
+            Tool::Geckodriver => "geckodriver",
+        }
+    }
+
+    /// The program's name.
+    pub(super) const fn program(self) -> &'static str {
+        match self {
+            Tool::WasmPack => "wasm-pack",
+            Tool::WasmBindgenTestRunner => "wasm-bindgen-test-runner",
+            Tool::Geckodriver => "geckodriver",
+        }
+    }
+
+    /// The version that is wanted. The test runner must be of the version of
+    /// wasm-bindgen that the module is linked with.
+    pub(super) fn version(self, workspace: &Workspace) -> Result<String> {
+        match self {
+            Tool::WasmPack => Ok("0.15.1".into()),
+            Tool::WasmBindgenTestRunner => workspace.wasm_bindgen_version(),
+            Tool::Geckodriver => Ok("0.37.1".into()),
+        }
+    }
+
+    /// The folder that it is installed in.
+    pub(super) fn folder(self, workspace: &Workspace) -> Result<std::path::PathBuf> {
+        Ok(workspace
+            .tools
+            .join(format!("{}-{}", self.package(), self.version(workspace)?)))
+    }
+
+    /// The program's file.
+    pub(crate) fn file(self, workspace: &Workspace) -> Result<std::path::PathBuf> {
+        Ok(self.folder(workspace)?.join("bin").join(self.program()))
+    }
+}
+
+/// Every step, each after those that it needs.
+pub(super) const STEPS: &[Step] = &[
+    Step {
+        name: "C compiler",
+        why: "links Rust programs, and compiles the SQLite that is part of the server",
+        must: &[Serve, Tidy, Test, Bench],
+        may: &[],
+        without: "",
+        check: Check::Programs(&["cc"]),
+        fix: Fix::Debian(&["build-essential"]),
+    },
+    Step {
+        name: "wasm32-unknown-unknown",
+        why: "the standard library of the runtime in the page",
+        must: &[Serve, Test, Bench],
+        may: &[],
+        without: "",
+        check: Check::Toolchain(&["lib/rustlib/wasm32-unknown-unknown/lib"]),
+        fix: Fix::Rustup(&["target", "add", "wasm32-unknown-unknown"]),
+    },
+    Step {
+        name: "rust-src",
+        why: "the runtime's standard library is compiled anew, for size",
+        must: &[],
+        may: &[Serve, Test, Bench],
+        without: "runtime.js is about a fifth larger, and plays all the same.",
+        check: Check::Toolchain(&["lib/rustlib/src/rust/library/Cargo.lock"]),
+        fix: Fix::Rustup(&["component", "add", "rust-src"]),
+    },
+    Step {
+        name: "rustfmt and clippy",
+        why: "check the form of the code",
+        must: &[Tidy, Test],
+        may: &[],
+        without: "",
+        check: Check::Toolchain(&["bin/cargo-fmt", "bin/cargo-clippy"]),
+        fix: Fix::Rustup(&["component", "add", "rustfmt", "clippy"]),
+    },
+    Step {
+        name: "Node.js",
+        why: "runs the minifier and wasm-opt, and the tests and measurements written for it",
+        must: &[Test, Bench],
+        may: &[Serve],
+        without: "runtime.js stays larger than what is shipped, and plays all the same.",
+        check: Check::Programs(&["node", "npm"]),
+        fix: Fix::Debian(&["nodejs", "npm"]),
+    },
+    Step {
+        name: "npm packages of the loader",
+        why: "the minifier and wasm-opt",
+        must: &[Test, Bench],
+        may: &[Serve],
+        without: "runtime.js stays larger than what is shipped, and plays all the same.",
+        check: Check::NpmPackages("loader"),
+        fix: Fix::NpmPackages("loader"),
+    },
+    Step {
+        name: "npm packages of the tests",
+        why: "a foreign verifier of game tokens, and a foreign token service to measure beside",
+        must: &[Test, Bench],
+        may: &[],
+        without: "",
+        check: Check::NpmPackages("tests/npm"),
+        fix: Fix::NpmPackages("tests/npm"),
+    },
+    Step {
+        name: "Chromium",
+        why: "a browser to test in",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::Programs(&["chromium", "chromedriver"]),
+        fix: Fix::Debian(&["chromium", "chromium-driver"]),
+    },
+    Step {
+        name: "Firefox",
+        why: "a browser to test in",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::Programs(&["firefox-esr"]),
+        fix: Fix::Debian(&["firefox-esr"]),
+    },
+    Step {
+        name: "strace",
+        why: "shows that an answer follows the write to disk",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::Programs(&["strace"]),
+        fix: Fix::Debian(&["strace"]),
+    },
+    Step {
+        name: "geckodriver",
+        why: "drives Firefox; compiled once, in about five minutes",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::Tool(Tool::Geckodriver),
+        fix: Fix::CargoInstall(Tool::Geckodriver),
+    },
+    Step {
+        name: "wasm-pack",
+        why: "tests the runtime in browsers; compiled once, in about five minutes",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::Tool(Tool::WasmPack),
+        fix: Fix::CargoInstall(Tool::WasmPack),
+    },
+    Step {
+        name: "wasm-bindgen-test-runner",
+        why: "what wasm-pack runs the tests with; compiled once, in about five minutes",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::Tool(Tool::WasmBindgenTestRunner),
+        fix: Fix::CargoInstall(Tool::WasmBindgenTestRunner),
+    },
+    Step {
+        name: "wrk",
+        why: "sends the requests that are measured",
+        must: &[Bench],
+        may: &[],
+        without: "",
+        check: Check::Programs(&["wrk"]),
+        fix: Fix::Debian(&["wrk"]),
+    },
+];

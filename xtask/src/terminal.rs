@@ -1,0 +1,58 @@
+//! What is said to the person: results to standard output, the rest to
+//! standard error. And how long things took.
+
+use std::fmt;
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+/// Says how things go, on standard error.
+pub(crate) fn note(line: &str) {
+    // A closed standard error must not stop the work.
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+/// Prints a line of the result, on standard output.
+pub(crate) fn result(line: &str) {
+    // A closed pipe (`| head`) must not stop the work.
+    let _ = writeln!(std::io::stdout().lock(), "{line}");
+}
+
+/// Whether a person can be asked for a password.
+pub(crate) fn is_interactive() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Measures how long something takes.
+pub(crate) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// Starts it.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "durations are printed here, nothing depends on them"
+    )]
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// The time since it was started.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+impl fmt::Display for Stopwatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.elapsed().as_secs_f64();
+        if seconds < 60.0 {
+            write!(f, "{seconds:.1} s")
+        } else {
+            write!(
+                f,
+                "{} min {:.0} s",
+                (seconds / 60.0).floor(),
+                seconds % 60.0
+            )
+        }
+    }
+}

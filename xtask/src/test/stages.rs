@@ -1,0 +1,179 @@
+//! The stages of the test run, in their order.
+
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::count::Count;
+use super::{Part, Stage};
+use crate::command::{cargo, command, run_reading};
+use crate::setup::Tool;
+use crate::workspace::Workspace;
+use crate::{build, size, tidy};
+
+/// The crate that opens browsers and starts servers; the rest is native.
+const END_TO_END: &str = "platform-tests";
+
+pub(super) const STAGES: &[Stage] = &[
+    Stage {
+        name: "build and size budget",
+        part: None,
+        always: true,
+        run: build_within_budget,
+    },
+    Stage {
+        name: "formatting",
+        part: None,
+        always: false,
+        run: |at, _| tidy::format(at),
+    },
+    Stage {
+        name: "rules",
+        part: None,
+        always: false,
+        run: |at, _| tidy::rules(at),
+    },
+    Stage {
+        name: "clippy",
+        part: None,
+        always: false,
+        run: |at, _| tidy::lints(at),
+    },
+    Stage {
+        name: "native tests",
+        part: Some(Part::Native),
+        always: false,
+        run: native,
+    },
+    Stage {
+        name: "runtime in Chromium",
+        part: Some(Part::Wasm),
+        always: false,
+        run: chromium,
+    },
+    Stage {
+        name: "runtime in Firefox",
+        part: Some(Part::Wasm),
+        always: false,
+        run: firefox,
+    },
+    Stage {
+        name: "npm tests",
+        part: Some(Part::Npm),
+        always: false,
+        run: npm,
+    },
+    Stage {
+        name: "end to end",
+        part: Some(Part::E2e),
+        always: false,
+        run: end_to_end,
+    },
+];
+
+fn build_within_budget(workspace: &Workspace, _: &mut Count) -> Result<()> {
+    let report = build::run(workspace, false)?;
+    match size::over_budget(report.brotli, report.budget) {
+        None => Ok(()),
+        Some(sentence) => anyhow::bail!(sentence),
+    }
+}
+
+fn native(workspace: &Workspace, count: &mut Count) -> Result<()> {
+    let arguments = [
+        "test",
+        "--workspace",
+        "--exclude",
+        END_TO_END,
+        "--no-fail-fast",
+    ];
+    read(&mut cargo(&workspace.root, &arguments), count)
+}
+
+fn chromium(workspace: &Workspace, count: &mut Count) -> Result<()> {
+    read(wasm_pack(workspace)?.arg("--chrome"), count)
+}
+
+fn firefox(workspace: &Workspace, count: &mut Count) -> Result<()> {
+    read(wasm_pack(workspace)?.arg("--firefox"), count)
+}
+
+/// `wasm-pack test`, which must take the tools that are there: it would
+/// otherwise download others.
+fn wasm_pack(workspace: &Workspace) -> Result<Command> {
+    let mut wasm_pack = command(Tool::WasmPack.file(workspace)?, &workspace.root);
+    wasm_pack.args(["test", "runtime-wasm", "--mode", "no-install", "--headless"]);
+    with_drivers(wasm_pack, workspace)
+}
+
+fn end_to_end(workspace: &Workspace, count: &mut Count) -> Result<()> {
+    // Two browsers at a time: each test has its own, and its own server.
+    let arguments = [
+        "test",
+        "--package",
+        END_TO_END,
+        "--no-fail-fast",
+        "--",
+        "--test-threads=2",
+    ];
+    read(
+        &mut with_drivers(cargo(&workspace.root, &arguments), workspace)?,
+        count,
+    )
+}
+
+/// Says where the drivers are: in variables, and on the `PATH`.
+fn with_drivers(mut command: Command, workspace: &Workspace) -> Result<Command> {
+    let chromedriver = which::which_in("chromedriver", Some(&workspace.path), &workspace.root)
+        .context("chromedriver is not on the PATH")?;
+    let geckodriver = Tool::Geckodriver.file(workspace)?;
+    let runner = Tool::WasmBindgenTestRunner.file(workspace)?;
+    let folders = [&runner, &geckodriver]
+        .into_iter()
+        .filter_map(|file| file.parent());
+    let path = std::env::join_paths(
+        folders
+            .map(Into::into)
+            .chain(std::env::split_paths(&workspace.path)),
+    )
+    .context("the PATH cannot be made longer")?;
+    command
+        .env("PATH", path)
+        .env("CHROMEDRIVER", chromedriver)
+        .env("GECKODRIVER", geckodriver);
+    Ok(command)
+}
+
+/// `npm test` in each folder whose `package.json` has such a script.
+fn npm(workspace: &Workspace, count: &mut Count) -> Result<()> {
+    for folder in ["loader", "tests/npm"] {
+        let folder = workspace.root.join(folder);
+        if has_test_script(&std::fs::read_to_string(folder.join("package.json"))?)? {
+            read(command("npm", &folder).args(["test", "--silent"]), count)?;
+        }
+    }
+    Ok(())
+}
+
+fn has_test_script(package: &str) -> Result<bool> {
+    let package: serde_json::Value =
+        serde_json::from_str(package).context("package.json cannot be parsed")?;
+    Ok(package.pointer("/scripts/test").is_some())
+}
+
+fn read(command: &mut Command, count: &mut Count) -> Result<()> {
+    run_reading(command, |line| count.read(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_packages_with_a_test_script_are_tested() {
+        assert!(has_test_script(r#"{"scripts":{"test":"node --test"}}"#).unwrap());
+        assert!(!has_test_script(r#"{"scripts":{"build":"x"}}"#).unwrap());
+        assert!(!has_test_script("{}").unwrap());
+        assert!(has_test_script("not json").is_err());
+    }
+}

@@ -1,0 +1,101 @@
+//! The rules that the compiler does not check. Each is a pure function from a
+//! file's path and text to what is wrong with it.
+
+mod arrows;
+mod files;
+mod manifests;
+mod markdown;
+mod source;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::command::{cargo, run as run_command};
+use crate::setup::{self, Purpose};
+use crate::terminal;
+use crate::workspace::Workspace;
+
+/// One thing that is wrong, at one place.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Finding {
+    /// The file, from the workspace's root.
+    pub(crate) path: String,
+    /// The line, from 1; 0 for the file as a whole.
+    pub(crate) line: usize,
+    /// What is wrong and which rule says so, a sentence.
+    pub(crate) sentence: String,
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.line {
+            0 => write!(f, "{}: {}", self.path, self.sentence),
+            line => write!(f, "{}:{line}: {}", self.path, self.sentence),
+        }
+    }
+}
+
+/// Checks formatting, lints and rules, all of them, whatever fails first.
+pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
+    setup::run(workspace, Purpose::Tidy)?;
+    let outcomes = [rules(workspace), format(workspace), lints(workspace)];
+    let mut failed = false;
+    for error in outcomes.into_iter().filter_map(Result::err) {
+        terminal::note(&format!("tidy: {error:#}"));
+        failed = true;
+    }
+    Ok(if failed {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// Checks that rustfmt would change nothing.
+pub(crate) fn format(workspace: &Workspace) -> Result<()> {
+    run_command(&mut cargo(&workspace.root, &["fmt", "--all", "--check"]))
+}
+
+/// Checks that clippy finds nothing.
+pub(crate) fn lints(workspace: &Workspace) -> Result<()> {
+    let arguments = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "--deny",
+        "warnings",
+    ];
+    run_command(&mut cargo(&workspace.root, &arguments))
+}
+
+/// Checks the rules of this module.
+pub(crate) fn rules(workspace: &Workspace) -> Result<()> {
+    let mut findings = Vec::new();
+    let paths = files::list(&workspace.root)?;
+    for path in &paths {
+        let Some(text) = files::read(&workspace.root, path)? else {
+            continue;
+        };
+        findings.extend(source::module_docs(path, &text));
+        findings.extend(source::forbidden_words(path, &text));
+        findings.extend(arrows::check(path, &text));
+        findings.extend(manifests::check(path, &text)?);
+        findings.extend(manifests::repeated_version(
+            path,
+            &text,
+            &workspace.wasm_bindgen_version()?,
+        ));
+        findings.extend(markdown::commands(path, &text, &crate::task_names()));
+        findings.extend(markdown::links(path, &text, |file| {
+            workspace.root.join(file).exists()
+        }));
+    }
+    for finding in &findings {
+        terminal::note(&finding.to_string());
+    }
+    anyhow::ensure!(findings.is_empty(), "{} rules are broken", findings.len());
+    terminal::note(&format!("tidy: {} files keep the rules", paths.len()));
+    Ok(())
+}
