@@ -1,0 +1,79 @@
+// The player, and what to do when a call for the player fails. This is the file
+// to copy into a game of one's own.
+
+/** The runtime's global. It is missing only where its script could not be
+ * loaded; the game is then played without an account. */
+const platform = globalThis.platform;
+
+/** Attempts after a 429 that carries no problem, and the pause before each. */
+const PAUSES_MS = [1_000, 2_000, 4_000];
+
+/** Thrown by `call` when the game can go on, but without its backend. */
+export class Offline extends Error {}
+
+/** Thrown by `call` when this player may not play. `message` says why. */
+export class Suspended extends Error {}
+
+/**
+ * Calls the game's backend as the player and returns the JSON answer.
+ *
+ * It rejects with `Offline` or `Suspended`. While the browser is on its way to
+ * the sign-in page it does not settle at all, so that nothing flashes up.
+ */
+export async function call(path, init) {
+  if (!platform) throw new Offline('The platform is not available.');
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      const response = await platform.fetch(path, init);
+      return await response.json();
+    } catch (error) {
+      // Anything else is a mistake of the game's own: it should be seen.
+      if (!(error instanceof platform.PlatformError)) throw error;
+      const pause = PAUSES_MS[attempt];
+      switch (remedy(error)) {
+        case 'sign in':
+          // A full page load: the sign-in page is on another address.
+          location.assign(platform.loginUrl());
+          return new Promise(() => {});
+        case 'stop':
+          throw new Suspended(error.message);
+        case 'wait':
+          if (pause === undefined) throw new Offline(error.message);
+          // A little chance, so that a crowd does not come back all at once.
+          await new Promise((resume) => setTimeout(resume, pause * (0.75 + Math.random() / 2)));
+          break;
+        default:
+          throw new Offline(error.message);
+      }
+    }
+  }
+}
+
+/** What helps against a `PlatformError`. */
+function remedy(error) {
+  // The session of a real account ended, or this network has too many guests:
+  // either way, signing in is the way back.
+  if (error.is('session-expired') || error.is('guest-limit-reached')) return 'sign in';
+  // Neither a retry nor another sign-in lifts a suspension.
+  if (error.is('account-suspended')) return 'stop';
+  // The edge limit on new guests answers 429 without a problem body.
+  if (error.status === 429 && error.type === '') return 'wait';
+  // Status 0: no answer. Anything else: the backend's trouble, not the player's.
+  return 'go on';
+}
+
+/** Who is playing: `{ sub, username, is_anon }`. */
+export const whoPlays = () => call('/api/me');
+
+/** Links are asked for when they are shown: they lead back to this page. */
+export const links = {
+  get signIn() {
+    return platform?.loginUrl();
+  },
+  get profile() {
+    return platform?.profileUrl();
+  },
+};
+
+/** Signs out of the platform, in every game, and starts this one again. */
+export const signOut = () => platform.signOut();

@@ -1,0 +1,122 @@
+// Keyboard, mouse and touch, brought down to a direction and a dash.
+
+const DIRECTIONS = {
+  ArrowLeft: [-1, 0], KeyA: [-1, 0],
+  ArrowRight: [1, 0], KeyD: [1, 0],
+  ArrowUp: [0, -1], KeyW: [0, -1],
+  ArrowDown: [0, 1], KeyS: [0, 1],
+};
+
+/** Finger travel in CSS pixels that means full speed. */
+const STICK_REACH = 52;
+/** A shorter and quicker touch is a tap. */
+const TAP_TRAVEL = 12;
+const TAP_MS = 220;
+
+export class Controls {
+  #held = new Set();
+  #dash = false;
+  #pointer = null;
+
+  /**
+   * @param {HTMLElement} surface takes pointers
+   * @param {() => { x: number, y: number }} flyOnSurface where the firefly is, in
+   *   CSS pixels of the surface: a held mouse button calls it to the pointer
+   */
+  constructor(surface, flyOnSurface) {
+    this.surface = surface;
+    this.flyOnSurface = flyOnSurface;
+    // `code`, not `key`: W A S D are the same places on every keyboard layout.
+    addEventListener('keydown', (event) => this.#onKeyDown(event));
+    addEventListener('keyup', (event) => this.#held.delete(event.code));
+    surface.addEventListener('pointerdown', (event) => this.#onPointerDown(event));
+    surface.addEventListener('pointermove', (event) => this.#onPointerMove(event));
+    surface.addEventListener('pointerup', (event) => this.#onPointerUp(event));
+    surface.addEventListener('pointercancel', (event) => this.#onPointerUp(event, true));
+  }
+
+  /** Only while a round is on: otherwise space presses buttons, arrows scroll. */
+  active = false;
+
+  /** What the player wants now. A dash is reported once. */
+  read() {
+    let x = 0;
+    let y = 0;
+    for (const code of this.#held) {
+      x += DIRECTIONS[code][0];
+      y += DIRECTIONS[code][1];
+    }
+    if (x === 0 && y === 0 && this.#pointer) ({ x, y } = this.#pointerDirection());
+    const length = Math.max(1, Math.hypot(x, y));
+    const dash = this.#dash;
+    this.#dash = false;
+    return { x: x / length, y: y / length, dash };
+  }
+
+  /** Where a finger steers from and to, for drawing, or null. */
+  get stick() {
+    return this.#pointer?.touch ? this.#pointer : null;
+  }
+
+  /** Lets go of everything: a key-up that happens elsewhere never arrives. */
+  release() {
+    this.#held.clear();
+    this.#pointer = null;
+    this.#dash = false;
+  }
+
+  #onKeyDown(event) {
+    if (!this.active || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.code === 'Space') {
+      if (!event.repeat) this.#dash = true;
+    } else if (event.code in DIRECTIONS) {
+      this.#held.add(event.code);
+    } else {
+      return;
+    }
+    event.preventDefault();
+  }
+
+  #onPointerDown(event) {
+    if (!this.active || event.button > 0) return;
+    if (this.#pointer) {
+      // A second finger.
+      this.#dash = true;
+      return;
+    }
+    this.surface.setPointerCapture(event.pointerId);
+    const { x, y } = this.#place(event);
+    const touch = event.pointerType !== 'mouse';
+    this.#pointer = { id: event.pointerId, touch, fromX: x, fromY: y, x, y, at: event.timeStamp };
+  }
+
+  #onPointerMove(event) {
+    if (this.#pointer?.id === event.pointerId) Object.assign(this.#pointer, this.#place(event));
+  }
+
+  #onPointerUp(event, cancelled = false) {
+    const pointer = this.#pointer;
+    if (pointer?.id !== event.pointerId) return;
+    this.#pointer = null;
+    const travel = Math.hypot(pointer.x - pointer.fromX, pointer.y - pointer.fromY);
+    const quick = event.timeStamp - pointer.at < TAP_MS;
+    if (!cancelled && quick && travel < TAP_TRAVEL) this.#dash = true;
+  }
+
+  /** A finger steers like a stick, so that it need not cover the firefly; a
+   * mouse button calls the firefly to the pointer. */
+  #pointerDirection() {
+    const { touch, fromX, fromY, x, y } = this.#pointer;
+    const from = touch ? { x: fromX, y: fromY } : this.flyOnSurface();
+    const reach = touch ? STICK_REACH : 30;
+    const across = (x - from.x) / reach;
+    const down = (y - from.y) / reach;
+    const length = Math.max(1, Math.hypot(across, down));
+    return { x: across / length, y: down / length };
+  }
+
+  #place(event) {
+    const box = this.surface.getBoundingClientRect();
+    return { x: event.clientX - box.left, y: event.clientY - box.top };
+  }
+}

@@ -1,0 +1,67 @@
+// Scores, kept by the game's backend under the player's `sub`. A score that
+// cannot be sent waits in this browser until it can.
+
+import { call } from './account.js';
+
+const STORAGE_KEY = 'firefly:unsent';
+
+/** The best score, the place among all, and the top ten. */
+export const standing = () => call('/api/score');
+
+/**
+ * Sends the best score that could not be sent before, if there is one.
+ * @param {string} sub who is playing now: another player's score stays until
+ *   that player is back
+ * @returns the standing after it, or null where nothing was sent
+ */
+export async function sendUnsent(sub) {
+  const unsent = recall();
+  const score = Math.max(unsent[sub] ?? 0, unsent[NOBODY] ?? 0);
+  if (score === 0) return null;
+  const after = await call('/api/score', {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ score }),
+  });
+  forget(sub, score);
+  return after;
+}
+
+/** Under what a score is kept that was made before it was known who plays. It
+ * belongs to whoever this browser turns out to be. */
+const NOBODY = '';
+
+/** Keeps a score in this browser until `sendUnsent`. */
+export function remember(score, sub = NOBODY) {
+  const unsent = recall();
+  if (score > (unsent[sub] ?? 0)) store({ ...unsent, [sub]: score });
+}
+
+function forget(sub, score) {
+  // A better one may have come in while this one was on its way.
+  const left = Object.entries(recall()).filter(
+    ([owner, kept]) => (owner !== sub && owner !== NOBODY) || kept > score,
+  );
+  store(Object.fromEntries(left));
+}
+
+// Storage throws where the browser forbids it, as in some private windows. The
+// score is then lost with the page, which is no reason to stop the game.
+let fallback = {};
+
+function recall() {
+  try {
+    return JSON.parse(localStorage.getItem(STORAGE_KEY)) ?? fallback;
+  } catch {
+    return fallback;
+  }
+}
+
+function store(unsent) {
+  fallback = unsent;
+  try {
+    localStorage.setItem(STORAGE_KEY, JSON.stringify(unsent));
+  } catch {
+    // See above.
+  }
+}
