@@ -10,7 +10,7 @@ pub trait Entropy: Send + Sync + std::fmt::Debug {
     fn fill(&self, bytes: &mut [u8]);
 }
 
-impl dyn Entropy {
+impl dyn Entropy + '_ {
     /// `N` random bytes.
     pub fn bytes<const N: usize>(&self) -> [u8; N] {
         let mut bytes = [0; N];

@@ -48,3 +48,235 @@ pub enum KeyPhase {
     /// Out of the key set.
     Gone,
 }
+
+/// When a key was made and from when on it signs: what decides its phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyTimes {
+    /// When it was made, and so published.
+    pub created_at: Millis,
+    /// From when on it signs, until the next key's time comes.
+    pub signs_from: Millis,
+}
+
+impl StoredKey {
+    /// The times alone.
+    #[must_use]
+    pub const fn times(&self) -> KeyTimes {
+        KeyTimes {
+            created_at: self.created_at,
+            signs_from: self.signs_from,
+        }
+    }
+}
+
+impl KeyTimes {
+    /// The times of the first key, which has to sign at once.
+    #[must_use]
+    pub const fn first(now: Millis) -> Self {
+        Self {
+            created_at: now,
+            signs_from: now,
+        }
+    }
+
+    /// The times of a key made at `now` to follow others.
+    #[must_use]
+    pub const fn following(now: Millis) -> Self {
+        Self {
+            created_at: now,
+            signs_from: now + PUBLISH_AHEAD_MILLIS,
+        }
+    }
+}
+
+/// The keys of a platform, in the order in which they were added, as a
+/// schedule of who signs when.
+///
+/// A key signs from its own time until that of the key which follows it in
+/// time; of two with one time, the one added later wins. The earliest key also
+/// signs before its time: a clock that was set back must not stop the players.
+#[derive(Clone, Debug)]
+pub struct KeySchedule {
+    times: Vec<KeyTimes>,
+    /// Places in `times`, in the order in which their turns come.
+    turns: Vec<usize>,
+    token_millis: Millis,
+}
+
+impl KeySchedule {
+    /// The schedule of keys whose tokens live for `token_millis`.
+    #[must_use]
+    pub fn new(times: Vec<KeyTimes>, token_millis: Millis) -> Self {
+        let mut turns: Vec<usize> = (0..times.len()).collect();
+        // The sort is stable, so keys with one time stay in the order of adding.
+        turns.sort_by_key(|&index| times[index].signs_from);
+        Self {
+            times,
+            turns,
+            token_millis,
+        }
+    }
+
+    /// Which key signs at `now`, as a place in the list that was given. `None`
+    /// if there is no key.
+    #[must_use]
+    pub fn signing_at(&self, now: Millis) -> Option<usize> {
+        let begun = self
+            .turns
+            .partition_point(|&index| self.times[index].signs_from <= now);
+        self.turns.get(begun.saturating_sub(1)).copied()
+    }
+
+    /// What the key at `index` does at `now`.
+    #[must_use]
+    pub fn phase(&self, index: usize, now: Millis) -> KeyPhase {
+        if self.signing_at(now) == Some(index) {
+            return KeyPhase::Signing;
+        }
+        match self.stops_at(index) {
+            Some(stop) if now >= stop + self.token_millis + LINGER_MILLIS => KeyPhase::Gone,
+            Some(stop) if now >= stop => KeyPhase::Retiring,
+            _ => KeyPhase::Published,
+        }
+    }
+
+    /// When the key at `index` stops signing. `None` while no key follows it.
+    #[must_use]
+    pub fn stops_at(&self, index: usize) -> Option<Millis> {
+        let turn = self.turns.iter().position(|&turn| turn == index)?;
+        self.turns
+            .get(turn + 1)
+            .map(|&next| self.times[next].signs_from)
+    }
+
+    /// Whether the last key is so old at `now` that another has to follow it.
+    /// A key that waits for its turn counts, so that only one is ever made.
+    #[must_use]
+    pub fn is_overdue(&self, now: Millis) -> bool {
+        self.turns
+            .last()
+            .is_none_or(|&last| now - self.times[last].signs_from >= ROTATE_AFTER_MILLIS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Millis = 60 * 1_000;
+    const TOKEN: Millis = 15 * MINUTE;
+
+    fn schedule(times: &[(Millis, Millis)]) -> KeySchedule {
+        let times = times
+            .iter()
+            .map(|&(created, signs)| KeyTimes {
+                created_at: created * MINUTE,
+                signs_from: signs * MINUTE,
+            })
+            .collect();
+        KeySchedule::new(times, TOKEN)
+    }
+
+    fn phases(schedule: &KeySchedule, minute: Millis) -> Vec<KeyPhase> {
+        (0..schedule.times.len())
+            .map(|index| schedule.phase(index, minute * MINUTE))
+            .collect()
+    }
+
+    use KeyPhase::{Gone, Published, Retiring, Signing};
+
+    #[test]
+    fn a_single_key_signs_at_every_time() {
+        let schedule = schedule(&[(0, 0)]);
+        for minute in [-1_000_000, -1, 0, 1, 1_000_000] {
+            assert_eq!(phases(&schedule, minute), [Signing], "minute {minute}");
+        }
+        assert_eq!(schedule.stops_at(0), None);
+    }
+
+    #[test]
+    fn no_key_signs_where_there_is_none() {
+        assert_eq!(schedule(&[]).signing_at(0), None);
+        assert!(schedule(&[]).is_overdue(0));
+    }
+
+    #[test]
+    fn a_rotation_publishes_then_signs_then_lingers() {
+        let schedule = schedule(&[(0, 0), (100, 121)]);
+        for (minute, expected) in [
+            (100, [Signing, Published]),
+            (120, [Signing, Published]),
+            (121, [Retiring, Signing]),
+            (145, [Retiring, Signing]),
+            (146, [Gone, Signing]),
+        ] {
+            assert_eq!(phases(&schedule, minute), expected, "minute {minute}");
+        }
+    }
+
+    #[test]
+    fn rotating_twice_quickly_gives_each_key_its_turn() {
+        let schedule = schedule(&[(0, 0), (100, 121), (101, 122)]);
+        for (minute, expected) in [
+            (120, [Signing, Published, Published]),
+            (121, [Retiring, Signing, Published]),
+            (122, [Retiring, Retiring, Signing]),
+            (146, [Gone, Retiring, Signing]),
+            (147, [Gone, Gone, Signing]),
+        ] {
+            assert_eq!(phases(&schedule, minute), expected, "minute {minute}");
+        }
+    }
+
+    #[test]
+    fn of_two_keys_of_one_moment_the_later_one_signs() {
+        let schedule = schedule(&[(0, 0), (100, 121), (100, 121)]);
+        assert_eq!(phases(&schedule, 121), [Retiring, Retiring, Signing]);
+        assert_eq!(phases(&schedule, 146), [Gone, Gone, Signing]);
+    }
+
+    #[test]
+    fn a_key_made_under_a_clock_set_back_takes_its_own_turn() {
+        // Added second, at 100 by the clock; added third after the clock went
+        // back by an hour.
+        let schedule = schedule(&[(0, 0), (100, 121), (41, 62)]);
+        for (minute, expected) in [
+            (61, [Signing, Published, Published]),
+            (62, [Retiring, Published, Signing]),
+            (120, [Gone, Published, Signing]),
+            (121, [Gone, Signing, Retiring]),
+            (146, [Gone, Signing, Gone]),
+        ] {
+            assert_eq!(phases(&schedule, minute), expected, "minute {minute}");
+        }
+    }
+
+    #[test]
+    fn a_clock_before_every_key_leaves_the_earliest_signing_and_all_published() {
+        let schedule = schedule(&[(100, 100), (200, 221)]);
+        assert_eq!(phases(&schedule, -5_000), [Signing, Published]);
+    }
+
+    #[test]
+    fn a_new_key_is_published_for_more_than_twenty_minutes_before_it_signs() {
+        let times = KeyTimes::following(7);
+        assert!(times.signs_from - times.created_at >= 20 * MINUTE);
+        assert_eq!(
+            KeyTimes::first(7),
+            KeyTimes {
+                created_at: 7,
+                signs_from: 7
+            }
+        );
+    }
+
+    #[test]
+    fn a_key_is_overdue_after_ninety_days_unless_another_waits() {
+        let day = 24 * 60;
+        let one = schedule(&[(0, 0)]);
+        assert!(!one.is_overdue(90 * day * MINUTE - 1));
+        assert!(one.is_overdue(90 * day * MINUTE));
+        let two = schedule(&[(0, 0), (90 * day, 90 * day + 21)]);
+        assert!(!two.is_overdue(90 * day * MINUTE));
+    }
+}

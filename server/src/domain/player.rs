@@ -42,6 +42,9 @@ impl Player {
     /// The claim `is_anon`: true until an external identity is linked.
     #[must_use]
     pub const fn is_anonymous(&self) -> bool {
-        matches!(self.state, PlayerState::Guest | PlayerState::Suspended { linked: false, .. })
+        matches!(
+            self.state,
+            PlayerState::Guest | PlayerState::Suspended { linked: false, .. }
+        )
     }
 }

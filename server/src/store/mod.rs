@@ -6,10 +6,17 @@
 
 pub mod sqlite;
 
+#[cfg(test)]
+mod conformance;
+
+use std::path::Path;
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use platform_protocol::names::Environment;
 use uuid::Uuid;
 
+pub(crate) use self::sqlite::make_private_directory;
 use crate::clock::Millis;
 use crate::domain::key::StoredKey;
 use crate::domain::player::Player;
@@ -27,6 +34,12 @@ pub enum StoreError {
         /// The column.
         column: &'static str,
     },
+    /// A row that the new one refers to does not exist.
+    #[error("there is no such row in {table}")]
+    Missing {
+        /// The table that lacks it.
+        table: &'static str,
+    },
     /// A row that the schema should forbid.
     #[error("{table}.{column} of row {row} is not what it should be")]
     Corrupt {
@@ -43,6 +56,58 @@ pub enum StoreError {
     /// The database failed.
     #[error("the database failed")]
     Database(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Why a store could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The address is not that of a store.
+    #[error("a store's address is sqlite://<path> or postgres://<host>/<database>, not {0}")]
+    Address(String),
+    /// The address is good, but nothing in this build speaks to such a store.
+    #[error("{0} stores are not supported by this build yet; use sqlite://<path>")]
+    Unsupported(&'static str),
+    /// A newer program has changed the database.
+    #[error(
+        "the database has schema version {found}, and this program knows {known} at most; \
+         start the newer program that made it, or go back to a backup"
+    )]
+    TooNew {
+        /// The version of the database.
+        found: i32,
+        /// The newest version that this program knows.
+        known: i32,
+    },
+    /// The directory or the file could not be made.
+    #[error("{path} could not be made")]
+    File {
+        /// Which one.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The schema could not be brought up to date.
+    #[error("the database's schema could not be brought up to date")]
+    Migration(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The database could not be opened.
+    #[error("the database could not be opened")]
+    Database(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Opens the store at `url`: `sqlite://<path>`, made if it is not there.
+///
+/// # Errors
+/// [`ConnectError`]; its sentence is meant for the operator.
+pub async fn connect(url: &str) -> Result<Arc<dyn Store>, ConnectError> {
+    match url.split_once("://") {
+        Some(("sqlite", path)) if !path.is_empty() && !path.ends_with('/') => {
+            Ok(Arc::new(sqlite::SqliteStore::open(Path::new(path)).await?))
+        }
+        Some(("postgres" | "postgresql", _)) => Err(ConnectError::Unsupported("PostgreSQL")),
+        // An address may hold a password, so only its scheme is repeated.
+        Some((scheme, _)) => Err(ConnectError::Address(format!("{scheme}://…"))),
+        None => Err(ConnectError::Address("an address without a scheme".into())),
+    }
 }
 
 /// A guest that is about to exist.
@@ -102,6 +167,9 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     async fn find_project(&self, slug: &str) -> Result<Option<Project>, StoreError>;
 
     /// Records a deployment and makes it the environment's current one, in one.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] on `projects` if there is no such project.
     async fn add_deployment(&self, deployment: Deployment) -> Result<(), StoreError>;
 
     /// The current deployment of an environment.
@@ -112,6 +180,6 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     ) -> Result<Option<Deployment>, StoreError>;
 
     /// Writes out what is queued and stops the writer. Later writes answer
-    /// [`StoreError::Unavailable`].
+    /// [`StoreError::Unavailable`]; closing again changes nothing.
     async fn close(&self) -> Result<(), StoreError>;
 }

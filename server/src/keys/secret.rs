@@ -1,0 +1,150 @@
+//! The operator's secret, under which private keys lie in the store.
+
+use std::fmt;
+
+use chacha20poly1305::aead::{Aead, KeyInit, Payload};
+use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use hkdf::Hkdf;
+use sha2::Sha256;
+use zeroize::{Zeroize, Zeroizing};
+
+use super::KeyError;
+use crate::entropy::Entropy;
+
+/// Fewest bytes of a secret: one is taken from a generator, not remembered.
+pub const MIN_SECRET_BYTES: usize = 32;
+
+const NONCE_BYTES: usize = 24;
+/// Binds the derived key to this one use of the secret.
+const PURPOSE: &[u8] = b"platform signing key, version 1";
+
+/// The operator's secret. Whoever has it and the store can mint tokens.
+#[derive(Clone)]
+pub struct KeySecret(Zeroizing<[u8; 32]>);
+
+impl KeySecret {
+    /// A secret from at least [`MIN_SECRET_BYTES`] random bytes, in any form
+    /// that is the same at every start.
+    ///
+    /// # Errors
+    /// [`KeyError::SecretTooShort`].
+    pub fn new(text: &str) -> Result<Self, KeyError> {
+        if text.len() < MIN_SECRET_BYTES {
+            return Err(KeyError::SecretTooShort);
+        }
+        let mut key = Zeroizing::new([0; 32]);
+        // RFC 5869. One block of output cannot be too long.
+        Hkdf::<Sha256>::new(None, text.as_bytes())
+            .expand(PURPOSE, key.as_mut_slice())
+            .map_err(|_| KeyError::SecretTooShort)?;
+        Ok(Self(key))
+    }
+
+    /// Seals a private key: a random nonce, then the ciphertext with its tag.
+    /// The `kid` is authenticated with it, so no sealed key passes for another.
+    pub(super) fn seal(
+        &self,
+        private: &[u8],
+        kid: &str,
+        entropy: &dyn Entropy,
+    ) -> Result<Vec<u8>, KeyError> {
+        let nonce: [u8; NONCE_BYTES] = entropy.bytes();
+        let sealed = self
+            .cipher()
+            .encrypt(
+                &XNonce::from(nonce),
+                Payload {
+                    msg: private,
+                    aad: kid.as_bytes(),
+                },
+            )
+            .map_err(|_| KeyError::Malformed {
+                kid: kid.to_owned(),
+            })?;
+        Ok([nonce.as_slice(), &sealed].concat())
+    }
+
+    /// Opens what [`KeySecret::seal`] made.
+    pub(super) fn open(&self, sealed: &[u8], kid: &str) -> Result<Zeroizing<Vec<u8>>, KeyError> {
+        let (nonce, ciphertext) =
+            sealed
+                .split_first_chunk::<NONCE_BYTES>()
+                .ok_or_else(|| KeyError::Malformed {
+                    kid: kid.to_owned(),
+                })?;
+        self.cipher()
+            .decrypt(
+                &XNonce::from(*nonce),
+                Payload {
+                    msg: ciphertext,
+                    aad: kid.as_bytes(),
+                },
+            )
+            .map(Zeroizing::new)
+            .map_err(|_| KeyError::WrongSecret {
+                kid: kid.to_owned(),
+            })
+    }
+
+    fn cipher(&self) -> XChaCha20Poly1305 {
+        XChaCha20Poly1305::new((&*self.0).into())
+    }
+}
+
+impl Drop for KeySecret {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+impl fmt::Debug for KeySecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeySecret(hidden)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entropy::SystemEntropy;
+
+    fn secret(letter: &str) -> KeySecret {
+        KeySecret::new(&letter.repeat(MIN_SECRET_BYTES)).unwrap()
+    }
+
+    #[test]
+    fn a_sealed_key_opens_with_the_secret_and_the_kid_that_sealed_it() {
+        let sealed = secret("a").seal(b"private", "kid", &SystemEntropy).unwrap();
+        assert!(!sealed.windows(7).any(|window| window == b"private"));
+        assert_eq!(
+            secret("a").open(&sealed, "kid").unwrap().as_slice(),
+            b"private"
+        );
+        let wrong = |result| matches!(result, Err(KeyError::WrongSecret { .. }));
+        assert!(wrong(secret("b").open(&sealed, "kid")));
+        assert!(wrong(secret("a").open(&sealed, "other")));
+    }
+
+    #[test]
+    fn a_changed_or_cut_sealed_key_is_refused() {
+        let sealed = secret("a").seal(b"private", "kid", &SystemEntropy).unwrap();
+        for index in 0..sealed.len() {
+            let mut changed = sealed.clone();
+            changed[index] ^= 1;
+            assert!(secret("a").open(&changed, "kid").is_err(), "byte {index}");
+            assert!(
+                secret("a").open(&sealed[..index], "kid").is_err(),
+                "length {index}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_short_secret_is_refused_and_none_is_printed() {
+        assert!(matches!(
+            KeySecret::new(&"a".repeat(31)),
+            Err(KeyError::SecretTooShort)
+        ));
+        assert_eq!(format!("{:?}", secret("a")), "KeySecret(hidden)");
+    }
+}

@@ -1,0 +1,1 @@
+//! Tests that any store has to pass.

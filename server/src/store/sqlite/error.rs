@@ -1,0 +1,52 @@
+//! What SQLite's errors mean to a caller of the store.
+
+use rusqlite::{ErrorCode, ffi};
+
+use crate::store::StoreError;
+
+/// What must be unique, as SQLite names it, and what a caller is told.
+const UNIQUE: [(&str, &str, &str); 6] = [
+    ("players.id", "players", "id"),
+    ("players.username_key", "players", "username"),
+    ("sessions.hash", "sessions", "hash"),
+    ("signing_keys.kid", "signing_keys", "kid"),
+    ("projects.slug", "projects", "slug"),
+    ("deployments.id", "deployments", "id"),
+];
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        let rusqlite::Error::SqliteFailure(failure, message) = &error else {
+            return StoreError::Database(Box::new(error));
+        };
+        match failure.code {
+            // Another process holds the file, or there is no room: nothing was
+            // written, and the same call may succeed later.
+            ErrorCode::DatabaseBusy
+            | ErrorCode::DatabaseLocked
+            | ErrorCode::DiskFull
+            | ErrorCode::ReadOnly
+            | ErrorCode::SystemIoFailure
+            | ErrorCode::CannotOpen => StoreError::Unavailable(error.to_string()),
+            ErrorCode::ConstraintViolation if is_unique(failure.extended_code) => message
+                .as_deref()
+                .and_then(conflict)
+                .unwrap_or_else(|| StoreError::Database(Box::new(error))),
+            _ => StoreError::Database(Box::new(error)),
+        }
+    }
+}
+
+const fn is_unique(extended_code: i32) -> bool {
+    matches!(
+        extended_code,
+        ffi::SQLITE_CONSTRAINT_UNIQUE | ffi::SQLITE_CONSTRAINT_PRIMARYKEY
+    )
+}
+
+/// SQLite says `UNIQUE constraint failed: players.username_key`.
+fn conflict(message: &str) -> Option<StoreError> {
+    let (_, violated) = message.rsplit_once(": ")?;
+    let (_, table, column) = UNIQUE.into_iter().find(|(name, ..)| *name == violated)?;
+    Some(StoreError::Conflict { table, column })
+}

@@ -1,0 +1,52 @@
+//! The schema's history, inside the program, and bringing a database up to it.
+
+use refinery_core::{Migration, Runner};
+use rusqlite::Connection;
+
+use crate::store::ConnectError;
+
+/// Every migration by its name and text, oldest first. A migration that was
+/// released is never edited: the next one changes what it made.
+const MIGRATIONS: [(&str, &str); 1] = [(
+    "V1__players_keys_projects",
+    include_str!("../../../migrations/sqlite/0001_players_keys_projects.sql"),
+)];
+
+/// Applies what the database lacks. Every migration is one transaction, so a
+/// start that is cut off leaves a whole schema behind, old or new.
+pub(super) fn migrate(connection: &mut Connection) -> Result<(), ConnectError> {
+    let Err(error) = apply(connection) else {
+        return Ok(());
+    };
+    // Two programs that start at once on one database both find it old, and
+    // the second fails on what the first has made by then. It looks again.
+    match error {
+        ConnectError::Migration(_) => apply(connection),
+        other => Err(other),
+    }
+}
+
+fn apply(connection: &mut Connection) -> Result<(), ConnectError> {
+    let migrations = MIGRATIONS
+        .iter()
+        .map(|(name, sql)| Migration::unapplied(name, sql))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(failed)?;
+    let known = migrations.iter().map(Migration::version).max().unwrap_or(0);
+    let runner = Runner::new(&migrations);
+    let found = runner
+        .get_last_applied_migration(connection)
+        .map_err(failed)?
+        .map_or(0, |migration| migration.version());
+    if found > known {
+        return Err(ConnectError::TooNew { found, known });
+    }
+    if found < known {
+        runner.run(connection).map_err(failed)?;
+    }
+    Ok(())
+}
+
+fn failed(error: refinery_core::Error) -> ConnectError {
+    ConnectError::Migration(Box::new(error))
+}

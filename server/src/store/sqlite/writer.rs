@@ -1,0 +1,232 @@
+//! The one thread that writes, with group commit.
+//!
+//! Requests wait in a bounded queue. The thread takes all that wait, runs each
+//! in a savepoint of its own inside one transaction, commits, and only then
+//! answers: an answer means that `fdatasync` has returned. While one commit
+//! waits for the disk the next group gathers by itself, so the rate rises with
+//! the load, and a lone request waits for nobody.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::thread::JoinHandle;
+
+use rusqlite::{Connection, ffi};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::store::StoreError;
+
+/// Requests that may wait. One more is refused rather than kept in memory.
+const QUEUE: usize = 4_096;
+/// Requests in one transaction: more would only make the first wait longer.
+const GROUP: usize = 512;
+
+/// A request to write, with the place that its answer goes to.
+trait Job: Send {
+    /// Does the work inside the group's transaction, and says whether to keep it.
+    fn run(&mut self, connection: &Connection) -> bool;
+    /// Answers the caller: with the work's own result, or with why the group
+    /// was not committed.
+    fn answer(self: Box<Self>, failure: Option<&str>);
+}
+
+struct Operation<F, T> {
+    work: Option<F>,
+    result: Option<Result<T, StoreError>>,
+    caller: oneshot::Sender<Result<T, StoreError>>,
+}
+
+impl<F, T> Job for Operation<F, T>
+where
+    F: FnOnce(&Connection) -> Result<T, StoreError> + Send,
+    T: Send,
+{
+    fn run(&mut self, connection: &Connection) -> bool {
+        let Some(work) = self.work.take() else {
+            return false;
+        };
+        // A bug in one operation may not take the writer, and with it every
+        // other player's writes, down.
+        let result = catch_unwind(AssertUnwindSafe(|| work(connection)))
+            .unwrap_or_else(|_| Err(StoreError::Database("the operation panicked".into())));
+        let keep = result.is_ok();
+        self.result = Some(result);
+        keep
+    }
+
+    fn answer(self: Box<Self>, failure: Option<&str>) {
+        let answer = match (failure, self.result) {
+            // What failed by itself keeps its own reason, whatever the group's fate.
+            (_, Some(Err(error))) => Err(error),
+            (None, Some(Ok(value))) => Ok(value),
+            (reason, _) => Err(StoreError::Unavailable(
+                reason.unwrap_or("the operation did not run").to_owned(),
+            )),
+        };
+        // The caller may have gone away; what it asked for is done all the same.
+        let _ = self.caller.send(answer);
+    }
+}
+
+enum Request {
+    Write(Box<dyn Job>),
+    Close(oneshot::Sender<Result<(), StoreError>>),
+}
+
+/// The way to the writer's thread. Dropping it lets the thread write out what
+/// is queued and end.
+#[derive(Debug)]
+pub(super) struct Writer {
+    queue: mpsc::Sender<Request>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Writer {
+    /// Starts the thread, which owns `connection` from now on.
+    pub(super) fn start(connection: Connection) -> std::io::Result<Self> {
+        let (queue, requests) = mpsc::channel(QUEUE);
+        let thread = std::thread::Builder::new()
+            .name("store-writer".into())
+            .spawn(move || serve(connection, requests))?;
+        Ok(Self {
+            queue,
+            thread: Mutex::new(Some(thread)),
+        })
+    }
+
+    /// Runs `work` in a savepoint of the next group, and answers when the
+    /// group is on the disk.
+    ///
+    /// # Errors
+    /// What `work` answered; [`StoreError::Unavailable`] if the queue is full,
+    /// the writer closed, or the commit failed. Then nothing was written.
+    pub(super) async fn write<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+        T: Send + 'static,
+    {
+        let (caller, answer) = oneshot::channel();
+        let job = Operation {
+            work: Some(work),
+            result: None,
+            caller,
+        };
+        self.queue
+            .try_send(Request::Write(Box::new(job)))
+            .map_err(|error| match error {
+                mpsc::error::TrySendError::Full(_) => {
+                    StoreError::Unavailable("too many writes are waiting".into())
+                }
+                mpsc::error::TrySendError::Closed(_) => closed(),
+            })?;
+        answer.await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    /// Writes out what is queued and ends the thread.
+    pub(super) async fn close(&self) -> Result<(), StoreError> {
+        let (caller, answer) = oneshot::channel();
+        if self.queue.send(Request::Close(caller)).await.is_err() {
+            return Ok(());
+        }
+        let closed = answer.await.unwrap_or(Ok(()));
+        let thread = self.thread.lock().ok().and_then(|mut thread| thread.take());
+        if let Some(thread) = thread {
+            // The thread has answered, so it is at its end: this wait is short.
+            let _ = thread.join();
+        }
+        closed
+    }
+}
+
+fn closed() -> StoreError {
+    StoreError::Unavailable("the store is closed".into())
+}
+
+fn serve(mut connection: Connection, mut requests: mpsc::Receiver<Request>) {
+    let mut group: Vec<Box<dyn Job>> = Vec::with_capacity(GROUP);
+    let mut closers = Vec::new();
+    while let Some(first) = requests.blocking_recv() {
+        let mut next = Some(first);
+        while let Some(request) = next {
+            match request {
+                Request::Write(job) => group.push(job),
+                Request::Close(caller) => {
+                    // Nothing new is let in; what waits already is taken below.
+                    requests.close();
+                    closers.push(caller);
+                }
+            }
+            next = if group.len() < GROUP {
+                requests.try_recv().ok()
+            } else {
+                None
+            };
+        }
+        commit_group(&mut connection, &mut group);
+    }
+    let end = finish(connection);
+    for caller in closers {
+        let answer = match &end {
+            Ok(()) => Ok(()),
+            Err(reason) => Err(StoreError::Unavailable(reason.clone())),
+        };
+        let _ = caller.send(answer);
+    }
+}
+
+/// Moves the log into the database, so that the file alone is the whole store.
+fn finish(connection: Connection) -> Result<(), String> {
+    let checkpoint = connection
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        .map_err(describe);
+    connection.close().map_err(|(_, error)| describe(error))?;
+    checkpoint
+}
+
+fn commit_group(connection: &mut Connection, group: &mut Vec<Box<dyn Job>>) {
+    if group.is_empty() {
+        return;
+    }
+    let outcome = run_group(connection, group);
+    if let Err(error) = &outcome {
+        tracing::error!(error = %error, operations = group.len(), "a group of writes failed");
+        if !connection.is_autocommit() {
+            // Dropped answers below say "not written", so it must not be.
+            let _ = connection.execute_batch("ROLLBACK");
+        }
+    }
+    let failure = outcome.err().map(describe);
+    for job in group.drain(..) {
+        job.answer(failure.as_deref());
+    }
+}
+
+fn run_group(connection: &Connection, group: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
+    // IMMEDIATE: the wait for another process's lock is here, where the busy
+    // timeout applies, and not in the middle of the group.
+    execute(connection, "BEGIN IMMEDIATE")?;
+    for job in group.iter_mut() {
+        execute(connection, "SAVEPOINT operation")?;
+        if !job.run(connection) {
+            if connection.is_autocommit() {
+                // A full disk and the like end the whole transaction, so what
+                // ran before this operation is undone as well.
+                return Err(rusqlite::Error::SqliteFailure(
+                    ffi::Error::new(ffi::SQLITE_ABORT_ROLLBACK),
+                    None,
+                ));
+            }
+            execute(connection, "ROLLBACK TO operation")?;
+        }
+        execute(connection, "RELEASE operation")?;
+    }
+    execute(connection, "COMMIT")
+}
+
+fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
+    connection.prepare_cached(sql)?.execute([]).map(|_| ())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is a `map_err` function")]
+fn describe(error: rusqlite::Error) -> String {
+    error.to_string()
+}
