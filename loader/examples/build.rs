@@ -1,8 +1,12 @@
-//! Builds the runtime and prints its sizes.
+//! Builds the runtime of a workspace, this one unless another is named, and
+//! prints its sizes.
+
+use std::path::{Path, PathBuf};
 
 fn main() -> anyhow::Result<()> {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let report = platform_loader::build(&platform_loader::Options { workspace_root: root.canonicalize()? })?;
-    eprintln!("{report}");
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = std::env::args_os().nth(1).map_or(here, PathBuf::from);
+    let options = platform_loader::Options { workspace_root: root.canonicalize()? };
+    eprintln!("{}", platform_loader::build(&options)?);
     Ok(())
 }

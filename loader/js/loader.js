@@ -1,7 +1,8 @@
 // The loader: starts the module and puts `platform` on the page. It stands in
 // one function with page.js and with the glue that wasm-bindgen makes, whose
 // names it uses. The function is called with PAYLOAD, the module as a string
-// of code points 0 to 255, and SETTINGS, what the server wrote into the file.
+// of code points 0 to 255, MASK, which undoes their masking, and SETTINGS, what
+// the server wrote into the file.
 
 const before = globalThis.platform?.PlatformError;
 
@@ -18,7 +19,7 @@ if (before) {
     onWake(wasm.wake);
   };
 
-  const bytes = Uint8Array.from(PAYLOAD, (character) => character.charCodeAt());
+  const bytes = Uint8Array.from(PAYLOAD, (character) => character.charCodeAt() ^ MASK);
   try {
     start(new WebAssembly.Module(bytes));
   } catch {

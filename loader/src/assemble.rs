@@ -1,18 +1,19 @@
 //! Puts the module into the script, as a string, and finishes the source map.
 
-use std::fmt::Write as _;
-
 use anyhow::{Context, Result, ensure};
 use platform_protocol::paths::{RUNTIME_MAP, SETTINGS_PLACEHOLDER};
 use serde_json::{Value, json};
 
 /// Stands in the minified script where the module comes to stand.
 pub const PAYLOAD: &str = "__PAYLOAD__";
+/// Stands where the number comes to stand that undoes the payload's masking.
+pub const MASK: &str = "__MASK__";
 
 /// A script without its module, and its source map.
 #[derive(Debug)]
 pub struct Script {
-    /// One function, called with [`PAYLOAD`] and the settings' placeholder.
+    /// One function, called with [`PAYLOAD`], [`MASK`] and the settings'
+    /// placeholder.
     pub code: String,
     /// A source map of revision 3 (ECMA-426).
     pub map: String,
@@ -34,7 +35,7 @@ impl Script {
     pub fn unminified(sources: &[(String, String)]) -> Self {
         let parts = sources.iter().map(|(_, text)| text.as_str()).collect::<String>();
         let code =
-            format!("((PAYLOAD, SETTINGS) => {{\n{parts}}})({PAYLOAD},{SETTINGS_PLACEHOLDER});");
+            format!("((PAYLOAD, MASK, SETTINGS) => {{\n{parts}}})({});", arguments());
         let mappings = format!("AAAA{}", ";AACA".repeat(code.lines().count().saturating_sub(1)));
         let map = json!({
             "version": 3, "file": "runtime.js", "sources": ["runtime.js"],
@@ -42,6 +43,12 @@ impl Script {
         });
         Self { code, map: map.to_string() }
     }
+}
+
+/// What the script's one function is called with, in this order.
+#[must_use]
+pub fn arguments() -> String {
+    format!("{PAYLOAD},{MASK},{SETTINGS_PLACEHOLDER}")
 }
 
 /// The served files.
@@ -53,15 +60,16 @@ pub fn assemble(script: &Script, wasm: &[u8]) -> Result<Built> {
         Some(end) => script.code.get(..end).unwrap_or_default(),
         None => script.code.as_str(),
     };
-    for placeholder in [PAYLOAD, SETTINGS_PLACEHOLDER] {
-        ensure!(code.matches(placeholder).count() == 1, "{placeholder} is not once in the script");
-    }
     // Everything else stands before the module, so the map stays right.
-    let tail = format!("{PAYLOAD},{SETTINGS_PLACEHOLDER}");
-    ensure!(code.contains(&tail), "the module and the settings are not the last in the script");
+    let (head, tail) = code
+        .trim_end()
+        .split_once(&arguments())
+        .context("the module and the settings are not the last in the script")?;
+    ensure!(!tail.contains("__"), "the module and the settings are more than once in the script");
+    let mask = best_mask(wasm);
     let script_text = format!(
-        "{}\n//# sourceMappingURL={RUNTIME_MAP}\n",
-        code.trim_end().replace(PAYLOAD, &string_literal(wasm))
+        "{head}{},{mask},{SETTINGS_PLACEHOLDER}{tail}\n//# sourceMappingURL={RUNTIME_MAP}\n",
+        string_literal(wasm, mask)
     );
 
     let mut map: Value = serde_json::from_str(&script.map).context("the source map is no JSON")?;
@@ -77,33 +85,31 @@ pub fn assemble(script: &Script, wasm: &[u8]) -> Result<Built> {
     Ok(Built { script: script_text, map: map.to_string() })
 }
 
-/// Bytes as a string of the code points 0 to 255. In UTF-8, after compression,
-/// this is a twentieth larger than the bytes; base64 would be a third.
-fn string_literal(bytes: &[u8]) -> String {
-    let quote = if count(bytes, b'"') > count(bytes, b'\'') { '\'' } else { '"' };
+/// Bytes, each masked by exclusive or, as a string of the code points 0 to 255.
+/// In UTF-8, after compression, this is two hundredths larger than the bytes;
+/// base64 would be a third.
+fn string_literal(bytes: &[u8], mask: u8) -> String {
     let mut out = String::with_capacity(bytes.len() * 3 / 2);
-    out.push(quote);
-    for (at, byte) in bytes.iter().enumerate() {
-        match byte {
-            // As one character unless a digit follows, which would make it
-            // another escape.
-            0 if bytes.get(at + 1).is_some_and(u8::is_ascii_digit) => out.push_str("\\x00"),
-            0 => out.push_str("\\0"),
+    out.push('"');
+    for byte in bytes {
+        match byte ^ mask {
+            // An escape that no digit after it can change.
+            0 => out.push_str("\\x00"),
             b'\n' => out.push_str("\\n"),
             b'\r' => out.push_str("\\r"),
             b'\\' => out.push_str("\\\\"),
-            byte if char::from(*byte) == quote => {
-                let _ = write!(out, "\\{quote}");
-            }
-            byte => out.push(char::from(*byte)),
+            b'"' => out.push_str("\\\""),
+            masked => out.push(char::from(masked)),
         }
     }
-    out.push(quote);
+    out.push('"');
     out
 }
 
-fn count(bytes: &[u8], wanted: u8) -> usize {
-    bytes.iter().filter(|byte| **byte == wanted).count()
+/// The mask whose string is the shortest: it moves the bytes that a module has
+/// most of away from those that need an escape or two bytes.
+fn best_mask(bytes: &[u8]) -> u8 {
+    (0..=u8::MAX).min_by_key(|mask| string_literal(bytes, *mask).len()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -112,8 +118,13 @@ mod tests {
 
     #[test]
     fn a_string_literal_escapes_what_would_end_or_change_it() {
-        assert_eq!(string_literal(b"a\0b\x001\n\r\\\"\xff"), "'a\\0b\\x001\\n\\r\\\\\"\u{ff}'");
-        assert_eq!(string_literal(b"''\""), "\"''\\\"\"");
+        assert_eq!(string_literal(b"a\0b\x001\n\r\\\"\xff'", 0), "\"a\\x00b\\x001\\n\\r\\\\\\\"\u{ff}'\"");
+        assert_eq!(string_literal(b"a\0", 1), "\"`\u{1}\"");
+    }
+
+    #[test]
+    fn the_mask_avoids_escapes() {
+        assert_ne!(best_mask(&[0; 9]), 0);
     }
 
     #[test]
@@ -124,7 +135,7 @@ mod tests {
         assert_eq!(map["ignoreList"], json!([0]));
         assert_eq!(map["sources"], json!(["platform:///runtime/runtime.js"]));
         assert!(built.script.ends_with("//# sourceMappingURL=/__platform/runtime.js.map\n"));
-        assert!(built.script.contains("(\"\\0asm\",__PLATFORM_SETTINGS__)"));
+        assert!(built.script.contains(",__PLATFORM_SETTINGS__)"));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 
-use crate::assemble::{PAYLOAD, Script};
+use crate::assemble::{Script, arguments};
 
 /// What engines since 2021 know and the compiler uses. Naming each keeps newer
 /// encodings out, which a browser might not take yet.
@@ -21,6 +21,21 @@ const FEATURES: [&str; 6] = [
     "--enable-nontrapping-float-to-int",
     "--enable-reference-types",
     "--enable-sign-ext",
+];
+
+/// A trap ends the runtime anyway, so nothing is kept for the sake of one.
+/// Flat code lets the structure of loops be found anew, shorter.
+const PASSES: [&str; 10] = [
+    "--traps-never-happen",
+    "-Oz",
+    "--flatten",
+    "--rereloop",
+    "-Oz",
+    "-Oz",
+    "--converge",
+    "--strip-debug",
+    "--strip-producers",
+    "--strip-target-features",
 ];
 
 /// The tools that are there.
@@ -57,7 +72,8 @@ impl Tools {
         let mut command = Command::new(modules.join("wasm-opt"));
         command
             .args(FEATURES)
-            .args(["-Oz", "--converge", "--strip-debug", "--strip-producers", "--strip-target-features", "--output"])
+            .args(PASSES)
+            .arg("--output")
             .args([&output, &input]);
         run(&mut command)?;
         fs::read(&output).context("wasm-opt wrote no module")
@@ -82,7 +98,7 @@ impl Tools {
             },
             "mangle": { "toplevel": true },
             "format": { "ecma": 2020, "ascii_only": true },
-            "enclose": format!("PAYLOAD,SETTINGS:{PAYLOAD},{}", platform_protocol::paths::SETTINGS_PLACEHOLDER),
+            "enclose": format!("PAYLOAD,MASK,SETTINGS:{}", arguments()),
             "sourceMap": { "filename": "runtime.js", "includeSources": true },
         });
         let config = folder.join("terser.json");

@@ -64,6 +64,9 @@ async fn obtain(number: u32) {
 
 /// Exchanges the shared cookie for a token and its life in milliseconds.
 async fn exchange() -> Result<(String, f64), (Failure, JsValue)> {
+    if web::is_opaque() {
+        return Err((Failure::Refused, raise(0, &problem::unsupported_context())));
+    }
     let answer = settled(&web::post(paths::TOKEN)).await;
     let Ok(response) = answer else { return Err((Failure::NoAnswer, no_answer())) };
     let response: Response = response.unchecked_into();

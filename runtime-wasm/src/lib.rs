@@ -25,6 +25,8 @@ mod exports;
 mod flow;
 #[cfg(target_arch = "wasm32")]
 mod heap;
+#[cfg(all(test, target_arch = "wasm32"))]
+mod tests;
 #[cfg(target_arch = "wasm32")]
 mod web;
 

@@ -38,6 +38,16 @@ pub fn read(status: u16, body: Body, header: Option<String>) -> Problem {
     }
 }
 
+/// The page has no origin, so the auth service cannot tell which game it is.
+#[must_use]
+pub fn unsupported_context() -> Problem {
+    Problem {
+        message: "The game cannot know its player here: the page has no origin of its own, as in a sandboxed frame without allow-same-origin or in a file.".to_owned(),
+        type_uri: "unsupported-context".to_owned(),
+        request_id: String::new(),
+    }
+}
+
 /// A plain sentence for an answer that explains nothing itself. Status 0
 /// stands for no answer at all.
 #[must_use]

@@ -200,7 +200,10 @@ impl<T: Clone + PartialEq, E: Clone, W> Tokens<T, E, W> {
         if restored {
             self.held = None;
         }
-        self.request.as_ref().is_some_and(|request| request.is_lost(now)).then(|| self.restart())
+        self.request
+            .as_ref()
+            .is_some_and(|request| request.started.is_some() && (restored || request.is_lost(now)))
+            .then(|| self.restart())
     }
 
     /// The player signed out: the token is no longer theirs to use.
@@ -471,7 +474,12 @@ mod tests {
         assert_eq!(tokens.wake(at(1.0), false), None);
         assert_eq!(tokens.ask(at(1.0), Want::Any, 1), Step::Answer(1, Ok("a")));
         assert_eq!(tokens.wake(at(2.0), true), None);
-        start(tokens.ask(at(2.0), Want::Any, 2));
+        let before = start(tokens.ask(at(2.0), Want::Any, 2));
+        assert!(tokens.begin(at(2.0), before));
+        let after = tokens.wake(at(3.0), true).expect("a request under way is made again, too");
+        assert!(tokens.begin(at(3.0), after));
+        let (told, _) = end(&mut tokens, at(3.1), after, Ok(("b", LIFE)));
+        assert_eq!(told, [(2, Ok("b"))]);
     }
 
     #[test]

@@ -19,6 +19,10 @@ extern "C" {
     pub(crate) fn reject(deferred: &Deferred, reason: &JsValue);
     pub(crate) fn promise(deferred: &Deferred) -> Promise;
 
+    #[cfg(test)]
+    pub(crate) fn connect(settle: &JsValue, auth_url: &str, platform_origin: &str);
+    #[wasm_bindgen(js_name = isOpaque)]
+    pub(crate) fn is_opaque() -> bool;
     pub(crate) fn shown() -> Promise;
     pub(crate) fn platform() -> String;
     fn watch(promise: &Promise, task: u32);

@@ -2,12 +2,13 @@
 // Rust. The natives are taken when the runtime starts, before a framework or
 // the game replaces them.
 
-const { fetch: nativeFetch, location, document, performance, Date, URL, Request } = globalThis;
+const { location, document, performance, Date, URL, Request } = globalThis;
 
-let onSettled, auth, origin;
+let nativeFetch, onSettled, auth, origin;
 
 /** What to call when a promise settles, where the auth service is, and the platform's origin. */
 export const connect = (settled, authUrl, platformOrigin) => {
+  nativeFetch = fetch;
   onSettled = settled;
   auth = authUrl;
   origin = platformOrigin;
@@ -68,6 +69,9 @@ export const typeError = (message) => new TypeError(message);
 
 export const monotonic = () => performance.now();
 export const wall = () => Date.now();
+
+/** Whether the page has no origin of its own, as in a sandboxed frame or from a file. */
+export const isOpaque = () => globalThis.origin === "null";
 
 /** A member that is a string, or undefined. */
 export const text = (value, member) =>

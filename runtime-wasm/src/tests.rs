@@ -1,0 +1,197 @@
+//! The flows in a real browser, against a `fetch` that the test wrote: what is
+//! asked for, how often, and what the caller is told.
+
+use js_sys::{Array, Function, Object, Promise, Reflect};
+use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen_futures::JsFuture;
+use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
+
+use crate::exports::{fetch, get_access_token, wake};
+use crate::web;
+
+wasm_bindgen_test_configure!(run_in_browser);
+
+/// Puts a `fetch` in place that writes down every call as
+/// `METHOD url authorization body` and answers what `answers` returns for the
+/// call: `[status, type, body]`, or nothing for no answer. Then starts the
+/// runtime anew, as far as the page can tell: the token is forgotten.
+fn connect(answers: &str) -> Array {
+    let calls = Array::new();
+    let install = Function::new_with_args(
+        "calls",
+        &format!(
+            "const answer = (url, token) => {{ {answers} }};
+            globalThis.fetch = async (input, init) => {{
+                const request = new Request(input, init);
+                const token = request.headers.get('Authorization');
+                const call = request.method + ' ' + new URL(request.url).pathname;
+                calls.push([call, token, await request.text()].filter(Boolean).join(' '));
+                if (request.signal.aborted) throw request.signal.reason;
+                const made = answer(new URL(request.url).pathname, token);
+                if (!made) throw new TypeError('network');
+                const headers = {{ 'Content-Type': made[1], 'X-Request-Id': 'header-id' }};
+                return new Response(made[2], {{ status: made[0], headers }});
+            }};
+            let minted = 0;
+            globalThis.mint = () =>
+                [200, 'application/json', JSON.stringify({{ access_token: 't' + ++minted, expires_in: 900 }})];"
+        ),
+    );
+    install.call1(&JsValue::NULL, &calls).expect("the fetch is in place");
+    let settle = Reflect::get(&wasm_bindgen::exports(), &"settle".into()).expect("an export");
+    web::connect(&settle, "https://auth.play.example", "https://play.example");
+    wake(true);
+    calls
+}
+
+fn called(calls: &Array) -> Vec<String> {
+    calls.iter().filter_map(|call| call.as_string()).collect()
+}
+
+async fn ok(promise: Promise) -> JsValue {
+    JsFuture::from(promise).await.expect("it is fulfilled")
+}
+
+async fn err(promise: Promise) -> JsValue {
+    JsFuture::from(promise).await.expect_err("it is rejected")
+}
+
+fn get(value: &JsValue, member: &str) -> JsValue {
+    Reflect::get(value, &member.into()).expect("a member")
+}
+
+fn init(pairs: &[(&str, JsValue)]) -> JsValue {
+    let object = Object::new();
+    for (name, value) in pairs {
+        Reflect::set(&object, &(*name).into(), value).expect("a plain object");
+    }
+    object.into()
+}
+
+fn eval(code: &str) -> JsValue {
+    js_sys::eval(code).expect("the test's own code")
+}
+
+#[wasm_bindgen_test]
+async fn simultaneous_callers_make_one_request() {
+    let calls = connect("return mint()");
+    let all = (0..50).map(|_| get_access_token(false)).collect::<Array>();
+    let tokens = ok(Promise::all(&all)).await;
+    assert!(Array::from(&tokens).iter().all(|token| token == "t1"));
+    assert_eq!(called(&calls), ["POST /token"]);
+    let both = [get_access_token(true), get_access_token(true)].into_iter().collect::<Array>();
+    let tokens = ok(Promise::all(&both)).await;
+    assert!(Array::from(&tokens).iter().all(|token| token == "t2"));
+    assert_eq!(called(&calls).len(), 2);
+}
+
+#[wasm_bindgen_test]
+async fn a_call_carries_the_token_and_the_caller_s_headers() {
+    let calls = connect("return url == '/token' ? mint() : [200, 'text/plain', 'pong']");
+    let headers = init(&[("Authorization", "mine".into())]);
+    let response = ok(fetch("/ping".into(), init(&[("headers", headers)]))).await;
+    let response: web_sys::Response = response.unchecked_into();
+    assert_eq!(ok(response.text().expect("a body")).await, "pong");
+    assert_eq!(called(&calls), ["POST /token", "GET /ping Bearer t1"]);
+}
+
+#[wasm_bindgen_test]
+async fn a_401_is_sent_again_once_with_another_token_and_the_whole_body() {
+    let calls = connect("return url == '/token' ? mint() : token == 'Bearer t1' ? [401, '', ''] : [200, '', '']");
+    let post = init(&[("method", "POST".into()), ("body", "hello".into())]);
+    ok(fetch("/save".into(), post)).await;
+    let expected =
+        ["POST /token", "POST /save Bearer t1 hello", "POST /token", "POST /save Bearer t2 hello"];
+    assert_eq!(called(&calls), expected);
+
+    let calls = connect("return url == '/token' ? mint() : [401, '', '']");
+    let error = err(fetch("/save".into(), JsValue::NULL)).await;
+    assert_eq!(get(&error, "status"), 401);
+    assert_eq!(called(&calls).len(), 4, "there is never a third time");
+}
+
+#[wasm_bindgen_test]
+async fn a_failed_answer_becomes_an_error_with_the_body_s_members() {
+    connect(
+        "return url == '/token' ? mint() : [409, 'application/problem+json',
+            JSON.stringify({ type: 'https://game.example/p#taken', detail: 'Taken.', request_id: 'r1' })]",
+    );
+    let error = err(fetch("/name".into(), JsValue::UNDEFINED)).await;
+    assert_eq!(get(&error, "name"), "PlatformError");
+    assert_eq!(get(&error, "message"), "Taken.");
+    assert_eq!(get(&error, "requestId"), "r1");
+    let is: Function = get(&error, "is").unchecked_into();
+    assert_eq!(is.call1(&error, &"taken".into()), Ok(JsValue::TRUE));
+    assert_eq!(is.call1(&error, &"aken".into()), Ok(JsValue::FALSE));
+}
+
+#[wasm_bindgen_test]
+async fn a_failed_answer_without_a_readable_body_has_a_plain_sentence() {
+    for body in ["'not json'", "'[1]'", "'null'", "''", "'{\"detail\":7,\"type\":null}'"] {
+        connect(&format!("return url == '/token' ? mint() : [500, 'application/json', {body}]"));
+        let error = err(fetch("/x".into(), JsValue::UNDEFINED)).await;
+        assert_eq!(get(&error, "message"), crate::problem::sentence(500), "{body}");
+        assert_eq!(get(&error, "type"), "");
+        assert_eq!(get(&error, "requestId"), "header-id");
+    }
+}
+
+#[wasm_bindgen_test]
+async fn without_a_token_nothing_is_sent_and_the_error_is_the_token_s() {
+    let calls = connect(
+        "return [403, 'application/problem+json', JSON.stringify({ type: 'x/account-suspended', detail: 'No.' })]",
+    );
+    let error = err(fetch("/ping".into(), JsValue::UNDEFINED)).await;
+    assert_eq!(get(&error, "message"), "No.");
+    assert_eq!(called(&calls), ["POST /token"]);
+}
+
+#[wasm_bindgen_test]
+async fn no_answer_is_status_0() {
+    let calls = connect("return url == '/token' ? mint() : undefined");
+    let error = err(fetch("/ping".into(), JsValue::UNDEFINED)).await;
+    assert_eq!(get(&error, "status"), 0);
+    assert_eq!(called(&calls).len(), 2);
+}
+
+#[wasm_bindgen_test]
+async fn other_addresses_and_streams_reject_before_a_token_is_asked_for() {
+    let calls = connect("return mint()");
+    let other = [
+        "https://other.example/",
+        "//other.example/x",
+        "\\\\other.example",
+        "javascript:alert(1)",
+        "data:,x",
+        "ftp://x/",
+        "http://",
+    ];
+    for address in other {
+        let error = err(fetch(address.into(), JsValue::UNDEFINED)).await;
+        assert_eq!(get(&error, "name"), "TypeError", "{address}");
+    }
+    let blob = eval("URL.createObjectURL(new Blob(['x']))");
+    assert_eq!(get(&err(fetch(blob, JsValue::UNDEFINED)).await, "name"), "TypeError");
+    let stream = eval("({ method: 'POST', body: new ReadableStream(), duplex: 'half' })");
+    assert_eq!(get(&err(fetch("/x".into(), stream)).await, "name"), "TypeError");
+    let request = eval("new Request('/x', { method: 'POST', body: 'x' })");
+    assert_eq!(get(&err(fetch(request, JsValue::UNDEFINED)).await, "name"), "TypeError");
+    assert_eq!(called(&calls), [""; 0]);
+}
+
+#[wasm_bindgen_test]
+async fn an_abort_rejects_with_the_signal_s_reason() {
+    let calls = connect("return mint()");
+    let aborted = init(&[("signal", eval("AbortSignal.abort('why')"))]);
+    assert_eq!(err(fetch("/x".into(), aborted)).await, "why");
+    assert_eq!(called(&calls), [""; 0]);
+
+    // While the token is still on its way, which it is for ever here.
+    connect("");
+    eval("globalThis.fetch = () => new Promise(() => {}); globalThis.controller = new AbortController()");
+    let settle = Reflect::get(&wasm_bindgen::exports(), &"settle".into()).expect("an export");
+    web::connect(&settle, "https://auth.play.example", "https://play.example");
+    let call = fetch("/x".into(), init(&[("signal", eval("controller.signal"))]));
+    eval("controller.abort('enough')");
+    assert_eq!(err(call).await, "enough");
+}
