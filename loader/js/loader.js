@@ -44,7 +44,7 @@ if (before) {
   const page = (path) => (redirect) => authUrl + path + "?redirect=" + encodeURIComponent(resolve(redirect));
 
   globalThis.platform = Object.freeze({
-    fetch: (input, init) => started(() => wasm.fetch(input, init)),
+    fetch: (input, init) => started(() => wasm.call(input, init)),
     getAccessToken: (options) => started(() => wasm.getAccessToken(!!options?.forceRefresh)),
     loginUrl: page("/login"),
     profileUrl: page("/profile"),

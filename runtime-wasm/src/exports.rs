@@ -30,8 +30,9 @@ pub fn get_access_token(force: bool) -> Promise {
     answer
 }
 
-/// `platform.fetch`.
-#[wasm_bindgen]
+/// `platform.fetch`. Not exported under that name, which would hide the
+/// browser's own from the glue.
+#[wasm_bindgen(js_name = call)]
 #[must_use]
 pub fn fetch(input: JsValue, init: JsValue) -> Promise {
     start(flow::call(input, init))

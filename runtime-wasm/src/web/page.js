@@ -84,7 +84,7 @@ export const seconds = (value, member) => +value?.[member];
 export const post = (path) => nativeFetch(auth + path, { method: "POST", credentials: "include" });
 
 /** The answer's JSON, or undefined where it has none that can be read. */
-export const json = (response) =>
+export const json = async (response) =>
   /json/.test(response.headers.get("content-type")) ? response.json().catch(() => {}) : undefined;
 
 export const requestId = (response) => response.headers.get("X-Request-Id");
