@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use platform_protocol::paths;
-use platform_protocol::problem::{Slug, type_is};
+use platform_protocol::problem::Slug;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{Request, Response};
 
@@ -14,13 +14,13 @@ use crate::web::task::{settled, spawn};
 use crate::web::{self, Deferred};
 
 thread_local! {
-    static TOKENS: RefCell<Tokens<String, JsValue, Deferred>> = const { RefCell::new(Tokens::new()) };
+    static TOKENS: RefCell<Tokens<JsValue, JsValue, Deferred>> = const { RefCell::new(Tokens::new()) };
 }
 
 /// `platform.getAccessToken`: answers `who` now or later.
-pub(crate) fn ask(want: Want<String>, who: Deferred) {
+pub(crate) fn ask(want: Want<JsValue>, who: Deferred) {
     match TOKENS.with_borrow_mut(|tokens| tokens.ask(web::now(), want, who)) {
-        Step::Answer(who, answer) => tell(&who, answer.map(JsValue::from)),
+        Step::Answer(who, answer) => tell(&who, answer),
         Step::Start(number) => spawn(obtain(number)),
         Step::Wait => {}
     }
@@ -54,7 +54,7 @@ async fn obtain(number: u32) {
     // again while the tokens are borrowed.
     let next = TOKENS.with_borrow_mut(|tokens| {
         tokens.end(web::now(), number, outcome, &mut |who, answer| {
-            tell(&who, answer.map(JsValue::from));
+            tell(&who, answer);
         })
     });
     if let Some(number) = next {
@@ -63,7 +63,7 @@ async fn obtain(number: u32) {
 }
 
 /// Exchanges the shared cookie for a token and its life in milliseconds.
-async fn exchange() -> Result<(String, f64), (Failure, JsValue)> {
+async fn exchange() -> Result<(JsValue, f64), (Failure, JsValue)> {
     if web::is_opaque() {
         return Err((Failure::Refused, raise(0, &problem::unsupported_context())));
     }
@@ -72,9 +72,10 @@ async fn exchange() -> Result<(String, f64), (Failure, JsValue)> {
     let response: Response = response.unchecked_into();
     if !response.ok() {
         let problem = read(&response).await;
-        let expired = type_is(&problem.type_uri, Slug::SessionExpired.as_str());
+        let error = raise(response.status(), &problem);
+        let expired = web::is(&error, Slug::SessionExpired.as_str());
         let failure = if expired { Failure::SessionExpired } else { Failure::Refused };
-        return Err((failure, raise(response.status(), &problem)));
+        return Err((failure, error));
     }
     let body = settled(&web::json(&response)).await.unwrap_or_default();
     match web::text(&body, "access_token") {
@@ -106,16 +107,16 @@ pub(crate) async fn call(input: JsValue, init: JsValue) -> Result<JsValue, JsVal
     Err(raise(response.status(), &problem))
 }
 
-async fn token_for(request: &Request, want: Want<String>) -> Result<String, JsValue> {
+async fn token_for(request: &Request, want: Want<JsValue>) -> Result<JsValue, JsValue> {
     let who = web::deferred();
     let promise = web::abortable(&web::promise(&who), request);
     if !request.signal().aborted() {
         ask(want, who);
     }
-    Ok(settled(&promise).await?.as_string().unwrap_or_default())
+    settled(&promise).await
 }
 
-async fn transmit(request: &Request, token: &str) -> Result<Response, JsValue> {
+async fn transmit(request: &Request, token: &JsValue) -> Result<Response, JsValue> {
     match settled(&web::send(request, token)).await {
         Ok(response) => Ok(response.unchecked_into()),
         Err(reason) if request.signal().aborted() => Err(reason),
@@ -141,7 +142,7 @@ pub(crate) async fn sign_out(redirect: JsValue) -> Result<JsValue, JsValue> {
 }
 
 /// What a failed answer says.
-async fn read(response: &Response) -> Problem {
+async fn read(response: &Response) -> Problem<JsValue> {
     let body = settled(&web::json(response)).await.unwrap_or_default();
     let body = Body {
         detail: web::text(&body, "detail"),
@@ -151,7 +152,7 @@ async fn read(response: &Response) -> Problem {
     problem::read(response.status(), body, web::request_id(response))
 }
 
-fn raise(status: u16, problem: &Problem) -> JsValue {
+fn raise(status: u16, problem: &Problem<JsValue>) -> JsValue {
     web::problem(status, &problem.message, &problem.type_uri, &problem.request_id)
 }
 

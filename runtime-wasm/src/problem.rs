@@ -3,48 +3,51 @@
 
 /// The members of a `PlatformError` besides its status.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct Problem<S> {
     /// A sentence that can be shown to the player.
-    pub message: String,
+    pub message: S,
     /// The body's `type` as received, or empty.
-    pub type_uri: String,
+    pub type_uri: S,
     /// The id under which the request was logged, or empty.
-    pub request_id: String,
+    pub request_id: S,
 }
 
 /// The string members of a Problem Details body that a `PlatformError` takes
-/// over. A member that is missing, or no string, is `None`.
-#[derive(Debug, Default)]
-pub struct Body {
+/// over. A member that is missing, empty or no string is `None`.
+#[derive(Debug)]
+pub struct Body<S> {
     /// The sentence for people.
-    pub detail: Option<String>,
+    pub detail: Option<S>,
     /// Which problem it is.
-    pub type_uri: Option<String>,
+    pub type_uri: Option<S>,
     /// Where the log has it.
-    pub request_id: Option<String>,
+    pub request_id: Option<S>,
+}
+
+impl<S> Default for Body<S> {
+    fn default() -> Self {
+        Self { detail: None, type_uri: None, request_id: None }
+    }
 }
 
 /// Reads a failed answer. `header` is the answer's `X-Request-Id`, which
-/// counts where the body has none.
+/// counts where the body has none. `S` is a string, of Rust or of the page.
 #[must_use]
-pub fn read(status: u16, body: Body, header: Option<String>) -> Problem {
+pub fn read<S: for<'a> From<&'a str>>(status: u16, body: Body<S>, header: Option<S>) -> Problem<S> {
     Problem {
-        message: body
-            .detail
-            .filter(|detail| !detail.is_empty())
-            .unwrap_or_else(|| sentence(status).to_owned()),
-        type_uri: body.type_uri.unwrap_or_default(),
-        request_id: body.request_id.or(header).unwrap_or_default(),
+        message: body.detail.unwrap_or_else(|| sentence(status).into()),
+        type_uri: body.type_uri.unwrap_or_else(|| "".into()),
+        request_id: body.request_id.or(header).unwrap_or_else(|| "".into()),
     }
 }
 
 /// The page has no origin, so the auth service cannot tell which game it is.
 #[must_use]
-pub fn unsupported_context() -> Problem {
+pub fn unsupported_context<S: for<'a> From<&'a str>>() -> Problem<S> {
     Problem {
-        message: "The game cannot know its player here: the page has no origin of its own, as in a sandboxed frame without allow-same-origin or in a file.".to_owned(),
-        type_uri: "unsupported-context".to_owned(),
-        request_id: String::new(),
+        message: "The game cannot know its player here: the page has no origin of its own, as in a sandboxed frame without allow-same-origin or in a file.".into(),
+        type_uri: "unsupported-context".into(),
+        request_id: "".into(),
     }
 }
 
@@ -85,16 +88,10 @@ mod tests {
 
     #[test]
     fn without_a_body_there_is_a_plain_sentence_and_the_header_s_request_id() {
-        let problem = read(502, Body::default(), some("r2"));
+        let problem = read(502, Body::<String>::default(), some("r2"));
         assert_eq!(problem.message, sentence(502));
         assert_eq!(problem.type_uri, "");
         assert_eq!(problem.request_id, "r2");
-        assert_eq!(read(0, Body::default(), None).request_id, "");
-    }
-
-    #[test]
-    fn an_empty_detail_is_no_sentence() {
-        let body = Body { detail: some(""), ..Body::default() };
-        assert_eq!(read(404, body, None).message, sentence(404));
+        assert_eq!(read(0, Body::<String>::default(), None).request_id, "");
     }
 }

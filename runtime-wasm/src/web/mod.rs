@@ -29,23 +29,30 @@ extern "C" {
     fn monotonic() -> f64;
     fn wall() -> f64;
 
-    pub(crate) fn problem(status: u16, message: &str, type_uri: &str, request_id: &str) -> JsValue;
+    pub(crate) fn problem(
+        status: u16,
+        message: &JsValue,
+        type_uri: &JsValue,
+        request_id: &JsValue,
+    ) -> JsValue;
+    /// `PlatformError.is`.
+    pub(crate) fn is(error: &JsValue, slug: &str) -> bool;
     #[wasm_bindgen(js_name = typeError)]
     pub(crate) fn type_error(message: &str) -> JsValue;
-    pub(crate) fn text(value: &JsValue, member: &str) -> Option<String>;
+    pub(crate) fn text(value: &JsValue, member: &str) -> Option<JsValue>;
     pub(crate) fn seconds(value: &JsValue, member: &str) -> f64;
 
     pub(crate) fn post(path: &str) -> Promise;
     pub(crate) fn json(response: &Response) -> Promise;
     #[wasm_bindgen(js_name = requestId)]
-    pub(crate) fn request_id(response: &Response) -> Option<String>;
+    pub(crate) fn request_id(response: &Response) -> Option<JsValue>;
     #[wasm_bindgen(catch)]
     pub(crate) fn resolve(address: &JsValue) -> Result<Url, JsValue>;
     #[wasm_bindgen(js_name = isOwn)]
     pub(crate) fn is_own(address: &Url) -> bool;
     #[wasm_bindgen(catch)]
     pub(crate) fn request(input: &JsValue, init: &JsValue) -> Result<Request, JsValue>;
-    pub(crate) fn send(request: &Request, token: &str) -> Promise;
+    pub(crate) fn send(request: &Request, token: &JsValue) -> Promise;
     pub(crate) fn streams(input: &JsValue, init: &JsValue) -> bool;
     pub(crate) fn abortable(promise: &Promise, request: &Request) -> Promise;
     pub(crate) fn leave(url: &Url);

@@ -65,6 +65,8 @@ export class PlatformError extends Error {
 export const problem = (status, message, type, requestId) =>
   new PlatformError(status, message, type, requestId);
 
+export const is = (error, slug) => error.is(slug);
+
 export const typeError = (message) => new TypeError(message);
 
 export const monotonic = () => performance.now();
@@ -73,9 +75,9 @@ export const wall = () => Date.now();
 /** Whether the page has no origin of its own, as in a sandboxed frame or from a file. */
 export const isOpaque = () => globalThis.origin === "null";
 
-/** A member that is a string, or undefined. */
+/** A member that is a string and not empty, or undefined. */
 export const text = (value, member) =>
-  typeof value?.[member] == "string" ? value[member] : undefined;
+  (typeof value?.[member] == "string" && value[member]) || undefined;
 
 /** Seconds, or NaN. */
 export const seconds = (value, member) => +value?.[member];
@@ -87,7 +89,7 @@ export const post = (path) => nativeFetch(auth + path, { method: "POST", credent
 export const json = async (response) =>
   /json/.test(response.headers.get("content-type")) ? response.json().catch(() => {}) : undefined;
 
-export const requestId = (response) => response.headers.get("X-Request-Id");
+export const requestId = (response) => response.headers.get("X-Request-Id") ?? undefined;
 
 /** The address as this page means it. Throws a TypeError where it is none. */
 export const resolve = (address) => new URL(address?.url ?? address ?? location, document.baseURI);
