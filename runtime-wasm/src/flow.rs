@@ -7,7 +7,6 @@ use platform_protocol::problem::Slug;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{Request, Response};
 
-use crate::address;
 use crate::problem::{self, Body, Problem};
 use crate::token::{Failure, Step, Tokens, Want};
 use crate::web::task::{settled, spawn};
@@ -127,7 +126,7 @@ async fn transmit(request: &Request, token: &JsValue) -> Result<Response, JsValu
 /// `platform.signOut`.
 pub(crate) async fn sign_out(redirect: JsValue) -> Result<JsValue, JsValue> {
     let address = web::resolve(&if redirect.is_falsy() { JsValue::from("/") } else { redirect })?;
-    if !web::is_own(&address) && !address::is_on_platform(&address.origin(), &web::platform()) {
+    if !web::is_own(&address) && !web::is_on_platform(&address) {
         return Err(web::type_error("platform.signOut leads to this game or the platform only"));
     }
     let Ok(response) = settled(&web::post(paths::SIGN_OUT)).await else { return Err(no_answer()) };

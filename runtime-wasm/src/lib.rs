@@ -5,17 +5,15 @@
 //! |---|---|
 //! | [`token`] | when a token is asked for, shared, kept and given up |
 //! | [`problem`] | what a failed answer becomes |
-//! | [`address`] | where a page may be sent |
 //! | `flow` | the steps of each call, written against `web` |
 //! | `exports` | what JavaScript calls: converts, delegates, nothing else |
 //! | `web` | the only code that touches the browser |
 //!
-//! The first three know no browser: time and outcomes are handed in, so that
+//! The first two know no browser: time and outcomes are handed in, so that
 //! their tests run natively on a clock that the test moves. Every function
 //! that JavaScript calls takes `resolve` and `reject` of a promise that the
 //! loader made, because that is smaller than making promises from here.
 
-pub mod address;
 pub mod problem;
 pub mod token;
 

@@ -6,7 +6,7 @@ use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
 
-use crate::exports::{fetch, get_access_token, wake};
+use crate::exports::{fetch, get_access_token, sign_out, wake};
 use crate::web;
 
 wasm_bindgen_test_configure!(run_in_browser);
@@ -194,4 +194,39 @@ async fn an_abort_rejects_with_the_signal_s_reason() {
     let call = fetch("/x".into(), init(&[("signal", eval("controller.signal"))]));
     eval("controller.abort('enough')");
     assert_eq!(err(call).await, "enough");
+}
+
+#[wasm_bindgen_test]
+fn only_the_platform_and_its_sub_domains_are_on_the_platform() {
+    let settle = Reflect::get(&wasm_bindgen::exports(), &"settle".into()).expect("an export");
+    web::connect(&settle, "https://auth.play.example:8443", "https://play.example:8443");
+    let cases = [
+        ("https://play.example:8443", true),
+        ("https://PLAY.example:8443/path", true),
+        ("https://auth.play.example:8443", true),
+        ("https://dev-demo.play.example:8443", true),
+        ("http://play.example:8443", false),
+        ("https://play.example", false),
+        ("https://evilplay.example:8443", false),
+        ("https://play.example:8443@evil.example", false),
+        ("https://play.example.evil.example:8443", false),
+        ("https://evil.example", false),
+        ("javascript://play.example:8443", false),
+        ("data:,", false),
+    ];
+    for (address, expected) in cases {
+        let url = web::resolve(&address.into()).expect("an address");
+        assert_eq!(web::is_on_platform(&url), expected, "{address}");
+    }
+}
+
+#[wasm_bindgen_test]
+async fn signing_out_leads_nowhere_else_and_fails_without_leaving() {
+    let calls = connect("return [503, '', '']");
+    let error = err(sign_out("https://evil.example/".into())).await;
+    assert_eq!(get(&error, "name"), "TypeError");
+    assert_eq!(called(&calls), [""; 0]);
+    let error = err(sign_out(JsValue::NULL)).await;
+    assert_eq!(get(&error, "status"), 503);
+    assert_eq!(called(&calls), ["POST /sign-out"]);
 }

@@ -24,7 +24,8 @@ extern "C" {
     #[wasm_bindgen(js_name = isOpaque)]
     pub(crate) fn is_opaque() -> bool;
     pub(crate) fn shown() -> Promise;
-    pub(crate) fn platform() -> String;
+    #[wasm_bindgen(js_name = isOnPlatform)]
+    pub(crate) fn is_on_platform(address: &Url) -> bool;
     fn watch(promise: &Promise, task: u32);
     fn monotonic() -> f64;
     fn wall() -> f64;

@@ -11,10 +11,13 @@ export const connect = (settled, authUrl, platformOrigin) => {
   nativeFetch = fetch;
   onSettled = settled;
   auth = authUrl;
-  origin = platformOrigin;
+  origin = new URL(platformOrigin);
 };
 
-export const platform = () => origin;
+/** Whether the address is the platform's, or on a sub-domain of it. */
+export const isOnPlatform = (url) =>
+  url.protocol === origin.protocol && ("." + url.host).endsWith("." + origin.host);
+
 
 /** Tells the module's task how the promise ends. */
 export const watch = (promise, task) => {
