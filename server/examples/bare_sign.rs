@@ -2,7 +2,10 @@
 //! same machine can do at most. `cargo xtask bench` measures `POST /token`
 //! beside it.
 
-#![expect(clippy::print_stdout, reason = "the ready line, as the server prints it")]
+#![expect(
+    clippy::print_stdout,
+    reason = "the ready line, as the server prints it"
+)]
 
 use std::error::Error;
 use std::sync::Arc;
@@ -68,7 +71,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
     println!("bare_sign ready on http://{address} (listening on {address})");
-    let app = Router::new().route("/token", post(token)).with_state(Arc::new(bare));
+    let app = Router::new()
+        .route("/token", post(token))
+        .with_state(Arc::new(bare));
     let listener = listener.tap_io(|stream| {
         // Without it small answers may be delayed, and the comparison is unfair.
         let _ = stream.set_nodelay(true);

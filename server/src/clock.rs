@@ -17,10 +17,15 @@ pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Millis {
-        #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the clock")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "this is the one place that reads the clock"
+        )]
         let now = std::time::SystemTime::now();
         now.duration_since(std::time::UNIX_EPOCH)
-            .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+            .map_or(0, |since| {
+                i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+            })
     }
 }
 

@@ -36,9 +36,15 @@ pub struct SystemEntropy;
 
 impl Entropy for SystemEntropy {
     fn fill(&self, bytes: &mut [u8]) {
-        #[expect(clippy::disallowed_methods, reason = "this is the one place that asks for randomness")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "this is the one place that asks for randomness"
+        )]
         let filled = getrandom::fill(bytes);
-        #[expect(clippy::expect_used, reason = "without randomness no secret can be made: stop at once")]
+        #[expect(
+            clippy::expect_used,
+            reason = "without randomness no secret can be made: stop at once"
+        )]
         filled.expect("the operating system gives random bytes");
     }
 }

@@ -1,10 +1,43 @@
 //! The platform: auth service, hosting, runtime, console.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`config`] | the settings |
+//! | [`origin`] | the platform origin and what follows from it |
+//! | [`start`](mod@start) | from settings to a running server |
+//! | [`state`] | what every handler is handed |
+//! | [`routes`] | the one table of hosts and paths |
+//! | [`hosts`], [`sites`] | whose address a request was sent to; which games there are |
+//! | [`http`] | what every answer goes through |
+//! | [`handlers`] | one endpoint a file |
+//! | [`domain`] | players, sessions, keys, projects: states and transitions |
+//! | [`store`] | what must never be lost |
+//! | [`live`] | what may be lost |
+//! | [`keys`] | the signing keys |
+//! | [`files`], [`deploy`](mod@deploy) | deployed files, and how they come to be |
+//! | [`backends`], [`demo`] | games' backends; the demo game |
+//! | [`runtime`] | `runtime.js` |
+//! | [`clock`], [`entropy`] | time and randomness, handed in |
 
+pub mod backends;
 pub mod clock;
-pub mod entropy;
+pub mod config;
+pub mod demo;
 pub mod deploy;
 pub mod domain;
+pub mod entropy;
 pub mod files;
+pub mod handlers;
+pub mod hosts;
+pub mod http;
 pub mod keys;
 pub mod live;
+pub mod origin;
+pub mod routes;
+pub mod runtime;
+pub mod sites;
+pub mod start;
+pub mod state;
 pub mod store;
+
+pub use start::{Running, StartError, start};

@@ -1,2 +1,217 @@
-//! The server program.
-fn main() {}
+//! The server program: parse, wire, run.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{Parser, Subcommand};
+use platform_server::clock::{Clock, SystemClock};
+use platform_server::config::{Config, LogFormat, load, names, show};
+use platform_server::domain::key::KeyPhase;
+use platform_server::entropy::SystemEntropy;
+use platform_server::http::refusal::chain;
+use platform_server::keys::KeyRing;
+use platform_server::start::{open_keys, open_store};
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+/// The game platform: auth service, hosting, runtime.
+#[derive(Parser)]
+#[command(name = "platform-server", version, about)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve until SIGTERM or SIGINT
+    Serve {
+        #[command(flatten)]
+        settings: Settings,
+        /// Leave the demo game out
+        #[arg(long)]
+        no_demo: bool,
+    },
+    /// The signing keys, also beside a running server
+    Keys {
+        #[command(subcommand)]
+        command: KeysCommand,
+    },
+    /// Print the settings in force, secrets hidden
+    Config {
+        #[command(flatten)]
+        settings: Settings,
+        /// Print the documentation of every setting instead (Markdown)
+        #[arg(long)]
+        docs: bool,
+    },
+}
+
+#[derive(Subcommand)]
+enum KeysCommand {
+    /// List the keys and what each does now
+    List {
+        #[command(flatten)]
+        settings: Settings,
+    },
+    /// Publish a new key, which signs 21 minutes later
+    Rotate {
+        #[command(flatten)]
+        settings: Settings,
+    },
+}
+
+#[derive(clap::Args)]
+struct Settings {
+    /// Where the settings are; the environment wins over it
+    #[arg(long, value_name = "platform.toml")]
+    config: Option<PathBuf>,
+}
+
+/// What stops the program: one line for the operator.
+type Failure = String;
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("platform-server: {}", failure.replace('\n', " "));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Serve { settings, no_demo } => {
+            let mut config = read(settings.config.as_deref())?;
+            config.demo = !no_demo;
+            on_runtime(serve(config))
+        }
+        Command::Keys {
+            command: KeysCommand::List { settings },
+        } => {
+            let config = read(settings.config.as_deref())?;
+            on_runtime(async move {
+                print_keys(&*keys(&config).await?);
+                Ok(())
+            })
+        }
+        Command::Keys {
+            command: KeysCommand::Rotate { settings },
+        } => {
+            let config = read(settings.config.as_deref())?;
+            on_runtime(async move {
+                let ring = keys(&config).await?;
+                let kid = ring.rotate().await.map_err(|error| chain(&error))?;
+                print(&format!("{kid} is published, and signs in 21 minutes\n"));
+                Ok(())
+            })
+        }
+        Command::Config { docs: true, .. } => {
+            print(&names::documentation());
+            Ok(())
+        }
+        Command::Config {
+            settings,
+            docs: false,
+        } => {
+            print(&show::settings_in_force(&read(settings.config.as_deref())?));
+            Ok(())
+        }
+    }
+}
+
+fn read(path: Option<&Path>) -> Result<Config, Failure> {
+    let config = load::from_process(path).map_err(|error| error.to_string())?;
+    log_to_stderr(&config);
+    Ok(config)
+}
+
+fn on_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start: {error}"))?
+        .block_on(work)
+}
+
+async fn serve(config: Config) -> Result<(), Failure> {
+    // Before anything is open, so that no signal in between is missed.
+    let mut terminate = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| error.to_string())?;
+    let running = platform_server::start(config, Arc::new(SystemClock), Arc::new(SystemEntropy))
+        .await
+        .map_err(|error| chain(&error))?;
+    print(&format!(
+        "platform-server ready on {} (listening on {})\n",
+        running.origin, running.address
+    ));
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    tracing::info!("stopping");
+    running.stop().await.map_err(|error| chain(&error))
+}
+
+async fn keys(config: &Config) -> Result<Arc<KeyRing>, Failure> {
+    let store = open_store(config).await.map_err(|error| chain(&error))?;
+    open_keys(
+        config,
+        store,
+        Arc::new(SystemClock),
+        Arc::new(SystemEntropy),
+    )
+    .await
+    .map_err(|error| chain(&error))
+}
+
+fn print_keys(ring: &KeyRing) {
+    let now = SystemClock.now();
+    for key in ring.list() {
+        let phase = match key.phase {
+            KeyPhase::Published => {
+                let minutes = (key.signs_from - now).max(0) / 60_000;
+                format!("published, signs in {minutes} minutes")
+            }
+            KeyPhase::Signing => "signing".to_owned(),
+            KeyPhase::Retiring => "retiring, verifies older tokens".to_owned(),
+            KeyPhase::Gone => "gone".to_owned(),
+        };
+        let sealed = if key.sealed { ", sealed" } else { "" };
+        print(&format!("{}  {phase}{sealed}\n", key.kid));
+    }
+}
+
+/// Results go to standard output, and a closed pipe is nobody's fault.
+fn print(text: &str) {
+    use std::io::Write as _;
+    let mut output = std::io::stdout().lock();
+    let _ = output
+        .write_all(text.as_bytes())
+        .and_then(|()| output.flush());
+}
+
+fn log_to_stderr(config: &Config) {
+    let filter = EnvFilter::new(&config.log);
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    match config.log_format {
+        LogFormat::Human => lines
+            .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
+            .init(),
+        LogFormat::Json => lines.json().flatten_event(true).init(),
+    }
+    // A panic in a handler is a line in the log like any other.
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic
+            .location()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        let message = panic.payload_as_str().unwrap_or_default();
+        tracing::error!(place, message, "panicked");
+    }));
+}

@@ -192,6 +192,12 @@ impl Gateway {
         state.exchanges.iter().filter(fits).cloned().collect()
     }
 
+    /// How many requests came by so far, of any kind.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.shared.state().exchanges.len()
+    }
+
     /// How many tokens were asked for so far.
     #[must_use]
     pub fn token_requests(&self) -> usize {

@@ -31,3 +31,4 @@ pub mod settings;
 pub mod suite;
 pub mod trace;
 pub mod visitor;
+pub mod world;

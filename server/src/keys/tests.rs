@@ -1,1 +1,368 @@
-//! Tests of the key ring.
+//! The key ring on a store and a clock that is moved, its tokens verified by
+//! another library than the one that signs.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use platform_protocol::claims::{GameTokenClaims, PrincipalKind};
+use ring::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::{KeyError, KeyRing, KeySecret};
+use crate::clock::{Clock, ManualClock, Millis};
+use crate::domain::key::KeyPhase;
+use crate::entropy::SystemEntropy;
+use crate::store::{Store, connect};
+
+const MINUTE: Millis = 60 * 1_000;
+const DAY: Millis = 24 * 60 * MINUTE;
+const TOKEN_SECONDS: u64 = 900;
+
+struct World {
+    _directory: tempfile::TempDir,
+    store: Arc<dyn Store>,
+    clock: Arc<ManualClock>,
+}
+
+impl World {
+    async fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let url = format!("sqlite://{}/platform.db", directory.path().display());
+        let store = connect(&url).await.unwrap();
+        let clock = Arc::new(ManualClock::new(1_800_000_000_000));
+        Self {
+            _directory: directory,
+            store,
+            clock,
+        }
+    }
+
+    async fn try_ring(&self, secret: Option<&str>) -> Result<Arc<KeyRing>, KeyError> {
+        let secret = secret.map(|letter| KeySecret::new(&letter.repeat(32)).unwrap());
+        let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
+        KeyRing::open(store, clock, Arc::new(SystemEntropy), TOKEN_SECONDS, secret).await
+    }
+
+    async fn ring(&self) -> Arc<KeyRing> {
+        self.try_ring(None).await.unwrap()
+    }
+
+    fn claims(&self) -> GameTokenClaims {
+        let iat = u64::try_from(self.clock.now()).unwrap() / 1_000;
+        GameTokenClaims {
+            sub: "01890a5d-ac96-774b-bcce-b302099a8057".into(),
+            username: "swift-otter-4821".into(),
+            aud: "game:demo".into(),
+            iss: "http://auth.platform.localhost:8787".into(),
+            is_anon: true,
+            principal_kind: PrincipalKind::Human,
+            exp: iat + TOKEN_SECONDS,
+            iat,
+            jti: "jti".into(),
+        }
+    }
+}
+
+fn published(key_set: &str) -> HashMap<String, Value> {
+    let set: Value = serde_json::from_str(key_set).unwrap();
+    let keys = set["keys"].as_array().unwrap().iter();
+    keys.map(|key| (key["kid"].as_str().unwrap().to_owned(), key.clone()))
+        .collect()
+}
+
+fn part(token: &str, index: usize) -> Value {
+    let bytes = URL_SAFE_NO_PAD
+        .decode(token.split('.').nth(index).unwrap())
+        .unwrap();
+    serde_json::from_slice(&bytes).unwrap()
+}
+
+fn kid(token: &str) -> String {
+    part(token, 0)["kid"].as_str().unwrap().to_owned()
+}
+
+fn verifies(token: &str, jwk: &Value) -> bool {
+    let coordinate = |name: &str| URL_SAFE_NO_PAD.decode(jwk[name].as_str().unwrap()).unwrap();
+    let point = [vec![4], coordinate("x"), coordinate("y")].concat();
+    let (message, signature) = token.rsplit_once('.').unwrap();
+    let signature = URL_SAFE_NO_PAD.decode(signature).unwrap();
+    UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point)
+        .verify(message.as_bytes(), &signature)
+        .is_ok()
+}
+
+#[tokio::test]
+async fn a_token_carries_the_claims_and_verifies_with_another_library() {
+    let world = World::new().await;
+    let ring = world.ring().await;
+    let token = ring.sign(&world.claims()).unwrap();
+    assert_eq!(
+        part(&token, 1),
+        serde_json::to_value(world.claims()).unwrap()
+    );
+    let keys = published(&ring.key_set());
+    assert_eq!(
+        part(&token, 0),
+        serde_json::json!({"alg": "ES256", "typ": "JWT", "kid": kid(&token)})
+    );
+    assert!(verifies(&token, &keys[&kid(&token)]));
+    let (message, signature) = token.rsplit_once('.').unwrap();
+    let changed = format!("{}.{signature}", message.replace("eyJ", "eyK"));
+    assert!(!verifies(&changed, &keys[&kid(&token)]));
+}
+
+#[tokio::test]
+async fn the_key_set_has_public_members_and_the_standards_thumbprint_alone() {
+    let world = World::new().await;
+    let ring = world.ring().await;
+    let keys = published(&ring.key_set());
+    let (kid, key) = keys.iter().next().unwrap();
+    let mut members: Vec<_> = key
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
+    members.sort_unstable();
+    assert_eq!(members, ["alg", "crv", "kid", "kty", "use", "x", "y"]);
+    assert_eq!((&key["kty"], &key["crv"]), (&"EC".into(), &"P-256".into()));
+    assert_eq!((&key["use"], &key["alg"]), (&"sig".into(), &"ES256".into()));
+    // RFC 7638 §3.1: the required members, in lexicographic order.
+    let required = format!(
+        r#"{{"crv":"P-256","kty":"EC","x":{},"y":{}}}"#,
+        key["x"], key["y"]
+    );
+    assert_eq!(*kid, URL_SAFE_NO_PAD.encode(Sha256::digest(required)));
+}
+
+#[tokio::test]
+async fn the_key_set_stays_the_same_string_while_the_keys_stay() {
+    let world = World::new().await;
+    let ring = world.ring().await;
+    let before = ring.key_set();
+    world.clock.advance(MINUTE);
+    ring.refresh().await.unwrap();
+    assert!(Arc::ptr_eq(&before, &ring.key_set()));
+    ring.rotate().await.unwrap();
+    assert!(!Arc::ptr_eq(&before, &ring.key_set()));
+}
+
+#[tokio::test]
+async fn a_second_node_signs_with_the_same_key() {
+    let world = World::new().await;
+    let (first, second) = (world.ring().await, world.ring().await);
+    let token = second.sign(&world.claims()).unwrap();
+    assert!(verifies(&token, &published(&first.key_set())[&kid(&token)]));
+    assert_eq!(first.key_set(), second.key_set());
+}
+
+/// What one minute of the simulated day left behind.
+struct Minute {
+    token: String,
+    key_set: Arc<str>,
+}
+
+/// Lives through a day: every minute the ring is refreshed, a token is signed
+/// and the key set is kept. Another process rotates at `rotations`.
+async fn live_a_day(world: &World, rotations: &[usize]) -> Vec<Minute> {
+    let ring = world.ring().await;
+    let mut day = Vec::new();
+    for minute in 0..24 * 60 {
+        ring.refresh().await.unwrap();
+        // The operator's process comes after the refresh, so that the server
+        // learns of the key as late as it can.
+        if rotations.contains(&minute) {
+            world.ring().await.rotate().await.unwrap();
+        }
+        let token = ring.sign(&world.claims()).unwrap();
+        day.push(Minute {
+            token,
+            key_set: ring.key_set(),
+        });
+        world.clock.advance(MINUTE);
+    }
+    ring.refresh().await.unwrap();
+    day
+}
+
+fn assert_every_token_verifies(day: &[Minute]) {
+    let sets: Vec<_> = day
+        .iter()
+        .map(|minute| published(&minute.key_set))
+        .collect();
+    for (signed, minute) in day.iter().enumerate() {
+        let kid = kid(&minute.token);
+        // A verifier's key set is up to ten minutes older than the token, and
+        // may be fetched at any later minute of the token's life.
+        let life = usize::try_from(TOKEN_SECONDS / 60).unwrap();
+        let window = signed.saturating_sub(10)..=(signed + life).min(day.len() - 1);
+        let mut known: Option<&Value> = None;
+        for fetched in window {
+            let key = sets[fetched].get(&kid);
+            let key = key.unwrap_or_else(|| {
+                panic!("a token of minute {signed} has no key in the set of minute {fetched}")
+            });
+            if known != Some(key) {
+                assert!(
+                    verifies(&minute.token, key),
+                    "minutes {signed} and {fetched}"
+                );
+                known = Some(key);
+            }
+        }
+    }
+}
+
+fn signers(day: &[Minute]) -> usize {
+    let mut kids: Vec<_> = day.iter().map(|minute| kid(&minute.token)).collect();
+    kids.dedup();
+    kids.len()
+}
+
+#[tokio::test]
+async fn no_token_of_a_day_with_two_rotations_is_ever_rejected() {
+    let world = World::new().await;
+    let day = live_a_day(&world, &[100, 700]).await;
+    assert_every_token_verifies(&day);
+    assert_eq!(signers(&day), 3);
+    // By the end of the day the old private keys are gone from the store.
+    assert_eq!(world.store.list_keys().await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn two_rotations_within_a_minute_of_each_other_reject_no_token() {
+    let world = World::new().await;
+    let day = live_a_day(&world, &[100, 101]).await;
+    assert_every_token_verifies(&day);
+    assert_eq!(signers(&day), 3);
+}
+
+#[tokio::test]
+async fn the_rotated_key_signs_after_twenty_one_minutes_and_the_old_one_lingers() {
+    let world = World::new().await;
+    let ring = world.ring().await;
+    let old = ring.list()[0].kid.clone();
+    let new = ring.rotate().await.unwrap();
+    let phases = || ring.list().iter().map(|key| key.phase).collect::<Vec<_>>();
+    assert_eq!(phases(), [KeyPhase::Signing, KeyPhase::Published]);
+    world.clock.advance(21 * MINUTE - 1);
+    assert_eq!(kid(&ring.sign(&world.claims()).unwrap()), old);
+    world.clock.advance(1);
+    assert_eq!(kid(&ring.sign(&world.claims()).unwrap()), new);
+    assert_eq!(phases(), [KeyPhase::Retiring, KeyPhase::Signing]);
+    world.clock.advance(25 * MINUTE - 1);
+    ring.refresh().await.unwrap();
+    assert!(published(&ring.key_set()).contains_key(&old));
+    world.clock.advance(1);
+    ring.refresh().await.unwrap();
+    assert_eq!(phases(), [KeyPhase::Signing]);
+    assert!(!published(&ring.key_set()).contains_key(&old));
+    assert_eq!(world.store.list_keys().await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn two_nodes_that_find_the_key_overdue_add_one_key() {
+    let world = World::new().await;
+    let (first, second) = (world.ring().await, world.ring().await);
+    world.clock.advance(90 * DAY - 1);
+    first.refresh().await.unwrap();
+    assert_eq!(first.list().len(), 1);
+    world.clock.advance(1);
+    let (one, other) = futures_util::join!(first.refresh(), second.refresh());
+    one.unwrap();
+    other.unwrap();
+    assert_eq!(world.store.list_keys().await.unwrap().len(), 2);
+    assert_eq!(first.key_set(), second.key_set());
+    assert_eq!(first.list()[1].phase, KeyPhase::Published);
+}
+
+#[tokio::test]
+async fn many_nodes_that_start_on_an_empty_store_make_one_key() {
+    let world = World::new().await;
+    let rings = futures_util::future::join_all((0..6).map(|_| world.ring())).await;
+    assert_eq!(world.store.list_keys().await.unwrap().len(), 1);
+    assert!(
+        rings
+            .iter()
+            .all(|ring| ring.key_set() == rings[0].key_set())
+    );
+}
+
+#[tokio::test]
+async fn two_operators_who_rotate_at_once_both_get_a_key() {
+    let world = World::new().await;
+    let (first, second) = (world.ring().await, world.ring().await);
+    let (one, other) = futures_util::join!(first.rotate(), second.rotate());
+    assert_ne!(one.unwrap(), other.unwrap());
+    assert_eq!(world.store.list_keys().await.unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn a_clock_set_back_stops_neither_signing_nor_verifying() {
+    let world = World::new().await;
+    let ring = world.ring().await;
+    world.clock.advance(-DAY);
+    ring.refresh().await.unwrap();
+    let token = ring.sign(&world.claims()).unwrap();
+    assert!(verifies(&token, &published(&ring.key_set())[&kid(&token)]));
+}
+
+#[tokio::test]
+async fn sealed_keys_open_with_their_secret_alone() {
+    let world = World::new().await;
+    let ring = world.try_ring(Some("a")).await.unwrap();
+    let token = ring.sign(&world.claims()).unwrap();
+    assert!(ring.list()[0].sealed);
+    let again = world.try_ring(Some("a")).await.unwrap();
+    assert!(verifies(&token, &published(&again.key_set())[&kid(&token)]));
+    let wrong = world.try_ring(Some("b")).await.unwrap_err();
+    assert!(matches!(wrong, KeyError::WrongSecret { .. }), "{wrong:?}");
+    let missing = world.try_ring(None).await.unwrap_err();
+    assert!(
+        matches!(missing, KeyError::SecretMissing { .. }),
+        "{missing:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_secret_that_is_given_later_seals_the_next_key() {
+    let world = World::new().await;
+    world.ring().await;
+    let ring = world.try_ring(Some("a")).await.unwrap();
+    ring.rotate().await.unwrap();
+    assert_eq!(
+        ring.list().iter().map(|key| key.sealed).collect::<Vec<_>>(),
+        [false, true]
+    );
+}
+
+#[tokio::test]
+async fn a_private_key_under_anothers_kid_is_refused() {
+    let world = World::new().await;
+    world.ring().await;
+    let stored = world.store.list_keys().await.unwrap().remove(0);
+    let mut exchanged = stored.clone();
+    exchanged.kid = "x".repeat(43);
+    world
+        .store
+        .add_key(exchanged, Some(&stored.kid))
+        .await
+        .unwrap();
+    let error = world.try_ring(None).await.unwrap_err();
+    assert!(matches!(error, KeyError::Malformed { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn no_private_part_shows_in_debug_output() {
+    let world = World::new().await;
+    let ring = world.try_ring(Some("a")).await.unwrap();
+    let open = World::new().await;
+    let stored = open.ring().await;
+    let private = open.store.list_keys().await.unwrap().remove(0).private;
+    let shown = format!("{ring:?} {stored:?}");
+    assert!(!shown.contains(&format!("{private:?}")));
+    assert!(shown.contains("KeySecret(hidden)") && !shown.contains("aaaaaaaa"));
+}

@@ -15,7 +15,15 @@ use crate::poll;
 #[derive(Clone, Debug)]
 pub struct Stage {
     browser: Arc<Browser>,
-    expected: Arc<Mutex<Vec<(String, usize)>>>,
+    expected: Arc<Mutex<Vec<Expected>>>,
+}
+
+/// Part of a warning or error that pages may say.
+#[derive(Clone, Debug)]
+struct Expected {
+    part: String,
+    /// How often it must be said; none where it does not matter.
+    times: Option<usize>,
 }
 
 /// What a script in the page threw.
@@ -144,10 +152,38 @@ impl Stage {
     /// Announces that a page will say `part` in a warning or error, `times`
     /// times over the whole test.
     pub fn expect_log(&self, part: &str, times: usize) {
+        self.announce(part, Some(times));
+    }
+
+    /// Announces that a page may say `part` in a warning or error, or not:
+    /// an engine's own words about what a test does on purpose.
+    pub fn tolerate_log(&self, part: &str) {
+        self.announce(part, None);
+    }
+
+    fn announce(&self, part: &str, times: Option<usize>) {
+        let expected = Expected {
+            part: part.to_owned(),
+            times,
+        };
         self.expected
             .lock()
             .expect("no holder panics")
-            .push((part.to_owned(), times));
+            .push(expected);
+    }
+
+    /// Waits until the browser shows `url` and its page has loaded.
+    pub async fn arrives_at(&self, url: &str) {
+        poll::until(url, async || {
+            let session = &self.browser.session;
+            let there = session.current_url().await.ok()?;
+            let state = session
+                .execute("return document.readyState", vec![])
+                .await
+                .ok()?;
+            (there.as_str() == url && state.json() == "complete").then_some(())
+        })
+        .await;
     }
 
     /// Everything that pages said so far.
@@ -194,19 +230,24 @@ impl Stage {
             .collect();
         let surprises = grave
             .iter()
-            .filter(|entry| !expected.iter().any(|(part, _)| entry.text.contains(part)))
+            .filter(|entry| {
+                !expected
+                    .iter()
+                    .any(|expected| entry.text.contains(&expected.part))
+            })
             .map(|entry| {
                 format!(
                     "unexpected {} ({}): {}",
                     entry.level, entry.kind, entry.text
                 )
             });
-        let misses = expected.iter().filter_map(|(part, times)| {
+        let misses = expected.iter().filter_map(|Expected { part, times }| {
             let said = grave
                 .iter()
-                .filter(|entry| entry.text.contains(part))
+                .filter(|entry| entry.text.contains(part.as_str()))
                 .count();
-            (said != *times).then(|| format!("said {said} times instead of {times}: {part:?}"))
+            let times = (*times)?;
+            (said != times).then(|| format!("said {said} times instead of {times}: {part:?}"))
         });
         surprises.chain(misses).collect()
     }

@@ -60,7 +60,7 @@ async fn every_request_of_a_page_is_seen(stage: Stage) {
     let backend = Backend::listen().await;
     let page = Answer {
         status: 200,
-        headers: vec![("content-type", "text/html")],
+        headers: &[("content-type", "text/html")],
         body: PAGE,
     };
     backend.answer("/page", [page]);

@@ -154,6 +154,7 @@ async function online(action) {
       screen.showCard({ headline: 'You cannot play', words: error.message, button: null });
     } else if (error instanceof Offline) {
       screen.showNotice('Playing offline. Your best score will be sent later.');
+      screen.showNoStanding();
     } else {
       throw error;
     }

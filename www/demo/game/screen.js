@@ -59,16 +59,25 @@ export function showStanding({ rank, top }) {
   else place.textContent = `Your place: ${number.format(rank)}`;
 }
 
+/** Says, where no top ten has come yet, that it will not come for now. */
+export function showNoStanding() {
+  if (element('top').children.length === 0) {
+    element('place').textContent = 'The list comes back with the connection.';
+  }
+}
+
 /** Who hammers on space when the round ends should not skip its result. */
 const GRACE_MS = 450;
 
-/** Shows the card over the meadow. Without `button` there is nothing to press. */
+/** Shows the card over the meadow. Without `button` there is nothing to play
+ * for: neither something to press nor a list to climb. */
 export function showCard({ headline, words, button }) {
   element('headline').textContent = headline;
   element('words').textContent = words;
   element('card').hidden = false;
   pauseButton.hidden = true;
   playButton.hidden = !button;
+  element('board').hidden = !button;
   if (button) {
     playButton.textContent = button;
     playButton.disabled = true;

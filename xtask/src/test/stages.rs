@@ -91,18 +91,26 @@ fn native(workspace: &Workspace, count: &mut Count) -> Result<()> {
 }
 
 fn chromium(workspace: &Workspace, count: &mut Count) -> Result<()> {
-    read(wasm_pack(workspace)?.arg("--chrome"), count)
+    read(&mut wasm_pack(workspace, "--chrome")?, count)
 }
 
 fn firefox(workspace: &Workspace, count: &mut Count) -> Result<()> {
-    read(wasm_pack(workspace)?.arg("--firefox"), count)
+    read(&mut wasm_pack(workspace, "--firefox")?, count)
 }
 
 /// `wasm-pack test`, which must take the tools that are there: it would
 /// otherwise download others.
-fn wasm_pack(workspace: &Workspace) -> Result<Command> {
+fn wasm_pack(workspace: &Workspace, browser: &str) -> Result<Command> {
     let mut wasm_pack = command(Tool::WasmPack.file(workspace)?, &workspace.root);
-    wasm_pack.args(["test", "runtime-wasm", "--mode", "no-install", "--headless"]);
+    // The folder stands last: what follows it goes to cargo.
+    wasm_pack.args([
+        "test",
+        "--mode",
+        "no-install",
+        "--headless",
+        browser,
+        "runtime-wasm",
+    ]);
     with_drivers(wasm_pack, workspace)
 }
 

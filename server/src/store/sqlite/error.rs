@@ -5,13 +5,18 @@ use rusqlite::{ErrorCode, ffi};
 use crate::store::StoreError;
 
 /// What must be unique, as SQLite names it, and what a caller is told.
-const UNIQUE: [(&str, &str, &str); 6] = [
+const UNIQUE: [(&str, &str, &str); 7] = [
     ("players.id", "players", "id"),
     ("players.username_key", "players", "username"),
     ("sessions.hash", "sessions", "hash"),
     ("signing_keys.kid", "signing_keys", "kid"),
     ("projects.slug", "projects", "slug"),
     ("deployments.id", "deployments", "id"),
+    (
+        "deployments.project, deployments.environment, deployments.id",
+        "deployments",
+        "id",
+    ),
 ];
 
 impl From<rusqlite::Error> for StoreError {

@@ -12,18 +12,23 @@ const MIGRATIONS: [(&str, &str); 1] = [(
     include_str!("../../../migrations/sqlite/0001_players_keys_projects.sql"),
 )];
 
+/// The table in which the migration library records what it applied.
+const HISTORY: &str = "refinery_schema_history";
+
 /// Applies what the database lacks. Every migration is one transaction, so a
 /// start that is cut off leaves a whole schema behind, old or new.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), ConnectError> {
-    let Err(error) = apply(connection) else {
-        return Ok(());
-    };
-    // Two programs that start at once on one database both find it old, and
-    // the second fails on what the first has made by then. It looks again.
-    match error {
-        ConnectError::Migration(_) => apply(connection),
-        other => Err(other),
+    let mut outcome = apply(connection);
+    // Programs that start at once on one database all find it old, and all but
+    // one fail on what that one has made by then. They look again: each time,
+    // at least one more migration is there.
+    for _ in 0..MIGRATIONS.len() {
+        if !matches!(outcome, Err(ConnectError::Migration(_))) {
+            break;
+        }
+        outcome = apply(connection);
     }
+    outcome
 }
 
 fn apply(connection: &mut Connection) -> Result<(), ConnectError> {
@@ -33,11 +38,19 @@ fn apply(connection: &mut Connection) -> Result<(), ConnectError> {
         .collect::<Result<Vec<_>, _>>()
         .map_err(failed)?;
     let known = migrations.iter().map(Migration::version).max().unwrap_or(0);
-    let runner = Runner::new(&migrations);
-    let found = runner
-        .get_last_applied_migration(connection)
-        .map_err(failed)?
-        .map_or(0, |migration| migration.version());
+    let mut runner = Runner::new(&migrations);
+    runner.set_migration_table_name(HISTORY);
+    let found = if connection
+        .table_exists(None, HISTORY)
+        .map_err(super::database)?
+    {
+        runner
+            .get_last_applied_migration(connection)
+            .map_err(failed)?
+    } else {
+        None
+    };
+    let found = found.map_or(0, |migration| migration.version());
     if found > known {
         return Err(ConnectError::TooNew { found, known });
     }

@@ -230,3 +230,6 @@ fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
 fn describe(error: rusqlite::Error) -> String {
     error.to_string()
 }
+
+#[cfg(test)]
+mod tests;

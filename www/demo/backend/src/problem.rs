@@ -10,14 +10,14 @@ use platform_protocol::limits::REQUEST_ID_CHARS;
 use platform_protocol::problem::{MEDIA_TYPE, Slug};
 use serde::Serialize;
 
-/// A problem with its detail, still without the request id.
+/// A problem with its detail, still without the request id. It stays on the
+/// response for [`with_request_id`], which knows the id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     slug: Slug,
     detail: &'static str,
 }
 
-/// Left on a response for [`with_request_id`], which knows the request's id.
 #[derive(Serialize)]
 struct Body<'a> {
     /// A relative URI reference: the slug alone names the problem.

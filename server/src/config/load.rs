@@ -1,0 +1,215 @@
+//! Reads the settings: defaults, then `platform.toml`, then the environment.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use config::{Environment, File, FileFormat, Source, Value};
+
+use super::names::{self, Key, SETTINGS, Setting};
+use super::provider::{self, Written};
+use super::{Config, SettingError, parse};
+
+/// Reads the settings of this process: `path`, if given, and its environment.
+///
+/// # Errors
+/// The first setting that cannot be used.
+pub fn from_process(path: Option<&Path>) -> Result<Config, SettingError> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place that reads the environment"
+    )]
+    let variables = std::env::vars_os();
+    let mut environment = HashMap::new();
+    for (name, value) in variables {
+        let Ok(name) = name.into_string() else {
+            continue;
+        };
+        match value.into_string() {
+            Ok(value) => drop(environment.insert(name, value)),
+            Err(_) if name.starts_with(names::PREFIX) => {
+                return Err(SettingError::new(name, "the value is not UTF-8 text"));
+            }
+            Err(_) => {}
+        }
+    }
+    let file = match path {
+        None => None,
+        Some(path) => Some(std::fs::read_to_string(path).map_err(|error| {
+            SettingError::new(
+                "--config",
+                format!("cannot read {}: {error}", path.display()),
+            )
+        })?),
+    };
+    from_parts(file.as_deref(), &environment)
+}
+
+/// Reads the settings from the text of a `platform.toml` and an environment.
+///
+/// # Errors
+/// The first setting that cannot be used.
+pub fn from_parts(
+    file: Option<&str>,
+    environment: &HashMap<String, String>,
+) -> Result<Config, SettingError> {
+    let mut config = Config::default();
+    let mut providers = Vec::new();
+
+    if let Some(text) = file {
+        let values = File::from_str(text, FileFormat::Toml)
+            .collect()
+            .map_err(|error| SettingError::new("platform.toml", error))?;
+        // Sorted, so that of several faults it is always the same one.
+        let mut values: Vec<(String, Value)> = values.into_iter().collect();
+        values.sort_by(|one, other| one.0.cmp(&other.0));
+        for (name, value) in values {
+            if name == names::IDENTITY_PROVIDER {
+                providers = value
+                    .try_deserialize::<Vec<Written>>()
+                    .map_err(|error| SettingError::new(names::IDENTITY_PROVIDER, error))?;
+                continue;
+            }
+            let setting = SETTINGS
+                .iter()
+                .find(|row| row.name == name)
+                .ok_or_else(|| {
+                    SettingError::new(
+                        &name,
+                        "there is no such setting; remove it from platform.toml",
+                    )
+                })?;
+            let text = text_of(value).map_err(|problem| SettingError::new(&name, problem))?;
+            // A variable wins, so a value that it replaces need not be right.
+            if !environment.contains_key(&setting.variable()) {
+                apply(&mut config, setting, &text)
+                    .map_err(|problem| SettingError::new(&name, problem))?;
+            }
+        }
+    }
+    apply_environment(&mut config, environment)?;
+    config.identity_providers = provider::check(providers, environment)?;
+    check_together(&config)?;
+    Ok(config)
+}
+
+fn apply_environment(
+    config: &mut Config,
+    environment: &HashMap<String, String>,
+) -> Result<(), SettingError> {
+    let ours = environment
+        .iter()
+        .filter(|(name, _)| name.starts_with(names::PREFIX))
+        .filter(|(name, _)| !names::OF_THE_CLI.contains(&name.as_str()))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    let values = Environment::with_prefix("PLATFORM")
+        .prefix_separator("_")
+        .keep_prefix(true)
+        .source(Some(ours))
+        .collect()
+        .map_err(|error| SettingError::new("environment", error))?;
+    let mut values: Vec<(String, Value)> = values.into_iter().collect();
+    values.sort_by(|one, other| one.0.cmp(&other.0));
+    for (name, value) in values {
+        let variable = name.to_ascii_uppercase();
+        let setting = SETTINGS
+            .iter()
+            .find(|row| row.variable() == variable)
+            .ok_or_else(|| {
+                SettingError::new(&variable, "there is no such setting; unset the variable")
+            })?;
+        let text = text_of(value).map_err(|problem| SettingError::new(&variable, problem))?;
+        apply(config, setting, &text).map_err(|problem| SettingError::new(&variable, problem))?;
+    }
+    Ok(())
+}
+
+/// A value as one text; the members of an array are joined by commas.
+fn text_of(value: Value) -> Result<String, String> {
+    match value.clone().into_array() {
+        Ok(members) if matches!(value.kind, config::ValueKind::Array(_)) => members
+            .into_iter()
+            .map(|member| member.into_string().map_err(|_| wrong_kind()))
+            .collect::<Result<Vec<_>, _>>()
+            .map(|members| members.join(",")),
+        _ => value.into_string().map_err(|_| wrong_kind()),
+    }
+}
+
+fn wrong_kind() -> String {
+    "write a text, a number or a list of texts".to_owned()
+}
+
+fn list<T>(text: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
+    text.split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .map(read)
+        .collect()
+}
+
+/// Reads one setting into its place.
+fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), String> {
+    let text = text.trim();
+    if text.is_empty() && !matches!(setting.key, Key::TrustedProxies | Key::Admins) {
+        return Err("it is empty; write a value or leave it out".to_owned());
+    }
+    match setting.key {
+        Key::Origin => {
+            config.origin = Some(text.parse().map_err(|error| format!("`{text}`: {error}"))?);
+        }
+        Key::Listen => {
+            config.listen = text
+                .parse()
+                .map_err(|_| format!("`{text}` is not a socket such as 127.0.0.1:8787"))?;
+        }
+        Key::Data => config.data = text.into(),
+        Key::DatabaseUrl => config.database = Some(parse::path_url(text, "sqlite")?),
+        Key::RedisUrl => {
+            return Err("several nodes are not supported yet; leave it out".to_owned());
+        }
+        Key::FilesUrl => config.files = Some(parse::path_url(text, "file")?),
+        Key::TrustedProxies => config.trusted_proxies = list(text, parse::network)?,
+        Key::Admins => {
+            config.admins = list(text, |id| {
+                id.parse()
+                    .map_err(|_| format!("`{id}` is not a player's id (sub), a UUID"))
+            })?;
+        }
+        Key::TokenSeconds => config.token_seconds = parse::number(text, 5..=86_400)?,
+        Key::GuestsPerAddress => {
+            config.guests_per_address = parse::number(text, 1..=1_000_000_000)?
+        }
+        Key::GuestIdleHours => config.guest_idle_hours = parse::number(text, 1..=8_760)?,
+        Key::GuestRate => config.guest_rate = parse::guest_rate(text)?,
+        Key::HeartbeatSeconds => config.heartbeat_seconds = parse::number(text, 1..=75)?,
+        Key::LogRetentionDays => config.log_retention_days = parse::number(text, 1..=3_650)?,
+        Key::KeySecret => config.key_secret = Some(parse::secret(text)?),
+        Key::Log => config.log = parse::log_filter(text)?,
+        Key::LogFormat => config.log_format = parse::log_format(text)?,
+    }
+    Ok(())
+}
+
+/// Settings that are right alone and wrong together.
+fn check_together(config: &Config) -> Result<(), SettingError> {
+    if config.database_path() == config.files_path() {
+        return Err(SettingError::new(
+            "files_url",
+            "it is the path of database_url; use a directory of its own",
+        ));
+    }
+    let everyone = config
+        .trusted_proxies
+        .iter()
+        .find(|network| network.prefix_len() == 0);
+    if let Some(network) = everyone {
+        return Err(SettingError::new(
+            "trusted_proxies",
+            format!(
+                "{network} is everybody, so that anyone could choose an address; name your proxies"
+            ),
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,205 @@
+//! The settings: what the operator chose, checked before anything starts.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`names`] | the table of every setting, which also makes `docs/settings.md` |
+//! | [`load`] | reading `platform.toml` and the environment |
+//! | [`parse`] | the text of one setting into its value |
+//! | [`provider`] | `[[identity_provider]]` |
+//! | [`show`] | the settings in force, secrets hidden |
+
+pub mod load;
+pub mod names;
+pub mod parse;
+pub mod provider;
+pub mod show;
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use ipnet::IpNet;
+use platform_protocol::limits;
+use uuid::Uuid;
+
+use crate::origin::PlatformOrigin;
+use provider::IdentityProvider;
+
+/// A value that must never be shown or logged.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Hides `text`.
+    #[must_use]
+    pub const fn new(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The text, for the one who must use it.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(hidden)")
+    }
+}
+
+/// How many guests one address may make in a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GuestRate {
+    /// How many in a period.
+    pub count: NonZeroU32,
+    /// The period.
+    pub period: Period,
+    /// How many at once after a quiet time.
+    pub burst: NonZeroU32,
+}
+
+/// The period of a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Period {
+    /// `/s`
+    Second,
+    /// `/m`
+    Minute,
+    /// `/h`
+    Hour,
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Human,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Every setting, with the value in force.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The platform origin; where none is set, `http://platform.localhost:`
+    /// and the port that is listened on.
+    pub origin: Option<PlatformOrigin>,
+    /// The socket to listen on; port 0 picks one.
+    pub listen: SocketAddr,
+    /// Directory of the embedded store and of deployed files.
+    pub data: PathBuf,
+    /// The file of the embedded store; inside `data` where none is set.
+    pub database: Option<PathBuf>,
+    /// The directory of deployed files; inside `data` where none is set.
+    pub files: Option<PathBuf>,
+    /// Networks whose forwarding headers are believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Players who may administer.
+    pub admins: Vec<Uuid>,
+    /// Life of a production game token, in seconds.
+    pub token_seconds: u64,
+    /// Guests that one address holds at one time.
+    pub guests_per_address: u32,
+    /// Hours after which an unused guest no longer counts as held.
+    pub guest_idle_hours: u32,
+    /// Edge rate limit on guest creation, per address.
+    pub guest_rate: GuestRate,
+    /// Seconds between two heartbeats, as the runtime is told.
+    pub heartbeat_seconds: u64,
+    /// Days after which log records are swept.
+    pub log_retention_days: u32,
+    /// Seals the private signing keys in the store, if set.
+    pub key_secret: Option<Secret>,
+    /// Which log lines are written, as `tracing` filter directives.
+    pub log: String,
+    /// How log lines are written.
+    pub log_format: LogFormat,
+    /// Who signs players in.
+    pub identity_providers: Vec<IdentityProvider>,
+    /// Whether the demo game is deployed on an empty store under `localhost`.
+    pub demo: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            origin: None,
+            listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), DEFAULT_PORT),
+            data: PathBuf::from("./data"),
+            database: None,
+            files: None,
+            trusted_proxies: Vec::new(),
+            admins: Vec::new(),
+            token_seconds: limits::TOKEN_SECONDS,
+            guests_per_address: 50,
+            guest_idle_hours: 24,
+            guest_rate: GuestRate {
+                count: NonZeroU32::MIN.saturating_add(59),
+                period: Period::Minute,
+                burst: NonZeroU32::MIN.saturating_add(29),
+            },
+            heartbeat_seconds: limits::HEARTBEAT_SECONDS,
+            log_retention_days: 14,
+            key_secret: None,
+            log: "info".to_owned(),
+            log_format: LogFormat::Human,
+            identity_providers: Vec::new(),
+            demo: true,
+        }
+    }
+}
+
+/// The port where nothing else is set.
+pub const DEFAULT_PORT: u16 = 8787;
+
+impl Config {
+    /// The file of the embedded store.
+    #[must_use]
+    pub fn database_path(&self) -> PathBuf {
+        self.database
+            .clone()
+            .unwrap_or_else(|| self.data.join("platform.db"))
+    }
+
+    /// The directory of deployed files.
+    #[must_use]
+    pub fn files_path(&self) -> PathBuf {
+        self.files
+            .clone()
+            .unwrap_or_else(|| self.data.join("files"))
+    }
+
+    /// Whether the forwarding headers of this peer are believed.
+    #[must_use]
+    pub fn trusts(&self, peer: IpAddr) -> bool {
+        self.trusted_proxies
+            .iter()
+            .any(|network| network.contains(&peer))
+    }
+}
+
+/// A setting that stops the start: one line that names it and says what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {problem}")]
+pub struct SettingError {
+    /// Which setting, as the operator wrote it.
+    pub key: String,
+    /// What is wrong and what to do.
+    pub problem: String,
+}
+
+impl SettingError {
+    /// About the setting `key`. Line breaks in `problem` become spaces.
+    pub(crate) fn new(key: impl Into<String>, problem: impl fmt::Display) -> Self {
+        let problem = problem.to_string();
+        let words: Vec<&str> = problem.split_whitespace().collect();
+        Self {
+            key: key.into(),
+            problem: words.join(" "),
+        }
+    }
+}

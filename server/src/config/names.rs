@@ -1,0 +1,246 @@
+//! The one table of every setting: its name in `platform.toml`, its variable,
+//! its default and its meaning. `docs/settings.md` is made from it.
+
+use std::fmt::Write as _;
+
+/// What the variable of every setting starts with.
+pub const PREFIX: &str = "PLATFORM_";
+
+/// Variables with our prefix that belong to the command-line tool, which may
+/// well run in the same shell.
+pub const OF_THE_CLI: [&str; 2] = ["PLATFORM_TOKEN", "PLATFORM_PROJECT"];
+
+/// The key of the identity providers, which only the file can name.
+pub const IDENTITY_PROVIDER: &str = "identity_provider";
+
+/// Which setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Key {
+    /// `origin`
+    Origin,
+    /// `listen`
+    Listen,
+    /// `data`
+    Data,
+    /// `database_url`
+    DatabaseUrl,
+    /// `redis_url`
+    RedisUrl,
+    /// `files_url`
+    FilesUrl,
+    /// `trusted_proxies`
+    TrustedProxies,
+    /// `admins`
+    Admins,
+    /// `token_seconds`
+    TokenSeconds,
+    /// `guests_per_address`
+    GuestsPerAddress,
+    /// `guest_idle_hours`
+    GuestIdleHours,
+    /// `guest_rate`
+    GuestRate,
+    /// `heartbeat_seconds`
+    HeartbeatSeconds,
+    /// `log_retention_days`
+    LogRetentionDays,
+    /// `key_secret`
+    KeySecret,
+    /// `log`
+    Log,
+    /// `log_format`
+    LogFormat,
+}
+
+/// One row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// Which setting.
+    pub key: Key,
+    /// Its name in `platform.toml`; its variable is the same in capitals,
+    /// after [`PREFIX`].
+    pub name: &'static str,
+    /// The default, as it would be written.
+    pub default: &'static str,
+    /// What it means, as a phrase for the documentation.
+    pub meaning: &'static str,
+}
+
+impl Setting {
+    /// The setting's environment variable.
+    #[must_use]
+    pub fn variable(&self) -> String {
+        format!("{PREFIX}{}", self.name.to_ascii_uppercase())
+    }
+}
+
+const fn setting(
+    key: Key,
+    name: &'static str,
+    default: &'static str,
+    meaning: &'static str,
+) -> Setting {
+    Setting {
+        key,
+        name,
+        default,
+        meaning,
+    }
+}
+
+/// Every setting, in the order of the documentation.
+pub const SETTINGS: [Setting; 17] = [
+    setting(
+        Key::Origin,
+        "origin",
+        "http://platform.localhost:8787",
+        "the platform origin; every other address is a sub-domain of it. Plain http only under `localhost`. With none set, the port is the one listened on",
+    ),
+    setting(
+        Key::Listen,
+        "listen",
+        "127.0.0.1:8787",
+        "socket to listen on; port 0 picks one, and the ready line says which",
+    ),
+    setting(
+        Key::Data,
+        "data",
+        "./data",
+        "directory of the embedded store and of deployed files",
+    ),
+    setting(
+        Key::DatabaseUrl,
+        "database_url",
+        "sqlite://$PLATFORM_DATA/platform.db",
+        "where the store is: `sqlite://<path>`",
+    ),
+    setting(
+        Key::RedisUrl,
+        "redis_url",
+        "none: in-process",
+        "shared counters, limits and live streams of several nodes; not available yet",
+    ),
+    setting(
+        Key::FilesUrl,
+        "files_url",
+        "file://$PLATFORM_DATA/files",
+        "where deployed files are: `file://<path>`",
+    ),
+    setting(
+        Key::TrustedProxies,
+        "trusted_proxies",
+        "none",
+        "networks (CIDR), separated by commas, whose `X-Forwarded-For`, `-Proto` and `-Host` are believed",
+    ),
+    setting(
+        Key::Admins,
+        "admins",
+        "none",
+        "player ids (`sub`), separated by commas, that may administer",
+    ),
+    setting(
+        Key::TokenSeconds,
+        "token_seconds",
+        "900",
+        "life of a production game token, 5 to 86,400 seconds",
+    ),
+    setting(
+        Key::GuestsPerAddress,
+        "guests_per_address",
+        "50",
+        "guests that one address (IPv4, or IPv6 /64) holds at one time",
+    ),
+    setting(
+        Key::GuestIdleHours,
+        "guest_idle_hours",
+        "24",
+        "after which an unused guest no longer counts as held",
+    ),
+    setting(
+        Key::GuestRate,
+        "guest_rate",
+        "60/m, burst 30",
+        "edge rate limit on guest creation, per address: a number per `s`, `m` or `h`, and how many at once",
+    ),
+    setting(
+        Key::HeartbeatSeconds,
+        "heartbeat_seconds",
+        "30",
+        "seconds between two heartbeats, as the runtime is told, 1 to 75",
+    ),
+    setting(
+        Key::LogRetentionDays,
+        "log_retention_days",
+        "14",
+        "log records older than this are swept",
+    ),
+    setting(
+        Key::KeySecret,
+        "key_secret",
+        "none",
+        "seals the private signing keys in the store, at least 32 random characters; keep it, for without it sealed keys cannot be read",
+    ),
+    setting(
+        Key::Log,
+        "log",
+        "info",
+        "which log lines are written, as `tracing` filter directives such as `info,platform_server=debug`",
+    ),
+    setting(
+        Key::LogFormat,
+        "log_format",
+        "human",
+        "how log lines are written: `human` or `json`",
+    ),
+];
+
+/// `docs/settings.md`.
+#[must_use]
+pub fn documentation() -> String {
+    let mut page = String::from(
+        "# Settings\n\n\
+         Made by `platform-server config --docs`; edit `server/src/config/names.rs` instead.\n\n\
+         `platform-server serve --config platform.toml` reads the file; an environment variable wins\n\
+         over it. Unknown names, unreadable values and settings that contradict each other stop the\n\
+         start with one line that names the setting. `platform-server config` prints what is in force.\n\n\
+         | variable | in `platform.toml` | default | meaning |\n|---|---|---|---|\n",
+    );
+    for row in SETTINGS {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            page,
+            "| `{}` | `{}` | `{}` | {} |",
+            row.variable(),
+            row.name,
+            row.default,
+            row.meaning
+        );
+    }
+    page.push_str(
+        "\nLists are written with commas in a variable, and as an array or with commas in the file.\n\n\
+         ## Identity providers\n\n\
+         Only in the file, one table each, in the order of the buttons:\n\n\
+         ```toml\n[[identity_provider]]\n\
+         id = \"google\"                       # path segment\n\
+         name = \"Google\"                     # on the button\n\
+         issuer = \"https://accounts.google.com\"\n\
+         client_id = \"…\"\n\
+         client_secret_env = \"GOOGLE_SECRET\" # or client_secret, or client_secret_file\n\
+         scopes = [\"openid\"]\n```\n\n\
+         They are checked at the start; signing in with them follows.\n",
+    );
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_stands_twice_in_the_table() {
+        let mut names: Vec<&str> = SETTINGS.iter().map(|row| row.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), SETTINGS.len());
+    }
+}

@@ -1,0 +1,146 @@
+//! The text of one setting into its value, or a phrase that says what to do.
+
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use ipnet::IpNet;
+
+use super::{GuestRate, LogFormat, Period, Secret};
+use crate::keys::MIN_SECRET_BYTES;
+
+/// A whole number within `range`.
+pub(super) fn number<T>(text: &str, range: RangeInclusive<T>) -> Result<T, String>
+where
+    T: FromStr + PartialOrd + std::fmt::Display,
+{
+    match text.parse::<T>() {
+        Ok(value) if range.contains(&value) => Ok(value),
+        _ => Err(format!(
+            "`{text}` is not a whole number from {} to {}",
+            range.start(),
+            range.end()
+        )),
+    }
+}
+
+/// A network such as `10.0.0.0/8`, or one address alone.
+pub(super) fn network(text: &str) -> Result<IpNet, String> {
+    text.parse::<IpNet>()
+        .or_else(|_| text.parse::<IpAddr>().map(IpNet::from))
+        .map_err(|_| format!("`{text}` is not a network such as 10.0.0.0/8"))
+}
+
+/// The path in `<scheme>://<path>`, for the one scheme that is there.
+pub(super) fn path_url(text: &str, scheme: &str) -> Result<PathBuf, String> {
+    let Some((found, path)) = text.split_once("://") else {
+        return Err(format!(
+            "`{text}` is not an address such as {scheme}:///var/lib/platform"
+        ));
+    };
+    if found != scheme {
+        return Err(format!(
+            "{found}:// is not available yet; use {scheme}://<path>, or leave it out"
+        ));
+    }
+    if path.is_empty() || path.contains('\0') {
+        return Err(format!("write a path after {scheme}://"));
+    }
+    Ok(PathBuf::from(path))
+}
+
+/// A rate such as `60/m, burst 30`. Without a burst it is the count itself.
+pub(super) fn guest_rate(text: &str) -> Result<GuestRate, String> {
+    let parsed = || {
+        let (rate, burst) = match text.split_once(',') {
+            Some((rate, burst)) => (rate, Some(burst.trim().strip_prefix("burst")?.trim())),
+            None => (text, None),
+        };
+        let (count, period) = rate.trim().split_once('/')?;
+        let count: NonZeroU32 = count.trim().parse().ok()?;
+        let period = match period.trim() {
+            "s" => Period::Second,
+            "m" => Period::Minute,
+            "h" => Period::Hour,
+            _ => return None,
+        };
+        let burst = match burst {
+            Some(burst) => burst.parse().ok()?,
+            None => count,
+        };
+        Some(GuestRate {
+            count,
+            period,
+            burst,
+        })
+    };
+    parsed().ok_or_else(|| format!("`{text}` is not a rate such as `60/m, burst 30`"))
+}
+
+/// `human` or `json`.
+pub(super) fn log_format(text: &str) -> Result<LogFormat, String> {
+    match text {
+        "human" => Ok(LogFormat::Human),
+        "json" => Ok(LogFormat::Json),
+        _ => Err(format!("`{text}` is neither human nor json")),
+    }
+}
+
+/// Log filter directives.
+pub(super) fn log_filter(text: &str) -> Result<String, String> {
+    tracing_subscriber::EnvFilter::try_new(text)
+        .map(|_| text.to_owned())
+        .map_err(|_| format!("`{text}` is not a filter such as `info,platform_server=debug`"))
+}
+
+/// A secret. It is not repeated in the message.
+pub(super) fn secret(text: &str) -> Result<Secret, String> {
+    if text.len() < MIN_SECRET_BYTES {
+        return Err(format!(
+            "use at least {MIN_SECRET_BYTES} random characters, from a generator"
+        ));
+    }
+    Ok(Secret::new(text.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_read_as_they_are_written_in_the_documentation() {
+        let rate = guest_rate("60/m, burst 30").unwrap();
+        assert_eq!(
+            (rate.count.get(), rate.period, rate.burst.get()),
+            (60, Period::Minute, 30)
+        );
+        let rate = guest_rate("5/s").unwrap();
+        assert_eq!(
+            (rate.count.get(), rate.period, rate.burst.get()),
+            (5, Period::Second, 5)
+        );
+        for wrong in [
+            "",
+            "60",
+            "60/d",
+            "0/m",
+            "60/m, 30",
+            "60/m, burst 0",
+            "60/m burst 3",
+            "-1/m",
+        ] {
+            assert!(guest_rate(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn one_address_is_a_network_of_its_own() {
+        assert_eq!(
+            network("10.1.2.3").unwrap(),
+            "10.1.2.3/32".parse::<IpNet>().unwrap()
+        );
+        assert!(network("10.1.2.3/33").is_err());
+    }
+}

@@ -1,0 +1,172 @@
+//! `[[identity_provider]]`: who signs players in (OpenID Connect Core 1.0).
+//! The tables are read and checked; signing in with them is not here yet.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use url::{Host, Url};
+
+use super::{Secret, SettingError, names};
+
+/// The id of the provider that is built in for a platform under `localhost`.
+pub const DEMO_PROVIDER: &str = "demo";
+
+/// An OpenID Connect provider that players may sign in with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdentityProvider {
+    /// Path segment of its addresses.
+    pub id: String,
+    /// What stands on its button.
+    pub name: String,
+    /// Its issuer (OpenID Connect Discovery 1.0 §3).
+    pub issuer: Url,
+    /// The platform's client id there.
+    pub client_id: String,
+    /// The platform's client secret there.
+    pub client_secret: Secret,
+    /// What is asked for; `openid` is among them.
+    pub scopes: Vec<String>,
+}
+
+/// The table as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Written {
+    id: String,
+    name: String,
+    issuer: String,
+    client_id: String,
+    client_secret: Option<String>,
+    client_secret_env: Option<String>,
+    client_secret_file: Option<PathBuf>,
+    #[serde(default = "openid_alone")]
+    scopes: Vec<String>,
+}
+
+fn openid_alone() -> Vec<String> {
+    vec!["openid".to_owned()]
+}
+
+/// Checks the tables, and fetches secrets from where they say.
+pub(super) fn check(
+    written: Vec<Written>,
+    environment: &HashMap<String, String>,
+) -> Result<Vec<IdentityProvider>, SettingError> {
+    let mut providers: Vec<IdentityProvider> = Vec::with_capacity(written.len());
+    for table in written {
+        let id = table.id.clone();
+        if providers.iter().any(|known| known.id == id) {
+            return Err(SettingError::new(
+                format!("{}.id", names::IDENTITY_PROVIDER),
+                format!("`{id}` stands twice; give each provider an id of its own"),
+            ));
+        }
+        let provider = check_one(table, environment).map_err(|(member, problem)| {
+            SettingError::new(
+                format!("{}.{member} of `{id}`", names::IDENTITY_PROVIDER),
+                problem,
+            )
+        })?;
+        providers.push(provider);
+    }
+    Ok(providers)
+}
+
+fn check_one(
+    table: Written,
+    environment: &HashMap<String, String>,
+) -> Result<IdentityProvider, (&'static str, String)> {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if table.id.is_empty() || table.id.len() > 32 || !table.id.bytes().all(plain) {
+        return Err((
+            "id",
+            "use 1 to 32 lower-case letters, digits or hyphens".to_owned(),
+        ));
+    }
+    if table.id == DEMO_PROVIDER {
+        return Err((
+            "id",
+            "`demo` is the built-in provider; choose another".to_owned(),
+        ));
+    }
+    if table.name.trim().is_empty() {
+        return Err(("name", "write what stands on the button".to_owned()));
+    }
+    if table.client_id.is_empty() {
+        return Err((
+            "client_id",
+            "write the client id that the provider gave".to_owned(),
+        ));
+    }
+    if !table.scopes.iter().any(|scope| scope == "openid") {
+        return Err(("scopes", "`openid` must be among them".to_owned()));
+    }
+    let issuer = issuer(&table.issuer).map_err(|problem| ("issuer", problem))?;
+    let client_secret = client_secret(&table, environment)?;
+    Ok(IdentityProvider {
+        id: table.id,
+        name: table.name,
+        issuer,
+        client_id: table.client_id,
+        client_secret,
+        scopes: table.scopes,
+    })
+}
+
+/// An issuer is an https URL without query and fragment (OpenID Connect
+/// Discovery 1.0 §3); plain http only to this machine, for trying out.
+fn issuer(text: &str) -> Result<Url, String> {
+    let refusal = || format!("`{text}` is not an https address without query");
+    let url = Url::parse(text).map_err(|_| refusal())?;
+    let local = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    let scheme_is_right = url.scheme() == "https" || (url.scheme() == "http" && local);
+    if scheme_is_right && url.query().is_none() && url.fragment().is_none() {
+        Ok(url)
+    } else {
+        Err(refusal())
+    }
+}
+
+fn client_secret(
+    table: &Written,
+    environment: &HashMap<String, String>,
+) -> Result<Secret, (&'static str, String)> {
+    let secret = match (
+        &table.client_secret,
+        &table.client_secret_env,
+        &table.client_secret_file,
+    ) {
+        (Some(secret), None, None) => secret.clone(),
+        (None, Some(variable), None) => environment.get(variable).cloned().ok_or_else(|| {
+            (
+                "client_secret_env",
+                format!("the variable {variable} is not set; set it"),
+            )
+        })?,
+        (None, None, Some(path)) => std::fs::read_to_string(path)
+            .map(|text| text.trim_end_matches(['\r', '\n']).to_owned())
+            .map_err(|error| {
+                (
+                    "client_secret_file",
+                    format!("cannot read {}: {error}", path.display()),
+                )
+            })?,
+        _ => {
+            return Err((
+                "client_secret",
+                "write exactly one of client_secret, client_secret_env, client_secret_file"
+                    .to_owned(),
+            ));
+        }
+    };
+    if secret.is_empty() {
+        return Err(("client_secret", "it is empty".to_owned()));
+    }
+    Ok(Secret::new(secret))
+}

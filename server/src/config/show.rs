@@ -1,0 +1,82 @@
+//! The settings in force, for `platform-server config`. Secrets are hidden.
+
+use std::fmt::Write as _;
+
+use super::names::{Key, SETTINGS};
+use super::{Config, GuestRate, LogFormat, Period};
+
+/// What stands in a secret's place.
+const HIDDEN: &str = "(hidden)";
+
+/// The settings in force as a `platform.toml`, with secrets hidden and unset
+/// ones as comments.
+#[must_use]
+pub fn settings_in_force(config: &Config) -> String {
+    let mut page = String::new();
+    for row in SETTINGS {
+        // Writing to a string cannot fail.
+        let _ = match value_of(config, row.key) {
+            Some(value) => writeln!(page, "{} = {value}", row.name),
+            None => writeln!(page, "# {} is not set", row.name),
+        };
+    }
+    for provider in &config.identity_providers {
+        let _ = writeln!(
+            page,
+            "\n[[identity_provider]]\nid = {}\nname = {}\nissuer = {}\nclient_id = {}\nclient_secret = {}\nscopes = {:?}",
+            quoted(&provider.id),
+            quoted(&provider.name),
+            quoted(provider.issuer.as_str()),
+            quoted(&provider.client_id),
+            quoted(HIDDEN),
+            provider.scopes,
+        );
+    }
+    page
+}
+
+fn quoted(text: &str) -> String {
+    format!("{text:?}")
+}
+
+fn quoted_list<T: ToString>(values: &[T]) -> String {
+    let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+    format!("{values:?}")
+}
+
+fn value_of(config: &Config, key: Key) -> Option<String> {
+    Some(match key {
+        Key::Origin => quoted(&config.origin.as_ref()?.to_string()),
+        Key::Listen => quoted(&config.listen.to_string()),
+        Key::Data => quoted(&config.data.display().to_string()),
+        Key::DatabaseUrl => quoted(&format!("sqlite://{}", config.database_path().display())),
+        Key::RedisUrl => return None,
+        Key::FilesUrl => quoted(&format!("file://{}", config.files_path().display())),
+        Key::TrustedProxies => quoted_list(&config.trusted_proxies),
+        Key::Admins => quoted_list(&config.admins),
+        Key::TokenSeconds => config.token_seconds.to_string(),
+        Key::GuestsPerAddress => config.guests_per_address.to_string(),
+        Key::GuestIdleHours => config.guest_idle_hours.to_string(),
+        Key::GuestRate => quoted(&rate(&config.guest_rate)),
+        Key::HeartbeatSeconds => config.heartbeat_seconds.to_string(),
+        Key::LogRetentionDays => config.log_retention_days.to_string(),
+        Key::KeySecret => {
+            config.key_secret.as_ref()?;
+            quoted(HIDDEN)
+        }
+        Key::Log => quoted(&config.log),
+        Key::LogFormat => quoted(match config.log_format {
+            LogFormat::Human => "human",
+            LogFormat::Json => "json",
+        }),
+    })
+}
+
+fn rate(rate: &GuestRate) -> String {
+    let period = match rate.period {
+        Period::Second => "s",
+        Period::Minute => "m",
+        Period::Hour => "h",
+    };
+    format!("{}/{period}, burst {}", rate.count, rate.burst)
+}

@@ -1,0 +1,222 @@
+//! `GET {auth_url}/problems/<slug>`: the page behind a problem's `type`, in
+//! words for players, with a note for developers.
+
+use askama::Template;
+use axum::extract::{RawPathParams, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use platform_protocol::problem::Slug;
+
+use crate::http::page;
+use crate::http::refusal::Refusal;
+use crate::routes::STYLESHEET;
+use crate::state::AppState;
+
+#[derive(Template)]
+#[template(path = "problem.html")]
+struct Page {
+    stylesheet: &'static str,
+    slug: &'static str,
+    status: u16,
+    title: &'static str,
+    detail: &'static str,
+    why: &'static str,
+    next: &'static str,
+    developers: &'static str,
+}
+
+/// Answers the page of a problem.
+///
+/// # Errors
+/// `not-found` for a slug that is none.
+pub async fn handle(State(_): State<AppState>, path: RawPathParams) -> Result<Response, Refusal> {
+    let slug = path
+        .iter()
+        .find_map(|(name, value)| (name == "slug").then(|| Slug::from_slug(value)))
+        .flatten()
+        .ok_or(Slug::NotFound)?;
+    let Explanation {
+        why,
+        next,
+        developers,
+    } = explain(slug);
+    let page = Page {
+        stylesheet: STYLESHEET,
+        slug: slug.as_str(),
+        status: slug.status(),
+        title: slug.title(),
+        detail: slug.default_detail(),
+        why,
+        next,
+        developers,
+    };
+    Ok(page::render(StatusCode::OK, &page))
+}
+
+/// What there is to say of a problem beyond its sentence.
+struct Explanation {
+    why: &'static str,
+    next: &'static str,
+    developers: &'static str,
+}
+
+const fn because(why: &'static str, next: &'static str, developers: &'static str) -> Explanation {
+    Explanation {
+        why,
+        next,
+        developers,
+    }
+}
+
+const fn explain(slug: Slug) -> Explanation {
+    match slug {
+        Slug::SessionExpired
+        | Slug::GuestLimitReached
+        | Slug::AccountSuspended
+        | Slug::NotSignedIn
+        | Slug::NotAllowed
+        | Slug::InvalidUsername
+        | Slug::UsernameTaken => of_players(slug),
+        Slug::UnknownOrigin
+        | Slug::UnknownHost
+        | Slug::NotFound
+        | Slug::InvalidRedirect
+        | Slug::SlugTaken
+        | Slug::NotDeployed
+        | Slug::DeploymentInvalid => of_games(slug),
+        _ => of_requests(slug),
+    }
+}
+
+/// Problems with who someone is.
+const fn of_players(slug: Slug) -> Explanation {
+    match slug {
+        Slug::SessionExpired => because(
+            "You were signed in, and that has ended: you signed out elsewhere, or stayed away for a very long time.",
+            "Sign in again. You come back to the same player with the same progress.",
+            "Navigate to platform.loginUrl() with a full page load. The runtime asks for no further token until the page is loaded again.",
+        ),
+        Slug::GuestLimitReached => because(
+            "Many people who are not signed in play from the same network as you, such as a school's or a mobile carrier's.",
+            "Sign in to play at once, or come back later.",
+            "Navigate to platform.loginUrl(). Players who are there already are never refused.",
+        ),
+        Slug::AccountSuspended => because(
+            "The people who run this platform have suspended the account.",
+            "Write to those who run this platform if you think that this is a mistake.",
+            "Show the problem's detail to the player. Neither try again nor send the player to sign in.",
+        ),
+        Slug::NotSignedIn => because(
+            "What you wanted to do belongs to a player, and the request did not say which one.",
+            "Sign in and try again.",
+            "Send a game token as Authorization: Bearer. platform.fetch() does so by itself.",
+        ),
+        Slug::NotAllowed => because(
+            "You are known, but this is reserved for others, such as a game's owner.",
+            "Sign in with another account if you have one that may.",
+            "Check the owner of the project and the audience of the token.",
+        ),
+        Slug::InvalidUsername => because(
+            "The name is too short, too long, or has a character that names cannot have.",
+            "Choose a name of 3 to 24 letters, digits, underscores or hyphens.",
+            "Names are normalised (NFKC) before they are checked.",
+        ),
+        _ => because(
+            "Names are unique, and capitals make no difference.",
+            "Choose another name.",
+            "Key a player's data on sub, never on the username, which can change.",
+        ),
+    }
+}
+
+/// Problems with games and their addresses.
+const fn of_games(slug: Slug) -> Explanation {
+    match slug {
+        Slug::UnknownOrigin => because(
+            "A page asked who you are, and this platform does not know that page. It was told nothing.",
+            "Open the game from its own address on this platform.",
+            "The Origin header must be exactly a deployed game's address: scheme, host and port. Frames with an opaque origin have none.",
+        ),
+        Slug::UnknownHost => because(
+            "The address may be misspelled, or the game has moved or was never there.",
+            "Check the address, or look for the game on the platform's start page.",
+            "Games live at <slug> and dev-<slug> under the platform's own host, on its port. A name with a dot at its end is another name.",
+        ),
+        Slug::NotFound => because(
+            "The address may be misspelled, or what was here is gone.",
+            "Go back to the start page of the game.",
+            "Files are served exactly as deployed, and /__platform/ is kept for the platform.",
+        ),
+        Slug::InvalidRedirect => because(
+            "The link said where to return to, and that place is not part of this platform.",
+            "Go back to the game and try again from there.",
+            "redirect must be an absolute http or https address whose origin is a game of this platform or its console.",
+        ),
+        Slug::SlugTaken => because(
+            "Every game has a name of its own, which is part of its address.",
+            "Choose another name.",
+            "Slugs are unique across the platform and are not given away again.",
+        ),
+        Slug::NotDeployed => because(
+            "The game exists, but nobody has uploaded it here yet.",
+            "Come back later.",
+            "Deploy to this environment first.",
+        ),
+        _ => because(
+            "Something in the uploaded files cannot be served safely.",
+            "If you are playing, there is nothing to do: the game stays as it was.",
+            "The detail names the file. Paths must be relative, without .. and outside __platform/.",
+        ),
+    }
+}
+
+/// Problems with a request, and ours.
+const fn of_requests(slug: Slug) -> Explanation {
+    match slug {
+        Slug::PayloadTooLarge => because(
+            "More was sent than this address takes.",
+            "Try something smaller.",
+            "Limits are in the documentation of each endpoint.",
+        ),
+        Slug::UnsupportedMediaType => because(
+            "What was sent is of a kind that this address does not take.",
+            "Tell the game's author.",
+            "Check the Content-Type of the request.",
+        ),
+        Slug::MethodNotAllowed => because(
+            "The address is right, but it was asked in the wrong way.",
+            "Go back to the game and try again.",
+            "The Allow header names the methods that are answered.",
+        ),
+        Slug::TooManyRequests => because(
+            "More requests came in a short time than are allowed.",
+            "Wait a moment and try again.",
+            "Retry-After says how many seconds to wait.",
+        ),
+        Slug::BackendUnreachable => because(
+            "The game's own server is not running, or could not be reached.",
+            "Wait a moment and try again. The rest of the game may go on working.",
+            "The platform could not connect to the backend that is set for this environment, or it broke off.",
+        ),
+        Slug::BackendTimeout => because(
+            "The game's own server is too slow at the moment.",
+            "Wait a moment and try again.",
+            "The backend has 30 seconds to begin its answer.",
+        ),
+        Slug::Unavailable => because(
+            "The platform is busy, starting, or being looked after.",
+            "Wait a moment and try again. Nothing of yours is lost.",
+            "Nothing was written. The request can be sent again.",
+        ),
+        Slug::Internal => because(
+            "This is a mistake on our side, and it has been written down.",
+            "Try again. If it goes on, tell those who run this platform the request id.",
+            "The cause stands in the server's log under the request id.",
+        ),
+        _ => because(
+            "Something that the request needs is missing, doubled or malformed.",
+            "Go back to the game and try again. If it goes on, clear the cookies of this site.",
+            "The problem's detail says which part. A request names one host and carries one session cookie.",
+        ),
+    }
+}

@@ -1,0 +1,265 @@
+//! `POST {auth_url}/token`: the session cookie is exchanged for a game token.
+//! A visitor without a usable one becomes a guest in the same answer.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use platform_protocol::claims::{GameTokenClaims, PrincipalKind};
+use platform_protocol::problem::Slug;
+use platform_protocol::token::{BEARER, TokenAnswer};
+
+use crate::clock::Millis;
+use crate::domain::player::{Player, PlayerState};
+use crate::domain::session::{Session, SessionSecret};
+use crate::domain::username;
+use crate::http::body;
+use crate::http::client_address::Network;
+use crate::http::context::Context;
+use crate::http::cookies::{self, SessionCookie};
+use crate::http::cors::{self, Caller};
+use crate::http::refusal::Refusal;
+use crate::state::AppState;
+use crate::store::NewGuest;
+
+/// The endpoint takes no body; whoever sends one all the same may send this
+/// many bytes, which are not looked at.
+pub(super) const IGNORED_BODY_BYTES: usize = 1_024;
+
+/// Answers `POST /token`.
+///
+/// # Errors
+/// `unknown-origin`, `invalid-request`, `session-expired`, `account-suspended`.
+pub async fn handle(
+    State(state): State<AppState>,
+    caller: Caller,
+    context: Context,
+    headers: HeaderMap,
+    request_body: Body,
+) -> Result<Response, Refusal> {
+    body::read(request_body, IGNORED_BODY_BYTES).await?;
+    let now = state.clock.now();
+    let secure = state.origin.is_secure();
+
+    let held = match cookies::read_session(&headers, secure) {
+        SessionCookie::Ambiguous => return Err(two_cookies()),
+        SessionCookie::Absent => None,
+        SessionCookie::Present(secret) => {
+            let session = state.store.lookup_session(&secret.hash()).await?;
+            session.map(|session| (secret, session))
+        }
+    };
+    let Some((secret, session)) = held else {
+        return new_guest(&state, &caller, &context).await;
+    };
+    match standing(&session, now) {
+        Standing::Stranger => new_guest(&state, &caller, &context).await,
+        Standing::Expired => Err(Slug::SessionExpired.into()),
+        Standing::Suspended(reason) => Err(suspended(reason)),
+        Standing::Good => {
+            let renewed = session.wants_renewal(now) && renew(&state, &secret, now).await;
+            let cookie = renewed.then(|| cookies::set_session(&secret, secure));
+            token_answer(&state, &caller, &session.player, now, cookie)
+        }
+    }
+}
+
+/// Answers `OPTIONS` on the paths that ask with the player's cookie.
+pub async fn preflight(_: Caller) -> Response {
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    response.headers_mut().extend(cors::preflight_headers());
+    response
+}
+
+/// What a session is good for.
+#[derive(Debug, PartialEq, Eq)]
+enum Standing {
+    /// Its player gets a token.
+    Good,
+    /// As if there were none: a guest's session that ended.
+    Stranger,
+    /// An account's session that ended, or one of a guest that went into an
+    /// account: whoever holds it must sign in, or would play on as a stranger
+    /// to their own progress.
+    Expired,
+    /// No token and no fresh guest until the suspension is lifted.
+    Suspended(Option<String>),
+}
+
+fn standing(session: &Session, now: Millis) -> Standing {
+    match (&session.player.state, session.has_ended(now)) {
+        (PlayerState::Suspended { reason, .. }, _) => Standing::Suspended(reason.clone()),
+        (PlayerState::Merged { .. }, _) | (PlayerState::Account, true) => Standing::Expired,
+        (PlayerState::Guest, true) => Standing::Stranger,
+        (PlayerState::Guest | PlayerState::Account, false) => Standing::Good,
+    }
+}
+
+fn suspended(reason: Option<String>) -> Refusal {
+    let refusal = Refusal::new(Slug::AccountSuspended);
+    match reason {
+        Some(reason) => refusal.with_detail(reason),
+        None => refusal,
+    }
+}
+
+/// One of two cookies of the same name was tossed in by another page, and the
+/// request does not say which (RFC 6265 §8.6).
+pub(super) fn two_cookies() -> Refusal {
+    Refusal::new(Slug::InvalidRequest).with_detail(
+        "Your browser sent two sessions at once. Please clear the cookies of this site and try again.",
+    )
+}
+
+/// Renewal is for the next 400 days, not for this answer: if it fails, the
+/// player still gets their token.
+async fn renew(state: &AppState, secret: &SessionSecret, now: Millis) -> bool {
+    match state.store.renew_session(&secret.hash(), now).await {
+        Ok(()) => true,
+        Err(error) => {
+            tracing::warn!(
+                error = crate::http::refusal::chain(&error),
+                "a session was not renewed"
+            );
+            false
+        }
+    }
+}
+
+async fn new_guest(
+    state: &AppState,
+    caller: &Caller,
+    context: &Context,
+) -> Result<Response, Refusal> {
+    let network = Network::of(context.client);
+    if let Err(wait) = state.guest_limiter.count(network) {
+        return Ok(too_many_guests(wait));
+    }
+    let now = state.clock.now();
+    let secret = SessionSecret::generate(&*state.entropy);
+    let guest = NewGuest {
+        id: state.entropy.uuid_v7(now),
+        usernames: username::generate_guest_names(&*state.entropy),
+        session: secret.hash(),
+        address: network.to_string(),
+        now,
+    };
+    let player = state.store.add_guest(guest).await?;
+    let cookie = cookies::set_session(&secret, state.origin.is_secure());
+    token_answer(state, caller, &player, now, Some(cookie))
+}
+
+/// The one 429 without a problem body: nothing is wrong with the player, and
+/// the runtime only has to ask again.
+fn too_many_guests(wait: Duration) -> Response {
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    let mut response = (
+        StatusCode::TOO_MANY_REQUESTS,
+        "Too many new guests. Try again in a moment.\n",
+    )
+        .into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+fn token_answer(
+    state: &AppState,
+    caller: &Caller,
+    player: &Player,
+    now: Millis,
+    cookie: Option<HeaderValue>,
+) -> Result<Response, Refusal> {
+    let life = state.config.token_seconds;
+    let issued = u64::try_from(now / 1_000).unwrap_or(0);
+    let claims = GameTokenClaims {
+        sub: player.id.to_string(),
+        username: player.username.clone(),
+        aud: caller.audience.to_string(),
+        iss: state.auth_url.clone(),
+        is_anon: player.is_anonymous(),
+        principal_kind: PrincipalKind::Human,
+        exp: issued + life,
+        iat: issued,
+        jti: state.entropy.uuid_v4().to_string(),
+    };
+    let access_token = state
+        .keys
+        .sign(&claims)
+        .map_err(|error| Refusal::internal(&error))?;
+    let answer = TokenAnswer {
+        access_token,
+        token_type: BEARER.to_owned(),
+        expires_in: life,
+    };
+    let json = serde_json::to_vec(&answer).map_err(|error| Refusal::internal(&error))?;
+
+    let mut response = Response::new(Body::from(json));
+    let headers = response.headers_mut();
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if let Some(cookie) = cookie {
+        headers.insert(header::SET_COOKIE, cookie);
+    }
+    Ok(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::session::{SESSION_MILLIS, SessionHash};
+    use uuid::Uuid;
+
+    fn session(state: PlayerState, ended_at: Option<Millis>) -> Session {
+        let player = Player {
+            id: Uuid::nil(),
+            username: "swift-otter-4821".into(),
+            state,
+            created_at: 0,
+        };
+        Session {
+            hash: SessionHash([0; 32]),
+            player,
+            created_at: 0,
+            renewed_at: 0,
+            ended_at,
+        }
+    }
+
+    #[test]
+    fn only_a_guest_that_ended_makes_room_for_a_new_one() {
+        let merged = PlayerState::Merged { into: Uuid::nil() };
+        let suspended = PlayerState::Suspended {
+            reason: Some("Why.".into()),
+            linked: true,
+        };
+        let told = || Standing::Suspended(Some("Why.".into()));
+        let cases = [
+            (PlayerState::Guest, None, 1, Standing::Good),
+            (PlayerState::Guest, Some(1), 2, Standing::Stranger),
+            (PlayerState::Guest, None, SESSION_MILLIS, Standing::Stranger),
+            (PlayerState::Account, None, 1, Standing::Good),
+            (PlayerState::Account, Some(1), 2, Standing::Expired),
+            (
+                PlayerState::Account,
+                None,
+                SESSION_MILLIS,
+                Standing::Expired,
+            ),
+            (merged.clone(), None, 1, Standing::Expired),
+            (merged, Some(1), 2, Standing::Expired),
+            (suspended.clone(), None, 1, told()),
+            (suspended, Some(1), 2, told()),
+        ];
+        for (state, ended_at, now, expected) in cases {
+            let session = session(state, ended_at);
+            assert_eq!(standing(&session, now), expected, "{session:?} at {now}");
+        }
+    }
+}

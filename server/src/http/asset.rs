@@ -1,0 +1,144 @@
+//! Small files that are kept in memory, compressed once at the start.
+
+use std::io::Write as _;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use headers::{HeaderMapExt as _, IfNoneMatch};
+use sha2::{Digest as _, Sha256};
+
+use super::encoding::{self, Coding};
+
+/// Brotli's slowest and smallest.
+const BROTLI_QUALITY: u32 = 11;
+/// A window of 64 kB: these files are not much larger, and a larger one only
+/// costs memory.
+const BROTLI_WINDOW: u32 = 16;
+/// Characters of the hash in an `ETag`, 132 bits.
+const ETAG_CHARS: usize = 22;
+
+/// A file in every coding that we offer.
+#[derive(Debug)]
+pub struct Asset {
+    identity: Variant,
+    gzip: Variant,
+    brotli: Variant,
+    content_type: HeaderValue,
+    cache_control: HeaderValue,
+    cross_origin: bool,
+}
+
+#[derive(Debug)]
+struct Variant {
+    bytes: Bytes,
+    etag: HeaderValue,
+}
+
+impl Asset {
+    /// Compresses `bytes`, which takes a moment.
+    ///
+    /// # Errors
+    /// Only if a compressor fails.
+    pub fn new(
+        bytes: Bytes,
+        content_type: &'static str,
+        cache_control: &'static str,
+    ) -> std::io::Result<Self> {
+        let digest = URL_SAFE_NO_PAD.encode(Sha256::digest(&bytes));
+        let digest = digest.get(..ETAG_CHARS).unwrap_or(&digest);
+        let mut brotli = Vec::new();
+        brotli::CompressorWriter::new(&mut brotli, 4_096, BROTLI_QUALITY, BROTLI_WINDOW)
+            .write_all(&bytes)?;
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
+        gzip.write_all(&bytes)?;
+        let gzip = gzip.finish()?;
+        // A strong ETag names one sequence of bytes, so each coding has its own
+        // (RFC 9110 §8.8.3.3).
+        let variant = |bytes: Bytes, coding: &str| {
+            let etag = HeaderValue::from_str(&format!("\"{digest}{coding}\""));
+            Variant {
+                bytes,
+                etag: etag.unwrap_or(HeaderValue::from_static("\"\"")),
+            }
+        };
+        Ok(Self {
+            identity: variant(bytes, ""),
+            gzip: variant(gzip.into(), "-gzip"),
+            brotli: variant(brotli.into(), "-br"),
+            content_type: HeaderValue::from_static(content_type),
+            cache_control: HeaderValue::from_static(cache_control),
+            cross_origin: false,
+        })
+    }
+
+    /// The same, to be loaded by pages of any origin.
+    #[must_use]
+    pub fn for_any_origin(mut self) -> Self {
+        self.cross_origin = true;
+        self
+    }
+
+    /// Answers a `GET` or `HEAD` with these headers.
+    #[must_use]
+    pub fn answer(&self, request: &HeaderMap) -> Response {
+        let coding = encoding::choose(request, |_| true);
+        let variant = match coding {
+            Coding::Identity => &self.identity,
+            Coding::Gzip => &self.gzip,
+            Coding::Brotli => &self.brotli,
+        };
+        let mut response = Response::new(Body::empty());
+        let headers = response.headers_mut();
+        headers.insert(header::ETAG, variant.etag.clone());
+        headers.insert(header::CACHE_CONTROL, self.cache_control.clone());
+        headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+        if self.cross_origin {
+            headers.insert(
+                HeaderName::from_static("cross-origin-resource-policy"),
+                HeaderValue::from_static("cross-origin"),
+            );
+        }
+        if is_unchanged(request, &variant.etag) {
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            return response;
+        }
+        headers.insert(header::CONTENT_TYPE, self.content_type.clone());
+        if coding != Coding::Identity {
+            headers.insert(
+                header::CONTENT_ENCODING,
+                HeaderValue::from_static(coding.as_str()),
+            );
+        }
+        *response.body_mut() = Body::from(variant.bytes.clone());
+        response
+    }
+
+    /// Length in bytes: as it is, in gzip, in brotli.
+    #[must_use]
+    pub const fn sizes(&self) -> (usize, usize, usize) {
+        (
+            self.identity.bytes.len(),
+            self.gzip.bytes.len(),
+            self.brotli.bytes.len(),
+        )
+    }
+}
+
+/// Whether `If-None-Match` names this `ETag` (RFC 9110 §13.1.2).
+#[must_use]
+pub fn is_unchanged(request: &HeaderMap, etag: &HeaderValue) -> bool {
+    let Some(condition) = request.typed_get::<IfNoneMatch>() else {
+        return false;
+    };
+    let Ok(etag) = etag.to_str() else {
+        return false;
+    };
+    etag.parse::<headers::ETag>()
+        .is_ok_and(|etag| !condition.precondition_passes(&etag))
+}

@@ -1,0 +1,138 @@
+//! Who asks: the peer, or what a chain of trusted proxies says.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+use axum::http::{HeaderMap, HeaderName};
+
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+
+/// The address of the client: the peer, or where the peer is a trusted proxy,
+/// the right-most entry of `X-Forwarded-For` that is no trusted proxy itself.
+/// Entries to the left of it may be anyone's invention.
+#[must_use]
+pub fn client_address(
+    peer: IpAddr,
+    headers: &HeaderMap,
+    trusted: impl Fn(IpAddr) -> bool,
+) -> IpAddr {
+    let mut client = peer.to_canonical();
+    if !trusted(client) {
+        return client;
+    }
+    let values: Vec<&str> = headers
+        .get_all(X_FORWARDED_FOR)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .collect();
+    for entry in values.iter().rev().flat_map(|value| value.rsplit(',')) {
+        // An entry that cannot be read hides everything to its left.
+        let Some(address) = address_of(entry.trim()) else {
+            break;
+        };
+        client = address;
+        if !trusted(client) {
+            break;
+        }
+    }
+    client
+}
+
+/// An entry is an address, and some proxies write the port too.
+fn address_of(entry: &str) -> Option<IpAddr> {
+    let address = entry
+        .parse::<IpAddr>()
+        .or_else(|_| entry.parse::<SocketAddr>().map(|socket| socket.ip()))
+        .or_else(|_| {
+            entry
+                .trim_matches(['[', ']'])
+                .parse::<Ipv6Addr>()
+                .map(IpAddr::V6)
+        });
+    address.ok().map(|address| address.to_canonical())
+}
+
+/// What counts as one address for limits: an IPv4 address, or the /64 of an
+/// IPv6 one, since a household gets at least that much to choose from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Network(IpAddr);
+
+impl Network {
+    /// The network of an address.
+    #[must_use]
+    pub const fn of(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            IpAddr::V4(address) => Self(IpAddr::V4(address)),
+            IpAddr::V6(address) => {
+                let prefix = address.to_bits() & (u128::MAX << 64);
+                Self(IpAddr::V6(Ipv6Addr::from_bits(prefix)))
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Network {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            IpAddr::V4(address) => write!(f, "{address}"),
+            IpAddr::V6(prefix) => write!(f, "{prefix}/64"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::HeaderValue;
+    use ipnet::IpNet;
+
+    #[test]
+    fn the_right_most_untrusted_entry_is_the_client() {
+        let proxies: IpNet = "10.0.0.0/8".parse().unwrap();
+        let cases: &[(&str, &[&str], &str)] = &[
+            ("203.0.113.9", &["198.51.100.1"], "203.0.113.9"),
+            ("10.0.0.1", &[], "10.0.0.1"),
+            ("10.0.0.1", &["198.51.100.1"], "198.51.100.1"),
+            ("10.0.0.1", &["1.1.1.1, 198.51.100.1"], "198.51.100.1"),
+            (
+                "10.0.0.1",
+                &["1.1.1.1, 198.51.100.1, 10.0.0.2"],
+                "198.51.100.1",
+            ),
+            (
+                "10.0.0.1",
+                &["1.1.1.1", "198.51.100.1 , 10.0.0.2"],
+                "198.51.100.1",
+            ),
+            ("10.0.0.1", &["10.0.0.3, 10.0.0.2"], "10.0.0.3"),
+            ("10.0.0.1", &["198.51.100.1, nonsense"], "10.0.0.1"),
+            ("10.0.0.1", &["198.51.100.1:4711"], "198.51.100.1"),
+            ("10.0.0.1", &["[2001:db8::1]:4711"], "2001:db8::1"),
+            ("10.0.0.1", &["[2001:db8::1]"], "2001:db8::1"),
+            ("::ffff:10.0.0.1", &["198.51.100.1"], "198.51.100.1"),
+        ];
+        for (peer, values, expected) in cases {
+            let mut headers = HeaderMap::new();
+            for value in *values {
+                headers.append(X_FORWARDED_FOR, HeaderValue::from_static(value));
+            }
+            let client = client_address(peer.parse().unwrap(), &headers, |address| {
+                proxies.contains(&address)
+            });
+            assert_eq!(
+                client,
+                expected.parse::<IpAddr>().unwrap(),
+                "{peer} {values:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn neighbours_in_a_slash_64_are_one_network() {
+        let network = |text: &str| Network::of(text.parse().unwrap());
+        assert_eq!(network("2001:db8:1:2::1"), network("2001:db8:1:2:ffff::9"));
+        assert_ne!(network("2001:db8:1:2::1"), network("2001:db8:1:3::1"));
+        assert_ne!(network("192.0.2.1"), network("192.0.2.2"));
+        assert_eq!(network("::ffff:192.0.2.1"), network("192.0.2.1"));
+        assert_eq!(network("2001:db8:1:2::1").to_string(), "2001:db8:1:2::/64");
+    }
+}

@@ -1,0 +1,83 @@
+//! Which origins may ask with the player's cookie (Fetch, "HTTP-CORS
+//! protocol"), and what their answers carry.
+//!
+//! The `Origin` header alone decides. A browser writes it and no page can forge
+//! it, so what `Sec-Fetch-Site` or `Content-Type` say adds nothing: an allowed
+//! origin is a game of this platform and same-site by construction.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, header};
+use platform_protocol::problem::Slug;
+
+use super::refusal::Refusal;
+
+/// An origin that may ask, and the audience of the tokens that it gets.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// The origin, exactly as browsers write it.
+    pub origin: HeaderValue,
+    /// `game:<slug>`, `game:dev-<slug>` or `platform:console`.
+    pub audience: Arc<str>,
+}
+
+impl<S: Sync> FromRequestParts<S> for Caller {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
+        parts
+            .extensions
+            .get::<Caller>()
+            .cloned()
+            .ok_or_else(|| Slug::UnknownOrigin.into())
+    }
+}
+
+/// The one value of `Origin`, if there is exactly one and it is text.
+#[must_use]
+pub fn single_origin(headers: &HeaderMap) -> Option<&str> {
+    let mut values = headers.get_all(header::ORIGIN).iter();
+    match (values.next(), values.next()) {
+        (Some(value), None) => value.to_str().ok(),
+        _ => None,
+    }
+}
+
+/// Puts on an answer what an allowed caller's browser wants to see. Without a
+/// caller only caches are told that the answer depends on the origin.
+pub fn apply(headers: &mut HeaderMap, caller: Option<&Caller>) {
+    headers.append(header::VARY, HeaderValue::from_static("Origin"));
+    let Some(caller) = caller else { return };
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, caller.origin.clone());
+    headers.insert(
+        header::ACCESS_CONTROL_ALLOW_CREDENTIALS,
+        HeaderValue::from_static("true"),
+    );
+    headers.insert(
+        header::ACCESS_CONTROL_EXPOSE_HEADERS,
+        HeaderValue::from_static("X-Request-Id, Retry-After"),
+    );
+}
+
+/// The further headers of an answer to a preflight. The runtime never causes
+/// one; a page that sends a content type or a request id of its own does.
+#[must_use]
+pub fn preflight_headers() -> HeaderMap {
+    HeaderMap::from_iter([
+        (
+            header::ACCESS_CONTROL_ALLOW_METHODS,
+            HeaderValue::from_static("POST"),
+        ),
+        (
+            header::ACCESS_CONTROL_ALLOW_HEADERS,
+            HeaderValue::from_static("Content-Type, X-Request-Id"),
+        ),
+        (
+            header::ACCESS_CONTROL_MAX_AGE,
+            HeaderValue::from_static("600"),
+        ),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+    ])
+}

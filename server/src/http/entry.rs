@@ -1,0 +1,190 @@
+//! The one way in. Every request gets an id, a client address and a site;
+//! every answer gets its id, its problem body and its line in the log,
+//! whatever happens in between. One function rather than a stack of layers:
+//! each layer would box every request once more.
+
+use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, Method, Request, Uri, header};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::FutureExt as _;
+use platform_protocol::problem::Slug;
+use tokio::time::Instant;
+use tower::ServiceExt as _;
+
+use super::client_address::client_address;
+use super::context::Context;
+use super::cors::{self, Caller};
+use super::refusal::Refusal;
+use super::request_id::{RequestId, X_REQUEST_ID};
+use crate::hosts::{self, Site};
+use crate::routes::{self, Routes};
+use crate::state::AppState;
+
+/// How long a handler may take to begin its answer. Longer than a game's
+/// backend is waited for, so that its own problem is told first.
+const HANDLING: Duration = Duration::from_secs(40);
+
+/// Everything that answers.
+#[derive(Clone, Debug)]
+pub struct App {
+    /// What handlers are handed.
+    pub state: AppState,
+    /// The routers by host.
+    pub routes: Routes,
+}
+
+impl App {
+    /// Answers one request of `peer`.
+    pub async fn answer(&self, peer: SocketAddr, request: Request<Body>) -> Response {
+        let started = Instant::now();
+        let (mut parts, body) = request.into_parts();
+        let context = self.context(peer, &parts);
+        let seen = Seen {
+            method: parts.method.clone(),
+            uri: parts.uri.clone(),
+        };
+
+        let found = hosts::requested_host(&parts, context.trusted_peer);
+        let host = found.as_deref().unwrap_or("-").to_owned();
+        let mut caller = None;
+        let mut asked_with_cookie = false;
+        let response = match found.and_then(|host| self.find_site(&host)) {
+            Err(refusal) => refusal.into_response(),
+            Ok(site) => {
+                if matches!(site, Site::Auth) && routes::asks_with_cookie(parts.uri.path()) {
+                    asked_with_cookie = true;
+                    caller = self.caller(&parts);
+                }
+                parts.extensions.insert(context.clone());
+                if let Some(caller) = caller.clone() {
+                    parts.extensions.insert(caller);
+                }
+                self.dispatch(site, Request::from_parts(parts, body)).await
+            }
+        };
+
+        let mut response = self.finish(response, &context);
+        if asked_with_cookie {
+            cors::apply(response.headers_mut(), caller.as_ref());
+        }
+        log(&seen, &host, &context.id, &response, started);
+        response
+    }
+
+    fn context(&self, peer: SocketAddr, parts: &Parts) -> Context {
+        let config = &self.state.config;
+        let trusted_peer = config.trusts(peer.ip().to_canonical());
+        let from_proxy = trusted_peer
+            .then(|| RequestId::from_proxy(&parts.headers))
+            .flatten();
+        Context {
+            id: from_proxy.unwrap_or_else(|| RequestId::generate(&*self.state.entropy)),
+            peer,
+            trusted_peer,
+            client: client_address(peer.ip(), &parts.headers, |address| config.trusts(address)),
+        }
+    }
+
+    fn find_site(&self, host: &str) -> Result<Site, Refusal> {
+        let state = &self.state;
+        hosts::find_site(host, &state.origin, state.listening.port(), &state.sites)
+    }
+
+    fn caller(&self, parts: &Parts) -> Option<Caller> {
+        self.state
+            .sites
+            .caller(cors::single_origin(&parts.headers)?)
+    }
+
+    async fn dispatch(&self, site: Site, mut request: Request<Body>) -> Response {
+        let router = match site {
+            Site::Console => self.routes.console.clone(),
+            Site::Auth => self.routes.auth.clone(),
+            Site::Game(game) => {
+                if let Some(peer) = request
+                    .extensions()
+                    .get::<Context>()
+                    .map(|known| known.peer)
+                {
+                    // What the reverse proxy appends to `X-Forwarded-For`.
+                    request.extensions_mut().insert(ConnectInfo(peer));
+                }
+                request.extensions_mut().insert(game);
+                self.routes.game.clone()
+            }
+        };
+        let answer = AssertUnwindSafe(router.oneshot(request)).catch_unwind();
+        match tokio::time::timeout(HANDLING, answer).await {
+            Ok(Ok(Ok(response))) => response,
+            Ok(Ok(Err(never))) => match never {},
+            Ok(Err(_panic)) => {
+                // The panic hook has logged what and where.
+                Refusal::new(Slug::Internal)
+                    .with_cause("a handler panicked")
+                    .into_response()
+            }
+            Err(_) => Refusal::new(Slug::Unavailable)
+                .with_cause("a handler took too long")
+                .into_response(),
+        }
+    }
+
+    /// Writes the problem body and the headers that every answer carries.
+    fn finish(&self, mut response: Response, context: &Context) -> Response {
+        if let Some(refusal) = response.extensions_mut().remove::<Refusal>() {
+            if let Some(cause) = refusal.cause() {
+                tracing::error!(
+                    request_id = context.id.as_str(),
+                    slug = refusal.slug().as_str(),
+                    cause,
+                    "request failed"
+                );
+            }
+            *response.body_mut() = refusal.body(&self.state.auth_url, &context.id);
+            response.headers_mut().remove(header::CONTENT_LENGTH);
+        }
+        let headers = response.headers_mut();
+        headers.insert(X_REQUEST_ID, context.id.header().clone());
+        headers.insert(
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        );
+        response
+    }
+}
+
+/// What the log says of a request: never a header, never a query.
+struct Seen {
+    method: Method,
+    uri: Uri,
+}
+
+fn log(seen: &Seen, host: &str, id: &RequestId, response: &Response, started: Instant) {
+    let status = response.status();
+    macro_rules! line {
+        ($level:ident) => {
+            tracing::$level!(
+                method = seen.method.as_str(),
+                host,
+                path = seen.uri.path(),
+                status = status.as_u16(),
+                ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+                request_id = id.as_str(),
+                "answered"
+            )
+        };
+    }
+    if status.is_server_error() {
+        line!(warn);
+    } else if status.is_client_error() {
+        line!(info);
+    } else {
+        line!(debug);
+    }
+}

@@ -1,0 +1,31 @@
+//! What every answer goes through, whichever handler gives it.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`serve`] | listening, connections and their limits, the graceful stop |
+//! | [`entry`] | the one way in: ids, hosts, limits of time, CORS, the log |
+//! | [`context`] | what is known of a request before a handler sees it |
+//! | [`refusal`] | Problem Details (RFC 9457) |
+//! | [`request_id`] | `X-Request-Id` |
+//! | [`client_address`] | who asks, behind trusted proxies too |
+//! | [`cookies`] | the session cookie |
+//! | [`cors`] | which origins may ask with the player's cookie |
+//! | [`guest_rate`] | the edge limit on guest creation |
+//! | [`encoding`] | which content coding a client takes |
+//! | [`asset`] | small files kept in memory, compressed once |
+//! | [`page`] | HTML pages and their security headers |
+//! | [`body`] | request bodies that must be small |
+
+pub mod asset;
+pub mod body;
+pub mod client_address;
+pub mod context;
+pub mod cookies;
+pub mod cors;
+pub mod encoding;
+pub mod entry;
+pub mod guest_rate;
+pub mod page;
+pub mod refusal;
+pub mod request_id;
+pub mod serve;

@@ -1,0 +1,158 @@
+//! Problem Details (RFC 9457): how a handler says no.
+//!
+//! A handler answers with a [`Refusal`], which knows neither the request's id
+//! nor the auth service's address. The entry turns it into the body.
+
+use std::borrow::Cow;
+use std::error::Error;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use platform_protocol::problem::{MEDIA_TYPE, Problem, Slug};
+
+use super::request_id::RequestId;
+use crate::store::StoreError;
+
+/// A request that is answered with a problem.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    slug: Slug,
+    status: StatusCode,
+    detail: Cow<'static, str>,
+    headers: HeaderMap,
+    cause: Option<String>,
+}
+
+impl Refusal {
+    /// The problem `slug` with its own status and sentence.
+    #[must_use]
+    pub fn new(slug: Slug) -> Self {
+        let status =
+            StatusCode::from_u16(slug.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let detail = Cow::Borrowed(slug.default_detail());
+        Self {
+            slug,
+            status,
+            detail,
+            headers: HeaderMap::new(),
+            cause: None,
+        }
+    }
+
+    /// A fault of ours. The cause goes to the log alone.
+    #[must_use]
+    pub fn internal(cause: &(dyn Error + 'static)) -> Self {
+        Self::new(Slug::Internal).with_cause(chain(cause))
+    }
+
+    /// The platform cannot answer now. The cause goes to the log alone.
+    #[must_use]
+    pub fn unavailable(cause: &(dyn Error + 'static)) -> Self {
+        Self::new(Slug::Unavailable)
+            .with_cause(chain(cause))
+            .with_header(header::RETRY_AFTER, HeaderValue::from_static("1"))
+    }
+
+    /// The request took too long to arrive (RFC 9110 §15.5.9).
+    #[must_use]
+    pub fn request_timeout() -> Self {
+        let mut refusal =
+            Self::new(Slug::InvalidRequest).with_detail("The request took too long to arrive.");
+        refusal.status = StatusCode::REQUEST_TIMEOUT;
+        refusal.with_header(header::CONNECTION, HeaderValue::from_static("close"))
+    }
+
+    /// With a sentence that says more; it may be shown to a player.
+    #[must_use]
+    pub fn with_detail(mut self, detail: impl Into<Cow<'static, str>>) -> Self {
+        self.detail = detail.into();
+        self
+    }
+
+    /// With a cause that only the log gets to see.
+    #[must_use]
+    pub fn with_cause(mut self, cause: impl Into<String>) -> Self {
+        self.cause = Some(cause.into());
+        self
+    }
+
+    /// With a header.
+    #[must_use]
+    pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.append(name, value);
+        self
+    }
+
+    /// Which problem it is.
+    #[must_use]
+    pub const fn slug(&self) -> Slug {
+        self.slug
+    }
+
+    /// What only the log gets to see.
+    #[must_use]
+    pub fn cause(&self) -> Option<&str> {
+        self.cause.as_deref()
+    }
+
+    /// The body of the answer.
+    pub(super) fn body(&self, auth_url: &str, id: &RequestId) -> Body {
+        let problem = Problem {
+            type_uri: format!(
+                "{auth_url}{}{}",
+                platform_protocol::paths::PROBLEMS,
+                self.slug.as_str()
+            ),
+            title: self.slug.title().to_owned(),
+            status: self.status.as_u16(),
+            detail: self.detail.clone().into_owned(),
+            request_id: id.as_str().to_owned(),
+        };
+        // Five plain members cannot fail to serialize.
+        Body::from(serde_json::to_vec(&problem).unwrap_or_default())
+    }
+}
+
+/// An error with everything that caused it, for the log.
+#[must_use]
+pub fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        for (name, value) in &self.headers {
+            headers.append(name, value.clone());
+        }
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+impl From<Slug> for Refusal {
+    fn from(slug: Slug) -> Self {
+        Self::new(slug)
+    }
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Unavailable(_) => Self::unavailable(&error),
+            _ => Self::internal(&error),
+        }
+    }
+}

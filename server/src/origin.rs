@@ -1,0 +1,185 @@
+//! The platform origin, and every address that follows from it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use url::{Host, Url};
+
+/// The one origin of a platform, such as `https://games.example`. The auth
+/// service and every game are sub-domains of it, same scheme and port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlatformOrigin {
+    secure: bool,
+    host: String,
+    port: Option<u16>,
+}
+
+impl PlatformOrigin {
+    /// The origin of a platform on this machine, `http://platform.localhost:<port>`.
+    #[must_use]
+    pub fn local(port: u16) -> Self {
+        Self {
+            secure: false,
+            host: "platform.localhost".to_owned(),
+            port: (port != 80).then_some(port),
+        }
+    }
+
+    /// Whether the scheme is https.
+    #[must_use]
+    pub const fn is_secure(&self) -> bool {
+        self.secure
+    }
+
+    /// Whether the host is under `localhost`, which never leaves this machine
+    /// (RFC 6761 §6.3).
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        self.host.ends_with(".localhost")
+    }
+
+    /// `http` or `https`.
+    #[must_use]
+    pub const fn scheme(&self) -> &'static str {
+        if self.secure { "https" } else { "http" }
+    }
+
+    /// The host name, lower case, without the port.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The port, also where it is the scheme's own and so not written.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        match self.port {
+            Some(port) => port,
+            None if self.secure => 443,
+            None => 80,
+        }
+    }
+
+    /// The origin of the sub-domain `label`.
+    #[must_use]
+    pub fn sub_domain(&self, label: &str) -> String {
+        match self.port {
+            Some(port) => format!("{}://{label}.{}:{port}", self.scheme(), self.host),
+            None => format!("{}://{label}.{}", self.scheme(), self.host),
+        }
+    }
+
+    /// `{auth_url}`: the origin of the auth service.
+    #[must_use]
+    pub fn auth_url(&self) -> String {
+        self.sub_domain(AUTH_LABEL)
+    }
+}
+
+/// The host label of the auth service.
+pub const AUTH_LABEL: &str = "auth";
+
+impl fmt::Display for PlatformOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}", self.scheme(), self.host)?;
+        match self.port {
+            Some(port) => write!(f, ":{port}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Why a text is no platform origin; a sentence that says what to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OriginError {
+    /// It is no absolute http or https URL.
+    #[error("write an origin such as https://games.example")]
+    Form,
+    /// It has a path, a query, a fragment or a user name.
+    #[error("write scheme, host and port alone, such as https://games.example")]
+    MoreThanOrigin,
+    /// The host cannot have sub-domains that share its cookies.
+    #[error("use a name that can have sub-domains, such as games.example or platform.localhost")]
+    Host,
+    /// The session cookie may not travel over plain http.
+    #[error("use https; plain http is only for names under localhost")]
+    Insecure,
+}
+
+impl FromStr for PlatformOrigin {
+    type Err = OriginError;
+
+    fn from_str(text: &str) -> Result<Self, OriginError> {
+        let url = Url::parse(text).map_err(|_| OriginError::Form)?;
+        let secure = match url.scheme() {
+            "https" => true,
+            "http" => false,
+            _ => return Err(OriginError::Form),
+        };
+        let bare = matches!(url.path(), "" | "/")
+            && url.query().is_none()
+            && url.fragment().is_none()
+            && url.username().is_empty()
+            && url.password().is_none();
+        if !bare {
+            return Err(OriginError::MoreThanOrigin);
+        }
+        // An IP address has no sub-domains, and browsers hold the sub-domains
+        // of a single label, `localhost` too, for sites of their own.
+        let host = match url.host() {
+            Some(Host::Domain(name)) if name.contains('.') && !name.ends_with('.') => {
+                name.to_owned()
+            }
+            _ => return Err(OriginError::Host),
+        };
+        let origin = Self {
+            secure,
+            host,
+            port: url.port(),
+        };
+        if !secure && !origin.is_local() {
+            return Err(OriginError::Insecure);
+        }
+        Ok(origin)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_follow_from_the_origin() {
+        let origin: PlatformOrigin = "http://platform.localhost:8787".parse().unwrap();
+        assert_eq!(origin.to_string(), "http://platform.localhost:8787");
+        assert_eq!(origin.auth_url(), "http://auth.platform.localhost:8787");
+        assert_eq!(
+            origin.sub_domain("dev-demo"),
+            "http://dev-demo.platform.localhost:8787"
+        );
+        assert_eq!(origin, PlatformOrigin::local(8787));
+
+        let origin: PlatformOrigin = "https://Games.Example:443/".parse().unwrap();
+        assert_eq!(origin.auth_url(), "https://auth.games.example");
+        assert_eq!(origin.port(), 443);
+    }
+
+    #[test]
+    fn what_cannot_be_a_platform_is_refused_with_what_to_do() {
+        let cases = [
+            ("games.example", OriginError::Form),
+            ("ftp://games.example", OriginError::Form),
+            ("https://games.example/path", OriginError::MoreThanOrigin),
+            ("https://games.example/?a", OriginError::MoreThanOrigin),
+            ("https://me@games.example", OriginError::MoreThanOrigin),
+            ("https://10.0.0.1", OriginError::Host),
+            ("https://[::1]", OriginError::Host),
+            ("http://localhost:8787", OriginError::Host),
+            ("https://games.example.", OriginError::Host),
+            ("http://games.example", OriginError::Insecure),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(text.parse::<PlatformOrigin>(), Err(expected), "{text}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The one table of hosts and paths, grouped by who calls.
+
+use axum::Router;
+use axum::routing::{any, get, post};
+use platform_protocol::paths;
+use platform_protocol::problem::Slug;
+
+use crate::handlers::{
+    console, game_files, key_set, metadata, not_yet, problem_page, runtime_files, sign_out,
+    stylesheet, token,
+};
+use crate::http::refusal::Refusal;
+use crate::state::AppState;
+
+/// The stylesheet of the platform's own pages.
+pub const STYLESHEET: &str = "/static/platform.css";
+
+/// One router a host.
+#[derive(Clone, Debug)]
+pub struct Routes {
+    /// `platform.localhost`
+    pub console: Router,
+    /// `auth.platform.localhost`
+    pub auth: Router,
+    /// `<slug>.platform.localhost` and `dev-<slug>.platform.localhost`
+    pub game: Router,
+}
+
+/// The routers of all hosts.
+#[must_use]
+pub fn routes(state: &AppState) -> Routes {
+    Routes {
+        console: with_state(console_routes(), state),
+        auth: with_state(auth_routes(), state),
+        game: with_state(game_routes(), state),
+    }
+}
+
+/// People, in a browser.
+fn console_routes() -> Router<AppState> {
+    Router::new()
+        .route("/", get(console::handle))
+        .route(STYLESHEET, get(stylesheet::handle))
+        .fallback(nothing_here)
+}
+
+/// The runtime of every game, verifiers, and people.
+fn auth_routes() -> Router<AppState> {
+    Router::new()
+        .route(paths::TOKEN, post(token::handle).options(token::preflight))
+        .route(
+            paths::SIGN_OUT,
+            post(sign_out::handle).options(token::preflight),
+        )
+        .route(paths::JWKS, get(key_set::handle))
+        .route(paths::METADATA, get(metadata::handle))
+        .route(
+            &format!("{}{{slug}}", paths::PROBLEMS),
+            get(problem_page::handle),
+        )
+        .route(paths::LOGIN, get(not_yet::sign_in))
+        .route(paths::PROFILE, get(not_yet::profile))
+        .route(STYLESHEET, get(stylesheet::handle))
+        .fallback(nothing_here)
+}
+
+/// A game's page. What is not the platform's goes to the game's backend or its
+/// files.
+fn game_routes() -> Router<AppState> {
+    Router::new()
+        .route(paths::RUNTIME_JS, get(runtime_files::script))
+        .route(paths::RUNTIME_MAP, get(runtime_files::source_map))
+        .route("/__platform", any(nothing_here))
+        .route(paths::PREFIX, any(nothing_here))
+        .route(&format!("{}{{*path}}", paths::PREFIX), any(nothing_here))
+        .fallback(game_files::handle)
+}
+
+/// The paths that ask with the player's cookie from a game's page, and so
+/// answer with CORS headers.
+#[must_use]
+pub fn asks_with_cookie(path: &str) -> bool {
+    matches!(path, paths::TOKEN | paths::SIGN_OUT)
+}
+
+fn with_state(routes: Router<AppState>, state: &AppState) -> Router {
+    routes
+        .method_not_allowed_fallback(wrong_method)
+        .with_state(state.clone())
+}
+
+async fn nothing_here() -> Refusal {
+    Slug::NotFound.into()
+}
+
+/// The router adds `Allow` (RFC 9110 §15.5.6) to what this answers.
+async fn wrong_method() -> Refusal {
+    Slug::MethodNotAllowed.into()
+}

@@ -1,0 +1,98 @@
+//! `runtime.js` with this platform's settings in it, and its source map.
+
+use bytes::Bytes;
+use platform_protocol::paths::SETTINGS_PLACEHOLDER;
+
+use crate::http::asset::Asset;
+use crate::origin::PlatformOrigin;
+
+const SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/runtime.js"));
+const SOURCE_MAP: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtime.js.map"));
+
+/// Games follow a new runtime within minutes, and never wait for it.
+const CACHE_CONTROL: &str = "public, max-age=300, stale-while-revalidate=86400";
+
+/// The runtime, as every game's address serves it.
+#[derive(Debug)]
+pub struct RuntimeFiles {
+    /// `/__platform/runtime.js`
+    pub script: Asset,
+    /// `/__platform/runtime.js.map`
+    pub source_map: Asset,
+}
+
+/// Why the runtime cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum RuntimeError {
+    /// The built file is not one of ours.
+    #[error("runtime.js has no place for the settings; run `cargo xtask build`")]
+    Placeholder,
+    /// The settings could not be written as JSON.
+    #[error("the runtime's settings could not be written")]
+    Settings(#[from] serde_json::Error),
+    /// A compressor failed.
+    #[error("runtime.js could not be compressed")]
+    Compress(#[from] std::io::Error),
+}
+
+impl RuntimeFiles {
+    /// Puts the settings in and compresses, which takes a moment.
+    ///
+    /// # Errors
+    /// [`RuntimeError`]
+    pub fn new(origin: &PlatformOrigin, heartbeat_seconds: u64) -> Result<Self, RuntimeError> {
+        let script = with_settings(SCRIPT, origin, heartbeat_seconds)?;
+        let script = Asset::new(
+            script.into(),
+            "text/javascript; charset=utf-8",
+            CACHE_CONTROL,
+        )?;
+        let source_map = Asset::new(
+            Bytes::from_static(SOURCE_MAP),
+            "application/json; charset=utf-8",
+            CACHE_CONTROL,
+        )?;
+        Ok(Self {
+            script: script.for_any_origin(),
+            source_map: source_map.for_any_origin(),
+        })
+    }
+}
+
+fn with_settings(
+    script: &str,
+    origin: &PlatformOrigin,
+    heartbeat_seconds: u64,
+) -> Result<String, RuntimeError> {
+    let settings =
+        serde_json::to_string(&(origin.auth_url(), origin.to_string(), heartbeat_seconds))?;
+    match script.split_once(SETTINGS_PLACEHOLDER) {
+        Some((before, after)) if !after.contains(SETTINGS_PLACEHOLDER) => {
+            Ok(format!("{before}{settings}{after}"))
+        }
+        _ => Err(RuntimeError::Placeholder),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_settings_take_the_placeholders_place() {
+        let origin = PlatformOrigin::local(8787);
+        let script = with_settings("start(__PLATFORM_SETTINGS__)", &origin, 30).unwrap();
+        assert_eq!(
+            script,
+            r#"start(["http://auth.platform.localhost:8787","http://platform.localhost:8787",30])"#
+        );
+        for wrong in ["start()", "__PLATFORM_SETTINGS__ __PLATFORM_SETTINGS__"] {
+            assert!(with_settings(wrong, &origin, 30).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_built_file_has_one_place_for_them() {
+        assert_eq!(SCRIPT.matches(SETTINGS_PLACEHOLDER).count(), 1);
+    }
+}

@@ -1,0 +1,125 @@
+//! Which games there are, in memory: every request asks, so none may wait for
+//! the store. The table is made anew after a deploy on this node, and every
+//! half minute for those on others.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use axum::http::HeaderValue;
+use platform_protocol::names::{CONSOLE_AUDIENCE, Environment};
+
+use crate::domain::project::Deployment;
+use crate::http::cors::Caller;
+use crate::origin::PlatformOrigin;
+use crate::store::{Store, StoreError};
+
+/// One environment of one project, at an address of its own.
+#[derive(Clone, Debug)]
+pub struct Game {
+    /// The project.
+    pub slug: String,
+    /// Which of its environments.
+    pub environment: Environment,
+    /// `http://<label>.<platform>`
+    pub origin: String,
+    /// What is deployed there now.
+    pub deployment: Option<Arc<Deployment>>,
+}
+
+/// The games at one moment.
+#[derive(Debug, Default)]
+struct Table {
+    by_label: HashMap<String, Arc<Game>>,
+    callers: HashMap<String, Caller>,
+}
+
+/// Which games there are.
+#[derive(Debug)]
+pub struct Sites {
+    origin: PlatformOrigin,
+    table: ArcSwap<Table>,
+}
+
+impl Sites {
+    /// No games yet; [`Sites::refresh`] reads them.
+    #[must_use]
+    pub fn new(origin: PlatformOrigin) -> Self {
+        Self {
+            origin,
+            table: ArcSwap::default(),
+        }
+    }
+
+    /// Reads all games from the store.
+    ///
+    /// # Errors
+    /// The store's; the table then stays as it was.
+    pub async fn refresh(&self, store: &dyn Store) -> Result<(), StoreError> {
+        let mut table = Table::default();
+        let console = self.origin.to_string();
+        if let Some(caller) = caller(&console, CONSOLE_AUDIENCE) {
+            table.callers.insert(console, caller);
+        }
+        for project in store.list_projects().await? {
+            for environment in Environment::ALL {
+                let deployment = store
+                    .find_current_deployment(&project.slug, environment)
+                    .await?;
+                let label = environment.label(&project.slug);
+                let origin = self.origin.sub_domain(&label);
+                // A page is there only once something is deployed, and a page
+                // that is not there asks for no tokens.
+                if deployment.is_some()
+                    && let Some(caller) = caller(&origin, &environment.audience(&project.slug))
+                {
+                    table.callers.insert(origin.clone(), caller);
+                }
+                let game = Game {
+                    slug: project.slug.clone(),
+                    environment,
+                    origin,
+                    deployment: deployment.map(Arc::new),
+                };
+                table.by_label.insert(label, Arc::new(game));
+            }
+        }
+        self.table.store(Arc::new(table));
+        Ok(())
+    }
+
+    /// The game at this host label, which is lower case.
+    #[must_use]
+    pub fn find(&self, label: &str) -> Option<Arc<Game>> {
+        self.table.load().by_label.get(label).cloned()
+    }
+
+    /// The caller of this origin, spelled exactly as browsers write it.
+    #[must_use]
+    pub fn caller(&self, origin: &str) -> Option<Caller> {
+        self.table.load().callers.get(origin).cloned()
+    }
+
+    /// Every game that can be played, by address.
+    #[must_use]
+    pub fn playable(&self) -> Vec<Arc<Game>> {
+        let table = self.table.load();
+        let mut games: Vec<Arc<Game>> = table
+            .by_label
+            .values()
+            .filter(|game| game.environment == Environment::Prod && game.deployment.is_some())
+            .cloned()
+            .collect();
+        games.sort_by(|one, other| one.slug.cmp(&other.slug));
+        games
+    }
+}
+
+fn caller(origin: &str, audience: &str) -> Option<Caller> {
+    // An origin is visible ASCII, so this is always some.
+    let origin = HeaderValue::from_str(origin).ok()?;
+    Some(Caller {
+        origin,
+        audience: audience.into(),
+    })
+}

@@ -1,0 +1,72 @@
+//! What every handler is handed: store, keys, clock, entropy, settings.
+
+use std::net::SocketAddr;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::backends::Backends;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::entropy::Entropy;
+use crate::files::FileStore;
+use crate::http::asset::Asset;
+use crate::http::guest_rate::GuestLimiter;
+use crate::keys::KeyRing;
+use crate::origin::PlatformOrigin;
+use crate::runtime::RuntimeFiles;
+use crate::sites::Sites;
+use crate::store::Store;
+
+/// The parts of the running platform. One allocation, so that handing it to a
+/// handler costs one count.
+#[derive(Clone, Debug)]
+pub struct AppState(Arc<Parts>);
+
+/// What [`AppState`] holds.
+#[derive(Debug)]
+pub struct Parts {
+    /// What must never be lost.
+    pub store: Arc<dyn Store>,
+    /// The signing keys.
+    pub keys: Arc<KeyRing>,
+    /// Deployed files by their content.
+    pub files: Arc<FileStore>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness.
+    pub entropy: Arc<dyn Entropy>,
+    /// The settings in force.
+    pub config: Arc<Config>,
+    /// The platform origin, resolved.
+    pub origin: PlatformOrigin,
+    /// `{auth_url}`, written once.
+    pub auth_url: String,
+    /// The socket that is listened on.
+    pub listening: SocketAddr,
+    /// Which games there are.
+    pub sites: Sites,
+    /// The edge limit on guest creation.
+    pub guest_limiter: GuestLimiter,
+    /// `runtime.js` and its source map.
+    pub runtime: RuntimeFiles,
+    /// The stylesheet of the platform's own pages.
+    pub stylesheet: Asset,
+    /// The games' own backends.
+    pub backends: Backends,
+}
+
+impl AppState {
+    /// Wraps the parts.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        Self(Arc::new(parts))
+    }
+}
+
+impl Deref for AppState {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}

@@ -1,0 +1,204 @@
+//! A platform in this process, behind a [`Gateway`], with games on it.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use platform_protocol::names::Environment;
+use platform_server::clock::{Clock, ManualClock, SystemClock};
+use platform_server::config::Config;
+use platform_server::domain::project::Project;
+use platform_server::entropy::SystemEntropy;
+use platform_server::origin::PlatformOrigin;
+use platform_server::{Running, deploy};
+use reqwest::Method;
+use tempfile::TempDir;
+
+use crate::backend::Backend;
+use crate::gateway::{Fault, Gateway};
+
+/// The game that tests publish their pages as.
+pub const GAME: &str = "arena";
+
+/// A page with the runtime's tag, and the files beside it.
+#[derive(Clone, Debug, Default)]
+pub struct PageBuilder {
+    before: String,
+    after: String,
+    files: Vec<(String, String)>,
+}
+
+impl PageBuilder {
+    /// A page that holds the tag alone.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Puts `html` before the tag.
+    #[must_use]
+    pub fn before(mut self, html: &str) -> Self {
+        self.before.push_str(html);
+        self
+    }
+
+    /// Puts `html` after the tag.
+    #[must_use]
+    pub fn after(mut self, html: &str) -> Self {
+        self.after.push_str(html);
+        self
+    }
+
+    /// Puts a file beside the page.
+    #[must_use]
+    pub fn file(mut self, path: &str, content: &str) -> Self {
+        self.files.push((path.to_owned(), content.to_owned()));
+        self
+    }
+
+    /// The page. Its icon is empty, so that no browser asks for one.
+    #[must_use]
+    pub fn html(&self) -> String {
+        format!(
+            "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Arena</title>\
+             <link rel=\"icon\" href=\"data:,\">{}\
+             <script defer src=\"/__platform/runtime.js\"></script>{}</head><body></body></html>",
+            self.before, self.after
+        )
+    }
+}
+
+/// A platform with the demo on it, and room for a test's own game.
+#[derive(Debug)]
+pub struct World {
+    /// What stands between browsers and the platform.
+    pub gateway: Gateway,
+    /// The backend of [`GAME`].
+    pub backend: Backend,
+    running: Running,
+    clock: Arc<ManualClock>,
+    _data: TempDir,
+}
+
+impl World {
+    /// Starts a platform whose clock shows the time and then stands still.
+    pub async fn start() -> Self {
+        let gateway = Gateway::listen().await;
+        let data = TempDir::with_prefix("platform-tests-").expect("a temporary directory");
+        let config = Config {
+            origin: Some(PlatformOrigin::local(gateway.port())),
+            listen: ([127, 0, 0, 1], 0).into(),
+            data: data.path().to_owned(),
+            ..Config::default()
+        };
+        let clock = Arc::new(ManualClock::new(SystemClock.now()));
+        let entropy = Arc::new(SystemEntropy);
+        let running = platform_server::start(config, clock.clone(), entropy)
+            .await
+            .expect("the platform starts");
+        gateway.lead_to(running.address);
+        Self {
+            gateway,
+            backend: Backend::listen().await,
+            running,
+            clock,
+            _data: data,
+        }
+    }
+
+    /// The address of `path` on `<label>.platform.localhost`; with an empty
+    /// path, the origin.
+    #[must_use]
+    pub fn url(&self, label: &str, path: &str) -> String {
+        format!(
+            "http://{label}.platform.localhost:{}{path}",
+            self.gateway.port()
+        )
+    }
+
+    /// Publishes `page` as the game [`GAME`], whose `/api/` is this world's
+    /// backend; the game's address.
+    pub async fn publish(&self, page: PageBuilder) -> String {
+        let state = &self.running.state;
+        let now = self.clock.now();
+        let project = Project {
+            slug: GAME.to_owned(),
+            owner: None,
+            created_at: now,
+        };
+        state
+            .store
+            .add_project(project)
+            .await
+            .expect("the slug is free");
+        let mut files = vec![("index.html".to_owned(), Bytes::from(page.html()))];
+        files.extend(
+            page.files
+                .into_iter()
+                .map(|(path, content)| (path, Bytes::from(content))),
+        );
+        deploy::publish(
+            &*state.store,
+            &state.files,
+            &*state.entropy,
+            now,
+            GAME,
+            Environment::Prod,
+            files,
+        )
+        .await
+        .expect("the page can be published");
+        state
+            .backends
+            .add(GAME, Environment::Prod, self.backend.address);
+        state
+            .sites
+            .refresh(&*state.store)
+            .await
+            .expect("the games can be read");
+        self.url(GAME, "/")
+    }
+
+    /// Refuses the next `times` tokens for [`GAME`] with a problem.
+    pub fn refuse_tokens(&self, status: u16, slug: &str, detail: &str, times: usize) {
+        let body = serde_json::json!({
+            "type": self.url("auth", &format!("/problems/{slug}")),
+            "title": slug,
+            "status": status,
+            "detail": detail,
+            "request_id": "of-this-request",
+        });
+        let headers = vec![
+            ("content-type", "application/problem+json".to_owned()),
+            ("access-control-allow-origin", self.url(GAME, "")),
+            ("access-control-allow-credentials", "true".to_owned()),
+            ("vary", "Origin".to_owned()),
+        ];
+        let answer = Fault::Answer {
+            status,
+            headers,
+            body: body.to_string().into_bytes(),
+        };
+        self.gateway.spoil(Method::POST, "/token", answer, times);
+    }
+
+    /// Makes a new signing key, which will sign when verifiers know it.
+    pub async fn rotate_keys(&self) {
+        self.running
+            .state
+            .keys
+            .rotate()
+            .await
+            .expect("a key can be made");
+    }
+
+    /// Lets `minutes` pass, and does what the platform does every half minute.
+    pub async fn pass_minutes(&self, minutes: i64) {
+        self.clock.advance(minutes * 60_000);
+        self.running
+            .state
+            .keys
+            .refresh()
+            .await
+            .expect("the keys can be read");
+    }
+}

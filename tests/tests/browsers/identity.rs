@@ -1,0 +1,195 @@
+//! Who the player is: the same one everywhere, until they sign out.
+
+use platform_protocol::claims::GameTokenClaims;
+use platform_tests::browser::Stage;
+use platform_tests::poll;
+use platform_tests::visitor::claims;
+use platform_tests::world::{PageBuilder, World};
+use serde_json::json;
+
+platform_tests::browser_tests![
+    the_demo_knows_a_first_visitor_as_a_guest_and_knows_them_again,
+    the_other_environment_has_the_same_player_and_another_audience,
+    a_token_of_one_environment_is_refused_by_the_other,
+    signing_out_clears_the_cookie_and_the_next_load_is_a_new_guest,
+    going_back_restores_a_page_that_plays_on,
+    a_page_restored_after_signing_out_is_the_new_guest,
+    an_expired_session_is_final_until_the_page_is_loaded_again,
+];
+
+/// The claims of the page's token.
+async fn player(stage: &Stage) -> GameTokenClaims {
+    let token = stage.run("return platform.getAccessToken()").await;
+    claims(token.as_str().expect("a token is text"))
+}
+
+async fn the_demo_knows_a_first_visitor_as_a_guest_and_knows_them_again(stage: Stage) {
+    let world = World::start().await;
+    stage.open(&world.url("demo", "/")).await;
+    let me = stage
+        .run("return (await platform.fetch('/api/me')).json()")
+        .await;
+    let claims = player(&stage).await;
+    assert_eq!(
+        me,
+        json!({ "sub": claims.sub, "username": claims.username, "is_anon": true })
+    );
+    assert!(claims.is_anon);
+    assert_eq!(claims.aud, "game:demo");
+    assert_eq!(claims.iss, world.url("auth", ""));
+    stage.reload().await;
+    assert_eq!(
+        stage
+            .run("return (await platform.fetch('/api/me')).json()")
+            .await,
+        me
+    );
+}
+
+async fn the_other_environment_has_the_same_player_and_another_audience(stage: Stage) {
+    let world = World::start().await;
+    stage.open(&world.url("demo", "/")).await;
+    let prod = player(&stage).await;
+    stage.open(&world.url("dev-demo", "/")).await;
+    let dev = player(&stage).await;
+    assert_eq!(dev.sub, prod.sub);
+    assert_eq!(dev.username, prod.username);
+    assert_eq!(
+        (prod.aud.as_str(), dev.aud.as_str()),
+        ("game:demo", "game:dev-demo")
+    );
+    assert_ne!(dev.jti, prod.jti);
+    let me = stage
+        .run("return (await platform.fetch('/api/me')).json()")
+        .await;
+    assert_eq!(me["sub"], dev.sub);
+}
+
+async fn a_token_of_one_environment_is_refused_by_the_other(stage: Stage) {
+    let world = World::start().await;
+    for (here, there) in [("demo", "dev-demo"), ("dev-demo", "demo")] {
+        stage.open(&world.url(here, "/")).await;
+        let token = stage.run("return platform.getAccessToken()").await;
+        stage.open(&world.url(there, "/")).await;
+        let body = format!(
+            "const own = await platform.getAccessToken();
+            const call = async token => (await fetch('/api/me', {{ headers: {{ Authorization: `Bearer ${{token}}` }} }})).status;
+            return [await call({token}), await call(own)]"
+        );
+        assert_eq!(
+            stage.run(&body).await,
+            json!([401, 200]),
+            "from {here} to {there}"
+        );
+    }
+}
+
+async fn signing_out_clears_the_cookie_and_the_next_load_is_a_new_guest(stage: Stage) {
+    let world = World::start().await;
+    let page = PageBuilder::new().file(
+        "after.html",
+        "<!doctype html><title>after</title><link rel=icon href=data:,>",
+    );
+    let page = world.publish(page).await;
+    stage.open(&page).await;
+    let before = player(&stage).await;
+    stage.run("void platform.signOut('/after.html')").await;
+    stage.arrives_at(&world.url("arena", "/after.html")).await;
+    stage.open(&page).await;
+    let after = player(&stage).await;
+    assert_ne!(after.sub, before.sub);
+    assert!(after.is_anon);
+    stage.run("void platform.signOut()").await;
+    poll::until("the start page plays as somebody else", async || {
+        let sub = stage
+            .attempt("return platform.getAccessToken()")
+            .await
+            .ok()?;
+        (claims(sub.as_str()?).sub != after.sub).then_some(())
+    })
+    .await;
+}
+
+/// Loads `page` and leaves it for another page of the same game.
+async fn leave(stage: &Stage, world: &World) -> GameTokenClaims {
+    let page = PageBuilder::new()
+        .before("<script>addEventListener('pageshow', event => { window.persisted = event.persisted })</script>")
+        .file("other.html", &PageBuilder::new().html());
+    stage.open(&world.publish(page).await).await;
+    let player = player(stage).await;
+    stage.open(&world.url("arena", "/other.html")).await;
+    player
+}
+
+async fn going_back_restores_a_page_that_plays_on(stage: Stage) {
+    let world = World::start().await;
+    let before = leave(&stage, &world).await;
+    stage.browser().session.back().await.unwrap();
+    stage.arrives_at(&world.url("arena", "/")).await;
+    let answer = stage
+        .run("return (await platform.fetch('/api/back')).status")
+        .await;
+    assert_eq!(answer, json!(200));
+    assert_eq!(player(&stage).await.sub, before.sub);
+    println!(
+        "restored from the cache: {}",
+        stage.run("return window.persisted").await
+    );
+    stage.browser().session.forward().await.unwrap();
+    stage.arrives_at(&world.url("arena", "/other.html")).await;
+    assert_eq!(player(&stage).await.sub, before.sub);
+}
+
+async fn a_page_restored_after_signing_out_is_the_new_guest(stage: Stage) {
+    let world = World::start().await;
+    let before = leave(&stage, &world).await;
+    stage
+        .run("void platform.signOut('/other.html?signed-out')")
+        .await;
+    stage
+        .arrives_at(&world.url("arena", "/other.html?signed-out"))
+        .await;
+    let after = player(&stage).await;
+    assert_ne!(after.sub, before.sub);
+    stage.run("void history.go(-2)").await;
+    stage.arrives_at(&world.url("arena", "/")).await;
+    assert_eq!(player(&stage).await.sub, after.sub);
+}
+
+async fn an_expired_session_is_final_until_the_page_is_loaded_again(stage: Stage) {
+    let world = World::start().await;
+    let page = world.publish(PageBuilder::new()).await;
+    world.refuse_tokens(
+        401,
+        "session-expired",
+        "Your session has ended. Please sign in again.",
+        1,
+    );
+    stage.open(&page).await;
+    for call in [
+        "getAccessToken()",
+        "fetch('/api/any')",
+        "getAccessToken({ forceRefresh: true })",
+        "getAccessToken()",
+    ] {
+        let body = format!(
+            "try {{ await platform.{call} }} catch (error) {{
+                return [error.is('session-expired'), error.status, error.message]
+            }}"
+        );
+        let expected = json!([true, 401, "Your session has ended. Please sign in again."]);
+        assert_eq!(stage.run(&body).await, expected, "{call}");
+    }
+    assert_eq!(
+        world.gateway.token_requests(),
+        1,
+        "nothing is asked after the session has ended"
+    );
+    assert!(
+        world.backend.calls("/api/any").is_empty(),
+        "no call leaves without a token"
+    );
+    stage.reload().await;
+    assert!(player(&stage).await.is_anon);
+    assert_eq!(world.gateway.token_requests(), 2);
+}
