@@ -5,51 +5,65 @@
 // the server wrote into the file.
 
 const before = globalThis.platform?.PlatformError;
+let starting;
+const started = (call) => (starting ? starting.then(call) : call());
+
+const [authUrl, platformOrigin, heartbeatSeconds] = SETTINGS;
+const way = (path) => (redirect) =>
+  (isLocal() ? location.origin + LOGIN : authUrl + path) + "?redirect=" + encodeURIComponent(resolve(redirect));
+const loginUrl = way("/login");
+
+const start = (module) => {
+  __wbg_set_wasm(new WebAssembly.Instance(module, IMPORTS).exports);
+  wasm.__wbindgen_start();
+  watchPage();
+  if (!isLocal()) watchPlayer(heartbeatSeconds * 1000);
+};
+
+/** Either the engine compiles only small modules at once, or the page forbids WebAssembly. */
+const startLater = async (bytes, nativeError) => {
+  try {
+    start(await WebAssembly.compile(bytes));
+    starting = undefined;
+  } catch (error) {
+    nativeError(
+      "platform cannot start: the page's Content-Security-Policy must allow 'wasm-unsafe-eval' in script-src",
+      error,
+    );
+    throw new PlatformError(0, "The game cannot connect to its platform in this browser.", "runtime-unavailable", "");
+  }
+};
 
 if (before) {
   before.warned ||= !console.warn("runtime.js is on this page twice: the second one does nothing");
 } else {
-  const [authUrl, platformOrigin] = SETTINGS;
-  let starting;
-
-  const start = (module) => {
-    __wbg_set_wasm(new WebAssembly.Instance(module, IMPORTS).exports);
-    connect(wasm.settle, authUrl, platformOrigin);
-    wasm.__wbindgen_start();
-    onWake(wasm.wake);
-  };
+  const nativeError = console.error.bind(console);
+  connect((...outcome) => wasm.settle(...outcome), authUrl, platformOrigin);
+  if (!isLocal()) {
+    watchErrors();
+    watchConsole();
+  }
+  if (parent !== window) watchFocus();
 
   const bytes = Uint8Array.from(PAYLOAD, (character) => character.charCodeAt() ^ MASK);
   try {
     start(new WebAssembly.Module(bytes));
   } catch {
-    // Either the engine compiles small modules only on the page's thread, or
-    // the page forbids WebAssembly. Asking again tells which.
-    starting = (async () => {
-      try {
-        start(await WebAssembly.compile(bytes));
-      } catch (error) {
-        console.error(
-          "platform cannot start: the page's Content-Security-Policy must allow 'wasm-unsafe-eval' in script-src",
-          error,
-        );
-        throw new PlatformError(0, "The game cannot connect to its platform in this browser.", "runtime-unavailable", "");
-      }
-    })();
+    starting = startLater(bytes, nativeError);
     // Who calls a function is told. Nobody else has to handle it.
     starting.catch(() => {});
   }
 
-  const started = (call) => (starting ? starting.then(call) : call());
-  const page = (path) => (redirect) => authUrl + path + "?redirect=" + encodeURIComponent(resolve(redirect));
-
   globalThis.platform = Object.freeze({
     fetch: (input, init) => started(() => wasm.call(input, init)),
     getAccessToken: (options) => started(() => wasm.getAccessToken(!!options?.forceRefresh)),
-    loginUrl: page("/login"),
-    profileUrl: page("/profile"),
+    loginUrl,
+    profileUrl: way("/profile"),
     signOut: (redirect) => started(() => wasm.signOut(redirect)),
+    reportError,
     PlatformError,
     version: VERSION,
   });
+
+  if (isLocal()) (location.pathname === LOGIN ? drawPicker : drawBadge)();
 }

@@ -33,13 +33,14 @@ pub fn bind(root: &Path, module: &Path) -> Result<Bound> {
 
     let page = output.local_modules().values().map(|text| in_function(text)).collect::<String>();
     let glue = in_function(output.start().context("wasm-bindgen made no glue")?);
-    let loader = fs::read_to_string(root.join("loader/js/loader.js"))?
-        .replace("VERSION", &format!("{:?}", env!("CARGO_PKG_VERSION")));
-    let mut sources = vec![
-        ("page.js".to_owned(), page),
-        ("glue.js".to_owned(), glue),
-        ("loader.js".to_owned(), loader),
-    ];
+    let mut sources = vec![("page.js".to_owned(), page), ("glue.js".to_owned(), glue)];
+    for name in ["presence.js", "log.js", "local.js", "loader.js"] {
+        let path = root.join("loader/js").join(name);
+        let text = fs::read_to_string(&path)
+            .with_context(|| format!("cannot read {}", path.display()))?
+            .replace("VERSION", &format!("{:?}", env!("CARGO_PKG_VERSION")));
+        sources.push((name.to_owned(), text));
+    }
 
     let wasm = output.wasm_mut();
     let mut names = short_names();

@@ -20,6 +20,31 @@ pub fn wake(restored: bool) {
     flow::wake(restored);
 }
 
+/// Looks at the page: see [`flow::tick`].
+#[wasm_bindgen]
+pub fn tick(visible: bool, used: bool, interval: f64) {
+    flow::tick(visible, used, interval);
+}
+
+/// The page goes away.
+#[wasm_bindgen(js_name = goAway)]
+pub fn leave() {
+    flow::leave();
+}
+
+/// Keeps account of a log record: see [`flow::record`].
+#[wasm_bindgen]
+#[must_use]
+pub fn record(same: u32, bytes: u32) -> i32 {
+    flow::record(same, bytes)
+}
+
+/// Sends the log records that are kept. A page that is hidden may go away.
+#[wasm_bindgen(js_name = sendLog)]
+pub fn send_log(leaving: bool) {
+    flow::send_log(leaving);
+}
+
 /// `platform.getAccessToken`.
 #[wasm_bindgen(js_name = getAccessToken)]
 #[must_use]

@@ -7,13 +7,17 @@ use platform_protocol::problem::Slug;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{Request, Response};
 
-use crate::problem::{self, Body, Problem};
+use crate::log::{Batch, Log, Place};
+use crate::presence::Presence;
+use crate::problem::{self, Body, NO_TEST_TOKEN, Problem};
 use crate::token::{Failure, Step, Tokens, Want};
 use crate::web::task::{settled, spawn};
 use crate::web::{self, Deferred};
 
 thread_local! {
     static TOKENS: RefCell<Tokens<JsValue, JsValue, Deferred>> = const { RefCell::new(Tokens::new()) };
+    static PRESENCE: RefCell<Presence> = const { RefCell::new(Presence::new()) };
+    static LOG: RefCell<Log> = const { RefCell::new(Log::new()) };
 }
 
 /// `platform.getAccessToken`: answers `who` now or later.
@@ -27,6 +31,9 @@ pub(crate) fn ask(want: Want<JsValue>, who: Deferred) {
 
 /// The page may have slept.
 pub(crate) fn wake(restored: bool) {
+    if restored {
+        web::turn();
+    }
     let lost = TOKENS.with_borrow_mut(|tokens| tokens.wake(web::now(), restored));
     if let Some(number) = lost {
         spawn(obtain(number));
@@ -49,6 +56,9 @@ async fn obtain(number: u32) {
         return;
     }
     let outcome = exchange().await;
+    if web::is_local() {
+        web::announce(outcome.as_ref().err().map_or(&JsValue::UNDEFINED, |(_, error)| error));
+    }
     // Settling a promise runs none of the page's code at once, so nobody asks
     // again while the tokens are borrowed.
     let next = TOKENS.with_borrow_mut(|tokens| {
@@ -61,24 +71,29 @@ async fn obtain(number: u32) {
     }
 }
 
-/// Exchanges the shared cookie for a token and its life in milliseconds.
+/// Exchanges the shared cookie, or the choice of a test player, for a token
+/// and its life in milliseconds.
 async fn exchange() -> Result<(JsValue, f64), (Failure, JsValue)> {
     if web::is_opaque() {
         return Err((Failure::Refused, raise(0, &problem::unsupported_context())));
     }
-    let answer = settled(&web::post(paths::TOKEN)).await;
-    let Ok(response) = answer else { return Err((Failure::NoAnswer, no_answer())) };
-    let response: Response = response.unchecked_into();
-    if !response.ok() {
-        let problem = read(&response).await;
-        let error = raise(response.status(), &problem);
-        let expired = web::is(&error, Slug::SessionExpired.as_str());
-        let failure = if expired { Failure::SessionExpired } else { Failure::Refused };
-        return Err((failure, error));
-    }
-    let body = settled(&web::json(&response)).await.unwrap_or_default();
+    let (status, body) = match settled(&web::mint()).await {
+        Err(_) => (0, JsValue::UNDEFINED),
+        Ok(response) => {
+            let response: Response = response.unchecked_into();
+            if !response.ok() {
+                let problem = read(&response, web::is_local()).await;
+                let error = raise(response.status(), &problem);
+                let expired = web::is(&error, Slug::SessionExpired.as_str());
+                let failure = if expired { Failure::SessionExpired } else { Failure::Refused };
+                return Err((failure, error));
+            }
+            (200, settled(&web::json(&response)).await.unwrap_or_default())
+        }
+    };
     match web::text(&body, "access_token") {
         Some(token) => Ok((token, web::seconds(&body, "expires_in") * 1_000.0)),
+        None if web::is_local() && status == 200 => Err((Failure::Refused, no_test_token())),
         None => Err((Failure::NoAnswer, no_answer())),
     }
 }
@@ -102,7 +117,7 @@ pub(crate) async fn call(input: JsValue, init: JsValue) -> Result<JsValue, JsVal
     if response.ok() {
         return Ok(response.into());
     }
-    let problem = read(&response).await;
+    let problem = read(&response, false).await;
     Err(raise(response.status(), &problem))
 }
 
@@ -129,26 +144,110 @@ pub(crate) async fn sign_out(redirect: JsValue) -> Result<JsValue, JsValue> {
     if !web::is_own(&address) && !web::is_on_platform(&address) {
         return Err(web::type_error("platform.signOut leads to this game or the platform only"));
     }
-    let Ok(response) = settled(&web::post(paths::SIGN_OUT)).await else { return Err(no_answer()) };
-    let response: Response = response.unchecked_into();
-    if !response.ok() {
-        let problem = read(&response).await;
-        return Err(raise(response.status(), &problem));
+    let Ok(ended) = settled(&web::end_session()).await else { return Err(no_answer()) };
+    // Among test players there is no session to end, and no answer.
+    if !ended.is_undefined() {
+        let response: Response = ended.unchecked_into();
+        if !response.ok() {
+            let problem = read(&response, false).await;
+            return Err(raise(response.status(), &problem));
+        }
     }
     TOKENS.with_borrow_mut(Tokens::forget);
     web::leave(&address);
     Ok(JsValue::UNDEFINED)
 }
 
-/// What a failed answer says.
-async fn read(response: &Response) -> Problem<JsValue> {
+/// The runtime looks at its page about once a second: whether it is `visible`,
+/// and was `used` since. `interval` is the time between heartbeats.
+pub(crate) fn tick(visible: bool, used: bool, interval: f64) {
+    let now = web::monotonic();
+    if PRESENCE.with_borrow_mut(|presence| presence.look(now, visible, used, interval)) {
+        spawn(beat());
+    }
+    if LOG.with_borrow(|log| log.is_due(now)) {
+        send_log(false);
+    }
+}
+
+/// The page goes away, for good or into the back/forward cache.
+pub(crate) fn leave() {
+    let token = held();
+    if PRESENCE.with_borrow_mut(Presence::leave) && !token.is_undefined() {
+        spawn(async move {
+            let _ = settled(&web::report(paths::HEARTBEAT, &web::beat(true), &token, true)).await;
+        });
+    }
+    send_log(true);
+}
+
+/// A frontend log record was made. Answers what the page does with it: -1 to
+/// keep it last, -2 to keep it last and send all, -3 to leave it out, else the
+/// place of the record that it repeats.
+pub(crate) fn record(same: u32, bytes: u32) -> i32 {
+    match LOG.with_borrow_mut(|log| log.record(web::monotonic(), same, bytes)) {
+        Place::Append => -1,
+        Place::AppendAndSend => -2,
+        Place::LeaveOut => -3,
+        Place::Fold(at) => at as i32,
+    }
+}
+
+/// Sends the records that are kept. A page that goes away is `leaving`.
+pub(crate) fn send_log(leaving: bool) {
+    let taken = LOG.with_borrow_mut(|log| {
+        log.take(web::monotonic(), leaving).map(|batch| (batch, log.take_left_out()))
+    });
+    if let Some((batch, left_out)) = taken {
+        spawn(deliver(batch, web::take_records(left_out)));
+    }
+}
+
+async fn deliver(batch: Batch, records: JsValue) {
+    let body = web::records_body(&records);
+    let sent = settled(&web::report(paths::LOGS, &body, &held(), batch.keepalive)).await;
+    let pause = match sent {
+        Ok(response) => {
+            let response: Response = response.unchecked_into();
+            if response.status() != 429 && response.status() < 500 {
+                LOG.with_borrow_mut(|log| log.settle(batch));
+                return;
+            }
+            web::retry_after(&response)
+        }
+        Err(_) => None,
+    };
+    if LOG.with_borrow_mut(|log| log.fail(web::monotonic(), batch, pause)) {
+        web::restore_records(&records);
+    }
+}
+
+/// Counts the player as playing. Without a token there is nobody to count.
+async fn beat() {
+    let who = web::deferred();
+    let promise = web::promise(&who);
+    ask(Want::Any, who);
+    if let Ok(token) = settled(&promise).await {
+        let _ = settled(&web::report(paths::HEARTBEAT, &web::beat(false), &token, false)).await;
+    }
+}
+
+/// The token in hand, or undefined.
+fn held() -> JsValue {
+    TOKENS.with_borrow(|tokens| tokens.held(web::now()).cloned().unwrap_or_default())
+}
+
+/// What a failed answer says. `minting` is a local dev server's answer to a
+/// request for a test player's token.
+async fn read(response: &Response, minting: bool) -> Problem<JsValue> {
     let body = settled(&web::json(response)).await.unwrap_or_default();
     let body = Body {
         detail: web::text(&body, "detail"),
         type_uri: web::text(&body, "type"),
         request_id: web::text(&body, "request_id"),
     };
-    problem::read(response.status(), body, web::request_id(response))
+    let sentence = if minting { NO_TEST_TOKEN } else { problem::sentence(response.status()) };
+    problem::read(sentence, body, web::request_id(response))
 }
 
 fn raise(status: u16, problem: &Problem<JsValue>) -> JsValue {
@@ -156,5 +255,9 @@ fn raise(status: u16, problem: &Problem<JsValue>) -> JsValue {
 }
 
 fn no_answer() -> JsValue {
-    raise(0, &problem::read(0, Body::default(), None))
+    raise(0, &problem::read(problem::sentence(0), Body::default(), None))
+}
+
+fn no_test_token() -> JsValue {
+    raise(0, &problem::read(NO_TEST_TOKEN, Body::default(), None))
 }

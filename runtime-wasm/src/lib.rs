@@ -14,6 +14,8 @@
 //! that JavaScript calls takes `resolve` and `reject` of a promise that the
 //! loader made, because that is smaller than making promises from here.
 
+pub mod log;
+pub mod presence;
 pub mod problem;
 pub mod token;
 
@@ -29,4 +31,6 @@ mod tests;
 mod web;
 
 #[cfg(target_arch = "wasm32")]
-pub use exports::{fetch, get_access_token, settle, sign_out, wake};
+pub use exports::{
+    fetch, get_access_token, leave, record, send_log, settle, sign_out, tick, wake,
+};

@@ -31,11 +31,15 @@ impl<S> Default for Body<S> {
 }
 
 /// Reads a failed answer. `header` is the answer's `X-Request-Id`, which
-/// counts where the body has none. `S` is a string, of Rust or of the page.
+/// counts where the body has none, and `sentence` is said where it says none.
+/// `S` is a string, of Rust or of the page.
 #[must_use]
-pub fn read<S: for<'a> From<&'a str>>(status: u16, body: Body<S>, header: Option<S>) -> Problem<S> {
+pub fn read<S>(sentence: &str, body: Body<S>, header: Option<S>) -> Problem<S>
+where
+    S: for<'a> From<&'a str>,
+{
     Problem {
-        message: body.detail.unwrap_or_else(|| sentence(status).into()),
+        message: body.detail.unwrap_or_else(|| sentence.into()),
         type_uri: body.type_uri.unwrap_or_else(|| "".into()),
         request_id: body.request_id.or(header).unwrap_or_else(|| "".into()),
     }
@@ -50,6 +54,9 @@ pub fn unsupported_context<S: for<'a> From<&'a str>>() -> Problem<S> {
         request_id: "".into(),
     }
 }
+
+/// Said where a local dev server gives no test player's token and no reason.
+pub const NO_TEST_TOKEN: &str = "The dev server gives no test players: it has to answer POST /__platform/token/user/<n> and /__platform/token/guest/<n> with what `platform test-token <n> --json` prints.";
 
 /// A plain sentence for an answer that explains nothing itself. Status 0
 /// stands for no answer at all.
@@ -80,7 +87,7 @@ mod tests {
             type_uri: some("https://game.example/problems/coins"),
             request_id: some("r1"),
         };
-        let problem = read(402, body, some("r2"));
+        let problem = read("Said.", body, some("r2"));
         assert_eq!(problem.message, "Out of coins.");
         assert_eq!(problem.type_uri, "https://game.example/problems/coins");
         assert_eq!(problem.request_id, "r1");
@@ -88,10 +95,10 @@ mod tests {
 
     #[test]
     fn without_a_body_there_is_a_plain_sentence_and_the_header_s_request_id() {
-        let problem = read(502, Body::<String>::default(), some("r2"));
+        let problem = read(sentence(502), Body::<String>::default(), some("r2"));
         assert_eq!(problem.message, sentence(502));
         assert_eq!(problem.type_uri, "");
         assert_eq!(problem.request_id, "r2");
-        assert_eq!(read(0, Body::<String>::default(), None).request_id, "");
+        assert_eq!(read(sentence(0), Body::<String>::default(), None).request_id, "");
     }
 }

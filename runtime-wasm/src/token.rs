@@ -211,6 +211,12 @@ impl<T: Clone + PartialEq, E: Clone, W> Tokens<T, E, W> {
         self.held = None;
     }
 
+    /// The token in hand, if it has not ended.
+    #[must_use]
+    pub fn held(&self, now: Instant) -> Option<&T> {
+        self.held.as_ref().filter(|held| held.left(now) > 0.0).map(|held| &held.token)
+    }
+
     /// The answer that needs no request, if there is one.
     fn known(&self, now: Instant, want: &Want<T>) -> Option<Result<T, E>> {
         if let Some(error) = &self.expired {

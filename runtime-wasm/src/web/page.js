@@ -12,6 +12,7 @@ export const connect = (settled, authUrl, platformOrigin) => {
   onSettled = settled;
   auth = authUrl;
   origin = new URL(platformOrigin);
+  turn();
 };
 
 /** Whether the address is the platform's, or on a sub-domain of it. */
@@ -85,8 +86,90 @@ export const text = (value, member) =>
 /** Seconds, or NaN. */
 export const seconds = (value, member) => +value?.[member];
 
+/**
+ * On localhost or an IP address the page comes from a local dev server, which hands out tokens of
+ * test players in place of the auth service.
+ */
+const local = /^(localhost|[\d.]+|\[.*])$/.test(location.hostname);
+
+export const isLocal = () => local;
+
+/** Who wants to know how a request for a test player's token ended. */
+let onToken;
+export const follow = (callback) => {
+  onToken = callback;
+};
+export const announce = (error) => onToken?.(error);
+
+/** The test player of this tab: "guest/1" to "user/10". */
+export const player = () => {
+  try {
+    return sessionStorage.getItem("platform-player") ?? "guest/1";
+  } catch {
+    return "guest/1";
+  }
+};
+
+/** Plays as another test player, in this tab. */
+export const play = (player) => {
+  try {
+    sessionStorage.setItem("platform-player", player);
+  } catch {
+    // Without storage there is test guest 1.
+  }
+};
+
+/** Asks for a token. */
+export const mint = () => (local ? report("/__platform/token/" + player()) : post("/token"));
+
 /** POST without a body or a header of our own, so without a preflight. */
-export const post = (path) => nativeFetch(auth + path, { method: "POST", credentials: "include" });
+const post = (path) => nativeFetch(auth + path, { method: "POST", credentials: "include" });
+
+/** Ends the player's session. */
+export const endSession = async () => (local ? play("guest/1") : post("/sign-out"));
+
+/** POST to the game's own address, whatever the page's base address. */
+export const report = (path, body, token, keepalive) => {
+  const headers = { "Content-Type": "application/json" };
+  if (token) headers.Authorization = "Bearer " + token;
+  const init = { method: "POST", headers, body, keepalive };
+  const sent = nativeFetch(location.origin + path, init);
+  // The browser refuses what is over its budget for pages that go away.
+  return keepalive
+    ? sent.catch(() => nativeFetch(location.origin + path, { ...init, keepalive: false }))
+    : sent;
+};
+
+/** Names this page life. */
+let page;
+export const turn = () => {
+  page = btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(16))))
+    .replace(/=/g, "")
+    .replace(/\+/g, "-")
+    .replace(/\//g, "_");
+};
+
+export const beat = (leaving) => JSON.stringify({ page, leaving });
+
+/** The log records that wait to be sent; the module keeps account of them. */
+export const records = [];
+export const takeRecords = (leftOut) => {
+  const batch = records.splice(0);
+  if (leftOut) {
+    batch.push({
+      time: Date.now(),
+      level: "warn",
+      source: "console",
+      message: leftOut + " more log records were left out",
+    });
+  }
+  return batch;
+};
+export const restoreRecords = (batch) => records.unshift(...batch);
+export const recordsBody = (batch) => JSON.stringify({ page, records: batch });
+
+/** Milliseconds until the next attempt, or undefined. */
+export const retryAfter = (response) => response.headers.get("Retry-After") * 1000 || undefined;
 
 /** The answer's JSON, or undefined where it has none that can be read. */
 export const json = async (response) =>
@@ -125,10 +208,3 @@ export const abortable = (promise, { signal }) =>
   });
 
 export const leave = (url) => location.assign(url);
-
-/** Calls back when the page may have slept: true after the back/forward cache. */
-export const onWake = (wake) => {
-  addEventListener("online", () => wake(false));
-  addEventListener("pageshow", (event) => wake(event.persisted));
-  document.addEventListener("visibilitychange", () => wake(false));
-};

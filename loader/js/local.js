@@ -1,0 +1,72 @@
+// Local development: who is being played, and the page to choose another.
+
+const LOGIN = "/__platform/login";
+const nameOf = (player) => "test-" + player.replace("/", "-");
+
+/** A badge in the corner, where no style of the game reaches it. */
+const drawBadge = () => {
+  const host = document.createElement("platform-dev");
+  const badge = host.attachShadow({ mode: "open" });
+  const show = (error) => {
+    badge.innerHTML = `<style>a{position:fixed;right:8px;bottom:8px;z-index:2147483647;max-width:70vw;padding:4px 8px;border-radius:6px;background:#222d;color:#fff;font:12px/1.4 system-ui;text-decoration:none}a:focus-visible{outline:2px solid #4af}b{color:#fd4}</style><a><b>DEV</b> <span></span></a>`;
+    const link = badge.querySelector("a");
+    link.href = loginUrl();
+    link.title = "Play as another test player";
+    badge.querySelector("span").textContent = nameOf(player()) + (error ? " – " + error.message : "");
+  };
+  show();
+  follow(show);
+  document.documentElement.append(host);
+};
+
+const PICKER = `<style>
+:root{color-scheme:light dark;font:16px/1.5 system-ui}
+body{max-width:40rem;margin:0 auto;padding:2rem 1rem;background:light-dark(#fff,#15171c);color:light-dark(#1b1d22,#eceef2)}
+h1{font-size:1.5rem;margin:0}p{margin:.25rem 0 1.5rem;color:light-dark(#555b66,#a4abb8)}
+input,button{font:inherit;color:inherit;border:1px solid light-dark(#ccd1da,#3a3f4b);border-radius:8px;background:light-dark(#f6f7f9,#20232b);padding:.6rem .8rem;width:100%;box-sizing:border-box}
+main{display:grid;grid-template-columns:1fr 1fr;gap:.5rem;margin-top:1rem}
+button{text-align:left;cursor:pointer}button:hover{border-color:#4a8cff}
+:focus-visible{outline:2px solid #4a8cff;outline-offset:1px}
+[aria-current]{background:#2563eb;border-color:#2563eb;color:#fff}
+[role=alert]{color:light-dark(#b42318,#ff8f85);min-height:1.5em}
+</style><h1>Who do you play as?</h1><p>Each tab can be another player.</p><input type=search placeholder="Number or name" aria-label="Find a test player" autofocus><div role=alert></div><main></main>`;
+
+/** The page to choose a test player on. */
+const drawPicker = () => {
+  document.title = "Choose a test player";
+  document.body.innerHTML = PICKER;
+  const [search, alert, list] = document.body.querySelectorAll("input,[role=alert],main");
+  const wanted = new URL(new URLSearchParams(location.search).get("redirect") ?? "/", location.origin);
+  const choose = async (chosen) => {
+    const before = player();
+    play(chosen);
+    alert.textContent = "";
+    try {
+      await platform.getAccessToken({ forceRefresh: true });
+      location.assign(wanted.origin === location.origin ? wanted : "/");
+    } catch (error) {
+      play(before);
+      alert.textContent = error.message;
+    }
+  };
+  for (let number = 1; number <= 10; number++) {
+    for (const kind of ["guest/", "user/"]) {
+      const button = document.createElement("button");
+      button.textContent = nameOf(kind + number);
+      if (kind + number === player()) button.ariaCurrent = "true";
+      button.onclick = () => choose(kind + number);
+      list.append(button);
+    }
+  }
+  search.oninput = () => {
+    for (const button of list.children) {
+      const text = search.value.trim().toLowerCase();
+      button.hidden = /^\d+$/.test(text)
+        ? !button.textContent.endsWith("-" + text)
+        : !button.textContent.includes(text);
+    }
+  };
+  search.onkeydown = (event) => {
+    if (event.key == "Enter") list.querySelector("button:not([hidden])")?.click();
+  };
+};

@@ -1,0 +1,169 @@
+// Frontend logs: what the page says and what fails in it, as records of a
+// bounded size. Which of them are kept and sent is decided in the module.
+
+const ARGUMENT = 2048;
+const MESSAGE = 8192;
+const DEPTH = 3;
+const MEMBERS = 30;
+
+const encoder = new TextEncoder();
+const buffer = new Uint8Array(MESSAGE);
+
+/** The text, cut to so many bytes of UTF-8. */
+const cut = (text) => text.slice(0, encoder.encodeInto(text.slice(0, MESSAGE), buffer).read);
+
+/** What a value looks like, without holding on to it and without throwing. */
+const describe = (value, depth = 0, above = []) => {
+  try {
+    const type = typeof value;
+    if (type == "string") {
+      const text = value.slice(0, ARGUMENT);
+      return depth ? JSON.stringify(text) : text;
+    }
+    if (type == "bigint") return value + "n";
+    if (type == "function") return `[Function ${value.name}]`;
+    if (type != "object" || !value) return String(value);
+    if (value instanceof Error) return stackOf(value) || String(value);
+    if (value.nodeType) return `<${value.nodeName.toLowerCase()}>`;
+    const name = value.constructor?.name ?? "Object";
+    if (ArrayBuffer.isView(value)) return `[${name} ${value.length ?? value.byteLength}]`;
+    if (above.includes(value)) return "[Circular]";
+    if (depth >= DEPTH) return `[${name}]`;
+    const list = Array.isArray(value);
+    const inside = [...above, value];
+    const members = [];
+    for (const key in value) {
+      if (members.length >= MEMBERS) {
+        members.push("…");
+        break;
+      }
+      const member = read(value, key, depth + 1, inside);
+      members.push(list ? member : key + ": " + member);
+    }
+    const text = members.join(", ").slice(0, ARGUMENT);
+    return list ? `[${text}]` : (name == "Object" ? "" : name + " ") + `{${text}}`;
+  } catch {
+    return "[unreadable]";
+  }
+};
+
+/** A member whose getter throws spoils only itself. */
+const read = (value, key, depth, above) => {
+  try {
+    return describe(value[key], depth, above);
+  } catch {
+    return "[unreadable]";
+  }
+};
+
+/** An error's stack, which begins with its message in all engines alike. */
+const stackOf = (error) => {
+  const { stack } = error;
+  if (typeof stack != "string" || !stack) return "";
+  const title = String(error);
+  return cut(stack.startsWith(title) ? stack : title + "\n" + stack);
+};
+
+let busy = false;
+
+/**
+ * Makes a record. What the page's own getters write meanwhile is not recorded, or there would be
+ * no end.
+ */
+const note = (level, source, makeRecord) => {
+  if (busy) return;
+  busy = true;
+  try {
+    const { message, ...rest } = makeRecord();
+    // An extension's failure is none of the game's.
+    const place = (rest.stack ?? "") + (rest.url ?? "");
+    if (/-extension:\/\//.test(place) && !/https?:\/\//.test(place)) return;
+    let made = { level, source, message: cut(message), ...rest };
+    let text = JSON.stringify(made);
+    if (text.length > 3 * MESSAGE) {
+      made = { level, source, message: made.message.slice(0, 1000) };
+      text = JSON.stringify(made);
+    }
+    let same = 0;
+    let bytes = text.length;
+    for (let at = text.length; at--; ) {
+      const code = text.charCodeAt(at);
+      same = (Math.imul(same, 31) + code) | 0;
+      if (code > 127) bytes += code > 2047 ? 2 : 1;
+    }
+    started(() => {
+      const at = wasm.record(same, bytes + 30);
+      if (at >= 0) records[at].count = (records[at].count ?? 1) + 1;
+      else if (at > -3) records.push({ time: Date.now(), ...made });
+      if (at == -2) wasm.sendLog(false);
+    });
+  } catch {
+    // A log that breaks the game is worse than none.
+  } finally {
+    busy = false;
+  }
+};
+
+const LEVELS = {
+  debug: "debug",
+  trace: "debug",
+  log: "info",
+  info: "info",
+  warn: "warn",
+  error: "error",
+  assert: "error",
+};
+
+const watchConsole = () => {
+  for (const method in LEVELS) {
+    const native = console[method];
+    console[method] = (...values) => {
+      native.apply(console, values);
+      if (method == "assert" && values.shift()) return;
+      note(LEVELS[method], "console", () => ({
+        message: (method == "assert" ? "Assertion failed: " : "") + values.map((value) => describe(value)).join(" "),
+      }));
+    };
+  }
+};
+
+const watchErrors = () => {
+  addEventListener(
+    "error",
+    (event) => {
+      const { target, message, filename, lineno, colno, error } = event;
+      if (message != null) {
+        note("error", "error", () => ({
+          message,
+          stack: error?.stack && stackOf(error),
+          url: filename,
+          line: lineno,
+          column: colno,
+        }));
+      } else if (target?.localName) {
+        const url = target.src || target.href || "";
+        note("error", "resource", () => ({ message: `<${target.localName}> failed to load ${url}`, url }));
+      }
+    },
+    true,
+  );
+  addEventListener("unhandledrejection", ({ reason }) => {
+    note("error", "unhandledrejection", () => ({
+      message: reason instanceof Error ? String(reason) : describe(reason),
+      stack: reason instanceof Error ? stackOf(reason) : undefined,
+    }));
+  });
+};
+
+/** `platform.reportError`: never throws, and never rejects. */
+const reportError = async (message, metadata) => {
+  note("error", "report", () => {
+    const stack = stackOf(new Error(String(message)));
+    const text = JSON.stringify(metadata ?? undefined);
+    return {
+      message: String(message),
+      stack,
+      metadata: text?.length > MESSAGE ? describe(metadata) : metadata ?? undefined,
+    };
+  });
+};

@@ -1,0 +1,56 @@
+// What the page sees of its player and of its own coming and going. The rules
+// are in the module; this only tells it.
+
+let used = false;
+let pads = 0;
+
+/** A player with nothing but a gamepad makes no event, so the pads are asked. */
+const padsMoved = () => {
+  try {
+    const last = pads;
+    pads = navigator.getGamepads().reduce((sum, pad) => sum + (pad?.timestamp ?? 0), 0);
+    return pads !== last;
+  } catch {
+    // A frame may be forbidden to ask.
+  }
+};
+
+/** Test programs do not count as players, but on a platform on this machine. */
+const watchPlayer = (interval) => {
+  const counts = !navigator.webdriver || /(^|\.)localhost$/.test(origin.hostname);
+  for (const type of ["pointerdown", "pointermove", "keydown", "touchstart"]) {
+    addEventListener(type, () => (used = true), { capture: true, passive: true });
+  }
+  const look = () => {
+    const visible = counts && !document.hidden;
+    wasm.tick(visible, (visible && padsMoved()) || used, interval);
+    used = false;
+  };
+  setInterval(look, 1000);
+  look();
+};
+
+/** Pages go into the back/forward cache only if they listen to these alone. */
+const watchPage = () => {
+  addEventListener("online", () => wasm.wake(false));
+  addEventListener("pageshow", (event) => wasm.wake(event.persisted));
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) wasm.sendLog(true);
+    else wasm.wake(false);
+  });
+  addEventListener("pagehide", () => wasm.goAway());
+};
+
+/**
+ * Gives a frame the keyboard on a click. Many engines cancel the event that would do so. An
+ * element that is being typed in keeps it.
+ */
+const watchFocus = () => {
+  const focus = () => {
+    const active = document.activeElement;
+    if (!active?.isContentEditable && !/^(input|textarea|select)$/.test(active?.localName)) {
+      window.focus();
+    }
+  };
+  for (const type of ["pointerdown", "mousedown"]) addEventListener(type, focus, true);
+};

@@ -1,0 +1,102 @@
+//! Whether a player plays: when the page counts itself, and when no more.
+//! Times are milliseconds of one clock that only moves forward.
+
+/// A page counts itself first after so many milliseconds of being visible.
+const FIRST: f64 = 5_000.0;
+/// A page that nobody touched for so long does not count.
+const IDLE: f64 = 300_000.0;
+
+/// One page's presence.
+#[derive(Debug, Default)]
+pub struct Presence {
+    /// Since when the page is visible.
+    visible: Option<f64>,
+    used: f64,
+    counted: Option<f64>,
+}
+
+impl Presence {
+    /// A page that nobody has seen yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { visible: None, used: 0.0, counted: None }
+    }
+
+    /// Looks at the page: whether it is `visible`, and was `used` since the
+    /// last look. Answers whether it counts itself now, which it does at most
+    /// once in `interval` milliseconds. Opening a page is a use of it.
+    pub fn look(&mut self, now: f64, visible: bool, used: bool, interval: f64) -> bool {
+        if !visible {
+            self.visible = None;
+            return false;
+        }
+        let since = *self.visible.get_or_insert(now);
+        if used || since == now {
+            self.used = now;
+        }
+        let due = now - since >= FIRST
+            && now - self.used < IDLE
+            && self.counted.is_none_or(|counted| now - counted >= interval);
+        if due {
+            self.counted = Some(now);
+        }
+        due
+    }
+
+    /// The page goes away. Answers whether it was counted, so that it is worth
+    /// a farewell. If it comes back from the back/forward cache it begins anew.
+    pub fn leave(&mut self) -> bool {
+        self.visible = None;
+        self.counted.take().is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTERVAL: f64 = 30_000.0;
+
+    /// The seconds at which a page counts itself that is looked at each second.
+    fn beats(seconds: u32, page: impl Fn(u32) -> (bool, bool)) -> Vec<u32> {
+        let mut presence = Presence::new();
+        (0..seconds)
+            .filter(|second| {
+                let (visible, used) = page(*second);
+                presence.look(f64::from(*second) * 1_000.0, visible, used, INTERVAL)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_visible_page_counts_after_5_seconds_and_then_every_30() {
+        assert_eq!(beats(100, |_| (true, true)), [5, 35, 65, 95]);
+    }
+
+    #[test]
+    fn a_hidden_page_does_not_count() {
+        assert_eq!(beats(1_000, |_| (false, true)), [0; 0]);
+        assert_eq!(beats(200, |second| (second < 50 || second >= 150, true)), [5, 35, 155, 185]);
+    }
+
+    #[test]
+    fn a_page_that_nobody_touches_stops_counting_after_5_minutes() {
+        let beats = beats(1_000, |second| (true, second == 700));
+        assert_eq!(beats.iter().filter(|beat| **beat < 700).count(), 10);
+        assert_eq!(beats.get(9), Some(&275));
+        assert_eq!(beats.get(10), Some(&700));
+    }
+
+    #[test]
+    fn only_a_page_that_was_counted_says_farewell_and_a_restored_one_begins_anew() {
+        let mut presence = Presence::new();
+        assert!(!presence.look(0.0, true, true, INTERVAL));
+        assert!(!presence.leave());
+        presence.look(1_000.0, true, true, INTERVAL);
+        assert!(presence.look(6_000.0, true, true, INTERVAL));
+        assert!(presence.leave());
+        assert!(!presence.leave());
+        assert!(!presence.look(7_000.0, true, true, INTERVAL));
+        assert!(presence.look(12_000.0, true, true, INTERVAL));
+    }
+}
