@@ -16,6 +16,7 @@ const loginUrl = way("/login");
 const start = (module) => {
   __wbg_set_wasm(new WebAssembly.Instance(module, IMPORTS).exports);
   wasm.__wbindgen_start();
+  turn();
   watchPage();
   if (!isLocal()) watchPlayer(heartbeatSeconds * 1000);
 };

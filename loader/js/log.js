@@ -64,6 +64,32 @@ const stackOf = (error) => {
   return cut(stack.startsWith(title) ? stack : title + "\n" + stack);
 };
 
+/** The records that wait to be sent; the module keeps account of them. */
+const records = [];
+
+/** Sends what waits: 0 if it is due, 1 now, 2 now because the page may go away. */
+const sendLog = async (when) => {
+  const size = wasm.takeBatch(when);
+  if (!size) return;
+  const batch = records.splice(0);
+  const leftOut = wasm.takeLeftOut();
+  const last = { time: Date.now(), level: "warn", source: "console", message: leftOut + " more records were left out" };
+  const sent = leftOut ? [...batch, last] : batch;
+  let pause = -1;
+  try {
+    const { status, headers } = await report(
+      "/__platform/logs",
+      JSON.stringify({ page, records: sent }),
+      wasm.heldToken(),
+      size > 0,
+    );
+    pause = status == 429 || status > 499 ? headers.get("Retry-After") * 1000 || -1 : 0;
+  } catch {
+    // There was no answer.
+  }
+  if (wasm.endBatch(size, batch.length, pause)) records.unshift(...batch);
+};
+
 let busy = false;
 
 /**
@@ -92,10 +118,10 @@ const note = (level, source, makeRecord) => {
       if (code > 127) bytes += code > 2047 ? 2 : 1;
     }
     started(() => {
-      const at = wasm.record(same, bytes + 30);
+      const at = wasm.keepRecord(same, bytes + 30, source != "console");
       if (at >= 0) records[at].count = (records[at].count ?? 1) + 1;
       else if (at > -3) records.push({ time: Date.now(), ...made });
-      if (at == -2) wasm.sendLog(false);
+      if (at == -2) sendLog(1);
     });
   } catch {
     // A log that breaks the game is worse than none.

@@ -3,6 +3,19 @@
 
 let used = false;
 let pads = 0;
+let page;
+
+/** Names this page life: 128 random bits. */
+const turn = () => {
+  page = btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(16))))
+    .slice(0, 22)
+    .replace(/\+/g, "-")
+    .replace(/\//g, "_");
+};
+
+/** Tells the game's address that this page is played, or left. */
+const beat = (token, leaving) =>
+  report("/__platform/heartbeat", JSON.stringify({ page, leaving }), token, leaving).catch(() => {});
 
 /** A player with nothing but a gamepad makes no event, so the pads are asked. */
 const padsMoved = () => {
@@ -23,8 +36,12 @@ const watchPlayer = (interval) => {
   }
   const look = () => {
     const visible = counts && !document.hidden;
-    wasm.tick(visible, (visible && padsMoved()) || used, interval);
+    if (wasm.look(visible, (visible && padsMoved()) || used, interval)) {
+      // Without a token there is nobody to count.
+      wasm.getAccessToken(false).then(beat, () => {});
+    }
     used = false;
+    sendLog(0);
   };
   setInterval(look, 1000);
   look();
@@ -33,12 +50,15 @@ const watchPlayer = (interval) => {
 /** Pages go into the back/forward cache only if they listen to these alone. */
 const watchPage = () => {
   addEventListener("online", () => wasm.wake(false));
-  addEventListener("pageshow", (event) => wasm.wake(event.persisted));
-  document.addEventListener("visibilitychange", () => {
-    if (document.hidden) wasm.sendLog(true);
-    else wasm.wake(false);
+  addEventListener("pageshow", ({ persisted }) => {
+    if (persisted) turn();
+    wasm.wake(persisted);
   });
-  addEventListener("pagehide", () => wasm.goAway());
+  document.addEventListener("visibilitychange", () => (document.hidden ? sendLog(2) : wasm.wake(false)));
+  addEventListener("pagehide", () => {
+    if (wasm.goAway()) beat(wasm.heldToken(), true);
+    sendLog(2);
+  });
 };
 
 /**

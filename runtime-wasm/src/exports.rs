@@ -1,12 +1,21 @@
 //! What JavaScript calls: converts, delegates, nothing else.
 
+use std::cell::RefCell;
+
 use js_sys::Promise;
 use wasm_bindgen::prelude::*;
 
 use crate::flow;
+use crate::log::{Log, Place, When};
+use crate::presence::Presence;
 use crate::token::Want;
 use crate::web::task::{resume, spawn};
-use crate::web::{deferred, promise};
+use crate::web::{deferred, monotonic, promise};
+
+thread_local! {
+    static PRESENCE: RefCell<Presence> = const { RefCell::new(Presence::new()) };
+    static LOG: RefCell<Log> = const { RefCell::new(Log::new()) };
+}
 
 /// A promise that the task `number` waits for was settled.
 #[wasm_bindgen]
@@ -20,29 +29,66 @@ pub fn wake(restored: bool) {
     flow::wake(restored);
 }
 
-/// Looks at the page: see [`flow::tick`].
-#[wasm_bindgen]
-pub fn tick(visible: bool, used: bool, interval: f64) {
-    flow::tick(visible, used, interval);
+/// The token in hand, or undefined.
+#[wasm_bindgen(js_name = heldToken)]
+#[must_use]
+pub fn held_token() -> JsValue {
+    flow::held()
 }
 
-/// The page goes away.
-#[wasm_bindgen(js_name = goAway)]
-pub fn leave() {
-    flow::leave();
-}
-
-/// Keeps account of a log record: see [`flow::record`].
+/// Looks at the page: whether it is `visible`, and was `used` since the last
+/// look. Answers whether it counts itself now, which it does at most once in
+/// `interval` milliseconds.
 #[wasm_bindgen]
 #[must_use]
-pub fn record(same: u32, bytes: u32) -> i32 {
-    flow::record(same, bytes)
+pub fn look(visible: bool, used: bool, interval: f64) -> bool {
+    PRESENCE.with_borrow_mut(|presence| presence.look(monotonic(), visible, used, interval))
 }
 
-/// Sends the log records that are kept. A page that is hidden may go away.
-#[wasm_bindgen(js_name = sendLog)]
-pub fn send_log(leaving: bool) {
-    flow::send_log(leaving);
+/// The page goes away. Answers whether it says farewell.
+#[wasm_bindgen(js_name = goAway)]
+#[must_use]
+pub fn go_away() -> bool {
+    PRESENCE.with_borrow_mut(Presence::leave)
+}
+
+/// A log record was made; `urgent` if it is an error. Answers what the page
+/// does with it: -1 to keep it last, -2 to keep it last and send all, -3 to
+/// leave it out, else the place of the record that it repeats.
+#[wasm_bindgen(js_name = keepRecord)]
+#[must_use]
+pub fn keep_record(same: u32, bytes: u32, urgent: bool) -> i32 {
+    match LOG.with_borrow_mut(|log| log.record(monotonic(), same, bytes, urgent)) {
+        Place::Append => -1,
+        Place::AppendAndSend => -2,
+        Place::LeaveOut => -3,
+        Place::Fold(at) => i32::try_from(at).unwrap_or(-3),
+    }
+}
+
+/// Takes the records that are kept, if they are due or the page is `leaving`.
+/// Answers the batch's size in bytes, negative if it may not outlive the page,
+/// or 0 for none.
+#[wasm_bindgen(js_name = takeBatch)]
+#[must_use]
+pub fn take_batch(when: u32) -> i32 {
+    LOG.with_borrow_mut(|log| log.take(monotonic(), When::from(when)))
+}
+
+/// How many records were left out since this was last asked.
+#[wasm_bindgen(js_name = takeLeftOut)]
+#[must_use]
+pub fn take_left_out() -> u32 {
+    LOG.with_borrow_mut(Log::take_left_out)
+}
+
+/// A batch of `size` and so many records ended. `pause` is 0 if it arrived,
+/// else milliseconds until the next attempt, or negative if they are unknown.
+/// Answers whether its records come first again.
+#[wasm_bindgen(js_name = endBatch)]
+#[must_use]
+pub fn end_batch(size: i32, records: u32, pause: f64) -> bool {
+    LOG.with_borrow_mut(|log| log.end(monotonic(), size, records, pause))
 }
 
 /// `platform.getAccessToken`.

@@ -2,13 +2,10 @@
 
 use std::cell::RefCell;
 
-use platform_protocol::paths;
 use platform_protocol::problem::Slug;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{Request, Response};
 
-use crate::log::{Batch, Log, Place};
-use crate::presence::Presence;
 use crate::problem::{self, Body, NO_TEST_TOKEN, Problem};
 use crate::token::{Failure, Step, Tokens, Want};
 use crate::web::task::{settled, spawn};
@@ -16,8 +13,6 @@ use crate::web::{self, Deferred};
 
 thread_local! {
     static TOKENS: RefCell<Tokens<JsValue, JsValue, Deferred>> = const { RefCell::new(Tokens::new()) };
-    static PRESENCE: RefCell<Presence> = const { RefCell::new(Presence::new()) };
-    static LOG: RefCell<Log> = const { RefCell::new(Log::new()) };
 }
 
 /// `platform.getAccessToken`: answers `who` now or later.
@@ -31,9 +26,6 @@ pub(crate) fn ask(want: Want<JsValue>, who: Deferred) {
 
 /// The page may have slept.
 pub(crate) fn wake(restored: bool) {
-    if restored {
-        web::turn();
-    }
     let lost = TOKENS.with_borrow_mut(|tokens| tokens.wake(web::now(), restored));
     if let Some(number) = lost {
         spawn(obtain(number));
@@ -158,82 +150,8 @@ pub(crate) async fn sign_out(redirect: JsValue) -> Result<JsValue, JsValue> {
     Ok(JsValue::UNDEFINED)
 }
 
-/// The runtime looks at its page about once a second: whether it is `visible`,
-/// and was `used` since. `interval` is the time between heartbeats.
-pub(crate) fn tick(visible: bool, used: bool, interval: f64) {
-    let now = web::monotonic();
-    if PRESENCE.with_borrow_mut(|presence| presence.look(now, visible, used, interval)) {
-        spawn(beat());
-    }
-    if LOG.with_borrow(|log| log.is_due(now)) {
-        send_log(false);
-    }
-}
-
-/// The page goes away, for good or into the back/forward cache.
-pub(crate) fn leave() {
-    let token = held();
-    if PRESENCE.with_borrow_mut(Presence::leave) && !token.is_undefined() {
-        spawn(async move {
-            let _ = settled(&web::report(paths::HEARTBEAT, &web::beat(true), &token, true)).await;
-        });
-    }
-    send_log(true);
-}
-
-/// A frontend log record was made. Answers what the page does with it: -1 to
-/// keep it last, -2 to keep it last and send all, -3 to leave it out, else the
-/// place of the record that it repeats.
-pub(crate) fn record(same: u32, bytes: u32) -> i32 {
-    match LOG.with_borrow_mut(|log| log.record(web::monotonic(), same, bytes)) {
-        Place::Append => -1,
-        Place::AppendAndSend => -2,
-        Place::LeaveOut => -3,
-        Place::Fold(at) => at as i32,
-    }
-}
-
-/// Sends the records that are kept. A page that goes away is `leaving`.
-pub(crate) fn send_log(leaving: bool) {
-    let taken = LOG.with_borrow_mut(|log| {
-        log.take(web::monotonic(), leaving).map(|batch| (batch, log.take_left_out()))
-    });
-    if let Some((batch, left_out)) = taken {
-        spawn(deliver(batch, web::take_records(left_out)));
-    }
-}
-
-async fn deliver(batch: Batch, records: JsValue) {
-    let body = web::records_body(&records);
-    let sent = settled(&web::report(paths::LOGS, &body, &held(), batch.keepalive)).await;
-    let pause = match sent {
-        Ok(response) => {
-            let response: Response = response.unchecked_into();
-            if response.status() != 429 && response.status() < 500 {
-                LOG.with_borrow_mut(|log| log.settle(batch));
-                return;
-            }
-            web::retry_after(&response)
-        }
-        Err(_) => None,
-    };
-    if LOG.with_borrow_mut(|log| log.fail(web::monotonic(), batch, pause)) {
-        web::restore_records(&records);
-    }
-}
-
-/// Counts the player as playing. Without a token there is nobody to count.
-async fn beat() {
-    let who = web::deferred();
-    let promise = web::promise(&who);
-    ask(Want::Any, who);
-    if let Ok(token) = settled(&promise).await {
-        let _ = settled(&web::report(paths::HEARTBEAT, &web::beat(false), &token, false)).await;
-    }
-}
-
 /// The token in hand, or undefined.
-fn held() -> JsValue {
+pub(crate) fn held() -> JsValue {
     TOKENS.with_borrow(|tokens| tokens.held(web::now()).cloned().unwrap_or_default())
 }
 

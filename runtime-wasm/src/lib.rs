@@ -32,5 +32,6 @@ mod web;
 
 #[cfg(target_arch = "wasm32")]
 pub use exports::{
-    fetch, get_access_token, leave, record, send_log, settle, sign_out, tick, wake,
+    end_batch, fetch, get_access_token, go_away, held_token, keep_record, look, settle, sign_out,
+    take_batch, take_left_out, wake,
 };

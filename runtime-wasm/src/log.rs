@@ -9,19 +9,22 @@ const FOLD: f64 = 1_000.0;
 /// The span of the budget, and different records in it.
 const MINUTE: f64 = 60_000.0;
 const BUDGET: u32 = 100;
+/// Of these, what a talkative game leaves for its errors.
+const FOR_ERRORS: u32 = 20;
 /// A batch is sent so long after its first record, or once it has so many
 /// records or bytes.
 const WAIT: f64 = 5_000.0;
 const BATCH: usize = 50;
 const BATCH_BYTES: u32 = 16 * 1024;
-/// What is kept at most while nothing can be sent.
-const KEPT: usize = 100;
+/// What is kept at most while nothing can be sent. One more record may tell
+/// what was left out, and the server takes a hundred.
+const KEPT: usize = 99;
 const KEPT_BYTES: u32 = 32 * 1024;
 /// How long nothing is sent after a failure that names no time.
 const PAUSE: f64 = 30_000.0;
 /// Bytes that may be on their way from a page that goes away, at most. The
 /// browser takes 64 KiB in all; the rest is the game's.
-const FAREWELL_BYTES: u32 = 60_000;
+const FAREWELL_BYTES: i32 = 60_000;
 
 /// What becomes of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,15 +39,25 @@ pub enum Place {
     LeaveOut,
 }
 
-/// A batch that is on its way.
+/// When a batch is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Batch {
-    /// How many records it has.
-    pub records: usize,
-    /// Their size in bytes.
-    pub bytes: u32,
-    /// Whether it may outlive the page.
-    pub keepalive: bool,
+pub enum When {
+    /// If it has waited long enough.
+    Due,
+    /// Now.
+    Now,
+    /// Now, and the page goes away.
+    Leaving,
+}
+
+impl From<u32> for When {
+    fn from(number: u32) -> Self {
+        match number {
+            0 => Self::Due,
+            1 => Self::Now,
+            _ => Self::Leaving,
+        }
+    }
 }
 
 /// The account of one page's records.
@@ -57,7 +70,7 @@ pub struct Log {
     spent: u32,
     left_out: u32,
     not_before: f64,
-    leaving: u32,
+    leaving: i32,
 }
 
 impl Log {
@@ -75,8 +88,9 @@ impl Log {
         }
     }
 
-    /// A record was made. `same` is equal for equal records, `bytes` its size.
-    pub fn record(&mut self, now: f64, same: u32, bytes: u32) -> Place {
+    /// A record was made. `same` is equal for equal records, `bytes` its size;
+    /// `urgent` ones may use the whole budget.
+    pub fn record(&mut self, now: f64, same: u32, bytes: u32, urgent: bool) -> Place {
         let equal = |kept: &(u32, f64)| kept.0 == same && now - kept.1 < FOLD;
         if let Some(at) = self.kept.iter().position(equal) {
             return Place::Fold(at);
@@ -86,7 +100,8 @@ impl Log {
             self.spent = 0;
         }
         let full = self.kept.len() >= KEPT || self.bytes + bytes > KEPT_BYTES + BATCH_BYTES;
-        if self.spent >= BUDGET || full {
+        let budget = if urgent { BUDGET } else { BUDGET - FOR_ERRORS };
+        if self.spent >= budget || full {
             self.left_out += 1;
             return Place::LeaveOut;
         }
@@ -100,26 +115,23 @@ impl Log {
         }
     }
 
-    /// Whether a batch has waited long enough.
-    #[must_use]
-    pub fn is_due(&self, now: f64) -> bool {
-        self.kept.first().is_some_and(|first| now - first.1 >= WAIT) && now >= self.not_before
-    }
-
-    /// Takes all that is kept as a batch to send, unless there is none or none
-    /// may be sent now. A page that goes away is `leaving`.
-    pub fn take(&mut self, now: f64, leaving: bool) -> Option<Batch> {
-        if self.kept.is_empty() || now < self.not_before {
-            return None;
+    /// Takes all that is kept as a batch to send. Answers its size in bytes,
+    /// negative if it may not outlive the page, or 0 if there is none or none
+    /// may be sent now.
+    pub fn take(&mut self, now: f64, when: When) -> i32 {
+        let Some((_, oldest)) = self.kept.first() else { return 0 };
+        if now < self.not_before || (when == When::Due && now - oldest < WAIT) {
+            return 0;
         }
-        let keepalive = leaving && self.leaving + self.bytes <= FAREWELL_BYTES;
-        let batch = Batch { records: self.kept.len(), bytes: self.bytes, keepalive };
+        // Sizes are far below the range of this type.
+        let size = core::mem::take(&mut self.bytes) as i32;
         self.kept.clear();
-        self.bytes = 0;
-        if keepalive {
-            self.leaving += batch.bytes;
+        if when == When::Leaving && self.leaving + size <= FAREWELL_BYTES {
+            self.leaving += size;
+            size
+        } else {
+            -size
         }
-        Some(batch)
     }
 
     /// How many records were left out since this was last asked.
@@ -127,28 +139,25 @@ impl Log {
         core::mem::replace(&mut self.left_out, 0)
     }
 
-    /// A batch arrived, or was refused for good.
-    pub const fn settle(&mut self, batch: Batch) {
-        if batch.keepalive {
-            self.leaving -= batch.bytes;
+    /// A batch of `size`, as [`Log::take`] answered, and so many records ended.
+    /// `pause` is 0 if it arrived or was refused for good, else the
+    /// milliseconds until the next attempt, or negative if they are unknown.
+    /// Answers whether its records come first again; where there is no room
+    /// for them they are left out.
+    pub fn end(&mut self, now: f64, size: i32, records: u32, pause: f64) -> bool {
+        self.leaving -= size.max(0);
+        if pause == 0.0 {
+            return false;
         }
-    }
-
-    /// A batch did not arrive; nothing is sent for `pause` milliseconds, or a
-    /// while if that is not known. Answers whether its records come first
-    /// again; else they are left out, since there is no room for them.
-    pub fn fail(&mut self, now: f64, batch: Batch, pause: Option<f64>) -> bool {
-        self.settle(batch);
-        self.not_before = now + pause.unwrap_or(PAUSE);
-        let room =
-            self.kept.len() + batch.records <= KEPT && self.bytes + batch.bytes <= KEPT_BYTES;
+        self.not_before = now + if pause > 0.0 { pause } else { PAUSE };
+        let (bytes, count) = (self.bytes + size.unsigned_abs(), records as usize);
+        let room = self.kept.len() + count <= KEPT && bytes <= KEPT_BYTES;
         if room {
             // Number 0 at a time long past: nothing is folded into these.
-            let past = (0, f64::NEG_INFINITY);
-            self.kept.splice(0..0, core::iter::repeat_n(past, batch.records));
-            self.bytes += batch.bytes;
+            self.kept.splice(0..0, core::iter::repeat_n((0, f64::NEG_INFINITY), count));
+            self.bytes = bytes;
         } else {
-            self.left_out += batch.records as u32;
+            self.left_out += records;
         }
         room
     }
@@ -161,95 +170,98 @@ mod tests {
     #[test]
     fn equal_records_within_a_second_are_folded() {
         let mut log = Log::new();
-        assert_eq!(log.record(0.0, 7, 100), Place::Append);
-        assert_eq!(log.record(1.0, 8, 100), Place::Append);
-        assert_eq!(log.record(999.0, 7, 100), Place::Fold(0));
-        assert_eq!(log.record(1_000.0, 8, 100), Place::Fold(1));
-        assert_eq!(log.record(1_000.0, 7, 100), Place::Append);
+        assert_eq!(log.record(0.0, 7, 100, false), Place::Append);
+        assert_eq!(log.record(1.0, 8, 100, false), Place::Append);
+        assert_eq!(log.record(999.0, 7, 100, false), Place::Fold(0));
+        assert_eq!(log.record(1_000.0, 8, 100, false), Place::Fold(1));
+        assert_eq!(log.record(1_000.0, 7, 100, false), Place::Append);
     }
 
     #[test]
     fn a_batch_is_due_five_seconds_after_its_first_record() {
         let mut log = Log::new();
-        assert!(!log.is_due(9_999.0));
-        log.record(10_000.0, 1, 10);
-        log.record(14_000.0, 2, 10);
-        assert!(!log.is_due(14_999.0));
-        assert!(log.is_due(15_000.0));
-        let batch = log.take(15_000.0, false);
-        assert_eq!(batch, Some(Batch { records: 2, bytes: 20, keepalive: false }));
-        assert!(!log.is_due(99_000.0));
-        assert_eq!(log.take(99_000.0, false), None);
+        assert_eq!(log.take(9_999.0, When::Now), 0);
+        log.record(10_000.0, 1, 10, false);
+        log.record(14_000.0, 2, 10, false);
+        assert_eq!(log.take(14_999.0, When::Due), 0);
+        assert_eq!(log.take(15_000.0, When::Due), -20);
+        assert_eq!(log.take(99_000.0, When::Now), 0);
     }
 
     #[test]
     fn a_batch_is_sent_at_50_records_or_16_kibibytes() {
         let mut log = Log::new();
         for same in 1..50 {
-            assert_eq!(log.record(0.0, same, 10), Place::Append);
+            assert_eq!(log.record(0.0, same, 10, false), Place::Append);
         }
-        assert_eq!(log.record(0.0, 50, 10), Place::AppendAndSend);
+        assert_eq!(log.record(0.0, 50, 10, false), Place::AppendAndSend);
         let mut log = Log::new();
-        assert_eq!(log.record(0.0, 1, 16_383), Place::Append);
-        assert_eq!(log.record(0.0, 2, 1), Place::AppendAndSend);
+        assert_eq!(log.record(0.0, 1, 16_383, false), Place::Append);
+        assert_eq!(log.record(0.0, 2, 1, false), Place::AppendAndSend);
     }
 
     #[test]
     fn a_hundred_different_records_a_minute_and_the_rest_is_counted() {
         let mut log = Log::new();
-        let mut sent = 0;
+        let mut kept = 0;
         for same in 1..=10_000 {
-            if log.record(0.0, same, 10) == Place::AppendAndSend {
-                sent += log.take(0.0, false).map_or(0, |batch| batch.records);
+            match log.record(0.0, same, 10, false) {
+                Place::Append => kept += 1,
+                Place::AppendAndSend => {
+                    kept += 1;
+                    log.take(0.0, When::Now);
+                }
+                _ => {}
             }
         }
-        assert_eq!(sent, 100);
-        assert_eq!(log.take_left_out(), 9_900);
+        assert_eq!(kept, 80, "a talkative game leaves the rest for its errors");
+        for error in 1..=20 {
+            assert_ne!(log.record(0.0, 20_000 + error, 10, true), Place::LeaveOut);
+            log.take(0.0, When::Now);
+        }
+        assert_eq!(log.record(0.0, 30_000, 10, true), Place::LeaveOut);
+        assert_eq!(log.take_left_out(), 9_921);
         assert_eq!(log.take_left_out(), 0);
-        assert_eq!(log.record(59_999.0, 1, 10), Place::LeaveOut);
-        assert_eq!(log.record(60_000.0, 1, 10), Place::Append);
+        assert_eq!(log.record(59_999.0, 1, 10, true), Place::LeaveOut);
+        assert_eq!(log.record(60_000.0, 1, 10, true), Place::Append);
     }
 
     #[test]
     fn after_a_failure_nothing_is_sent_for_a_while_and_nothing_is_lost() {
         let mut log = Log::new();
-        log.record(0.0, 1, 10);
-        let batch = log.take(5_000.0, false).expect("a batch");
-        log.record(5_100.0, 2, 10);
-        assert!(log.fail(5_200.0, batch, Some(7_000.0)));
-        assert!(!log.is_due(12_199.0));
-        assert_eq!(log.take(12_199.0, true), None);
-        assert!(log.is_due(12_200.0));
-        assert_eq!(log.record(12_200.0, 2, 10), Place::Append, "places moved");
-        assert_eq!(log.take(12_200.0, false).map(|batch| batch.records), Some(3));
+        log.record(0.0, 1, 10, false);
+        let size = log.take(5_000.0, When::Due);
+        log.record(5_100.0, 2, 10, false);
+        assert!(log.end(5_200.0, size, 1, 7_000.0));
+        assert_eq!(log.take(12_199.0, When::Leaving), 0);
+        assert_eq!(log.record(12_200.0, 2, 10, false), Place::Append, "places moved");
+        assert_eq!(log.take(12_200.0, When::Due), -30);
     }
 
     #[test]
     fn what_there_is_no_room_for_is_counted() {
         let mut log = Log::new();
-        log.record(0.0, 1, 16_384);
-        let batch = log.take(0.0, false).expect("a batch");
-        log.record(0.0, 2, 16_385);
-        assert!(!log.fail(0.0, batch, None));
+        log.record(0.0, 1, 16_384, false);
+        let size = log.take(0.0, When::Now);
+        log.record(0.0, 2, 16_385, false);
+        assert!(!log.end(0.0, size, 1, -1.0));
         assert_eq!(log.take_left_out(), 1);
-        assert!(!log.is_due(29_999.0));
-        assert!(log.is_due(30_000.0));
+        assert_eq!(log.take(29_999.0, When::Now), 0);
+        assert_eq!(log.take(30_000.0, When::Now), -16_385);
     }
 
     #[test]
     fn a_farewell_stays_within_60_000_bytes_on_their_way() {
         let mut log = Log::new();
-        let mut leave = |bytes| {
-            log.record(0.0, bytes, bytes);
-            (log.take(0.0, true).expect("a batch"), log.leaving)
+        let leave = |log: &mut Log, bytes| {
+            log.record(0.0, bytes, bytes, false);
+            log.take(0.0, When::Leaving)
         };
-        assert!(leave(30_000).0.keepalive);
-        assert!(leave(29_999).0.keepalive);
-        assert!(!leave(2).0.keepalive);
-        let (last, leaving) = leave(1);
-        assert!(last.keepalive);
-        assert_eq!(leaving, 60_000);
-        log.settle(last);
-        assert_eq!(log.leaving, 59_999);
+        assert_eq!(leave(&mut log, 30_000), 30_000);
+        assert_eq!(leave(&mut log, 29_999), 29_999);
+        assert_eq!(leave(&mut log, 2), -2);
+        assert_eq!(leave(&mut log, 1), 1);
+        assert!(!log.end(0.0, 29_999, 1, 0.0));
+        assert_eq!(leave(&mut log, 29_999), 29_999);
     }
 }

@@ -49,17 +49,6 @@ extern "C" {
     pub(crate) fn announce(error: &JsValue);
     #[wasm_bindgen(js_name = endSession)]
     pub(crate) fn end_session() -> Promise;
-    pub(crate) fn report(path: &str, body: &JsValue, token: &JsValue, keepalive: bool) -> Promise;
-    pub(crate) fn turn();
-    pub(crate) fn beat(leaving: bool) -> JsValue;
-    #[wasm_bindgen(js_name = takeRecords)]
-    pub(crate) fn take_records(left_out: u32) -> JsValue;
-    #[wasm_bindgen(js_name = restoreRecords)]
-    pub(crate) fn restore_records(batch: &JsValue);
-    #[wasm_bindgen(js_name = recordsBody)]
-    pub(crate) fn records_body(batch: &JsValue) -> JsValue;
-    #[wasm_bindgen(js_name = retryAfter)]
-    pub(crate) fn retry_after(response: &Response) -> Option<f64>;
     pub(crate) fn json(response: &Response) -> Promise;
     #[wasm_bindgen(js_name = requestId)]
     pub(crate) fn request_id(response: &Response) -> Option<JsValue>;

@@ -12,7 +12,6 @@ export const connect = (settled, authUrl, platformOrigin) => {
   onSettled = settled;
   auth = authUrl;
   origin = new URL(platformOrigin);
-  turn();
 };
 
 /** Whether the address is the platform's, or on a sub-domain of it. */
@@ -139,37 +138,6 @@ export const report = (path, body, token, keepalive) => {
     ? sent.catch(() => nativeFetch(location.origin + path, { ...init, keepalive: false }))
     : sent;
 };
-
-/** Names this page life. */
-let page;
-export const turn = () => {
-  page = btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(16))))
-    .replace(/=/g, "")
-    .replace(/\+/g, "-")
-    .replace(/\//g, "_");
-};
-
-export const beat = (leaving) => JSON.stringify({ page, leaving });
-
-/** The log records that wait to be sent; the module keeps account of them. */
-export const records = [];
-export const takeRecords = (leftOut) => {
-  const batch = records.splice(0);
-  if (leftOut) {
-    batch.push({
-      time: Date.now(),
-      level: "warn",
-      source: "console",
-      message: leftOut + " more log records were left out",
-    });
-  }
-  return batch;
-};
-export const restoreRecords = (batch) => records.unshift(...batch);
-export const recordsBody = (batch) => JSON.stringify({ page, records: batch });
-
-/** Milliseconds until the next attempt, or undefined. */
-export const retryAfter = (response) => response.headers.get("Retry-After") * 1000 || undefined;
 
 /** The answer's JSON, or undefined where it has none that can be read. */
 export const json = async (response) =>
