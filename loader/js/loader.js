@@ -39,7 +39,12 @@ if (before) {
   before.warned ||= !console.warn("runtime.js is on this page twice: the second one does nothing");
 } else {
   const nativeError = console.error.bind(console);
-  connect((...outcome) => wasm.settle(...outcome), authUrl, platformOrigin);
+  connect(
+    (...outcome) => wasm.settle(...outcome),
+    authUrl,
+    platformOrigin,
+    /^(localhost|[\d.]+|\[.*])$/.test(location.hostname),
+  );
   if (!isLocal()) {
     watchErrors();
     watchConsole();

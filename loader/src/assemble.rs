@@ -33,15 +33,26 @@ impl Script {
     /// line to itself.
     #[must_use]
     pub fn unminified(sources: &[(String, String)]) -> Self {
-        let parts = sources.iter().map(|(_, text)| text.as_str()).collect::<String>();
-        let code =
-            format!("((PAYLOAD, MASK, SETTINGS) => {{\n{parts}}})({});", arguments());
-        let mappings = format!("AAAA{}", ";AACA".repeat(code.lines().count().saturating_sub(1)));
+        let parts = sources
+            .iter()
+            .map(|(_, text)| text.as_str())
+            .collect::<String>();
+        let code = format!(
+            "((PAYLOAD, MASK, SETTINGS) => {{\n{parts}}})({});",
+            arguments()
+        );
+        let mappings = format!(
+            "AAAA{}",
+            ";AACA".repeat(code.lines().count().saturating_sub(1))
+        );
         let map = json!({
             "version": 3, "file": "runtime.js", "sources": ["runtime.js"],
             "sourcesContent": [code], "names": [], "mappings": mappings,
         });
-        Self { code, map: map.to_string() }
+        Self {
+            code,
+            map: map.to_string(),
+        }
     }
 }
 
@@ -65,7 +76,10 @@ pub fn assemble(script: &Script, wasm: &[u8]) -> Result<Built> {
         .trim_end()
         .split_once(&arguments())
         .context("the module and the settings are not the last in the script")?;
-    ensure!(!tail.contains("__"), "the module and the settings are more than once in the script");
+    ensure!(
+        !tail.contains("__"),
+        "the module and the settings are more than once in the script"
+    );
     let mask = best_mask(wasm);
     let script_text = format!(
         "{head}{},{mask},{SETTINGS_PLACEHOLDER}{tail}\n//# sourceMappingURL={RUNTIME_MAP}\n",
@@ -73,7 +87,10 @@ pub fn assemble(script: &Script, wasm: &[u8]) -> Result<Built> {
     );
 
     let mut map: Value = serde_json::from_str(&script.map).context("the source map is no JSON")?;
-    let sources = map["sources"].as_array().context("the source map names no sources")?.clone();
+    let sources = map["sources"]
+        .as_array()
+        .context("the source map names no sources")?
+        .clone();
     // Debuggers leave these sources out of stacks and stepping, so that a
     // console line shows the game's place and not ours (ECMA-426 §ignoreList).
     map["ignoreList"] = json!((0..sources.len()).collect::<Vec<_>>());
@@ -82,7 +99,10 @@ pub fn assemble(script: &Script, wasm: &[u8]) -> Result<Built> {
         .filter_map(Value::as_str)
         .map(|name| format!("platform:///runtime/{name}"))
         .collect();
-    Ok(Built { script: script_text, map: map.to_string() })
+    Ok(Built {
+        script: script_text,
+        map: map.to_string(),
+    })
 }
 
 /// Bytes, each masked by exclusive or, as a string of the code points 0 to 255.
@@ -109,7 +129,9 @@ fn string_literal(bytes: &[u8], mask: u8) -> String {
 /// The mask whose string is the shortest: it moves the bytes that a module has
 /// most of away from those that need an escape or two bytes.
 fn best_mask(bytes: &[u8]) -> u8 {
-    (0..=u8::MAX).min_by_key(|mask| string_literal(bytes, *mask).len()).unwrap_or_default()
+    (0..=u8::MAX)
+        .min_by_key(|mask| string_literal(bytes, *mask).len())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -118,7 +140,10 @@ mod tests {
 
     #[test]
     fn a_string_literal_escapes_what_would_end_or_change_it() {
-        assert_eq!(string_literal(b"a\0b\x001\n\r\\\"\xff'", 0), "\"a\\x00b\\x001\\n\\r\\\\\\\"\u{ff}'\"");
+        assert_eq!(
+            string_literal(b"a\0b\x001\n\r\\\"\xff'", 0),
+            "\"a\\x00b\\x001\\n\\r\\\\\\\"\u{ff}'\""
+        );
         assert_eq!(string_literal(b"a\0", 1), "\"`\u{1}\"");
     }
 
@@ -134,13 +159,20 @@ mod tests {
         let map: Value = serde_json::from_str(&built.map).unwrap();
         assert_eq!(map["ignoreList"], json!([0]));
         assert_eq!(map["sources"], json!(["platform:///runtime/runtime.js"]));
-        assert!(built.script.ends_with("//# sourceMappingURL=/__platform/runtime.js.map\n"));
+        assert!(
+            built
+                .script
+                .ends_with("//# sourceMappingURL=/__platform/runtime.js.map\n")
+        );
         assert!(built.script.contains(",__PLATFORM_SETTINGS__)"));
     }
 
     #[test]
     fn a_script_without_its_placeholders_is_refused() {
-        let script = Script { code: "1".into(), map: "{}".into() };
+        let script = Script {
+            code: "1".into(),
+            map: "{}".into(),
+        };
         assert!(assemble(&script, b"").is_err());
     }
 }

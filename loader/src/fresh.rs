@@ -29,12 +29,13 @@ pub fn inputs(root: &Path, tools: &shrink::Tools) -> Result<String> {
     let mut hasher = DefaultHasher::new();
     for source in SOURCES {
         let mut files = Vec::new();
-        collect(&root.join(source), &mut files)
-            .with_context(|| format!("cannot read {source}"))?;
+        collect(&root.join(source), &mut files).with_context(|| format!("cannot read {source}"))?;
         files.sort();
         for file in files {
             file.strip_prefix(root).unwrap_or(&file).hash(&mut hasher);
-            fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?.hash(&mut hasher);
+            fs::read(&file)
+                .with_context(|| format!("cannot read {}", file.display()))?
+                .hash(&mut hasher);
         }
     }
     module::compiler()?.hash(&mut hasher);

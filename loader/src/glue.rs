@@ -29,9 +29,15 @@ pub fn bind(root: &Path, module: &Path) -> Result<Bound> {
         .remove_name_section(true)
         .remove_producers_section(true)
         .input_path(module);
-    let mut output = bindgen.generate_output().context("wasm-bindgen refuses the module")?;
+    let mut output = bindgen
+        .generate_output()
+        .context("wasm-bindgen refuses the module")?;
 
-    let page = output.local_modules().values().map(|text| in_function(text)).collect::<String>();
+    let page = output
+        .local_modules()
+        .values()
+        .map(|text| in_function(text))
+        .collect::<String>();
     let glue = in_function(output.start().context("wasm-bindgen made no glue")?);
     let mut sources = vec![("page.js".to_owned(), page), ("glue.js".to_owned(), glue)];
     for name in ["presence.js", "log.js", "local.js", "loader.js"] {
@@ -55,7 +61,10 @@ pub fn bind(root: &Path, module: &Path) -> Result<Bound> {
     let mut renamed = BTreeMap::new();
     let mut unused = Vec::new();
     for export in wasm.exports.iter_mut() {
-        if sources.iter().any(|(_, text)| uses_export(text, &export.name)) {
+        if sources
+            .iter()
+            .any(|(_, text)| uses_export(text, &export.name))
+        {
             let short = names.next().context("names never end")?;
             renamed.insert(std::mem::replace(&mut export.name, short.clone()), short);
         } else {
@@ -66,9 +75,15 @@ pub fn bind(root: &Path, module: &Path) -> Result<Bound> {
         wasm.exports.delete(export);
     }
     for (_, text) in &mut sources {
-        *text = rename_exports(&text.replace("IMPORTS", &format!("{{ a: {{ {imports}}} }}")), &renamed);
+        *text = rename_exports(
+            &text.replace("IMPORTS", &format!("{{ a: {{ {imports}}} }}")),
+            &renamed,
+        );
     }
-    Ok(Bound { wasm: wasm.emit_wasm(), sources })
+    Ok(Bound {
+        wasm: wasm.emit_wasm(),
+        sources,
+    })
 }
 
 /// Turns a module's text into a part of a function.
@@ -78,7 +93,10 @@ fn in_function(module: &str) -> String {
         .filter(|line| !line.trim_start().starts_with("import "))
         .map(|line| {
             let bare = line.trim_start();
-            format!("{}\n", bare.strip_prefix("export ").map_or(line, |rest| rest))
+            format!(
+                "{}\n",
+                bare.strip_prefix("export ").map_or(line, |rest| rest)
+            )
         })
         .collect()
 }
@@ -87,7 +105,8 @@ fn in_function(module: &str) -> String {
 fn short_names() -> impl Iterator<Item = String> {
     let letters = || ('a'..='z').chain('A'..='Z');
     let one = letters().map(String::from);
-    let two = letters().flat_map(move |first| letters().map(move |second| format!("{first}{second}")));
+    let two =
+        letters().flat_map(move |first| letters().map(move |second| format!("{first}{second}")));
     one.chain(two)
 }
 
@@ -97,7 +116,9 @@ fn exports_in(text: &str) -> impl Iterator<Item = (usize, &str)> {
         let start = at + prefix.len();
         let rest = text.get(start..).unwrap_or_default();
         let end = rest
-            .find(|character: char| !character.is_ascii_alphanumeric() && character != '_' && character != '$')
+            .find(|character: char| {
+                !character.is_ascii_alphanumeric() && character != '_' && character != '$'
+            })
             .unwrap_or(rest.len());
         (start, rest.get(..end).unwrap_or_default())
     })
@@ -144,7 +165,9 @@ mod tests {
 
     #[test]
     fn short_names_are_unique() {
-        let names = short_names().take(2_000).collect::<std::collections::BTreeSet<_>>();
+        let names = short_names()
+            .take(2_000)
+            .collect::<std::collections::BTreeSet<_>>();
         assert_eq!(names.len(), 2_000);
     }
 }

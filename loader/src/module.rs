@@ -20,7 +20,14 @@ pub fn compile(root: &Path) -> Result<PathBuf> {
     let mut cargo = Command::new("cargo");
     cargo
         .current_dir(root)
-        .args(["build", "--package", "platform-runtime", "--lib", "--profile", "wasm"])
+        .args([
+            "build",
+            "--package",
+            "platform-runtime",
+            "--lib",
+            "--profile",
+            "wasm",
+        ])
         .args(["--target", "wasm32-unknown-unknown", "--target-dir"])
         .arg(&target)
         .env_remove("CARGO_ENCODED_RUSTFLAGS");
@@ -37,7 +44,9 @@ pub fn compile(root: &Path) -> Result<PathBuf> {
     }
     let status = cargo.status().context("cannot run cargo")?;
     if !status.success() {
-        bail!("the module does not compile; `rustup target add wasm32-unknown-unknown` adds the target if it is missing");
+        bail!(
+            "the module does not compile; `rustup target add wasm32-unknown-unknown` adds the target if it is missing"
+        );
     }
     Ok(target.join("wasm32-unknown-unknown/wasm/platform_runtime.wasm"))
 }
@@ -47,7 +56,10 @@ pub fn compile(root: &Path) -> Result<PathBuf> {
 /// # Errors
 /// There is no compiler.
 pub fn compiler() -> Result<String> {
-    let output = Command::new("rustc").arg("-vV").output().context("cannot run rustc")?;
+    let output = Command::new("rustc")
+        .arg("-vV")
+        .output()
+        .context("cannot run rustc")?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
@@ -56,8 +68,12 @@ pub fn compiler() -> Result<String> {
 /// # Errors
 /// There is no compiler.
 pub fn has_library_source() -> Result<bool> {
-    let output =
-        Command::new("rustc").args(["--print", "sysroot"]).output().context("cannot run rustc")?;
+    let output = Command::new("rustc")
+        .args(["--print", "sysroot"])
+        .output()
+        .context("cannot run rustc")?;
     let sysroot = String::from_utf8_lossy(&output.stdout);
-    Ok(Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library/Cargo.lock").exists())
+    Ok(Path::new(sysroot.trim())
+        .join("lib/rustlib/src/rust/library/Cargo.lock")
+        .exists())
 }

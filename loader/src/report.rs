@@ -65,7 +65,10 @@ impl Report {
         for file in ["runtime.js", "runtime.js.map"] {
             fs::metadata(root.join("loader/dist").join(file))?;
         }
-        Ok(Self { budget: budget(root)?, ..serde_json::from_str(&text)? })
+        Ok(Self {
+            budget: budget(root)?,
+            ..serde_json::from_str(&text)?
+        })
     }
 
     /// Keeps the report beside the built file.
@@ -73,8 +76,11 @@ impl Report {
     /// # Errors
     /// It cannot be written.
     pub fn save(&self, root: &Path) -> Result<()> {
-        fs::write(root.join("loader/dist/sizes.json"), serde_json::to_string(self)?)
-            .context("cannot write loader/dist/sizes.json")
+        fs::write(
+            root.join("loader/dist/sizes.json"),
+            serde_json::to_string(self)?,
+        )
+        .context("cannot write loader/dist/sizes.json")
     }
 
     /// Whether the file is within its budget.
@@ -105,7 +111,8 @@ impl Size {
 }
 
 fn budget(root: &Path) -> Result<u64> {
-    let text = fs::read_to_string(root.join("loader/size.toml")).context("cannot read loader/size.toml")?;
+    let text = fs::read_to_string(root.join("loader/size.toml"))
+        .context("cannot read loader/size.toml")?;
     let budget: Budget = toml::from_str(&text).context("loader/size.toml has no `brotli`")?;
     Ok(budget.brotli)
 }
@@ -113,12 +120,22 @@ fn budget(root: &Path) -> Result<u64> {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:<28}{:>9}{:>9}{:>9}", "bytes", "raw", "brotli", "gzip")?;
-        for (name, size) in
-            [("runtime.js", self.file), ("  the module alone", self.module), ("  the script alone", self.script)]
-        {
-            writeln!(f, "{name:<28}{:>9}{:>9}{:>9}", size.raw, size.brotli, size.gzip)?;
+        for (name, size) in [
+            ("runtime.js", self.file),
+            ("  the module alone", self.module),
+            ("  the script alone", self.script),
+        ] {
+            writeln!(
+                f,
+                "{name:<28}{:>9}{:>9}{:>9}",
+                size.raw, size.brotli, size.gzip
+            )?;
         }
         let verdict = if self.fits() { "within" } else { "OVER" };
-        write!(f, "{verdict} the budget of {} bytes of brotli (loader/size.toml)", self.budget)
+        write!(
+            f,
+            "{verdict} the budget of {} bytes of brotli (loader/size.toml)",
+            self.budget
+        )
     }
 }

@@ -58,7 +58,9 @@ impl Tools {
                 "the runtime gets about a third larger, because Node or the packages in loader/node_modules are not there: install Node, then run `npm ci` in loader/"
             );
         }
-        Self { modules: there.then_some(modules) }
+        Self {
+            modules: there.then_some(modules),
+        }
     }
 
     /// The module made smaller.
@@ -66,7 +68,9 @@ impl Tools {
     /// # Errors
     /// What `wasm-opt` complains about.
     pub fn optimise(&self, wasm: &[u8], dist: &Path) -> Result<Vec<u8>> {
-        let Some(modules) = &self.modules else { return Ok(wasm.to_vec()) };
+        let Some(modules) = &self.modules else {
+            return Ok(wasm.to_vec());
+        };
         let (input, output) = (dist.join("module.wasm"), dist.join("module.min.wasm"));
         fs::write(&input, wasm)?;
         let mut command = Command::new(modules.join("wasm-opt"));
@@ -84,7 +88,9 @@ impl Tools {
     /// # Errors
     /// What `terser` complains about.
     pub fn minify(&self, sources: &[(String, String)], dist: &Path) -> Result<Script> {
-        let Some(modules) = &self.modules else { return Ok(Script::unminified(sources)) };
+        let Some(modules) = &self.modules else {
+            return Ok(Script::unminified(sources));
+        };
         let folder = dist.join("script");
         fs::create_dir_all(&folder)?;
         for (name, text) in sources {
@@ -117,9 +123,14 @@ impl Tools {
 }
 
 fn run(command: &mut Command) -> Result<()> {
-    let output = command.output().with_context(|| format!("cannot run {command:?}"))?;
+    let output = command
+        .output()
+        .with_context(|| format!("cannot run {command:?}"))?;
     if !output.status.success() {
-        bail!("{command:?} failed:\n{}", String::from_utf8_lossy(&output.stderr));
+        bail!(
+            "{command:?} failed:\n{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
     Ok(())
 }

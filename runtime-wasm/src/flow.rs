@@ -4,12 +4,11 @@ use std::cell::RefCell;
 
 use platform_protocol::problem::Slug;
 use wasm_bindgen::{JsCast, JsValue};
-use web_sys::{Request, Response};
 
 use crate::problem::{self, Body, NO_TEST_TOKEN, Problem};
 use crate::token::{Failure, Step, Tokens, Want};
 use crate::web::task::{settled, spawn};
-use crate::web::{self, Deferred};
+use crate::web::{self, Deferred, Request, Response};
 
 thread_local! {
     static TOKENS: RefCell<Tokens<JsValue, JsValue, Deferred>> = const { RefCell::new(Tokens::new()) };
@@ -49,7 +48,12 @@ async fn obtain(number: u32) {
     }
     let outcome = exchange().await;
     if web::is_local() {
-        web::announce(outcome.as_ref().err().map_or(&JsValue::UNDEFINED, |(_, error)| error));
+        web::announce(
+            outcome
+                .as_ref()
+                .err()
+                .map_or(&JsValue::UNDEFINED, |(_, error)| error),
+        );
     }
     // Settling a promise runs none of the page's code at once, so nobody asks
     // again while the tokens are borrowed.
@@ -77,10 +81,17 @@ async fn exchange() -> Result<(JsValue, f64), (Failure, JsValue)> {
                 let problem = read(&response, web::is_local()).await;
                 let error = raise(response.status(), &problem);
                 let expired = web::is(&error, Slug::SessionExpired.as_str());
-                let failure = if expired { Failure::SessionExpired } else { Failure::Refused };
+                let failure = if expired {
+                    Failure::SessionExpired
+                } else {
+                    Failure::Refused
+                };
                 return Err((failure, error));
             }
-            (200, settled(&web::json(&response)).await.unwrap_or_default())
+            (
+                200,
+                settled(&web::json(&response)).await.unwrap_or_default(),
+            )
         }
     };
     match web::text(&body, "access_token") {
@@ -93,10 +104,14 @@ async fn exchange() -> Result<(JsValue, f64), (Failure, JsValue)> {
 /// `platform.fetch`.
 pub(crate) async fn call(input: JsValue, init: JsValue) -> Result<JsValue, JsValue> {
     if !web::is_own(&web::resolve(&input)?) {
-        return Err(web::type_error("platform.fetch calls the game's own address only"));
+        return Err(web::type_error(
+            "platform.fetch calls the game's own address only",
+        ));
     }
     if web::streams(&input, &init) {
-        return Err(web::type_error("platform.fetch cannot send a stream: it may have to send it twice"));
+        return Err(web::type_error(
+            "platform.fetch cannot send a stream: it may have to send it twice",
+        ));
     }
     let mut request = web::request(&input, &init)?;
     let token = token_for(&request, Want::Any).await?;
@@ -132,11 +147,19 @@ async fn transmit(request: &Request, token: &JsValue) -> Result<Response, JsValu
 
 /// `platform.signOut`.
 pub(crate) async fn sign_out(redirect: JsValue) -> Result<JsValue, JsValue> {
-    let address = web::resolve(&if redirect.is_falsy() { JsValue::from("/") } else { redirect })?;
+    let address = web::resolve(&if redirect.is_falsy() {
+        JsValue::from("/")
+    } else {
+        redirect
+    })?;
     if !web::is_own(&address) && !web::is_on_platform(&address) {
-        return Err(web::type_error("platform.signOut leads to this game or the platform only"));
+        return Err(web::type_error(
+            "platform.signOut leads to this game or the platform only",
+        ));
     }
-    let Ok(ended) = settled(&web::end_session()).await else { return Err(no_answer()) };
+    let Ok(ended) = settled(&web::end_session()).await else {
+        return Err(no_answer());
+    };
     // Among test players there is no session to end, and no answer.
     if !ended.is_undefined() {
         let response: Response = ended.unchecked_into();
@@ -164,16 +187,28 @@ async fn read(response: &Response, minting: bool) -> Problem<JsValue> {
         type_uri: web::text(&body, "type"),
         request_id: web::text(&body, "request_id"),
     };
-    let sentence = if minting { NO_TEST_TOKEN } else { problem::sentence(response.status()) };
+    let sentence = if minting {
+        NO_TEST_TOKEN
+    } else {
+        problem::sentence(response.status())
+    };
     problem::read(sentence, body, web::request_id(response))
 }
 
 fn raise(status: u16, problem: &Problem<JsValue>) -> JsValue {
-    web::problem(status, &problem.message, &problem.type_uri, &problem.request_id)
+    web::problem(
+        status,
+        &problem.message,
+        &problem.type_uri,
+        &problem.request_id,
+    )
 }
 
 fn no_answer() -> JsValue {
-    raise(0, &problem::read(problem::sentence(0), Body::default(), None))
+    raise(
+        0,
+        &problem::read(problem::sentence(0), Body::default(), None),
+    )
 }
 
 fn no_test_token() -> JsValue {

@@ -25,12 +25,18 @@ struct State {
 }
 
 // SAFETY: the module is compiled without threads.
-#[expect(unsafe_code, reason = "a global allocator must be shared, and there is one thread")]
+#[expect(
+    unsafe_code,
+    reason = "a global allocator must be shared, and there is one thread"
+)]
 unsafe impl Sync for Heap {}
 
 #[global_allocator]
-static HEAP: Heap =
-    Heap(UnsafeCell::new(State { free: [ptr::null_mut(); SIZES], next: 0, end: 0 }));
+static HEAP: Heap = Heap(UnsafeCell::new(State {
+    free: [ptr::null_mut(); SIZES],
+    next: 0,
+    end: 0,
+}));
 
 /// Which list a block belongs to: its size is 2 to the power of this and
 /// [`SMALLEST`].
@@ -48,7 +54,9 @@ unsafe impl GlobalAlloc for Heap {
         let class = class(layout);
         // SAFETY: nothing else runs while this function does.
         let state = unsafe { &mut *self.0.get() };
-        let Some(head) = state.free.get_mut(class) else { return ptr::null_mut() };
+        let Some(head) = state.free.get_mut(class) else {
+            return ptr::null_mut();
+        };
         if !head.is_null() {
             let block = *head;
             // SAFETY: a free block holds the link to the next one.

@@ -119,7 +119,9 @@ impl Log {
     /// negative if it may not outlive the page, or 0 if there is none or none
     /// may be sent now.
     pub fn take(&mut self, now: f64, when: When) -> i32 {
-        let Some((_, oldest)) = self.kept.first() else { return 0 };
+        let Some((_, oldest)) = self.kept.first() else {
+            return 0;
+        };
         if now < self.not_before || (when == When::Due && now - oldest < WAIT) {
             return 0;
         }
@@ -154,7 +156,8 @@ impl Log {
         let room = self.kept.len() + count <= KEPT && bytes <= KEPT_BYTES;
         if room {
             // Number 0 at a time long past: nothing is folded into these.
-            self.kept.splice(0..0, core::iter::repeat_n((0, f64::NEG_INFINITY), count));
+            self.kept
+                .splice(0..0, core::iter::repeat_n((0, f64::NEG_INFINITY), count));
             self.bytes = bytes;
         } else {
             self.left_out += records;
@@ -234,7 +237,11 @@ mod tests {
         log.record(5_100.0, 2, 10, false);
         assert!(log.end(5_200.0, size, 1, 7_000.0));
         assert_eq!(log.take(12_199.0, When::Leaving), 0);
-        assert_eq!(log.record(12_200.0, 2, 10, false), Place::Append, "places moved");
+        assert_eq!(
+            log.record(12_200.0, 2, 10, false),
+            Place::Append,
+            "places moved"
+        );
         assert_eq!(log.take(12_200.0, When::Due), -30);
     }
 

@@ -19,7 +19,11 @@ impl Presence {
     /// A page that nobody has seen yet.
     #[must_use]
     pub const fn new() -> Self {
-        Self { visible: None, used: 0.0, counted: None }
+        Self {
+            visible: None,
+            used: 0.0,
+            counted: None,
+        }
     }
 
     /// Looks at the page: whether it is `visible`, and was `used` since the
@@ -76,7 +80,10 @@ mod tests {
     #[test]
     fn a_hidden_page_does_not_count() {
         assert_eq!(beats(1_000, |_| (false, true)), [0; 0]);
-        assert_eq!(beats(200, |second| (second < 50 || second >= 150, true)), [5, 35, 155, 185]);
+        assert_eq!(
+            beats(200, |second| (!(50..150).contains(&second), true)),
+            [5, 35, 155, 185]
+        );
     }
 
     #[test]

@@ -26,7 +26,11 @@ pub struct Body<S> {
 
 impl<S> Default for Body<S> {
     fn default() -> Self {
-        Self { detail: None, type_uri: None, request_id: None }
+        Self {
+            detail: None,
+            type_uri: None,
+            request_id: None,
+        }
     }
 }
 
@@ -99,6 +103,9 @@ mod tests {
         assert_eq!(problem.message, sentence(502));
         assert_eq!(problem.type_uri, "");
         assert_eq!(problem.request_id, "r2");
-        assert_eq!(read(sentence(0), Body::<String>::default(), None).request_id, "");
+        assert_eq!(
+            read(sentence(0), Body::<String>::default(), None).request_id,
+            ""
+        );
     }
 }

@@ -37,11 +37,18 @@ fn connect(answers: &str) -> Array {
                 [200, 'application/json', JSON.stringify({{ access_token: 't' + ++minted, expires_in: 900 }})];"
         ),
     );
-    install.call1(&JsValue::NULL, &calls).expect("the fetch is in place");
-    let settle = Reflect::get(&wasm_bindgen::exports(), &"settle".into()).expect("an export");
-    web::connect(&settle, "https://auth.play.example", "https://play.example");
-    wake(true);
+    install
+        .call1(&JsValue::NULL, &calls)
+        .expect("the fetch is in place");
+    join("https://play.example", false);
     calls
+}
+
+/// Connects page and module, and forgets the token.
+fn join(platform: &str, local: bool) {
+    let settle = Reflect::get(&wasm_bindgen::exports(), &"settle".into()).expect("an export");
+    web::connect(&settle, "https://auth.play.example", platform, local);
+    wake(true);
 }
 
 fn called(calls: &Array) -> Vec<String> {
@@ -79,7 +86,9 @@ async fn simultaneous_callers_make_one_request() {
     let tokens = ok(Promise::all(&all)).await;
     assert!(Array::from(&tokens).iter().all(|token| token == "t1"));
     assert_eq!(called(&calls), ["POST /token"]);
-    let both = [get_access_token(true), get_access_token(true)].into_iter().collect::<Array>();
+    let both = [get_access_token(true), get_access_token(true)]
+        .into_iter()
+        .collect::<Array>();
     let tokens = ok(Promise::all(&both)).await;
     assert!(Array::from(&tokens).iter().all(|token| token == "t2"));
     assert_eq!(called(&calls).len(), 2);
@@ -97,11 +106,17 @@ async fn a_call_carries_the_token_and_the_caller_s_headers() {
 
 #[wasm_bindgen_test]
 async fn a_401_is_sent_again_once_with_another_token_and_the_whole_body() {
-    let calls = connect("return url == '/token' ? mint() : token == 'Bearer t1' ? [401, '', ''] : [200, '', '']");
+    let calls = connect(
+        "return url == '/token' ? mint() : token == 'Bearer t1' ? [401, '', ''] : [200, '', '']",
+    );
     let post = init(&[("method", "POST".into()), ("body", "hello".into())]);
     ok(fetch("/save".into(), post)).await;
-    let expected =
-        ["POST /token", "POST /save Bearer t1 hello", "POST /token", "POST /save Bearer t2 hello"];
+    let expected = [
+        "POST /token",
+        "POST /save Bearer t1 hello",
+        "POST /token",
+        "POST /save Bearer t2 hello",
+    ];
     assert_eq!(called(&calls), expected);
 
     let calls = connect("return url == '/token' ? mint() : [401, '', '']");
@@ -127,10 +142,22 @@ async fn a_failed_answer_becomes_an_error_with_the_body_s_members() {
 
 #[wasm_bindgen_test]
 async fn a_failed_answer_without_a_readable_body_has_a_plain_sentence() {
-    for body in ["'not json'", "'[1]'", "'null'", "''", "'{\"detail\":7,\"type\":null}'"] {
-        connect(&format!("return url == '/token' ? mint() : [500, 'application/json', {body}]"));
+    for body in [
+        "'not json'",
+        "'[1]'",
+        "'null'",
+        "''",
+        "'{\"detail\":7,\"type\":null}'",
+    ] {
+        connect(&format!(
+            "return url == '/token' ? mint() : [500, 'application/json', {body}]"
+        ));
         let error = err(fetch("/x".into(), JsValue::UNDEFINED)).await;
-        assert_eq!(get(&error, "message"), crate::problem::sentence(500), "{body}");
+        assert_eq!(
+            get(&error, "message"),
+            crate::problem::sentence(500),
+            "{body}"
+        );
         assert_eq!(get(&error, "type"), "");
         assert_eq!(get(&error, "requestId"), "header-id");
     }
@@ -171,11 +198,20 @@ async fn other_addresses_and_streams_reject_before_a_token_is_asked_for() {
         assert_eq!(get(&error, "name"), "TypeError", "{address}");
     }
     let blob = eval("URL.createObjectURL(new Blob(['x']))");
-    assert_eq!(get(&err(fetch(blob, JsValue::UNDEFINED)).await, "name"), "TypeError");
+    assert_eq!(
+        get(&err(fetch(blob, JsValue::UNDEFINED)).await, "name"),
+        "TypeError"
+    );
     let stream = eval("({ method: 'POST', body: new ReadableStream(), duplex: 'half' })");
-    assert_eq!(get(&err(fetch("/x".into(), stream)).await, "name"), "TypeError");
+    assert_eq!(
+        get(&err(fetch("/x".into(), stream)).await, "name"),
+        "TypeError"
+    );
     let request = eval("new Request('/x', { method: 'POST', body: 'x' })");
-    assert_eq!(get(&err(fetch(request, JsValue::UNDEFINED)).await, "name"), "TypeError");
+    assert_eq!(
+        get(&err(fetch(request, JsValue::UNDEFINED)).await, "name"),
+        "TypeError"
+    );
     assert_eq!(called(&calls), [""; 0]);
 }
 
@@ -188,9 +224,10 @@ async fn an_abort_rejects_with_the_signal_s_reason() {
 
     // While the token is still on its way, which it is for ever here.
     connect("");
-    eval("globalThis.fetch = () => new Promise(() => {}); globalThis.controller = new AbortController()");
-    let settle = Reflect::get(&wasm_bindgen::exports(), &"settle".into()).expect("an export");
-    web::connect(&settle, "https://auth.play.example", "https://play.example");
+    eval(
+        "globalThis.fetch = () => new Promise(() => {}); globalThis.controller = new AbortController()",
+    );
+    join("https://play.example", false);
     let call = fetch("/x".into(), init(&[("signal", eval("controller.signal"))]));
     eval("controller.abort('enough')");
     assert_eq!(err(call).await, "enough");
@@ -198,8 +235,7 @@ async fn an_abort_rejects_with_the_signal_s_reason() {
 
 #[wasm_bindgen_test]
 fn only_the_platform_and_its_sub_domains_are_on_the_platform() {
-    let settle = Reflect::get(&wasm_bindgen::exports(), &"settle".into()).expect("an export");
-    web::connect(&settle, "https://auth.play.example:8443", "https://play.example:8443");
+    join("https://play.example:8443", false);
     let cases = [
         ("https://play.example:8443", true),
         ("https://PLAY.example:8443/path", true),
@@ -229,4 +265,36 @@ async fn signing_out_leads_nowhere_else_and_fails_without_leaving() {
     let error = err(sign_out(JsValue::NULL)).await;
     assert_eq!(get(&error, "status"), 503);
     assert_eq!(called(&calls), ["POST /sign-out"]);
+}
+
+#[wasm_bindgen_test]
+async fn a_local_dev_server_gives_test_players_and_its_reasons_are_relayed() {
+    let calls = connect("return mint()");
+    join("https://play.example", true);
+    assert_eq!(ok(get_access_token(false)).await, "t1");
+    assert_eq!(called(&calls), ["POST /__platform/token/guest/1"]);
+
+    connect(
+        "return [401, 'application/problem+json', JSON.stringify({ type: 'x/not-signed-in', detail: 'Log in.' })]",
+    );
+    join("https://play.example", true);
+    assert_eq!(
+        get(&err(get_access_token(false)).await, "message"),
+        "Log in."
+    );
+
+    for answer in [
+        "[404, 'text/html', '<h1>']",
+        "[200, 'text/html', '<h1>']",
+        "[405, '', '']",
+    ] {
+        connect(&format!("return {answer}"));
+        join("https://play.example", true);
+        let error = err(get_access_token(false)).await;
+        assert_eq!(
+            get(&error, "message"),
+            crate::problem::NO_TEST_TOKEN,
+            "{answer}"
+        );
+    }
 }

@@ -158,7 +158,11 @@ impl<T: Clone + PartialEq, E: Clone, W> Tokens<T, E, W> {
         self.unanswered = None;
         let error = match outcome {
             Ok((token, life)) => {
-                self.held = Some(Held { token, received: now, life });
+                self.held = Some(Held {
+                    token,
+                    received: now,
+                    life,
+                });
                 None
             }
             Err((failure, error)) => {
@@ -177,7 +181,10 @@ impl<T: Clone + PartialEq, E: Clone, W> Tokens<T, E, W> {
         for (want, who) in request.waiting {
             // A new token is used even if it already looks expired, as on a
             // device that slept while it came.
-            let token = self.held.as_ref().filter(|held| error.is_none() || held.is_valid(now, &want));
+            let token = self
+                .held
+                .as_ref()
+                .filter(|held| error.is_none() || held.is_valid(now, &want));
             match (token, &error) {
                 (Some(held), _) => tell(who, Ok(held.token.clone())),
                 (None, Some(error)) => tell(who, Err(error.clone())),
@@ -214,7 +221,10 @@ impl<T: Clone + PartialEq, E: Clone, W> Tokens<T, E, W> {
     /// The token in hand, if it has not ended.
     #[must_use]
     pub fn held(&self, now: Instant) -> Option<&T> {
-        self.held.as_ref().filter(|held| held.left(now) > 0.0).map(|held| &held.token)
+        self.held
+            .as_ref()
+            .filter(|held| held.left(now) > 0.0)
+            .map(|held| &held.token)
     }
 
     /// The answer that needs no request, if there is one.
@@ -231,7 +241,10 @@ impl<T: Clone + PartialEq, E: Clone, W> Tokens<T, E, W> {
         match &self.unanswered {
             Some((when, error)) if now.since(*when) < SHARED_FAILURE && self.request.is_none() => {
                 let held = self.held.as_ref().filter(|held| held.is_valid(now, want));
-                Some(held.map(|held| held.token.clone()).ok_or_else(|| error.clone()))
+                Some(
+                    held.map(|held| held.token.clone())
+                        .ok_or_else(|| error.clone()),
+                )
             }
             _ => None,
         }
@@ -239,14 +252,21 @@ impl<T: Clone + PartialEq, E: Clone, W> Tokens<T, E, W> {
 
     fn open(&mut self, waiting: Vec<(Want<T>, W)>) -> u32 {
         self.requests += 1;
-        self.request = Some(Request { number: self.requests, started: None, waiting });
+        self.request = Some(Request {
+            number: self.requests,
+            started: None,
+            waiting,
+        });
         self.requests
     }
 
     /// Gives the request up for lost and opens another for all who wait: it
     /// starts now, so it is fresh enough for everybody.
     fn restart(&mut self) -> u32 {
-        let mut waiting = self.request.take().map_or_else(Vec::new, |request| request.waiting);
+        let mut waiting = self
+            .request
+            .take()
+            .map_or_else(Vec::new, |request| request.waiting);
         waiting.append(&mut self.queued);
         self.open(waiting)
     }
@@ -273,7 +293,8 @@ impl<T: PartialEq> Held<T> {
 
 impl<T, W> Request<T, W> {
     fn is_lost(&self, now: Instant) -> bool {
-        self.started.is_some_and(|started| now.since(started) > LOST)
+        self.started
+            .is_some_and(|started| now.since(started) > LOST)
     }
 }
 
@@ -287,7 +308,10 @@ mod tests {
 
     /// The moment so many seconds after the page was opened, on both clocks.
     fn at(seconds: f64) -> Instant {
-        Instant { monotonic: seconds * 1_000.0, wall: 1.7e12 + seconds * 1_000.0 }
+        Instant {
+            monotonic: seconds * 1_000.0,
+            wall: 1.7e12 + seconds * 1_000.0,
+        }
     }
 
     fn start(step: Step<&'static str, &'static str, u32>) -> u32 {
@@ -306,7 +330,9 @@ mod tests {
         outcome: Result<(&'static str, f64), (Failure, &'static str)>,
     ) -> (Vec<(u32, Result<&'static str, &'static str>)>, Option<u32>) {
         let mut told = Vec::new();
-        let next = tokens.end(now, number, outcome, &mut |who, answer| told.push((who, answer)));
+        let next = tokens.end(now, number, outcome, &mut |who, answer| {
+            told.push((who, answer))
+        });
         (told, next)
     }
 
@@ -368,7 +394,10 @@ mod tests {
         assert_eq!(tokens.ask(at(1.1), Want::Other("a"), 2), Step::Wait);
         let (told, _) = end(&mut tokens, at(1.2), number, Ok(("b", LIFE)));
         assert_eq!(told, [(1, Ok("b")), (2, Ok("b"))]);
-        assert_eq!(tokens.ask(at(1.3), Want::Other("a"), 3), Step::Answer(3, Ok("b")));
+        assert_eq!(
+            tokens.ask(at(1.3), Want::Other("a"), 3),
+            Step::Answer(3, Ok("b"))
+        );
     }
 
     #[test]
@@ -386,11 +415,20 @@ mod tests {
 
     #[test]
     fn the_clock_that_moved_more_counts() {
-        let slept = Instant { monotonic: 1_000.0, wall: at(850.0).wall };
+        let slept = Instant {
+            monotonic: 1_000.0,
+            wall: at(850.0).wall,
+        };
         start(holding("a", 0.0).ask(slept, Want::Any, 1));
-        let set_back = Instant { monotonic: at(850.0).monotonic, wall: 0.0 };
+        let set_back = Instant {
+            monotonic: at(850.0).monotonic,
+            wall: 0.0,
+        };
         start(holding("a", 0.0).ask(set_back, Want::Any, 1));
-        let set_back_early = Instant { monotonic: at(10.0).monotonic, wall: 0.0 };
+        let set_back_early = Instant {
+            monotonic: at(10.0).monotonic,
+            wall: 0.0,
+        };
         let step = holding("a", 0.0).ask(set_back_early, Want::Any, 1);
         assert_eq!(step, Step::Answer(1, Ok("a")));
     }
@@ -401,11 +439,21 @@ mod tests {
         let number = start(tokens.ask(at(850.0), Want::Any, 1));
         assert!(tokens.begin(at(850.0), number));
         assert_eq!(tokens.ask(at(850.0), Want::Other("a"), 2), Step::Wait);
-        let (told, _) = end(&mut tokens, at(851.0), number, Err((Failure::Refused, "429")));
+        let (told, _) = end(
+            &mut tokens,
+            at(851.0),
+            number,
+            Err((Failure::Refused, "429")),
+        );
         assert_eq!(told, [(1, Ok("a")), (2, Err("429"))]);
         let number = start(tokens.ask(at(901.0), Want::Any, 3));
         assert!(tokens.begin(at(901.0), number));
-        let (told, _) = end(&mut tokens, at(901.1), number, Err((Failure::Refused, "429")));
+        let (told, _) = end(
+            &mut tokens,
+            at(901.1),
+            number,
+            Err((Failure::Refused, "429")),
+        );
         assert_eq!(told, [(3, Err("429"))]);
     }
 
@@ -414,9 +462,20 @@ mod tests {
         let mut tokens = Machine::new();
         let number = start(tokens.ask(at(0.0), Want::Any, 1));
         assert!(tokens.begin(at(0.0), number));
-        end(&mut tokens, at(5.0), number, Err((Failure::NoAnswer, "offline")));
-        assert_eq!(tokens.ask(at(5.9), Want::Any, 2), Step::Answer(2, Err("offline")));
-        assert_eq!(tokens.ask(at(5.9), Want::Fresh, 3), Step::Answer(3, Err("offline")));
+        end(
+            &mut tokens,
+            at(5.0),
+            number,
+            Err((Failure::NoAnswer, "offline")),
+        );
+        assert_eq!(
+            tokens.ask(at(5.9), Want::Any, 2),
+            Step::Answer(2, Err("offline"))
+        );
+        assert_eq!(
+            tokens.ask(at(5.9), Want::Fresh, 3),
+            Step::Answer(3, Err("offline"))
+        );
         start(tokens.ask(at(6.0), Want::Any, 4));
     }
 
@@ -425,7 +484,12 @@ mod tests {
         let mut tokens = Machine::new();
         let number = start(tokens.ask(at(0.0), Want::Any, 1));
         assert!(tokens.begin(at(0.0), number));
-        end(&mut tokens, at(5.0), number, Err((Failure::NoAnswer, "offline")));
+        end(
+            &mut tokens,
+            at(5.0),
+            number,
+            Err((Failure::NoAnswer, "offline")),
+        );
         assert_eq!(tokens.wake(at(5.1), false), None);
         start(tokens.ask(at(5.2), Want::Any, 2));
     }
@@ -442,7 +506,10 @@ mod tests {
         assert_eq!(next, None);
         assert_eq!(tokens.wake(at(99.0), true), None);
         for want in [Want::Any, Want::Fresh, Want::Other("a")] {
-            assert_eq!(tokens.ask(at(9_999.0), want, 3), Step::Answer(3, Err("expired")));
+            assert_eq!(
+                tokens.ask(at(9_999.0), want, 3),
+                Step::Answer(3, Err("expired"))
+            );
         }
     }
 
@@ -468,7 +535,10 @@ mod tests {
         let lost = start(tokens.ask(at(0.0), Want::Any, 1));
         assert!(tokens.begin(at(0.0), lost));
         let again = start(tokens.ask(at(31.0), Want::Any, 2));
-        assert!(!tokens.begin(at(31.0), lost), "the lost request is not sent any more");
+        assert!(
+            !tokens.begin(at(31.0), lost),
+            "the lost request is not sent any more"
+        );
         assert!(tokens.begin(at(31.0), again));
         let (told, _) = end(&mut tokens, at(31.1), again, Ok(("a", LIFE)));
         assert_eq!(told, [(1, Ok("a")), (2, Ok("a"))]);
@@ -482,7 +552,9 @@ mod tests {
         assert_eq!(tokens.wake(at(2.0), true), None);
         let before = start(tokens.ask(at(2.0), Want::Any, 2));
         assert!(tokens.begin(at(2.0), before));
-        let after = tokens.wake(at(3.0), true).expect("a request under way is made again, too");
+        let after = tokens
+            .wake(at(3.0), true)
+            .expect("a request under way is made again, too");
         assert!(tokens.begin(at(3.0), after));
         let (told, _) = end(&mut tokens, at(3.1), after, Ok(("b", LIFE)));
         assert_eq!(told, [(2, Ok("b"))]);

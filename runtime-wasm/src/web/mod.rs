@@ -5,7 +5,7 @@ pub(crate) mod task;
 
 use js_sys::Promise;
 use wasm_bindgen::prelude::*;
-use web_sys::{Request, Response, Url};
+pub(crate) use web_sys::{Request, Response, Url};
 
 use crate::token::Instant;
 
@@ -20,7 +20,7 @@ extern "C" {
     pub(crate) fn promise(deferred: &Deferred) -> Promise;
 
     #[cfg(test)]
-    pub(crate) fn connect(settle: &JsValue, auth_url: &str, platform_origin: &str);
+    pub(crate) fn connect(settle: &JsValue, auth_url: &str, platform_origin: &str, local: bool);
     #[wasm_bindgen(js_name = isOpaque)]
     pub(crate) fn is_opaque() -> bool;
     pub(crate) fn shown() -> Promise;
@@ -66,5 +66,8 @@ extern "C" {
 
 /// Now, on both clocks.
 pub(crate) fn now() -> Instant {
-    Instant { monotonic: monotonic(), wall: wall() }
+    Instant {
+        monotonic: monotonic(),
+        wall: wall(),
+    }
 }

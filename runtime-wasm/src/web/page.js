@@ -4,14 +4,19 @@
 
 const { location, document, performance, Date, URL, Request } = globalThis;
 
-let nativeFetch, onSettled, auth, origin;
+let nativeFetch, onSettled, auth, origin, local;
 
-/** What to call when a promise settles, where the auth service is, and the platform's origin. */
-export const connect = (settled, authUrl, platformOrigin) => {
+/**
+ * What to call when a promise settles, where the auth service is, the platform's origin, and
+ * whether the page comes from a local dev server, which hands out tokens of test players in place
+ * of the auth service.
+ */
+export const connect = (settled, authUrl, platformOrigin, isLocal) => {
   nativeFetch = fetch;
   onSettled = settled;
   auth = authUrl;
   origin = new URL(platformOrigin);
+  local = isLocal;
 };
 
 /** Whether the address is the platform's, or on a sub-domain of it. */
@@ -84,12 +89,6 @@ export const text = (value, member) =>
 
 /** Seconds, or NaN. */
 export const seconds = (value, member) => +value?.[member];
-
-/**
- * On localhost or an IP address the page comes from a local dev server, which hands out tokens of
- * test players in place of the auth service.
- */
-const local = /^(localhost|[\d.]+|\[.*])$/.test(location.hostname);
 
 export const isLocal = () => local;
 

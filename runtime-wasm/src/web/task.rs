@@ -33,7 +33,13 @@ thread_local! {
 pub(crate) fn spawn(future: impl Future<Output = ()> + 'static) {
     let number = STARTED.get() + 1;
     STARTED.set(number);
-    run(Task { number, future: Box::pin(future) }, None);
+    run(
+        Task {
+            number,
+            future: Box::pin(future),
+        },
+        None,
+    );
 }
 
 /// A promise that a task waits for was settled.
@@ -49,7 +55,10 @@ pub(crate) fn resume(number: u32, outcome: Outcome) {
 
 fn run(mut task: Task, outcome: Option<Outcome>) {
     let outer = RUNNING.replace((task.number, outcome));
-    let poll = task.future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    let poll = task
+        .future
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()));
     RUNNING.set(outer);
     if poll.is_pending() {
         WAITING.with_borrow_mut(|waiting| waiting.push(task));
