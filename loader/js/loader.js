@@ -51,7 +51,8 @@ if (before) {
   }
   if (parent !== window) watchFocus();
 
-  const bytes = Uint8Array.from(PAYLOAD, (character) => character.charCodeAt() ^ MASK);
+  const bytes = new Uint8Array(PAYLOAD.length);
+  for (let at = bytes.length; at--; ) bytes[at] = PAYLOAD.charCodeAt(at) ^ MASK;
   try {
     start(new WebAssembly.Module(bytes));
   } catch {
