@@ -25,7 +25,12 @@ impl Server {
     /// Starts it on the data directory `data` and a free port, and waits for
     /// its ready line.
     pub async fn start(data: &Path) -> Self {
-        Self::start_with(Command::new(program()), data).await
+        Self::start_with(Command::new(program()), data, 0).await
+    }
+
+    /// Starts it again on the port that it had before.
+    pub async fn start_again(data: &Path, port: u16) -> Self {
+        Self::start_with(Command::new(program()), data, port).await
     }
 
     /// The same under `strace`, which writes what happens to files and sockets
@@ -48,10 +53,10 @@ impl Server {
             .arg("-e")
             .arg("trace=fsync,fdatasync,write,pwrite64,writev,pwritev,sendto,sendmsg")
             .arg(program());
-        Self::start_with(command, data).await
+        Self::start_with(command, data, 0).await
     }
 
-    async fn start_with(mut command: Command, data: &Path) -> Self {
+    async fn start_with(mut command: Command, data: &Path, port: u16) -> Self {
         let log = data.with_extension("log");
         let errors = File::options()
             .create(true)
@@ -60,7 +65,7 @@ impl Server {
             .expect("a log opens");
         command
             .arg("serve")
-            .env("PLATFORM_LISTEN", "127.0.0.1:0")
+            .env("PLATFORM_LISTEN", format!("127.0.0.1:{port}"))
             .env("PLATFORM_DATA", data)
             .env("PLATFORM_GUESTS_PER_ADDRESS", "1000000")
             .env("PLATFORM_GUEST_RATE", "1000000/s, burst 1000000")

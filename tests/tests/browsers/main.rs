@@ -3,7 +3,6 @@
 #![expect(
     clippy::expect_used,
     clippy::unwrap_used,
-    clippy::panic,
     clippy::print_stdout,
     reason = "a test reports by failing"
 )]
@@ -12,12 +11,14 @@ mod calls;
 mod harness;
 mod identity;
 mod loading;
+mod program;
 mod tokens;
 
 fn main() -> std::process::ExitCode {
     let files = [
         harness::TESTS,
         loading::TESTS,
+        program::TESTS,
         identity::TESTS,
         tokens::TESTS,
         calls::TESTS,
