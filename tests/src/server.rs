@@ -57,7 +57,8 @@ impl Server {
     }
 
     async fn start_with(mut command: Command, data: &Path, port: u16) -> Self {
-        let log = data.with_extension("log");
+        std::fs::create_dir_all(data).expect("the data directory can be made");
+        let log = data.join("server.log");
         let errors = File::options()
             .create(true)
             .append(true)

@@ -84,13 +84,13 @@ const problem: platform.Problem = "sesion-expired";
 
 // platform itself
 // @ts-expect-error It is frozen.
-platform.fetch = fetch;
+platform.fetch = platform.fetch;
 // @ts-expect-error It is frozen.
 platform.version = "2";
 // @ts-expect-error It cannot be replaced.
-platform = {};
+platform = platform;
 // @ts-expect-error It cannot be replaced.
-globalThis.platform = {};
+globalThis.platform = platform;
 // @ts-expect-error The version is a string.
 const version: number = platform.version;
 // @ts-expect-error There is no such member.

@@ -7,6 +7,7 @@
     reason = "a test reports by failing"
 )]
 
+mod answers;
 mod calls;
 mod harness;
 mod identity;
@@ -22,6 +23,7 @@ fn main() -> std::process::ExitCode {
         identity::TESTS,
         tokens::TESTS,
         calls::TESTS,
+        answers::TESTS,
     ];
     platform_tests::suite::run(&files.concat())
 }
