@@ -18,7 +18,12 @@ class Scene extends Phaser.Scene {
       this.add.image(0, 0, `picture-${index % PICTURES}`),
     );
     this.line = this.add.text(8, 8, "", { fontSize: "16px" });
-    this.input.keyboard.on("keydown", (event) => record.key(event.key));
+    // Of several presses within one frame Phaser hands the earlier ones on again.
+    const handed = new WeakSet();
+    this.input.keyboard.on("keydown", (event) => {
+      if (!handed.has(event)) record.key(event.key);
+      handed.add(event);
+    });
   }
 
   update(time) {

@@ -87,10 +87,12 @@ const problem: platform.Problem = "sesion-expired";
 platform.fetch = platform.fetch;
 // @ts-expect-error It is frozen.
 platform.version = "2";
-// @ts-expect-error It cannot be replaced.
-platform = platform;
-// @ts-expect-error It cannot be replaced.
-globalThis.platform = platform;
+// @ts-expect-error It is frozen.
+globalThis.platform.getAccessToken = platform.getAccessToken;
+// @ts-expect-error It is frozen.
+delete platform.reportError;
+// @ts-expect-error Half of it is not the platform.
+globalThis.platform = { fetch: platform.fetch };
 // @ts-expect-error The version is a string.
 const version: number = platform.version;
 // @ts-expect-error There is no such member.

@@ -124,4 +124,7 @@ const stub: Pick<Platform, "fetch" | "loginUrl"> = {
 const maybe = "platform" in globalThis ? globalThis.platform : null;
 maybe?.reportError("there");
 
+// In place of the runtime, where a unit test runs outside of a page.
+globalThis.platform = { ...handed, ...stub };
+
 export { explain, handed, stub, version };
