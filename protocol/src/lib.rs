@@ -9,13 +9,17 @@
 //! |---|---|
 //! | [`claims`] | what a game token says |
 //! | [`token`] | the answers of the token endpoints |
+//! | [`heartbeat`] | how a page says that its player is playing |
+//! | [`log`] | frontend log records |
 //! | [`problem`] | Problem Details and the slugs that name them |
 //! | [`names`] | slugs, environments and audiences |
 //! | [`paths`] | every reserved path |
 //! | [`limits`] | every number that more than one crate needs |
 
 pub mod claims;
+pub mod heartbeat;
 pub mod limits;
+pub mod log;
 pub mod names;
 pub mod paths;
 pub mod problem;

@@ -22,5 +22,11 @@ pub const LOG_RECORDS: usize = 100;
 pub const LOG_REQUEST_BYTES: usize = 64 * 1024;
 /// Bytes of one record's `message`, at most.
 pub const LOG_MESSAGE_BYTES: usize = 8 * 1024;
+/// Bytes of one record's `stack`, at most.
+pub const LOG_STACK_BYTES: usize = 16 * 1024;
+/// Bytes of one record's `url`, at most.
+pub const LOG_URL_BYTES: usize = 2 * 1024;
+/// Bytes of one heartbeat, at most.
+pub const HEARTBEAT_BYTES: usize = 1024;
 /// Characters of a request id, at most.
 pub const REQUEST_ID_CHARS: usize = 64;

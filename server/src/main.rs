@@ -185,6 +185,9 @@ fn print_keys(ring: &KeyRing) {
     }
 }
 
+/// Libraries whose finest lines name addresses with their queries.
+const QUERY_LOGGERS: [&str; 1] = ["axum_reverse_proxy=info"];
+
 /// Results go to standard output, and a closed pipe is nobody's fault.
 fn print(text: &str) {
     use std::io::Write as _;
@@ -195,7 +198,12 @@ fn print(text: &str) {
 }
 
 fn log_to_stderr(config: &Config) {
-    let filter = EnvFilter::new(&config.log);
+    // These write whole addresses, and a query may hold what is nobody's
+    // business.
+    let filter = QUERY_LOGGERS
+        .iter()
+        .filter_map(|quiet| quiet.parse().ok())
+        .fold(EnvFilter::new(&config.log), EnvFilter::add_directive);
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr);

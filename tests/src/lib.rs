@@ -13,6 +13,7 @@
 //! | [`world`] | a platform in this process, with games published on it |
 //! | [`server`] | the real server program as a child process |
 //! | [`trace`] | reading what `strace` saw |
+//! | [`npm`] | programs from npm, installed as their lock file says |
 //! | [`visitor`] | a visitor without a browser: cookie, token, plain HTTP |
 
 #![expect(
@@ -24,6 +25,7 @@
 pub mod backend;
 pub mod browser;
 pub mod gateway;
+pub mod npm;
 pub mod poll;
 pub mod process;
 pub mod server;

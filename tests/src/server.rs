@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 
 use crate::poll;
 use crate::process::Guarded;
+use crate::settings;
 use crate::visitor::Visitor;
 
 /// A running server program. Dropping it kills it with SIGKILL.
@@ -25,7 +26,12 @@ impl Server {
     /// Starts it on the data directory `data` and a free port, and waits for
     /// its ready line.
     pub async fn start(data: &Path) -> Self {
-        Self::start_with(Command::new(program()), data).await
+        Self::start_with(Command::new(program()), data, 0).await
+    }
+
+    /// Starts it again on the port that it had before.
+    pub async fn start_again(data: &Path, port: u16) -> Self {
+        Self::start_with(Command::new(program()), data, port).await
     }
 
     /// The same under `strace`, which writes what happens to files and sockets
@@ -48,11 +54,12 @@ impl Server {
             .arg("-e")
             .arg("trace=fsync,fdatasync,write,pwrite64,writev,pwritev,sendto,sendmsg")
             .arg(program());
-        Self::start_with(command, data).await
+        Self::start_with(command, data, 0).await
     }
 
-    async fn start_with(mut command: Command, data: &Path) -> Self {
-        let log = data.with_extension("log");
+    async fn start_with(mut command: Command, data: &Path, port: u16) -> Self {
+        std::fs::create_dir_all(data).expect("the data directory can be made");
+        let log = data.join("server.log");
         let errors = File::options()
             .create(true)
             .append(true)
@@ -60,7 +67,7 @@ impl Server {
             .expect("a log opens");
         command
             .arg("serve")
-            .env("PLATFORM_LISTEN", "127.0.0.1:0")
+            .env("PLATFORM_LISTEN", format!("127.0.0.1:{port}"))
             .env("PLATFORM_DATA", data)
             .env("PLATFORM_GUESTS_PER_ADDRESS", "1000000")
             .env("PLATFORM_GUEST_RATE", "1000000/s, burst 1000000")
@@ -156,6 +163,11 @@ fn program() -> &'static Path {
             .current_dir(env!("CARGO_MANIFEST_DIR"));
         if profile.ends_with("release") {
             build.arg("--release");
+        }
+        // What cargo tells this test about its own package is not true of the
+        // server, and build scripts that read it would run again each time.
+        for name in settings::set_by_cargo() {
+            build.env_remove(name);
         }
         let built = build.status().expect("cargo can be run");
         assert!(

@@ -39,6 +39,16 @@ pub fn program(name: &str, programs: &[&str]) -> PathBuf {
         })
 }
 
+/// The variables that describe the package under test, which cargo sets for
+/// its tests.
+pub fn set_by_cargo() -> impl Iterator<Item = std::ffi::OsString> {
+    let variables = std::env::vars_os();
+    variables.map(|(name, _)| name).filter(|name| {
+        let name = name.to_string_lossy();
+        name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+    })
+}
+
 /// Where `cargo xtask` would have put one of `programs`.
 fn kept(programs: &[&str]) -> Vec<PathBuf> {
     let cache = variable("XDG_CACHE_HOME")

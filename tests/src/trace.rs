@@ -93,9 +93,107 @@ fn bytes(hex: &str) -> Vec<u8> {
         .collect()
 }
 
+/// What is wrong with the order in which something was kept and told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disorder {
+    /// No answer has the text that tells it.
+    NeverTold,
+    /// No write to the database's log has the row.
+    NeverWritten,
+    /// The log was not forced to the disk after the row was written to it.
+    NeverForced,
+    /// The answer began before the log was on the disk.
+    ToldTooEarly,
+}
+
+/// Checks that `row` was written to the write-ahead log, that a call which
+/// began after that write forced the log to the disk, and that the HTTP answer
+/// with `told` in it began only when that call had ended well.
+///
+/// # Errors
+/// What is out of order.
+pub fn durable_before_told(calls: &[Call], row: &[u8], told: &[u8]) -> Result<(), Disorder> {
+    let has = |call: &Call, part: &[u8]| call.data.windows(part.len()).any(|found| found == part);
+    let answer = calls
+        .iter()
+        .find(|call| call.data.starts_with(b"HTTP/") && has(call, told))
+        .ok_or(Disorder::NeverTold)?;
+    let written = calls
+        .iter()
+        .find(|call| call.path.ends_with("-wal") && has(call, row))
+        .ok_or(Disorder::NeverWritten)?;
+    let forces = |call: &&Call| {
+        (call.name == "fdatasync" || call.name == "fsync")
+            && call.path == written.path
+            && call.succeeded
+            && written.ended.is_some_and(|ended| call.began > ended)
+    };
+    let forced = calls.iter().find(forces).and_then(|call| call.ended);
+    match forced {
+        None => Err(Disorder::NeverForced),
+        Some(ended) if ended < answer.began => Ok(()),
+        Some(_) => Err(Disorder::ToldTooEarly),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn call(name: &str, path: &str, data: &str, began: usize, ended: usize) -> Call {
+        let (name, path, data) = (name.to_owned(), path.to_owned(), data.as_bytes().to_vec());
+        Call {
+            name,
+            path,
+            data,
+            began,
+            ended: Some(ended),
+            succeeded: true,
+        }
+    }
+
+    /// The order of a trace in which the log is forced from `began` to `ended`
+    /// and the answer begins at `told`.
+    fn order(began: usize, ended: usize, told: usize) -> Result<(), Disorder> {
+        let calls = [
+            call("pwrite64", "/d/platform.db-wal", "..row..", 1, 2),
+            call("fdatasync", "/d/platform.db-wal", "", began, ended),
+            call("fdatasync", "/d/other", "", 3, 3),
+            call("writev", "socket", "HTTP/1.1 200 OK told", told, told),
+        ];
+        durable_before_told(&calls, b"row", b"told")
+    }
+
+    #[test]
+    fn only_an_answer_after_the_log_was_forced_is_in_order() {
+        assert_eq!(order(3, 4, 5), Ok(()));
+        assert_eq!(order(3, 6, 5), Err(Disorder::ToldTooEarly));
+        assert_eq!(order(6, 7, 5), Err(Disorder::ToldTooEarly));
+        assert_eq!(
+            order(1, 4, 5),
+            Err(Disorder::NeverForced),
+            "it began before the row was written"
+        );
+        assert_eq!(
+            durable_before_told(&[], b"row", b"told"),
+            Err(Disorder::NeverTold)
+        );
+        let told = call("write", "socket", "HTTP/1.1 200 OK told", 1, 1);
+        assert_eq!(
+            durable_before_told(&[told], b"row", b"told"),
+            Err(Disorder::NeverWritten)
+        );
+        let mut failed = call("fdatasync", "/d/platform.db-wal", "", 3, 3);
+        failed.succeeded = false;
+        let written = call("pwrite64", "/d/platform.db-wal", "row", 1, 1);
+        let told = call("write", "socket", "HTTP/1.1 200 OK told", 5, 5);
+        let order = durable_before_told(&[written, failed, told], b"row", b"told");
+        assert_eq!(
+            order,
+            Err(Disorder::NeverForced),
+            "a failed call forces nothing"
+        );
+    }
 
     const TRACE: &str = r#"7 pwrite64(3<\x2f\x61>, "\x68\x69", 2, 0) = 2
 7 fdatasync(3<\x2f\x61> <unfinished ...>

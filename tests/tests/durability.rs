@@ -1,10 +1,8 @@
 //! An answer means durable: what a visitor has been told survives the server.
 
 #![expect(
-    clippy::expect_used,
     clippy::panic,
     clippy::print_stdout,
-    clippy::unwrap_used,
     reason = "a test reports by failing"
 )]
 
@@ -13,9 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use platform_tests::server::Server;
-use platform_tests::trace::{self, Call};
 use platform_tests::visitor::{Minted, NotMinted, Visitor};
-use platform_tests::{poll, settings};
+use platform_tests::{poll, settings, trace};
 use tempfile::TempDir;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -138,48 +135,6 @@ async fn every_guest_that_was_told_so_survives_fifty_kills_at_random_moments() {
     server.stop().await;
 }
 
-/// Where `needle` is in `haystack`.
-fn contains(haystack: &[u8], needle: &[u8]) -> bool {
-    haystack
-        .windows(needle.len())
-        .any(|window| window == needle)
-}
-
-/// Demands of one guest: its row was written to the log, that write was forced
-/// to the disk by a call that had ended, and only then its answer was begun.
-fn demand_order(calls: &[Call], guest: &Minted) {
-    let answer = calls
-        .iter()
-        .find(|call| {
-            contains(&call.data, guest.cookie.as_bytes()) && call.data.starts_with(b"HTTP/")
-        })
-        .expect("the trace has the answer with the cookie");
-    let id = uuid::Uuid::parse_str(&guest.claims.sub).unwrap();
-    let row = calls
-        .iter()
-        .find(|call| {
-            call.path.ends_with("-wal")
-                && (contains(&call.data, id.as_bytes())
-                    || contains(&call.data, guest.claims.sub.as_bytes()))
-        })
-        .expect("the trace has the write of the guest's row to the log");
-    let forced = calls.iter().find(|call| {
-        (call.name == "fdatasync" || call.name == "fsync")
-            && call.path == row.path
-            && call.succeeded
-            && row.ended.is_some_and(|ended| call.began > ended)
-    });
-    let forced = forced.expect("the log is forced to the disk after the row was written");
-    let ended = forced.ended.expect("a call that succeeded has ended");
-    assert!(
-        ended < answer.began,
-        "the answer of {} began at {} before {} had ended at {ended}",
-        guest.claims.sub,
-        answer.began,
-        forced.name
-    );
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_guest_is_forced_to_the_disk_before_its_answer_is_written() {
     let directory = TempDir::with_prefix("platform-tests-").unwrap();
@@ -199,6 +154,8 @@ async fn a_guest_is_forced_to_the_disk_before_its_answer_is_written() {
     server.stop().await;
     let calls = trace::calls(&std::fs::read_to_string(&trace).unwrap());
     for guest in &guests {
-        demand_order(&calls, guest);
+        let id = uuid::Uuid::parse_str(&guest.claims.sub).unwrap();
+        let order = trace::durable_before_told(&calls, id.as_bytes(), guest.cookie.as_bytes());
+        assert_eq!(order, Ok(()), "guest {id}");
     }
 }

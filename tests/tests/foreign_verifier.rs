@@ -2,44 +2,20 @@
 
 #![expect(clippy::unwrap_used, reason = "a test reports by failing")]
 
-use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use platform_tests::server::Server;
-use platform_tests::{poll, settings};
+use platform_tests::{npm, poll, settings};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-/// The npm packages of these tests, installed exactly as the lock file says.
-async fn packages() -> PathBuf {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("npm");
-    let installed = directory.join("node_modules/.package-lock.json");
-    let age = |path: &Path| {
-        std::fs::metadata(path)
-            .and_then(|file| file.modified())
-            .ok()
-    };
-    let lock = age(&directory.join("package-lock.json"));
-    if age(&installed).is_none_or(|installed| lock.is_some_and(|lock| lock > installed)) {
-        let npm = settings::program("NPM", &["npm"]);
-        let status = Command::new(npm)
-            .args(["ci", "--no-audit", "--no-fund"])
-            .current_dir(&directory)
-            .status()
-            .await
-            .unwrap();
-        assert!(status.success(), "npm ci failed in {}", directory.display());
-    }
-    directory
-}
-
 /// What `verify.js` says about `question`.
 async fn ask(question: &Value) -> Value {
     let mut node = Command::new(settings::program("NODE", &["node"]))
         .arg("verify.js")
-        .current_dir(packages().await)
+        .current_dir(npm::packages("npm").await)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .kill_on_drop(true)

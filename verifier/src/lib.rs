@@ -30,12 +30,14 @@
 //! | [`clock`] | the time, as something that tests hand in |
 //! | [`jws`] | the strict reading of a compact JWS and its header |
 //! | [`claims`] | the rules for what a token says |
+//! | [`check`](mod@check) | the whole check of a token against keys that are at hand |
 //! | [`key_set`] | the public keys in a key set document |
 //! | `source` | fetching the key set, and when that is allowed |
 //! | [`error`] | why a token was refused |
 //! | [`verifier`] | the verifier itself |
 //! | `player` | the axum extractors (feature `axum`) |
 
+pub mod check;
 pub mod claims;
 pub mod clock;
 pub mod config;
@@ -48,10 +50,13 @@ mod player;
 mod source;
 pub mod verifier;
 
+pub use check::check;
+pub use claims::Expected;
 pub use clock::{Clock, SystemClock};
 pub use config::{ConfigError, VerifierConfig};
 pub use error::{KeySetError, VerifyError};
+pub use key_set::KeySet;
 pub use platform_protocol::claims::{GameTokenClaims, PrincipalKind};
 #[cfg(feature = "axum")]
-pub use player::{BEARER_SUBPROTOCOL, Player, Refusal, SocketPlayer};
+pub use player::{BEARER_SUBPROTOCOL, Credentials, Player, Refusal, SocketPlayer, bearer};
 pub use verifier::Verifier;

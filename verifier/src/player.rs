@@ -68,8 +68,8 @@ where
 }
 
 /// What a request carries in the place where a token belongs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Credentials<'a> {
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Credentials<'a> {
     /// Nothing, or another scheme.
     None,
     /// Two headers, or something that is no token.
@@ -78,9 +78,20 @@ enum Credentials<'a> {
     Token(&'a str),
 }
 
+impl std::fmt::Debug for Credentials<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::None => "None",
+            Self::Malformed => "Malformed",
+            Self::Token(_) => "Token(hidden)",
+        })
+    }
+}
+
 /// The token of the `Authorization` header. The scheme is case-insensitive
 /// (RFC 9110 §11.1).
-fn bearer(headers: &HeaderMap) -> Credentials<'_> {
+#[must_use]
+pub fn bearer(headers: &HeaderMap) -> Credentials<'_> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let (Some(value), None) = (values.next(), values.next()) else {
         // Of two headers, a proxy may look at one and this program at the other.

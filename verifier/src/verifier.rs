@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use p256::ecdsa::signature::Verifier as _;
 use platform_protocol::claims::GameTokenClaims;
 
-use crate::claims::{self, Expected};
+use crate::check::check_with;
+use crate::claims::Expected;
 use crate::clock::{Clock, SystemClock};
 use crate::config::{ConfigError, VerifierConfig};
 use crate::error::VerifyError;
@@ -57,16 +57,12 @@ impl Verifier {
     pub async fn verify(&self, token: &str) -> Result<GameTokenClaims, VerifyError> {
         let jws = Jws::parse(token)?;
         let key = self.keys.key(&jws.key_id).await?;
-        key.verify(jws.signing_input, &jws.signature)
-            .map_err(|_| VerifyError::Signature)?;
-        claims::check(
-            &jws.payload,
-            Expected {
-                issuer: &self.config.issuer,
-                audience: &self.config.audience,
-                now: self.clock.now().as_secs(),
-            },
-        )
+        let expected = Expected {
+            issuer: &self.config.issuer,
+            audience: &self.config.audience,
+            now: self.clock.now().as_secs(),
+        };
+        check_with(&jws, &key, expected)
     }
 
     /// What this verifier expects.

@@ -19,10 +19,21 @@ pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>, folder: &Path) -> Co
 pub(crate) fn cargo(folder: &Path, arguments: &[&str]) -> Command {
     let mut cargo = command("cargo", folder);
     cargo.args(arguments);
-    // Set by cargo for this program, they would say the wrong thing to others.
-    cargo
-        .env_remove("CARGO_MANIFEST_DIR")
-        .env_remove("CARGO_MANIFEST_PATH");
+    // Set by cargo for this program, they would say the wrong thing to others,
+    // and a build script that reads them would run again, after which
+    // everything above it is compiled again: ring's does.
+    for about_this_program in [
+        "CARGO_MANIFEST_DIR",
+        "CARGO_MANIFEST_LINKS",
+        "CARGO_MANIFEST_PATH",
+        "CARGO_PKG_NAME",
+        "CARGO_PKG_VERSION_MAJOR",
+        "CARGO_PKG_VERSION_MINOR",
+        "CARGO_PKG_VERSION_PATCH",
+        "CARGO_PKG_VERSION_PRE",
+    ] {
+        cargo.env_remove(about_this_program);
+    }
     cargo
 }
 

@@ -15,6 +15,7 @@
 mod bench;
 mod build;
 mod command;
+mod drivers;
 mod serve;
 mod setup;
 mod size;

@@ -14,10 +14,6 @@ use super::{Config, SettingError, parse};
 /// # Errors
 /// The first setting that cannot be used.
 pub fn from_process(path: Option<&Path>) -> Result<Config, SettingError> {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the one place that reads the environment"
-    )]
     let variables = std::env::vars_os();
     let mut environment = HashMap::new();
     for (name, value) in variables {
@@ -178,7 +174,7 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
         }
         Key::TokenSeconds => config.token_seconds = parse::number(text, 5..=86_400)?,
         Key::GuestsPerAddress => {
-            config.guests_per_address = parse::number(text, 1..=1_000_000_000)?
+            config.guests_per_address = parse::number(text, 1..=1_000_000_000)?;
         }
         Key::GuestIdleHours => config.guest_idle_hours = parse::number(text, 1..=8_760)?,
         Key::GuestRate => config.guest_rate = parse::guest_rate(text)?,

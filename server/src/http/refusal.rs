@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::error::Error;
 
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use platform_protocol::problem::{MEDIA_TYPE, Problem, Slug};
 
@@ -20,7 +20,7 @@ pub struct Refusal {
     slug: Slug,
     status: StatusCode,
     detail: Cow<'static, str>,
-    headers: HeaderMap,
+    headers: Vec<(HeaderName, HeaderValue)>,
     cause: Option<String>,
 }
 
@@ -35,7 +35,7 @@ impl Refusal {
             slug,
             status,
             detail,
-            headers: HeaderMap::new(),
+            headers: Vec::new(),
             cause: None,
         }
     }
@@ -80,7 +80,7 @@ impl Refusal {
     /// With a header.
     #[must_use]
     pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
-        self.headers.append(name, value);
+        self.headers.push((name, value));
         self
     }
 
@@ -135,7 +135,7 @@ impl IntoResponse for Refusal {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         for (name, value) in &self.headers {
-            headers.append(name, value.clone());
+            headers.append(name.clone(), value.clone());
         }
         response.extensions_mut().insert(self);
         response

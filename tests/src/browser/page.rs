@@ -186,6 +186,11 @@ impl Stage {
         .await;
     }
 
+    /// How many cookies the browser has, for any host.
+    pub async fn cookies(&self) -> usize {
+        self.browser.cookies().await
+    }
+
     /// Everything that pages said so far.
     #[must_use]
     pub fn log(&self) -> Vec<LogEntry> {

@@ -6,9 +6,12 @@ use platform_tests::poll;
 use platform_tests::visitor::claims;
 use platform_tests::world::{PageBuilder, World};
 use serde_json::json;
+use thirtyfour::By;
 
 platform_tests::browser_tests![
     the_demo_knows_a_first_visitor_as_a_guest_and_knows_them_again,
+    the_demo_game_shows_who_plays_and_can_be_played,
+    two_first_requests_at_once_leave_a_cookie_that_works,
     the_other_environment_has_the_same_player_and_another_audience,
     a_token_of_one_environment_is_refused_by_the_other,
     signing_out_clears_the_cookie_and_the_next_load_is_a_new_guest,
@@ -44,6 +47,52 @@ async fn the_demo_knows_a_first_visitor_as_a_guest_and_knows_them_again(stage: S
             .await,
         me
     );
+}
+
+async fn the_demo_game_shows_who_plays_and_can_be_played(stage: Stage) {
+    let world = World::start().await;
+    stage.open(&world.url("demo", "/")).await;
+    let name = player(&stage).await.username;
+    let find = "return [document.querySelector('#name').textContent, document.querySelector('#place').textContent]";
+    poll::until("the page shows the player and the scores", async || {
+        let shown = stage.run(find).await;
+        let loaded = shown[1]
+            .as_str()
+            .is_some_and(|place| !place.starts_with("Loading"));
+        (shown[0] == name.as_str() && loaded).then_some(())
+    })
+    .await;
+    let session = &stage.browser().session;
+    session
+        .find(By::Id("play"))
+        .await
+        .unwrap()
+        .click()
+        .await
+        .unwrap();
+    poll::until("the game runs", async || {
+        let card = session.find(By::Id("card")).await.unwrap();
+        (!card.is_displayed().await.unwrap()).then_some(())
+    })
+    .await;
+}
+
+async fn two_first_requests_at_once_leave_a_cookie_that_works(stage: Stage) {
+    let world = World::start().await;
+    stage.open(&world.publish(PageBuilder::new()).await).await;
+    let ask = format!(
+        "const ask = async () => (await (await fetch('{}', {{ method: 'POST', credentials: 'include' }})).json()).access_token;
+        return Promise.all([ask(), ask(), ask()])",
+        world.url("auth", "/token")
+    );
+    let tokens: Vec<String> = serde_json::from_value(stage.run(&ask).await).unwrap();
+    let kept = player(&stage).await;
+    assert!(
+        tokens.iter().any(|token| claims(token).sub == kept.sub),
+        "the cookie is of one of them"
+    );
+    stage.reload().await;
+    assert_eq!(player(&stage).await.sub, kept.sub);
 }
 
 async fn the_other_environment_has_the_same_player_and_another_audience(stage: Stage) {
@@ -86,28 +135,21 @@ async fn a_token_of_one_environment_is_refused_by_the_other(stage: Stage) {
 
 async fn signing_out_clears_the_cookie_and_the_next_load_is_a_new_guest(stage: Stage) {
     let world = World::start().await;
-    let page = PageBuilder::new().file(
-        "after.html",
-        "<!doctype html><title>after</title><link rel=icon href=data:,>",
-    );
-    let page = world.publish(page).await;
-    stage.open(&page).await;
-    let before = player(&stage).await;
+    let page = PageBuilder::new().file("after.html", &PageBuilder::new().html());
+    stage.open(&world.publish(page).await).await;
+    let first = player(&stage).await;
     stage.run("void platform.signOut('/after.html')").await;
     stage.arrives_at(&world.url("arena", "/after.html")).await;
-    stage.open(&page).await;
-    let after = player(&stage).await;
-    assert_ne!(after.sub, before.sub);
-    assert!(after.is_anon);
+    assert_eq!(stage.cookies().await, 0, "the cookie is gone");
+    let second = player(&stage).await;
+    assert_ne!(second.sub, first.sub);
+    assert!(second.is_anon);
+    // Where nothing else is said, it leads to the start page.
     stage.run("void platform.signOut()").await;
-    poll::until("the start page plays as somebody else", async || {
-        let sub = stage
-            .attempt("return platform.getAccessToken()")
-            .await
-            .ok()?;
-        (claims(sub.as_str()?).sub != after.sub).then_some(())
-    })
-    .await;
+    stage.arrives_at(&world.url("arena", "/")).await;
+    let third = player(&stage).await;
+    assert_ne!(third.sub, second.sub);
+    assert_ne!(third.sub, first.sub);
 }
 
 /// Loads `page` and leaves it for another page of the same game.

@@ -11,6 +11,7 @@ platform_tests::browser_tests![
     blocked_webassembly_is_said_once_and_every_call_rejects,
     an_engine_that_compiles_only_asynchronously_has_platform_at_once,
     login_and_profile_addresses_come_at_once_and_lead_back,
+    null_means_not_given_in_every_optional_argument,
     a_page_asks_nobody_but_its_game_and_the_auth_service,
 ];
 
@@ -164,6 +165,20 @@ async fn login_and_profile_addresses_come_at_once_and_lead_back(stage: Stage) {
     ]);
     assert_eq!(stage.run(parts).await, expected);
     assert_eq!(world.gateway.token_requests(), 0);
+}
+
+async fn null_means_not_given_in_every_optional_argument(stage: Stage) {
+    let world = World::start().await;
+    stage.open(&world.publish(PageBuilder::new()).await).await;
+    let same = "const token = await platform.getAccessToken(null);
+        return [token === await platform.getAccessToken({ forceRefresh: null }), (await platform.fetch('/api/any', null)).status,
+            platform.loginUrl(null) === platform.loginUrl(), platform.profileUrl(null) === platform.profileUrl()]";
+    assert_eq!(stage.run(same).await, json!([true, 200, true, true]));
+    assert_eq!(world.gateway.token_requests(), 1);
+    stage
+        .run("history.replaceState(null, '', '/?somewhere'); void platform.signOut(null)")
+        .await;
+    stage.arrives_at(&world.url("arena", "/")).await;
 }
 
 async fn a_page_asks_nobody_but_its_game_and_the_auth_service(stage: Stage) {

@@ -3,24 +3,27 @@
 #![expect(
     clippy::expect_used,
     clippy::unwrap_used,
-    clippy::panic,
     clippy::print_stdout,
     reason = "a test reports by failing"
 )]
 
+mod answers;
 mod calls;
 mod harness;
 mod identity;
 mod loading;
+mod program;
 mod tokens;
 
 fn main() -> std::process::ExitCode {
     let files = [
         harness::TESTS,
         loading::TESTS,
+        program::TESTS,
         identity::TESTS,
         tokens::TESTS,
         calls::TESTS,
+        answers::TESTS,
     ];
     platform_tests::suite::run(&files.concat())
 }

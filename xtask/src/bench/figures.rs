@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use super::startup::{Startup, WHOLE};
 use super::wrk::Sample;
 
 /// The samples of one contender, in the order of the rounds.
@@ -65,6 +66,8 @@ pub(super) struct Figures {
     pub(super) idle_kilobytes: u64,
     /// From start to ready line on an existing store, in milliseconds.
     pub(super) ready_milliseconds: f64,
+    /// The runtime's start on a page, in milliseconds.
+    pub(super) startup: Startup,
     /// Bytes of runtime.js in brotli.
     pub(super) runtime_brotli: u64,
     /// Bytes that it may have.
@@ -143,12 +146,28 @@ impl Figures {
                 "ms",
             ),
             goal(
+                "runtime's start in Chromium",
+                self.started_in("chromium"),
+                AtMost(8.0),
+                "ms",
+            ),
+            goal(
                 "runtime.js, brotli",
                 whole(self.runtime_brotli),
                 AtMost(whole(self.runtime_budget)),
                 "bytes",
             ),
         ]
+    }
+
+    /// Milliseconds of the runtime's whole start, not a number if it was not
+    /// measured.
+    fn started_in(&self, engine: &str) -> f64 {
+        let parts = self.startup.get(engine);
+        parts
+            .and_then(|parts| parts.get(WHOLE))
+            .copied()
+            .unwrap_or(f64::NAN)
     }
 
     fn named(&self) -> [(&'static str, &Series); 4] {
@@ -173,6 +192,18 @@ impl Figures {
                 series.p99()
             )
         }));
+        lines.extend([
+            String::new(),
+            "| the runtime's start | part | ms |".into(),
+            "|---|---|---:|".into(),
+        ]);
+        for (engine, parts) in &self.startup {
+            lines.extend(
+                parts.iter().map(|(part, milliseconds)| {
+                    format!("| {engine} | {part} | {milliseconds:.1} |")
+                }),
+            );
+        }
         lines.extend([
             String::new(),
             "| goal | measured | wanted | |".into(),
@@ -210,7 +241,7 @@ impl Figures {
                 json!({ "name": goal.name, "measured": goal.measured, "unit": goal.unit, kind: limit, "met": goal.is_met() })
             })
             .collect();
-        json!({ "rates": rates, "goals": goals })
+        json!({ "rates": rates, "startup": self.startup, "goals": goals })
     }
 }
 
@@ -242,6 +273,11 @@ mod tests {
         series
     }
 
+    fn started(milliseconds: f64) -> Startup {
+        let parts = [(WHOLE.to_owned(), milliseconds)].into();
+        [("chromium".to_owned(), parts)].into()
+    }
+
     fn good() -> Figures {
         Figures {
             bare: series(&[10_000.0, 5_000.0, 10_000.0], 8.0),
@@ -250,6 +286,7 @@ mod tests {
             oidc_provider: series(&[2_000.0, 1_000.0, 2_000.0], 40.0),
             idle_kilobytes: 30_000,
             ready_milliseconds: 120.0,
+            startup: started(6.0),
             runtime_brotli: 17_000,
             runtime_budget: 18_000,
         }
@@ -280,6 +317,7 @@ mod tests {
         bad.new_guest = series(&[2_999.0; 3], 21.0);
         bad.idle_kilobytes = 41 * 1_024;
         bad.ready_milliseconds = 501.0;
+        bad.startup = started(8.1);
         bad.runtime_brotli = 18_001;
         assert_eq!(missed(&bad).len(), bad.goals().len());
         assert!(bad.markdown(&bad.goals()).contains("**missed**"));

@@ -5,6 +5,7 @@
 mod contenders;
 mod figures;
 mod process;
+mod startup;
 mod wrk;
 
 use std::process::ExitCode;
@@ -42,6 +43,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
 
     let folder = tempfile::tempdir().context("there is no room for temporary files")?;
     let (ready_milliseconds, idle_kilobytes) = starts(workspace, folder.path())?;
+    let startup = startup::measure(workspace)?;
     let [bare, returning, new_guest, oidc_provider] = rates(workspace, folder.path())?;
     let figures = Figures {
         bare,
@@ -50,6 +52,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
         oidc_provider,
         idle_kilobytes,
         ready_milliseconds,
+        startup,
         runtime_brotli: report.brotli,
         runtime_budget: report.budget,
     };

@@ -181,7 +181,7 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "Chromium",
         why: "a browser to test in",
-        must: &[Test],
+        must: &[Test, Bench],
         may: &[],
         without: "",
         check: Check::Programs(&["chromium", "chromedriver"]),
@@ -190,7 +190,7 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "Firefox",
         why: "a browser to test in",
-        must: &[Test],
+        must: &[Test, Bench],
         may: &[],
         without: "",
         check: Check::Programs(&["firefox-esr"]),
@@ -208,7 +208,7 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "geckodriver",
         why: "drives Firefox; compiled once, in about five minutes",
-        must: &[Test],
+        must: &[Test, Bench],
         may: &[],
         without: "",
         check: Check::Tool(Tool::Geckodriver),
@@ -226,7 +226,7 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "wasm-bindgen-test-runner",
         why: "what wasm-pack runs the tests with; compiled once, in about five minutes",
-        must: &[Test],
+        must: &[Test, Bench],
         may: &[],
         without: "",
         check: Check::Tool(Tool::WasmBindgenTestRunner),

@@ -9,7 +9,7 @@ use super::{Part, Stage};
 use crate::command::{cargo, command, run_reading};
 use crate::setup::Tool;
 use crate::workspace::Workspace;
-use crate::{build, size, tidy};
+use crate::{build, drivers, size, tidy};
 
 /// The crate that opens browsers and starts servers; the rest is native.
 const END_TO_END: &str = "platform-tests";
@@ -111,7 +111,7 @@ fn wasm_pack(workspace: &Workspace, browser: &str) -> Result<Command> {
         browser,
         "runtime-wasm",
     ]);
-    with_drivers(wasm_pack, workspace)
+    drivers::add_to(wasm_pack, workspace)
 }
 
 fn end_to_end(workspace: &Workspace, count: &mut Count) -> Result<()> {
@@ -125,31 +125,9 @@ fn end_to_end(workspace: &Workspace, count: &mut Count) -> Result<()> {
         "--test-threads=2",
     ];
     read(
-        &mut with_drivers(cargo(&workspace.root, &arguments), workspace)?,
+        &mut drivers::add_to(cargo(&workspace.root, &arguments), workspace)?,
         count,
     )
-}
-
-/// Says where the drivers are: in variables, and on the `PATH`.
-fn with_drivers(mut command: Command, workspace: &Workspace) -> Result<Command> {
-    let chromedriver = which::which_in("chromedriver", Some(&workspace.path), &workspace.root)
-        .context("chromedriver is not on the PATH")?;
-    let geckodriver = Tool::Geckodriver.file(workspace)?;
-    let runner = Tool::WasmBindgenTestRunner.file(workspace)?;
-    let folders = [&runner, &geckodriver]
-        .into_iter()
-        .filter_map(|file| file.parent());
-    let path = std::env::join_paths(
-        folders
-            .map(Into::into)
-            .chain(std::env::split_paths(&workspace.path)),
-    )
-    .context("the PATH cannot be made longer")?;
-    command
-        .env("PATH", path)
-        .env("CHROMEDRIVER", chromedriver)
-        .env("GECKODRIVER", geckodriver);
-    Ok(command)
 }
 
 /// `npm test` in each folder whose `package.json` has such a script.

@@ -18,20 +18,6 @@ const HISTORY: &str = "refinery_schema_history";
 /// Applies what the database lacks. Every migration is one transaction, so a
 /// start that is cut off leaves a whole schema behind, old or new.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), ConnectError> {
-    let mut outcome = apply(connection);
-    // Programs that start at once on one database all find it old, and all but
-    // one fail on what that one has made by then. They look again: each time,
-    // at least one more migration is there.
-    for _ in 0..MIGRATIONS.len() {
-        if !matches!(outcome, Err(ConnectError::Migration(_))) {
-            break;
-        }
-        outcome = apply(connection);
-    }
-    outcome
-}
-
-fn apply(connection: &mut Connection) -> Result<(), ConnectError> {
     let migrations = MIGRATIONS
         .iter()
         .map(|(name, sql)| Migration::unapplied(name, sql))

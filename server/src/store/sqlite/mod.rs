@@ -19,6 +19,7 @@ mod readers;
 mod tests;
 mod writer;
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,9 +70,11 @@ impl SqliteStore {
     }
 
     fn open_blocking(path: &Path) -> Result<Self, ConnectError> {
+        let lock = lock_directory(path)?;
         make_private(path)?;
         let mut connection = open_writing(path)?;
         migrations::migrate(&mut connection)?;
+        drop(lock);
         let count = std::thread::available_parallelism()
             .map_or(READERS, usize::from)
             .min(READERS);
@@ -186,38 +189,54 @@ impl Store for SqliteStore {
     }
 }
 
-/// Makes the directory (mode 0700) and the file (mode 0600) where they are
-/// missing, and takes others' rights to the file away where they have any.
-/// SQLite gives the log beside the file the file's own mode.
-fn make_private(path: &Path) -> Result<(), ConnectError> {
-    let failed = |path: &Path, source| ConnectError::File {
-        path: path.display().to_string(),
-        source,
+/// Makes the directory (mode 0700) where it is missing, and keeps all others
+/// who open a store in it waiting until the answer is dropped: of two that
+/// find a database new, SQLite would turn one away.
+fn lock_directory(path: &Path) -> Result<File, ConnectError> {
+    let directory = match path.parent() {
+        Some(directory) if !directory.as_os_str().is_empty() => directory,
+        _ => Path::new("."),
     };
-    if let Some(directory) = path
-        .parent()
-        .filter(|directory| !directory.as_os_str().is_empty())
-    {
-        make_private_directory(directory).map_err(|error| failed(directory, error))?;
-    }
+    make_private_directory(directory)
+        .and_then(|()| File::open(directory))
+        .and_then(|lock| lock.lock().map(|()| lock))
+        .map_err(|source| ConnectError::File {
+            path: directory.display().to_string(),
+            source,
+        })
+}
+
+/// Makes the file (mode 0600) where it is missing, and takes others' rights to
+/// it away where they have any. SQLite gives the log beside it the same mode.
+///
+/// A file that exists is never opened here: to close it again would take the
+/// locks away that SQLite holds on it elsewhere in this process (POSIX fcntl).
+fn make_private(path: &Path) -> Result<(), ConnectError> {
     let mut options = std::fs::OpenOptions::new();
-    options.create(true).append(true);
+    options.create_new(true).write(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path).map_err(|error| failed(path, error))?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let permissions = file
-            .metadata()
-            .map_err(|error| failed(path, error))?
-            .permissions();
-        if permissions.mode() & 0o077 != 0 {
-            file.set_permissions(std::fs::Permissions::from_mode(0o600))
-                .map_err(|error| failed(path, error))?;
-        }
+    let made = match options.open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => take_rights_away(path),
+        made => made.map(drop),
+    };
+    made.map_err(|source| ConnectError::File {
+        path: path.display().to_string(),
+        source,
+    })
+}
+
+#[cfg(unix)]
+fn take_rights_away(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    if std::fs::metadata(path)?.permissions().mode() & 0o077 == 0 {
+        return Ok(());
     }
-    drop(file);
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
+}
+
+#[cfg(not(unix))]
+fn take_rights_away(_path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 

@@ -10,9 +10,9 @@ use rusqlite::{Connection, OpenFlags};
 use super::prepare;
 use crate::store::StoreError;
 
-/// KiB of pages that one reading connection keeps. The operating system keeps
-/// the rest, for all of them together.
-const CACHE_KIB: i32 = 512;
+/// KiB of pages that one reading connection keeps, once it has read so many.
+/// The operating system keeps the rest, for all of them together.
+const CACHE_KIB: i32 = 2_048;
 
 /// A few reading connections.
 #[derive(Debug)]

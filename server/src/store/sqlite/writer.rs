@@ -4,19 +4,25 @@
 //! in a savepoint of its own inside one transaction, commits, and only then
 //! answers: an answer means that `fdatasync` has returned. While one commit
 //! waits for the disk the next group gathers by itself, so the rate rises with
-//! the load, and a lone request waits for nobody.
+//! the load. Callers who were answered together come back within microseconds
+//! of each other, so the thread waits a moment for as many as last time: or the
+//! first would get a commit for itself, and all others wait for two. A lone
+//! request waits for nobody.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
+use std::sync::{Mutex, mpsc};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ffi};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use crate::store::StoreError;
 
 /// Requests that may wait. One more is refused rather than kept in memory.
 const QUEUE: usize = 4_096;
+/// How long a group waits, at most, for as many requests as the last one had.
+const GATHER: Duration = Duration::from_micros(500);
 /// Requests in one transaction: more would only make the first wait longer.
 const GROUP: usize = 512;
 
@@ -76,14 +82,14 @@ enum Request {
 /// is queued and end.
 #[derive(Debug)]
 pub(super) struct Writer {
-    queue: mpsc::Sender<Request>,
+    queue: mpsc::SyncSender<Request>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Writer {
     /// Starts the thread, which owns `connection` from now on.
     pub(super) fn start(connection: Connection) -> std::io::Result<Self> {
-        let (queue, requests) = mpsc::channel(QUEUE);
+        let (queue, requests) = mpsc::sync_channel(QUEUE);
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
             .spawn(move || serve(connection, requests))?;
@@ -113,10 +119,10 @@ impl Writer {
         self.queue
             .try_send(Request::Write(Box::new(job)))
             .map_err(|error| match error {
-                mpsc::error::TrySendError::Full(_) => {
+                mpsc::TrySendError::Full(_) => {
                     StoreError::Unavailable("too many writes are waiting".into())
                 }
-                mpsc::error::TrySendError::Closed(_) => closed(),
+                mpsc::TrySendError::Disconnected(_) => closed(),
             })?;
         answer.await.unwrap_or_else(|_| Err(closed()))
     }
@@ -124,7 +130,10 @@ impl Writer {
     /// Writes out what is queued and ends the thread.
     pub(super) async fn close(&self) -> Result<(), StoreError> {
         let (caller, answer) = oneshot::channel();
-        if self.queue.send(Request::Close(caller)).await.is_err() {
+        let queue = self.queue.clone();
+        // The queue may be full, and then this waits for the writer.
+        let sent = tokio::task::spawn_blocking(move || queue.send(Request::Close(caller))).await;
+        if !matches!(sent, Ok(Ok(()))) {
             return Ok(());
         }
         let closed = answer.await.unwrap_or(Ok(()));
@@ -141,36 +150,63 @@ fn closed() -> StoreError {
     StoreError::Unavailable("the store is closed".into())
 }
 
-fn serve(mut connection: Connection, mut requests: mpsc::Receiver<Request>) {
+fn serve(mut connection: Connection, requests: mpsc::Receiver<Request>) {
     let mut group: Vec<Box<dyn Job>> = Vec::with_capacity(GROUP);
-    let mut closers = Vec::new();
-    while let Some(first) = requests.blocking_recv() {
-        let mut next = Some(first);
-        while let Some(request) = next {
-            match request {
-                Request::Write(job) => group.push(job),
-                Request::Close(caller) => {
-                    // Nothing new is let in; what waits already is taken below.
-                    requests.close();
-                    closers.push(caller);
-                }
-            }
-            next = if group.len() < GROUP {
-                requests.try_recv().ok()
-            } else {
-                None
-            };
-        }
+    let mut closer = None;
+    let mut expected = 1;
+    while closer.is_none() {
+        let Ok(first) = requests.recv() else { break };
+        closer = gather(first, &requests, expected, &mut group);
+        expected = group.len();
         commit_group(&mut connection, &mut group);
     }
+    // What comes in from now on is answered by its sender's end being dropped.
+    drop(requests);
     let end = finish(connection);
-    for caller in closers {
-        let answer = match &end {
-            Ok(()) => Ok(()),
-            Err(reason) => Err(StoreError::Unavailable(reason.clone())),
-        };
-        let _ = caller.send(answer);
+    if let Some(caller) = closer {
+        let _ = caller.send(end.map_err(StoreError::Unavailable));
     }
+}
+
+/// Fills `group` with `first`, with all that wait, and for a moment with what
+/// comes, until there are as many as `expected`. Answers who wants to close, if
+/// somebody does: what was queued before that is in the group.
+fn gather(
+    first: Request,
+    requests: &mpsc::Receiver<Request>,
+    expected: usize,
+    group: &mut Vec<Box<dyn Job>>,
+) -> Option<oneshot::Sender<Result<(), StoreError>>> {
+    let mut deadline = None;
+    let mut next = first;
+    loop {
+        match next {
+            Request::Write(job) => group.push(job),
+            Request::Close(caller) => return Some(caller),
+        }
+        if group.len() >= GROUP {
+            return None;
+        }
+        next = match requests.try_recv() {
+            Ok(request) => request,
+            Err(_) if group.len() >= expected => return None,
+            Err(_) => {
+                let now = real_now();
+                let end = *deadline.get_or_insert(now + GATHER);
+                requests
+                    .recv_timeout(end.saturating_duration_since(now))
+                    .ok()?
+            }
+        };
+    }
+}
+
+fn real_now() -> Instant {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a disk's latency is real time, whatever clock tests move"
+    )]
+    Instant::now()
 }
 
 /// Moves the log into the database, so that the file alone is the whole store.

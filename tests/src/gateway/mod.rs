@@ -2,6 +2,10 @@
 //! remembers every request in order, and on demand holds one, answers it
 //! itself, or ends its connection without an answer.
 
+mod fault;
+
+pub use fault::{Fault, Gate};
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,9 +16,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
-
-use crate::poll;
+use tokio::sync::watch;
 
 /// One request that came by.
 #[derive(Clone, Debug)]
@@ -35,62 +37,6 @@ pub struct Exchange {
     pub answered: Option<u64>,
     /// Status of its answer, once it has one.
     pub status: Option<StatusCode>,
-}
-
-/// What happens to a request in place of being passed on.
-#[derive(Clone, Debug)]
-pub enum Fault {
-    /// The connection ends without an answer.
-    Drop,
-    /// This is the answer.
-    Answer {
-        /// Its status.
-        status: u16,
-        /// Its headers.
-        headers: Vec<(&'static str, String)>,
-        /// Its body.
-        body: Vec<u8>,
-    },
-    /// It waits at the gate, and is passed on when the gate opens.
-    Hold(Arc<Gate>),
-}
-
-/// Holds requests until it is opened.
-#[derive(Debug)]
-pub struct Gate {
-    open: Semaphore,
-    waiting: watch::Sender<usize>,
-}
-
-impl Gate {
-    /// A closed gate.
-    #[must_use]
-    pub fn closed() -> Arc<Self> {
-        Arc::new(Self {
-            open: Semaphore::new(0),
-            waiting: watch::Sender::new(0),
-        })
-    }
-
-    /// Lets everything through from now on.
-    pub fn open(&self) {
-        self.open.close();
-    }
-
-    /// Waits until `count` requests have come to the gate.
-    pub async fn reached_by(&self, count: usize) {
-        let mut waiting = self.waiting.subscribe();
-        let reached = waiting.wait_for(|seen| *seen >= count);
-        poll::within("requests at the gate", reached)
-            .await
-            .expect("the gate is there");
-    }
-
-    async fn pass(&self) {
-        self.waiting.send_modify(|count| *count += 1);
-        // Answers an error exactly when the gate has been opened.
-        let _ = self.open.acquire().await;
-    }
 }
 
 #[derive(Debug)]

@@ -1,0 +1,319 @@
+//! A game's files, as deployed.
+
+use bytes::Bytes;
+use platform_protocol::names::Environment;
+use platform_server::deploy::publish;
+use platform_server::domain::project::Project;
+use reqwest::Method;
+
+use crate::support::{TestApp, send};
+
+async fn deploy(app: &TestApp, files: &[(&str, &[u8])]) {
+    let state = &app.running.state;
+    if state.store.find_project("game").await.unwrap().is_none() {
+        let project = Project {
+            slug: "game".into(),
+            owner: None,
+            created_at: 1,
+        };
+        state.store.add_project(project).await.unwrap();
+    }
+    let files = files
+        .iter()
+        .map(|(path, content)| ((*path).to_owned(), Bytes::copy_from_slice(content)))
+        .collect();
+    publish(
+        &*state.store,
+        &state.files,
+        &*state.entropy,
+        state.clock.now(),
+        "game",
+        Environment::Prod,
+        files,
+    )
+    .await
+    .unwrap();
+    state.sites.refresh(&*state.store).await.unwrap();
+}
+
+#[tokio::test]
+async fn files_are_served_as_deployed() {
+    let app = TestApp::start().await;
+    deploy(
+        &app,
+        &[
+            ("index.html", b"<!doctype html>start"),
+            ("level/index.html", b"<!doctype html>level"),
+            ("main.3f2a9c1b.js", b"1"),
+            ("data.json", b"{}"),
+            ("game.wasm", b"\0asm"),
+            ("a b.txt", b"text"),
+        ],
+    )
+    .await;
+    let (short, ever) = ("public, max-age=60", "public, max-age=31536000, immutable");
+    for (path, body, content_type, cache) in [
+        (
+            "/",
+            "<!doctype html>start",
+            "text/html; charset=utf-8",
+            "no-cache",
+        ),
+        (
+            "/index.html",
+            "<!doctype html>start",
+            "text/html; charset=utf-8",
+            "no-cache",
+        ),
+        (
+            "/?a=b",
+            "<!doctype html>start",
+            "text/html; charset=utf-8",
+            "no-cache",
+        ),
+        (
+            "/level/",
+            "<!doctype html>level",
+            "text/html; charset=utf-8",
+            "no-cache",
+        ),
+        (
+            "/main.3f2a9c1b.js",
+            "1",
+            "text/javascript; charset=utf-8",
+            ever,
+        ),
+        ("/data.json", "{}", "application/json; charset=utf-8", short),
+        ("/game.wasm", "\0asm", "application/wasm", short),
+        ("/a%20b.txt", "text", "text/plain; charset=utf-8", short),
+    ] {
+        let answer = send(app.get("game", path)).await;
+        assert_eq!(
+            (answer.status.as_u16(), answer.text()),
+            (200, body),
+            "{path}"
+        );
+        assert_eq!(answer.header("content-type"), Some(content_type), "{path}");
+        assert_eq!(answer.header("cache-control"), Some(cache), "{path}");
+        assert_eq!(
+            answer.header("x-content-type-options"),
+            Some("nosniff"),
+            "{path}"
+        );
+    }
+    let directory = send(app.get("game", "/level?a=b")).await;
+    assert_eq!(directory.status, 308);
+    assert_eq!(directory.header("location"), Some("/level/?a=b"));
+    assert_eq!(
+        send(app.get("game", "/nothing")).await.problem(),
+        "not-found"
+    );
+    assert_eq!(send(app.get("dev-game", "/")).await.problem(), "not-found");
+    assert_eq!(
+        send(app.get("dev-game", "/__platform/runtime.js"))
+            .await
+            .status,
+        200
+    );
+}
+
+#[tokio::test]
+async fn a_game_may_bring_its_own_page_for_what_is_not_there() {
+    let app = TestApp::start().await;
+    deploy(&app, &[("index.html", b"start"), ("404.html", b"lost")]).await;
+    let answer = send(app.get("game", "/nothing")).await;
+    assert_eq!((answer.status.as_u16(), answer.text()), (404, "lost"));
+    assert_eq!(
+        answer.header("content-type"),
+        Some("text/html; charset=utf-8")
+    );
+    assert!(answer.header("x-request-id").is_some());
+    assert_eq!(
+        send(app.get("game", "/__platform/nothing")).await.problem(),
+        "not-found"
+    );
+}
+
+#[tokio::test]
+async fn unchanged_files_and_parts_of_files_are_answered_as_such() {
+    let app = TestApp::start().await;
+    let large: Vec<u8> = (0..1_000_000_u32).flat_map(u32::to_le_bytes).collect();
+    deploy(&app, &[("index.html", b"start"), ("large.bin", &large)]).await;
+    let whole = send(app.get("game", "/large.bin")).await;
+    assert_eq!(whole.body, large);
+    assert_eq!(whole.header("accept-ranges"), Some("bytes"));
+    let etag = whole.header("etag").unwrap();
+    let again = send(app.get("game", "/large.bin").header("if-none-match", etag)).await;
+    assert_eq!((again.status.as_u16(), again.body.len()), (304, 0));
+    let part = send(
+        app.get("game", "/large.bin")
+            .header("range", "bytes=999999-2000000"),
+    )
+    .await;
+    assert_eq!(part.status, 206);
+    assert_eq!(
+        part.header("content-range"),
+        Some("bytes 999999-2000000/4000000")
+    );
+    assert_eq!(part.body, &large[999_999..=2_000_000]);
+    let outside = send(
+        app.get("game", "/large.bin")
+            .header("range", "bytes=4000000-"),
+    )
+    .await;
+    assert_eq!(outside.status, 416);
+    assert_eq!(outside.header("content-range"), Some("bytes */4000000"));
+    let other = app
+        .get("game", "/large.bin")
+        .header("range", "bytes=0-0")
+        .header("if-range", "\"x\"");
+    assert_eq!(send(other).await.status, 200);
+}
+
+#[tokio::test]
+async fn compressed_siblings_go_to_those_who_take_them() {
+    let app = TestApp::start().await;
+    deploy(
+        &app,
+        &[
+            ("game.wasm", b"plain"),
+            ("game.wasm.br", b"brotli"),
+            ("other.js", b"plain"),
+        ],
+    )
+    .await;
+    for (path, accept, body, coding) in [
+        ("/game.wasm", "gzip, br", "brotli", Some("br")),
+        ("/game.wasm", "gzip", "plain", None),
+        ("/other.js", "gzip, br", "plain", None),
+    ] {
+        let answer = send(app.get("game", path).header("accept-encoding", accept)).await;
+        assert_eq!(
+            (answer.text(), answer.header("content-encoding")),
+            (body, coding),
+            "{path}"
+        );
+        assert_eq!(answer.header("vary"), Some("Accept-Encoding"));
+    }
+    let answer = send(
+        app.get("game", "/game.wasm")
+            .header("accept-encoding", "br"),
+    )
+    .await;
+    assert_eq!(answer.header("content-type"), Some("application/wasm"));
+}
+
+#[tokio::test]
+async fn a_new_deployment_is_shown_at_once() {
+    let app = TestApp::start().await;
+    deploy(&app, &[("index.html", b"one")]).await;
+    let first = send(app.get("game", "/")).await;
+    deploy(&app, &[("index.html", b"two")]).await;
+    let etag = first.header("etag").unwrap();
+    let second = send(app.get("game", "/").header("if-none-match", etag)).await;
+    assert_eq!((second.status.as_u16(), second.text()), (200, "two"));
+}
+
+#[tokio::test]
+async fn the_demo_is_left_out_where_it_is_not_wanted() {
+    let app = TestApp::with(|config| config.demo = false).await;
+    assert_eq!(send(app.get("demo", "/")).await.problem(), "unknown-host");
+    let app =
+        TestApp::with(|config| config.origin = Some("https://games.example".parse().unwrap()))
+            .await;
+    let host = format!("demo.games.example:{}", app.port());
+    assert_eq!(
+        send(app.request_host(Method::GET, &host, "/"))
+            .await
+            .problem(),
+        "unknown-host"
+    );
+}
+
+#[tokio::test]
+async fn a_demo_that_has_changed_is_deployed_again_after_a_restart() {
+    let app = TestApp::start().await;
+    let page = send(app.get("demo", "/")).await;
+    let state = &app.running.state;
+    publish(
+        &*state.store,
+        &state.files,
+        &*state.entropy,
+        1,
+        "demo",
+        Environment::Prod,
+        vec![("index.html".into(), Bytes::from_static(b"an older demo"))],
+    )
+    .await
+    .unwrap();
+    let TestApp {
+        running, directory, ..
+    } = app;
+    running.stop().await.unwrap();
+    let app = TestApp::in_directory(directory, |_| {}).await;
+    assert_eq!(send(app.get("demo", "/")).await.body, page.body);
+    let one = app
+        .running
+        .state
+        .sites
+        .find("demo")
+        .unwrap()
+        .deployment
+        .clone()
+        .unwrap()
+        .id;
+    let TestApp {
+        running, directory, ..
+    } = app;
+    running.stop().await.unwrap();
+    let app = TestApp::in_directory(directory, |_| {}).await;
+    let other = app
+        .running
+        .state
+        .sites
+        .find("demo")
+        .unwrap()
+        .deployment
+        .clone()
+        .unwrap()
+        .id;
+    assert_eq!(one, other, "an unchanged demo is left alone");
+}
+
+#[tokio::test]
+async fn a_backend_that_cannot_be_reached_is_a_problem() {
+    use platform_server::backends::Backends;
+    use platform_server::http::context::Context;
+    use platform_server::http::request_id::RequestId;
+    use platform_server::sites::Game;
+
+    let origin = platform_server::origin::PlatformOrigin::local(8787);
+    // A port that was free a moment ago, and that nobody listens on.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let backends = Backends::new(&origin);
+    backends.add("game", Environment::Prod, address);
+    let game = Game {
+        slug: "game".into(),
+        environment: Environment::Prod,
+        origin: origin.sub_domain("game"),
+        deployment: None,
+    };
+    let proxy = backends.find(&game, "/api/x").unwrap();
+    assert!(backends.find(&game, "/apix").is_none());
+    let context = Context {
+        id: RequestId::unknown(),
+        peer: address,
+        trusted_peer: false,
+        client: address.ip(),
+    };
+    let request = axum::http::Request::get("/api/x")
+        .body(axum::body::Body::empty())
+        .unwrap();
+    let refusal = backends
+        .forward(&proxy, &context, request)
+        .await
+        .unwrap_err();
+    assert_eq!(refusal.slug().as_str(), "backend-unreachable");
+}

@@ -1,0 +1,19 @@
+//! The server from outside: real requests to a server on a port of its own,
+//! with a clock that the tests move.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a helper of tests may fail as loudly as a test"
+)]
+
+mod hosting;
+mod hosts;
+mod pages;
+mod program;
+mod runtime;
+mod sessions;
+mod settings;
+mod stop;
+mod support;
+mod token;

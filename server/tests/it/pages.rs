@@ -1,0 +1,136 @@
+//! What people and verifiers read: pages, key set, metadata.
+
+use insta::assert_snapshot;
+use platform_protocol::problem::Slug;
+
+use crate::support::{Answer, TestApp, send};
+
+fn assert_is_page(answer: &Answer, what: &str) {
+    assert_eq!(
+        answer.header("content-type"),
+        Some("text/html; charset=utf-8"),
+        "{what}"
+    );
+    let policy = answer.header("content-security-policy").unwrap();
+    assert!(policy.starts_with("default-src 'none'"), "{what}");
+    assert!(!policy.contains("unsafe"), "{what}");
+    let html = answer.text();
+    for inline in ["<script", "<style", " style=", " onclick="] {
+        assert!(!html.contains(inline), "{what} has {inline}");
+    }
+    assert!(
+        html.contains("<html lang=\"en\">") && html.contains("name=\"viewport\""),
+        "{what}"
+    );
+}
+
+#[tokio::test]
+async fn every_problem_type_is_an_address_with_a_page() {
+    let app = TestApp::start().await;
+    for slug in Slug::ALL {
+        let answer = send(app.get("auth", &format!("/problems/{}", slug.as_str()))).await;
+        assert_eq!(answer.status, 200, "{}", slug.as_str());
+        assert_is_page(&answer, slug.as_str());
+        assert!(answer.text().contains(slug.title()), "{}", slug.as_str());
+    }
+    assert_eq!(
+        send(app.get("auth", "/problems/nothing")).await.problem(),
+        "not-found"
+    );
+}
+
+#[tokio::test]
+async fn pages_bring_their_stylesheet_along() {
+    let app = TestApp::start().await;
+    for label in ["", "auth"] {
+        let answer = send(app.get(label, "/static/platform.css")).await;
+        assert_eq!(
+            answer.header("content-type"),
+            Some("text/css; charset=utf-8")
+        );
+        assert!(answer.text().contains("prefers-color-scheme: dark"));
+    }
+    let console = send(app.get("", "/")).await;
+    assert_is_page(&console, "console");
+    assert!(console.text().contains("href=\"/static/platform.css\""));
+    assert!(
+        console
+            .text()
+            .contains(&format!("href=\"{}/\"", app.origin("demo")))
+    );
+}
+
+#[tokio::test]
+async fn sign_in_says_honestly_that_it_is_not_there_yet() {
+    let app = TestApp::start().await;
+    let game = format!("{}/level?n=1", app.origin("demo"));
+    for path in ["/login", "/profile"] {
+        let answer = send(app.get("auth", path).query(&[("redirect", &game)])).await;
+        assert_eq!(answer.status, 503);
+        assert_is_page(&answer, path);
+        assert!(
+            answer.text().contains(&format!("href=\"{game}\"")),
+            "{}",
+            answer.text()
+        );
+        let answer = send(app.get("auth", path)).await;
+        assert!(
+            answer
+                .text()
+                .contains(&format!("href=\"{}/\"", app.running.origin))
+        );
+        for bad in [
+            "https://evil.example/",
+            "//evil.example",
+            "javascript:alert(1)",
+            "/",
+            "",
+        ] {
+            let answer = send(app.get("auth", path).query(&[("redirect", bad)])).await;
+            assert_eq!(answer.problem(), "invalid-redirect", "{bad}");
+        }
+        let twice = app
+            .get("auth", path)
+            .query(&[("redirect", &game), ("redirect", &game)]);
+        assert_eq!(send(twice).await.problem(), "invalid-redirect");
+    }
+}
+
+#[tokio::test]
+async fn the_key_set_and_the_metadata_are_public() {
+    let app = TestApp::start().await;
+    let port = app.port().to_string();
+    let metadata = send(app.get("auth", "/.well-known/oauth-authorization-server")).await;
+    assert_snapshot!(metadata.text().replace(&port, "[port]"), @r#"{"issuer":"http://auth.platform.localhost:[port]","jwks_uri":"http://auth.platform.localhost:[port]/.well-known/jwks.json","response_types_supported":[],"grant_types_supported":[]}"#);
+    let key_set = send(app.get("auth", "/.well-known/jwks.json")).await;
+    for answer in [&metadata, &key_set] {
+        assert_eq!(answer.header("content-type"), Some("application/json"));
+        assert_eq!(answer.header("cache-control"), Some("public, max-age=600"));
+        assert_eq!(answer.header("access-control-allow-origin"), Some("*"));
+    }
+    let mut keys: serde_json::Value = key_set.json();
+    for member in ["x", "y", "kid"] {
+        let value = keys["keys"][0][member].take();
+        assert_eq!(
+            value.as_str().map(str::len),
+            Some(43),
+            "256 bits in base64url"
+        );
+        keys["keys"][0][member] = format!("[{member}]").into();
+    }
+    assert_snapshot!(keys, @r#"{"keys":[{"alg":"ES256","crv":"P-256","kid":"[kid]","kty":"EC","use":"sig","x":"[x]","y":"[y]"}]}"#);
+}
+
+#[tokio::test]
+async fn a_rotated_key_is_published_before_it_signs() {
+    let app = TestApp::start().await;
+    let header = |answer: &Answer| answer.token().split('.').next().unwrap().to_owned();
+    let before = header(&send(app.post_token()).await);
+    app.running.state.keys.rotate().await.unwrap();
+    let keys: serde_json::Value = send(app.get("auth", "/.well-known/jwks.json")).await.json();
+    assert_eq!(keys["keys"].as_array().unwrap().len(), 2);
+    app.clock.advance(20 * 60 * 1_000);
+    assert_eq!(header(&send(app.post_token()).await), before);
+    app.clock.advance(60 * 1_000);
+    assert_ne!(header(&send(app.post_token()).await), before);
+}

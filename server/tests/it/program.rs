@@ -1,0 +1,240 @@
+//! The program itself: exit codes, the ready line, what the log never holds.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+fn program(data: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_platform-server"));
+    command
+        .env_clear()
+        .env("PLATFORM_DATA", data)
+        .env("PLATFORM_LISTEN", "127.0.0.1:0")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// A server that has said that it is ready.
+struct Server {
+    child: Child,
+    output: BufReader<std::process::ChildStdout>,
+    ready: String,
+    port: u16,
+}
+
+impl Server {
+    fn start(command: &mut Command) -> Self {
+        let mut child = command.arg("serve").spawn().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut ready = String::new();
+        output.read_line(&mut ready).unwrap();
+        let port = ready
+            .trim_end()
+            .trim_end_matches(')')
+            .rsplit(':')
+            .next()
+            .unwrap();
+        let port = port
+            .parse()
+            .unwrap_or_else(|_| panic!("not a ready line: {ready:?}"));
+        Self {
+            child,
+            output,
+            ready,
+            port,
+        }
+    }
+
+    /// One request, and the whole answer as text.
+    fn ask(&self, request: &str, host: &str, headers: &str) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        let host = format!("{host}:{}", self.port);
+        write!(
+            stream,
+            "{request} HTTP/1.1\r\nHost: {host}\r\n{headers}Connection: close\r\n\r\n"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// Sends a signal and waits for the end: what else was printed, the log,
+    /// and the exit code.
+    fn stop(mut self, signal: &str) -> (String, String, Option<i32>) {
+        let id = self.child.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args([signal, &id])
+                .status()
+                .unwrap()
+                .success()
+        );
+        let mut rest = String::new();
+        self.output.read_to_string(&mut rest).unwrap();
+        let ended = self.child.wait_with_output().unwrap();
+        (
+            rest,
+            String::from_utf8(ended.stderr).unwrap(),
+            ended.status.code(),
+        )
+    }
+}
+
+fn one_line(output: &Output) -> String {
+    let text = String::from_utf8(output.stderr.clone()).unwrap();
+    assert_eq!(text.trim_end().lines().count(), 1, "one line: {text}");
+    text
+}
+
+#[test]
+fn one_line_says_ready_and_both_signals_stop_it_with_zero() {
+    for signal in ["-TERM", "-INT"] {
+        let directory = tempfile::tempdir().unwrap();
+        let server = Server::start(&mut program(directory.path()));
+        let port = server.port;
+        assert_eq!(
+            server.ready,
+            format!(
+                "platform-server ready on http://platform.localhost:{port} (listening on 127.0.0.1:{port})\n"
+            )
+        );
+        let (rest, log, code) = server.stop(signal);
+        assert_eq!((rest.as_str(), code), ("", Some(0)), "{log}");
+    }
+}
+
+#[test]
+fn no_secret_is_ever_logged() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(program(directory.path()).env("PLATFORM_LOG", "trace"));
+    let origin = format!("Origin: http://demo.platform.localhost:{}\r\n", server.port);
+    let auth = "auth.platform.localhost";
+    let first = server.ask("POST /token", auth, &origin);
+    let cookie = first
+        .split("platform-session=")
+        .nth(1)
+        .unwrap()
+        .split(';')
+        .next()
+        .unwrap();
+    let token = first
+        .split("\"access_token\":\"")
+        .nth(1)
+        .unwrap()
+        .split('"')
+        .next()
+        .unwrap();
+    let again = format!("{origin}Cookie: platform-session={cookie}\r\n");
+    assert!(
+        server
+            .ask("POST /token", auth, &again)
+            .contains("access_token")
+    );
+    let bearer = format!("Authorization: Bearer {token}\r\n");
+    let me = server.ask(
+        "GET /api/me?key=in-the-query",
+        "demo.platform.localhost",
+        &bearer,
+    );
+    assert!(me.starts_with("HTTP/1.1 200"), "{me}");
+    let bad = "Authorization: Bearer tampered.with.token\r\n";
+    assert!(
+        server
+            .ask("GET /api/me", "demo.platform.localhost", bad)
+            .contains(" 401 ")
+    );
+    assert!(server.ask("POST /sign-out", auth, &again).contains(" 204 "));
+    let (_, log, _) = server.stop("-TERM");
+    assert!(
+        log.contains("/token") && log.contains("/api/me"),
+        "requests are logged: {log}"
+    );
+    for (what, secret) in [
+        ("cookie", cookie),
+        ("token", token),
+        ("signature", token.rsplit('.').next().unwrap()),
+        ("bad token", "tampered"),
+        ("query", "in-the-query"),
+    ] {
+        let line = log.lines().find(|line| line.contains(secret));
+        assert_eq!(line, None, "a {what} was logged");
+    }
+}
+
+#[test]
+fn wrong_settings_end_with_one_and_wrong_usage_with_two() {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, value) in [
+        ("PLATFORM_ORIGIN", "http://games.example"),
+        ("PLATFORM_TOKEN_SECONDS", "soon"),
+        ("PLATFORM_UNKNOWN", "1"),
+        ("PLATFORM_REDIS_URL", "redis://localhost"),
+    ] {
+        for arguments in [&["serve"][..], &["config"], &["keys", "list"]] {
+            let output = program(directory.path())
+                .env(name, value)
+                .args(arguments)
+                .output()
+                .unwrap();
+            assert_eq!(output.status.code(), Some(1), "{name}");
+            assert!(one_line(&output).contains(name), "{name}");
+            assert!(output.stdout.is_empty());
+        }
+    }
+    let output = program(directory.path())
+        .args(["serve", "--config", "/nowhere.toml"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(one_line(&output).contains("/nowhere.toml"));
+    for arguments in [&["fly"][..], &[], &["serve", "--fast"], &["keys", "burn"]] {
+        let output = program(directory.path()).args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_port_that_is_taken_is_said_in_one_line() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let directory = tempfile::tempdir().unwrap();
+    let output = program(directory.path())
+        .env("PLATFORM_LISTEN", &address)
+        .arg("serve")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let line = one_line(&output);
+    assert!(
+        line.contains(&address) && line.contains("PLATFORM_LISTEN"),
+        "{line}"
+    );
+}
+
+#[test]
+fn keys_are_listed_and_rotated_beside_a_running_server() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(&mut program(directory.path()));
+    let list = || {
+        let output = program(directory.path())
+            .args(["keys", "list"])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(list().lines().count(), 1);
+    assert!(list().contains("signing"));
+    let output = program(directory.path())
+        .args(["keys", "rotate"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(list().contains("published, signs in 20 minutes") || list().contains("in 21 minutes"));
+    assert_eq!(list().lines().count(), 2);
+    server.stop("-TERM");
+}

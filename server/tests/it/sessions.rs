@@ -1,0 +1,232 @@
+//! The cookie, and what becomes of a session.
+
+use platform_server::domain::session::{RENEW_MILLIS, SESSION_MILLIS};
+use reqwest::Method;
+
+use crate::support::{Answer, TestApp, send};
+
+async fn come_back(app: &TestApp, cookie: &str) -> Answer {
+    send(app.post_token().header("cookie", cookie)).await
+}
+
+#[tokio::test]
+async fn a_guest_who_comes_back_is_the_same_player_in_every_game() {
+    let app = TestApp::start().await;
+    let first = send(app.post_token()).await;
+    let cookie = first.cookie().unwrap();
+    let again = come_back(&app, cookie).await;
+    assert_eq!(again.claims().sub, first.claims().sub);
+    assert_ne!(again.claims().jti, first.claims().jti);
+    assert_eq!(again.header("set-cookie"), None);
+    let dev = app
+        .request(Method::POST, "auth", "/token")
+        .header("origin", app.origin("dev-demo"))
+        .header("cookie", cookie);
+    let dev = send(dev).await.claims();
+    assert_eq!(
+        (dev.sub, dev.aud.as_str()),
+        (first.claims().sub, "game:dev-demo")
+    );
+    assert_eq!(app.count_players(), 1);
+}
+
+#[tokio::test]
+async fn a_session_in_use_is_renewed_at_most_daily() {
+    let app = TestApp::start().await;
+    let first = send(app.post_token()).await;
+    let cookie = first.cookie().unwrap();
+    app.clock.advance(RENEW_MILLIS - 1);
+    assert_eq!(come_back(&app, cookie).await.header("set-cookie"), None);
+    app.clock.advance(1);
+    let renewed = come_back(&app, cookie).await;
+    assert_eq!(renewed.header("set-cookie"), first.header("set-cookie"));
+    assert_eq!(come_back(&app, cookie).await.header("set-cookie"), None);
+    app.clock.advance(SESSION_MILLIS - 1);
+    assert_eq!(
+        come_back(&app, cookie).await.claims().sub,
+        first.claims().sub
+    );
+}
+
+#[tokio::test]
+async fn cookies_that_are_not_ours_make_a_new_guest() {
+    let app = TestApp::start().await;
+    let unknown = format!("platform-session={}", "A".repeat(43));
+    let huge = format!("platform-session={}", "x".repeat(8_192));
+    let other_scheme = {
+        let first = send(app.post_token()).await;
+        first
+            .cookie()
+            .unwrap()
+            .replace("platform-session", "__Host-platform-session")
+    };
+    for cookie in [
+        &unknown,
+        &huge,
+        &other_scheme,
+        "platform-session=",
+        "platform-session=ä%20",
+    ] {
+        let players = app.count_players();
+        let answer = come_back(&app, cookie).await;
+        assert_eq!(answer.status, 200, "{cookie}");
+        assert!(
+            answer.cookie().is_some_and(|fresh| fresh != cookie),
+            "{cookie}"
+        );
+        assert_eq!(app.count_players(), players + 1, "{cookie}");
+    }
+}
+
+#[tokio::test]
+async fn two_session_cookies_at_once_are_refused_without_a_guest() {
+    let app = TestApp::start().await;
+    let first = send(app.post_token()).await;
+    let cookie = first.cookie().unwrap();
+    for both in [
+        format!("{cookie}; {cookie}"),
+        format!("platform-session=tossed; a=1; {cookie}"),
+    ] {
+        let answer = come_back(&app, &both).await;
+        assert_eq!(answer.problem(), "invalid-request");
+        assert_eq!(answer.header("set-cookie"), None);
+    }
+    assert_eq!(app.count_players(), 1);
+}
+
+#[tokio::test]
+async fn two_first_requests_at_once_get_two_cookies_that_work() {
+    let app = TestApp::start().await;
+    let (one, other) = tokio::join!(send(app.post_token()), send(app.post_token()));
+    for answer in [one, other] {
+        let again = come_back(&app, answer.cookie().unwrap()).await;
+        assert_eq!(again.claims().sub, answer.claims().sub);
+    }
+}
+
+#[tokio::test]
+async fn a_guest_whose_session_ended_becomes_a_new_guest() {
+    let app = TestApp::start().await;
+    let first = send(app.post_token()).await;
+    app.clock.advance(SESSION_MILLIS);
+    let again = come_back(&app, first.cookie().unwrap()).await;
+    assert_ne!(again.claims().sub, first.claims().sub);
+    assert!(again.cookie().is_some());
+}
+
+#[tokio::test]
+async fn account_that_ended_gets_session_expired_and_no_guest() {
+    let app = TestApp::start().await;
+    let first = send(app.post_token()).await;
+    app.sql("UPDATE players SET linked = 1");
+    let account = come_back(&app, first.cookie().unwrap()).await;
+    assert!(!account.claims().is_anon);
+    app.clock.advance(SESSION_MILLIS);
+    let ended = come_back(&app, first.cookie().unwrap()).await;
+    assert_eq!(
+        (ended.status.as_u16(), ended.problem().as_str()),
+        (401, "session-expired")
+    );
+    assert_eq!(ended.header("set-cookie"), None);
+    assert_eq!(
+        ended.header("access-control-allow-origin"),
+        Some(app.origin("demo").as_str())
+    );
+    assert_eq!(app.count_players(), 1);
+}
+
+#[tokio::test]
+async fn guest_merged_away_gets_session_expired() {
+    let app = TestApp::start().await;
+    let guest = send(app.post_token()).await;
+    let account = send(app.post_token()).await;
+    let (guest_id, account_id) = (hex(&guest.claims().sub), hex(&account.claims().sub));
+    app.sql(&format!(
+        "UPDATE players SET merged_into = x'{account_id}' WHERE id = x'{guest_id}'"
+    ));
+    assert_eq!(
+        come_back(&app, guest.cookie().unwrap()).await.problem(),
+        "session-expired"
+    );
+    assert_eq!(come_back(&app, account.cookie().unwrap()).await.status, 200);
+    assert_eq!(app.count_players(), 2);
+}
+
+fn hex(id: &str) -> String {
+    id.replace('-', "")
+}
+
+#[tokio::test]
+async fn suspended_players_are_told_why_and_get_no_guest() {
+    let app = TestApp::start().await;
+    let first = send(app.post_token()).await;
+    let cookie = first.cookie().unwrap();
+    app.sql("UPDATE players SET suspended_at = 1, suspension_reason = 'You were unkind.'");
+    let refused = come_back(&app, cookie).await;
+    assert_eq!(
+        (refused.status.as_u16(), refused.problem().as_str()),
+        (403, "account-suspended")
+    );
+    assert_eq!(
+        refused.json::<serde_json::Value>()["detail"],
+        "You were unkind."
+    );
+    app.sql("UPDATE players SET suspended_at = NULL, suspension_reason = NULL");
+    assert_eq!(
+        come_back(&app, cookie).await.claims().sub,
+        first.claims().sub
+    );
+    assert_eq!(app.count_players(), 1);
+}
+
+#[tokio::test]
+async fn signing_out_ends_the_session_and_clears_the_cookie() {
+    let app = TestApp::start().await;
+    let first = send(app.post_token()).await;
+    let sign_out = |origin: String| {
+        app.request(Method::POST, "auth", "/sign-out")
+            .header("origin", origin)
+            .header("cookie", first.cookie().unwrap())
+    };
+    let refused = send(sign_out("http://evil.example".into())).await;
+    assert_eq!(refused.problem(), "unknown-origin");
+    assert_eq!(
+        come_back(&app, first.cookie().unwrap()).await.claims().sub,
+        first.claims().sub
+    );
+
+    let done = send(sign_out(app.origin("dev-demo"))).await;
+    assert_eq!(done.status, 204);
+    assert_eq!(
+        done.header("access-control-allow-origin"),
+        Some(app.origin("dev-demo").as_str())
+    );
+    assert_eq!(
+        done.header("set-cookie"),
+        Some("platform-session=; HttpOnly; SameSite=Lax; Path=/; Max-Age=0")
+    );
+    let after = come_back(&app, first.cookie().unwrap()).await;
+    assert_ne!(after.claims().sub, first.claims().sub);
+    assert_eq!(
+        send(app.get("auth", "/sign-out")).await.problem(),
+        "method-not-allowed"
+    );
+}
+
+#[tokio::test]
+async fn players_are_still_there_after_a_restart() {
+    let app = TestApp::start().await;
+    let first = send(app.post_token()).await;
+    let key_set = send(app.get("auth", "/.well-known/jwks.json")).await;
+    let TestApp {
+        running, directory, ..
+    } = app;
+    running.stop().await.unwrap();
+    let app = TestApp::in_directory(directory, |_| {}).await;
+    let again = come_back(&app, first.cookie().unwrap()).await;
+    assert_eq!(again.claims().sub, first.claims().sub);
+    assert_eq!(
+        send(app.get("auth", "/.well-known/jwks.json")).await.body,
+        key_set.body
+    );
+}

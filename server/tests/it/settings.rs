@@ -1,0 +1,201 @@
+//! Settings: what is wrong stops the start with one line that names the key.
+
+use std::collections::HashMap;
+
+use platform_server::config::{Config, load::from_parts, names, show};
+
+fn environment(variables: &[(&str, &str)]) -> HashMap<String, String> {
+    variables
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
+}
+
+fn read(file: Option<&str>, variables: &[(&str, &str)]) -> Result<Config, String> {
+    from_parts(file, &environment(variables)).map_err(|error| error.to_string())
+}
+
+#[test]
+fn the_environment_wins_over_the_file_and_the_file_over_the_default() {
+    let file = r#"
+        origin = "https://games.example"
+        token_seconds = 600
+        guests_per_address = "7"
+        trusted_proxies = ["10.0.0.0/8", "192.0.2.1"]
+        admins = "019a2b3c-0000-7000-8000-000000000001"
+
+        [[identity_provider]]
+        id = "google"
+        name = "Google"
+        issuer = "https://accounts.google.com"
+        client_id = "c"
+        client_secret_env = "GOOGLE_SECRET"
+        scopes = ["openid"]
+    "#;
+    let config = read(
+        Some(file),
+        &[
+            ("PLATFORM_TOKEN_SECONDS", "300"),
+            ("GOOGLE_SECRET", "hush"),
+            ("OTHER", "x"),
+        ],
+    )
+    .unwrap();
+    assert_eq!(
+        config.origin.as_ref().unwrap().to_string(),
+        "https://games.example"
+    );
+    assert_eq!(config.token_seconds, 300);
+    assert_eq!(config.guests_per_address, 7);
+    assert_eq!(config.trusted_proxies.len(), 2);
+    assert_eq!(config.admins.len(), 1);
+    assert_eq!(config.heartbeat_seconds, 30);
+    assert_eq!(config.identity_providers[0].client_secret.expose(), "hush");
+}
+
+#[test]
+fn variables_of_the_command_line_tool_pass() {
+    read(
+        None,
+        &[("PLATFORM_TOKEN", "x"), ("PLATFORM_PROJECT", "demo")],
+    )
+    .unwrap();
+}
+
+/// A variable, a value that it cannot have, and a part of the advice.
+const WRONG_VARIABLES: [(&str, &str, &str); 19] = [
+    ("PLATFORM_ORIGIN", "http://games.example", "https"),
+    ("PLATFORM_ORIGIN", "games.example", "https://"),
+    ("PLATFORM_LISTEN", "8787", "127.0.0.1:8787"),
+    ("PLATFORM_LISTEN", "", "leave it out"),
+    ("PLATFORM_LISTN", "x", "unset"),
+    ("PLATFORM_DATABASE_URL", "postgres://db/x", "sqlite://"),
+    ("PLATFORM_DATABASE_URL", "platform.db", "sqlite://"),
+    ("PLATFORM_REDIS_URL", "redis://r", "leave it out"),
+    ("PLATFORM_FILES_URL", "s3://bucket", "file://"),
+    ("PLATFORM_TRUSTED_PROXIES", "10.0.0.0/99", "10.0.0.0/8"),
+    ("PLATFORM_ADMINS", "me", "UUID"),
+    ("PLATFORM_TOKEN_SECONDS", "0", "5 to 86400"),
+    ("PLATFORM_TOKEN_SECONDS", "1.5", "whole number"),
+    ("PLATFORM_GUESTS_PER_ADDRESS", "-1", "from 1"),
+    ("PLATFORM_GUEST_RATE", "many", "60/m, burst 30"),
+    ("PLATFORM_HEARTBEAT_SECONDS", "76", "75"),
+    ("PLATFORM_LOG_FORMAT", "xml", "json"),
+    ("PLATFORM_LOG", "a=b=c", "filter"),
+    ("PLATFORM_KEY_SECRET", "hunter2", "32"),
+];
+
+/// A file, the key that is wrong in it, and a part of the advice.
+const WRONG_FILES: [(&str, &str, &str); 7] = [
+    ("colour = 1", "colour", "remove"),
+    ("token_seconds = \"x\"", "token_seconds", "whole number"),
+    ("token_seconds = [1", "platform.toml", ""),
+    ("[origin]\na = 1", "origin", "text"),
+    (
+        "trusted_proxies = [\"0.0.0.0/0\"]",
+        "trusted_proxies",
+        "name your proxies",
+    ),
+    (
+        "database_url = \"sqlite://x\"\nfiles_url = \"file://x\"",
+        "files_url",
+        "of its own",
+    ),
+    (
+        "[[identity_provider]]\nid = \"a\"",
+        "identity_provider",
+        "name",
+    ),
+];
+
+/// The rest of a provider's table, the member that is wrong, and a part of the
+/// advice.
+const WRONG_PROVIDERS: [(&str, &str, &str); 5] = [
+    (
+        "issuer = \"http://a.example\"\nclient_secret = \"s\"",
+        "issuer",
+        "https",
+    ),
+    (
+        "issuer = \"https://a.example\"",
+        "client_secret",
+        "exactly one",
+    ),
+    (
+        "issuer = \"https://a.example\"\nclient_secret_env = \"NOT_SET\"",
+        "client_secret_env",
+        "set it",
+    ),
+    (
+        "issuer = \"https://a.example\"\nclient_secret = \"s\"\nscopes = []",
+        "scopes",
+        "openid",
+    ),
+    (
+        "issuer = \"https://a.example\"\nclient_secret = \"s\"\ncolour = 1",
+        "identity_provider",
+        "colour",
+    ),
+];
+
+fn assert_refused(file: Option<&str>, variables: &[(&str, &str)], key: &str, advice: &str) {
+    let error = read(file, variables).unwrap_err();
+    assert!(
+        error.contains(key),
+        "{file:?} {variables:?} names {key}: {error}"
+    );
+    assert!(
+        error.contains(advice),
+        "{file:?} {variables:?} says {advice}: {error}"
+    );
+    assert!(!error.contains('\n'), "one line: {error}");
+    assert!(!error.contains("hunter2"), "a secret is not repeated");
+}
+
+#[test]
+fn a_wrong_setting_is_named_with_what_to_do() {
+    for (name, value, advice) in WRONG_VARIABLES {
+        assert_refused(None, &[(name, value)], name, advice);
+    }
+    for (file, key, advice) in WRONG_FILES {
+        assert_refused(Some(file), &[], key, advice);
+    }
+    let provider = "[[identity_provider]]\nid = \"a\"\nname = \"A\"\nclient_id = \"c\"\n";
+    for (rest, member, advice) in WRONG_PROVIDERS {
+        assert_refused(Some(&format!("{provider}{rest}")), &[], member, advice);
+    }
+}
+
+#[test]
+fn secrets_are_hidden_wherever_settings_are_shown() {
+    let file = "[[identity_provider]]\nid = \"a\"\nname = \"A\"\nissuer = \"https://a.example\"\n\
+                client_id = \"c\"\nclient_secret = \"correct-horse\"";
+    let secret = "0123456789abcdef0123456789abcdef";
+    let config = read(Some(file), &[("PLATFORM_KEY_SECRET", secret)]).unwrap();
+    for shown in [show::settings_in_force(&config), format!("{config:?}")] {
+        assert!(
+            !shown.contains(secret) && !shown.contains("correct-horse"),
+            "{shown}"
+        );
+        assert!(shown.contains("hidden"), "{shown}");
+    }
+}
+
+#[test]
+fn what_is_shown_can_be_read_again() {
+    let config = read(None, &[("PLATFORM_ORIGIN", "https://games.example")]).unwrap();
+    let shown = show::settings_in_force(&config);
+    let again = read(Some(&shown), &[]).unwrap();
+    assert_eq!(show::settings_in_force(&again), shown);
+}
+
+#[test]
+fn the_documentation_of_the_settings_is_up_to_date() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/settings.md");
+    let written = std::fs::read_to_string(path).unwrap_or_default();
+    assert_eq!(
+        written,
+        names::documentation(),
+        "run `cargo run -p platform-server -- config --docs > docs/settings.md`"
+    );
+}

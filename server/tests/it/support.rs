@@ -1,0 +1,203 @@
+//! A server for one test, and a visitor who asks it.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use platform_protocol::claims::GameTokenClaims;
+use platform_protocol::problem::Problem;
+use platform_server::clock::ManualClock;
+use platform_server::config::{Config, GuestRate, Period};
+use platform_server::entropy::SystemEntropy;
+use platform_server::{Running, start};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, RequestBuilder, StatusCode};
+use serde::de::DeserializeOwned;
+
+/// 2026-01-01, in milliseconds.
+pub(crate) const NOW: i64 = 1_767_225_600_000;
+
+/// A server on a port of its own, in a directory of its own.
+pub(crate) struct TestApp {
+    pub(crate) running: Running,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) directory: tempfile::TempDir,
+    client: reqwest::Client,
+}
+
+/// An answer, read to its end.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+}
+
+impl TestApp {
+    /// With the demo, and room for many guests.
+    pub(crate) async fn start() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    /// With settings of the test's own.
+    pub(crate) async fn with(change: impl FnOnce(&mut Config)) -> Self {
+        Self::in_directory(tempfile::tempdir().unwrap(), change).await
+    }
+
+    /// On what an earlier server left behind.
+    pub(crate) async fn in_directory(
+        directory: tempfile::TempDir,
+        change: impl FnOnce(&mut Config),
+    ) -> Self {
+        let many = 1_000_000.try_into().unwrap();
+        let mut config = Config {
+            listen: "127.0.0.1:0".parse().unwrap(),
+            data: directory.path().to_owned(),
+            guest_rate: GuestRate {
+                count: many,
+                period: Period::Second,
+                burst: many,
+            },
+            guests_per_address: 1_000_000,
+            ..Config::default()
+        };
+        change(&mut config);
+        let clock = Arc::new(ManualClock::new(NOW));
+        let running = start(config, clock.clone(), Arc::new(SystemEntropy))
+            .await
+            .unwrap();
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .unwrap();
+        Self {
+            running,
+            clock,
+            directory,
+            client,
+        }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.running.address.port()
+    }
+
+    /// `http://<label>.<platform>`
+    pub(crate) fn origin(&self, label: &str) -> String {
+        self.running.state.origin.sub_domain(label)
+    }
+
+    /// A request to the sub-domain `label`; `""` is the console.
+    pub(crate) fn request(&self, method: Method, label: &str, path: &str) -> RequestBuilder {
+        let platform = format!("platform.localhost:{}", self.port());
+        let host = if label.is_empty() {
+            platform
+        } else {
+            format!("{label}.{platform}")
+        };
+        self.request_host(method, &host, path)
+    }
+
+    /// A request with this `Host`.
+    pub(crate) fn request_host(&self, method: Method, host: &str, path: &str) -> RequestBuilder {
+        self.client
+            .request(method, format!("http://{}{path}", self.running.address))
+            .header("host", HeaderValue::from_bytes(host.as_bytes()).unwrap())
+    }
+
+    pub(crate) fn get(&self, label: &str, path: &str) -> RequestBuilder {
+        self.request(Method::GET, label, path)
+    }
+
+    /// `POST /token` from the production demo.
+    pub(crate) fn post_token(&self) -> RequestBuilder {
+        self.request(Method::POST, "auth", "/token")
+            .header("origin", self.origin("demo"))
+    }
+
+    /// Changes the store behind the server's back, as an operator's command in
+    /// another process does.
+    pub(crate) fn sql(&self, statement: &str) {
+        self.database().execute_batch(statement).unwrap();
+    }
+
+    pub(crate) fn count_players(&self) -> i64 {
+        self.database()
+            .query_row("SELECT count(*) FROM players", [], |row| row.get(0))
+            .unwrap()
+    }
+
+    fn database(&self) -> rusqlite::Connection {
+        let database =
+            rusqlite::Connection::open(self.directory.path().join("platform.db")).unwrap();
+        database
+            .busy_timeout(std::time::Duration::from_secs(5))
+            .unwrap();
+        database
+    }
+}
+
+pub(crate) async fn send(request: RequestBuilder) -> Answer {
+    let response = request.send().await.unwrap();
+    Answer {
+        status: response.status(),
+        headers: response.headers().clone(),
+        body: response.bytes().await.unwrap().to_vec(),
+    }
+}
+
+impl Answer {
+    pub(crate) fn header(&self, name: &'static str) -> Option<&str> {
+        self.headers
+            .get(HeaderName::from_static(name))
+            .map(|value| value.to_str().unwrap())
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+
+    pub(crate) fn json<T: DeserializeOwned>(&self) -> T {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    /// The slug of a problem, once its body and headers are what they must be.
+    pub(crate) fn problem(&self) -> String {
+        assert_eq!(
+            self.header("content-type"),
+            Some("application/problem+json"),
+            "{self:?}"
+        );
+        let problem: Problem = self.json();
+        assert_eq!(problem.status, self.status.as_u16());
+        assert_eq!(
+            Some(problem.request_id.as_str()),
+            self.header("x-request-id")
+        );
+        assert!(problem.detail.ends_with('.'), "{}", problem.detail);
+        assert!(problem.type_uri.starts_with("http"), "{}", problem.type_uri);
+        problem.type_uri.rsplit('/').next().unwrap().to_owned()
+    }
+
+    /// What the token says, read without verification.
+    pub(crate) fn claims(&self) -> GameTokenClaims {
+        let token = self.token();
+        let payload = token.split('.').nth(1).unwrap();
+        serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).unwrap()).unwrap()
+    }
+
+    pub(crate) fn token(&self) -> String {
+        assert_eq!(self.status, 200, "{self:?}");
+        self.json::<serde_json::Value>()["access_token"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    }
+
+    /// `<name>=<value>` of the cookie that the answer sets.
+    pub(crate) fn cookie(&self) -> Option<&str> {
+        let cookie = self.header("set-cookie")?;
+        cookie.split(';').next()
+    }
+}

@@ -1,0 +1,275 @@
+//! `POST /token`: who may ask, and with what.
+
+use reqwest::Method;
+
+use crate::support::{TestApp, send};
+
+/// What a browser says of where the request comes from.
+const SITES: [Option<&str>; 5] = [
+    Some("same-origin"),
+    Some("same-site"),
+    Some("cross-site"),
+    Some("none"),
+    None,
+];
+/// Bodies whose content type needs no preflight, and one that does.
+const BODIES: [&[Option<&str>]; 3] = [
+    &[None, Some("application/json")],
+    &[Some("text/plain")],
+    &[Some("application/x-www-form-urlencoded")],
+];
+
+/// Each origin, whether it may ask, and the rule that says so.
+fn origins(app: &TestApp) -> [(Option<String>, bool, &'static str); 9] {
+    let demo = app.origin("demo");
+    let port = app.port();
+    [
+        (
+            Some(demo.clone()),
+            true,
+            "a deployed game's exact origin may ask",
+        ),
+        (
+            Some("http://other.example".into()),
+            false,
+            "another site may not ask",
+        ),
+        (Some("null".into()), false, "an opaque origin is nobody's"),
+        (None, false, "without an origin there is no audience"),
+        (
+            Some(demo.replace("http:", "https:")),
+            false,
+            "another scheme is another origin",
+        ),
+        (
+            Some(demo.replace(&port.to_string(), "1")),
+            false,
+            "another port is another origin",
+        ),
+        (
+            Some(demo.replace("localhost", "localhost.")),
+            false,
+            "a name with a dot at its end is another name",
+        ),
+        (
+            Some(demo.replace("demo", "DEMO")),
+            false,
+            "browsers write origins in lower case, so capitals were forged",
+        ),
+        (
+            Some(format!("{demo}.evil.example")),
+            false,
+            "the whole origin counts, not its beginning",
+        ),
+    ]
+}
+
+/// 5 × 9 × 3 = 135 cells. `Sec-Fetch-Site` and `Content-Type` change nothing:
+/// the browser writes `Origin` and no page can forge it, and the body is not
+/// looked at.
+#[tokio::test]
+async fn the_origin_alone_decides_in_all_135_cells() {
+    let app = TestApp::start().await;
+    let mut cells = 0;
+    for site in SITES {
+        for (origin, allowed, rule) in origins(&app) {
+            for content_types in BODIES {
+                cells += 1;
+                for content_type in content_types {
+                    let players = app.count_players();
+                    let mut request = app.request(Method::POST, "auth", "/token");
+                    if let Some(site) = site {
+                        request = request.header("sec-fetch-site", site);
+                    }
+                    if let Some(origin) = &origin {
+                        request = request.header("origin", origin);
+                    }
+                    if let Some(content_type) = content_type {
+                        request = request.header("content-type", *content_type).body("{}");
+                    }
+                    let answer = send(request).await;
+                    let cell = format!("{rule}: {site:?} {origin:?} {content_type:?}");
+                    let allow_origin = answer.header("access-control-allow-origin");
+                    assert_eq!(answer.header("vary"), Some("Origin"), "{cell}");
+                    if allowed {
+                        assert_eq!(answer.status, 200, "{cell}");
+                        assert_eq!(allow_origin, origin.as_deref(), "{cell}");
+                        assert!(answer.cookie().is_some(), "{cell}");
+                        assert_eq!(app.count_players(), players + 1, "{cell}");
+                    } else {
+                        assert_eq!(answer.status, 403, "{cell}");
+                        assert_eq!(answer.problem(), "unknown-origin", "{cell}");
+                        assert_eq!(allow_origin, None, "{cell}");
+                        assert_eq!(
+                            answer.header("access-control-allow-credentials"),
+                            None,
+                            "{cell}"
+                        );
+                        assert_eq!(answer.header("set-cookie"), None, "{cell}");
+                        assert_eq!(app.count_players(), players, "no guest was made: {cell}");
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(cells, 135);
+}
+
+#[tokio::test]
+async fn two_origins_in_one_request_are_none() {
+    let app = TestApp::start().await;
+    let answer = send(app.post_token().header("origin", app.origin("dev-demo"))).await;
+    assert_eq!(answer.problem(), "unknown-origin");
+    assert_eq!(answer.header("access-control-allow-origin"), None);
+    assert_eq!(app.count_players(), 0);
+}
+
+#[tokio::test]
+async fn the_audience_follows_from_the_origin() {
+    let app = TestApp::start().await;
+    let platform = app.running.origin.clone();
+    for (origin, audience) in [
+        (app.origin("demo"), "game:demo"),
+        (app.origin("dev-demo"), "game:dev-demo"),
+        (platform, "platform:console"),
+    ] {
+        let request = app
+            .request(Method::POST, "auth", "/token")
+            .header("origin", &origin);
+        let answer = send(request).await;
+        let claims = answer.claims();
+        assert_eq!(claims.aud, audience);
+        assert_eq!(claims.iss, app.origin("auth"));
+        assert_eq!((claims.is_anon, claims.exp - claims.iat), (true, 900));
+        assert_eq!(claims.iat, 1_767_225_600);
+        assert_eq!(
+            answer.header("access-control-allow-origin"),
+            Some(origin.as_str())
+        );
+        assert_eq!(
+            answer.header("access-control-allow-credentials"),
+            Some("true")
+        );
+        assert_eq!(
+            answer.header("access-control-expose-headers"),
+            Some("X-Request-Id, Retry-After")
+        );
+        assert_eq!(answer.header("cache-control"), Some("no-store"));
+        let body: serde_json::Value = answer.json();
+        assert_eq!(
+            (&body["token_type"], &body["expires_in"]),
+            (&"Bearer".into(), &900.into())
+        );
+    }
+    for label in ["auth", "nobody", "x.demo"] {
+        let request = app
+            .request(Method::POST, "auth", "/token")
+            .header("origin", app.origin(label));
+        assert_eq!(send(request).await.problem(), "unknown-origin", "{label}");
+    }
+}
+
+#[tokio::test]
+async fn an_environment_without_a_deployment_gets_no_tokens() {
+    let app = TestApp::start().await;
+    app.sql("INSERT INTO projects (slug, created_at) VALUES ('empty', 1)");
+    app.running
+        .state
+        .sites
+        .refresh(&*app.running.state.store)
+        .await
+        .unwrap();
+    let request = app
+        .request(Method::POST, "auth", "/token")
+        .header("origin", app.origin("empty"));
+    assert_eq!(send(request).await.problem(), "unknown-origin");
+}
+
+#[tokio::test]
+async fn errors_carry_cors_headers_for_allowed_origins() {
+    let app = TestApp::start().await;
+    let origin = app.origin("demo");
+    let too_large = app.post_token().body("x".repeat(2_000));
+    let wrong_method = app.get("auth", "/token").header("origin", &origin);
+    let head = app
+        .request(Method::HEAD, "auth", "/token")
+        .header("origin", &origin);
+    for (request, status) in [(too_large, 413), (wrong_method, 405), (head, 405)] {
+        let answer = send(request).await;
+        assert_eq!(answer.status, status);
+        assert_eq!(
+            answer.header("access-control-allow-origin"),
+            Some(origin.as_str())
+        );
+        if status == 405 {
+            assert_eq!(answer.header("allow"), Some("POST,OPTIONS"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_preflight_is_answered_for_allowed_origins_alone() {
+    let app = TestApp::start().await;
+    let preflight = |origin: String| {
+        app.request(Method::OPTIONS, "auth", "/token")
+            .header("origin", origin)
+            .header("access-control-request-method", "POST")
+            .header("access-control-request-headers", "content-type")
+    };
+    let answer = send(preflight(app.origin("demo"))).await;
+    assert_eq!(answer.status, 204);
+    assert_eq!(answer.header("access-control-allow-methods"), Some("POST"));
+    assert_eq!(
+        answer.header("access-control-allow-origin"),
+        Some(app.origin("demo").as_str())
+    );
+    let answer = send(preflight("http://evil.example".into())).await;
+    assert_eq!(answer.problem(), "unknown-origin");
+    assert_eq!(answer.header("access-control-allow-methods"), None);
+}
+
+#[tokio::test]
+async fn the_games_backend_takes_the_token_of_its_environment_alone() {
+    let app = TestApp::start().await;
+    let answer = send(app.post_token()).await;
+    let bearer = format!("Bearer {}", answer.token());
+    let me = send(app.get("demo", "/api/me").header("authorization", &bearer)).await;
+    assert_eq!(me.status, 200, "{me:?}");
+    assert_eq!(me.json::<serde_json::Value>()["sub"], answer.claims().sub);
+    let other = send(
+        app.get("dev-demo", "/api/me")
+            .header("authorization", &bearer),
+    )
+    .await;
+    assert_eq!(other.status, 401);
+}
+
+#[tokio::test]
+async fn too_many_new_guests_are_told_to_come_back() {
+    let app = TestApp::with(|config| {
+        config.guest_rate = platform_server::config::Config::default().guest_rate;
+    })
+    .await;
+    let first = send(app.post_token()).await;
+    for _ in 1..30 {
+        assert_eq!(send(app.post_token()).await.status, 200);
+    }
+    let refused = send(app.post_token()).await;
+    assert_eq!(refused.status, 429);
+    assert_eq!(
+        refused.header("content-type"),
+        Some("text/plain; charset=utf-8")
+    );
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    assert_eq!(
+        refused.header("access-control-allow-origin"),
+        Some(app.origin("demo").as_str())
+    );
+    assert_eq!(app.count_players(), 30);
+    // Who is there already is not counted.
+    let again = send(app.post_token().header("cookie", first.cookie().unwrap())).await;
+    assert_eq!(again.claims().sub, first.claims().sub);
+    app.clock.advance(1_000);
+    assert_eq!(send(app.post_token()).await.status, 200);
+    assert_eq!(send(app.post_token()).await.status, 429);
+}

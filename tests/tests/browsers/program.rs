@@ -1,0 +1,60 @@
+//! The server program itself, as somebody who has just built it runs it.
+
+use platform_tests::browser::Stage;
+use platform_tests::server::Server;
+use platform_tests::visitor::claims;
+use serde_json::json;
+use tempfile::TempDir;
+
+platform_tests::browser_tests![a_page_plays_on_when_the_program_was_killed_and_started_again];
+
+async fn a_page_plays_on_when_the_program_was_killed_and_started_again(stage: Stage) {
+    let data = TempDir::with_prefix("platform-tests-").unwrap();
+    let mut server = Server::start(data.path()).await;
+    let port = server.address.port();
+    let game = format!("http://demo.platform.localhost:{port}/");
+    stage.open(&game).await;
+    let me = stage
+        .run("return (await platform.fetch('/api/me')).json()")
+        .await;
+    assert_eq!(me["is_anon"], true);
+
+    server.kill();
+    // Firefox says so in its own words, as it knows of no cross-origin answer.
+    stage.tolerate_log("CORS request did not succeed");
+    for call in ["fetch('/api/me')", "getAccessToken({ forceRefresh: true })"] {
+        let error = stage.refused(&format!("await platform.{call}")).await;
+        assert_eq!(
+            (error.name.as_str(), error.status),
+            ("PlatformError", Some(0)),
+            "{call}"
+        );
+    }
+    let token = stage.run("return platform.getAccessToken()").await;
+    assert_eq!(
+        claims(token.as_str().unwrap()).sub,
+        me["sub"],
+        "the token is kept"
+    );
+
+    let server = Server::start_again(data.path(), port).await;
+    // Over a second after the failure, or before: this token is still good.
+    assert_eq!(
+        stage
+            .run("return (await platform.fetch('/api/me')).json()")
+            .await,
+        me
+    );
+    stage.reload().await;
+    assert_eq!(
+        stage
+            .run("return (await platform.fetch('/api/me')).json()")
+            .await,
+        me
+    );
+    assert_eq!(
+        stage.run("return typeof platform.version").await,
+        json!("string")
+    );
+    server.stop().await;
+}

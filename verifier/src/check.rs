@@ -1,0 +1,38 @@
+//! The whole check of a token against keys that are at hand. It fetches
+//! nothing and knows no clock: [`Verifier`](crate::Verifier) adds both.
+
+use p256::ecdsa::VerifyingKey;
+use p256::ecdsa::signature::Verifier as _;
+use platform_protocol::claims::GameTokenClaims;
+
+use crate::claims::{self, Expected};
+use crate::error::VerifyError;
+use crate::jws::Jws;
+use crate::key_set::KeySet;
+
+/// Verifies a compact game token with the keys of `keys` and returns what it
+/// says.
+///
+/// # Errors
+/// The first check that failed; [`VerifyError::UnknownKey`] where `keys` lacks
+/// the key that the token names.
+pub fn check(
+    token: &str,
+    keys: &KeySet,
+    expected: Expected<'_>,
+) -> Result<GameTokenClaims, VerifyError> {
+    let jws = Jws::parse(token)?;
+    let key = keys.find(&jws.key_id).ok_or(VerifyError::UnknownKey)?;
+    check_with(&jws, &key, expected)
+}
+
+/// Verifies the signature, and only then looks at the claims.
+pub(crate) fn check_with(
+    jws: &Jws<'_>,
+    key: &VerifyingKey,
+    expected: Expected<'_>,
+) -> Result<GameTokenClaims, VerifyError> {
+    key.verify(jws.signing_input, &jws.signature)
+        .map_err(|_| VerifyError::Signature)?;
+    claims::check(&jws.payload, expected)
+}

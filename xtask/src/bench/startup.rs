@@ -1,0 +1,34 @@
+//! How long the runtime takes to start on a page, measured in real browsers by
+//! an example of the end-to-end tests' crate.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+
+use crate::command::{cargo, output};
+use crate::workspace::Workspace;
+use crate::{drivers, terminal};
+
+/// Milliseconds of each part, by engine.
+pub(super) type Startup = BTreeMap<String, BTreeMap<String, f64>>;
+
+/// The part that stands for all of them.
+pub(super) const WHOLE: &str = "whole";
+
+/// Loads a page in every engine and answers the medians.
+pub(super) fn measure(workspace: &Workspace) -> Result<Startup> {
+    terminal::note("bench: starting the runtime in browsers");
+    let example = [
+        "run",
+        "--quiet",
+        "--package",
+        "platform-tests",
+        "--example",
+        "startup",
+    ];
+    let json = output(&mut drivers::add_to(
+        cargo(&workspace.root, &example),
+        workspace,
+    )?)?;
+    serde_json::from_str(json.trim()).context("the start-up times cannot be read")
+}
