@@ -6,7 +6,7 @@
 
 const before = globalThis.platform?.PlatformError;
 let starting;
-const started = (call) => (starting ? starting.then(call) : call());
+const started = (call, otherwise) => (starting ? starting.then(call, otherwise) : call());
 
 const [authUrl, platformOrigin, heartbeatSeconds] = SETTINGS;
 const way = (path) => (redirect) =>

@@ -117,12 +117,13 @@ const note = (level, source, makeRecord) => {
       same = (Math.imul(same, 31) + code) | 0;
       if (code > 127) bytes += code > 2047 ? 2 : 1;
     }
+    // Where the module never starts, nothing is recorded, and nobody is to be told.
     started(() => {
       const at = wasm.keepRecord(same, bytes + 30, source != "console");
       if (at >= 0) records[at].count = (records[at].count ?? 1) + 1;
       else if (at > -3) records.push({ time: Date.now(), ...made });
       if (at == -2) sendLog(1);
-    });
+    }, () => {});
   } catch {
     // A log that breaks the game is worse than none.
   } finally {

@@ -27,12 +27,13 @@ async fn platform_is_there_in_the_first_line_of_deferred_and_module_scripts(stag
 }
 
 /// The members of `platform`, in alphabetical order.
-const MEMBERS: [&str; 7] = [
+const MEMBERS: [&str; 8] = [
     "PlatformError",
     "fetch",
     "getAccessToken",
     "loginUrl",
     "profileUrl",
+    "reportError",
     "signOut",
     "version",
 ];
