@@ -3,6 +3,8 @@
 //! clock of its own.
 
 pub mod key;
+pub mod log;
+pub mod page;
 pub mod player;
 pub mod project;
 pub mod session;

@@ -151,7 +151,7 @@ impl From<Slug> for Refusal {
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Unavailable(_) => Self::unavailable(&error),
+            StoreError::Busy | StoreError::Unavailable(_) => Self::unavailable(&error),
             _ => Self::internal(&error),
         }
     }

@@ -19,6 +19,7 @@ use uuid::Uuid;
 pub(crate) use self::sqlite::make_private_directory;
 use crate::clock::Millis;
 use crate::domain::key::StoredKey;
+use crate::domain::log::{LogQuery, NewLogRecords, StoredLogRecord};
 use crate::domain::player::Player;
 use crate::domain::project::{Deployment, Project};
 use crate::domain::session::{Session, SessionHash};
@@ -50,6 +51,9 @@ pub enum StoreError {
         /// The row's key.
         row: String,
     },
+    /// Nothing was written, because too many writes are waiting already.
+    #[error("too many writes are waiting")]
+    Busy,
     /// Nothing was written, because the store cannot write now.
     #[error("the store is not available: {0}")]
     Unavailable(String),
@@ -178,6 +182,20 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         slug: &str,
         environment: Environment,
     ) -> Result<Option<Deployment>, StoreError>;
+
+    /// Adds the frontend log records of one request, all or none. They wait
+    /// for no other writes than their own kind.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] if too many are waiting.
+    async fn add_log_records(&self, records: NewLogRecords) -> Result<(), StoreError>;
+
+    /// Frontend log records of one environment, newest first.
+    async fn list_log_records(&self, query: LogQuery) -> Result<Vec<StoredLogRecord>, StoreError>;
+
+    /// Removes frontend log records that were received before `before`, oldest
+    /// first, at most `limit` of them. Answers how many.
+    async fn sweep_log_records(&self, before: Millis, limit: usize) -> Result<usize, StoreError>;
 
     /// Writes out what is queued and stops the writer. Later writes answer
     /// [`StoreError::Unavailable`]; closing again changes nothing.

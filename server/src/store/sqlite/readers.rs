@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::prepare;
+use super::database::prepare;
 use crate::store::StoreError;
 
 /// KiB of pages that one reading connection keeps, once it has read so many.

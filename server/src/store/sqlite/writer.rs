@@ -19,12 +19,19 @@ use tokio::sync::oneshot;
 
 use crate::store::StoreError;
 
-/// Requests that may wait. One more is refused rather than kept in memory.
-const QUEUE: usize = 4_096;
 /// How long a group waits, at most, for as many requests as the last one had.
 const GATHER: Duration = Duration::from_micros(500);
-/// Requests in one transaction: more would only make the first wait longer.
-const GROUP: usize = 512;
+
+/// How much a writer takes on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// The thread's name.
+    pub(super) name: &'static str,
+    /// Requests that may wait. One more is refused rather than kept in memory.
+    pub(super) queue: usize,
+    /// Requests in one transaction: more would only make the first wait longer.
+    pub(super) group: usize,
+}
 
 /// A request to write, with the place that its answer goes to.
 trait Job: Send {
@@ -88,11 +95,11 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Starts the thread, which owns `connection` from now on.
-    pub(super) fn start(connection: Connection) -> std::io::Result<Self> {
-        let (queue, requests) = mpsc::sync_channel(QUEUE);
+    pub(super) fn start(connection: Connection, limits: Limits) -> std::io::Result<Self> {
+        let (queue, requests) = mpsc::sync_channel(limits.queue);
         let thread = std::thread::Builder::new()
-            .name("store-writer".into())
-            .spawn(move || serve(connection, requests))?;
+            .name(limits.name.into())
+            .spawn(move || serve(connection, requests, limits.group))?;
         Ok(Self {
             queue,
             thread: Mutex::new(Some(thread)),
@@ -103,8 +110,9 @@ impl Writer {
     /// group is on the disk.
     ///
     /// # Errors
-    /// What `work` answered; [`StoreError::Unavailable`] if the queue is full,
-    /// the writer closed, or the commit failed. Then nothing was written.
+    /// What `work` answered; [`StoreError::Busy`] if the queue is full,
+    /// [`StoreError::Unavailable`] if the writer closed or the commit failed.
+    /// Then nothing was written.
     pub(super) async fn write<T, F>(&self, work: F) -> Result<T, StoreError>
     where
         F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
@@ -119,9 +127,7 @@ impl Writer {
         self.queue
             .try_send(Request::Write(Box::new(job)))
             .map_err(|error| match error {
-                mpsc::TrySendError::Full(_) => {
-                    StoreError::Unavailable("too many writes are waiting".into())
-                }
+                mpsc::TrySendError::Full(_) => StoreError::Busy,
                 mpsc::TrySendError::Disconnected(_) => closed(),
             })?;
         answer.await.unwrap_or_else(|_| Err(closed()))
@@ -150,13 +156,13 @@ fn closed() -> StoreError {
     StoreError::Unavailable("the store is closed".into())
 }
 
-fn serve(mut connection: Connection, requests: mpsc::Receiver<Request>) {
-    let mut group: Vec<Box<dyn Job>> = Vec::with_capacity(GROUP);
+fn serve(mut connection: Connection, requests: mpsc::Receiver<Request>, size: usize) {
+    let mut group: Vec<Box<dyn Job>> = Vec::with_capacity(size);
     let mut closer = None;
     let mut expected = 1;
     while closer.is_none() {
         let Ok(first) = requests.recv() else { break };
-        closer = gather(first, &requests, expected, &mut group);
+        closer = gather(first, &requests, expected, size, &mut group);
         expected = group.len();
         commit_group(&mut connection, &mut group);
     }
@@ -169,12 +175,13 @@ fn serve(mut connection: Connection, requests: mpsc::Receiver<Request>) {
 }
 
 /// Fills `group` with `first`, with all that wait, and for a moment with what
-/// comes, until there are as many as `expected`. Answers who wants to close, if
+/// comes, until there are as many as `expected`, and `size` at most. Answers who wants to close, if
 /// somebody does: what was queued before that is in the group.
 fn gather(
     first: Request,
     requests: &mpsc::Receiver<Request>,
     expected: usize,
+    size: usize,
     group: &mut Vec<Box<dyn Job>>,
 ) -> Option<oneshot::Sender<Result<(), StoreError>>> {
     let mut deadline = None;
@@ -184,7 +191,7 @@ fn gather(
             Request::Write(job) => group.push(job),
             Request::Close(caller) => return Some(caller),
         }
-        if group.len() >= GROUP {
+        if group.len() >= size {
             return None;
         }
         next = match requests.try_recv() {
