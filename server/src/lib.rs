@@ -14,6 +14,8 @@
 //! | [`store`] | what must never be lost |
 //! | [`live`] | what may be lost |
 //! | [`keys`] | the signing keys |
+//! | [`tokens`] | verifying the platform's own game tokens |
+//! | [`logs`] | how many frontend log records are taken in, and how long they are kept |
 //! | [`files`], [`deploy`](mod@deploy) | deployed files, and how they come to be |
 //! | [`backends`], [`demo`] | games' backends; the demo game |
 //! | [`runtime`] | `runtime.js` |
@@ -32,6 +34,7 @@ pub mod hosts;
 pub mod http;
 pub mod keys;
 pub mod live;
+pub mod logs;
 pub mod origin;
 pub mod routes;
 pub mod runtime;
@@ -39,5 +42,6 @@ pub mod sites;
 pub mod start;
 pub mod state;
 pub mod store;
+pub mod tokens;
 
 pub use start::{Running, StartError, start};

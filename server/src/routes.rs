@@ -6,8 +6,8 @@ use platform_protocol::paths;
 use platform_protocol::problem::Slug;
 
 use crate::handlers::{
-    console, game_files, key_set, metadata, not_yet, problem_page, runtime_files, sign_out,
-    stylesheet, token,
+    console, game_files, heartbeat, key_set, logs, metadata, not_yet, problem_page, runtime_files,
+    sign_out, stylesheet, token,
 };
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
@@ -70,6 +70,8 @@ fn game_routes() -> Router<AppState> {
     Router::new()
         .route(paths::RUNTIME_JS, get(runtime_files::script))
         .route(paths::RUNTIME_MAP, get(runtime_files::source_map))
+        .route(paths::HEARTBEAT, post(heartbeat::handle))
+        .route(paths::LOGS, post(logs::handle))
         .route("/__platform", any(nothing_here))
         .route(paths::PREFIX, any(nothing_here))
         .route(&format!("{}{{*path}}", paths::PREFIX), any(nothing_here))

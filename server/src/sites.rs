@@ -21,6 +21,8 @@ pub struct Game {
     pub slug: String,
     /// Which of its environments.
     pub environment: Environment,
+    /// The audience of its tokens.
+    pub audience: Arc<str>,
     /// `http://<label>.<platform>`
     pub origin: String,
     /// What is deployed there now.
@@ -68,16 +70,18 @@ impl Sites {
                     .await?;
                 let label = environment.label(&project.slug);
                 let origin = self.origin.sub_domain(&label);
+                let audience: Arc<str> = environment.audience(&project.slug).into();
                 // A page is there only once something is deployed, and a page
                 // that is not there asks for no tokens.
                 if deployment.is_some()
-                    && let Some(caller) = caller(&origin, &environment.audience(&project.slug))
+                    && let Some(caller) = caller(&origin, &audience)
                 {
                     table.callers.insert(origin.clone(), caller);
                 }
                 let game = Game {
                     slug: project.slug.clone(),
                     environment,
+                    audience,
                     origin,
                     deployment: deployment.map(Arc::new),
                 };

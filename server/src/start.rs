@@ -18,16 +18,19 @@ use crate::entropy::Entropy;
 use crate::files::{FileError, FileStore};
 use crate::http::asset::Asset;
 use crate::http::entry::App;
-use crate::http::guest_rate::GuestLimiter;
+use crate::http::limiter::Limiter;
 use crate::http::refusal::chain;
 use crate::http::serve::{DRAIN, serve};
 use crate::keys::{KeyError, KeyRing, KeySecret};
+use crate::live::MemoryPresence;
+use crate::logs::{self, LogLimits};
 use crate::origin::PlatformOrigin;
 use crate::routes::routes;
 use crate::runtime::{RuntimeError, RuntimeFiles};
 use crate::sites::Sites;
 use crate::state::{AppState, Parts};
 use crate::store::{self, ConnectError, Store, StoreError};
+use crate::tokens::GameTokens;
 
 /// How often keys and games are read again, for what other nodes have done.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
@@ -152,7 +155,10 @@ pub async fn start(
         .await
         .map_err(|error| StartError::Assets(std::io::Error::other(error)))??;
     let state = AppState::new(Parts {
-        guest_limiter: GuestLimiter::new(&config.guest_rate, Arc::clone(&clock)),
+        guest_limiter: Limiter::new(&config.guest_rate, Arc::clone(&clock)),
+        tokens: GameTokens::new(Arc::clone(&keys), Arc::clone(&clock), origin.auth_url()),
+        presence: Arc::new(MemoryPresence::new()),
+        log_limits: LogLimits::new(&config, &clock),
         auth_url: origin.auth_url(),
         store,
         keys,
@@ -174,6 +180,7 @@ pub async fn start(
     server.spawn(serve(listener, app, stopped));
     let mut background = JoinSet::new();
     background.spawn(look_again(state.clone()));
+    background.spawn(logs::keep_swept(state.clone()));
     Ok(Running {
         origin: origin.to_string(),
         address: listening,
@@ -245,6 +252,8 @@ async fn look_again(state: AppState) {
             tracing::error!(error = chain(&error), "the games could not be read again");
         }
         state.guest_limiter.sweep();
+        state.log_limits.sweep();
+        state.presence.sweep(state.clock.now()).await;
     }
 }
 

@@ -10,12 +10,16 @@ use crate::config::Config;
 use crate::entropy::Entropy;
 use crate::files::FileStore;
 use crate::http::asset::Asset;
-use crate::http::guest_rate::GuestLimiter;
+use crate::http::client_address::Network;
+use crate::http::limiter::Limiter;
 use crate::keys::KeyRing;
+use crate::live::Presence;
+use crate::logs::LogLimits;
 use crate::origin::PlatformOrigin;
 use crate::runtime::RuntimeFiles;
 use crate::sites::Sites;
 use crate::store::Store;
+use crate::tokens::GameTokens;
 
 /// The parts of the running platform. One allocation, so that handing it to a
 /// handler costs one count.
@@ -46,7 +50,13 @@ pub struct Parts {
     /// Which games there are.
     pub sites: Sites,
     /// The edge limit on guest creation.
-    pub guest_limiter: GuestLimiter,
+    pub guest_limiter: Limiter<Network>,
+    /// Verifies game tokens.
+    pub tokens: GameTokens,
+    /// Who is playing.
+    pub presence: Arc<dyn Presence>,
+    /// The limits on frontend log records.
+    pub log_limits: LogLimits,
     /// `runtime.js` and its source map.
     pub runtime: RuntimeFiles,
     /// The stylesheet of the platform's own pages.

@@ -177,8 +177,10 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
             config.guests_per_address = parse::number(text, 1..=1_000_000_000)?;
         }
         Key::GuestIdleHours => config.guest_idle_hours = parse::number(text, 1..=8_760)?,
-        Key::GuestRate => config.guest_rate = parse::guest_rate(text)?,
+        Key::GuestRate => config.guest_rate = parse::rate(text)?,
         Key::HeartbeatSeconds => config.heartbeat_seconds = parse::number(text, 1..=75)?,
+        Key::LogRate => config.log_rate = parse::rate(text)?,
+        Key::LogRateGame => config.log_rate_game = parse::rate(text)?,
         Key::LogRetentionDays => config.log_retention_days = parse::number(text, 1..=3_650)?,
         Key::KeySecret => config.key_secret = Some(parse::secret(text)?),
         Key::Log => config.log = parse::log_filter(text)?,

@@ -50,15 +50,32 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// How many guests one address may make in a time.
+/// How much somebody may do in a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GuestRate {
+pub struct Rate {
     /// How many in a period.
     pub count: NonZeroU32,
     /// The period.
     pub period: Period,
     /// How many at once after a quiet time.
     pub burst: NonZeroU32,
+}
+
+impl Rate {
+    /// A rate of the defaults; zero counts as one.
+    const fn new(count: u32, period: Period, burst: u32) -> Self {
+        const fn at_least_one(number: u32) -> NonZeroU32 {
+            match NonZeroU32::new(number) {
+                Some(number) => number,
+                None => NonZeroU32::MIN,
+            }
+        }
+        Self {
+            count: at_least_one(count),
+            period,
+            burst: at_least_one(burst),
+        }
+    }
 }
 
 /// The period of a rate.
@@ -107,9 +124,13 @@ pub struct Config {
     /// Hours after which an unused guest no longer counts as held.
     pub guest_idle_hours: u32,
     /// Edge rate limit on guest creation, per address.
-    pub guest_rate: GuestRate,
+    pub guest_rate: Rate,
     /// Seconds between two heartbeats, as the runtime is told.
     pub heartbeat_seconds: u64,
+    /// Frontend log records that one address may send.
+    pub log_rate: Rate,
+    /// Frontend log records that one environment of a project may send.
+    pub log_rate_game: Rate,
     /// Days after which log records are swept.
     pub log_retention_days: u32,
     /// Seals the private signing keys in the store, if set.
@@ -137,12 +158,10 @@ impl Default for Config {
             token_seconds: limits::TOKEN_SECONDS,
             guests_per_address: 50,
             guest_idle_hours: 24,
-            guest_rate: GuestRate {
-                count: NonZeroU32::MIN.saturating_add(59),
-                period: Period::Minute,
-                burst: NonZeroU32::MIN.saturating_add(29),
-            },
+            guest_rate: Rate::new(60, Period::Minute, 30),
             heartbeat_seconds: limits::HEARTBEAT_SECONDS,
+            log_rate: Rate::new(1_000, Period::Second, 10_000),
+            log_rate_game: Rate::new(10_000, Period::Second, 50_000),
             log_retention_days: 14,
             key_secret: None,
             log: "info".to_owned(),

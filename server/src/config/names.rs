@@ -42,6 +42,10 @@ pub enum Key {
     GuestRate,
     /// `heartbeat_seconds`
     HeartbeatSeconds,
+    /// `log_rate`
+    LogRate,
+    /// `log_rate_game`
+    LogRateGame,
     /// `log_retention_days`
     LogRetentionDays,
     /// `key_secret`
@@ -89,7 +93,7 @@ const fn setting(
 }
 
 /// Every setting, in the order of the documentation.
-pub const SETTINGS: [Setting; 17] = [
+pub const SETTINGS: [Setting; 19] = [
     setting(
         Key::Origin,
         "origin",
@@ -167,6 +171,18 @@ pub const SETTINGS: [Setting; 17] = [
         "heartbeat_seconds",
         "30",
         "seconds between two heartbeats, as the runtime is told, 1 to 75",
+    ),
+    setting(
+        Key::LogRate,
+        "log_rate",
+        "1000/s, burst 10000",
+        "rate limit on frontend log records, per address",
+    ),
+    setting(
+        Key::LogRateGame,
+        "log_rate_game",
+        "10000/s, burst 50000",
+        "rate limit on frontend log records, per environment of a project",
     ),
     setting(
         Key::LogRetentionDays,

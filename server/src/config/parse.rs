@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use ipnet::IpNet;
 
-use super::{GuestRate, LogFormat, Period, Secret};
+use super::{LogFormat, Period, Rate, Secret};
 use crate::keys::MIN_SECRET_BYTES;
 
 /// A whole number within `range`.
@@ -52,7 +52,7 @@ pub(super) fn path_url(text: &str, scheme: &str) -> Result<PathBuf, String> {
 }
 
 /// A rate such as `60/m, burst 30`. Without a burst it is the count itself.
-pub(super) fn guest_rate(text: &str) -> Result<GuestRate, String> {
+pub(super) fn rate(text: &str) -> Result<Rate, String> {
     let parsed = || {
         let (rate, burst) = match text.split_once(',') {
             Some((rate, burst)) => (rate, Some(burst.trim().strip_prefix("burst")?.trim())),
@@ -70,7 +70,7 @@ pub(super) fn guest_rate(text: &str) -> Result<GuestRate, String> {
             Some(burst) => burst.parse().ok()?,
             None => count,
         };
-        Some(GuestRate {
+        Some(Rate {
             count,
             period,
             burst,
@@ -111,14 +111,14 @@ mod tests {
 
     #[test]
     fn rates_are_read_as_they_are_written_in_the_documentation() {
-        let rate = guest_rate("60/m, burst 30").unwrap();
+        let read = rate("60/m, burst 30").unwrap();
         assert_eq!(
-            (rate.count.get(), rate.period, rate.burst.get()),
+            (read.count.get(), read.period, read.burst.get()),
             (60, Period::Minute, 30)
         );
-        let rate = guest_rate("5/s").unwrap();
+        let read = rate("5/s").unwrap();
         assert_eq!(
-            (rate.count.get(), rate.period, rate.burst.get()),
+            (read.count.get(), read.period, read.burst.get()),
             (5, Period::Second, 5)
         );
         for wrong in [
@@ -131,7 +131,7 @@ mod tests {
             "60/m burst 3",
             "-1/m",
         ] {
-            assert!(guest_rate(wrong).is_err(), "{wrong}");
+            assert!(rate(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::names::{Key, SETTINGS};
-use super::{Config, GuestRate, LogFormat, Period};
+use super::{Config, LogFormat, Period, Rate};
 
 /// What stands in a secret's place.
 const HIDDEN: &str = "(hidden)";
@@ -59,6 +59,8 @@ fn value_of(config: &Config, key: Key) -> Option<String> {
         Key::GuestIdleHours => config.guest_idle_hours.to_string(),
         Key::GuestRate => quoted(&rate(&config.guest_rate)),
         Key::HeartbeatSeconds => config.heartbeat_seconds.to_string(),
+        Key::LogRate => quoted(&rate(&config.log_rate)),
+        Key::LogRateGame => quoted(&rate(&config.log_rate_game)),
         Key::LogRetentionDays => config.log_retention_days.to_string(),
         Key::KeySecret => {
             config.key_secret.as_ref()?;
@@ -72,7 +74,7 @@ fn value_of(config: &Config, key: Key) -> Option<String> {
     })
 }
 
-fn rate(rate: &GuestRate) -> String {
+fn rate(rate: &Rate) -> String {
     let period = match rate.period {
         Period::Second => "s",
         Period::Minute => "m",

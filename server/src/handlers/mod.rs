@@ -3,7 +3,9 @@
 
 pub mod console;
 pub mod game_files;
+pub mod heartbeat;
 pub mod key_set;
+pub mod logs;
 pub mod metadata;
 pub mod not_yet;
 pub mod problem_page;

@@ -20,6 +20,7 @@ use crate::http::client_address::Network;
 use crate::http::context::Context;
 use crate::http::cookies::{self, SessionCookie};
 use crate::http::cors::{self, Caller};
+use crate::http::limiter::retry_after;
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 use crate::store::NewGuest;
@@ -134,7 +135,7 @@ async fn new_guest(
     context: &Context,
 ) -> Result<Response, Refusal> {
     let network = Network::of(context.client);
-    if let Err(wait) = state.guest_limiter.count(network) {
+    if let Err(wait) = state.guest_limiter.count(&network) {
         return Ok(too_many_guests(wait));
     }
     let now = state.clock.now();
@@ -154,14 +155,13 @@ async fn new_guest(
 /// The one 429 without a problem body: nothing is wrong with the player, and
 /// the runtime only has to ask again.
 fn too_many_guests(wait: Duration) -> Response {
-    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
     let mut response = (
         StatusCode::TOO_MANY_REQUESTS,
         "Too many new guests. Try again in a moment.\n",
     )
         .into_response();
     let headers = response.headers_mut();
-    headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)));
+    headers.insert(header::RETRY_AFTER, retry_after(wait));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }

@@ -10,11 +10,12 @@
 //! | [`client_address`] | who asks, behind trusted proxies too |
 //! | [`cookies`] | the session cookie |
 //! | [`cors`] | which origins may ask with the player's cookie |
-//! | [`guest_rate`] | the edge limit on guest creation |
+//! | [`limiter`] | limits on how often somebody may do something |
 //! | [`encoding`] | which content coding a client takes |
 //! | [`asset`] | small files kept in memory, compressed once |
 //! | [`page`] | HTML pages and their security headers |
 //! | [`body`] | request bodies that must be small |
+//! | [`json`] | what a game's page posts to the platform |
 
 pub mod asset;
 pub mod body;
@@ -24,7 +25,8 @@ pub mod cookies;
 pub mod cors;
 pub mod encoding;
 pub mod entry;
-pub mod guest_rate;
+pub mod json;
+pub mod limiter;
 pub mod page;
 pub mod refusal;
 pub mod request_id;

@@ -7,8 +7,10 @@
     reason = "a helper of tests may fail as loudly as a test"
 )]
 
+mod heartbeat;
 mod hosting;
 mod hosts;
+mod logs;
 mod pages;
 mod program;
 mod runtime;

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use platform_protocol::claims::GameTokenClaims;
 use platform_protocol::problem::Problem;
 use platform_server::clock::ManualClock;
-use platform_server::config::{Config, GuestRate, Period};
+use platform_server::config::{Config, Period, Rate};
 use platform_server::entropy::SystemEntropy;
 use platform_server::{Running, start};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -50,14 +50,17 @@ impl TestApp {
         change: impl FnOnce(&mut Config),
     ) -> Self {
         let many = 1_000_000.try_into().unwrap();
+        let rate = Rate {
+            count: many,
+            period: Period::Second,
+            burst: many,
+        };
         let mut config = Config {
             listen: "127.0.0.1:0".parse().unwrap(),
             data: directory.path().to_owned(),
-            guest_rate: GuestRate {
-                count: many,
-                period: Period::Second,
-                burst: many,
-            },
+            guest_rate: rate,
+            log_rate: rate,
+            log_rate_game: rate,
             guests_per_address: 1_000_000,
             ..Config::default()
         };

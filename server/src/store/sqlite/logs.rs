@@ -19,7 +19,7 @@ pub(super) fn add_log_records(
         return Ok(());
     }
     let environment = environment_id(connection, &new.slug, new.environment)?;
-    let mut id = next_id(connection, new)?;
+    let first = next_id(connection, new)?;
     let deployment = new.deployment.as_ref().map(Uuid::as_bytes);
     let player = new.player.as_ref().map(Uuid::as_bytes);
     let mut add = connection.prepare_cached(
@@ -27,7 +27,7 @@ pub(super) fn add_log_records(
              time, message, stack, url, line, \"column\", metadata, count)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
     )?;
-    for entry in &new.entries {
+    for (id, entry) in (first..).zip(&new.entries) {
         add.execute(params![
             id,
             environment,
@@ -45,7 +45,6 @@ pub(super) fn add_log_records(
             entry.metadata,
             entry.count
         ])?;
-        id += 1;
     }
     Ok(())
 }

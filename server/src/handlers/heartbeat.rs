@@ -1,0 +1,75 @@
+//! `POST /__platform/heartbeat` on a game's address: this page's player is
+//! playing, or the page goes away.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use platform_protocol::heartbeat::Heartbeat;
+use platform_protocol::limits::HEARTBEAT_BYTES;
+use platform_protocol::problem::Slug;
+
+use crate::domain::page::PageId;
+use crate::http::json;
+use crate::http::refusal::Refusal;
+use crate::live::LiveError;
+use crate::sites::Game;
+use crate::state::AppState;
+
+/// Answers 204.
+///
+/// # Errors
+/// `not-allowed`, `unsupported-media-type`, `payload-too-large`,
+/// `invalid-request`, `not-signed-in`.
+pub async fn handle(
+    State(state): State<AppState>,
+    Extension(game): Extension<Arc<Game>>,
+    headers: HeaderMap,
+    request_body: Body,
+) -> Result<Response, Refusal> {
+    json::refuse_cross_site(&headers)?;
+    let bytes = json::read(&headers, request_body, HEARTBEAT_BYTES).await?;
+    let heartbeat: Heartbeat = json::parse(&bytes)?;
+    let page = PageId::parse(&heartbeat.page).ok_or(Slug::InvalidRequest)?;
+    let token = state.tokens.of(&headers, &game.audience);
+
+    if heartbeat.leaving == Some(true) {
+        // A beacon on the way out cannot carry a token, and nobody but the
+        // page knows its 128 random bits.
+        let known = state.presence.leave(&game.audience, page).await?;
+        if !known && token.is_none() {
+            return Err(not_signed_in());
+        }
+    } else {
+        let token = token.ok_or_else(not_signed_in)?;
+        state
+            .presence
+            .beat(&game.audience, token.player, page, state.clock.now())
+            .await?;
+    }
+    Ok(nothing())
+}
+
+/// An answer without a body that no cache keeps.
+pub(super) fn nothing() -> Response {
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    response
+        .headers_mut()
+        .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// RFC 6750 §3: with how to authenticate.
+fn not_signed_in() -> Refusal {
+    Refusal::new(Slug::NotSignedIn)
+        .with_header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
+}
+
+impl From<LiveError> for Refusal {
+    fn from(error: LiveError) -> Self {
+        Self::unavailable(&error)
+    }
+}

@@ -1,0 +1,158 @@
+//! `POST /__platform/logs` on a game's address: what happened in a page.
+//!
+//! The records go to the store and nowhere else: what a game writes to its
+//! console is its own business, and no line of our log repeats it.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use platform_protocol::limits::{
+    LOG_MESSAGE_BYTES, LOG_RECORDS, LOG_REQUEST_BYTES, LOG_STACK_BYTES, LOG_URL_BYTES,
+};
+use platform_protocol::log::{LogBatch, LogRecord};
+use platform_protocol::problem::Slug;
+use serde_json::value::RawValue;
+
+use super::heartbeat::nothing;
+use crate::clock::Millis;
+use crate::domain::log::{LogEntry, NewLogRecords};
+use crate::domain::page::PageId;
+use crate::http::client_address::Network;
+use crate::http::context::Context;
+use crate::http::json;
+use crate::http::limiter::too_many_requests;
+use crate::http::refusal::Refusal;
+use crate::sites::Game;
+use crate::state::AppState;
+use crate::store::StoreError;
+
+/// How far a page's clock is believed to be behind: a record may have waited
+/// that long. Beyond it, and ahead of ours, the page's clock is wrong.
+const BELIEVED_MILLIS: Millis = 24 * 60 * 60 * 1_000;
+/// When to come back while the store has too much to write.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// Answers 204 once the records are on the disk.
+///
+/// # Errors
+/// `not-allowed`, `unsupported-media-type`, `payload-too-large`,
+/// `invalid-request`, `too-many-requests`; the store's.
+pub async fn handle(
+    State(state): State<AppState>,
+    Extension(game): Extension<Arc<Game>>,
+    context: Context,
+    headers: HeaderMap,
+    request_body: Body,
+) -> Result<Response, Refusal> {
+    json::refuse_cross_site(&headers)?;
+    let bytes = json::read(&headers, request_body, LOG_REQUEST_BYTES).await?;
+    let batch: LogBatch<Box<RawValue>> = json::parse(&bytes)?;
+    let page = PageId::parse(&batch.page).ok_or(Slug::InvalidRequest)?;
+    if batch.records.len() > LOG_RECORDS {
+        return Err(Slug::PayloadTooLarge.into());
+    }
+    let received_at = state.clock.now();
+    let entries = batch
+        .records
+        .into_iter()
+        .map(|record| check(record, received_at))
+        .collect::<Result<Vec<_>, _>>()?;
+    count(&state, &game, &context, entries.len())?;
+
+    let player = state.tokens.of(&headers, &game.audience);
+    let records = NewLogRecords {
+        slug: game.slug.clone(),
+        environment: game.environment,
+        deployment: game.deployment.as_ref().map(|deployment| deployment.id),
+        player: player.map(|token| token.player),
+        page,
+        received_at,
+        entries,
+    };
+    match state.store.add_log_records(records).await {
+        Ok(()) => Ok(nothing()),
+        Err(StoreError::Busy) => Err(too_many_requests(BUSY)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Counts the records, at least one, against the limits of the address and of
+/// the game: neither one player nor one game may use up what all share.
+fn count(state: &AppState, game: &Game, context: &Context, records: usize) -> Result<(), Refusal> {
+    let many = u32::try_from(records).ok().and_then(NonZeroU32::new);
+    let many = many.unwrap_or(NonZeroU32::MIN);
+    state
+        .log_limits
+        .by_address
+        .count_many(&Network::of(context.client), many)
+        .and_then(|()| state.log_limits.by_game.count_many(&game.audience, many))
+        .map_err(too_many_requests)
+}
+
+/// Holds a record against the limits.
+fn check(record: LogRecord<Box<RawValue>>, received_at: Millis) -> Result<LogEntry, Refusal> {
+    let fits = |text: &Option<String>, limit| text.as_ref().is_none_or(|text| text.len() <= limit);
+    if record.message.len() > LOG_MESSAGE_BYTES
+        || !fits(&record.stack, LOG_STACK_BYTES)
+        || !fits(&record.url, LOG_URL_BYTES)
+    {
+        return Err(Slug::PayloadTooLarge.into());
+    }
+    let count = record.count.unwrap_or(1);
+    if count == 0 {
+        return Err(Slug::InvalidRequest.into());
+    }
+    Ok(LogEntry {
+        time: believed(record.time, received_at),
+        level: record.level,
+        source: record.source,
+        message: record.message,
+        stack: record.stack,
+        url: record.url,
+        line: record.line,
+        column: record.column,
+        metadata: record.metadata.map(|json| Box::<str>::from(json).into()),
+        count,
+    })
+}
+
+/// A page's time, moved to the nearest one that it can have been.
+fn believed(time: f64, received_at: Millis) -> Millis {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a cast of a float ends at the integer's bounds, and so does the clamp"
+    )]
+    let time = time.round() as Millis;
+    time.clamp(received_at.saturating_sub(BELIEVED_MILLIS), received_at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_clock_is_moved_to_the_nearest_time_that_can_be() {
+        let now = 1_800_000_000_000;
+        #[expect(clippy::cast_precision_loss, reason = "both are far below 2^52")]
+        let at = |millis: Millis| millis as f64;
+        for (time, expected) in [
+            (at(now), now),
+            (at(now) - 0.4, now),
+            (at(now - 5_000), now - 5_000),
+            (at(now + 1), now),
+            (1e300, now),
+            (at(now - BELIEVED_MILLIS), now - BELIEVED_MILLIS),
+            (at(now - BELIEVED_MILLIS - 1), now - BELIEVED_MILLIS),
+            (0.0, now - BELIEVED_MILLIS),
+            (-1e300, now - BELIEVED_MILLIS),
+        ] {
+            assert_eq!(believed(time, now), expected, "{time}");
+        }
+    }
+}

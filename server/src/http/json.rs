@@ -1,0 +1,101 @@
+//! What a game's page posts to the platform: small JSON documents.
+
+use axum::body::Body;
+use axum::http::{HeaderMap, header};
+use bytes::Bytes;
+use platform_protocol::problem::Slug;
+use serde::Deserialize;
+
+use super::body;
+use super::refusal::Refusal;
+
+/// Refuses what a page of another site makes a browser send. Without the
+/// header it was no browser of today, and no other page stands behind it.
+///
+/// # Errors
+/// `not-allowed`
+pub fn refuse_cross_site(headers: &HeaderMap) -> Result<(), Refusal> {
+    let mut sites = headers.get_all("sec-fetch-site").iter();
+    if sites.any(|site| site.as_bytes().eq_ignore_ascii_case(b"cross-site")) {
+        return Err(Slug::NotAllowed.into());
+    }
+    Ok(())
+}
+
+/// Reads a body of `application/json` and of at most `limit` bytes.
+///
+/// # Errors
+/// `unsupported-media-type`, and those of [`body::read`].
+pub async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Bytes, Refusal> {
+    if !is_json(headers) {
+        return Err(Slug::UnsupportedMediaType.into());
+    }
+    body::read(body, limit).await
+}
+
+/// Parses a body.
+///
+/// # Errors
+/// `invalid-request`
+pub fn parse<'body, T: Deserialize<'body>>(body: &'body [u8]) -> Result<T, Refusal> {
+    // What is wrong is no secret: the page sent it. But it may quote what the
+    // page sent, so nothing of it is logged.
+    serde_json::from_slice(body).map_err(|_| Slug::InvalidRequest.into())
+}
+
+/// Whether the one `Content-Type` is `application/json`, whatever its
+/// parameters (RFC 8259 §11 knows none).
+fn is_json(headers: &HeaderMap) -> bool {
+    let mut types = headers.get_all(header::CONTENT_TYPE).iter();
+    let (Some(only), None) = (types.next(), types.next()) else {
+        return false;
+    };
+    let essence = only.as_bytes().split(|byte| *byte == b';').next();
+    essence.is_some_and(|essence| {
+        essence
+            .trim_ascii()
+            .eq_ignore_ascii_case(b"application/json")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::HeaderValue;
+
+    #[test]
+    fn only_json_is_json() {
+        for (value, expected) in [
+            ("application/json", true),
+            ("Application/JSON; charset=utf-8", true),
+            ("application/json;", true),
+            ("application/json-seq", false),
+            ("text/plain", false),
+            ("text/plain; application/json", false),
+            ("", false),
+        ] {
+            let value = HeaderValue::from_static(value);
+            let mut headers = HeaderMap::from_iter([(header::CONTENT_TYPE, value.clone())]);
+            assert_eq!(is_json(&headers), expected, "{value:?}");
+            headers.append(header::CONTENT_TYPE, value);
+            assert!(!is_json(&headers), "two of them");
+        }
+        assert!(!is_json(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn cross_site_is_refused_and_nothing_else() {
+        for (site, refused) in [
+            ("cross-site", true),
+            ("Cross-Site", true),
+            ("same-origin", false),
+            ("same-site", false),
+            ("none", false),
+        ] {
+            let value = HeaderValue::from_static(site);
+            let headers = HeaderMap::from_iter([("sec-fetch-site".parse().unwrap(), value)]);
+            assert_eq!(refuse_cross_site(&headers).is_err(), refused, "{site}");
+        }
+        assert!(refuse_cross_site(&HeaderMap::new()).is_ok());
+    }
+}

@@ -1,0 +1,154 @@
+//! Limits on how often somebody may do something: so much in a time, and so
+//! much at once after a quiet one.
+
+use std::hash::Hash;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::{HeaderValue, header};
+use governor::clock::Clock as GovernorClock;
+use governor::middleware::NoOpMiddleware;
+use governor::state::keyed::DashMapStateStore;
+use governor::{Quota, RateLimiter};
+use platform_protocol::problem::Slug;
+
+use super::refusal::Refusal;
+use crate::clock::Clock;
+use crate::config::{Period, Rate};
+
+/// Our clock, as the limiter reads it: time since the epoch.
+#[derive(Clone, Debug)]
+struct LimiterClock(Arc<dyn Clock>);
+
+impl GovernorClock for LimiterClock {
+    type Instant = Duration;
+
+    fn now(&self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0.now()).unwrap_or(0))
+    }
+}
+
+/// Counts by key: a network, a game.
+#[derive(Debug)]
+pub struct Limiter<K: Hash + Eq + Clone> {
+    limiter: RateLimiter<K, DashMapStateStore<K>, LimiterClock, NoOpMiddleware<Duration>>,
+    clock: LimiterClock,
+}
+
+impl<K: Hash + Eq + Clone> Limiter<K> {
+    /// A limiter of this rate.
+    #[must_use]
+    pub fn new(rate: &Rate, clock: Arc<dyn Clock>) -> Self {
+        let quota = match rate.period {
+            Period::Second => Quota::per_second(rate.count),
+            Period::Minute => Quota::per_minute(rate.count),
+            Period::Hour => Quota::per_hour(rate.count),
+        };
+        let clock = LimiterClock(clock);
+        let limiter = RateLimiter::new(
+            quota.allow_burst(rate.burst),
+            DashMapStateStore::default(),
+            clock.clone(),
+        );
+        Self { limiter, clock }
+    }
+
+    /// Counts one.
+    ///
+    /// # Errors
+    /// How long to wait, where the limit is reached.
+    pub fn count(&self, key: &K) -> Result<(), Duration> {
+        self.count_many(key, NonZeroU32::MIN)
+    }
+
+    /// Counts `many` at once: all of them, or none. Where there are more than
+    /// the limit ever lets through at once, they count as that many.
+    ///
+    /// # Errors
+    /// How long to wait, where the limit is reached.
+    pub fn count_many(&self, key: &K, many: NonZeroU32) -> Result<(), Duration> {
+        let counted = match self.limiter.check_key_n(key, many) {
+            Ok(counted) => counted,
+            Err(at_once) => match NonZeroU32::new(at_once.0) {
+                Some(burst) => self.limiter.check_key_n(key, burst).unwrap_or(Ok(())),
+                None => Ok(()),
+            },
+        };
+        counted.map_err(|until| until.wait_time_from(self.clock.now()))
+    }
+
+    /// Forgets those who have been quiet for long enough.
+    pub fn sweep(&self) {
+        self.limiter.retain_recent();
+        self.limiter.shrink_to_fit();
+    }
+}
+
+/// The value of `Retry-After` (RFC 9110 §10.2.3): whole seconds, at least one.
+#[must_use]
+pub fn retry_after(wait: Duration) -> HeaderValue {
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    HeaderValue::from(seconds.max(1))
+}
+
+/// 429, with when to come back.
+#[must_use]
+pub fn too_many_requests(wait: Duration) -> Refusal {
+    Refusal::new(Slug::TooManyRequests).with_header(header::RETRY_AFTER, retry_after(wait))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::ManualClock;
+
+    fn limiter(burst: u32) -> (Limiter<&'static str>, Arc<ManualClock>) {
+        let clock = Arc::new(ManualClock::new(1_000_000));
+        let rate = Rate {
+            count: NonZeroU32::new(60).unwrap(),
+            period: Period::Minute,
+            burst: NonZeroU32::new(burst).unwrap(),
+        };
+        (Limiter::new(&rate, clock.clone()), clock)
+    }
+
+    #[test]
+    fn a_burst_passes_and_then_one_a_second() {
+        let (limiter, clock) = limiter(3);
+        for _ in 0..3 {
+            assert_eq!(limiter.count(&"here"), Ok(()));
+        }
+        assert_eq!(limiter.count(&"here"), Err(Duration::from_secs(1)));
+        assert_eq!(limiter.count(&"there"), Ok(()));
+        clock.advance(1_000);
+        assert_eq!(limiter.count(&"here"), Ok(()));
+        assert!(limiter.count(&"here").is_err());
+        limiter.sweep();
+        assert!(
+            limiter.count(&"here").is_err(),
+            "a sweep forgets nobody who is over the limit"
+        );
+    }
+
+    #[test]
+    fn many_pass_together_or_not_at_all() {
+        let (limiter, clock) = limiter(10);
+        let many = |count| limiter.count_many(&"here", NonZeroU32::new(count).unwrap());
+        assert_eq!(many(8), Ok(()));
+        assert_eq!(many(4), Err(Duration::from_secs(2)));
+        assert_eq!(many(2), Ok(()));
+        // More than ever pass at once are as many as may.
+        assert!(many(50).is_err());
+        clock.advance(10_000);
+        assert_eq!(many(50), Ok(()));
+        assert!(many(1).is_err());
+    }
+
+    #[test]
+    fn a_wait_is_told_in_whole_seconds() {
+        for (millis, seconds) in [(0, "1"), (1, "1"), (1_000, "1"), (1_001, "2")] {
+            assert_eq!(retry_after(Duration::from_millis(millis)), seconds);
+        }
+    }
+}

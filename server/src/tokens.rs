@@ -1,0 +1,128 @@
+//! Verifying the platform's own game tokens, by the rules of the verifier that
+//! games use, against the keys that are published now.
+//!
+//! A page shows the same token with every request for minutes, so what was
+//! verified is remembered: a token costs one verification, not one a request.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use axum::http::HeaderMap;
+use moka::policy::EvictionPolicy;
+use moka::sync::Cache;
+use platform_protocol::claims::GameTokenClaims;
+use platform_protocol::limits::CLOCK_LEEWAY_SECONDS;
+use platform_verifier::{Credentials, Expected, KeySet, VerifyError, bearer, check};
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use crate::clock::Clock;
+use crate::keys::KeyRing;
+
+/// Tokens that are remembered; beyond that, those that were not shown for
+/// longest are verified again.
+const REMEMBERED: u64 = 100_000;
+
+/// A verified token.
+#[derive(Clone, Debug)]
+pub struct VerifiedToken {
+    /// The player, `sub`.
+    pub player: Uuid,
+    /// Everything that the token says.
+    pub claims: GameTokenClaims,
+}
+
+/// A key set, parsed, and the document that it was parsed from.
+#[derive(Debug)]
+struct Published {
+    document: Arc<str>,
+    keys: KeySet,
+}
+
+/// Verifies game tokens of this platform.
+#[derive(Debug)]
+pub struct GameTokens {
+    ring: Arc<KeyRing>,
+    clock: Arc<dyn Clock>,
+    issuer: String,
+    published: ArcSwapOption<Published>,
+    /// By the token's SHA-256: whoever reads the memory learns no token.
+    verified: Cache<[u8; 32], Arc<VerifiedToken>>,
+}
+
+impl GameTokens {
+    /// Verifies what `ring` signs for `issuer`.
+    #[must_use]
+    pub fn new(ring: Arc<KeyRing>, clock: Arc<dyn Clock>, issuer: String) -> Self {
+        Self {
+            ring,
+            clock,
+            issuer,
+            published: ArcSwapOption::empty(),
+            verified: Cache::builder()
+                .max_capacity(REMEMBERED)
+                // Tokens end and are never shown again, however often they were.
+                .eviction_policy(EvictionPolicy::lru())
+                .build(),
+        }
+    }
+
+    /// The verified token of a request's `Authorization` header, if there is
+    /// one for `audience`.
+    #[must_use]
+    pub fn of(&self, headers: &HeaderMap, audience: &str) -> Option<Arc<VerifiedToken>> {
+        let Credentials::Token(token) = bearer(headers) else {
+            return None;
+        };
+        self.verify(token, audience)
+            .inspect_err(|error| tracing::debug!(%error, "refused a token"))
+            .ok()
+    }
+
+    /// Verifies a token for `audience`.
+    ///
+    /// # Errors
+    /// The first check that failed.
+    pub fn verify(&self, token: &str, audience: &str) -> Result<Arc<VerifiedToken>, VerifyError> {
+        let hash: [u8; 32] = Sha256::digest(token).into();
+        let now = u64::try_from(self.clock.now()).unwrap_or(0) / 1_000;
+        if let Some(known) = self.verified.get(&hash) {
+            // What can change since: the time, and who is asking.
+            return if known.claims.aud != audience {
+                Err(VerifyError::Audience)
+            } else if now >= known.claims.exp.saturating_add(CLOCK_LEEWAY_SECONDS) {
+                self.verified.invalidate(&hash);
+                Err(VerifyError::Expired)
+            } else {
+                Ok(known)
+            };
+        }
+        let expected = Expected {
+            issuer: &self.issuer,
+            audience,
+            now,
+        };
+        let claims = check(token, &self.published()?.keys, expected)?;
+        let player = claims.sub.parse().map_err(|_| VerifyError::Claim("sub"))?;
+        let verified = Arc::new(VerifiedToken { player, claims });
+        self.verified.insert(hash, Arc::clone(&verified));
+        Ok(verified)
+    }
+
+    /// The published keys, parsed once for each document.
+    fn published(&self) -> Result<Arc<Published>, VerifyError> {
+        let document = self.ring.key_set();
+        if let Some(published) = self.published.load_full()
+            && Arc::ptr_eq(&published.document, &document)
+        {
+            return Ok(published);
+        }
+        let keys = KeySet::parse(document.as_bytes()).map_err(VerifyError::KeySet)?;
+        let published = Arc::new(Published { document, keys });
+        self.published.store(Some(Arc::clone(&published)));
+        Ok(published)
+    }
+}
+
+#[cfg(test)]
+mod tests;

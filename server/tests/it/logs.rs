@@ -1,0 +1,353 @@
+//! `POST /__platform/logs`: what happened in players' pages.
+
+use platform_protocol::log::{LogLevel, LogSource};
+use platform_protocol::names::Environment;
+use platform_server::config::{Period, Rate};
+use platform_server::domain::log::{LogQuery, StoredLogRecord};
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+
+use crate::support::{NOW, TestApp, send};
+
+const PATH: &str = "/__platform/logs";
+const PAGE: &str = "AAAAAAAAAAAAAAAAAAAAAA";
+
+fn record(message: &str) -> Value {
+    json!({"time": NOW, "level": "info", "source": "console", "message": message})
+}
+
+fn body(records: &[Value]) -> Value {
+    json!({"page": PAGE, "records": records})
+}
+
+/// Log records to the address `label`.
+fn post(app: &TestApp, label: &str, body: &Value) -> RequestBuilder {
+    app.request(Method::POST, label, PATH)
+        .header("content-type", "application/json")
+        .body(body.to_string())
+}
+
+/// The records of the demo in production, newest first.
+async fn records(app: &TestApp) -> Vec<StoredLogRecord> {
+    let query = LogQuery {
+        slug: "demo".into(),
+        environment: Environment::Prod,
+        level: LogLevel::Debug,
+        before: None,
+        limit: 1_000,
+    };
+    let store = &app.running.state.store;
+    store.list_log_records(query).await.unwrap()
+}
+
+async fn messages(app: &TestApp) -> Vec<String> {
+    let records = records(app).await.into_iter();
+    records.map(|record| record.entry.message).collect()
+}
+
+#[tokio::test]
+async fn a_record_is_kept_with_everything_that_the_page_told() {
+    let app = TestApp::start().await;
+    let full = json!({
+        "time": NOW - 1_500, "level": "error", "source": "unhandledrejection",
+        "message": "no coins", "stack": "Error: no coins\n at a.js:1:2", "url": "/a.js",
+        "line": 1, "column": 2, "metadata": {"level": [1, null, "ä"]}, "count": 3,
+        "later": true
+    });
+    let answer = send(post(&app, "demo", &body(&[record("first"), full]))).await;
+    assert_eq!((answer.status.as_u16(), answer.text()), (204, ""));
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+
+    let kept = records(&app).await;
+    assert_eq!(kept.len(), 2);
+    let entry = &kept[0].entry;
+    assert_eq!((entry.time, entry.level), (NOW - 1_500, LogLevel::Error));
+    assert_eq!(entry.source, LogSource::UnhandledRejection);
+    assert_eq!(entry.message, "no coins");
+    assert_eq!(
+        entry.stack.as_deref(),
+        Some("Error: no coins\n at a.js:1:2")
+    );
+    assert_eq!(entry.url.as_deref(), Some("/a.js"));
+    assert_eq!(
+        (entry.line, entry.column, entry.count),
+        (Some(1), Some(2), 3)
+    );
+    let metadata: Value = serde_json::from_str(entry.metadata.as_deref().unwrap()).unwrap();
+    assert_eq!(metadata, json!({"level": [1, null, "ä"]}));
+    let short = &kept[1].entry;
+    assert_eq!(
+        (short.count, &short.metadata, &short.stack),
+        (1, &None, &None)
+    );
+
+    let game = app.running.state.sites.find("demo").unwrap();
+    let deployment = game.deployment.as_ref().map(|deployment| deployment.id);
+    assert!(deployment.is_some());
+    for record in &kept {
+        assert_eq!((record.deployment, record.player), (deployment, None));
+        assert_eq!((record.page.0, record.id.received_at()), ([0; 16], NOW));
+    }
+}
+
+#[tokio::test]
+async fn a_good_token_adds_the_player_and_a_bad_one_changes_nothing() {
+    let app = TestApp::start().await;
+    let token = send(app.post_token()).await;
+    let request = app
+        .request(Method::POST, "auth", "/token")
+        .header("origin", app.origin("dev-demo"));
+    let other = send(request).await.token();
+    let rows = [
+        ("good", format!("Bearer {}", token.token()), true),
+        ("of another environment", format!("Bearer {other}"), false),
+        ("nonsense", "Bearer nonsense".into(), false),
+        ("another scheme", "Basic YTpi".into(), false),
+    ];
+    for (name, authorization, known) in rows {
+        let request = post(&app, "demo", &body(&[record(name)]));
+        let answer = send(request.header("authorization", authorization)).await;
+        assert_eq!(answer.status, 204, "{name}");
+        let newest = records(&app).await.remove(0);
+        assert_eq!(newest.entry.message, name);
+        let player = known.then(|| token.claims().sub);
+        assert_eq!(newest.player.map(|id| id.to_string()), player, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn environments_do_not_see_each_others_records() {
+    let app = TestApp::start().await;
+    send(post(&app, "dev-demo", &body(&[record("dev")]))).await;
+    assert!(records(&app).await.is_empty());
+    send(post(&app, "demo", &body(&[record("prod")]))).await;
+    assert_eq!(messages(&app).await, ["prod"]);
+}
+
+#[tokio::test]
+async fn a_wrong_clock_moves_no_record_out_of_sight() {
+    let app = TestApp::start().await;
+    let day = 86_400_000;
+    for (time, expected) in [
+        (json!(NOW + 5_000), NOW),
+        (json!(1e20), NOW),
+        (json!(NOW - 3_000), NOW - 3_000),
+        (json!(NOW as f64 + 0.25), NOW),
+        (json!(-1), NOW - day),
+        (json!(0), NOW - day),
+    ] {
+        let mut record = record("when");
+        record["time"] = time.clone();
+        assert_eq!(send(post(&app, "demo", &body(&[record]))).await.status, 204);
+        assert_eq!(records(&app).await[0].entry.time, expected, "{time}");
+    }
+}
+
+/// A body of exactly `length` bytes.
+fn padded(length: usize) -> String {
+    let text = body(&[record("padded")]).to_string();
+    format!("{text}{}", " ".repeat(length - text.len()))
+}
+
+#[tokio::test]
+async fn what_is_too_large_is_refused_whole() {
+    let app = TestApp::start().await;
+    let with = |member: &str, length: usize| {
+        let mut record = record("m");
+        record[member] = "x".repeat(length).into();
+        body(&[record]).to_string()
+    };
+    let many = |count| body(&vec![record("m"); count]).to_string();
+    let umlauts = body(&[record(&"ä".repeat(4_097))]).to_string();
+    let rows = [
+        ("100 records", many(100), 204),
+        ("101 records", many(101), 413),
+        ("64 KiB", padded(64 * 1_024), 204),
+        ("64 KiB and a byte", padded(64 * 1_024 + 1), 413),
+        ("a message of 8 KiB", with("message", 8 * 1_024), 204),
+        ("a longer message", with("message", 8 * 1_024 + 1), 413),
+        ("bytes count, not characters", umlauts, 413),
+        ("a stack of 16 KiB", with("stack", 16 * 1_024), 204),
+        ("a longer stack", with("stack", 16 * 1_024 + 1), 413),
+        ("a url of 2 KiB", with("url", 2 * 1_024), 204),
+        ("a longer url", with("url", 2 * 1_024 + 1), 413),
+        ("no record", many(0), 204),
+    ];
+    for (name, text, status) in rows {
+        let before = records(&app).await.len();
+        let request = app
+            .request(Method::POST, "demo", PATH)
+            .header("content-type", "application/json")
+            .body(text);
+        let answer = send(request).await;
+        assert_eq!(answer.status, status, "{name}");
+        if status == 413 {
+            assert_eq!(answer.problem(), "payload-too-large", "{name}");
+            assert_eq!(records(&app).await.len(), before, "{name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn requests_of_another_shape_are_refused_each_with_its_problem() {
+    let app = TestApp::start().await;
+    let changed = |member: &str, value: Value| {
+        let mut changed = record("m");
+        changed[member] = value;
+        // The good one beside it is not kept either.
+        body(&[record("good"), changed]).to_string()
+    };
+    let rows = [
+        ("nothing", String::new()),
+        ("half a document", "{".into()),
+        ("no object", "[]".into()),
+        ("no records", json!({"page": PAGE}).to_string()),
+        ("no page", json!({"records": []}).to_string()),
+        (
+            "a short page",
+            json!({"page": "a", "records": []}).to_string(),
+        ),
+        (
+            "records that are no list",
+            json!({"page": PAGE, "records": {}}).to_string(),
+        ),
+        ("an unknown level", changed("level", json!("fatal"))),
+        ("an unknown source", changed("source", json!("worker"))),
+        ("a level in capitals", changed("level", json!("INFO"))),
+        ("a message that is no text", changed("message", json!(1))),
+        ("no message", changed("message", Value::Null)),
+        ("a time that is a text", changed("time", json!("now"))),
+        ("a count of none", changed("count", json!(0))),
+        ("a negative count", changed("count", json!(-1))),
+        ("half a line", changed("line", json!(1.5))),
+    ];
+    for (name, text) in rows {
+        let request = app
+            .request(Method::POST, "demo", PATH)
+            .header("content-type", "application/json")
+            .body(text);
+        let answer = send(request).await;
+        assert_eq!(answer.status, 400, "{name}");
+        assert_eq!(answer.problem(), "invalid-request", "{name}");
+    }
+    let text = app
+        .request(Method::POST, "demo", PATH)
+        .header("content-type", "text/plain;charset=UTF-8")
+        .body(body(&[record("m")]).to_string());
+    assert_eq!(send(text).await.problem(), "unsupported-media-type");
+    let foreign = post(&app, "demo", &body(&[record("m")])).header("sec-fetch-site", "cross-site");
+    let foreign = send(foreign).await;
+    assert_eq!(
+        (foreign.status.as_u16(), foreign.problem()),
+        (403, "not-allowed".into())
+    );
+    let answer = send(app.get("demo", PATH)).await;
+    assert_eq!(
+        (answer.status.as_u16(), answer.header("allow")),
+        (405, Some("POST"))
+    );
+    assert!(records(&app).await.is_empty());
+}
+
+fn rate(count: u32, burst: u32) -> Rate {
+    Rate {
+        count: count.try_into().unwrap(),
+        period: Period::Second,
+        burst: burst.try_into().unwrap(),
+    }
+}
+
+#[tokio::test]
+async fn one_address_and_one_game_send_so_much_and_no_more() {
+    for limited_by_game in [false, true] {
+        let app = TestApp::with(|config| {
+            let limit = rate(2, 10);
+            if limited_by_game {
+                config.log_rate_game = limit;
+            } else {
+                config.log_rate = limit;
+            }
+        })
+        .await;
+        let eight = body(&vec![record("m"); 8]);
+        let five = body(&vec![record("m"); 5]);
+        assert_eq!(send(post(&app, "demo", &eight)).await.status, 204);
+        let refused = send(post(&app, "demo", &five)).await;
+        assert_eq!(refused.status, 429);
+        assert_eq!(refused.problem(), "too-many-requests");
+        // Three more than there is room for, at two a second.
+        assert_eq!(refused.header("retry-after"), Some("2"));
+        assert_eq!(records(&app).await.len(), 8);
+        let elsewhere = send(post(&app, "dev-demo", &five)).await;
+        let expected = if limited_by_game { 204 } else { 429 };
+        assert_eq!(elsewhere.status, expected, "the other environment");
+        app.clock.advance(2_000);
+        assert_eq!(send(post(&app, "demo", &five)).await.status, 204);
+        assert_eq!(records(&app).await.len(), 13);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_queue_answers_429_and_loses_nothing_that_was_accepted() {
+    let app = TestApp::start().await;
+    // Another process holds the file, so that nothing can be written out.
+    let other = rusqlite::Connection::open(app.directory.path().join("logs.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut requests = tokio::task::JoinSet::new();
+    for number in 0..400 {
+        let request = post(&app, "demo", &body(&[record(&number.to_string())]));
+        requests.spawn(async move { (number, send(request).await) });
+    }
+    // What is over the queue is refused at once, while all others wait.
+    let mut refused = 0;
+    let (_, first) = requests.join_next().await.unwrap().unwrap();
+    assert_eq!(first.problem(), "too-many-requests");
+    assert!(first.header("retry-after").is_some());
+    refused += 1;
+    // Players are not kept waiting by any of it.
+    assert_eq!(send(app.post_token()).await.status, 200);
+    other.execute_batch("COMMIT").unwrap();
+    let mut accepted = Vec::new();
+    while let Some(done) = requests.join_next().await {
+        let (number, answer) = done.unwrap();
+        match answer.status.as_u16() {
+            204 => accepted.push(number.to_string()),
+            429 => refused += 1,
+            other => panic!("answered {other}"),
+        }
+    }
+    assert!(refused > 0 && accepted.len() >= 256, "{refused} refused");
+    let mut kept = messages(&app).await;
+    kept.sort_unstable();
+    accepted.sort_unstable();
+    assert_eq!(kept, accepted, "what was refused is not there either");
+}
+
+#[tokio::test]
+async fn what_was_accepted_is_there_after_a_restart() {
+    let app = TestApp::start().await;
+    send(post(&app, "demo", &body(&[record("a"), record("b")]))).await;
+    let TestApp {
+        running, directory, ..
+    } = app;
+    running.stop().await.unwrap();
+    let app = TestApp::in_directory(directory, |_| {}).await;
+    assert_eq!(messages(&app).await, ["b", "a"]);
+}
+
+#[tokio::test]
+async fn records_are_kept_for_as_long_as_the_settings_say() {
+    let app = TestApp::with(|config| config.log_retention_days = 2).await;
+    let day = 86_400_000;
+    for number in 0..25 {
+        let batch: Vec<_> = (0..100).map(|_| record(&number.to_string())).collect();
+        send(post(&app, "demo", &body(&batch))).await;
+    }
+    app.clock.advance(day);
+    send(post(&app, "demo", &body(&[record("young")]))).await;
+    let store = &*app.running.state.store;
+    let sweep = |now| platform_server::logs::sweep(store, 2, now);
+    assert_eq!(sweep(NOW + 2 * day).await.unwrap(), 0);
+    assert_eq!(sweep(NOW + 2 * day + 1).await.unwrap(), 2_500);
+    assert_eq!(messages(&app).await, ["young"]);
+}
