@@ -79,7 +79,8 @@ const sendLog = async (when) => {
   try {
     const { status, headers } = await report(
       "/__platform/logs",
-      JSON.stringify({ page, records: sent }),
+      // Half a surrogate pair is no text to anybody else.
+      JSON.stringify({ page, records: sent }, (key, value) => value?.toWellFormed?.() ?? value),
       wasm.heldToken(),
       size > 0,
     );
@@ -185,12 +186,18 @@ const watchErrors = () => {
 /** `platform.reportError`: never throws, and never rejects. */
 const reportError = async (message, metadata) => {
   note("error", "report", () => {
-    const stack = stackOf(new Error(String(message)));
-    const text = JSON.stringify(metadata ?? undefined);
-    return {
-      message: String(message),
-      stack,
-      metadata: text?.length > MESSAGE ? describe(metadata) : metadata ?? undefined,
-    };
+    try {
+      message = String(message);
+    } catch {
+      message = describe(message);
+    }
+    let copy = metadata ?? undefined;
+    try {
+      const text = JSON.stringify(copy);
+      copy = text?.length > MESSAGE ? describe(copy) : text && JSON.parse(text);
+    } catch {
+      copy = describe(copy);
+    }
+    return { message, stack: stackOf(new Error(message)), metadata: copy };
   });
 };

@@ -42,7 +42,8 @@ pub fn held_token() -> JsValue {
 #[wasm_bindgen]
 #[must_use]
 pub fn look(visible: bool, used: bool, interval: f64) -> bool {
-    PRESENCE.with_borrow_mut(|presence| presence.look(monotonic(), visible, used, interval))
+    let now = monotonic();
+    PRESENCE.with_borrow_mut(|presence| presence.look(now, visible, used, interval))
 }
 
 /// The page goes away. Answers whether it says farewell.
@@ -58,7 +59,8 @@ pub fn go_away() -> bool {
 #[wasm_bindgen(js_name = keepRecord)]
 #[must_use]
 pub fn keep_record(same: u32, bytes: u32, urgent: bool) -> i32 {
-    match LOG.with_borrow_mut(|log| log.record(monotonic(), same, bytes, urgent)) {
+    let now = monotonic();
+    match LOG.with_borrow_mut(|log| log.record(now, same, bytes, urgent)) {
         Place::Append => -1,
         Place::AppendAndSend => -2,
         Place::LeaveOut => -3,
@@ -72,7 +74,8 @@ pub fn keep_record(same: u32, bytes: u32, urgent: bool) -> i32 {
 #[wasm_bindgen(js_name = takeBatch)]
 #[must_use]
 pub fn take_batch(when: u32) -> i32 {
-    LOG.with_borrow_mut(|log| log.take(monotonic(), When::from(when)))
+    let now = monotonic();
+    LOG.with_borrow_mut(|log| log.take(now, When::from(when)))
 }
 
 /// How many records were left out since this was last asked.
@@ -88,7 +91,8 @@ pub fn take_left_out() -> u32 {
 #[wasm_bindgen(js_name = endBatch)]
 #[must_use]
 pub fn end_batch(size: i32, records: u32, pause: f64) -> bool {
-    LOG.with_borrow_mut(|log| log.end(monotonic(), size, records, pause))
+    let now = monotonic();
+    LOG.with_borrow_mut(|log| log.end(now, size, records, pause))
 }
 
 /// `platform.getAccessToken`.

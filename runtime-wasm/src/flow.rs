@@ -16,7 +16,10 @@ thread_local! {
 
 /// `platform.getAccessToken`: answers `who` now or later.
 pub(crate) fn ask(want: Want<JsValue>, who: Deferred) {
-    match TOKENS.with_borrow_mut(|tokens| tokens.ask(web::now(), want, who)) {
+    // The clocks are read before the tokens are borrowed: a page may have put
+    // its own in their place, which may ask for a token.
+    let now = web::now();
+    match TOKENS.with_borrow_mut(|tokens| tokens.ask(now, want, who)) {
         Step::Answer(who, answer) => tell(&who, answer),
         Step::Start(number) => spawn(obtain(number)),
         Step::Wait => {}
@@ -25,7 +28,8 @@ pub(crate) fn ask(want: Want<JsValue>, who: Deferred) {
 
 /// The page may have slept.
 pub(crate) fn wake(restored: bool) {
-    let lost = TOKENS.with_borrow_mut(|tokens| tokens.wake(web::now(), restored));
+    let now = web::now();
+    let lost = TOKENS.with_borrow_mut(|tokens| tokens.wake(now, restored));
     if let Some(number) = lost {
         spawn(obtain(number));
     }
@@ -43,7 +47,8 @@ pub(crate) fn tell(who: &Deferred, outcome: Result<JsValue, JsValue>) {
 async fn obtain(number: u32) {
     // Callers of the same moment join before the request starts.
     let _ = settled(&web::shown()).await;
-    if !TOKENS.with_borrow_mut(|tokens| tokens.begin(web::now(), number)) {
+    let now = web::now();
+    if !TOKENS.with_borrow_mut(|tokens| tokens.begin(now, number)) {
         return;
     }
     let outcome = exchange().await;
@@ -55,10 +60,11 @@ async fn obtain(number: u32) {
                 .map_or(&JsValue::UNDEFINED, |(_, error)| error),
         );
     }
+    let now = web::now();
     // Settling a promise runs none of the page's code at once, so nobody asks
     // again while the tokens are borrowed.
     let next = TOKENS.with_borrow_mut(|tokens| {
-        tokens.end(web::now(), number, outcome, &mut |who, answer| {
+        tokens.end(now, number, outcome, &mut |who, answer| {
             tell(&who, answer);
         })
     });
@@ -175,7 +181,8 @@ pub(crate) async fn sign_out(redirect: JsValue) -> Result<JsValue, JsValue> {
 
 /// The token in hand, or undefined.
 pub(crate) fn held() -> JsValue {
-    TOKENS.with_borrow(|tokens| tokens.held(web::now()).cloned().unwrap_or_default())
+    let now = web::now();
+    TOKENS.with_borrow(|tokens| tokens.held(now).cloned().unwrap_or_default())
 }
 
 /// What a failed answer says. `minting` is a local dev server's answer to a

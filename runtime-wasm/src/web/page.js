@@ -2,7 +2,7 @@
 // Rust. The natives are taken when the runtime starts, before a framework or
 // the game replaces them.
 
-const { location, document, performance, Date, URL, Request } = globalThis;
+const { location, document, performance, Date, URL, Request, Promise } = globalThis;
 
 let nativeFetch, onSettled, auth, origin, local;
 
