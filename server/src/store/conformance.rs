@@ -3,6 +3,8 @@
 //! A backend gives a [`Place`], and [`suite!`] makes a test of each function
 //! here.
 
+pub(super) mod logs;
+
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -58,6 +60,10 @@ macro_rules! suite {
             what_was_answered_is_there_after_a_drop_without_close
             closing_writes_out_what_is_queued_and_refuses_what_follows
         );
+        mod logs {
+            use super::*;
+            $crate::store::conformance::logs::log_suite!($place);
+        }
     };
 }
 pub(super) use suite;

@@ -1,0 +1,47 @@
+//! A web server whose only handler reads a small JSON document and notes in a
+//! map when it was last seen: what the same machine can do at most.
+//! `cargo xtask bench` measures heartbeats beside it.
+
+#![expect(
+    clippy::print_stdout,
+    reason = "the ready line, as the server prints it"
+)]
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::post;
+use axum::serve::ListenerExt;
+use axum::{Json, Router};
+use platform_protocol::heartbeat::Heartbeat;
+use platform_server::clock::{Clock, Millis, SystemClock};
+use tokio::net::TcpListener;
+
+type Seen = Arc<Mutex<HashMap<String, Millis>>>;
+
+async fn beat(State(seen): State<Seen>, Json(heartbeat): Json<Heartbeat>) -> StatusCode {
+    let now = SystemClock.now();
+    seen.lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .insert(heartbeat.page, now);
+    StatusCode::NO_CONTENT
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    println!("bare_beat ready on http://{address} (listening on {address})");
+    let app = Router::new()
+        .route("/__platform/heartbeat", post(beat))
+        .with_state(Seen::default());
+    let listener = listener.tap_io(|stream| {
+        // Without it small answers may be delayed, and the comparison is unfair.
+        let _ = stream.set_nodelay(true);
+    });
+    axum::serve(listener, app).await?;
+    Ok(())
+}
