@@ -9,11 +9,9 @@ use crate::handlers::{
     console, game_files, heartbeat, key_set, logs, metadata, not_yet, problem_page, runtime_files,
     sign_out, stylesheet, token,
 };
+use crate::http::page::STYLESHEET;
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
-
-/// The stylesheet of the platform's own pages.
-pub const STYLESHEET: &str = "/static/platform.css";
 
 /// One router a host.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::http::page;
-use crate::routes::STYLESHEET;
+use crate::http::page::STYLESHEET;
 use crate::state::AppState;
 
 #[derive(Template)]

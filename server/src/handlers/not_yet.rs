@@ -9,8 +9,8 @@ use platform_protocol::problem::Slug;
 use url::Url;
 
 use crate::http::page;
+use crate::http::page::STYLESHEET;
 use crate::http::refusal::Refusal;
-use crate::routes::STYLESHEET;
 use crate::state::AppState;
 
 #[derive(Template)]

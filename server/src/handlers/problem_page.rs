@@ -8,8 +8,8 @@ use axum::response::Response;
 use platform_protocol::problem::Slug;
 
 use crate::http::page;
+use crate::http::page::STYLESHEET;
 use crate::http::refusal::Refusal;
-use crate::routes::STYLESHEET;
 use crate::state::AppState;
 
 #[derive(Template)]

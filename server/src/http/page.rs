@@ -6,6 +6,9 @@ use axum::response::{IntoResponse as _, Response};
 
 use super::refusal::Refusal;
 
+/// The path of the stylesheet of all pages, on every host that has pages.
+pub const STYLESHEET: &str = "/static/platform.css";
+
 /// Nothing but our own stylesheet, and no frame around the page.
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; \
                       base-uri 'none'; frame-ancestors 'none'";
