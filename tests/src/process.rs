@@ -38,6 +38,15 @@ impl Guarded {
         let _ = self.0.wait();
     }
 
+    /// Asks the process to end with SIGTERM and waits until it has.
+    pub fn end(&mut self) {
+        if !self.has_ended() {
+            signal(self.id(), "TERM");
+        }
+        // Fails only when it is gone already.
+        let _ = self.0.wait();
+    }
+
     /// Whether it has ended by itself.
     pub fn has_ended(&mut self) -> bool {
         !matches!(self.0.try_wait(), Ok(None))
@@ -62,8 +71,9 @@ pub fn signal(id: u32, signal: &str) {
     assert!(status.is_ok(), "the program kill could not be run");
 }
 
-/// Kills every process whose command line names `path`, a directory that one
-/// test run alone knows: the browser of a driver that was killed itself.
+/// Kills every process whose command line or environment names `path`, a
+/// directory that one test run alone knows: the browser of a driver that was
+/// killed itself.
 pub fn kill_users_of(path: &Path) {
     let Some(name) = path.to_str() else { return };
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -74,8 +84,11 @@ pub fn kill_users_of(path: &Path) {
         else {
             continue;
         };
-        let command = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        if id != std::process::id() && String::from_utf8_lossy(&command).contains(name) {
+        let names_it = |file| {
+            let text = std::fs::read(entry.path().join(file)).unwrap_or_default();
+            String::from_utf8_lossy(&text).contains(name)
+        };
+        if id != std::process::id() && (names_it("cmdline") || names_it("environ")) {
             signal(id, "KILL");
         }
     }

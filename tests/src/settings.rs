@@ -39,6 +39,40 @@ pub fn program(name: &str, programs: &[&str]) -> PathBuf {
         })
 }
 
+/// A program that a package keeps beside its libraries: named by the variable
+/// `name`, else `program` in one of `folders` there.
+///
+/// # Panics
+/// When there is none, with what to do about it.
+#[must_use]
+pub fn library_program(name: &str, program: &str, folders: &[&str]) -> PathBuf {
+    if let Some(path) = variable(name) {
+        return PathBuf::from(path);
+    }
+    // Debian has a folder for each architecture.
+    let libraries = ["/usr/lib", "/usr/lib64", "/usr/libexec"].map(PathBuf::from);
+    let architectures = std::fs::read_dir("/usr/lib")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
+    libraries
+        .into_iter()
+        .chain(architectures)
+        .flat_map(|library| {
+            folders
+                .iter()
+                .map(move |folder| library.join(folder).join(program))
+        })
+        .find(|path| path.is_file())
+        .unwrap_or_else(|| {
+            panic!(
+                "{program} was found in none of {folders:?}: `cargo xtask test` installs what the \
+             tests need, or name the program in {name}"
+            )
+        })
+}
+
 /// The variables that describe the package under test, which cargo sets for
 /// its tests.
 pub fn set_by_cargo() -> impl Iterator<Item = std::ffi::OsString> {

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 use super::Engine;
+use super::display::Display;
 use crate::poll;
 use crate::process::{self, Guarded};
 
@@ -17,6 +18,8 @@ pub struct Driver {
     process: Guarded,
     address: String,
     profile: TempDir,
+    // Where the engine draws, if it cannot do without. It ends last.
+    _display: Option<Display>,
 }
 
 impl Driver {
@@ -29,11 +32,16 @@ impl Driver {
             .prefix("platform-tests-")
             .tempdir()
             .expect("a temporary directory can be made");
+        let display = match engine {
+            Engine::Chromium | Engine::Firefox => None,
+            Engine::WebKit => Some(Display::start().await),
+        };
         let port = free_port();
         let mut process = Guarded::start(
             Command::new(engine.driver())
                 .args(engine.driver_arguments(port, profile.path()))
                 .env("TMPDIR", profile.path())
+                .envs(engine.environment(profile.path(), display.as_ref().map(Display::name)))
                 .stdout(Stdio::null())
                 .stderr(Stdio::null()),
         );
@@ -58,6 +66,7 @@ impl Driver {
             process,
             address,
             profile,
+            _display: display,
         }
     }
 

@@ -1,7 +1,9 @@
 //! The engines that every browser test runs in. Another engine is one more
 //! variant here: its driver, its capabilities.
 
+use std::ffi::OsString;
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -18,6 +20,8 @@ pub enum Engine {
     Chromium,
     /// Gecko and SpiderMonkey, as in Firefox.
     Firefox,
+    /// WebKit and JavaScriptCore, as in Safari; here the port to GTK.
+    WebKit,
 }
 
 /// What keeps Chromium from looking outwards or needing a display. The
@@ -36,7 +40,7 @@ const CHROMIUM_ARGUMENTS: [&str; 9] = [
 
 impl Engine {
     /// Every engine.
-    pub const ALL: [Self; 2] = [Self::Chromium, Self::Firefox];
+    pub const ALL: [Self; 3] = [Self::Chromium, Self::Firefox, Self::WebKit];
 
     /// As in a test's name.
     #[must_use]
@@ -44,6 +48,7 @@ impl Engine {
         match self {
             Self::Chromium => "chromium",
             Self::Firefox => "firefox",
+            Self::WebKit => "webkit",
         }
     }
 
@@ -53,6 +58,7 @@ impl Engine {
         match self {
             Self::Chromium => settings::program("CHROMEDRIVER", &["chromedriver"]),
             Self::Firefox => settings::program("GECKODRIVER", &["geckodriver"]),
+            Self::WebKit => settings::program("WEBKITDRIVER", &["WebKitWebDriver"]),
         }
     }
 
@@ -69,52 +75,110 @@ impl Engine {
                 "--log=error".into(),
                 format!("--profile-root={profiles}"),
             ],
+            Self::WebKit => vec![format!("--port={port}")],
         }
     }
 
-    /// What a session is asked for, with its profile somewhere in `profiles`.
+    /// What the driver and its browser find in their environment.
+    #[must_use]
+    pub fn environment(
+        self,
+        profiles: &Path,
+        display: Option<&str>,
+    ) -> Vec<(&'static str, OsString)> {
+        match self {
+            Self::Chromium | Self::Firefox => vec![],
+            Self::WebKit => [
+                "HOME",
+                "XDG_CACHE_HOME",
+                "XDG_CONFIG_HOME",
+                "XDG_DATA_HOME",
+                "XDG_RUNTIME_DIR",
+            ]
+            .map(|name| (name, profiles.as_os_str().to_owned()))
+            .into_iter()
+            .chain([
+                ("DISPLAY", display.unwrap_or_default().into()),
+                ("GDK_BACKEND", "x11".into()),
+                // Nothing of the desktop that the tests may run on.
+                ("DBUS_SESSION_BUS_ADDRESS", "disabled:".into()),
+                ("GIO_USE_VFS", "local".into()),
+                ("GSETTINGS_BACKEND", "memory".into()),
+                ("GTK_A11Y", "none".into()),
+                ("NO_AT_BRIDGE", "1".into()),
+            ])
+            .collect(),
+        }
+    }
+
+    /// What a session is asked for, with its profile somewhere in `profiles`
+    /// and its requests through `proxy`, if there is one.
     ///
     /// # Panics
     /// Never, in effect: the capabilities are plain JSON.
     #[must_use]
-    pub fn capabilities(self, profiles: &Path) -> Capabilities {
+    pub fn capabilities(self, profiles: &Path, proxy: Option<SocketAddr>) -> Capabilities {
         match self {
-            Self::Chromium => {
-                let mut chromium = DesiredCapabilities::chrome();
-                chromium.enable_bidi().expect("a flag");
-                let profile = format!("--user-data-dir={}", profiles.join("profile").display());
-                let mut arguments = CHROMIUM_ARGUMENTS.map(String::from).to_vec();
-                arguments.push(profile);
-                chromium
-                    .set_browser_option("args", json!(arguments))
-                    .expect("a list");
-                let binary = settings::program(
-                    "CHROMIUM",
-                    &["chromium", "chromium-browser", "google-chrome"],
-                );
-                chromium
-                    .set_browser_option("binary", json!(binary))
-                    .expect("a path");
-                chromium.into()
-            }
-            Self::Firefox => {
-                let mut firefox = DesiredCapabilities::firefox();
-                firefox.enable_bidi().expect("a flag");
-                firefox.add_arg("-headless").expect("an argument");
-                let binary = settings::program("FIREFOX", &["firefox-esr", "firefox"]);
-                firefox
-                    .set_firefox_binary(&binary.to_string_lossy())
-                    .expect("a path");
-                let mut preferences = FirefoxPreferences::new();
-                // Pages of a test stay in the back/forward cache as a player's would.
-                preferences
-                    .set("fission.bfcacheInParent", true)
-                    .expect("a preference");
-                firefox.set_preferences(preferences).expect("preferences");
-                firefox.into()
-            }
+            Self::Chromium => chromium(profiles),
+            Self::Firefox => firefox(),
+            Self::WebKit => webkit(proxy),
         }
     }
+}
+
+fn chromium(profiles: &Path) -> Capabilities {
+    let mut chromium = DesiredCapabilities::chrome();
+    chromium.enable_bidi().expect("a flag");
+    let profile = format!("--user-data-dir={}", profiles.join("profile").display());
+    let mut arguments = CHROMIUM_ARGUMENTS.map(String::from).to_vec();
+    arguments.push(profile);
+    chromium
+        .set_browser_option("args", json!(arguments))
+        .expect("a list");
+    let binary = settings::program(
+        "CHROMIUM",
+        &["chromium", "chromium-browser", "google-chrome"],
+    );
+    chromium
+        .set_browser_option("binary", json!(binary))
+        .expect("a path");
+    chromium.into()
+}
+
+fn firefox() -> Capabilities {
+    let mut firefox = DesiredCapabilities::firefox();
+    firefox.enable_bidi().expect("a flag");
+    firefox.add_arg("-headless").expect("an argument");
+    let binary = settings::program("FIREFOX", &["firefox-esr", "firefox"]);
+    firefox
+        .set_firefox_binary(&binary.to_string_lossy())
+        .expect("a path");
+    let mut preferences = FirefoxPreferences::new();
+    // Pages of a test stay in the back/forward cache as a player's would.
+    preferences
+        .set("fission.bfcacheInParent", true)
+        .expect("a preference");
+    firefox.set_preferences(preferences).expect("preferences");
+    firefox.into()
+}
+
+fn webkit(proxy: Option<SocketAddr>) -> Capabilities {
+    let mut webkit = Capabilities::new();
+    let binary = settings::library_program(
+        "WEBKIT",
+        "MiniBrowser",
+        &["webkit2gtk-4.1", "webkit2gtk-4.0", "webkitgtk-6.0"],
+    );
+    let options = json!({ "binary": binary, "args": ["--automation", "--cookies-policy=always"] });
+    webkit
+        .set("webkitgtk:browserOptions", options)
+        .expect("options");
+    if let Some(proxy) = proxy {
+        let proxy = proxy.to_string();
+        let manual = json!({ "proxyType": "manual", "httpProxy": proxy, "sslProxy": proxy });
+        webkit.set("proxy", manual).expect("a proxy");
+    }
+    webkit
 }
 
 impl fmt::Display for Engine {

@@ -1,14 +1,16 @@
-//! What pages said and asked for, over WebDriver BiDi: every `console` call,
-//! uncaught error and unhandled rejection, and every request of every page.
+//! What pages said and asked for: every `console` call, uncaught error and
+//! unhandled rejection, and every request of every page, over WebDriver BiDi
+//! or from the [`Proxy`](super::proxy).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::StreamExt;
+use serde::Deserialize;
 use serde_json::Value;
 use thirtyfour::bidi::BiDi;
 
 /// One line of a page's console, or an uncaught error.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct LogEntry {
     /// `debug`, `info`, `warn` or `error`.
     pub level: String,
@@ -36,8 +38,7 @@ pub struct Events {
 
 impl Events {
     /// Subscribes and collects until the browser goes.
-    pub(super) async fn watch(bidi: &BiDi) -> Arc<Self> {
-        let events = Arc::new(Self::default());
+    pub(super) async fn watch(events: &Arc<Self>, bidi: &BiDi) {
         let mut stream = bidi.subscribe_raw();
         for name in ["log.entryAdded", "network.beforeRequestSent"] {
             bidi.session()
@@ -45,29 +46,38 @@ impl Events {
                 .await
                 .expect("the driver has the event");
         }
-        let collected = Arc::clone(&events);
+        let collected = Arc::clone(events);
         tokio::spawn(async move {
             while let Some(event) = stream.next().await {
                 collected.take_in(&event.method, &event.params);
             }
         });
-        events
     }
 
     fn take_in(&self, method: &str, event: &Value) {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         if method == "log.entryAdded" {
-            locked(&self.log).push(LogEntry {
+            self.said(LogEntry {
                 level: text(&event["level"]),
                 kind: text(&event["type"]),
                 text: text(&event["text"]),
             });
         } else if method == "network.beforeRequestSent" {
-            locked(&self.requests).push(SeenRequest {
+            self.requested(SeenRequest {
                 method: text(&event["request"]["method"]),
                 url: text(&event["request"]["url"]),
             });
         }
+    }
+
+    /// Adds a line.
+    pub(super) fn said(&self, line: LogEntry) {
+        locked(&self.log).push(line);
+    }
+
+    /// Adds a request.
+    pub(super) fn requested(&self, request: SeenRequest) {
+        locked(&self.requests).push(request);
     }
 
     /// What was said.

@@ -1,10 +1,13 @@
 //! A browser under test: its engine, its driver, its session, and what its
 //! pages said and asked for.
 
+mod display;
 mod driver;
 mod engine;
 mod events;
 mod page;
+mod proxy;
+mod source;
 
 pub use driver::Driver;
 pub use engine::Engine;
@@ -13,7 +16,7 @@ pub use page::{PageError, Stage};
 
 use std::sync::Arc;
 
-use thirtyfour::bidi::BiDi;
+use self::source::{Connected, Source};
 use thirtyfour::{TimeoutConfiguration, WebDriver};
 
 use crate::poll::{BOUND, within};
@@ -27,7 +30,7 @@ pub struct Browser {
     pub session: WebDriver,
     /// What its pages said and asked for.
     pub events: Arc<Events>,
-    bidi: BiDi,
+    source: Connected,
     // Last, so that the session ends before its driver does.
     _driver: Driver,
 }
@@ -39,7 +42,9 @@ impl Browser {
     /// When either does not start.
     pub async fn start(engine: Engine) -> Self {
         let driver = Driver::start(engine).await;
-        let capabilities = engine.capabilities(driver.profile());
+        let events = Arc::default();
+        let source = Source::prepare(engine, &events).await;
+        let capabilities = engine.capabilities(driver.profile(), source.proxy());
         let session = within(
             "the browser to start",
             WebDriver::builder(driver.address(), capabilities)
@@ -53,16 +58,12 @@ impl Browser {
             .update_timeouts(timeouts)
             .await
             .expect("the driver takes timeouts");
-        let bidi = session
-            .bidi()
-            .await
-            .expect("the driver speaks WebDriver BiDi");
-        let events = Events::watch(&bidi).await;
+        let source = source.connect(&session, &events).await;
         Self {
             engine,
             session,
             events,
-            bidi,
+            source,
             _driver: driver,
         }
     }
@@ -95,12 +96,7 @@ impl Browser {
             .goto("about:blank")
             .await
             .expect("an empty page opens");
-        self.bidi
-            .storage()
-            .delete_all_cookies()
-            .await
-            .expect("cookies can be deleted");
-        assert_eq!(self.cookies().await, 0, "{} kept cookies", self.engine);
+        self.source.delete_cookies(&self.session).await;
         self.events.clear();
     }
 
@@ -109,13 +105,15 @@ impl Browser {
     /// # Panics
     /// When the driver cannot say.
     pub async fn cookies(&self) -> usize {
-        self.bidi
-            .storage()
-            .get_cookies()
-            .await
-            .expect("cookies can be listed")
-            .cookies
-            .len()
+        self.source.cookies(&self.session).await
+    }
+
+    /// Waits until everything that pages said has been collected.
+    ///
+    /// # Panics
+    /// When the page is stuck.
+    pub async fn settle(&self) {
+        self.source.settle(&self.session, &self.events).await;
     }
 
     /// Ends the session and the driver.

@@ -205,23 +205,7 @@ impl Stage {
 
     /// Waits until everything that pages said has arrived here.
     pub async fn settle(&self) {
-        let marker = format!(
-            "settled {}",
-            uuid::Uuid::from_u128(self.log().len() as u128)
-        );
-        let say = "console.debug(arguments[0])";
-        self.browser
-            .session
-            .execute(say, vec![json!(marker)])
-            .await
-            .expect("the page speaks");
-        poll::until("the console arrives", async || {
-            self.log()
-                .iter()
-                .any(|entry| entry.text == marker)
-                .then_some(())
-        })
-        .await;
+        self.browser.settle().await;
     }
 
     /// What pages said against expectation, and what they did not say.

@@ -8,12 +8,20 @@ platform_tests::browser_tests![
     warnings_errors_and_rejections_of_a_page_are_complaints,
     a_script_runs_in_the_realm_of_the_page,
     every_request_of_a_page_is_seen,
+    cookies_are_counted_on_every_host_and_deleted,
 ];
 
-const PAGE: &str = "<!doctype html><title>page</title><link rel=icon href=data:,>";
+/// A page that asks for nothing more.
+const PAGE: Answer = Answer {
+    status: 200,
+    headers: &[("content-type", "text/html")],
+    body: "<!doctype html><title>page</title><link rel=icon href=data:,>",
+};
 
 async fn warnings_errors_and_rejections_of_a_page_are_complaints(stage: Stage) {
-    stage.open(&format!("data:text/html,{PAGE}")).await;
+    let backend = Backend::listen().await;
+    backend.answer("/page", [PAGE]);
+    stage.open(&format!("{}/page", backend.url())).await;
     stage
         .run(
             "console.log('quiet'); console.warn('careful'); console.error('broken');
@@ -45,9 +53,10 @@ async fn warnings_errors_and_rejections_of_a_page_are_complaints(stage: Stage) {
 }
 
 async fn a_script_runs_in_the_realm_of_the_page(stage: Stage) {
-    stage
-        .open("data:text/html,<!doctype html><script>function Own() {}; var own = new Own</script>")
-        .await;
+    let backend = Backend::listen().await;
+    let body = "<!doctype html><link rel=icon href=data:,><script>function Own() {}; var own = new Own</script>";
+    backend.answer("/page", [Answer { body, ..PAGE }]);
+    stage.open(&format!("{}/page", backend.url())).await;
     assert_eq!(stage.run("return own instanceof Own").await, json!(true));
     let error = stage.refused("throw new RangeError('too far')").await;
     assert_eq!(
@@ -58,12 +67,7 @@ async fn a_script_runs_in_the_realm_of_the_page(stage: Stage) {
 
 async fn every_request_of_a_page_is_seen(stage: Stage) {
     let backend = Backend::listen().await;
-    let page = Answer {
-        status: 200,
-        headers: &[("content-type", "text/html")],
-        body: PAGE,
-    };
-    backend.answer("/page", [page]);
+    backend.answer("/page", [PAGE]);
     stage.open(&format!("{}/page", backend.url())).await;
     stage
         .run("await (await fetch('/again', { method: 'POST', body: 'four' })).text()")
@@ -75,4 +79,23 @@ async fn every_request_of_a_page_is_seen(stage: Stage) {
             .any(|seen| seen.method == "POST" && seen.url == format!("{}/again", backend.url())),
         "{seen:?}"
     );
+}
+
+async fn cookies_are_counted_on_every_host_and_deleted(stage: Stage) {
+    let backend = Backend::listen().await;
+    let port = backend.address.port();
+    let headers = &[
+        ("content-type", "text/html"),
+        ("set-cookie", "hidden=1; Path=/; HttpOnly; SameSite=Lax"),
+    ];
+    backend.answer("/page", [Answer { headers, ..PAGE }; 2]);
+    for (host, cookies) in [("one.localhost", 1), ("two.localhost", 2)] {
+        stage.open(&format!("http://{host}:{port}/page")).await;
+        assert_eq!(stage.cookies().await, cookies, "after {host}");
+    }
+    stage.browser().renew().await;
+    stage
+        .open(&format!("http://one.localhost:{port}/page"))
+        .await;
+    assert_eq!(stage.cookies().await, 0, "the jar is empty again");
 }

@@ -1,0 +1,282 @@
+//! An HTTP proxy that an engine without WebDriver BiDi is set up with. It
+//! leads every name under `localhost` to the loopback address, remembers every
+//! request, and puts a listener into every page that reports what it says.
+//!
+//! What this does not see, and BiDi would: what the engine itself says about a
+//! policy, a cross-origin answer or a failed resource; what workers and pages
+//! that came by no request say (`data:`, `about:`, `srcdoc`); requests
+//! that a cache answered. Pages' own lines are cut after 2,000 characters, and
+//! objects in them are not read.
+
+use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use http_body_util::{BodyExt, Either, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{
+    ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName,
+    HeaderValue, SET_COOKIE,
+};
+use hyper::http::request::Parts;
+use hyper::http::uri::Authority;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode, Uri};
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpListener, TcpStream};
+
+use super::events::{Events, LogEntry, SeenRequest};
+
+/// The proxy's own pages, on every host.
+const OWN: &str = "/.well-known/platform-tests/";
+/// What the listener is loaded with, before everything else of a page.
+const TAG: &str = r#"<script src="/.well-known/platform-tests/listener.js"></script>"#;
+const LISTENER: &str = include_str!("listener.js");
+
+type Answer = Response<Either<Full<Bytes>, Incoming>>;
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// A running proxy for one browser.
+#[derive(Debug)]
+pub(super) struct Proxy {
+    address: SocketAddr,
+    seen: Arc<Seen>,
+    accepting: tokio::task::JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct Seen {
+    events: Arc<Events>,
+    authorities: Mutex<BTreeSet<String>>,
+}
+
+impl Proxy {
+    /// Listens on a free port of the loopback address, and collects into
+    /// `events`.
+    pub(super) async fn listen(events: Arc<Events>) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .await
+            .expect("a port is free");
+        let address = listener
+            .local_addr()
+            .expect("a bound socket has an address");
+        let seen = Arc::new(Seen {
+            events,
+            authorities: Mutex::default(),
+        });
+        let accepting = tokio::spawn(accept(listener, Arc::clone(&seen)));
+        Self {
+            address,
+            seen,
+            accepting,
+        }
+    }
+
+    /// Where it listens.
+    pub(super) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// An empty page of each host that was asked for something since the last
+    /// [`Proxy::forget`]. Cookies know no ports, so one port is enough.
+    pub(super) fn empty_pages(&self) -> Vec<String> {
+        let authorities = self.seen.authorities();
+        let mut hosts = BTreeSet::new();
+        let first = |authority: &&String| {
+            let host = authority.rsplit_once(':').map_or("", |(host, _)| host);
+            hosts.insert(host.to_owned())
+        };
+        authorities
+            .iter()
+            .filter(first)
+            .map(|authority| format!("http://{authority}{OWN}empty"))
+            .collect()
+    }
+
+    /// Forgets which hosts were asked.
+    pub(super) fn forget(&self) {
+        self.seen.authorities().clear();
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+impl Seen {
+    fn authorities(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
+        self.authorities
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn accept(listener: TcpListener, seen: Arc<Seen>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let seen = Arc::clone(&seen);
+        tokio::spawn(async move {
+            // Without this every small answer may wait for a delayed acknowledgement.
+            let _ = stream.set_nodelay(true);
+            let service = service_fn(move |request| exchange(request, Arc::clone(&seen)));
+            // An error here is a connection that the browser or the server ended.
+            let _ = hyper::server::conn::http1::Builder::new()
+                .serve_connection(TokioIo::new(stream), service)
+                .await;
+        });
+    }
+}
+
+async fn exchange(request: Request<Incoming>, seen: Arc<Seen>) -> Result<Answer, Failure> {
+    let (parts, body) = request.into_parts();
+    let own = parts.uri.path().strip_prefix(OWN).map(str::to_owned);
+    if let Some(own) = own {
+        return answer_itself(&own, body, &seen).await;
+    }
+    let scheme = if parts.method == Method::CONNECT {
+        "https://"
+    } else {
+        ""
+    };
+    seen.events.requested(SeenRequest {
+        method: parts.method.to_string(),
+        url: format!("{scheme}{}", parts.uri),
+    });
+    let target = parts.uri.authority().and_then(loopback);
+    let (Some(target), Some(authority)) = (target, parts.uri.authority().cloned()) else {
+        return Ok(text(StatusCode::BAD_GATEWAY, "text/plain", ""));
+    };
+    if parts.method == Method::CONNECT {
+        return Ok(text(StatusCode::BAD_GATEWAY, "text/plain", ""));
+    }
+    seen.authorities().insert(format!(
+        "{}:{}",
+        authority.host(),
+        authority.port_u16().unwrap_or(80)
+    ));
+    let page = is_page(&parts);
+    let mut answer = pass_on(target, parts, body, page).await?;
+    forget_same_site(answer.headers_mut());
+    // On a used connection that ends early, the request would be repeated.
+    answer
+        .headers_mut()
+        .insert(CONNECTION, HeaderValue::from_static("close"));
+    let kind = answer.headers().get(CONTENT_TYPE);
+    let html = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
+    if !page || !html {
+        return Ok(answer.map(Either::Right));
+    }
+    let (mut head, body) = answer.into_parts();
+    let html = listened_to(&body.collect().await?.to_bytes());
+    head.headers
+        .insert(CONTENT_LENGTH, HeaderValue::from(html.len()));
+    Ok(Response::from_parts(head, Either::Left(Full::new(html))))
+}
+
+/// Takes `SameSite` out of cookies. The names under `localhost` have no public
+/// suffix in WebKitGTK, so each is a site of its own there, and the cookie of
+/// the auth service would stay out of every game's requests. Under a real
+/// domain they are one site.
+fn forget_same_site(headers: &mut HeaderMap) {
+    let cookies: Vec<HeaderValue> = headers.get_all(SET_COOKIE).iter().cloned().collect();
+    headers.remove(SET_COOKIE);
+    for cookie in cookies {
+        let text = cookie.to_str().unwrap_or_default();
+        let kept: Vec<&str> = text
+            .split(';')
+            .filter(|part| {
+                !part
+                    .trim_start()
+                    .to_ascii_lowercase()
+                    .starts_with("samesite")
+            })
+            .collect();
+        let kept = HeaderValue::from_str(&kept.join(";"));
+        headers.append(SET_COOKIE, kept.unwrap_or(cookie));
+    }
+}
+
+/// Whether the browser will show the answer, so that its scripts run.
+fn is_page(parts: &Parts) -> bool {
+    let destination = parts.headers.get("sec-fetch-dest");
+    parts.method != Method::HEAD
+        && destination.is_some_and(|into| {
+            ["document", "iframe", "frame"].contains(&into.to_str().unwrap_or_default())
+        })
+}
+
+/// What `authority` stands for, if it is this machine (RFC 6761, 6.3).
+fn loopback(authority: &Authority) -> Option<SocketAddr> {
+    let port = authority.port_u16().unwrap_or(80);
+    let host = authority.host().to_ascii_lowercase();
+    if host == "localhost" || host.ends_with(".localhost") {
+        return Some((Ipv4Addr::LOCALHOST, port).into());
+    }
+    let address: std::net::IpAddr = host.trim_matches(['[', ']']).parse().ok()?;
+    address
+        .is_loopback()
+        .then(|| SocketAddr::new(address, port))
+}
+
+async fn pass_on(
+    target: SocketAddr,
+    mut parts: Parts,
+    body: Incoming,
+    page: bool,
+) -> Result<Response<Incoming>, Failure> {
+    let authority = parts.uri.authority().map(Authority::as_str);
+    let host = HeaderValue::from_str(authority.unwrap_or_default())?;
+    parts.headers.insert(HOST, host);
+    parts.headers.remove(CONNECTION);
+    parts
+        .headers
+        .remove(HeaderName::from_static("proxy-connection"));
+    if page {
+        // The listener goes into the page's plain text.
+        parts.headers.remove(ACCEPT_ENCODING);
+    }
+    let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+    parts.uri = path.parse::<Uri>()?;
+    let stream = TcpStream::connect(target).await?;
+    stream.set_nodelay(true)?;
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    // It ends with the answer's body, or when the browser gives up.
+    tokio::spawn(connection);
+    Ok(sender
+        .send_request(Request::from_parts(parts, body))
+        .await?)
+}
+
+/// The page with the listener as its first script.
+fn listened_to(html: &[u8]) -> Bytes {
+    let start = b"<!doctype html>";
+    let has_type = html
+        .get(..start.len())
+        .is_some_and(|first| first.eq_ignore_ascii_case(start));
+    let (before, after) = html.split_at(if has_type { start.len() } else { 0 });
+    [before, TAG.as_bytes(), after].concat().into()
+}
+
+async fn answer_itself(path: &str, body: Incoming, seen: &Seen) -> Result<Answer, Failure> {
+    Ok(match path {
+        "listener.js" => text(StatusCode::OK, "text/javascript", LISTENER),
+        "empty" => text(StatusCode::OK, "text/html", "<!doctype html>"),
+        _ => {
+            let lines: Vec<LogEntry> = serde_json::from_slice(&body.collect().await?.to_bytes())?;
+            lines.into_iter().for_each(|line| seen.events.said(line));
+            text(StatusCode::OK, "text/plain", "")
+        }
+    })
+}
+
+fn text(status: StatusCode, kind: &'static str, body: &'static str) -> Answer {
+    let mut answer = Response::new(Either::Left(Full::from(body)));
+    *answer.status_mut() = status;
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert("cache-control", HeaderValue::from_static("no-store"));
+    headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    answer
+}
