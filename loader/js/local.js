@@ -36,14 +36,20 @@ const drawPicker = () => {
   document.title = "Choose a test player";
   document.body.innerHTML = PICKER;
   const [search, alert, list] = document.body.querySelectorAll("input,[role=alert],main");
-  const wanted = new URL(new URLSearchParams(location.search).get("redirect") ?? "/", location.origin);
+  let wanted = "/";
+  try {
+    const back = resolve(new URLSearchParams(location.search).get("redirect") || "/");
+    if (isOwn(back)) wanted = back;
+  } catch {
+    // It is no address.
+  }
   const choose = async (chosen) => {
     const before = player();
     play(chosen);
     alert.textContent = "";
     try {
       await platform.getAccessToken({ forceRefresh: true });
-      location.assign(wanted.origin === location.origin ? wanted : "/");
+      location.assign(wanted);
     } catch (error) {
       play(before);
       alert.textContent = error.message;

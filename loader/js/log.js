@@ -3,6 +3,7 @@
 
 const ARGUMENT = 2048;
 const MESSAGE = 8192;
+const ADDRESS = 2048;
 const DEPTH = 3;
 const MEMBERS = 30;
 
@@ -10,7 +11,8 @@ const encoder = new TextEncoder();
 const buffer = new Uint8Array(MESSAGE);
 
 /** The text, cut to so many bytes of UTF-8. */
-const cut = (text) => text.slice(0, encoder.encodeInto(text.slice(0, MESSAGE), buffer).read);
+const cut = (text, limit = MESSAGE) =>
+  text.slice(0, encoder.encodeInto(text.slice(0, limit), buffer.subarray(0, limit)).read);
 
 /** What a value looks like, without holding on to it and without throwing. */
 const describe = (value, depth = 0, above = []) => {
@@ -67,9 +69,9 @@ const stackOf = (error) => {
 /** The records that wait to be sent; the module keeps account of them. */
 const records = [];
 
-/** Sends what waits: 0 if it is due, 1 now, 2 now because the page may go away. */
-const sendLog = async (when) => {
-  const size = wasm.takeBatch(when);
+/** Sends what waits if it is due, or at once. It outlives the page, which may go away meanwhile. */
+const sendLog = async (atOnce) => {
+  const size = wasm.takeBatch(!!atOnce);
   if (!size) return;
   const batch = records.splice(0);
   const leftOut = wasm.takeLeftOut();
@@ -88,7 +90,7 @@ const sendLog = async (when) => {
   } catch {
     // There was no answer.
   }
-  if (wasm.endBatch(size, batch.length, pause)) records.unshift(...batch);
+  if (wasm.endBatch(size, sent.length, pause)) records.unshift(...sent);
 };
 
 let busy = false;
@@ -98,7 +100,7 @@ let busy = false;
  * no end.
  */
 const note = (level, source, makeRecord) => {
-  if (busy) return;
+  if (busy || isLocal()) return;
   busy = true;
   try {
     const { message, ...rest } = makeRecord();
@@ -123,7 +125,7 @@ const note = (level, source, makeRecord) => {
       const at = wasm.keepRecord(same, bytes + 30, source != "console");
       if (at >= 0) records[at].count = (records[at].count ?? 1) + 1;
       else if (at > -3) records.push({ time: Date.now(), ...made });
-      if (at == -2) sendLog(1);
+      if (at == -2) sendLog(true);
     }, () => {});
   } catch {
     // A log that breaks the game is worse than none.
@@ -164,13 +166,15 @@ const watchErrors = () => {
         note("error", "error", () => ({
           message,
           stack: error?.stack && stackOf(error),
-          url: filename,
+          url: filename && cut(filename, ADDRESS),
           line: lineno,
           column: colno,
         }));
       } else if (target?.localName) {
-        const url = target.src || target.href || "";
-        note("error", "resource", () => ({ message: `<${target.localName}> failed to load ${url}`, url }));
+        note("error", "resource", () => {
+          const url = cut(String(target.src || target.href?.baseVal || target.href || ""), ADDRESS);
+          return { message: `<${target.localName}> failed to load ${url}`, url };
+        });
       }
     },
     true,

@@ -41,7 +41,7 @@ const watchPlayer = (interval) => {
       wasm.getAccessToken(false).then(beat, () => {});
     }
     used = false;
-    sendLog(0);
+    sendLog();
   };
   setInterval(look, 1000);
   look();
@@ -54,10 +54,10 @@ const watchPage = () => {
     if (persisted) turn();
     wasm.wake(persisted);
   });
-  document.addEventListener("visibilitychange", () => (document.hidden ? sendLog(2) : wasm.wake(false)));
+  document.addEventListener("visibilitychange", () => (document.hidden ? sendLog(true) : wasm.wake(false)));
   addEventListener("pagehide", () => {
     if (wasm.goAway()) beat(wasm.heldToken(), true);
-    sendLog(2);
+    sendLog(true);
   });
 };
 

@@ -6,7 +6,7 @@ use js_sys::Promise;
 use wasm_bindgen::prelude::*;
 
 use crate::flow;
-use crate::log::{Log, Place, When};
+use crate::log::{Log, Place};
 use crate::presence::Presence;
 use crate::token::Want;
 use crate::web::task::{resume, spawn};
@@ -68,14 +68,14 @@ pub fn keep_record(same: u32, bytes: u32, urgent: bool) -> i32 {
     }
 }
 
-/// Takes the records that are kept, if they are due or the page is `leaving`.
+/// Takes the records that are kept, if they are due or else `at_once`.
 /// Answers the batch's size in bytes, negative if it may not outlive the page,
 /// or 0 for none.
 #[wasm_bindgen(js_name = takeBatch)]
 #[must_use]
-pub fn take_batch(when: u32) -> i32 {
+pub fn take_batch(at_once: bool) -> i32 {
     let now = monotonic();
-    LOG.with_borrow_mut(|log| log.take(now, When::from(when)))
+    LOG.with_borrow_mut(|log| log.take(now, at_once))
 }
 
 /// How many records were left out since this was last asked.

@@ -22,9 +22,9 @@ const KEPT: usize = 99;
 const KEPT_BYTES: u32 = 32 * 1024;
 /// How long nothing is sent after a failure that names no time.
 const PAUSE: f64 = 30_000.0;
-/// Bytes that may be on their way from a page that goes away, at most. The
-/// browser takes 64 KiB in all; the rest is the game's.
-const FAREWELL_BYTES: i32 = 60_000;
+/// Bytes on their way that outlive the page, at most. The browser takes 64 KiB
+/// in all; the rest is the game's.
+const LASTING_BYTES: i32 = 60_000;
 
 /// What becomes of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,27 +39,6 @@ pub enum Place {
     LeaveOut,
 }
 
-/// When a batch is taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
-    /// If it has waited long enough.
-    Due,
-    /// Now.
-    Now,
-    /// Now, and the page goes away.
-    Leaving,
-}
-
-impl From<u32> for When {
-    fn from(number: u32) -> Self {
-        match number {
-            0 => Self::Due,
-            1 => Self::Now,
-            _ => Self::Leaving,
-        }
-    }
-}
-
 /// The account of one page's records.
 #[derive(Debug, Default)]
 pub struct Log {
@@ -70,7 +49,7 @@ pub struct Log {
     spent: u32,
     left_out: u32,
     not_before: f64,
-    leaving: i32,
+    lasting: i32,
 }
 
 impl Log {
@@ -84,7 +63,7 @@ impl Log {
             spent: 0,
             left_out: 0,
             not_before: 0.0,
-            leaving: 0,
+            lasting: 0,
         }
     }
 
@@ -115,21 +94,28 @@ impl Log {
         }
     }
 
-    /// Takes all that is kept as a batch to send. Answers its size in bytes,
-    /// negative if it may not outlive the page, or 0 if there is none or none
-    /// may be sent now.
-    pub fn take(&mut self, now: f64, when: When) -> i32 {
-        let Some((_, oldest)) = self.kept.first() else {
-            return 0;
+    /// Takes all that is kept as a batch to send, be it only how many records
+    /// were left out, if it is due or else `at_once`. Answers its size in
+    /// bytes, negative if it may not outlive the page, or 0 if there is none
+    /// or none may be sent now.
+    ///
+    /// What does not outlive the page is lost if it goes away meanwhile.
+    pub fn take(&mut self, now: f64, at_once: bool) -> i32 {
+        let oldest = match self.kept.first() {
+            Some((_, made)) => *made,
+            // There is only a number to tell, and it grows until its minute
+            // is over.
+            None if self.left_out > 0 => self.minute + MINUTE - WAIT,
+            None => return 0,
         };
-        if now < self.not_before || (when == When::Due && now - oldest < WAIT) {
+        if now < self.not_before || (!at_once && now - oldest < WAIT) {
             return 0;
         }
         // Sizes are far below the range of this type.
-        let size = core::mem::take(&mut self.bytes) as i32;
+        let size = core::mem::take(&mut self.bytes).max(1) as i32;
         self.kept.clear();
-        if when == When::Leaving && self.leaving + size <= FAREWELL_BYTES {
-            self.leaving += size;
+        if self.lasting + size <= LASTING_BYTES {
+            self.lasting += size;
             size
         } else {
             -size
@@ -147,7 +133,7 @@ impl Log {
     /// Answers whether its records come first again; where there is no room
     /// for them they are left out.
     pub fn end(&mut self, now: f64, size: i32, records: u32, pause: f64) -> bool {
-        self.leaving -= size.max(0);
+        self.lasting -= size.max(0);
         if pause == 0.0 {
             return false;
         }
@@ -181,14 +167,31 @@ mod tests {
     }
 
     #[test]
+    fn what_was_left_out_is_told_without_another_record() {
+        let mut log = Log::new();
+        for number in 0..90 {
+            log.record(0.0, number, 10, false);
+        }
+        assert_ne!(log.take(5_000.0, false), 0);
+        assert_eq!(log.take_left_out(), 10);
+        log.record(10_000.0, 1_000, 10, false);
+        assert_eq!(log.take(59_999.0, false), 0, "its minute is not over");
+        assert_ne!(log.take(60_000.0, false), 0);
+        assert_eq!(log.take_left_out(), 1);
+        assert_eq!(log.take(90_000.0, true), 0);
+        log.record(10_000.0, 1_001, 10, false);
+        assert_ne!(log.take(11_000.0, true), 0);
+    }
+
+    #[test]
     fn a_batch_is_due_five_seconds_after_its_first_record() {
         let mut log = Log::new();
-        assert_eq!(log.take(9_999.0, When::Now), 0);
+        assert_eq!(log.take(9_999.0, true), 0);
         log.record(10_000.0, 1, 10, false);
         log.record(14_000.0, 2, 10, false);
-        assert_eq!(log.take(14_999.0, When::Due), 0);
-        assert_eq!(log.take(15_000.0, When::Due), -20);
-        assert_eq!(log.take(99_000.0, When::Now), 0);
+        assert_eq!(log.take(14_999.0, false), 0);
+        assert_eq!(log.take(15_000.0, false), 20);
+        assert_eq!(log.take(99_000.0, true), 0);
     }
 
     #[test]
@@ -212,7 +215,7 @@ mod tests {
                 Place::Append => kept += 1,
                 Place::AppendAndSend => {
                     kept += 1;
-                    log.take(0.0, When::Now);
+                    log.take(0.0, true);
                 }
                 _ => {}
             }
@@ -220,7 +223,7 @@ mod tests {
         assert_eq!(kept, 80, "a talkative game leaves the rest for its errors");
         for error in 1..=20 {
             assert_ne!(log.record(0.0, 20_000 + error, 10, true), Place::LeaveOut);
-            log.take(0.0, When::Now);
+            log.take(0.0, true);
         }
         assert_eq!(log.record(0.0, 30_000, 10, true), Place::LeaveOut);
         assert_eq!(log.take_left_out(), 9_921);
@@ -233,36 +236,36 @@ mod tests {
     fn after_a_failure_nothing_is_sent_for_a_while_and_nothing_is_lost() {
         let mut log = Log::new();
         log.record(0.0, 1, 10, false);
-        let size = log.take(5_000.0, When::Due);
+        let size = log.take(5_000.0, false);
         log.record(5_100.0, 2, 10, false);
         assert!(log.end(5_200.0, size, 1, 7_000.0));
-        assert_eq!(log.take(12_199.0, When::Leaving), 0);
+        assert_eq!(log.take(12_199.0, true), 0);
         assert_eq!(
             log.record(12_200.0, 2, 10, false),
             Place::Append,
             "places moved"
         );
-        assert_eq!(log.take(12_200.0, When::Due), -30);
+        assert_eq!(log.take(12_200.0, false), 30);
     }
 
     #[test]
     fn what_there_is_no_room_for_is_counted() {
         let mut log = Log::new();
         log.record(0.0, 1, 16_384, false);
-        let size = log.take(0.0, When::Now);
+        let size = log.take(0.0, true);
         log.record(0.0, 2, 16_385, false);
         assert!(!log.end(0.0, size, 1, -1.0));
         assert_eq!(log.take_left_out(), 1);
-        assert_eq!(log.take(29_999.0, When::Now), 0);
-        assert_eq!(log.take(30_000.0, When::Now), -16_385);
+        assert_eq!(log.take(29_999.0, true), 0);
+        assert_eq!(log.take(30_000.0, true), 16_385);
     }
 
     #[test]
-    fn a_farewell_stays_within_60_000_bytes_on_their_way() {
+    fn what_outlives_the_page_stays_within_60_000_bytes_on_their_way() {
         let mut log = Log::new();
         let leave = |log: &mut Log, bytes| {
             log.record(0.0, bytes, bytes, false);
-            log.take(0.0, When::Leaving)
+            log.take(0.0, true)
         };
         assert_eq!(leave(&mut log, 30_000), 30_000);
         assert_eq!(leave(&mut log, 29_999), 29_999);
