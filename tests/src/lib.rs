@@ -11,6 +11,8 @@
 //! | [`gateway`] | a reverse proxy that counts, holds and spoils requests |
 //! | [`backend`] | a game's backend that remembers every call |
 //! | [`world`] | a platform in this process, with games published on it |
+//! | [`sent`] | what the runtime in a page sent by itself |
+//! | [`dev_server`] | a game maker's own server on this machine |
 //! | [`server`] | the real server program as a child process |
 //! | [`trace`] | reading what `strace` saw |
 //! | [`npm`] | programs from npm, installed as their lock file says |
@@ -24,10 +26,12 @@
 
 pub mod backend;
 pub mod browser;
+pub mod dev_server;
 pub mod gateway;
 pub mod npm;
 pub mod poll;
 pub mod process;
+pub mod sent;
 pub mod server;
 pub mod settings;
 pub mod suite;

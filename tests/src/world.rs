@@ -15,9 +15,28 @@ use tempfile::TempDir;
 
 use crate::backend::Backend;
 use crate::gateway::{Fault, Gateway};
+use crate::visitor::Visitor;
 
 /// The game that tests publish their pages as.
 pub const GAME: &str = "arena";
+
+/// Replaces the page's monotonic clock and its intervals, and lets a test move
+/// them. Between two seconds everything that waits on the page gets its turn.
+const CLOCK: &str = "<script>{
+    let now = performance.now();
+    const intervals = [];
+    performance.now = () => now;
+    window.setInterval = (callback, period) => intervals.push({ callback, period, due: now + period });
+    window.pass = async seconds => {
+        for (const end = now + seconds * 1000; now < end; ) {
+            now += 1000;
+            for (const interval of intervals) {
+                for (; interval.due <= now; interval.due += interval.period) interval.callback();
+            }
+            await new Promise(turn => setTimeout(turn));
+        }
+    };
+}</script>";
 
 /// A page with the runtime's tag, and the files beside it.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +72,14 @@ impl PageBuilder {
     pub fn file(mut self, path: &str, content: &str) -> Self {
         self.files.push((path.to_owned(), content.to_owned()));
         self
+    }
+
+    /// Makes the page's time stand still until a test moves it on with `await
+    /// pass(seconds)`: the runtime, and whatever else comes after it, sees no
+    /// other clock and no other interval.
+    #[must_use]
+    pub fn clock(self) -> Self {
+        self.before(CLOCK)
     }
 
     /// The page. Its icon is empty, so that no browser asks for one.
@@ -118,10 +145,26 @@ impl World {
     /// Publishes `page` as the game [`GAME`], whose `/api/` is this world's
     /// backend; the game's address.
     pub async fn publish(&self, page: PageBuilder) -> String {
+        let mut files = vec![("index.html".to_owned(), Bytes::from(page.html()))];
+        files.extend(
+            page.files
+                .into_iter()
+                .map(|(path, content)| (path, Bytes::from(content))),
+        );
+        self.deploy(GAME, files).await;
+        let state = &self.running.state;
+        state
+            .backends
+            .add(GAME, Environment::Prod, self.backend.address);
+        self.url(GAME, "/")
+    }
+
+    /// Publishes `files` as a new game, in production.
+    pub async fn deploy(&self, slug: &str, files: Vec<(String, Bytes)>) {
         let state = &self.running.state;
         let now = self.clock.now();
         let project = Project {
-            slug: GAME.to_owned(),
+            slug: slug.to_owned(),
             owner: None,
             created_at: now,
         };
@@ -130,32 +173,34 @@ impl World {
             .add_project(project)
             .await
             .expect("the slug is free");
-        let mut files = vec![("index.html".to_owned(), Bytes::from(page.html()))];
-        files.extend(
-            page.files
-                .into_iter()
-                .map(|(path, content)| (path, Bytes::from(content))),
-        );
         deploy::publish(
             &*state.store,
             &state.files,
             &*state.entropy,
             now,
-            GAME,
+            slug,
             Environment::Prod,
             files,
         )
         .await
-        .expect("the page can be published");
-        state
-            .backends
-            .add(GAME, Environment::Prod, self.backend.address);
+        .expect("the files can be published");
         state
             .sites
             .refresh(&*state.store)
             .await
             .expect("the games can be read");
-        self.url(GAME, "/")
+    }
+
+    /// The runtime as the platform serves it, and as `platform runtime` prints
+    /// it.
+    pub async fn runtime_js(&self) -> String {
+        let visitor = Visitor::new(self.running.address, self.gateway.port());
+        let answer = visitor
+            .request(Method::GET, "demo", platform_protocol::paths::RUNTIME_JS)
+            .send()
+            .await
+            .expect("the platform answers");
+        answer.text().await.expect("the runtime is text")
     }
 
     /// Refuses the next `times` tokens for [`GAME`] with a problem.

@@ -9,10 +9,16 @@
 
 mod answers;
 mod calls;
+mod engines;
+mod focus;
 mod harness;
+mod heartbeat;
 mod identity;
 mod loading;
+mod local;
+mod logs;
 mod program;
+mod sending;
 mod tokens;
 
 fn main() -> std::process::ExitCode {
@@ -24,6 +30,12 @@ fn main() -> std::process::ExitCode {
         tokens::TESTS,
         calls::TESTS,
         answers::TESTS,
+        logs::TESTS,
+        sending::TESTS,
+        heartbeat::TESTS,
+        local::TESTS,
+        focus::TESTS,
+        engines::TESTS,
     ];
     platform_tests::suite::run(&files.concat())
 }

@@ -1,0 +1,172 @@
+//! Keyboard focus: a game in a frame gets it on the first press, and nothing
+//! else changes.
+
+use axum::body::Bytes;
+use platform_tests::browser::Stage;
+use platform_tests::world::{PageBuilder, World};
+use serde_json::{Value, json};
+use thirtyfour::By;
+
+platform_tests::browser_tests![
+    a_press_that_the_game_cancels_gives_the_frame_the_keyboard,
+    an_input_in_the_game_keeps_the_keyboard_while_it_is_typed_in,
+    taking_the_keyboard_scrolls_neither_page,
+    a_game_that_is_not_framed_keeps_its_focus_where_it_is,
+];
+
+/// A game that cancels every press, is larger than its frame, and has fields.
+const GAME: &str = r#"<style>body { margin: 0; height: 3000px } #board { height: 100px; background: #468 }</style>
+    <script>
+        window.keys = [];
+        for (const type of ['pointerdown', 'mousedown', 'touchstart'])
+            addEventListener(type, event => { if (event.target.id === 'board') { event.preventDefault(); event.stopImmediatePropagation(); } }, { capture: false, passive: false });
+        addEventListener('keydown', event => { if (event.target === document.body) keys.push(event.key) });
+        addEventListener('DOMContentLoaded', () => document.body.innerHTML =
+            '<div id="board"></div><input id="name"><textarea id="chat"></textarea><div id="note" contenteditable>note</div><select id="list"><option>a</select>');
+    </script>"#;
+
+/// The page around it, scrolled a little.
+const AROUND: &str = r#"<!doctype html><title>Around</title><link rel="icon" href="data:,"><body style="height:5000px;margin:0">
+    <input id="elsewhere" autofocus><div style="height:150px"></div>
+    <iframe id="game" style="width:600px;height:300px" src="{{game}}"></iframe>
+    <script>window.outer = []; addEventListener('keydown', event => outer.push(event.key))</script>"#;
+
+async fn open(stage: &Stage) -> World {
+    let world = World::start().await;
+    let game = world.publish(PageBuilder::new().before(GAME)).await;
+    let around = AROUND.replace("{{game}}", &game);
+    world
+        .deploy(
+            "around",
+            vec![("index.html".to_owned(), Bytes::from(around))],
+        )
+        .await;
+    stage.open(&world.url("around", "/")).await;
+    world
+}
+
+async fn ask(stage: &Stage, script: &str) -> Value {
+    let answer = stage
+        .browser()
+        .session
+        .execute(script, vec![])
+        .await
+        .unwrap();
+    answer.json().clone()
+}
+
+/// Clicks on the element `id` of the game.
+async fn click(stage: &Stage, id: &str) {
+    let session = &stage.browser().session;
+    session.enter_default_frame().await.unwrap();
+    let frame = session.find(By::Id("game")).await.unwrap();
+    frame.enter_frame().await.unwrap();
+    let element = session.find(By::Id(id)).await.unwrap();
+    let click = session
+        .action_chain()
+        .move_to_element_center(&element)
+        .click();
+    click.perform().await.unwrap();
+}
+
+async fn type_in(stage: &Stage, keys: &str) {
+    let chain = stage.browser().session.action_chain().send_keys(keys);
+    chain.perform().await.unwrap();
+}
+
+async fn a_press_that_the_game_cancels_gives_the_frame_the_keyboard(stage: Stage) {
+    let _world = open(&stage).await;
+    click(&stage, "board").await;
+    type_in(&stage, "abc").await;
+    assert_eq!(ask(&stage, "return keys").await, json!(["a", "b", "c"]));
+    let session = &stage.browser().session;
+    session.enter_default_frame().await.unwrap();
+    assert_eq!(
+        ask(&stage, "return [outer, document.activeElement.id]").await,
+        json!([[], "game"])
+    );
+    // The page around can have it back.
+    let field = session.find(By::Id("elsewhere")).await.unwrap();
+    session
+        .action_chain()
+        .move_to_element_center(&field)
+        .click()
+        .perform()
+        .await
+        .unwrap();
+    type_in(&stage, "x").await;
+    assert_eq!(ask(&stage, "return outer").await, json!(["x"]));
+}
+
+async fn an_input_in_the_game_keeps_the_keyboard_while_it_is_typed_in(stage: Stage) {
+    let _world = open(&stage).await;
+    for id in ["name", "chat", "note"] {
+        click(&stage, id).await;
+        type_in(&stage, "ab").await;
+        // A press on the board that the game cancels takes nothing away.
+        click(&stage, "board").await;
+        type_in(&stage, "c").await;
+        let text = ask(
+            &stage,
+            "const at = document.activeElement; return [at.id, at.value ?? at.textContent]",
+        )
+        .await;
+        assert_eq!(text[0], json!(id));
+        assert!(text[1].as_str().unwrap().contains("abc"), "{text}");
+    }
+    assert_eq!(ask(&stage, "return keys").await, json!([]));
+}
+
+async fn taking_the_keyboard_scrolls_neither_page(stage: Stage) {
+    let _world = open(&stage).await;
+    let session = &stage.browser().session;
+    let before = ask(&stage, "scrollTo(0, 120); return [scrollX, scrollY]").await;
+    assert_eq!(before, json!([0, 120]));
+    let frame = session.find(By::Id("game")).await.unwrap();
+    frame.enter_frame().await.unwrap();
+    ask(&stage, "scrollTo(0, 40)").await;
+    session.enter_default_frame().await.unwrap();
+    let press = session.action_chain().move_to(200, 120).click();
+    press.perform().await.unwrap();
+    type_in(&stage, "z").await;
+    assert_eq!(
+        ask(&stage, "return [[scrollX, scrollY], outer]").await,
+        json!([before, []])
+    );
+    let frame = session.find(By::Id("game")).await.unwrap();
+    frame.enter_frame().await.unwrap();
+    assert_eq!(
+        ask(&stage, "return [scrollY, keys]").await,
+        json!([40, ["z"]])
+    );
+}
+
+async fn a_game_that_is_not_framed_keeps_its_focus_where_it_is(stage: Stage) {
+    let world = World::start().await;
+    let count = "<script>
+        window.focused = 0;
+        const native = window.focus.bind(window);
+        window.focus = () => { focused++; native(); };
+    </script>";
+    stage
+        .open(
+            &world
+                .publish(PageBuilder::new().before(count).before(GAME))
+                .await,
+        )
+        .await;
+    let session = &stage.browser().session;
+    let board = session.find(By::Id("board")).await.unwrap();
+    session
+        .action_chain()
+        .move_to_element_center(&board)
+        .click()
+        .perform()
+        .await
+        .unwrap();
+    type_in(&stage, "k").await;
+    assert_eq!(
+        ask(&stage, "return [focused, keys]").await,
+        json!([0, ["k"]])
+    );
+}
