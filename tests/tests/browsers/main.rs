@@ -19,6 +19,7 @@ mod local;
 mod logs;
 mod program;
 mod sending;
+mod surroundings;
 mod tokens;
 
 fn main() -> std::process::ExitCode {
@@ -36,6 +37,7 @@ fn main() -> std::process::ExitCode {
         local::TESTS,
         focus::TESTS,
         engines::TESTS,
+        surroundings::TESTS,
     ];
     platform_tests::suite::run(&files.concat())
 }
