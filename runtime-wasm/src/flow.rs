@@ -109,23 +109,13 @@ async fn exchange() -> Result<(JsValue, f64), (Failure, JsValue)> {
 
 /// `platform.fetch`.
 pub(crate) async fn call(input: JsValue, init: JsValue) -> Result<JsValue, JsValue> {
-    if !web::is_own(&web::resolve(&input)?) {
-        return Err(web::type_error(
-            "platform.fetch calls the game's own address only",
-        ));
-    }
-    if web::streams(&input, &init) {
-        return Err(web::type_error(
-            "platform.fetch cannot send a stream: it may have to send it twice",
-        ));
-    }
-    let mut request = web::request(&input, &init)?;
+    let request = web::request(&input, &init)?;
+    let again = web::copy(&request);
     let token = token_for(&request, Want::Any).await?;
     let mut response = transmit(&request, &token).await?;
     if response.status() == 401 {
-        request = web::request(&input, &init)?;
-        let token = token_for(&request, Want::Other(token)).await?;
-        response = transmit(&request, &token).await?;
+        let token = token_for(&again, Want::Other(token)).await?;
+        response = transmit(&again, &token).await?;
     }
     if response.ok() {
         return Ok(response.into());
@@ -144,7 +134,8 @@ async fn token_for(request: &Request, want: Want<JsValue>) -> Result<JsValue, Js
 }
 
 async fn transmit(request: &Request, token: &JsValue) -> Result<Response, JsValue> {
-    match settled(&web::send(request, token)).await {
+    // WebKit's own rejection has a reason of its own in place of the signal's.
+    match settled(&web::abortable(&web::send(request, token), request)).await {
         Ok(response) => Ok(response.unchecked_into()),
         Err(reason) if request.signal().aborted() => Err(reason),
         Err(_) => Err(no_answer()),
@@ -153,16 +144,7 @@ async fn transmit(request: &Request, token: &JsValue) -> Result<Response, JsValu
 
 /// `platform.signOut`.
 pub(crate) async fn sign_out(redirect: JsValue) -> Result<JsValue, JsValue> {
-    let address = web::resolve(&if redirect.is_falsy() {
-        JsValue::from("/")
-    } else {
-        redirect
-    })?;
-    if !web::is_own(&address) && !web::is_on_platform(&address) {
-        return Err(web::type_error(
-            "platform.signOut leads to this game or the platform only",
-        ));
-    }
+    let address = web::destination(&redirect)?;
     let Ok(ended) = settled(&web::end_session()).await else {
         return Err(no_answer());
     };
@@ -175,7 +157,7 @@ pub(crate) async fn sign_out(redirect: JsValue) -> Result<JsValue, JsValue> {
         }
     }
     TOKENS.with_borrow_mut(Tokens::forget);
-    web::leave(&address);
+    web::leave(&address)?;
     Ok(JsValue::UNDEFINED)
 }
 
