@@ -179,6 +179,15 @@ pub(super) const STEPS: &[Step] = &[
         fix: Fix::NpmPackages("tests/npm"),
     },
     Step {
+        name: "npm packages of the games",
+        why: "engines that others wrote, to make games with that are tested",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::NpmPackages("tests/engines"),
+        fix: Fix::NpmPackages("tests/engines"),
+    },
+    Step {
         name: "Chromium",
         why: "a browser to test in",
         must: &[Test, Bench],
@@ -195,6 +204,15 @@ pub(super) const STEPS: &[Step] = &[
         without: "",
         check: Check::Programs(&["firefox-esr"]),
         fix: Fix::Debian(&["firefox-esr"]),
+    },
+    Step {
+        name: "WebKitGTK",
+        why: "a browser to test in, and the screen in memory that it draws on",
+        must: &[Test, Bench],
+        may: &[],
+        without: "",
+        check: Check::Programs(&["WebKitWebDriver", "Xvfb"]),
+        fix: Fix::Debian(&["webkit2gtk-driver", "xvfb"]),
     },
     Step {
         name: "strace",
