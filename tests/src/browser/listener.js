@@ -62,6 +62,9 @@
     }
   }, true);
   addEventListener('unhandledrejection', event => {
+    // A page that is left has its requests ended and their promises rejected;
+    // other engines leave these as they are.
+    if (leaving && event.reason instanceof TypeError) return;
     note({ level: 'error', kind: 'javascript', text: `Unhandled: ${text(event.reason)}`, event });
   }, true);
   addEventListener('pagehide', () => {
