@@ -20,7 +20,7 @@ use crate::http::asset::Asset;
 use crate::http::entry::App;
 use crate::http::limiter::Limiter;
 use crate::http::refusal::chain;
-use crate::http::serve::{DRAIN, serve};
+use crate::http::serve::{ConnectionLimits, DRAIN, serve};
 use crate::keys::{KeyError, KeyRing, KeySecret};
 use crate::live::MemoryPresence;
 use crate::logs::{self, LogLimits};
@@ -177,7 +177,8 @@ pub async fn start(
         routes: routes(&state),
         state: state.clone(),
     };
-    server.spawn(serve(listener, app, stopped));
+    let limits = ConnectionLimits::default();
+    server.spawn(serve(listener, app, limits, stopped));
     let mut background = JoinSet::new();
     background.spawn(look_again(state.clone()));
     background.spawn(logs::keep_swept(state.clone()));

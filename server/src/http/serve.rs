@@ -1,38 +1,75 @@
 //! Listening, connections and their limits, and the graceful stop.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::Body;
+use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio_io_timeout::TimeoutStream;
 
+use super::client_address::Network;
 use super::entry::App;
 
 /// Connections at one time; further ones wait in the system's queue.
-const CONNECTIONS: usize = 8_192;
-/// How long a request's head may take, and how long a connection may idle
-/// between two requests.
-const HEAD: Duration = Duration::from_secs(30);
-/// Bytes of a request's head and of a piece of its body, at most.
-const BUFFER: usize = 64 * 1024;
+const CONNECTIONS: u32 = 8_192;
+/// Bytes of a request's head and of a piece of its body, at most. The cookies
+/// of all sites under one domain come to more than 64 KiB now and then, and a
+/// player whose browser holds them has no way to make them fewer.
+const BUFFER: usize = 256 * 1024;
 /// How long requests in flight may take to finish once the stop has begun.
 pub const DRAIN: Duration = Duration::from_secs(10);
 /// The pause after an error of `accept`, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// What one connection may take, and how many one network may hold. Nobody
+/// may use up what all share by being slow or silent.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionLimits {
+    /// How long a request's head may take, and how long a connection may idle
+    /// between two requests.
+    pub head: Duration,
+    /// How long a write may make no progress, as with a peer that does not
+    /// read what it asked for.
+    pub stall: Duration,
+    /// Connections of one network at one time.
+    pub per_network: usize,
+    /// Connections of this machine at one time: programs that measure, and
+    /// tests, are many visitors in one.
+    pub per_loopback: usize,
+}
+
+impl Default for ConnectionLimits {
+    fn default() -> Self {
+        Self {
+            head: Duration::from_secs(30),
+            stall: Duration::from_secs(30),
+            per_network: 512,
+            per_loopback: 2_048,
+        }
+    }
+}
+
 /// Serves until `stopping` turns true, then lets requests in flight finish,
 /// for [`DRAIN`] at most.
-pub async fn serve(listener: TcpListener, app: App, mut stopping: watch::Receiver<bool>) {
+pub async fn serve(
+    listener: TcpListener,
+    app: App,
+    limits: ConnectionLimits,
+    mut stopping: watch::Receiver<bool>,
+) {
     let app = Arc::new(app);
-    let protocol = protocol();
-    let graceful = GracefulShutdown::new();
-    let permits = Arc::new(Semaphore::new(CONNECTIONS));
+    let protocol = protocol(&limits);
+    let permits = Arc::new(Semaphore::new(CONNECTIONS as usize));
+    let peers = Peers::default();
     loop {
         let accepted = tokio::select! {
             accepted = accept(&listener, &permits) => accepted,
@@ -41,30 +78,28 @@ pub async fn serve(listener: TcpListener, app: App, mut stopping: watch::Receive
         let Some((stream, peer, permit)) = accepted else {
             continue;
         };
-        let app = Arc::clone(&app);
-        let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
-            let app = Arc::clone(&app);
-            async move {
-                let answer = app.answer(peer, request.map(Body::new)).await;
-                Ok::<_, std::convert::Infallible>(answer)
-            }
-        });
-        let connection = protocol
-            .serve_connection_with_upgrades(TokioIo::new(stream), service)
-            .into_owned();
-        let connection = graceful.watch(connection);
+        let Some(place) = peers.admit(peer, &app, &limits) else {
+            tracing::debug!(%peer, "a network holds too many connections");
+            continue;
+        };
+        let mut io = TimeoutStream::new(stream);
+        io.set_write_timeout(Some(limits.stall));
+        let connection = connection(
+            protocol.clone(),
+            io,
+            peer,
+            Arc::clone(&app),
+            stopping.clone(),
+        );
         tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "connection ended");
-            }
-            drop(permit);
+            connection.await;
+            drop((permit, place));
         });
     }
     drop(listener);
-    if tokio::time::timeout(DRAIN, graceful.shutdown())
-        .await
-        .is_err()
-    {
+    // Every connection holds one, so all of them are there when the last ends.
+    let ended = permits.acquire_many(CONNECTIONS);
+    if tokio::time::timeout(DRAIN, ended).await.is_err() {
         tracing::warn!("requests were still in flight and are cut off");
     }
 }
@@ -92,13 +127,116 @@ async fn accept(
     }
 }
 
-/// The protocol of every connection: HTTP/1.1, with limits.
-fn protocol() -> Builder<TokioExecutor> {
-    let mut builder = Builder::new(TokioExecutor::new()).http1_only();
+/// The protocol of every connection: HTTP/1.1, with limits. A builder that
+/// first finds out the protocol would wait for a silent peer for ever.
+fn protocol(limits: &ConnectionLimits) -> Builder {
+    let mut builder = Builder::new();
     builder
-        .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
+        .header_read_timeout(limits.head)
         .max_buf_size(BUFFER);
     builder
+}
+
+/// Answers the requests of one connection, and after the stop no further one.
+async fn connection(
+    protocol: Builder,
+    io: TimeoutStream<TcpStream>,
+    peer: SocketAddr,
+    app: Arc<App>,
+    mut stopping: watch::Receiver<bool>,
+) {
+    let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
+        let app = Arc::clone(&app);
+        async move { Ok::<_, Infallible>(app.answer(peer, request.map(Body::new)).await) }
+    });
+    let connection = protocol
+        .serve_connection(TokioIo::new(Box::pin(io)), service)
+        .with_upgrades();
+    let mut connection = pin!(connection);
+    let stop = async {
+        // An error means that the server is gone, which is a stop too.
+        let _ = stopping.wait_for(|stopping| *stopping).await;
+    };
+    let ended = tokio::select! {
+        biased;
+        ended = connection.as_mut() => ended,
+        () = stop => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "connection ended");
+    }
+}
+
+/// How many connections each network holds. Networks with none are not in it.
+#[derive(Clone, Debug, Default)]
+struct Peers(Arc<Mutex<HashMap<Network, usize>>>);
+
+impl Peers {
+    /// A place for one more connection, if the network may have it. Behind a
+    /// trusted proxy are many visitors, so those are not counted.
+    fn admit(&self, peer: SocketAddr, app: &App, limits: &ConnectionLimits) -> Option<Place> {
+        let address = peer.ip().to_canonical();
+        if app.state.config.trusts(address) {
+            return Some(Place(None));
+        }
+        let limit = if address.is_loopback() {
+            limits.per_loopback
+        } else {
+            limits.per_network
+        };
+        self.take(Network::of(address), limit)
+    }
+
+    fn take(&self, network: Network, limit: usize) -> Option<Place> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = held.entry(network).or_default();
+        if *count >= limit {
+            return None;
+        }
+        *count += 1;
+        Some(Place(Some((self.clone(), network))))
+    }
+}
+
+/// One connection's place; dropping it gives it back.
+#[derive(Debug)]
+struct Place(Option<(Peers, Network)>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let Some((peers, network)) = self.0.take() else {
+            return;
+        };
+        let mut held = peers.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Entry::Occupied(mut count) = held.entry(network) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_given_back() {
+        let peers = Peers::default();
+        let network = |text: &str| Network::of(text.parse().unwrap());
+        let first = peers.take(network("192.0.2.1"), 2);
+        let second = peers.take(network("192.0.2.1"), 2);
+        assert!(first.is_some() && second.is_some());
+        assert!(peers.take(network("192.0.2.1"), 2).is_none());
+        assert!(peers.take(network("192.0.2.2"), 2).is_some());
+        drop(first);
+        assert!(peers.take(network("192.0.2.1"), 2).is_some());
+        drop(second);
+        assert!(peers.0.lock().unwrap().is_empty(), "nothing is left over");
+    }
 }

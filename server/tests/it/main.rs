@@ -7,6 +7,7 @@
     reason = "a helper of tests may fail as loudly as a test"
 )]
 
+mod connections;
 mod heartbeat;
 mod hosting;
 mod hosts;

@@ -1,0 +1,159 @@
+//! Connections that take and give nothing.
+
+use std::time::Duration;
+
+use platform_server::http::entry::App;
+use platform_server::http::serve::{ConnectionLimits, serve};
+use platform_server::routes::routes;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::support::TestApp;
+
+/// Far more than any limit of these tests; reaching it is a failure.
+const NEVER: Duration = Duration::from_secs(20);
+
+/// The same platform on a further socket, with limits of the test's own.
+/// Dropping the sender ends it.
+async fn listen_with(
+    app: &TestApp,
+    limits: ConnectionLimits,
+) -> (std::net::SocketAddr, watch::Sender<bool>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stopping, stopped) = watch::channel(false);
+    let state = app.running.state.clone();
+    let routes = routes(&state);
+    tokio::spawn(serve(listener, App { state, routes }, limits, stopped));
+    (address, stopping)
+}
+
+fn short_head() -> ConnectionLimits {
+    ConnectionLimits {
+        head: Duration::from_millis(200),
+        ..ConnectionLimits::default()
+    }
+}
+
+/// Reads until the other end closes or resets.
+async fn rest(stream: &mut TcpStream) -> String {
+    let mut read = Vec::new();
+    let ended = timeout(NEVER, stream.read_to_end(&mut read)).await;
+    assert!(ended.is_ok(), "the connection is still open");
+    String::from_utf8_lossy(&read).into_owned()
+}
+
+#[tokio::test]
+async fn a_connection_without_a_whole_head_is_closed() {
+    let app = TestApp::start().await;
+    let (address, _stopping) = listen_with(&app, short_head()).await;
+    for sent in ["", "P", "PRI * HT", "GET / HTTP/1.1\r\nHost: "] {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(sent.as_bytes()).await.unwrap();
+        let answer = rest(&mut stream).await;
+        assert!(!answer.contains("200 OK"), "{sent:?}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_idles_between_requests_is_closed() {
+    let app = TestApp::start().await;
+    let (address, _stopping) = listen_with(&app, short_head()).await;
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let head = format!(
+        "GET /healthz HTTP/1.1\r\nHost: demo.platform.localhost:{}\r\n\r\n",
+        app.port()
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let answer = rest(&mut stream).await;
+    assert!(answer.starts_with("HTTP/1.1 "), "{answer}");
+}
+
+#[tokio::test]
+async fn the_preface_of_http_2_is_refused_at_once() {
+    let app = TestApp::start().await;
+    // The head timeout of 30 s is beyond this test's patience.
+    let (address, _stopping) = listen_with(&app, ConnectionLimits::default()).await;
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    stream.write_all(preface).await.unwrap();
+    let answer = rest(&mut stream).await;
+    assert!(!answer.as_bytes().contains(&0), "no frame is answered");
+}
+
+#[tokio::test]
+async fn a_peer_that_never_reads_is_cut_off() {
+    let app = TestApp::start().await;
+    let limits = ConnectionLimits {
+        stall: Duration::from_millis(200),
+        ..ConnectionLimits::default()
+    };
+    let (address, _stopping) = listen_with(&app, limits).await;
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4_096).unwrap();
+    let mut stream = socket.connect(address).await.unwrap();
+    let head = format!(
+        "GET /game.js HTTP/1.1\r\nHost: demo.platform.localhost:{}\r\n\r\n",
+        app.port()
+    );
+    let asking = async {
+        loop {
+            if let Err(error) = stream.write_all(head.as_bytes()).await {
+                return error;
+            }
+        }
+    };
+    let cut = timeout(NEVER, asking).await;
+    assert!(cut.is_ok(), "the server still waits for the peer to read");
+}
+
+#[tokio::test]
+async fn one_network_holds_only_so_many_connections() {
+    let app = TestApp::start().await;
+    let limits = ConnectionLimits {
+        per_loopback: 2,
+        ..ConnectionLimits::default()
+    };
+    let (address, _stopping) = listen_with(&app, limits).await;
+    let first = TcpStream::connect(address).await.unwrap();
+    let _second = TcpStream::connect(address).await.unwrap();
+    let mut third = TcpStream::connect(address).await.unwrap();
+    assert_eq!(rest(&mut third).await, "");
+    drop(first);
+    // The server notices the end of the first at its own time.
+    let head = format!(
+        "GET / HTTP/1.1\r\nHost: platform.localhost:{}\r\nConnection: close\r\n\r\n",
+        app.port()
+    );
+    let again = async {
+        loop {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            let mut answer = String::new();
+            if stream.write_all(head.as_bytes()).await.is_ok()
+                && stream.read_to_string(&mut answer).await.is_ok()
+                && answer.starts_with("HTTP/1.1 200")
+            {
+                return;
+            }
+        }
+    };
+    timeout(NEVER, again).await.unwrap();
+}
+
+#[tokio::test]
+async fn many_cookies_lock_no_player_out() {
+    let app = TestApp::start().await;
+    let cookie = format!("a={}", "x".repeat(70_000));
+    let answer = crate::support::send(app.post_token().header("cookie", cookie)).await;
+    assert_eq!(answer.status, 200);
+}
+
+#[tokio::test]
+async fn a_silent_connection_does_not_hold_up_the_stop() {
+    let app = TestApp::start().await;
+    let mut stream = TcpStream::connect(app.running.address).await.unwrap();
+    app.running.stop().await.unwrap();
+    assert_eq!(rest(&mut stream).await, "");
+}
