@@ -1,8 +1,8 @@
 // The loader: starts the module and puts `platform` on the page. It stands in
 // one function with page.js and with the glue that wasm-bindgen makes, whose
-// names it uses. The function is called with PAYLOAD, the module as a string
-// of code points 0 to 255, MASK, which undoes their masking, and SETTINGS, what
-// the server wrote into the file.
+// names it uses. The function is called with PAYLOAD, the module as a string of
+// ASCII, MASK, which undoes the masking of its bytes, and SETTINGS, what the
+// server wrote into the file.
 
 const before = globalThis.platform?.PlatformError;
 let starting;
@@ -51,8 +51,14 @@ if (before) {
   }
   if (parent !== window) watchFocus();
 
-  const bytes = new Uint8Array(PAYLOAD.length);
-  for (let at = bytes.length; at--; ) bytes[at] = PAYLOAD.charCodeAt(at) ^ MASK;
+  let bytes = new Uint8Array(PAYLOAD.length);
+  let length = 0;
+  for (let at = 0; at < PAYLOAD.length; at++) {
+    let code = PAYLOAD.charCodeAt(at);
+    if (code > 125) code = (code - 126) * 65 + PAYLOAD.charCodeAt(++at) + 91;
+    bytes[length++] = code ^ MASK;
+  }
+  bytes = bytes.subarray(0, length);
   try {
     start(new WebAssembly.Module(bytes));
   } catch {

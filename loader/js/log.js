@@ -6,13 +6,19 @@ const MESSAGE = 8192;
 const ADDRESS = 2048;
 const DEPTH = 3;
 const MEMBERS = 30;
+const ALL_MEMBERS = 100;
 
 const encoder = new TextEncoder();
 const buffer = new Uint8Array(MESSAGE);
 
-/** The text, cut to so many bytes of UTF-8. */
-const cut = (text, limit = MESSAGE) =>
-  text.slice(0, encoder.encodeInto(text.slice(0, limit), buffer.subarray(0, limit)).read);
+/** The text, cut to so many bytes of UTF-8, without half a character that a cut may leave. */
+const cut = (text, limit = MESSAGE) => {
+  const short = text.slice(0, encoder.encodeInto(text.slice(0, limit), buffer.subarray(0, limit)).read);
+  return short.toWellFormed?.() ?? short;
+};
+
+/** Members that may still be described in this record. */
+let room;
 
 /** What a value looks like, without holding on to it and without throwing. */
 const describe = (value, depth = 0, above = []) => {
@@ -34,13 +40,18 @@ const describe = (value, depth = 0, above = []) => {
     const list = Array.isArray(value);
     const inside = [...above, value];
     const members = [];
-    for (const key in value) {
-      if (members.length >= MEMBERS) {
-        members.push("…");
-        break;
-      }
+    const add = (key) => {
+      if (members.length >= MEMBERS || room-- <= 0) return members.push("…");
       const member = read(value, key, depth + 1, inside);
       members.push(list ? member : key + ": " + member);
+    };
+    // A long list is not asked for all its keys.
+    if (list) for (let at = 0; at < value.length && at <= MEMBERS; at++) add(at);
+    else {
+      for (const key in value) {
+        if (members.length > MEMBERS || room < 0) break;
+        add(key);
+      }
     }
     const text = members.join(", ").slice(0, ARGUMENT);
     return list ? `[${text}]` : (name == "Object" ? "" : name + " ") + `{${text}}`;
@@ -102,6 +113,7 @@ let busy = false;
 const note = (level, source, makeRecord) => {
   if (busy || isLocal()) return;
   busy = true;
+  room = ALL_MEMBERS;
   try {
     const { message, ...rest } = makeRecord();
     // An extension's failure is none of the game's.

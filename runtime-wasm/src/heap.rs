@@ -12,6 +12,8 @@ use core::ptr;
 /// The smallest block: room for a list's link, and aligned for every type.
 const SMALLEST: u32 = 4;
 const SIZES: usize = 28;
+/// Pages and sizes are multiples of it, so every block is aligned to it.
+const ALIGNMENT: usize = 16;
 const PAGE: usize = 65_536;
 
 struct Heap(UnsafeCell<State>);
@@ -47,10 +49,13 @@ fn class(layout: Layout) -> usize {
 
 #[expect(unsafe_code, reason = "an allocator hands out raw memory")]
 // SAFETY: a block is handed out once until it is freed: it leaves its list or
-// lies beyond all others. Blocks are aligned to 16 bytes, because pages and
-// sizes are multiples of it; no type of this module asks for more.
+// lies beyond all others. Blocks are aligned to 16 bytes, and who asks for more
+// gets none.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if layout.align() > ALIGNMENT {
+            return ptr::null_mut();
+        }
         let class = class(layout);
         // SAFETY: nothing else runs while this function does.
         let state = unsafe { &mut *self.0.get() };

@@ -10,9 +10,7 @@
 //! | `web` | the only code that touches the browser |
 //!
 //! The first two know no browser: time and outcomes are handed in, so that
-//! their tests run natively on a clock that the test moves. Every function
-//! that JavaScript calls takes `resolve` and `reject` of a promise that the
-//! loader made, because that is smaller than making promises from here.
+//! their tests run natively on a clock that the test moves.
 
 pub mod log;
 pub mod presence;

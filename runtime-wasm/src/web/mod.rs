@@ -24,8 +24,6 @@ extern "C" {
     #[wasm_bindgen(js_name = isOpaque)]
     pub(crate) fn is_opaque() -> bool;
     pub(crate) fn shown() -> Promise;
-    #[wasm_bindgen(js_name = isOnPlatform)]
-    pub(crate) fn is_on_platform(address: &Url) -> bool;
     fn watch(promise: &Promise, task: u32);
     pub(crate) fn monotonic() -> f64;
     fn wall() -> f64;
@@ -38,8 +36,6 @@ extern "C" {
     ) -> JsValue;
     /// `PlatformError.is`.
     pub(crate) fn is(error: &JsValue, slug: &str) -> bool;
-    #[wasm_bindgen(js_name = typeError)]
-    pub(crate) fn type_error(message: &str) -> JsValue;
     pub(crate) fn text(value: &JsValue, member: &str) -> Option<JsValue>;
     pub(crate) fn seconds(value: &JsValue, member: &str) -> f64;
 
@@ -52,16 +48,17 @@ extern "C" {
     pub(crate) fn json(response: &Response) -> Promise;
     #[wasm_bindgen(js_name = requestId)]
     pub(crate) fn request_id(response: &Response) -> Option<JsValue>;
-    #[wasm_bindgen(catch)]
-    pub(crate) fn resolve(address: &JsValue) -> Result<Url, JsValue>;
-    #[wasm_bindgen(js_name = isOwn)]
-    pub(crate) fn is_own(address: &Url) -> bool;
+    // What reads the page's own objects may throw, and must be caught: an
+    // exception through the module would leave its stack where it was.
     #[wasm_bindgen(catch)]
     pub(crate) fn request(input: &JsValue, init: &JsValue) -> Result<Request, JsValue>;
+    #[wasm_bindgen(catch)]
+    pub(crate) fn destination(redirect: &JsValue) -> Result<Url, JsValue>;
+    pub(crate) fn copy(request: &Request) -> Request;
     pub(crate) fn send(request: &Request, token: &JsValue) -> Promise;
-    pub(crate) fn streams(input: &JsValue, init: &JsValue) -> bool;
     pub(crate) fn abortable(promise: &Promise, request: &Request) -> Promise;
-    pub(crate) fn leave(url: &Url);
+    #[wasm_bindgen(catch)]
+    pub(crate) fn leave(url: &Url) -> Result<(), JsValue>;
 }
 
 /// Now, on both clocks.

@@ -20,8 +20,17 @@ export const connect = (settled, authUrl, platformOrigin, isLocal) => {
 };
 
 /** Whether the address is the platform's, or on a sub-domain of it. */
-export const isOnPlatform = (url) =>
+const isOnPlatform = (url) =>
   url.protocol === origin.protocol && ("." + url.host).endsWith("." + origin.host);
+
+/** Where the page may be sent after signing out, by default the game's start. Throws elsewhere. */
+export const destination = (redirect) => {
+  const url = resolve(redirect || "/");
+  if (!isOwn(url) && !isOnPlatform(url)) {
+    throw new TypeError("platform.signOut leads to this game or the platform only");
+  }
+  return url;
+};
 
 
 /** Tells the module's task how the promise ends. */
@@ -74,8 +83,6 @@ export const problem = (status, message, type, requestId) =>
   new PlatformError(status, message, type, requestId);
 
 export const is = (error, slug) => error.is(slug);
-
-export const typeError = (message) => new TypeError(message);
 
 export const monotonic = () => performance.now();
 export const wall = () => Date.now();
@@ -145,25 +152,43 @@ export const json = async (response) =>
 export const requestId = (response) => response.headers.get("X-Request-Id") ?? undefined;
 
 /** The address as this page means it. Throws a TypeError where it is none. */
-export const resolve = (address) => new URL(address?.url ?? address ?? location, document.baseURI);
+const resolve = (address) => new URL(address?.url ?? address ?? location, document.baseURI);
 
 /** Also says no to an address that only borrows the page's origin, such as blob:. */
-export const isOwn = (url) => url.origin === location.origin && url.protocol === location.protocol;
+const isOwn = (url) => url.origin === location.origin && url.protocol === location.protocol;
 
-/** Throws a TypeError where fetch itself would reject with one. */
-export const request = (input, init) => new Request(input, init ?? undefined);
+/** Whether the body is a stream, which can be sent only once. */
+const streams = (input, init) =>
+  init?.body instanceof ReadableStream ||
+  (input instanceof Request &&
+    // Where an engine does not show a request's body, its method tells.
+    (input.body === undefined ? !/^(GET|HEAD)$/.test(input.method) : !!input.body));
+
+/**
+ * The call's request, read once: what is checked is what is sent. Throws a TypeError where it must
+ * not be sent, or where fetch itself would reject with one.
+ */
+export const request = (input, init) => {
+  if (streams(input, init)) {
+    throw new TypeError("platform.fetch cannot send a stream: it may have to send it twice");
+  }
+  const made = new Request(input, init ?? undefined);
+  if (!isOwn(new URL(made.url))) {
+    throw new TypeError("platform.fetch calls the game's own address only");
+  }
+  if (made.mode == "no-cors") {
+    throw new TypeError("platform.fetch cannot be no-cors: it sends the player's token");
+  }
+  return made;
+};
+
+/** The same request once more, with its body. */
+export const copy = (request) => request.clone();
 
 export const send = (request, token) => {
   request.headers.set("Authorization", "Bearer " + token);
   return nativeFetch(request);
 };
-
-/** Whether the body is a stream, which can be sent only once. */
-export const streams = (input, init) =>
-  init?.body instanceof ReadableStream ||
-  (input instanceof Request &&
-    // Where an engine does not show a request's body, its method tells.
-    (input.body === undefined ? !/^(GET|HEAD)$/.test(input.method) : !!input.body));
 
 /** The promise, or the reason of the abort if that comes first. */
 export const abortable = (promise, { signal }) =>
