@@ -16,6 +16,7 @@
 //! | [`keys`] | the signing keys |
 //! | [`tokens`] | verifying the platform's own game tokens |
 //! | [`logs`] | how many frontend log records are taken in, and how long they are kept |
+//! | [`data_folder`] | one server at a time in the data folder |
 //! | [`files`], [`deploy`](mod@deploy) | deployed files, and how they come to be |
 //! | [`backends`], [`demo`] | games' backends; the demo game |
 //! | [`runtime`] | `runtime.js` |
@@ -24,6 +25,7 @@
 pub mod backends;
 pub mod clock;
 pub mod config;
+pub mod data_folder;
 pub mod demo;
 pub mod deploy;
 pub mod domain;

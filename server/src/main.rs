@@ -7,11 +7,12 @@ use std::sync::Arc;
 use clap::{Parser, Subcommand};
 use platform_server::clock::{Clock, SystemClock};
 use platform_server::config::{Config, LogFormat, load, names, show};
+use platform_server::data_folder::{FolderLock, require_platform};
 use platform_server::domain::key::KeyPhase;
 use platform_server::entropy::SystemEntropy;
 use platform_server::http::refusal::chain;
 use platform_server::keys::KeyRing;
-use platform_server::start::{open_keys, open_store};
+use platform_server::start::{StartError, open_keys, open_store};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
@@ -87,6 +88,8 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Serve { settings, no_demo } => {
             let mut config = read(settings.config.as_deref())?;
             config.demo = !no_demo;
+            // Held until everything has stopped.
+            let _lock = FolderLock::take(&config).map_err(|error| error.to_string())?;
             on_runtime(serve(config))
         }
         Command::Keys {
@@ -143,7 +146,7 @@ async fn serve(config: Config) -> Result<(), Failure> {
     let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| error.to_string())?;
     let running = platform_server::start(config, Arc::new(SystemClock), Arc::new(SystemEntropy))
         .await
-        .map_err(|error| chain(&error))?;
+        .map_err(|error| told(&error))?;
     print(&format!(
         "platform-server ready on {} (listening on {})\n",
         running.origin, running.address
@@ -156,7 +159,17 @@ async fn serve(config: Config) -> Result<(), Failure> {
     running.stop().await.map_err(|error| chain(&error))
 }
 
+/// Why the server did not start. That it cannot listen is a whole sentence,
+/// and what the system calls it would only say it again.
+fn told(error: &StartError) -> Failure {
+    match error {
+        StartError::Listen { .. } => error.to_string(),
+        _ => chain(error),
+    }
+}
+
 async fn keys(config: &Config) -> Result<Arc<KeyRing>, Failure> {
+    require_platform(config).map_err(|error| error.to_string())?;
     let store = open_store(config).await.map_err(|error| chain(&error))?;
     open_keys(
         config,
@@ -173,8 +186,7 @@ fn print_keys(ring: &KeyRing) {
     for key in ring.list() {
         let phase = match key.phase {
             KeyPhase::Published => {
-                let minutes = (key.signs_from - now).max(0) / 60_000;
-                format!("published, signs in {minutes} minutes")
+                format!("published, signs in {}", minutes(key.signs_from - now))
             }
             KeyPhase::Signing => "signing".to_owned(),
             KeyPhase::Retiring => "retiring, verifies older tokens".to_owned(),
@@ -182,6 +194,14 @@ fn print_keys(ring: &KeyRing) {
         };
         let sealed = if key.sealed { ", sealed" } else { "" };
         print(&format!("{}  {phase}{sealed}\n", key.kid));
+    }
+}
+
+/// A time in whole minutes, rounded up: what is promised comes no later.
+fn minutes(millis: i64) -> String {
+    match millis.max(0).saturating_add(59_999) / 60_000 {
+        1 => "1 minute".to_owned(),
+        minutes => format!("{minutes} minutes"),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use config::{Environment, File, FileFormat, Source, Value};
+use config::{ConfigError, Environment, File, FileFormat, Source, Value};
 
 use super::names::{self, Key, SETTINGS, Setting};
 use super::provider::{self, Written};
@@ -54,15 +54,14 @@ pub fn from_parts(
     if let Some(text) = file {
         let values = File::from_str(text, FileFormat::Toml)
             .collect()
-            .map_err(|error| SettingError::new("platform.toml", error))?;
+            .map_err(|error| SettingError::new("platform.toml", faulty_line(&error)))?;
         // Sorted, so that of several faults it is always the same one.
         let mut values: Vec<(String, Value)> = values.into_iter().collect();
         values.sort_by(|one, other| one.0.cmp(&other.0));
         for (name, value) in values {
             if name == names::IDENTITY_PROVIDER {
-                providers = value
-                    .try_deserialize::<Vec<Written>>()
-                    .map_err(|error| SettingError::new(names::IDENTITY_PROVIDER, error))?;
+                providers = tables(value)
+                    .map_err(|problem| SettingError::new(names::IDENTITY_PROVIDER, problem))?;
                 continue;
             }
             let setting = SETTINGS
@@ -86,6 +85,61 @@ pub fn from_parts(
     config.identity_providers = provider::check(providers, environment)?;
     check_together(&config)?;
     Ok(config)
+}
+
+/// The line that is wrong, what stands there and what is wrong with it. The
+/// parser writes it as a drawing of several lines, which is unreadable as one.
+fn faulty_line(error: &ConfigError) -> String {
+    let text = match error {
+        ConfigError::FileParse { cause, .. } => cause.to_string(),
+        other => other.to_string(),
+    };
+    let drawn: Option<String> = (|| {
+        let mut lines = text.lines();
+        let place = lines.next()?.split_once("at line ")?.1;
+        let number = place.split(',').next()?;
+        let source = lines.find_map(|line| line.trim_start().strip_prefix(number))?;
+        let source = source.trim_start().strip_prefix('|')?.trim();
+        // What else stands in the line may be a secret.
+        let bare = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-' | '.');
+        let key = source.split_once('=').map_or("", |(key, _)| key.trim());
+        let key = if key.chars().all(bare) { key } else { "" };
+        let problem: Vec<&str> = lines
+            .filter(|line| !line.trim_start().starts_with('|') && !line.trim().is_empty())
+            .map(str::trim)
+            .collect();
+        (!problem.is_empty()).then(|| {
+            let problem = problem.join("; ");
+            match key {
+                "" => format!("line {number}: {problem}"),
+                key => format!("line {number}, `{key}`: {problem}"),
+            }
+        })
+    })();
+    drawn.unwrap_or_else(|| text.lines().next().unwrap_or_default().to_owned())
+}
+
+/// The tables of identity providers, counted from one where one is wrong.
+fn tables(value: Value) -> Result<Vec<Written>, String> {
+    let tables = value
+        .into_array()
+        .map_err(|_| "write each provider as a table, [[identity_provider]]".to_owned())?;
+    let read = |(before, table): (usize, Value)| {
+        let number = before + 1;
+        table.try_deserialize::<Written>().map_err(|error| {
+            let error = match error {
+                ConfigError::At { error, .. } => *error,
+                other => other,
+            };
+            match error {
+                ConfigError::NotFound(member) => {
+                    format!("identity provider {number} lacks `{member}`")
+                }
+                other => format!("identity provider {number}: {other}"),
+            }
+        })
+    };
+    tables.into_iter().enumerate().map(read).collect()
 }
 
 fn apply_environment(

@@ -208,10 +208,12 @@ fn a_port_that_is_taken_is_said_in_one_line() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let line = one_line(&output);
-    assert!(
-        line.contains(&address) && line.contains("PLATFORM_LISTEN"),
-        "{line}"
+    assert_eq!(
+        one_line(&output),
+        format!(
+            "platform-server: cannot listen on {address}: another program listens there; stop it, \
+             or set PLATFORM_LISTEN to another port\n"
+        )
     );
 }
 
@@ -234,7 +236,74 @@ fn keys_are_listed_and_rotated_beside_a_running_server() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(0));
-    assert!(list().contains("published, signs in 20 minutes") || list().contains("in 21 minutes"));
+    assert!(list().contains("published, signs in 21 minutes"));
     assert_eq!(list().lines().count(), 2);
     server.stop("-TERM");
+}
+
+#[test]
+fn a_second_server_on_one_folder_stops_with_one_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let second = || {
+        program(directory.path())
+            .arg("serve")
+            .stdout(Stdio::piped())
+            .output()
+            .unwrap()
+    };
+    for signal in ["-TERM", "-KILL"] {
+        let server = Server::start(&mut program(directory.path()));
+        let output = second();
+        assert_eq!(output.status.code(), Some(1));
+        assert!(output.stdout.is_empty());
+        let line = one_line(&output);
+        assert!(
+            line.contains(directory.path().to_str().unwrap()) && line.contains("PLATFORM_DATA"),
+            "{line}"
+        );
+        for arguments in [&["keys", "list"][..], &["config"]] {
+            let output = program(directory.path()).args(arguments).output().unwrap();
+            assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        }
+        server.stop(signal);
+    }
+    // Neither end has left the folder locked.
+    Server::start(&mut program(directory.path())).stop("-TERM");
+}
+
+#[test]
+fn key_commands_never_make_a_platform() {
+    let directory = tempfile::tempdir().unwrap();
+    let missing = directory.path().join("missing");
+    for data in [directory.path(), &missing] {
+        for command in ["list", "rotate"] {
+            let output = program(data).args(["keys", command]).output().unwrap();
+            assert_eq!(output.status.code(), Some(1), "{command}");
+            assert_eq!(
+                one_line(&output),
+                format!(
+                    "platform-server: there is no platform in {}; set PLATFORM_DATA to the folder \
+                     that `serve` uses\n",
+                    data.display()
+                )
+            );
+        }
+    }
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_file_where_the_data_folder_should_be_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    for arguments in [&["serve"][..], &["keys", "list"]] {
+        let output = program(&file).args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let line = one_line(&output);
+        assert!(
+            line.contains(file.to_str().unwrap()) && line.contains("it is a file"),
+            "{line}"
+        );
+    }
 }

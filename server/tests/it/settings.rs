@@ -167,6 +167,34 @@ fn a_wrong_setting_is_named_with_what_to_do() {
 }
 
 #[test]
+fn a_fault_of_the_file_is_one_readable_line_without_its_values() {
+    for (file, expected) in [
+        (
+            "listen = \"127.0.0.1:0\"\ntoken_seconds = [1",
+            "platform.toml: line 2, `token_seconds`: unclosed array, expected `]`",
+        ),
+        (
+            "key_secret = \"hunter2",
+            "platform.toml: line 1, `key_secret`: invalid basic string, expected `\"`",
+        ),
+        (
+            "key_secret \"hunter2\"",
+            "platform.toml: line 1: key with no value, expected `=`",
+        ),
+        (
+            "origin = \"https://a.example\"\norigin = \"https://b.example\"",
+            "platform.toml: line 2, `origin`: duplicate key",
+        ),
+        (
+            "[[identity_provider]]\nid = \"a\"",
+            "identity_provider: identity provider 1 lacks `name`",
+        ),
+    ] {
+        assert_eq!(read(Some(file), &[]).unwrap_err(), expected, "{file}");
+    }
+}
+
+#[test]
 fn secrets_are_hidden_wherever_settings_are_shown() {
     let file = "[[identity_provider]]\nid = \"a\"\nname = \"A\"\nissuer = \"https://a.example\"\n\
                 client_id = \"c\"\nclient_secret = \"correct-horse\"";

@@ -1,0 +1,190 @@
+//! The data folder: one server at a time, and whether a platform is in it.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Error, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use crate::config::Config;
+use crate::store::make_private_directory;
+
+/// The file whose lock says that a server works in the folder.
+const LOCK: &str = "platform.lock";
+
+/// Why a command does not work in the data folder; a line for the operator.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// Another server has it. Two would take keys, limits and presence for
+    /// theirs alone.
+    #[error(
+        "another platform-server uses {0}; stop that one, or set PLATFORM_DATA to another folder"
+    )]
+    InUse(String),
+    /// A command that changes a platform found none.
+    #[error("there is no platform in {0}; set PLATFORM_DATA to the folder that `serve` uses")]
+    NoPlatform(String),
+    /// The system does not let this user in.
+    #[error("cannot use {path}: {}", advice(reason))]
+    Unusable {
+        /// The folder, or the file in it.
+        path: String,
+        /// What the system says. It stands in the sentence, so that it is no
+        /// further cause of it.
+        reason: Error,
+    },
+}
+
+fn advice(error: &Error) -> String {
+    match error.kind() {
+        ErrorKind::PermissionDenied => {
+            "this user may not read and write there; change its rights, or set PLATFORM_DATA to \
+             another folder"
+                .to_owned()
+        }
+        ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
+            "it is a file; set PLATFORM_DATA to a folder".to_owned()
+        }
+        _ => error.to_string(),
+    }
+}
+
+fn unusable(path: &Path) -> impl FnOnce(Error) -> FolderError {
+    let path = path.display().to_string();
+    move |reason| FolderError::Unusable { path, reason }
+}
+
+/// That this server alone works in its folders. The system takes the locks
+/// back when the process ends, however it ends.
+#[derive(Debug)]
+#[must_use = "dropping it lets another server in"]
+pub struct FolderLock {
+    _files: Vec<File>,
+}
+
+impl FolderLock {
+    /// Takes the data folder, made if it is not there, and the embedded store
+    /// where that is in another one.
+    ///
+    /// # Errors
+    /// [`FolderError::InUse`], [`FolderError::Unusable`]
+    pub fn take(config: &Config) -> Result<Self, FolderError> {
+        let database = config.database_path();
+        let mut locks = vec![lock_path(&config.data, LOCK)?];
+        let beside = lock_path(folder_of(&database), &lock_name(&database))?;
+        if !locks.contains(&beside) {
+            locks.push(beside);
+        }
+        let files = locks
+            .iter()
+            .map(|path| lock(path))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { _files: files })
+    }
+}
+
+/// Stores of different names in one folder share nothing, nor a lock.
+fn lock_name(database: &Path) -> String {
+    let stem = database.file_stem().unwrap_or_default().to_string_lossy();
+    format!("{stem}.lock")
+}
+
+fn folder_of(file: &Path) -> &Path {
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// The one spelling of the path, so that a folder that is named in two ways is
+/// not locked out by its own lock.
+fn lock_path(folder: &Path, name: &str) -> Result<PathBuf, FolderError> {
+    make_private_directory(folder).map_err(unusable(folder))?;
+    let folder = folder.canonicalize().map_err(unusable(folder))?;
+    Ok(folder.join(name))
+}
+
+fn lock(path: &Path) -> Result<File, FolderError> {
+    let folder = folder_of(path);
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path).map_err(unusable(folder))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(FolderError::InUse(folder.display().to_string())),
+        Err(TryLockError::Error(error)) => Err(unusable(folder)(error)),
+    }
+}
+
+/// For commands that work on a platform that is there already: they make none.
+///
+/// # Errors
+/// [`FolderError::NoPlatform`], [`FolderError::Unusable`]
+pub fn require_platform(config: &Config) -> Result<(), FolderError> {
+    let database = config.database_path();
+    let folder = folder_of(&database);
+    match File::open(&database).and_then(|file| file.metadata()) {
+        Ok(found) if found.is_file() && found.len() > 0 => Ok(()),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(unusable(folder)(error)),
+        _ => Err(FolderError::NoPlatform(folder.display().to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn in_folder(data: &Path) -> Config {
+        Config {
+            data: data.to_owned(),
+            ..Config::default()
+        }
+    }
+
+    #[test]
+    fn one_folder_is_taken_once_however_it_is_spelled() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = in_folder(folder.path());
+        let mut spelled_twice = in_folder(&folder.path().join("."));
+        spelled_twice.database = Some(folder.path().join("platform.db"));
+        let lock = FolderLock::take(&spelled_twice).unwrap();
+        assert!(matches!(
+            FolderLock::take(&config),
+            Err(FolderError::InUse(_))
+        ));
+        drop(lock);
+        drop(FolderLock::take(&config).unwrap());
+    }
+
+    #[test]
+    fn one_store_is_taken_once_whatever_the_data_folder() {
+        let (store, one, other) = (
+            tempfile::tempdir().unwrap(),
+            tempfile::tempdir().unwrap(),
+            tempfile::tempdir().unwrap(),
+        );
+        let mut config = in_folder(one.path());
+        config.database = Some(store.path().join("a.db"));
+        let _lock = FolderLock::take(&config).unwrap();
+        config.data = other.path().to_owned();
+        assert!(matches!(
+            FolderLock::take(&config),
+            Err(FolderError::InUse(_))
+        ));
+        config.database = Some(store.path().join("b.db"));
+        drop(FolderLock::take(&config).unwrap());
+    }
+
+    #[test]
+    fn what_the_system_refuses_is_said_with_what_to_do() {
+        let refused = |kind: ErrorKind| unusable(Path::new("/data"))(kind.into()).to_string();
+        for kind in [ErrorKind::PermissionDenied, ErrorKind::NotADirectory] {
+            let line = refused(kind);
+            assert!(
+                line.contains("/data") && line.contains("PLATFORM_DATA"),
+                "{line}"
+            );
+        }
+        assert!(refused(ErrorKind::PermissionDenied).contains("may not read"));
+    }
+}
