@@ -3,7 +3,7 @@
 
 use axum::body::Bytes;
 use platform_protocol::log::{LogLevel, LogSource};
-use platform_tests::browser::Stage;
+use platform_tests::browser::{Engine, Stage};
 use platform_tests::npm;
 use platform_tests::poll;
 use platform_tests::world::World;
@@ -177,18 +177,28 @@ async fn excalibur_in_a_frame_gets_the_keyboard_on_the_first_click_and_its_log_a
     play(stage, "excalibur").await;
 }
 
-/// What the runtime mends; without it these tests would show nothing.
+/// What the runtime mends; without it these tests would show nothing. WebKit
+/// gives the frame the keyboard by itself.
 async fn without_the_runtime_a_click_leaves_the_keyboard_outside(stage: Stage) {
+    let mends_itself = stage.engine() == Engine::WebKit;
+    let (outside, inside) = if mends_itself {
+        (json!([]), json!(["w"]))
+    } else {
+        (json!(["w"]), json!([]))
+    };
     for engine in ["phaser", "pixi"] {
         let _world = open(&stage, engine, "").await;
         click_and_type(&stage, "w").await;
-        poll::until("the key outside", async || {
-            let keys = ask(&stage, "return outer.keys").await;
-            (keys == json!(["w"])).then_some(())
+        poll::until("the key", async || {
+            let session = &stage.browser().session;
+            session.enter_default_frame().await.unwrap();
+            let seen_outside = ask(&stage, "return outer.keys").await;
+            enter(&stage).await;
+            let seen_inside = ask(&stage, "return game.keys").await;
+            (seen_outside == outside && seen_inside == inside).then_some(())
         })
         .await;
-        enter(&stage).await;
-        assert_eq!(ask(&stage, "return game.keys").await, json!([]), "{engine}");
-        stage.browser().session.enter_default_frame().await.unwrap();
+        let session = &stage.browser().session;
+        session.enter_default_frame().await.unwrap();
     }
 }

@@ -3,6 +3,7 @@
 #![expect(
     clippy::expect_used,
     clippy::unwrap_used,
+    clippy::panic,
     clippy::print_stdout,
     reason = "a test reports by failing"
 )]
