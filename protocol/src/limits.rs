@@ -26,6 +26,10 @@ pub const LOG_MESSAGE_BYTES: usize = 8 * 1024;
 pub const LOG_STACK_BYTES: usize = 16 * 1024;
 /// Bytes of one record's `url`, at most.
 pub const LOG_URL_BYTES: usize = 2 * 1024;
+/// Bytes of one record's `metadata`, at most.
+pub const LOG_METADATA_BYTES: usize = 8 * 1024;
+/// Arrays and objects within each other in one record's `metadata`, at most.
+pub const LOG_METADATA_DEPTH: usize = 64;
 /// Bytes of one heartbeat, at most.
 pub const HEARTBEAT_BYTES: usize = 1024;
 /// Characters of a request id, at most.

@@ -20,13 +20,17 @@ const LOOK: Duration = Duration::from_secs(10 * 60);
 const BATCH: usize = 1_000;
 const DAY_MILLIS: Millis = 24 * 60 * 60 * 1_000;
 
-/// How many records may come in, by who sends them.
+/// How many records, and how many bytes, may come in, by who sends them.
 #[derive(Debug)]
 pub struct LogLimits {
     /// By network address.
     pub by_address: Limiter<Network>,
     /// By environment of a project, as its audience.
     pub by_game: Limiter<Arc<str>>,
+    /// Bytes by network address: a hundred records may have 1 kB or 64.
+    pub bytes_by_address: Limiter<Network>,
+    /// Bytes by environment of a project, as its audience.
+    pub bytes_by_game: Limiter<Arc<str>>,
 }
 
 impl LogLimits {
@@ -36,6 +40,8 @@ impl LogLimits {
         Self {
             by_address: Limiter::new(&config.log_rate, Arc::clone(clock)),
             by_game: Limiter::new(&config.log_rate_game, Arc::clone(clock)),
+            bytes_by_address: Limiter::new(&config.log_bytes_rate, Arc::clone(clock)),
+            bytes_by_game: Limiter::new(&config.log_bytes_rate_game, Arc::clone(clock)),
         }
     }
 
@@ -43,6 +49,8 @@ impl LogLimits {
     pub fn sweep(&self) {
         self.by_address.sweep();
         self.by_game.sweep();
+        self.bytes_by_address.sweep();
+        self.bytes_by_game.sweep();
     }
 }
 

@@ -235,6 +235,8 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
         Key::HeartbeatSeconds => config.heartbeat_seconds = parse::number(text, 1..=75)?,
         Key::LogRate => config.log_rate = parse::rate(text)?,
         Key::LogRateGame => config.log_rate_game = parse::rate(text)?,
+        Key::LogBytesRate => config.log_bytes_rate = parse::rate(text)?,
+        Key::LogBytesRateGame => config.log_bytes_rate_game = parse::rate(text)?,
         Key::LogRetentionDays => config.log_retention_days = parse::number(text, 1..=3_650)?,
         Key::KeySecret => config.key_secret = Some(parse::secret(text)?),
         Key::Log => config.log = parse::log_filter(text)?,

@@ -131,6 +131,11 @@ pub struct Config {
     pub log_rate: Rate,
     /// Frontend log records that one environment of a project may send.
     pub log_rate_game: Rate,
+    /// Bytes of frontend log requests that one address may send.
+    pub log_bytes_rate: Rate,
+    /// Bytes of frontend log requests that one environment of a project may
+    /// send.
+    pub log_bytes_rate_game: Rate,
     /// Days after which log records are swept.
     pub log_retention_days: u32,
     /// Seals the private signing keys in the store, if set.
@@ -162,6 +167,8 @@ impl Default for Config {
             heartbeat_seconds: limits::HEARTBEAT_SECONDS,
             log_rate: Rate::new(1_000, Period::Second, 10_000),
             log_rate_game: Rate::new(10_000, Period::Second, 50_000),
+            log_bytes_rate: Rate::new(1_000_000, Period::Minute, 4_000_000),
+            log_bytes_rate_game: Rate::new(20_000_000, Period::Minute, 80_000_000),
             log_retention_days: 14,
             key_secret: None,
             log: "info".to_owned(),

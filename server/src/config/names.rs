@@ -46,6 +46,10 @@ pub enum Key {
     LogRate,
     /// `log_rate_game`
     LogRateGame,
+    /// `log_bytes_rate`
+    LogBytesRate,
+    /// `log_bytes_rate_game`
+    LogBytesRateGame,
     /// `log_retention_days`
     LogRetentionDays,
     /// `key_secret`
@@ -93,7 +97,7 @@ const fn setting(
 }
 
 /// Every setting, in the order of the documentation.
-pub const SETTINGS: [Setting; 19] = [
+pub const SETTINGS: [Setting; 21] = [
     setting(
         Key::Origin,
         "origin",
@@ -183,6 +187,18 @@ pub const SETTINGS: [Setting; 19] = [
         "log_rate_game",
         "10000/s, burst 50000",
         "rate limit on frontend log records, per environment of a project",
+    ),
+    setting(
+        Key::LogBytesRate,
+        "log_bytes_rate",
+        "1000000/m, burst 4000000",
+        "rate limit on the bytes of frontend log requests, per address",
+    ),
+    setting(
+        Key::LogBytesRateGame,
+        "log_bytes_rate_game",
+        "20000000/m, burst 80000000",
+        "rate limit on the bytes of frontend log requests, per environment of a project",
     ),
     setting(
         Key::LogRetentionDays,

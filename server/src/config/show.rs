@@ -61,6 +61,8 @@ fn value_of(config: &Config, key: Key) -> Option<String> {
         Key::HeartbeatSeconds => config.heartbeat_seconds.to_string(),
         Key::LogRate => quoted(&rate(&config.log_rate)),
         Key::LogRateGame => quoted(&rate(&config.log_rate_game)),
+        Key::LogBytesRate => quoted(&rate(&config.log_bytes_rate)),
+        Key::LogBytesRateGame => quoted(&rate(&config.log_bytes_rate_game)),
         Key::LogRetentionDays => config.log_retention_days.to_string(),
         Key::KeySecret => {
             config.key_secret.as_ref()?;

@@ -27,6 +27,7 @@ use crate::http::client_address::Network;
 use crate::http::context::Context;
 use crate::http::json;
 use crate::http::limiter::too_many_requests;
+use crate::http::mend::{mend_surrogates, shortened, sound_metadata};
 use crate::http::refusal::Refusal;
 use crate::sites::Game;
 use crate::state::AppState;
@@ -52,7 +53,7 @@ pub async fn handle(
 ) -> Result<Response, Refusal> {
     json::refuse_cross_site(&headers)?;
     let bytes = json::read(&headers, request_body, LOG_REQUEST_BYTES).await?;
-    let batch: LogBatch<Box<RawValue>> = json::parse(&bytes)?;
+    let batch: LogBatch<Box<RawValue>> = json::parse(&mend_surrogates(&bytes))?;
     let page = PageId::parse(&batch.page).ok_or(Slug::InvalidRequest)?;
     if batch.records.len() > LOG_RECORDS {
         return Err(Slug::PayloadTooLarge.into());
@@ -63,7 +64,7 @@ pub async fn handle(
         .into_iter()
         .map(|record| check(record, received_at))
         .collect::<Result<Vec<_>, _>>()?;
-    count(&state, &game, &context, entries.len())?;
+    count(&state, &game, &context, entries.len(), bytes.len())?;
 
     let player = state.tokens.of(&headers, &game.audience);
     let records = NewLogRecords {
@@ -82,28 +83,35 @@ pub async fn handle(
     }
 }
 
-/// Counts the records, at least one, against the limits of the address and of
-/// the game: neither one player nor one game may use up what all share.
-fn count(state: &AppState, game: &Game, context: &Context, records: usize) -> Result<(), Refusal> {
-    let many = u32::try_from(records).ok().and_then(NonZeroU32::new);
-    let many = many.unwrap_or(NonZeroU32::MIN);
-    state
-        .log_limits
+/// Counts the records, at least one, and the bytes against the limits of the
+/// address and of the game: neither one player nor one game may use up what
+/// all share.
+fn count(
+    state: &AppState,
+    game: &Game,
+    context: &Context,
+    records: usize,
+    bytes: usize,
+) -> Result<(), Refusal> {
+    let many = |count: usize| {
+        let many = u32::try_from(count).ok().and_then(NonZeroU32::new);
+        many.unwrap_or(NonZeroU32::MIN)
+    };
+    let (records, bytes) = (many(records), many(bytes));
+    let limits = &state.log_limits;
+    let network = Network::of(context.client);
+    limits
         .by_address
-        .count_many(&Network::of(context.client), many)
-        .and_then(|()| state.log_limits.by_game.count_many(&game.audience, many))
+        .count_many(&network, records)
+        .and_then(|()| limits.bytes_by_address.count_many(&network, bytes))
+        .and_then(|()| limits.by_game.count_many(&game.audience, records))
+        .and_then(|()| limits.bytes_by_game.count_many(&game.audience, bytes))
         .map_err(too_many_requests)
 }
 
-/// Holds a record against the limits.
+/// Brings a record within the limits. What a game logs is not in the hands of
+/// who logs it, so one odd record must not cost those beside it.
 fn check(record: LogRecord<Box<RawValue>>, received_at: Millis) -> Result<LogEntry, Refusal> {
-    let fits = |text: &Option<String>, limit| text.as_ref().is_none_or(|text| text.len() <= limit);
-    if record.message.len() > LOG_MESSAGE_BYTES
-        || !fits(&record.stack, LOG_STACK_BYTES)
-        || !fits(&record.url, LOG_URL_BYTES)
-    {
-        return Err(Slug::PayloadTooLarge.into());
-    }
     let count = record.count.unwrap_or(1);
     if count == 0 {
         return Err(Slug::InvalidRequest.into());
@@ -112,12 +120,14 @@ fn check(record: LogRecord<Box<RawValue>>, received_at: Millis) -> Result<LogEnt
         time: believed(record.time, received_at),
         level: record.level,
         source: record.source,
-        message: record.message,
-        stack: record.stack,
-        url: record.url,
+        message: shortened(record.message, LOG_MESSAGE_BYTES),
+        stack: record.stack.map(|text| shortened(text, LOG_STACK_BYTES)),
+        url: record.url.map(|text| shortened(text, LOG_URL_BYTES)),
         line: record.line,
         column: record.column,
-        metadata: record.metadata.map(|json| Box::<str>::from(json).into()),
+        metadata: record
+            .metadata
+            .map(|json| sound_metadata(Box::<str>::from(json).into())),
         count,
     })
 }

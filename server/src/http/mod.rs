@@ -6,6 +6,7 @@
 //! | [`entry`] | the one way in: ids, hosts, limits of time, CORS, the log |
 //! | [`context`] | what is known of a request before a handler sees it |
 //! | [`refusal`] | Problem Details (RFC 9457) |
+//! | [`navigation`] | refusals as pages, for people |
 //! | [`request_id`] | `X-Request-Id` |
 //! | [`client_address`] | who asks, behind trusted proxies too |
 //! | [`cookies`] | the session cookie |
@@ -27,7 +28,10 @@ pub mod encoding;
 pub mod entry;
 pub mod json;
 pub mod limiter;
+pub mod mend;
+pub mod navigation;
 pub mod page;
 pub mod refusal;
 pub mod request_id;
 pub mod serve;
+pub mod upload;

@@ -152,25 +152,12 @@ fn padded(length: usize) -> String {
 #[tokio::test]
 async fn what_is_too_large_is_refused_whole() {
     let app = TestApp::start().await;
-    let with = |member: &str, length: usize| {
-        let mut record = record("m");
-        record[member] = "x".repeat(length).into();
-        body(&[record]).to_string()
-    };
     let many = |count| body(&vec![record("m"); count]).to_string();
-    let umlauts = body(&[record(&"ä".repeat(4_097))]).to_string();
     let rows = [
         ("100 records", many(100), 204),
         ("101 records", many(101), 413),
         ("64 KiB", padded(64 * 1_024), 204),
         ("64 KiB and a byte", padded(64 * 1_024 + 1), 413),
-        ("a message of 8 KiB", with("message", 8 * 1_024), 204),
-        ("a longer message", with("message", 8 * 1_024 + 1), 413),
-        ("bytes count, not characters", umlauts, 413),
-        ("a stack of 16 KiB", with("stack", 16 * 1_024), 204),
-        ("a longer stack", with("stack", 16 * 1_024 + 1), 413),
-        ("a url of 2 KiB", with("url", 2 * 1_024), 204),
-        ("a longer url", with("url", 2 * 1_024 + 1), 413),
         ("no record", many(0), 204),
     ];
     for (name, text, status) in rows {
@@ -185,6 +172,75 @@ async fn what_is_too_large_is_refused_whole() {
             assert_eq!(answer.problem(), "payload-too-large", "{name}");
             assert_eq!(records(&app).await.len(), before, "{name}");
         }
+    }
+}
+
+#[tokio::test]
+async fn an_odd_record_is_mended_and_costs_none_beside_it() {
+    let app = TestApp::start().await;
+    let mut odd = record(&"ä".repeat(4_097));
+    odd["stack"] = "s".repeat(16 * 1_024 + 1).into();
+    odd["url"] = "u".repeat(2 * 1_024 + 1).into();
+    odd["metadata"] = json!({"large": "x".repeat(8 * 1_024)});
+    let mut deep = record("deep");
+    deep["metadata"] = json!("DEEP");
+    let cut = record("CUT");
+    let nested = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
+    let text = body(&[record("good"), odd, deep, cut])
+        .to_string()
+        .replace("\"DEEP\"", &nested)
+        .replace("CUT", r"half \ud83d of a pair");
+    let request = app
+        .request(Method::POST, "demo", PATH)
+        .header("content-type", "application/json")
+        .body(text);
+    assert_eq!(send(request).await.status, 204);
+
+    let kept: Vec<_> = records(&app)
+        .await
+        .into_iter()
+        .map(|kept| kept.entry)
+        .collect();
+    let [cut, deep, odd, good] = kept.as_slice() else {
+        panic!("{} records", kept.len());
+    };
+    assert_eq!(good.message, "good");
+    assert_eq!(cut.message, "half \u{fffd} of a pair");
+    assert_eq!(odd.message, format!("{}…", "ä".repeat(4_094)));
+    assert_eq!(odd.stack.as_ref().unwrap().len(), 16 * 1_024);
+    assert_eq!(odd.url.as_ref().unwrap().len(), 2 * 1_024);
+    for entry in [odd, deep] {
+        let metadata = entry.metadata.as_deref().unwrap();
+        let read: String = serde_json::from_str(metadata).unwrap();
+        assert!(read.contains("left out"), "{read}");
+    }
+}
+
+#[tokio::test]
+async fn one_address_and_one_game_send_so_many_bytes_and_no_more() {
+    for limited_by_game in [false, true] {
+        let app = TestApp::with(|config| {
+            let limit = rate(1_000, 100_000);
+            if limited_by_game {
+                config.log_bytes_rate_game = limit;
+            } else {
+                config.log_bytes_rate = limit;
+            }
+        })
+        .await;
+        let ask = || {
+            app.request(Method::POST, "demo", PATH)
+                .header("content-type", "application/json")
+                .body(padded(60_000))
+        };
+        assert_eq!(send(ask()).await.status, 204);
+        let refused = send(ask()).await;
+        assert_eq!(refused.problem(), "too-many-requests");
+        // 20,000 bytes more than there is room for, at 1,000 a second.
+        assert_eq!(refused.header("retry-after"), Some("20"));
+        app.clock.advance(20_000);
+        assert_eq!(send(ask()).await.status, 204);
+        assert_eq!(records(&app).await.len(), 2);
     }
 }
 

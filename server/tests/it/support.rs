@@ -61,6 +61,8 @@ impl TestApp {
             guest_rate: rate,
             log_rate: rate,
             log_rate_game: rate,
+            log_bytes_rate: rate,
+            log_bytes_rate_game: rate,
             guests_per_address: 1_000_000,
             ..Config::default()
         };
