@@ -1,6 +1,8 @@
 //! The time, as something that is handed in.
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// Milliseconds since the Unix epoch.
 pub type Millis = i64;
@@ -9,6 +11,10 @@ pub type Millis = i64;
 pub trait Clock: Send + Sync + std::fmt::Debug {
     /// Now, in milliseconds since the Unix epoch.
     fn now(&self) -> Millis;
+
+    /// How long it is since some moment of the past, always the same one. It
+    /// never goes back, whatever happens to the machine's time of day.
+    fn elapsed(&self) -> Duration;
 }
 
 /// The machine's clock.
@@ -27,27 +33,50 @@ impl Clock for SystemClock {
                 i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
             })
     }
+
+    fn elapsed(&self) -> Duration {
+        static FIRST: OnceLock<Instant> = OnceLock::new();
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "this is the one place that reads the clock"
+        )]
+        let now = Instant::now();
+        now.saturating_duration_since(*FIRST.get_or_init(|| now))
+    }
 }
 
 /// A clock that stands still until a test moves it.
 #[derive(Debug)]
-pub struct ManualClock(AtomicI64);
+pub struct ManualClock {
+    now: AtomicI64,
+    elapsed: AtomicU64,
+}
 
 impl ManualClock {
     /// A clock that shows `now`.
     #[must_use]
     pub const fn new(now: Millis) -> Self {
-        Self(AtomicI64::new(now))
+        Self {
+            now: AtomicI64::new(now),
+            elapsed: AtomicU64::new(0),
+        }
     }
 
-    /// Moves the clock by `by` milliseconds, backwards if negative.
+    /// Moves the clock by `by` milliseconds. If negative, the time of day is
+    /// set back, and no time passes.
     pub fn advance(&self, by: Millis) {
-        self.0.fetch_add(by, Ordering::SeqCst);
+        self.now.fetch_add(by, Ordering::SeqCst);
+        let passed = u64::try_from(by).unwrap_or(0);
+        self.elapsed.fetch_add(passed, Ordering::SeqCst);
     }
 }
 
 impl Clock for ManualClock {
     fn now(&self) -> Millis {
-        self.0.load(Ordering::SeqCst)
+        self.now.load(Ordering::SeqCst)
+    }
+
+    fn elapsed(&self) -> Duration {
+        Duration::from_millis(self.elapsed.load(Ordering::SeqCst))
     }
 }

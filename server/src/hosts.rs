@@ -30,13 +30,14 @@ pub enum Site {
 /// `invalid-request` without exactly one host (RFC 9112 §3.2).
 pub fn requested_host(parts: &Parts, trusted_peer: bool) -> Result<String, Refusal> {
     let forwarded = trusted_peer
-        .then(|| parts.headers.get(X_FORWARDED_HOST))
+        // The nearest proxy wrote the last line, and its last entry.
+        .then(|| parts.headers.get_all(X_FORWARDED_HOST).iter().next_back())
         .flatten()
-        .and_then(|value| value.to_str().ok())
-        // The nearest proxy wrote the last entry.
-        .and_then(|value| value.rsplit(',').next());
+        .and_then(|value| value.as_bytes().rsplit(|byte| *byte == b',').next());
     if let Some(host) = forwarded {
-        return Ok(host.trim().to_owned());
+        return std::str::from_utf8(host.trim_ascii())
+            .map(str::to_owned)
+            .map_err(|_| Slug::UnknownHost.into());
     }
     let mut hosts = parts.headers.get_all(header::HOST).iter();
     let named = (hosts.next(), hosts.next());
@@ -112,6 +113,23 @@ mod tests {
             Some(Site::Game(_)) => "game",
             None => "unknown",
         }
+    }
+
+    #[test]
+    fn the_last_forwarded_host_counts() {
+        let host = |lines: &[&[u8]]| {
+            let mut request = axum::http::Request::get("/").header("host", "h");
+            for line in lines {
+                request = request.header(X_FORWARDED_HOST, *line);
+            }
+            let (parts, ()) = request.body(()).unwrap().into_parts();
+            requested_host(&parts, true).ok()
+        };
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(host(&[]), some("h"));
+        assert_eq!(host(&[b"evil", b"good"]), some("good"));
+        assert_eq!(host(&[b"evil, worse", b"also , good "]), some("good"));
+        assert_eq!(host(&[b"evil", b"\xff"]), None);
     }
 
     #[test]

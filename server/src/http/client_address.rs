@@ -19,14 +19,13 @@ pub fn client_address(
     if !trusted(client) {
         return client;
     }
-    let values: Vec<&str> = headers
-        .get_all(X_FORWARDED_FOR)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .collect();
-    for entry in values.iter().rev().flat_map(|value| value.rsplit(',')) {
-        // An entry that cannot be read hides everything to its left.
-        let Some(address) = address_of(entry.trim()) else {
+    let values = headers.get_all(X_FORWARDED_FOR).iter().rev();
+    let entries = values.flat_map(|value| value.as_bytes().rsplit(|byte| *byte == b','));
+    for entry in entries {
+        // An entry that cannot be read hides everything to its left, on other
+        // lines too.
+        let entry = std::str::from_utf8(entry.trim_ascii()).ok();
+        let Some(address) = entry.and_then(address_of) else {
             break;
         };
         client = address;
@@ -123,6 +122,24 @@ mod tests {
                 expected.parse::<IpAddr>().unwrap(),
                 "{peer} {values:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_no_text_hides_everything_before_it() {
+        let trusted: IpAddr = "10.0.0.1".parse().unwrap();
+        for (lines, expected) in [
+            (&[&b"198.51.100.1"[..], b"\xff"][..], "10.0.0.1"),
+            (&[b"198.51.100.1", b"\xff, 203.0.113.7"], "203.0.113.7"),
+            (&[b"198.51.100.1", b"\xff, 10.0.0.1"], "10.0.0.1"),
+            (&[b"\xff", b"203.0.113.7"], "203.0.113.7"),
+        ] {
+            let mut headers = HeaderMap::new();
+            for line in lines {
+                headers.append(X_FORWARDED_FOR, HeaderValue::from_bytes(line).unwrap());
+            }
+            let client = client_address(trusted, &headers, |address| address == trusted);
+            assert_eq!(client.to_string(), expected, "{lines:?}");
         }
     }
 

@@ -17,7 +17,8 @@ use super::refusal::Refusal;
 use crate::clock::Clock;
 use crate::config::{Period, Rate};
 
-/// Our clock, as the limiter reads it: time since the epoch.
+/// Our clock, as the limiter reads it. Time of day would not do: set back by
+/// an hour, it would lock out for an hour whoever came just before.
 #[derive(Clone, Debug)]
 struct LimiterClock(Arc<dyn Clock>);
 
@@ -25,7 +26,7 @@ impl GovernorClock for LimiterClock {
     type Instant = Duration;
 
     fn now(&self) -> Duration {
-        Duration::from_millis(u64::try_from(self.0.now()).unwrap_or(0))
+        self.0.elapsed()
     }
 }
 
@@ -129,6 +130,19 @@ mod tests {
             limiter.count(&"here").is_err(),
             "a sweep forgets nobody who is over the limit"
         );
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_locks_nobody_out() {
+        let (limiter, clock) = limiter(3);
+        clock.advance(7_200_000);
+        for _ in 0..3 {
+            assert_eq!(limiter.count(&"here"), Ok(()));
+        }
+        clock.advance(-3_600_000);
+        assert_eq!(limiter.count(&"here"), Err(Duration::from_secs(1)));
+        clock.advance(1_000);
+        assert_eq!(limiter.count(&"here"), Ok(()));
     }
 
     #[test]
