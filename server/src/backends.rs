@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use axum::body::Body;
+use axum::extract::ConnectInfo;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Request, header};
 use axum::response::Response;
 use axum_reverse_proxy::{ProxyError, ProxyPolicy, ReverseProxy};
-use cookie::Cookie;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
@@ -23,6 +23,7 @@ use crate::http::context::Context;
 use crate::http::cookies::session_cookie_name;
 use crate::http::refusal::Refusal;
 use crate::http::request_id::X_REQUEST_ID;
+use crate::http::upload::{self, Upload};
 use crate::origin::PlatformOrigin;
 use crate::sites::Game;
 
@@ -30,18 +31,15 @@ use crate::sites::Game;
 const PATHS: &str = "/api/";
 /// How long a backend may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(5);
-/// How long a backend may take to begin its answer.
-const ANSWER: Duration = Duration::from_secs(30);
-/// Bytes of a request's body, at most.
-const BODY_BYTES: u64 = 32 * 1024 * 1024;
 
-/// What only a trusted proxy may say, and so is taken from everyone else.
+/// What a backend may believe, and so comes from the platform alone. With it
+/// go all names that begin with `x-forwarded-`.
 const FORWARDING: [HeaderName; 5] = [
     header::FORWARDED,
-    HeaderName::from_static("x-forwarded-for"),
-    HeaderName::from_static("x-forwarded-host"),
-    HeaderName::from_static("x-forwarded-proto"),
     HeaderName::from_static("x-real-ip"),
+    HeaderName::from_static("true-client-ip"),
+    HeaderName::from_static("x-original-url"),
+    HeaderName::from_static("x-rewrite-url"),
 ];
 
 /// The way to one backend.
@@ -53,6 +51,7 @@ pub struct Backends {
     client: Client<HttpConnector, Body>,
     policy: ProxyPolicy,
     session_cookie: &'static str,
+    limits: upload::Limits,
 }
 
 impl fmt::Debug for Backends {
@@ -65,17 +64,21 @@ impl Backends {
     /// No backends yet.
     #[must_use]
     pub fn new(origin: &PlatformOrigin) -> Self {
+        Self::with_limits(origin, upload::Limits::default())
+    }
+
+    /// The same, with limits of one's own.
+    #[must_use]
+    pub fn with_limits(origin: &PlatformOrigin, limits: upload::Limits) -> Self {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         connector.set_connect_timeout(Some(CONNECT));
         Self {
             proxies: ArcSwap::default(),
             client: Client::builder(TokioExecutor::new()).build(connector),
-            policy: ProxyPolicy::new()
-                .with_upstream_timeout(ANSWER)
-                .with_max_request_body_bytes(BODY_BYTES)
-                .with_public_scheme(origin.scheme()),
+            policy: ProxyPolicy::new().with_public_scheme(origin.scheme()),
             session_cookie: session_cookie_name(origin.is_secure()),
+            limits,
         }
     }
 
@@ -107,31 +110,32 @@ impl Backends {
     ///
     /// # Errors
     /// `backend-unreachable`, `backend-timeout`, `payload-too-large`,
-    /// `invalid-request`.
+    /// `invalid-request`, 408.
     pub async fn forward(
         &self,
         proxy: &Proxy,
+        game: &Game,
         context: &Context,
         request: Request<Body>,
     ) -> Result<Response, Refusal> {
         let (mut parts, body) = request.into_parts();
         self.check(&parts)?;
-        if !context.trusted_peer {
-            for name in &FORWARDING {
-                parts.headers.remove(name);
-            }
-        }
+        say_who_asks(&mut parts, game, context);
         hide_cookie(&mut parts.headers, self.session_cookie);
         // The backend can log under the same id.
         parts
             .headers
             .insert(X_REQUEST_ID, context.id.header().clone());
 
-        let answered = proxy.proxy_request(Request::from_parts(parts, body)).await;
-        let mut response = match answered {
+        let (upload, body) = Upload::watch(body, self.limits);
+        let answer = proxy.proxy_request(Request::from_parts(parts, body));
+        let mut response = match upload.wait_for(answer).await? {
             Ok(response) => response,
             Err(never) => match never {},
         };
+        if response.extensions().get::<ProxyError>().is_some() {
+            upload.check()?;
+        }
         if let Some(error) = response.extensions().get::<ProxyError>() {
             let slug = match response.status().as_u16() {
                 504 => Slug::BackendTimeout,
@@ -149,7 +153,7 @@ impl Backends {
             .get(header::CONTENT_LENGTH)
             .and_then(|value| value.to_str().ok())
             .and_then(|value| value.parse::<u64>().ok());
-        if length.is_some_and(|length| length > BODY_BYTES) {
+        if length.is_some_and(|length| length > self.limits.bytes) {
             return Err(Slug::PayloadTooLarge.into());
         }
         // A backend might resolve `..`, and then answer outside its paths.
@@ -163,6 +167,51 @@ impl Backends {
         }
         Ok(())
     }
+}
+
+/// Says what a backend may believe of a request, and takes out what anyone
+/// could have written there.
+fn say_who_asks(parts: &mut Parts, game: &Game, context: &Context) {
+    let spoofed: Vec<HeaderName> = parts
+        .headers
+        .keys()
+        .filter(|name| {
+            // What has an underscore is taken for the name with a hyphen by
+            // those who turn headers into variables (RFC 3875 §4.1.18).
+            name.as_str().starts_with("x-forwarded-")
+                || name.as_str().contains('_')
+                || FORWARDING.contains(name)
+        })
+        .cloned()
+        .collect();
+    for name in spoofed {
+        parts.headers.remove(name);
+    }
+    // Every header that it names would be taken out on the way.
+    let upgrade = parts
+        .headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .any(|value| {
+            let mut options = value.as_bytes().split(|byte| *byte == b',');
+            options.any(|option| option.trim_ascii().eq_ignore_ascii_case(b"upgrade"))
+        });
+    parts.headers.remove(header::CONNECTION);
+    if upgrade && parts.headers.contains_key(header::UPGRADE) {
+        let value = HeaderValue::from_static("upgrade");
+        parts.headers.insert(header::CONNECTION, value);
+    }
+    // The request may have named its host elsewhere than in `Host`.
+    let authority = game
+        .origin
+        .split_once("://")
+        .map(|(_, authority)| authority);
+    if let Some(host) = authority.and_then(|authority| HeaderValue::from_str(authority).ok()) {
+        parts.headers.insert(header::HOST, host);
+    }
+    // The reverse proxy writes it into `X-Forwarded-For` and `Forwarded`.
+    let client = SocketAddr::new(context.client, context.peer.port());
+    parts.extensions.insert(ConnectInfo(client));
 }
 
 /// Takes the platform's session cookie out. It is the auth service's alone and
@@ -202,8 +251,15 @@ fn hide_cookie(headers: &mut HeaderMap, name: &str) {
 /// service, where two of them would lock the player out.
 fn refuse_cookie(headers: &mut HeaderMap, name: &str) {
     let tossed = |value: &HeaderValue| {
-        let text = String::from_utf8_lossy(value.as_bytes());
-        Cookie::parse(text.as_ref()).is_ok_and(|cookie| cookie.name() == name)
+        let pair = value.as_bytes().split(|byte| *byte == b';').next();
+        // A cookie without a name, `=n=v`, comes back as `n=v` (RFC 6265bis
+        // §5.8.3), and so like the cookie `n`.
+        let mut pair = pair.unwrap_or_default().trim_ascii();
+        while let Some(rest) = pair.strip_prefix(b"=") {
+            pair = rest.trim_ascii();
+        }
+        let found = pair.split(|byte| *byte == b'=').next().unwrap_or_default();
+        found.trim_ascii() == name.as_bytes()
     };
     if !headers.get_all(header::SET_COOKIE).iter().any(tossed) {
         return;
@@ -256,11 +312,18 @@ mod tests {
         for value in [
             "a=1; Path=/",
             "platform-session=x; Domain=platform.localhost",
+            "platform-session=x",
+            " platform-session =x",
+            "=platform-session=x; Domain=platform.localhost",
+            " = platform-session=x",
+            "==platform-session=x",
+            "platform-session; Domain=platform.localhost",
+            "b=platform-session",
         ] {
             headers.append(header::SET_COOKIE, HeaderValue::from_static(value));
         }
         refuse_cookie(&mut headers, "platform-session");
         let kept: Vec<_> = headers.get_all(header::SET_COOKIE).iter().collect();
-        assert_eq!(kept, ["a=1; Path=/"]);
+        assert_eq!(kept, ["a=1; Path=/", "b=platform-session"]);
     }
 }

@@ -38,14 +38,21 @@ pub async fn handle(
     State(state): State<AppState>,
     Extension(game): Extension<Arc<Game>>,
     context: Context,
-    request: Request<Body>,
+    mut request: Request<Body>,
 ) -> Result<Response, Refusal> {
     if let Some(proxy) = state.backends.find(&game, request.uri().path()) {
-        return state.backends.forward(&proxy, &context, request).await;
+        return state
+            .backends
+            .forward(&proxy, &game, &context, request)
+            .await;
     }
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return Err(Refusal::new(Slug::MethodNotAllowed)
             .with_header(header::ALLOW, HeaderValue::from_static("GET, HEAD")));
+    }
+    if request.method() == Method::HEAD {
+        // Only `GET` has parts (RFC 9110 §14.2).
+        request.headers_mut().remove(header::RANGE);
     }
     let deployment = game.deployment.as_deref().ok_or_else(|| {
         Refusal::new(Slug::NotFound).with_detail(Slug::NotDeployed.default_detail())

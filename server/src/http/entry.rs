@@ -8,7 +8,6 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::ConnectInfo;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, Request, Uri, header};
 use axum::response::{IntoResponse as _, Response};
@@ -20,14 +19,16 @@ use tower::ServiceExt as _;
 use super::client_address::client_address;
 use super::context::Context;
 use super::cors::{self, Caller};
+use super::navigation;
 use super::refusal::Refusal;
 use super::request_id::{RequestId, X_REQUEST_ID};
 use crate::hosts::{self, Site};
 use crate::routes::{self, Routes};
 use crate::state::AppState;
 
-/// How long a handler may take to begin its answer. Longer than a game's
-/// backend is waited for, so that its own problem is told first.
+/// How long a handler may take to begin its answer. A game's backend has
+/// limits of its own, under which a long upload may flow for as long as it
+/// takes.
 const HANDLING: Duration = Duration::from_secs(40);
 
 /// Everything that answers.
@@ -54,6 +55,7 @@ impl App {
         let host = found.as_deref().unwrap_or("-").to_owned();
         let mut caller = None;
         let mut asked_with_cookie = false;
+        let navigates = navigation::is_navigation(&parts.headers);
         let response = match found.and_then(|host| self.find_site(&host)) {
             Err(refusal) => refusal.into_response(),
             Ok(site) => {
@@ -69,7 +71,7 @@ impl App {
             }
         };
 
-        let mut response = self.finish(response, &context);
+        let mut response = self.finish(response, &context, navigates);
         if asked_with_cookie {
             cors::apply(response.headers_mut(), caller.as_ref());
         }
@@ -103,24 +105,32 @@ impl App {
     }
 
     async fn dispatch(&self, site: Site, mut request: Request<Body>) -> Response {
+        let limit = match &site {
+            Site::Game(game)
+                if self
+                    .state
+                    .backends
+                    .find(game, request.uri().path())
+                    .is_some() =>
+            {
+                None
+            }
+            _ => Some(HANDLING),
+        };
         let router = match site {
             Site::Console => self.routes.console.clone(),
             Site::Auth => self.routes.auth.clone(),
             Site::Game(game) => {
-                if let Some(peer) = request
-                    .extensions()
-                    .get::<Context>()
-                    .map(|known| known.peer)
-                {
-                    // What the reverse proxy appends to `X-Forwarded-For`.
-                    request.extensions_mut().insert(ConnectInfo(peer));
-                }
                 request.extensions_mut().insert(game);
                 self.routes.game.clone()
             }
         };
         let answer = AssertUnwindSafe(router.oneshot(request)).catch_unwind();
-        match tokio::time::timeout(HANDLING, answer).await {
+        let answered = match limit {
+            Some(limit) => tokio::time::timeout(limit, answer).await,
+            None => Ok(answer.await),
+        };
+        match answered {
             Ok(Ok(Ok(response))) => response,
             Ok(Ok(Err(never))) => match never {},
             Ok(Err(_panic)) => {
@@ -136,7 +146,7 @@ impl App {
     }
 
     /// Writes the problem body and the headers that every answer carries.
-    fn finish(&self, mut response: Response, context: &Context) -> Response {
+    fn finish(&self, mut response: Response, context: &Context, navigates: bool) -> Response {
         if let Some(refusal) = response.extensions_mut().remove::<Refusal>() {
             if let Some(cause) = refusal.cause() {
                 tracing::error!(
@@ -146,8 +156,17 @@ impl App {
                     "request failed"
                 );
             }
-            *response.body_mut() = refusal.body(&self.state.auth_url, &context.id);
-            response.headers_mut().remove(header::CONTENT_LENGTH);
+            let is_page = navigates
+                && navigation::make_page(&mut response, &refusal, &self.state, &context.id);
+            if !is_page {
+                *response.body_mut() = refusal.body(&self.state.auth_url, &context.id);
+            }
+            let headers = response.headers_mut();
+            headers.remove(header::CONTENT_LENGTH);
+            headers.append(
+                header::VARY,
+                HeaderValue::from_static("Accept, Sec-Fetch-Mode"),
+            );
         }
         let headers = response.headers_mut();
         headers.insert(X_REQUEST_ID, context.id.header().clone());

@@ -168,6 +168,15 @@ async fn unchanged_files_and_parts_of_files_are_answered_as_such() {
         .header("range", "bytes=0-0")
         .header("if-range", "\"x\"");
     assert_eq!(send(other).await.status, 200);
+    let head = app
+        .request(Method::HEAD, "game", "/large.bin")
+        .header("range", "bytes=0-0");
+    let head = send(head).await;
+    assert_eq!(
+        (head.status.as_u16(), head.header("content-length")),
+        (200, Some("4000000")),
+        "only GET has parts"
+    );
 }
 
 #[tokio::test]
@@ -313,7 +322,7 @@ async fn a_backend_that_cannot_be_reached_is_a_problem() {
         .body(axum::body::Body::empty())
         .unwrap();
     let refusal = backends
-        .forward(&proxy, &context, request)
+        .forward(&proxy, &game, &context, request)
         .await
         .unwrap_err();
     assert_eq!(refusal.slug().as_str(), "backend-unreachable");

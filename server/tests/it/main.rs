@@ -7,11 +7,13 @@
     reason = "a helper of tests may fail as loudly as a test"
 )]
 
+mod backends;
 mod connections;
 mod heartbeat;
 mod hosting;
 mod hosts;
 mod logs;
+mod navigation;
 mod pages;
 mod program;
 mod runtime;
