@@ -24,7 +24,7 @@ use crate::entropy::Entropy;
 use crate::files::FileStore;
 use crate::http::refusal::chain;
 use crate::origin::PlatformOrigin;
-use crate::store::{Store, StoreError};
+use crate::store::{self, Store, StoreError};
 
 /// The demo's project.
 pub const SLUG: &str = "demo";
@@ -135,15 +135,19 @@ pub async fn start_backends(
 ) -> Result<(), DemoError> {
     let auth_url = origin.auth_url();
     let directory = config.data.join("demo");
-    tokio::fs::create_dir_all(&directory).await?;
+    // Like the platform's own store: what players saved is nobody else's. The
+    // backend would make its files for all to read.
+    store::make_private_directory(&directory)?;
     for environment in Environment::ALL {
+        let database = database(&directory, environment);
+        store::make_private_file(&database)?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         backends.add(SLUG, environment, listener.local_addr()?);
         let settings = DemoConfig {
             issuer: auth_url.clone(),
             audience: environment.audience(SLUG),
             jwks_url: format!("{auth_url}{}", paths::JWKS),
-            database: database(&directory, environment),
+            database,
         };
         let clock = Arc::new(BackendClock(Arc::clone(clock)));
         let mut stopping = stopping.clone();

@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use platform_protocol::names::Environment;
 use uuid::Uuid;
 
-pub(crate) use self::sqlite::make_private_directory;
+pub(crate) use self::sqlite::{make_private_directory, make_private_file};
 use crate::clock::Millis;
 use crate::domain::key::StoredKey;
 use crate::domain::log::{LogQuery, NewLogRecords, StoredLogRecord};

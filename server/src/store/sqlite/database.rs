@@ -67,7 +67,10 @@ impl Database {
     /// schema up to date. It blocks.
     pub(super) fn open(path: &Path, kind: &Kind) -> Result<Self, ConnectError> {
         let lock = lock_directory(path)?;
-        make_private(path)?;
+        make_private_file(path).map_err(|source| ConnectError::File {
+            path: path.display().to_string(),
+            source,
+        })?;
         let mut connection = open_writing(path)?;
         kind.schema.bring_up_to_date(&mut connection)?;
         drop(lock);
@@ -140,19 +143,15 @@ fn lock_directory(path: &Path) -> Result<File, ConnectError> {
 ///
 /// A file that exists is never opened here: to close it again would take the
 /// locks away that SQLite holds on it elsewhere in this process (POSIX fcntl).
-fn make_private(path: &Path) -> Result<(), ConnectError> {
+pub(crate) fn make_private_file(path: &Path) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.create_new(true).write(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let made = match options.open(path) {
+    match options.open(path) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => take_rights_away(path),
         made => made.map(drop),
-    };
-    made.map_err(|source| ConnectError::File {
-        path: path.display().to_string(),
-        source,
-    })
+    }
 }
 
 #[cfg(unix)]

@@ -30,7 +30,7 @@ use platform_protocol::names::Environment;
 use uuid::Uuid;
 
 use self::database::Database;
-pub(crate) use self::database::make_private_directory;
+pub(crate) use self::database::{make_private_directory, make_private_file};
 use super::{ConnectError, NewGuest, Store, StoreError};
 use crate::clock::Millis;
 use crate::domain::key::StoredKey;
