@@ -1,17 +1,20 @@
 //! The one table of hosts and paths, grouped by who calls.
 
-use axum::Router;
 use axum::routing::{any, get, post};
+use axum::{Extension, Router};
 use platform_protocol::paths;
 use platform_protocol::problem::Slug;
 
 use crate::handlers::{
-    console, game_files, heartbeat, key_set, logs, metadata, not_yet, problem_page, runtime_files,
-    sign_out, stylesheet, token,
+    console, game_files, heartbeat, icon, key_set, logs, metadata, not_yet, problem_page,
+    runtime_files, sign_out, stylesheet, token,
 };
-use crate::http::page::STYLESHEET;
+use crate::http::page::{ICON, STYLESHEET};
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
+
+/// Where browsers look for an icon that no page has named.
+const FAVICON: &str = "/favicon.ico";
 
 /// One router a host.
 #[derive(Clone, Debug)]
@@ -38,7 +41,10 @@ pub fn routes(state: &AppState) -> Routes {
 fn console_routes() -> Router<AppState> {
     Router::new()
         .route("/", get(console::handle))
+        .layer(Extension(console::Titles::default()))
         .route(STYLESHEET, get(stylesheet::handle))
+        .route(ICON, get(icon::handle))
+        .route(FAVICON, get(icon::handle))
         .fallback(nothing_here)
 }
 
@@ -59,6 +65,8 @@ fn auth_routes() -> Router<AppState> {
         .route(paths::LOGIN, get(not_yet::sign_in))
         .route(paths::PROFILE, get(not_yet::profile))
         .route(STYLESHEET, get(stylesheet::handle))
+        .route(ICON, get(icon::handle))
+        .route(FAVICON, get(icon::handle))
         .fallback(nothing_here)
 }
 

@@ -4,6 +4,7 @@
 pub mod console;
 pub mod game_files;
 pub mod heartbeat;
+pub mod icon;
 pub mod key_set;
 pub mod logs;
 pub mod metadata;

@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use platform_protocol::problem::Slug;
 
+use crate::http::navigation::sign_in;
 use crate::http::page;
 use crate::http::page::STYLESHEET;
 use crate::http::refusal::Refusal;
@@ -23,13 +24,18 @@ struct Page {
     why: &'static str,
     next: &'static str,
     developers: &'static str,
+    home: String,
+    sign_in: Option<String>,
 }
 
 /// Answers the page of a problem.
 ///
 /// # Errors
 /// `not-found` for a slug that is none.
-pub async fn handle(State(_): State<AppState>, path: RawPathParams) -> Result<Response, Refusal> {
+pub async fn handle(
+    State(state): State<AppState>,
+    path: RawPathParams,
+) -> Result<Response, Refusal> {
     let slug = path
         .iter()
         .find_map(|(name, value)| (name == "slug").then(|| Slug::from_slug(value)))
@@ -49,6 +55,8 @@ pub async fn handle(State(_): State<AppState>, path: RawPathParams) -> Result<Re
         why,
         next,
         developers,
+        home: format!("{}/", state.origin),
+        sign_in: sign_in(slug, &state.auth_url),
     };
     Ok(page::render(StatusCode::OK, &page))
 }

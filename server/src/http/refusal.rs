@@ -90,6 +90,12 @@ impl Refusal {
         self.slug
     }
 
+    /// The sentence for the player.
+    #[must_use]
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
     /// What only the log gets to see.
     #[must_use]
     pub fn cause(&self) -> Option<&str> {

@@ -1,0 +1,118 @@
+//! Refusals for people: who opens an address in a browser reads a page, and
+//! every program goes on reading Problem Details.
+
+use askama::Template;
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::Response;
+use platform_protocol::paths;
+use platform_protocol::problem::Slug;
+
+use super::page::{self, STYLESHEET};
+use super::refusal::Refusal;
+use super::request_id::RequestId;
+use crate::state::AppState;
+
+#[derive(Template)]
+#[template(path = "refusal.html")]
+struct Page<'a> {
+    stylesheet: &'a str,
+    home: &'a str,
+    title: &'static str,
+    detail: &'a str,
+    sign_in: Option<String>,
+    about: String,
+    status: u16,
+    request_id: &'a str,
+}
+
+/// Whether a browser opens the address to show it: it names HTML, and says
+/// that it navigates (Fetch Metadata), or, where it says nothing, names HTML
+/// first.
+#[must_use]
+pub fn is_navigation(headers: &HeaderMap) -> bool {
+    let accept = headers.get_all(header::ACCEPT);
+    let mut kinds = accept
+        .iter()
+        .flat_map(|line| line.as_bytes().split(|byte| *byte == b','))
+        .filter_map(|range| range.split(|byte| *byte == b';').next())
+        .map(<[u8]>::trim_ascii);
+    let is_html = |kind: &[u8]| kind.eq_ignore_ascii_case(b"text/html");
+    match headers.get("sec-fetch-mode") {
+        Some(mode) => mode == "navigate" && kinds.any(is_html),
+        None => kinds.next().is_some_and(is_html),
+    }
+}
+
+/// The way to the sign-in page, for problems that signing in solves.
+#[must_use]
+pub fn sign_in(slug: Slug, auth_url: &str) -> Option<String> {
+    matches!(slug, Slug::SessionExpired | Slug::GuestLimitReached)
+        .then(|| format!("{auth_url}{}", paths::LOGIN))
+}
+
+/// Turns the answer to a navigation into a page. The host may be nobody's, so
+/// the page takes its looks from the platform's own address. Answers whether
+/// it could.
+pub fn make_page(
+    response: &mut Response,
+    refusal: &Refusal,
+    state: &AppState,
+    id: &RequestId,
+) -> bool {
+    let home = state.origin.to_string();
+    let slug = refusal.slug();
+    let page = page::render_from(
+        &home,
+        response.status(),
+        &Page {
+            stylesheet: &format!("{home}{STYLESHEET}"),
+            home: &home,
+            title: slug.title(),
+            detail: refusal.detail(),
+            sign_in: sign_in(slug, &state.auth_url),
+            about: format!("{}{}{}", state.auth_url, paths::PROBLEMS, slug.as_str()),
+            status: response.status().as_u16(),
+            request_id: id.as_str(),
+        },
+    );
+    let Some(page) = page else { return false };
+    let (parts, body) = page.into_parts();
+    *response.body_mut() = body;
+    let headers = response.headers_mut();
+    // What the refusal says beside its body, such as `Allow`, stays.
+    headers.extend(parts.headers);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_browser_opens_is_a_navigation() {
+        let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+        for (accept, mode, expected) in [
+            (browser, Some("navigate"), true),
+            (browser, None, true),
+            ("Text/HTML; charset=utf-8", None, true),
+            ("application/xml, text/html", Some("navigate"), true),
+            ("application/xml, text/html", None, false),
+            (browser, Some("cors"), false),
+            ("*/*", Some("navigate"), false),
+            ("*/*", None, false),
+            ("application/json", None, false),
+            ("application/json, text/html", None, false),
+            ("text/htmlx", None, false),
+            ("", None, false),
+        ] {
+            let accept_value = HeaderValue::from_static(accept);
+            let mut headers = HeaderMap::from_iter([(header::ACCEPT, accept_value)]);
+            if let Some(mode) = mode {
+                headers.insert("sec-fetch-mode", HeaderValue::from_static(mode));
+            }
+            assert_eq!(is_navigation(&headers), expected, "{accept} {mode:?}");
+        }
+        assert!(!is_navigation(&HeaderMap::new()));
+    }
+}
