@@ -6,7 +6,8 @@
 //! | [`entry`] | the one way in: ids, hosts, limits of time, CORS, the log |
 //! | [`context`] | what is known of a request before a handler sees it |
 //! | [`refusal`] | Problem Details (RFC 9457) |
-//! | [`navigation`] | refusals as pages, for people |
+//! | [`upload`] | a body on its way to a backend, watched |
+//! | [`mend`] | making the best of what pages send |
 //! | [`request_id`] | `X-Request-Id` |
 //! | [`client_address`] | who asks, behind trusted proxies too |
 //! | [`cookies`] | the session cookie |
@@ -29,7 +30,6 @@ pub mod entry;
 pub mod json;
 pub mod limiter;
 pub mod mend;
-pub mod navigation;
 pub mod page;
 pub mod refusal;
 pub mod request_id;

@@ -13,7 +13,6 @@ mod heartbeat;
 mod hosting;
 mod hosts;
 mod logs;
-mod navigation;
 mod pages;
 mod program;
 mod runtime;
