@@ -2,7 +2,7 @@
 //! else changes.
 
 use axum::body::Bytes;
-use platform_tests::browser::Stage;
+use platform_tests::browser::{Engine, Stage};
 use platform_tests::world::{PageBuilder, World};
 use serde_json::{Value, json};
 use thirtyfour::By;
@@ -18,6 +18,8 @@ platform_tests::browser_tests![
 const GAME: &str = r#"<style>body { margin: 0; height: 3000px } #board { height: 100px; background: #468 }</style>
     <script>
         window.keys = [];
+        window.presses = [];
+        addEventListener('pointerdown', event => presses.push(event.target.id), true);
         for (const type of ['pointerdown', 'mousedown', 'touchstart'])
             addEventListener(type, event => { if (event.target.id === 'board') { event.preventDefault(); event.stopImmediatePropagation(); } }, { capture: false, passive: false });
         addEventListener('keydown', event => { if (event.target === document.body) keys.push(event.key) });
@@ -77,14 +79,14 @@ async fn type_in(stage: &Stage, keys: &str) {
 async fn a_press_that_the_game_cancels_gives_the_frame_the_keyboard(stage: Stage) {
     let _world = open(&stage).await;
     click(&stage, "board").await;
-    type_in(&stage, "abc").await;
-    assert_eq!(ask(&stage, "return keys").await, json!(["a", "b", "c"]));
     let session = &stage.browser().session;
     session.enter_default_frame().await.unwrap();
-    assert_eq!(
-        ask(&stage, "return [outer, document.activeElement.id]").await,
-        json!([[], "game"])
-    );
+    type_in(&stage, "abc").await;
+    assert_eq!(ask(&stage, "return outer").await, json!([]));
+    let frame = session.find(By::Id("game")).await.unwrap();
+    frame.enter_frame().await.unwrap();
+    assert_eq!(ask(&stage, "return keys").await, json!(["a", "b", "c"]));
+    session.enter_default_frame().await.unwrap();
     // The page around can have it back.
     let field = session.find(By::Id("elsewhere")).await.unwrap();
     session
@@ -120,14 +122,29 @@ async fn an_input_in_the_game_keeps_the_keyboard_while_it_is_typed_in(stage: Sta
 async fn taking_the_keyboard_scrolls_neither_page(stage: Stage) {
     let _world = open(&stage).await;
     let session = &stage.browser().session;
-    let before = ask(&stage, "scrollTo(0, 120); return [scrollX, scrollY]").await;
-    assert_eq!(before, json!([0, 120]));
+    // WebKit's driver misses elements of frames in a page that is scrolled.
+    let down = if stage.engine() == Engine::WebKit {
+        0
+    } else {
+        120
+    };
+    let scroll = format!("scrollTo(0, {down}); return [scrollX, scrollY]");
+    let before = ask(&stage, &scroll).await;
+    assert_eq!(before, json!([0, down]));
     let frame = session.find(By::Id("game")).await.unwrap();
     frame.enter_frame().await.unwrap();
     ask(&stage, "scrollTo(0, 40)").await;
     session.enter_default_frame().await.unwrap();
-    let press = session.action_chain().move_to(200, 120).click();
+    let frame = session.find(By::Id("game")).await.unwrap();
+    // The board is what is left of it at the top.
+    let press = session
+        .action_chain()
+        .move_to_element_with_offset(&frame, 0, -120)
+        .click();
     press.perform().await.unwrap();
+    frame.clone().enter_frame().await.unwrap();
+    assert_eq!(ask(&stage, "return presses").await, json!(["board"]));
+    session.enter_default_frame().await.unwrap();
     type_in(&stage, "z").await;
     assert_eq!(
         ask(&stage, "return [[scrollX, scrollY], outer]").await,
