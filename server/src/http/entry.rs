@@ -19,6 +19,7 @@ use tower::ServiceExt as _;
 use super::client_address::client_address;
 use super::context::Context;
 use super::cors::{self, Caller};
+use super::navigation;
 use super::refusal::Refusal;
 use super::request_id::{RequestId, X_REQUEST_ID};
 use crate::hosts::{self, Site};
@@ -54,6 +55,7 @@ impl App {
         let host = found.as_deref().unwrap_or("-").to_owned();
         let mut caller = None;
         let mut asked_with_cookie = false;
+        let navigates = navigation::is_navigation(&parts.headers);
         let response = match found.and_then(|host| self.find_site(&host)) {
             Err(refusal) => refusal.into_response(),
             Ok(site) => {
@@ -69,7 +71,7 @@ impl App {
             }
         };
 
-        let mut response = self.finish(response, &context);
+        let mut response = self.finish(response, &context, navigates);
         if asked_with_cookie {
             cors::apply(response.headers_mut(), caller.as_ref());
         }
@@ -144,7 +146,7 @@ impl App {
     }
 
     /// Writes the problem body and the headers that every answer carries.
-    fn finish(&self, mut response: Response, context: &Context) -> Response {
+    fn finish(&self, mut response: Response, context: &Context, navigates: bool) -> Response {
         if let Some(refusal) = response.extensions_mut().remove::<Refusal>() {
             if let Some(cause) = refusal.cause() {
                 tracing::error!(
@@ -154,8 +156,17 @@ impl App {
                     "request failed"
                 );
             }
-            *response.body_mut() = refusal.body(&self.state.auth_url, &context.id);
-            response.headers_mut().remove(header::CONTENT_LENGTH);
+            let is_page = navigates
+                && navigation::make_page(&mut response, &refusal, &self.state, &context.id);
+            if !is_page {
+                *response.body_mut() = refusal.body(&self.state.auth_url, &context.id);
+            }
+            let headers = response.headers_mut();
+            headers.remove(header::CONTENT_LENGTH);
+            headers.append(
+                header::VARY,
+                HeaderValue::from_static("Accept, Sec-Fetch-Mode"),
+            );
         }
         let headers = response.headers_mut();
         headers.insert(X_REQUEST_ID, context.id.header().clone());

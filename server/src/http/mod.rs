@@ -6,8 +6,7 @@
 //! | [`entry`] | the one way in: ids, hosts, limits of time, CORS, the log |
 //! | [`context`] | what is known of a request before a handler sees it |
 //! | [`refusal`] | Problem Details (RFC 9457) |
-//! | [`upload`] | a body on its way to a backend, watched |
-//! | [`mend`] | making the best of what pages send |
+//! | [`navigation`] | refusals as pages, for people |
 //! | [`request_id`] | `X-Request-Id` |
 //! | [`client_address`] | who asks, behind trusted proxies too |
 //! | [`cookies`] | the session cookie |
@@ -17,6 +16,8 @@
 //! | [`asset`] | small files kept in memory, compressed once |
 //! | [`page`] | HTML pages and their security headers |
 //! | [`body`] | request bodies that must be small |
+//! | [`upload`] | a body on its way to a backend, watched |
+//! | [`mend`] | making the best of what pages send |
 //! | [`json`] | what a game's page posts to the platform |
 
 pub mod asset;
@@ -30,6 +31,7 @@ pub mod entry;
 pub mod json;
 pub mod limiter;
 pub mod mend;
+pub mod navigation;
 pub mod page;
 pub mod refusal;
 pub mod request_id;

@@ -13,6 +13,7 @@ mod heartbeat;
 mod hosting;
 mod hosts;
 mod logs;
+mod navigation;
 mod pages;
 mod program;
 mod runtime;
