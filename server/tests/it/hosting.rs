@@ -121,6 +121,8 @@ async fn files_are_served_as_deployed() {
 async fn a_game_may_bring_its_own_page_for_what_is_not_there() {
     let app = TestApp::start().await;
     deploy(&app, &[("index.html", b"start"), ("404.html", b"lost")]).await;
+    let opened = app.get("game", "/nothing").header("accept", "text/html");
+    assert_eq!(send(opened).await.text(), "lost");
     let answer = send(app.get("game", "/nothing")).await;
     assert_eq!((answer.status.as_u16(), answer.text()), (404, "lost"));
     assert_eq!(

@@ -35,11 +35,25 @@ screen.playButton.addEventListener('click', () => (state === 'paused' ? resume()
 screen.pauseButton.addEventListener('click', pause);
 
 addEventListener('keydown', (event) => {
+  if (state === 'ready' && isStart(event)) {
+    event.preventDefault();
+    begin();
+    return;
+  }
   if ((event.code === 'KeyP' || event.code === 'Escape') && !event.repeat) {
     if (state === 'playing') pause();
     else if (state === 'paused') resume();
   }
 });
+
+/** Enter and space start from the first card, where nothing has the focus yet.
+ * A link that has it keeps its keys; later cards give it to their button. */
+function isStart(event) {
+  const { code, repeat, ctrlKey, metaKey, altKey } = event;
+  const free = [document.body, screen.field].includes(document.activeElement);
+  const key = ['Enter', 'NumpadEnter', 'Space'].includes(code);
+  return key && free && !repeat && !ctrlKey && !metaKey && !altKey;
+}
 
 // Who looks elsewhere should not come back to a lost round.
 addEventListener('blur', pause);
