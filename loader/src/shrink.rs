@@ -55,7 +55,7 @@ impl Tools {
             && modules.join("terser").exists();
         if !there {
             eprintln!(
-                "the runtime gets about a third larger, because Node or the packages in loader/node_modules are not there: install Node, then run `npm ci` in loader/"
+                "the runtime gets half as large again, because Node or the packages in loader/node_modules are not there: install Node, then run `npm ci` in loader/"
             );
         }
         Self {

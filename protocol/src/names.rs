@@ -61,8 +61,9 @@ impl Environment {
 pub const CONSOLE_AUDIENCE: &str = "platform:console";
 
 /// Host labels that the platform keeps for itself.
-pub const RESERVED_SLUGS: [&str; 10] =
-    ["auth", "www", "api", "admin", "console", "build", "static", "docs", "mail", "status"];
+pub const RESERVED_SLUGS: [&str; 10] = [
+    "auth", "www", "api", "admin", "console", "build", "static", "docs", "mail", "status",
+];
 
 /// Why a slug was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +85,9 @@ impl SlugError {
             SlugError::Form => {
                 "A slug has 3 to 40 lower-case letters, digits or hyphens, and starts and ends with a letter or digit."
             }
-            SlugError::DevPrefix => "A slug may not start with dev-, which names the dev environment.",
+            SlugError::DevPrefix => {
+                "A slug may not start with dev-, which names the dev environment."
+            }
             SlugError::Reserved => "This slug is kept for the platform itself.",
         }
     }
@@ -120,11 +123,31 @@ mod tests {
     #[test]
     fn slugs_follow_the_pattern() {
         let forty = "a".repeat(40);
-        for good in ["abc", "demo", "a-b", "0x0", "a--b", "my-game-2", forty.as_str()] {
+        for good in [
+            "abc",
+            "demo",
+            "a-b",
+            "0x0",
+            "a--b",
+            "my-game-2",
+            forty.as_str(),
+        ] {
             assert_eq!(check_slug(good), Ok(()), "{good}");
         }
         let long = "a".repeat(41);
-        for bad in ["", "a", "ab", "-ab", "ab-", "Demo", "a_b", "a.b", "a b", "é11", long.as_str()] {
+        for bad in [
+            "",
+            "a",
+            "ab",
+            "-ab",
+            "ab-",
+            "Demo",
+            "a_b",
+            "a.b",
+            "a b",
+            "é11",
+            long.as_str(),
+        ] {
             assert_eq!(check_slug(bad), Err(SlugError::Form), "{bad}");
         }
         assert_eq!(check_slug("dev-demo"), Err(SlugError::DevPrefix));
@@ -137,7 +160,13 @@ mod tests {
     fn audiences_and_labels_tell_the_environments_apart() {
         assert_eq!(Environment::Prod.audience("demo"), "game:demo");
         assert_eq!(Environment::Dev.audience("demo"), "game:dev-demo");
-        assert_eq!(Environment::split_label("dev-demo"), (Environment::Dev, "demo"));
-        assert_eq!(Environment::split_label("demo"), (Environment::Prod, "demo"));
+        assert_eq!(
+            Environment::split_label("dev-demo"),
+            (Environment::Dev, "demo")
+        );
+        assert_eq!(
+            Environment::split_label("demo"),
+            (Environment::Prod, "demo")
+        );
     }
 }

@@ -34,7 +34,9 @@ pub struct TestTokenAnswer {
 
 impl std::fmt::Debug for TokenAnswer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TokenAnswer").field("expires_in", &self.expires_in).finish_non_exhaustive()
+        f.debug_struct("TokenAnswer")
+            .field("expires_in", &self.expires_in)
+            .finish_non_exhaustive()
     }
 }
 

@@ -53,7 +53,7 @@ pub(crate) fn run(workspace: &Workspace, purpose: Purpose) -> Result<()> {
     if count == 0 {
         terminal::note(&format!("set-up: everything is there ({stopwatch})"));
     } else {
-        terminal::note(&format!("set-up: {count} steps in {stopwatch}"));
+        terminal::note(&format!("set-up: done in {stopwatch}"));
     }
     Ok(())
 }
