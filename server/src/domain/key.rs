@@ -8,6 +8,10 @@ use crate::clock::Millis;
 pub const PUBLISH_AHEAD_MILLIS: Millis = 21 * 60 * 1_000;
 /// How long beyond the last token's life an old key stays published.
 pub const LINGER_MILLIS: Millis = 10 * 60 * 1_000;
+/// The longest life that a token can have been given. How long an old key
+/// stays published goes by it, not by the present setting: that may be shorter
+/// than the one under which the key's last token was signed.
+pub const LONGEST_TOKEN_MILLIS: Millis = 24 * 60 * 60 * 1_000;
 /// Age at which a signing key is replaced by itself.
 pub const ROTATE_AFTER_MILLIS: Millis = 90 * 24 * 60 * 60 * 1_000;
 

@@ -53,7 +53,6 @@ pub struct Upload {
 
 impl Upload {
     /// Watches `body`; what is sent on is the body that comes back.
-    #[must_use]
     pub fn watch(body: Body, limits: Limits) -> (Self, Body) {
         let (sender, progress) = watch::channel(Progress::Flowing);
         let starved = Arc::new(AtomicBool::new(false));

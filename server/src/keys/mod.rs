@@ -23,7 +23,7 @@ pub use self::secret::{KeySecret, MIN_SECRET_BYTES};
 pub use self::signer::Signer;
 use self::signer::{PrivateKey, PublicJwk};
 use crate::clock::{Clock, Millis};
-use crate::domain::key::{KeyPhase, KeySchedule, KeyTimes, StoredKey};
+use crate::domain::key::{KeyPhase, KeySchedule, KeyTimes, LONGEST_TOKEN_MILLIS, StoredKey};
 use crate::entropy::Entropy;
 use crate::store::{Store, StoreError};
 
@@ -135,7 +135,8 @@ impl KeyRing {
     ) -> Result<Arc<Self>, KeyError> {
         let token_millis = Millis::try_from(token_seconds)
             .unwrap_or(Millis::MAX)
-            .saturating_mul(1_000);
+            .saturating_mul(1_000)
+            .max(LONGEST_TOKEN_MILLIS);
         let empty = Ring {
             keys: Vec::new(),
             schedule: KeySchedule::new(Vec::new(), token_millis),
