@@ -56,9 +56,9 @@ const fn none<T>() -> Option<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
-    /// `console.debug`
+    /// `console.debug`, `console.trace`
     Debug,
-    /// `console.log`, `console.info`, `console.trace`
+    /// `console.log`, `console.info`
     Info,
     /// `console.warn`
     Warn,
