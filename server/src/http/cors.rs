@@ -46,9 +46,10 @@ pub fn single_origin(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Puts on an answer what an allowed caller's browser wants to see. Without a
-/// caller only caches are told that the answer depends on the origin.
+/// caller only caches are told that the answer depends on the origin, and on
+/// nothing else: these addresses have no pages.
 pub fn apply(headers: &mut HeaderMap, caller: Option<&Caller>) {
-    headers.append(header::VARY, HeaderValue::from_static("Origin"));
+    headers.insert(header::VARY, HeaderValue::from_static("Origin"));
     let Some(caller) = caller else { return };
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, caller.origin.clone());
     headers.insert(

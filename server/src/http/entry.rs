@@ -71,7 +71,9 @@ impl App {
             }
         };
 
-        let mut response = self.finish(response, &context, navigates);
+        // Only programs ask with the player's cookie.
+        let wants_page = navigates && !asked_with_cookie;
+        let mut response = self.finish(response, &context, wants_page);
         if asked_with_cookie {
             cors::apply(response.headers_mut(), caller.as_ref());
         }
@@ -146,7 +148,7 @@ impl App {
     }
 
     /// Writes the problem body and the headers that every answer carries.
-    fn finish(&self, mut response: Response, context: &Context, navigates: bool) -> Response {
+    fn finish(&self, mut response: Response, context: &Context, wants_page: bool) -> Response {
         if let Some(refusal) = response.extensions_mut().remove::<Refusal>() {
             if let Some(cause) = refusal.cause() {
                 tracing::error!(
@@ -156,7 +158,7 @@ impl App {
                     "request failed"
                 );
             }
-            let is_page = navigates
+            let is_page = wants_page
                 && navigation::make_page(&mut response, &refusal, &self.state, &context.id);
             if !is_page {
                 *response.body_mut() = refusal.body(&self.state.auth_url, &context.id);

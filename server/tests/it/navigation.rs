@@ -24,7 +24,7 @@ async fn who_opens_what_is_not_there_reads_a_page_with_a_way_onward() {
         (Method::GET, "auth", "/problems/nothing", 404, "Not found"),
         (Method::GET, "demo", "/nothing", 404, "Not found"),
         (Method::GET, "demo", "/__platform/", 404, "Not found"),
-        (Method::GET, "auth", "/token", 405, "Method not allowed"),
+        (Method::POST, "auth", "/login", 405, "Method not allowed"),
         (Method::POST, "", "/", 405, "Method not allowed"),
     ] {
         let what = format!("{method} {label} {path}");
@@ -68,6 +68,14 @@ async fn who_opens_what_is_not_there_reads_a_page_with_a_way_onward() {
             );
         }
     }
+}
+
+#[tokio::test]
+async fn what_the_runtime_alone_asks_has_no_page() {
+    let app = TestApp::start().await;
+    let answer = send(opened(app.get("auth", "/token"))).await;
+    assert_eq!(answer.problem(), "method-not-allowed");
+    assert_eq!(answer.header("vary"), Some("Origin"));
 }
 
 #[tokio::test]
