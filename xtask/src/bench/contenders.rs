@@ -13,8 +13,8 @@ use crate::workspace::Workspace;
 /// Settings of a server under measurement; all others have their defaults.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Settings {
-    /// Whether one address may make as many guests as it likes.
-    unlimited_guests: bool,
+    /// Whether one address may send as much of everything as it likes.
+    pub(super) unlimited: bool,
 }
 
 /// The running contenders and what each is asked.
@@ -30,9 +30,7 @@ impl Contenders {
         let example = workspace.binary(true, "examples/bare_sign");
         let bare = Process::start(&mut Command::new(example))?;
         let returning = server(workspace, &folder.join("returning"), Settings::default())?;
-        let settings = Settings {
-            unlimited_guests: true,
-        };
+        let settings = Settings { unlimited: true };
         let new_guest = server(workspace, &folder.join("new-guest"), settings)?;
         let oidc_provider = Process::start(
             Command::new("node")
@@ -49,6 +47,7 @@ impl Contenders {
                 "bare signing handler",
                 &bare,
                 "bare",
+                "/token",
                 &script(&[], None),
             )?,
             load(
@@ -56,6 +55,7 @@ impl Contenders {
                 "returning guest",
                 &returning,
                 "returning",
+                "/token",
                 &token_script(&returning, Some(&cookie)),
             )?,
             load(
@@ -63,6 +63,7 @@ impl Contenders {
                 "new guest",
                 &new_guest,
                 "new-guest",
+                "/token",
                 &token_script(&new_guest, None),
             )?,
             load(
@@ -70,6 +71,7 @@ impl Contenders {
                 "oidc-provider",
                 &oidc_provider,
                 "oidc-provider",
+                "/token",
                 &client_credentials(),
             )?,
         ];
@@ -93,9 +95,17 @@ pub(super) fn server(workspace: &Workspace, data: &Path, settings: Settings) -> 
         .env("PLATFORM_LISTEN", "127.0.0.1:0")
         .env("PLATFORM_DATA", data)
         .stderr(File::create(data.join("log"))?);
-    if settings.unlimited_guests {
+    if settings.unlimited {
         server.env("PLATFORM_GUESTS_PER_ADDRESS", "1000000000");
-        server.env("PLATFORM_GUEST_RATE", "1000000/s, burst 1000000");
+        for rate in [
+            "GUEST_RATE",
+            "LOG_RATE",
+            "LOG_RATE_GAME",
+            "LOG_BYTES_RATE",
+            "LOG_BYTES_RATE_GAME",
+        ] {
+            server.env(format!("PLATFORM_{rate}"), "4000000000/s, burst 4000000000");
+        }
     }
     Process::start(&mut server)
 }
@@ -122,7 +132,22 @@ pub(super) fn visit(server: &Process) -> Result<String> {
         .to_owned())
 }
 
-fn token_script(server: &Process, cookie: Option<&str>) -> String {
+/// A game token of the visitor who holds `cookie`.
+pub(super) fn token(server: &Process, cookie: &str) -> Result<String> {
+    let headers = format!(
+        "Origin: http://{}\r\nCookie: {cookie}\r\n",
+        server.host("demo")
+    );
+    let response = server.ask("POST", &server.host("auth"), "/token", &headers)?;
+    let (_, after) = response
+        .split_once("\"access_token\":\"")
+        .context("the token endpoint gave no token")?;
+    let (token, _) = after.split_once('"').context("the token does not end")?;
+    Ok(token.to_owned())
+}
+
+/// The script of `POST /token`, with a cookie or as a first visitor.
+pub(super) fn token_script(server: &Process, cookie: Option<&str>) -> String {
     let (host, origin) = (
         server.host("auth"),
         format!("http://{}", server.host("demo")),
@@ -142,12 +167,20 @@ fn client_credentials() -> String {
     script(&headers, Some("grant_type=client_credentials"))
 }
 
-fn load(folder: &Path, name: &'static str, of: &Process, file: &str, script: &str) -> Result<Load> {
-    let path: PathBuf = folder.join(format!("{file}.lua"));
-    std::fs::write(&path, script).with_context(|| format!("cannot write {}", path.display()))?;
+/// A load of `path` on a process, its script in a file.
+pub(super) fn load(
+    folder: &Path,
+    name: &'static str,
+    of: &Process,
+    file: &str,
+    path: &str,
+    script: &str,
+) -> Result<Load> {
+    let lua: PathBuf = folder.join(format!("{file}.lua"));
+    std::fs::write(&lua, script).with_context(|| format!("cannot write {}", lua.display()))?;
     Ok(Load {
         name,
-        url: format!("http://{}/token", of.address),
-        script: path,
+        url: format!("http://{}{path}", of.address),
+        script: lua,
     })
 }

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use super::ingest::Ingest;
 use super::startup::{Startup, WHOLE};
 use super::wrk::Sample;
 
@@ -68,6 +69,8 @@ pub(super) struct Figures {
     pub(super) ready_milliseconds: f64,
     /// The runtime's start on a page, in milliseconds.
     pub(super) startup: Startup,
+    /// Heartbeats and frontend logs.
+    pub(super) ingest: Ingest,
     /// Bytes of runtime.js in brotli.
     pub(super) runtime_brotli: u64,
     /// Bytes that it may have.
@@ -146,6 +149,24 @@ impl Figures {
                 "ms",
             ),
             goal(
+                "heartbeats / bare handler",
+                self.ingest.beats_ratio,
+                AtLeast(0.5),
+                "×",
+            ),
+            goal(
+                "log records / rows of SQLite alone",
+                self.ingest.records_ratio,
+                AtLeast(0.5),
+                "×",
+            ),
+            goal(
+                "returning guest's p99 under a flood of both / idle",
+                self.ingest.token_p99_ratio,
+                AtMost(3.0),
+                "×",
+            ),
+            goal(
                 "runtime's start in Chromium",
                 self.started_in("chromium"),
                 AtMost(8.0),
@@ -193,6 +214,15 @@ impl Figures {
             )
         }));
         lines.extend([
+            format!("| heartbeats, one token | {:.0} | |", self.ingest.beats),
+            format!(
+                "| bare axum handler, last-seen in memory | {:.0} | |",
+                self.ingest.bare_beats
+            ),
+            format!(
+                "| frontend log records, 50 a request | {:.0} | |",
+                self.ingest.records
+            ),
             String::new(),
             "| the runtime's start | part | ms |".into(),
             "|---|---|---:|".into(),
@@ -241,7 +271,7 @@ impl Figures {
                 json!({ "name": goal.name, "measured": goal.measured, "unit": goal.unit, kind: limit, "met": goal.is_met() })
             })
             .collect();
-        json!({ "rates": rates, "startup": self.startup, "goals": goals })
+        json!({ "rates": rates, "startup": self.startup, "ingest": self.ingest, "goals": goals })
     }
 }
 
@@ -287,6 +317,12 @@ mod tests {
             idle_kilobytes: 30_000,
             ready_milliseconds: 120.0,
             startup: started(6.0),
+            ingest: Ingest {
+                beats_ratio: 0.9,
+                records_ratio: 0.8,
+                token_p99_ratio: 2.0,
+                ..Ingest::default()
+            },
             runtime_brotli: 17_000,
             runtime_budget: 18_000,
         }
@@ -318,6 +354,12 @@ mod tests {
         bad.idle_kilobytes = 41 * 1_024;
         bad.ready_milliseconds = 501.0;
         bad.startup = started(8.1);
+        bad.ingest = Ingest {
+            beats_ratio: 0.4,
+            records_ratio: 0.4,
+            token_p99_ratio: 3.1,
+            ..Ingest::default()
+        };
         bad.runtime_brotli = 18_001;
         assert_eq!(missed(&bad).len(), bad.goals().len());
         assert!(bad.markdown(&bad.goals()).contains("**missed**"));

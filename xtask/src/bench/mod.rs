@@ -4,6 +4,7 @@
 
 mod contenders;
 mod figures;
+mod ingest;
 mod process;
 mod startup;
 mod wrk;
@@ -38,12 +39,17 @@ pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
         "platform-server",
         "--example",
         "bare_sign",
+        "--example",
+        "bare_beat",
+        "--example",
+        "raw_log_rows",
     ];
     run_command(&mut cargo(&workspace.root, &example))?;
 
     let folder = tempfile::tempdir().context("there is no room for temporary files")?;
     let (ready_milliseconds, idle_kilobytes) = starts(workspace, folder.path())?;
     let startup = startup::measure(workspace)?;
+    let ingest = ingest::measure(workspace, folder.path())?;
     let [bare, returning, new_guest, oidc_provider] = rates(workspace, folder.path())?;
     let figures = Figures {
         bare,
@@ -53,6 +59,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
         idle_kilobytes,
         ready_milliseconds,
         startup,
+        ingest,
         runtime_brotli: report.brotli,
         runtime_budget: report.budget,
     };

@@ -1,0 +1,163 @@
+//! Heartbeats and frontend logs beside what the machine can do at most, and
+//! what a flood of both costs whoever asks for a token.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use serde_json::json;
+
+use super::contenders::{self, Settings, load, token_script};
+use super::figures::median;
+use super::process::Process;
+use super::wrk::{self, Load, script};
+use crate::command::output;
+use crate::terminal;
+use crate::workspace::Workspace;
+
+/// Rounds; the contenders take turns in each.
+const ROUNDS: usize = 3;
+/// Records in one log request.
+const RECORDS: usize = 50;
+
+/// The medians of the rounds.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(super) struct Ingest {
+    /// Heartbeats a second.
+    pub(super) beats: f64,
+    /// The same of a bare handler that keeps last-seen in memory.
+    pub(super) bare_beats: f64,
+    /// Heartbeats by those of the bare handler.
+    pub(super) beats_ratio: f64,
+    /// Log records a second.
+    pub(super) records: f64,
+    /// Log records by rows that SQLite alone takes in batches of 100.
+    pub(super) records_ratio: f64,
+    /// The 99th percentile of `POST /token` while both run flat out, by the
+    /// idle one.
+    pub(super) token_p99_ratio: f64,
+}
+
+/// Measures all of it.
+pub(super) fn measure(workspace: &Workspace, folder: &Path) -> Result<Ingest> {
+    let settings = Settings { unlimited: true };
+    let server = contenders::server(workspace, &folder.join("ingest"), settings)?;
+    let bare = Process::start(&mut Command::new(
+        workspace.binary(true, "examples/bare_beat"),
+    ))?;
+    let cookie = contenders::visit(&server)?;
+    let token = contenders::token(&server, &cookie)?;
+    let (demo, bearer) = (server.host("demo"), format!("Bearer {token}"));
+    let headers = [
+        ("Host", demo.as_str()),
+        ("Content-Type", "application/json"),
+        ("Authorization", bearer.as_str()),
+    ];
+    let page = "AAAAAAAAAAAAAAAAAAAAAA";
+    let beat = json!({ "page": page }).to_string();
+    let path = "/__platform/heartbeat";
+    let beats = load(
+        folder,
+        "heartbeat",
+        &server,
+        "beats",
+        path,
+        &script(&headers, Some(&beat)),
+    )?;
+    let bare_beats = load(
+        folder,
+        "bare beat",
+        &bare,
+        "bare-beats",
+        path,
+        &script(&headers, Some(&beat)),
+    )?;
+    let logs = script(&headers, Some(&records(page)));
+    let logs = load(
+        folder,
+        "frontend log",
+        &server,
+        "logs",
+        "/__platform/logs",
+        &logs,
+    )?;
+    let tokens = token_script(&server, Some(&cookie));
+    let tokens = load(
+        folder,
+        "token under load",
+        &server,
+        "tokens",
+        "/token",
+        &tokens,
+    )?;
+
+    let mut rounds = Vec::new();
+    for number in 1..=ROUNDS {
+        terminal::note(&format!(
+            "bench: heartbeats and logs, round {number} of {ROUNDS}"
+        ));
+        let mut raw = Command::new(workspace.binary(true, "examples/raw_log_rows"));
+        raw.arg(folder.join("raw"));
+        rounds.push(round(&beats, &bare_beats, &logs, &tokens, &mut raw)?);
+    }
+    Ok(medians(&rounds))
+}
+
+/// One round: everything in turn, then tokens while beats and logs come in as
+/// fast as they are answered.
+fn round(
+    beats: &Load,
+    bare_beats: &Load,
+    logs: &Load,
+    tokens: &Load,
+    raw: &mut Command,
+) -> Result<Ingest> {
+    let (beat, bare) = (wrk::run(beats)?, wrk::run(bare_beats)?);
+    let log = wrk::run(logs)?.per_second * RECORDS as f64;
+    let raw = output(raw)?;
+    let raw = raw
+        .trim()
+        .parse::<f64>()
+        .context("raw_log_rows printed no rate")?;
+    let idle = wrk::run(tokens)?;
+    let busy = std::thread::scope(|scope| {
+        let floods = [beats, logs].map(|load| scope.spawn(move || wrk::run(load)));
+        let busy = wrk::run(tokens);
+        for flood in floods {
+            // It only makes noise; if it cannot, the next round says so.
+            let _ = flood.join();
+        }
+        busy
+    })?;
+    Ok(Ingest {
+        beats: beat.per_second,
+        bare_beats: bare.per_second,
+        beats_ratio: beat.per_second / bare.per_second,
+        records: log,
+        records_ratio: log / raw,
+        token_p99_ratio: busy.p99_milliseconds / idle.p99_milliseconds,
+    })
+}
+
+fn medians(rounds: &[Ingest]) -> Ingest {
+    let of = |figure: fn(&Ingest) -> f64| median(&rounds.iter().map(figure).collect::<Vec<_>>());
+    Ingest {
+        beats: of(|round| round.beats),
+        bare_beats: of(|round| round.bare_beats),
+        beats_ratio: of(|round| round.beats_ratio),
+        records: of(|round| round.records),
+        records_ratio: of(|round| round.records_ratio),
+        token_p99_ratio: of(|round| round.token_p99_ratio),
+    }
+}
+
+fn records(page: &str) -> String {
+    let records = (0..RECORDS).map(|number| {
+        json!({
+            "time": 1_800_000_000_000_u64, "level": "info", "source": "console",
+            "message": format!("the player picked up coin {number} of level 3 at 12.5, 88.0"),
+        })
+    });
+    json!({ "page": page, "records": records.collect::<Vec<_>>() }).to_string()
+}
