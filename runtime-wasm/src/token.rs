@@ -331,7 +331,7 @@ mod tests {
     ) -> (Vec<(u32, Result<&'static str, &'static str>)>, Option<u32>) {
         let mut told = Vec::new();
         let next = tokens.end(now, number, outcome, &mut |who, answer| {
-            told.push((who, answer))
+            told.push((who, answer));
         });
         (told, next)
     }

@@ -1,11 +1,7 @@
 //! Accepted means kept: a log request that was answered 204 survives the
 //! server, whole.
 
-#![expect(
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "a test reports by failing"
-)]
+#![expect(clippy::unwrap_used, reason = "a test reports by failing")]
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

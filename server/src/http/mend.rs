@@ -42,7 +42,7 @@ fn backslash(json: &[u8]) -> Option<usize> {
     json.iter().position(|byte| *byte == b'\\')
 }
 
-/// The UTF-16 unit of the escape `\uXXXX` that begins at `at`.
+/// The UTF-16 unit of the escape (`\u` and four digits) that begins at `at`.
 fn unit(json: &[u8], at: usize) -> Option<u16> {
     let digits = json.get(at..at + 6)?.strip_prefix(b"\\u")?;
     // `from_str_radix` alone would take a plus sign.
