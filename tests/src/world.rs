@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use axum::body::Bytes;
+use platform_protocol::log::LogLevel;
 use platform_protocol::names::Environment;
 use platform_server::clock::{Clock, ManualClock, SystemClock};
 use platform_server::config::Config;
+use platform_server::domain::log::{LogEntry, LogQuery};
 use platform_server::domain::project::Project;
 use platform_server::entropy::SystemEntropy;
 use platform_server::origin::PlatformOrigin;
@@ -15,6 +17,7 @@ use tempfile::TempDir;
 
 use crate::backend::Backend;
 use crate::gateway::{Fault, Gateway};
+use crate::poll;
 use crate::visitor::Visitor;
 
 /// The game that tests publish their pages as.
@@ -234,6 +237,25 @@ impl World {
             .rotate()
             .await
             .expect("a key can be made");
+    }
+
+    /// Waits until the store has a frontend log record of [`GAME`] whose
+    /// message has `part` in it.
+    pub async fn kept(&self, part: &str) -> LogEntry {
+        poll::until(&format!("the store to have {part:?}"), async || {
+            let query = LogQuery {
+                slug: GAME.to_owned(),
+                environment: Environment::Prod,
+                level: LogLevel::Debug,
+                before: None,
+                limit: 100,
+            };
+            let records = self.running.state.store.list_log_records(query).await;
+            let records = records.expect("the log can be read");
+            let mut entries = records.into_iter().map(|record| record.entry);
+            entries.find(|entry| entry.message.contains(part))
+        })
+        .await
     }
 
     /// Lets `minutes` pass, and does what the platform does every half minute.

@@ -45,6 +45,8 @@ async fn an_error_in_the_first_statement_after_the_tag_is_recorded(stage: Stage)
     let address = world.publish(page).await;
     stage.open(&address).await;
     stage.open(&world.url("arena", "/other.html")).await;
+    let kept = world.kept("deliberately first").await;
+    assert_eq!((kept.line, kept.level), (Some(1), LogLevel::Error));
     let record = world.record("deliberately first").await;
     assert_eq!(
         (record.source, record.level),
@@ -79,7 +81,7 @@ async fn the_last_lines_before_leaving_arrive(stage: Stage) {
         )
         .await;
     stage.arrives_at(&world.url("arena", "/other.html")).await;
-    world.record("after the last line").await;
+    world.kept("after the last line").await;
     assert_eq!(
         messages(&world.records()),
         [
