@@ -18,7 +18,14 @@ const text = await (await fetch("/__platform/runtime.js")).text();
 const start = text.lastIndexOf('("') + 1;
 const [payload, mask] = (0, eval)("[" + text.slice(start, text.lastIndexOf(")")) + "]");
 const marks = [performance.now()];
-const bytes = Uint8Array.from(payload, (character) => character.charCodeAt() ^ mask);
+let bytes = new Uint8Array(payload.length);
+let length = 0;
+for (let at = 0; at < payload.length; at++) {
+  let code = payload.charCodeAt(at);
+  if (code > 125) code = (code - 126) * 65 + payload.charCodeAt(++at) + 91;
+  bytes[length++] = code ^ mask;
+}
+bytes = bytes.subarray(0, length);
 marks.push(performance.now());
 const module = new WebAssembly.Module(bytes);
 marks.push(performance.now());
