@@ -34,17 +34,18 @@ const watchPlayer = (interval) => {
   for (const type of ["pointerdown", "pointermove", "keydown", "touchstart"]) {
     addEventListener(type, () => (used = true), { capture: true, passive: true });
   }
-  const look = () => {
+  // The first look asks no gamepads: that alone takes some milliseconds.
+  const look = (first) => {
     const visible = counts && !document.hidden;
-    if (wasm.look(visible, (visible && padsMoved()) || used, interval)) {
+    if (wasm.look(visible, (visible && !first && padsMoved()) || used, interval)) {
       // Without a token there is nobody to count.
       wasm.getAccessToken(false).then(beat, () => {});
     }
     used = false;
     sendLog();
   };
-  setInterval(look, 1000);
-  look();
+  setInterval(() => look(), 1000);
+  look(true);
 };
 
 /** Pages go into the back/forward cache only if they listen to these alone. */
