@@ -120,59 +120,9 @@ impl Slug {
     }
 }
 
-/// Tells whether a Problem Details `type` is the problem that `slug` names:
-/// it equals the slug, or its last segment (after the last `/`, `#` or `:`)
-/// does.
-#[must_use]
-pub fn type_is(type_uri: &str, slug: &str) -> bool {
-    type_uri == slug
-        || type_uri.strip_suffix(slug).is_some_and(|before| {
-            before.ends_with(['/', '#', ':']) && !slug.contains(['/', '#', ':'])
-        })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_slug_is_found_by_its_whole_type_or_its_last_segment() {
-        let cases = [
-            ("session-expired", "session-expired", true),
-            (
-                "https://auth.example/problems/session-expired",
-                "session-expired",
-                true,
-            ),
-            ("https://game.example/p#out-of-coins", "out-of-coins", true),
-            ("urn:game:out-of-coins", "out-of-coins", true),
-            ("urn:game:out-of-coins", "coins", false),
-            ("urn:game:out-of-coins", "urn:game:out-of-coins", true),
-            (
-                "https://a/problems/session-expired",
-                "problems/session-expired",
-                false,
-            ),
-            (
-                "https://a/problems/session-expired/",
-                "session-expired",
-                false,
-            ),
-            (
-                "https://a/problems/Session-Expired",
-                "session-expired",
-                false,
-            ),
-            ("", "session-expired", false),
-        ];
-        for (type_uri, slug, expected) in cases {
-            assert_eq!(
-                type_is(type_uri, slug),
-                expected,
-                "{type_uri:?} is {slug:?}"
-            );
-        }
-    }
 
     #[test]
     fn every_slug_is_unique_and_found_again() {

@@ -5,11 +5,13 @@
 //! |---|---|
 //! | [`token`] | when a token is asked for, shared, kept and given up |
 //! | [`problem`] | what a failed answer becomes |
+//! | [`log`] | which log records are kept, folded, left out and sent |
+//! | [`presence`] | when a page counts its player |
 //! | `flow` | the steps of each call, written against `web` |
 //! | `exports` | what JavaScript calls: converts, delegates, nothing else |
 //! | `web` | the only code that touches the browser |
 //!
-//! The first two know no browser: time and outcomes are handed in, so that
+//! The first four know no browser: time and outcomes are handed in, so that
 //! their tests run natively on a clock that the test moves.
 
 pub mod log;

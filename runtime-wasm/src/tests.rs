@@ -337,3 +337,39 @@ async fn a_local_dev_server_gives_test_players_and_its_reasons_are_relayed() {
         );
     }
 }
+
+#[wasm_bindgen_test]
+fn a_problem_is_found_by_its_whole_type_or_its_last_segment() {
+    let cases = [
+        ("session-expired", "session-expired", true),
+        (
+            "https://auth.example/problems/session-expired",
+            "session-expired",
+            true,
+        ),
+        ("https://game.example/p#out-of-coins", "out-of-coins", true),
+        ("urn:game:out-of-coins", "out-of-coins", true),
+        ("urn:game:out-of-coins", "coins", false),
+        ("urn:game:out-of-coins", "urn:game:out-of-coins", true),
+        (
+            "https://a/problems/session-expired",
+            "problems/session-expired",
+            false,
+        ),
+        (
+            "https://a/problems/session-expired/",
+            "session-expired",
+            false,
+        ),
+        (
+            "https://a/problems/Session-Expired",
+            "session-expired",
+            false,
+        ),
+        ("", "session-expired", false),
+    ];
+    for (type_uri, slug, expected) in cases {
+        let error = web::problem(0, &"".into(), &type_uri.into(), &"".into());
+        assert_eq!(web::is(&error, slug), expected, "{type_uri:?} is {slug:?}");
+    }
+}
