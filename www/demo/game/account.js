@@ -25,7 +25,7 @@ export async function call(path, init) {
   for (let attempt = 0; ; attempt += 1) {
     try {
       const response = await platform.fetch(path, init);
-      return await response.json();
+      return await read(response);
     } catch (error) {
       // Anything else is a mistake of the game's own: it should be seen.
       if (!(error instanceof platform.PlatformError)) throw error;
@@ -47,6 +47,18 @@ export async function call(path, init) {
       }
     }
   }
+}
+
+/** The JSON of an answer. One that breaks off midway, because the connection did
+ * or because the player is leaving the page, is as good as none. */
+async function read(response) {
+  let text;
+  try {
+    text = await response.text();
+  } catch {
+    throw new Offline('The answer broke off.');
+  }
+  return JSON.parse(text);
 }
 
 /** What helps against a `PlatformError`. */
