@@ -228,7 +228,7 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
         }
         Key::TokenSeconds => config.token_seconds = parse::number(text, 5..=86_400)?,
         Key::GuestsPerAddress => {
-            config.guests_per_address = parse::number(text, 1..=1_000_000_000)?;
+            config.guests_per_address = parse::number(text, 0..=1_000_000_000)?;
         }
         Key::GuestIdleHours => config.guest_idle_hours = parse::number(text, 1..=8_760)?,
         Key::GuestRate => config.guest_rate = parse::rate(text)?,

@@ -23,7 +23,9 @@ use ipnet::IpNet;
 use platform_protocol::limits;
 use uuid::Uuid;
 
+use crate::clock::Millis;
 use crate::origin::PlatformOrigin;
+use crate::store::GuestCap;
 use provider::IdentityProvider;
 
 /// A value that must never be shown or logged.
@@ -119,7 +121,7 @@ pub struct Config {
     pub admins: Vec<Uuid>,
     /// Life of a production game token, in seconds.
     pub token_seconds: u64,
-    /// Guests that one address holds at one time.
+    /// Guests that one address holds at one time; 0 for any number.
     pub guests_per_address: u32,
     /// Hours after which an unused guest no longer counts as held.
     pub guest_idle_hours: u32,
@@ -197,6 +199,21 @@ impl Config {
         self.files
             .clone()
             .unwrap_or_else(|| self.data.join("files"))
+    }
+
+    /// How long an unused guest counts as held, in milliseconds.
+    #[must_use]
+    pub fn guest_idle(&self) -> Millis {
+        Millis::from(self.guest_idle_hours) * 60 * 60 * 1_000
+    }
+
+    /// How many guests an address may hold at `now`.
+    #[must_use]
+    pub fn guest_cap(&self, now: Millis) -> Option<GuestCap> {
+        (self.guests_per_address > 0).then(|| GuestCap {
+            guests: self.guests_per_address,
+            seen_since: now - self.guest_idle(),
+        })
     }
 
     /// Whether the forwarding headers of this peer are believed.

@@ -156,7 +156,7 @@ pub const SETTINGS: [Setting; 21] = [
         Key::GuestsPerAddress,
         "guests_per_address",
         "50",
-        "guests that one address (IPv4, or IPv6 /64) holds at one time",
+        "guests that one address (IPv4, or IPv6 /64) holds at one time; 0 for any number",
     ),
     setting(
         Key::GuestIdleHours,

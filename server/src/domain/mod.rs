@@ -2,10 +2,13 @@
 //! deployments, their states and transitions. Pure: no HTTP, no database, no
 //! clock of its own.
 
+pub mod audit;
+pub mod identity;
 pub mod key;
 pub mod log;
 pub mod page;
 pub mod player;
 pub mod project;
 pub mod session;
+pub mod sign_in;
 pub mod username;

@@ -15,6 +15,9 @@ pub struct Player {
     pub state: PlayerState,
     /// When the player was made.
     pub created_at: Millis,
+    /// When the player was last here. Kept up to date for guests alone, and
+    /// not to the minute: see [`Player::wants_to_be_seen`].
+    pub seen_at: Millis,
 }
 
 /// What a player is at the moment.
@@ -39,6 +42,13 @@ pub enum PlayerState {
 }
 
 impl Player {
+    /// Whether this use at `now` is worth a write: a guest counts as held by
+    /// an address for `idle` after its last use, and that is kept to a 24th.
+    #[must_use]
+    pub const fn wants_to_be_seen(&self, now: Millis, idle: Millis) -> bool {
+        matches!(self.state, PlayerState::Guest) && now - self.seen_at >= idle / 24
+    }
+
     /// The claim `is_anon`: true until an external identity is linked.
     #[must_use]
     pub const fn is_anonymous(&self) -> bool {

@@ -65,11 +65,26 @@ pub struct Session {
     pub ended_at: Option<Millis>,
 }
 
+/// A session as its player may see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionSummary {
+    /// Which session.
+    pub hash: SessionHash,
+    /// When it began.
+    pub created_at: Millis,
+    /// When it was last renewed; moved at most daily.
+    pub renewed_at: Millis,
+}
+
 /// Life of a session without use, and of its cookie: 400 days, the longest
 /// that browsers keep a cookie (RFC 6265bis §5.5).
 pub const SESSION_MILLIS: Millis = 400 * DAY_MILLIS;
 /// How often a session in use is renewed, at most.
 pub const RENEW_MILLIS: Millis = DAY_MILLIS;
+/// How long the row of a session is kept after its last renewal. A cookie that
+/// is unknown makes a new guest, so the row of an account's session outlives
+/// the cookie, whatever the browser's clock says.
+pub const KEPT_MILLIS: Millis = SESSION_MILLIS + 30 * DAY_MILLIS;
 
 const DAY_MILLIS: Millis = 24 * 60 * 60 * 1_000;
 

@@ -62,7 +62,13 @@ fn pick(words: &'static [&'static str; 96], entropy: &dyn Entropy) -> &'static s
     words[usize::try_from(index).unwrap_or(0)]
 }
 
-/// What two names have in common that differ in case alone: it must be unique.
+/// What must be unique: two names that look alike have it in common.
+#[must_use]
+pub fn unique_key(name: &str) -> String {
+    without_case(name)
+}
+
+/// What two names have in common that differ in case alone.
 #[must_use]
 pub fn without_case(name: &str) -> String {
     name.to_lowercase()

@@ -32,7 +32,8 @@ pub(super) const IGNORED_BODY_BYTES: usize = 1_024;
 /// Answers `POST /token`.
 ///
 /// # Errors
-/// `unknown-origin`, `invalid-request`, `session-expired`, `account-suspended`.
+/// `unknown-origin`, `invalid-request`, `session-expired`, `account-suspended`,
+/// `guest-limit-reached`.
 pub async fn handle(
     State(state): State<AppState>,
     caller: Caller,
@@ -60,6 +61,7 @@ pub async fn handle(
         Standing::Expired => Err(Slug::SessionExpired.into()),
         Standing::Suspended(reason) => Err(suspended(reason)),
         Standing::Good => {
+            see(&state, &session.player, now).await;
             let renewed = session.wants_renewal(now) && renew(&state, &secret, now).await;
             let cookie = renewed.then(|| cookies::set_session(&secret, secure));
             token_answer(&state, &caller, &session.player, now, cookie)
@@ -129,6 +131,20 @@ async fn renew(state: &AppState, secret: &SessionSecret, now: Millis) -> bool {
     }
 }
 
+/// Keeps the address's hold on a guest in use. If it fails, the player still
+/// gets their token.
+async fn see(state: &AppState, player: &Player, now: Millis) {
+    if !player.wants_to_be_seen(now, state.config.guest_idle()) {
+        return;
+    }
+    if let Err(error) = state.store.see_guest(player.id, now).await {
+        tracing::warn!(
+            error = crate::http::refusal::chain(&error),
+            "a guest's last use was not kept"
+        );
+    }
+}
+
 async fn new_guest(
     state: &AppState,
     caller: &Caller,
@@ -145,6 +161,7 @@ async fn new_guest(
         usernames: username::generate_guest_names(&*state.entropy),
         session: secret.hash(),
         address: network.to_string(),
+        cap: state.config.guest_cap(now),
         now,
     };
     let player = state.store.add_guest(guest).await?;
@@ -222,6 +239,7 @@ mod tests {
             username: "swift-otter-4821".into(),
             state,
             created_at: 0,
+            seen_at: 0,
         };
         Session {
             hash: SessionHash([0; 32]),

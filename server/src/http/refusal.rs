@@ -157,6 +157,7 @@ impl From<Slug> for Refusal {
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
         match error {
+            StoreError::GuestCap => Slug::GuestLimitReached.into(),
             StoreError::Busy | StoreError::Unavailable(_) => Self::unavailable(&error),
             _ => Self::internal(&error),
         }

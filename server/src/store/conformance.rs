@@ -80,6 +80,7 @@ fn guest(names: &[&str]) -> NewGuest {
         usernames: names.iter().map(|name| (*name).to_owned()).collect(),
         session: SessionHash(entropy().bytes()),
         address: "192.0.2.1".into(),
+        cap: None,
         now: NOW,
     }
 }

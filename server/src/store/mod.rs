@@ -18,11 +18,14 @@ use uuid::Uuid;
 
 pub(crate) use self::sqlite::{make_private_directory, make_private_file};
 use crate::clock::Millis;
+use crate::domain::audit::{AuditEvent, AuditQuery};
+use crate::domain::identity::LinkedIdentity;
 use crate::domain::key::StoredKey;
 use crate::domain::log::{LogQuery, NewLogRecords, StoredLogRecord};
 use crate::domain::player::Player;
 use crate::domain::project::{Deployment, Project};
-use crate::domain::session::{Session, SessionHash};
+use crate::domain::session::{Session, SessionHash, SessionSummary};
+use crate::domain::sign_in::{PendingSignIn, SignIn, SignInOutcome, StateHash, TakenSignIn};
 
 /// Why the store did not do it.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +54,9 @@ pub enum StoreError {
         /// The row's key.
         row: String,
     },
+    /// Nothing was written: the address holds as many guests as it may.
+    #[error("the address holds as many guests as it may")]
+    GuestCap,
     /// Nothing was written, because too many writes are waiting already.
     #[error("too many writes are waiting")]
     Busy,
@@ -125,8 +131,19 @@ pub struct NewGuest {
     pub session: SessionHash,
     /// The address (IPv4, or IPv6 /64) that it came from.
     pub address: String,
+    /// How many guests the address may hold; none for any number.
+    pub cap: Option<GuestCap>,
     /// Now.
     pub now: Millis,
+}
+
+/// How many guests an address may hold at one time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GuestCap {
+    /// The most there may be.
+    pub guests: u32,
+    /// A guest that was last seen before this does not count.
+    pub seen_since: Millis,
 }
 
 /// The store. See the module's documentation for what every method promises.
@@ -138,14 +155,99 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Makes a guest and its session in one.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] on `username` if every name is taken.
+    /// [`StoreError::Conflict`] on `username` if every name is taken;
+    /// [`StoreError::GuestCap`].
     async fn add_guest(&self, guest: NewGuest) -> Result<Player, StoreError>;
 
     /// Moves a session's time of renewal forward to `now`.
     async fn renew_session(&self, hash: &SessionHash, now: Millis) -> Result<(), StoreError>;
 
-    /// Ends a session. Ending an unknown or ended one changes nothing.
+    /// Moves a guest's last use forward to `now`.
+    async fn see_guest(&self, player: Uuid, now: Millis) -> Result<(), StoreError>;
+
+    /// Ends a session. Ending an unknown or ended one changes nothing. A guest
+    /// without a session is held by no address any more.
     async fn end_session(&self, hash: &SessionHash, now: Millis) -> Result<(), StoreError>;
+
+    /// Ends the player's sessions but `kept`. Answers how many.
+    async fn end_other_sessions(
+        &self,
+        player: Uuid,
+        kept: Option<&SessionHash>,
+        now: Millis,
+    ) -> Result<usize, StoreError>;
+
+    /// The player's sessions that have not ended at `now`, newest use first.
+    async fn list_sessions(
+        &self,
+        player: Uuid,
+        now: Millis,
+    ) -> Result<Vec<SessionSummary>, StoreError>;
+
+    /// Removes the rows of sessions and sign-ins that mean nothing any more, at
+    /// most `limit` of each. Answers how many.
+    async fn sweep_sessions(&self, now: Millis, limit: usize) -> Result<usize, StoreError>;
+
+    /// The player of this id.
+    async fn find_player(&self, id: Uuid) -> Result<Option<Player>, StoreError>;
+
+    /// The identities that are linked to a player, oldest first.
+    async fn list_identities(&self, player: Uuid) -> Result<Vec<LinkedIdentity>, StoreError>;
+
+    /// Gives a player another name.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] on `username` if another player has it or one
+    /// that looks like it; [`StoreError::Missing`] if there is no such player.
+    async fn rename_player(
+        &self,
+        player: Uuid,
+        username: &str,
+        now: Millis,
+    ) -> Result<(), StoreError>;
+
+    /// Suspends a player, or changes the reason. Answers whether there is such
+    /// a player, and one that was not merged away.
+    async fn suspend_player(
+        &self,
+        player: Uuid,
+        reason: Option<&str>,
+        now: Millis,
+    ) -> Result<bool, StoreError>;
+
+    /// Lifts a suspension. Answers whether there was one.
+    async fn unsuspend_player(&self, player: Uuid, now: Millis) -> Result<bool, StoreError>;
+
+    /// Who is suspended, and has been only since `since`.
+    async fn list_suspended_players(&self, since: Millis) -> Result<Vec<Uuid>, StoreError>;
+
+    /// Keeps a sign-in that a browser has begun.
+    async fn add_pending_sign_in(&self, pending: PendingSignIn) -> Result<(), StoreError>;
+
+    /// Takes a sign-in out, if `browser` is the one that began it no more than
+    /// [`SIGN_IN_MILLIS`](crate::domain::sign_in::SIGN_IN_MILLIS) before `now`.
+    async fn take_pending_sign_in(
+        &self,
+        state: &StateHash,
+        browser: &[u8; 32],
+        now: Millis,
+    ) -> Result<TakenSignIn, StoreError>;
+
+    /// Signs an identity in: the one way into an account, and the one place
+    /// where guests are linked and merged.
+    ///
+    /// - A known identity leads to its account. The guest, if it is one still,
+    ///   is merged into it: its sessions end, and it can never mint again.
+    /// - A new identity is linked to the guest, which keeps its id. Without a
+    ///   guest an account is made.
+    /// - A suspended account, or guest in the latter case, changes nothing.
+    ///
+    /// The session that the browser held ends, and so do all of the guest's,
+    /// so that one that was planted in the browser before opens nothing.
+    async fn complete_sign_in(&self, sign_in: SignIn) -> Result<SignInOutcome, StoreError>;
+
+    /// Security events, newest first.
+    async fn list_audit_events(&self, query: AuditQuery) -> Result<Vec<AuditEvent>, StoreError>;
 
     /// Every signing key that is not forgotten yet, oldest first.
     async fn list_keys(&self) -> Result<Vec<StoredKey>, StoreError>;

@@ -5,10 +5,12 @@ use rusqlite::{ErrorCode, ffi};
 use crate::store::StoreError;
 
 /// What must be unique, as SQLite names it, and what a caller is told.
-const UNIQUE: [(&str, &str, &str); 7] = [
+const UNIQUE: [(&str, &str, &str); 9] = [
     ("players.id", "players", "id"),
     ("players.username_key", "players", "username"),
     ("sessions.hash", "sessions", "hash"),
+    ("identities.key", "identities", "key"),
+    ("pending_sign_ins.state", "pending_sign_ins", "state"),
     ("signing_keys.kid", "signing_keys", "kid"),
     ("projects.slug", "projects", "slug"),
     ("deployments.id", "deployments", "id"),

@@ -2,6 +2,8 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::audit::{self, Entry};
+use crate::domain::audit::AuditKind;
 use crate::domain::key::StoredKey;
 use crate::store::StoreError;
 
@@ -47,6 +49,8 @@ pub(super) fn add_key(
             key.created_at,
             key.signs_from
         ])?;
+    let event = Entry::of(AuditKind::KeyAdded, key.created_at).subject(&key.kid);
+    audit::add(connection, &event)?;
     Ok(true)
 }
 

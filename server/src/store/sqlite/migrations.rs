@@ -2,7 +2,9 @@
 
 use refinery_core::{Migration, Runner};
 use rusqlite::Connection;
+use rusqlite::functions::FunctionFlags;
 
+use crate::domain::username;
 use crate::store::ConnectError;
 
 /// The history of one file's schema: every migration by its name and text,
@@ -12,10 +14,16 @@ use crate::store::ConnectError;
 pub(super) struct Schema(&'static [(&'static str, &'static str)]);
 
 /// Players, sessions, keys, projects.
-pub(super) const MAIN: Schema = Schema(&[(
-    "V1__players_keys_projects",
-    include_str!("../../../migrations/sqlite/0001_players_keys_projects.sql"),
-)]);
+pub(super) const MAIN: Schema = Schema(&[
+    (
+        "V1__players_keys_projects",
+        include_str!("../../../migrations/sqlite/0001_players_keys_projects.sql"),
+    ),
+    (
+        "V2__accounts",
+        include_str!("../../../migrations/sqlite/0002_accounts.sql"),
+    ),
+]);
 
 /// Frontend log records.
 pub(super) const LOGS: Schema = Schema(&[(
@@ -37,6 +45,7 @@ impl Schema {
             .collect::<Result<Vec<_>, _>>()
             .map_err(failed)?;
         let known = migrations.iter().map(Migration::version).max().unwrap_or(0);
+        add_functions(connection).map_err(super::database::database)?;
         let mut runner = Runner::new(&migrations);
         runner.set_migration_table_name(HISTORY);
         let found = if connection
@@ -58,6 +67,17 @@ impl Schema {
         }
         Ok(())
     }
+}
+
+/// Functions that migrations use beside SQLite's own: what the program
+/// computes of a row that it wrote by an older rule.
+fn add_functions(connection: &Connection) -> rusqlite::Result<()> {
+    connection.create_scalar_function(
+        "unique_key",
+        1,
+        FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC,
+        |context| Ok(username::unique_key(context.get_raw(0).as_str()?)),
+    )
 }
 
 fn failed(error: refinery_core::Error) -> ConnectError {

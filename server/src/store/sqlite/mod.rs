@@ -9,8 +9,10 @@
 //! | `readers` | the reading connections |
 //! | `migrations` | the schemas' history |
 //! | `error` | what SQLite's errors mean to a caller |
-//! | `players`, `keys`, `projects`, `logs` | the operations, as SQL |
+//! | `players`, `sessions`, `accounts`, `sign_ins`, `audit`, `keys`, `projects`, `logs` | the operations, as SQL |
 
+mod accounts;
+mod audit;
 mod database;
 mod error;
 mod keys;
@@ -19,6 +21,8 @@ mod migrations;
 mod players;
 mod projects;
 mod readers;
+mod sessions;
+mod sign_ins;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -33,11 +37,14 @@ use self::database::Database;
 pub(crate) use self::database::{make_private_directory, make_private_file};
 use super::{ConnectError, NewGuest, Store, StoreError};
 use crate::clock::Millis;
+use crate::domain::audit::{AuditEvent, AuditQuery};
+use crate::domain::identity::LinkedIdentity;
 use crate::domain::key::StoredKey;
 use crate::domain::log::{LogQuery, NewLogRecords, StoredLogRecord};
 use crate::domain::player::Player;
 use crate::domain::project::{Deployment, Project};
-use crate::domain::session::{Session, SessionHash};
+use crate::domain::session::{Session, SessionHash, SessionSummary};
+use crate::domain::sign_in::{PendingSignIn, SignIn, SignInOutcome, StateHash, TakenSignIn};
 
 /// A store in two SQLite files.
 #[derive(Debug)]
@@ -82,7 +89,7 @@ fn beside(path: &Path) -> PathBuf {
 impl Store for SqliteStore {
     async fn lookup_session(&self, hash: &SessionHash) -> Result<Option<Session>, StoreError> {
         self.main
-            .read(|connection| players::lookup_session(connection, hash))
+            .read(|connection| sessions::lookup_session(connection, hash))
     }
 
     async fn add_guest(&self, guest: NewGuest) -> Result<Player, StoreError> {
@@ -94,14 +101,127 @@ impl Store for SqliteStore {
     async fn renew_session(&self, hash: &SessionHash, now: Millis) -> Result<(), StoreError> {
         let hash = *hash;
         self.main
-            .write(move |connection| players::renew_session(connection, &hash, now))
+            .write(move |connection| sessions::renew_session(connection, &hash, now))
+            .await
+    }
+
+    async fn see_guest(&self, player: Uuid, now: Millis) -> Result<(), StoreError> {
+        self.main
+            .write(move |connection| players::see_guest(connection, player, now))
             .await
     }
 
     async fn end_session(&self, hash: &SessionHash, now: Millis) -> Result<(), StoreError> {
         let hash = *hash;
         self.main
-            .write(move |connection| players::end_session(connection, &hash, now))
+            .write(move |connection| sessions::end_session(connection, &hash, now))
+            .await
+    }
+
+    async fn end_other_sessions(
+        &self,
+        player: Uuid,
+        kept: Option<&SessionHash>,
+        now: Millis,
+    ) -> Result<usize, StoreError> {
+        let kept = kept.copied();
+        self.main
+            .write(move |connection| {
+                sessions::end_other_sessions(connection, player, kept.as_ref(), now)
+            })
+            .await
+    }
+
+    async fn list_sessions(
+        &self,
+        player: Uuid,
+        now: Millis,
+    ) -> Result<Vec<SessionSummary>, StoreError> {
+        self.main
+            .read(|connection| sessions::list_sessions(connection, player, now))
+    }
+
+    async fn sweep_sessions(&self, now: Millis, limit: usize) -> Result<usize, StoreError> {
+        self.main
+            .write(move |connection| sessions::sweep_sessions(connection, now, limit))
+            .await
+    }
+
+    async fn find_player(&self, id: Uuid) -> Result<Option<Player>, StoreError> {
+        self.main
+            .read(|connection| players::find_player(connection, id))
+    }
+
+    async fn list_identities(&self, player: Uuid) -> Result<Vec<LinkedIdentity>, StoreError> {
+        self.main
+            .read(|connection| accounts::list_identities(connection, player))
+    }
+
+    async fn rename_player(
+        &self,
+        player: Uuid,
+        username: &str,
+        now: Millis,
+    ) -> Result<(), StoreError> {
+        let username = username.to_owned();
+        self.main
+            .write(move |connection| players::rename_player(connection, player, &username, now))
+            .await
+    }
+
+    async fn suspend_player(
+        &self,
+        player: Uuid,
+        reason: Option<&str>,
+        now: Millis,
+    ) -> Result<bool, StoreError> {
+        let reason = reason.map(str::to_owned);
+        self.main
+            .write(move |connection| {
+                accounts::suspend_player(connection, player, reason.as_deref(), now)
+            })
+            .await
+    }
+
+    async fn unsuspend_player(&self, player: Uuid, now: Millis) -> Result<bool, StoreError> {
+        self.main
+            .write(move |connection| accounts::unsuspend_player(connection, player, now))
+            .await
+    }
+
+    async fn list_suspended_players(&self, since: Millis) -> Result<Vec<Uuid>, StoreError> {
+        self.main
+            .read_much(move |connection| accounts::list_suspended_players(connection, since))
+            .await
+    }
+
+    async fn add_pending_sign_in(&self, pending: PendingSignIn) -> Result<(), StoreError> {
+        self.main
+            .write(move |connection| sign_ins::add_pending(connection, &pending))
+            .await
+    }
+
+    async fn take_pending_sign_in(
+        &self,
+        state: &StateHash,
+        browser: &[u8; 32],
+        now: Millis,
+    ) -> Result<TakenSignIn, StoreError> {
+        let (state, browser) = (*state, *browser);
+        self.main
+            .write(move |connection| sign_ins::take_pending(connection, &state, &browser, now))
+            .await
+    }
+
+    async fn complete_sign_in(&self, sign_in: SignIn) -> Result<SignInOutcome, StoreError> {
+        self.main
+            .write(move |connection| sign_ins::complete(connection, &sign_in))
+            .await
+    }
+
+    async fn list_audit_events(&self, query: AuditQuery) -> Result<Vec<AuditEvent>, StoreError> {
+        self.main
+            .read_much(move |connection| audit::list_audit_events(connection, query))
             .await
     }
 

@@ -1,38 +1,18 @@
-//! Players and their sessions.
+//! Players: guests, their names, and who they are now.
 
 use rusqlite::{Connection, Row, params};
+use uuid::Uuid;
 
-use super::uuid;
+use super::audit::{self, Entry};
+use super::{sessions, uuid};
 use crate::clock::Millis;
+use crate::domain::audit::AuditKind;
 use crate::domain::player::{Player, PlayerState};
-use crate::domain::session::{Session, SessionHash};
 use crate::domain::username;
 use crate::store::{NewGuest, StoreError};
 
-pub(super) fn lookup_session(
-    connection: &Connection,
-    hash: &SessionHash,
-) -> Result<Option<Session>, StoreError> {
-    let mut statement = connection.prepare_cached(
-        "SELECT p.id, p.username, p.linked, p.merged_into, p.suspended_at, p.suspension_reason,
-                p.created_at, s.created_at, s.renewed_at, s.ended_at
-         FROM sessions s JOIN players p ON p.id = s.player WHERE s.hash = ?1",
-    )?;
-    let mut rows = statement.query([hash.0.as_slice()])?;
-    let Some(row) = rows.next()? else {
-        return Ok(None);
-    };
-    Ok(Some(Session {
-        hash: *hash,
-        player: player(row)?,
-        created_at: row.get(7)?,
-        renewed_at: row.get(8)?,
-        ended_at: row.get(9)?,
-    }))
-}
-
-/// The player in a row's first seven columns.
-fn player(row: &Row<'_>) -> Result<Player, StoreError> {
+/// The player in a row's first eight columns.
+pub(super) fn player(row: &Row<'_>) -> Result<Player, StoreError> {
     let id = uuid(
         row.get_ref(0)?.as_blob().unwrap_or_default(),
         "players",
@@ -55,78 +35,112 @@ fn player(row: &Row<'_>) -> Result<Player, StoreError> {
         (None, None, true) => PlayerState::Account,
         (None, None, false) => PlayerState::Guest,
     };
+    let created_at = row.get(6)?;
     Ok(Player {
         id,
         username: row.get(1)?,
         state,
-        created_at: row.get(6)?,
+        created_at,
+        seen_at: row.get::<_, Option<Millis>>(7)?.unwrap_or(created_at),
     })
+}
+
+pub(super) fn find_player(connection: &Connection, id: Uuid) -> Result<Option<Player>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, username, linked, merged_into, suspended_at, suspension_reason, created_at,
+                seen_at
+         FROM players WHERE id = ?1",
+    )?;
+    let mut rows = statement.query([id.as_bytes()])?;
+    rows.next()?.map(player).transpose()
 }
 
 pub(super) fn add_guest(connection: &Connection, guest: &NewGuest) -> Result<Player, StoreError> {
-    let mut add = connection.prepare_cached(
-        "INSERT INTO players (id, username, username_key, address, created_at)
-         VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (username_key) DO NOTHING",
-    )?;
-    let mut taken = None;
-    for name in &guest.usernames {
-        let key = username::without_case(name);
-        let added = add.execute(params![
-            guest.id.as_bytes(),
-            name,
-            key,
-            guest.address,
-            guest.now
-        ])?;
-        if added == 1 {
-            taken = Some(name);
-            break;
+    if let Some(cap) = guest.cap {
+        let held: u32 = connection
+            .prepare_cached(
+                "SELECT count(*) FROM (SELECT 1 FROM players
+                 WHERE address = ?1 AND seen_at >= ?2 LIMIT ?3)",
+            )?
+            .query_row(params![guest.address, cap.seen_since, cap.guests], |row| {
+                row.get(0)
+            })?;
+        if held >= cap.guests {
+            return Err(StoreError::GuestCap);
         }
     }
-    let username = taken
-        .ok_or(StoreError::Conflict {
-            table: "players",
-            column: "username",
-        })?
-        .clone();
-    connection
-        .prepare_cached(
-            "INSERT INTO sessions (hash, player, created_at, renewed_at) VALUES (?1, ?2, ?3, ?3)",
-        )?
-        .execute(params![
-            guest.session.0.as_slice(),
-            guest.id.as_bytes(),
-            guest.now
-        ])?;
-    Ok(Player {
-        id: guest.id,
-        username,
-        state: PlayerState::Guest,
-        created_at: guest.now,
+    let player = add_player(
+        connection,
+        guest.id,
+        &guest.usernames,
+        Some(&guest.address),
+        guest.now,
+    )?;
+    sessions::add_session(connection, &guest.session, guest.id, guest.now)?;
+    Ok(player)
+}
+
+/// Makes a player, a guest until an identity is linked.
+pub(super) fn add_player(
+    connection: &Connection,
+    id: Uuid,
+    usernames: &[String],
+    address: Option<&str>,
+    now: Millis,
+) -> Result<Player, StoreError> {
+    let mut add = connection.prepare_cached(
+        "INSERT INTO players (id, username, username_key, address, created_at, seen_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?5) ON CONFLICT (username_key) DO NOTHING",
+    )?;
+    for name in usernames {
+        let key = username::unique_key(name);
+        if add.execute(params![id.as_bytes(), name, key, address, now])? == 1 {
+            return Ok(Player {
+                id,
+                username: name.clone(),
+                state: PlayerState::Guest,
+                created_at: now,
+                seen_at: now,
+            });
+        }
+    }
+    Err(StoreError::Conflict {
+        table: "players",
+        column: "username",
     })
 }
 
-pub(super) fn renew_session(
+pub(super) fn see_guest(
     connection: &Connection,
-    hash: &SessionHash,
+    player: Uuid,
     now: Millis,
 ) -> Result<(), StoreError> {
     connection
-        .prepare_cached(
-            "UPDATE sessions SET renewed_at = ?2
-             WHERE hash = ?1 AND renewed_at < ?2 AND ended_at IS NULL",
-        )?
-        .execute(params![hash.0.as_slice(), now])?;
+        .prepare_cached("UPDATE players SET seen_at = ?2 WHERE id = ?1 AND seen_at < ?2")?
+        .execute(params![player.as_bytes(), now])?;
     Ok(())
 }
 
-pub(super) fn end_session(
+/// The player is held by no address any more.
+pub(super) fn release_address(connection: &Connection, player: Uuid) -> Result<(), StoreError> {
+    connection
+        .prepare_cached("UPDATE players SET address = NULL WHERE id = ?1 AND address IS NOT NULL")?
+        .execute([player.as_bytes()])?;
+    Ok(())
+}
+
+pub(super) fn rename_player(
     connection: &Connection,
-    hash: &SessionHash,
+    player: Uuid,
+    name: &str,
     now: Millis,
 ) -> Result<(), StoreError> {
-    connection
-        .prepare_cached("UPDATE sessions SET ended_at = ?2 WHERE hash = ?1 AND ended_at IS NULL")?
-        .execute(params![hash.0.as_slice(), now])?;
-    Ok(())
+    let renamed = connection
+        .prepare_cached("UPDATE players SET username = ?2, username_key = ?3 WHERE id = ?1")?
+        .execute(params![player.as_bytes(), name, username::unique_key(name)])?;
+    if renamed == 0 {
+        return Err(StoreError::Missing { table: "players" });
+    }
+    let event = Entry::of(AuditKind::Renamed, now).player(player);
+    audit::add(connection, &event)
 }

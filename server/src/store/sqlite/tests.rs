@@ -48,6 +48,7 @@ fn guest(number: u8) -> NewGuest {
         usernames: vec![format!("otter-{number}")],
         session: SessionHash([number; 32]),
         address: "192.0.2.1".into(),
+        cap: None,
         now: 1,
     }
 }

@@ -1,0 +1,180 @@
+//! Sessions.
+
+use rusqlite::{Connection, params};
+use uuid::Uuid;
+
+use super::audit::{self, Entry};
+use super::players;
+use crate::clock::Millis;
+use crate::domain::audit::AuditKind;
+use crate::domain::session::{KEPT_MILLIS, SESSION_MILLIS, Session, SessionHash, SessionSummary};
+use crate::domain::sign_in::SIGN_IN_MILLIS;
+use crate::store::StoreError;
+
+pub(super) fn lookup_session(
+    connection: &Connection,
+    hash: &SessionHash,
+) -> Result<Option<Session>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT p.id, p.username, p.linked, p.merged_into, p.suspended_at, p.suspension_reason,
+                p.created_at, p.seen_at, s.created_at, s.renewed_at, s.ended_at
+         FROM sessions s JOIN players p ON p.id = s.player WHERE s.hash = ?1",
+    )?;
+    let mut rows = statement.query([hash.0.as_slice()])?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    Ok(Some(Session {
+        hash: *hash,
+        player: players::player(row)?,
+        created_at: row.get(8)?,
+        renewed_at: row.get(9)?,
+        ended_at: row.get(10)?,
+    }))
+}
+
+pub(super) fn add_session(
+    connection: &Connection,
+    hash: &SessionHash,
+    player: Uuid,
+    now: Millis,
+) -> Result<(), StoreError> {
+    connection
+        .prepare_cached(
+            "INSERT INTO sessions (hash, player, created_at, renewed_at) VALUES (?1, ?2, ?3, ?3)",
+        )?
+        .execute(params![hash.0.as_slice(), player.as_bytes(), now])?;
+    Ok(())
+}
+
+pub(super) fn renew_session(
+    connection: &Connection,
+    hash: &SessionHash,
+    now: Millis,
+) -> Result<(), StoreError> {
+    connection
+        .prepare_cached(
+            "UPDATE sessions SET renewed_at = ?2
+             WHERE hash = ?1 AND renewed_at < ?2 AND ended_at IS NULL",
+        )?
+        .execute(params![hash.0.as_slice(), now])?;
+    Ok(())
+}
+
+pub(super) fn end_session(
+    connection: &Connection,
+    hash: &SessionHash,
+    now: Millis,
+) -> Result<(), StoreError> {
+    let ended = connection
+        .prepare_cached("UPDATE sessions SET ended_at = ?2 WHERE hash = ?1 AND ended_at IS NULL")?
+        .execute(params![hash.0.as_slice(), now])?;
+    if ended == 0 {
+        return Ok(());
+    }
+    connection
+        .prepare_cached(
+            "UPDATE players SET address = NULL
+             WHERE id = (SELECT player FROM sessions WHERE hash = ?1) AND address IS NOT NULL
+               AND NOT EXISTS (SELECT 1 FROM sessions
+                               WHERE player = players.id AND ended_at IS NULL)",
+        )?
+        .execute([hash.0.as_slice()])?;
+    Ok(())
+}
+
+/// Ends every session of a player, but `kept`, without a word in the log.
+pub(super) fn end_all(
+    connection: &Connection,
+    player: Uuid,
+    kept: Option<&SessionHash>,
+    now: Millis,
+) -> Result<usize, StoreError> {
+    let ended = connection
+        .prepare_cached(
+            "UPDATE sessions SET ended_at = ?2
+             WHERE player = ?1 AND ended_at IS NULL AND (?3 IS NULL OR hash <> ?3)",
+        )?
+        .execute(params![
+            player.as_bytes(),
+            now,
+            kept.map(|kept| kept.0.as_slice())
+        ])?;
+    if kept.is_none() {
+        players::release_address(connection, player)?;
+    }
+    Ok(ended)
+}
+
+pub(super) fn end_other_sessions(
+    connection: &Connection,
+    player: Uuid,
+    kept: Option<&SessionHash>,
+    now: Millis,
+) -> Result<usize, StoreError> {
+    let ended = end_all(connection, player, kept, now)?;
+    if ended > 0 {
+        let event = Entry::of(AuditKind::SessionsEnded, now).player(player);
+        audit::add(connection, &event)?;
+    }
+    Ok(ended)
+}
+
+/// Whether the player has a session that has not ended.
+pub(super) fn has_session(
+    connection: &Connection,
+    player: Uuid,
+    now: Millis,
+) -> Result<bool, StoreError> {
+    Ok(connection
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM sessions
+                            WHERE player = ?1 AND ended_at IS NULL AND renewed_at > ?2)",
+        )?
+        .query_row(params![player.as_bytes(), now - SESSION_MILLIS], |row| {
+            row.get(0)
+        })?)
+}
+
+pub(super) fn list_sessions(
+    connection: &Connection,
+    player: Uuid,
+    now: Millis,
+) -> Result<Vec<SessionSummary>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT hash, created_at, renewed_at FROM sessions
+         WHERE player = ?1 AND ended_at IS NULL AND renewed_at > ?2
+         ORDER BY renewed_at DESC, created_at DESC",
+    )?;
+    let sessions = statement
+        .query_map(params![player.as_bytes(), now - SESSION_MILLIS], |row| {
+            Ok(SessionSummary {
+                hash: SessionHash(row.get(0)?),
+                created_at: row.get(1)?,
+                renewed_at: row.get(2)?,
+            })
+        })?
+        .collect::<Result<_, _>>()?;
+    Ok(sessions)
+}
+
+pub(super) fn sweep_sessions(
+    connection: &Connection,
+    now: Millis,
+    limit: usize,
+) -> Result<usize, StoreError> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let sessions = connection
+        .prepare_cached(
+            "DELETE FROM sessions WHERE hash IN
+                 (SELECT hash FROM sessions WHERE renewed_at <= ?1 LIMIT ?2)",
+        )?
+        .execute([now - KEPT_MILLIS, limit])?;
+    let pending = connection
+        .prepare_cached(
+            "DELETE FROM pending_sign_ins WHERE state IN
+                 (SELECT state FROM pending_sign_ins WHERE started_at <= ?1 LIMIT ?2)",
+        )?
+        .execute([now - SIGN_IN_MILLIS, limit])?;
+    Ok(sessions + pending)
+}
