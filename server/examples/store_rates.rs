@@ -92,6 +92,7 @@ async fn one_caller(store: &dyn Store) -> Outcome<(Vec<SessionHash>, Vec<Duratio
         let (time, session) = (SystemClock.now(), SessionHash(entropy.bytes()));
         let begin = now();
         let guest = NewGuest {
+            cap: None,
             id: entropy.uuid_v7(time),
             usernames: generate_guest_names(entropy),
             session,

@@ -3,7 +3,9 @@
 //! A backend gives a [`Place`], and [`suite!`] makes a test of each function
 //! here.
 
+pub(super) mod accounts;
 pub(super) mod logs;
+pub(super) mod merges;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -60,6 +62,10 @@ macro_rules! suite {
             what_was_answered_is_there_after_a_drop_without_close
             closing_writes_out_what_is_queued_and_refuses_what_follows
         );
+        mod accounts {
+            use super::*;
+            $crate::store::conformance::accounts::account_suite!($place);
+        }
         mod logs {
             use super::*;
             $crate::store::conformance::logs::log_suite!($place);

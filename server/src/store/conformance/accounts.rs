@@ -1,0 +1,543 @@
+//! What any store has to do with accounts: signing in, sessions, suspension,
+//! the cap on guests, the log of security events.
+
+use uuid::Uuid;
+
+use super::{NOW, Place, assert_conflict, entropy, guest};
+use crate::clock::Millis;
+use crate::domain::audit::{AuditEvent, AuditKind, AuditQuery};
+use crate::domain::identity::Identity;
+use crate::domain::player::PlayerState;
+use crate::domain::session::{KEPT_MILLIS, SESSION_MILLIS, SessionHash};
+use crate::domain::sign_in::{
+    PendingSignIn, SIGN_IN_MILLIS, SignIn, SignInOutcome, StateHash, TakenSignIn,
+};
+use crate::store::{GuestCap, NewGuest, Store, StoreError};
+
+/// Makes a test of every function here, as [`suite!`](super::suite) does.
+macro_rules! account_suite {
+    ($place:expr; $($module:ident::$name:ident)*) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                let place = $place;
+                $crate::store::conformance::$module::$name(&place).await;
+            }
+        )*
+    };
+    ($place:expr) => {
+        $crate::store::conformance::accounts::account_suite!($place;
+            accounts::a_new_identity_makes_its_guest_an_account
+            accounts::a_known_identity_takes_the_guest_into_its_account
+            accounts::without_a_guest_an_account_is_made_or_found
+            accounts::a_guest_that_signed_out_meanwhile_stays_away
+            accounts::the_guest_that_the_browser_holds_counts_where_none_began
+            accounts::a_suspended_account_lets_nobody_in_and_changes_nothing
+            accounts::a_suspended_guest_cannot_become_an_account
+            accounts::a_sign_in_is_taken_once_and_by_its_own_browser
+            accounts::a_sign_in_is_taken_within_ten_minutes
+            accounts::other_sessions_end_and_the_kept_one_stays
+            accounts::a_name_is_changed_unless_somebody_has_it
+            accounts::a_suspension_is_found_with_its_reason_until_it_is_lifted
+            accounts::an_address_holds_no_more_guests_than_it_may
+            accounts::what_means_nothing_any_more_is_swept
+            accounts::events_are_listed_newest_first_by_player
+            merges::any_history_of_one_place_agrees_with_the_rules
+            merges::sign_ins_at_once_leave_every_identity_one_account
+        );
+    };
+}
+pub(in crate::store) use account_suite;
+
+/// A sign-in of `subject`, by a browser that has no guest.
+pub(super) fn sign_in(subject: &str) -> SignIn {
+    SignIn {
+        identity: Identity::new("id", "https://id.example", subject),
+        guest: None,
+        held: None,
+        session: SessionHash(entropy().bytes()),
+        new_player: entropy().uuid_v7(NOW),
+        usernames: vec![format!("made-{}", entropy().uuid_v4().as_fields().0)],
+        now: NOW + 1,
+    }
+}
+
+/// A sign-in of `subject`, by the browser of this guest.
+fn by(new: &NewGuest, subject: &str) -> SignIn {
+    SignIn {
+        guest: Some(new.id),
+        held: Some(new.session),
+        ..sign_in(subject)
+    }
+}
+
+pub(super) async fn state(store: &dyn Store, player: Uuid) -> PlayerState {
+    store.find_player(player).await.unwrap().unwrap().state
+}
+
+/// Whether the session exists and has not ended.
+pub(super) async fn lives(store: &dyn Store, session: &SessionHash) -> bool {
+    let found = store.lookup_session(session).await.unwrap();
+    found.is_some_and(|session| !session.has_ended(NOW + 2))
+}
+
+async fn events(store: &dyn Store, player: Option<Uuid>) -> Vec<AuditEvent> {
+    let query = AuditQuery {
+        player,
+        before: None,
+        limit: 100,
+    };
+    store.list_audit_events(query).await.unwrap()
+}
+
+pub(in crate::store) async fn a_new_identity_makes_its_guest_an_account(place: &dyn Place) {
+    let store = place.open().await;
+    let new = guest(&["otter"]);
+    store.add_guest(new.clone()).await.unwrap();
+    let request = by(&new, "ann");
+    let outcome = store.complete_sign_in(request.clone()).await.unwrap();
+    let SignInOutcome::Linked(player) = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert_eq!((player.id, &player.state), (new.id, &PlayerState::Account));
+    assert_eq!(player.username, "otter");
+    // What was planted in the browser before opens nothing.
+    assert!(!lives(&*store, &new.session).await);
+    let session = store.lookup_session(&request.session).await.unwrap();
+    assert_eq!(session.unwrap().player, player);
+    let identities = store.list_identities(player.id).await.unwrap();
+    assert_eq!(identities.len(), 1);
+    assert_eq!(
+        (identities[0].provider.as_str(), identities[0].linked_at),
+        ("id", NOW + 1)
+    );
+    let events = events(&*store, Some(new.id)).await;
+    assert_eq!(events.len(), 1);
+    assert_eq!(
+        (events[0].kind, events[0].at, events[0].subject.as_deref()),
+        (AuditKind::Linked, NOW + 1, Some("id"))
+    );
+}
+
+pub(in crate::store) async fn a_known_identity_takes_the_guest_into_its_account(place: &dyn Place) {
+    let store = place.open().await;
+    let (first, second) = (guest(&["otter"]), guest(&["heron"]));
+    store.add_guest(first.clone()).await.unwrap();
+    store.complete_sign_in(by(&first, "ann")).await.unwrap();
+    store.add_guest(second.clone()).await.unwrap();
+    let request = by(&second, "ann");
+    match store.complete_sign_in(request.clone()).await.unwrap() {
+        SignInOutcome::Merged { player, guest } => {
+            assert_eq!((player.id, guest), (first.id, second.id));
+            assert_eq!(player.username, "otter");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(
+        state(&*store, second.id).await,
+        PlayerState::Merged { into: first.id }
+    );
+    assert!(!lives(&*store, &second.session).await);
+    assert!(lives(&*store, &request.session).await);
+    // Again, as from a second tab: the guest is the account's already.
+    let again = store.complete_sign_in(by(&second, "ann")).await.unwrap();
+    assert!(matches!(again, SignInOutcome::Returned(player) if player.id == first.id));
+    // And nobody else's: another identity does not get it.
+    let other = store.complete_sign_in(by(&second, "bob")).await.unwrap();
+    assert!(matches!(other, SignInOutcome::Created(player) if player.id != second.id));
+    assert_eq!(
+        state(&*store, second.id).await,
+        PlayerState::Merged { into: first.id }
+    );
+    let kinds: Vec<_> = events(&*store, Some(second.id)).await;
+    assert_eq!(kinds.len(), 1);
+    assert_eq!(
+        (kinds[0].kind, kinds[0].player, kinds[0].other),
+        (AuditKind::Merged, Some(second.id), Some(first.id))
+    );
+}
+
+pub(in crate::store) async fn without_a_guest_an_account_is_made_or_found(place: &dyn Place) {
+    let store = place.open().await;
+    let request = sign_in("ann");
+    let outcome = store.complete_sign_in(request.clone()).await.unwrap();
+    let SignInOutcome::Created(made) = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert_eq!(
+        (made.id, &made.username),
+        (request.new_player, &request.usernames[0])
+    );
+    assert_eq!(state(&*store, made.id).await, PlayerState::Account);
+    let again = SignIn {
+        held: Some(request.session),
+        ..sign_in("ann")
+    };
+    let outcome = store.complete_sign_in(again.clone()).await.unwrap();
+    assert_eq!(outcome, SignInOutcome::Returned(made.clone()));
+    // The session changes with every sign-in.
+    assert!(!lives(&*store, &request.session).await);
+    assert!(lives(&*store, &again.session).await);
+    // The identity of somebody else takes no account along.
+    let switch = SignIn {
+        held: Some(again.session),
+        ..sign_in("bob")
+    };
+    let outcome = store.complete_sign_in(switch).await.unwrap();
+    assert!(matches!(outcome, SignInOutcome::Created(bob) if bob.id != made.id));
+    assert!(!lives(&*store, &again.session).await);
+    // Where no name is free, nothing is made.
+    let nameless = SignIn {
+        usernames: vec![made.username],
+        ..sign_in("cat")
+    };
+    assert_conflict(
+        store.complete_sign_in(nameless.clone()).await,
+        ("players", "username"),
+    );
+    assert!(!lives(&*store, &nameless.session).await);
+    let outcome = store.complete_sign_in(sign_in("cat")).await.unwrap();
+    assert!(matches!(outcome, SignInOutcome::Created(_)));
+}
+
+pub(in crate::store) async fn a_guest_that_signed_out_meanwhile_stays_away(place: &dyn Place) {
+    let store = place.open().await;
+    let new = guest(&["otter"]);
+    store.add_guest(new.clone()).await.unwrap();
+    store.end_session(&new.session, NOW).await.unwrap();
+    let outcome = store.complete_sign_in(by(&new, "ann")).await.unwrap();
+    assert!(matches!(outcome, SignInOutcome::Created(player) if player.id != new.id));
+    assert_eq!(state(&*store, new.id).await, PlayerState::Guest);
+}
+
+pub(in crate::store) async fn the_guest_that_the_browser_holds_counts_where_none_began(
+    place: &dyn Place,
+) {
+    let store = place.open().await;
+    let new = guest(&["otter"]);
+    store.add_guest(new.clone()).await.unwrap();
+    let request = SignIn {
+        guest: None,
+        ..by(&new, "ann")
+    };
+    let outcome = store.complete_sign_in(request).await.unwrap();
+    assert!(matches!(outcome, SignInOutcome::Linked(player) if player.id == new.id));
+    // One that began without its cookie counts as well.
+    let other = guest(&["heron"]);
+    store.add_guest(other.clone()).await.unwrap();
+    let request = SignIn {
+        held: None,
+        ..by(&other, "bob")
+    };
+    let outcome = store.complete_sign_in(request).await.unwrap();
+    assert!(matches!(outcome, SignInOutcome::Linked(player) if player.id == other.id));
+}
+
+pub(in crate::store) async fn a_suspended_account_lets_nobody_in_and_changes_nothing(
+    place: &dyn Place,
+) {
+    let store = place.open().await;
+    let (first, second) = (guest(&["otter"]), guest(&["heron"]));
+    store.add_guest(first.clone()).await.unwrap();
+    store.complete_sign_in(by(&first, "ann")).await.unwrap();
+    store
+        .suspend_player(first.id, Some("Why."), NOW + 1)
+        .await
+        .unwrap();
+    store.add_guest(second.clone()).await.unwrap();
+    let request = by(&second, "ann");
+    let outcome = store.complete_sign_in(request.clone()).await.unwrap();
+    let told = SignInOutcome::Suspended {
+        reason: Some("Why.".into()),
+    };
+    assert_eq!(outcome, told);
+    assert_eq!(state(&*store, second.id).await, PlayerState::Guest);
+    assert!(lives(&*store, &second.session).await);
+    assert!(!lives(&*store, &request.session).await);
+}
+
+pub(in crate::store) async fn a_suspended_guest_cannot_become_an_account(place: &dyn Place) {
+    let store = place.open().await;
+    let new = guest(&["otter"]);
+    store.add_guest(new.clone()).await.unwrap();
+    store.suspend_player(new.id, None, NOW).await.unwrap();
+    let told = SignInOutcome::Suspended { reason: None };
+    let outcome = store.complete_sign_in(by(&new, "ann")).await.unwrap();
+    assert_eq!(outcome, told);
+    // Not when its sessions have ended either.
+    store.end_other_sessions(new.id, None, NOW).await.unwrap();
+    let outcome = store.complete_sign_in(by(&new, "ann")).await.unwrap();
+    assert_eq!(outcome, told);
+    assert!(store.list_identities(new.id).await.unwrap().is_empty());
+}
+
+fn pending(letter: u8) -> PendingSignIn {
+    PendingSignIn {
+        state: StateHash([letter; 32]),
+        browser: [7; 32],
+        provider: "id".into(),
+        nonce: "nonce".into(),
+        pkce_verifier: "verifier".into(),
+        guest: None,
+        redirect: "http://demo.platform.localhost:8787/?a=1#b".into(),
+        started_at: NOW,
+    }
+}
+
+pub(in crate::store) async fn a_sign_in_is_taken_once_and_by_its_own_browser(place: &dyn Place) {
+    let store = place.open().await;
+    let new = guest(&["otter"]);
+    store.add_guest(new.clone()).await.unwrap();
+    let kept = PendingSignIn {
+        guest: Some(new.id),
+        ..pending(1)
+    };
+    store.add_pending_sign_in(kept.clone()).await.unwrap();
+    assert_conflict(
+        store.add_pending_sign_in(kept.clone()).await,
+        ("pending_sign_ins", "state"),
+    );
+    let take = async |browser| {
+        let taken = store.take_pending_sign_in(&kept.state, browser, NOW + 1);
+        taken.await.unwrap()
+    };
+    assert_eq!(take(&[8; 32]).await, TakenSignIn::OtherBrowser);
+    let tasks = futures_util::future::join_all((0..8).map(|_| take(&[7; 32]))).await;
+    let taken: Vec<_> = tasks
+        .into_iter()
+        .filter(|taken| *taken != TakenSignIn::Unknown)
+        .collect();
+    assert_eq!(taken, [TakenSignIn::Taken(kept.clone())]);
+    assert_eq!(take(&[7; 32]).await, TakenSignIn::Unknown);
+}
+
+pub(in crate::store) async fn a_sign_in_is_taken_within_ten_minutes(place: &dyn Place) {
+    let store = place.open().await;
+    for (letter, now, there) in [
+        (1, NOW + SIGN_IN_MILLIS - 1, true),
+        (2, NOW + SIGN_IN_MILLIS, false),
+    ] {
+        store.add_pending_sign_in(pending(letter)).await.unwrap();
+        let taken = store
+            .take_pending_sign_in(&StateHash([letter; 32]), &[7; 32], now)
+            .await
+            .unwrap();
+        assert_eq!(matches!(taken, TakenSignIn::Taken(_)), there);
+    }
+}
+
+pub(in crate::store) async fn other_sessions_end_and_the_kept_one_stays(place: &dyn Place) {
+    let store = place.open().await;
+    let sign_ins = [sign_in("ann"), sign_in("ann"), sign_in("ann")];
+    for request in &sign_ins {
+        store.complete_sign_in(request.clone()).await.unwrap();
+    }
+    let player = sign_ins[0].new_player;
+    let listed = store.list_sessions(player, NOW + 2).await.unwrap();
+    assert_eq!(listed.len(), 3);
+    assert!(
+        store
+            .list_sessions(player, NOW + 1 + SESSION_MILLIS)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    let kept = &sign_ins[1].session;
+    let end = async |kept| {
+        store
+            .end_other_sessions(player, kept, NOW + 2)
+            .await
+            .unwrap()
+    };
+    assert_eq!(end(Some(kept)).await, 2);
+    let listed = store.list_sessions(player, NOW + 2).await.unwrap();
+    assert_eq!(
+        listed
+            .iter()
+            .map(|session| session.hash)
+            .collect::<Vec<_>>(),
+        [*kept]
+    );
+    assert_eq!(end(Some(kept)).await, 0);
+    assert_eq!(end(None).await, 1);
+    assert!(!lives(&*store, kept).await);
+    let ended = events(&*store, Some(player)).await;
+    let ended = ended
+        .iter()
+        .filter(|event| event.kind == AuditKind::SessionsEnded);
+    assert_eq!(ended.count(), 2, "what ended nothing is no event");
+}
+
+pub(in crate::store) async fn a_name_is_changed_unless_somebody_has_it(place: &dyn Place) {
+    let store = place.open().await;
+    let (first, second) = (guest(&["otter"]), guest(&["heron"]));
+    store.add_guest(first.clone()).await.unwrap();
+    store.add_guest(second.clone()).await.unwrap();
+    assert_conflict(
+        store.rename_player(first.id, "HERON", NOW).await,
+        ("players", "username"),
+    );
+    // One's own name in another spelling is one's own.
+    for name in ["OTTER", "robin", "robin"] {
+        store.rename_player(first.id, name, NOW).await.unwrap();
+        let session = store.lookup_session(&first.session).await.unwrap().unwrap();
+        assert_eq!(session.player.username, name);
+    }
+    // What was given up is free.
+    store.rename_player(second.id, "otter", NOW).await.unwrap();
+    let missing = store
+        .rename_player(Uuid::nil(), "nobody-here", NOW)
+        .await
+        .unwrap_err();
+    assert!(matches!(missing, StoreError::Missing { table: "players" }));
+}
+
+pub(in crate::store) async fn a_suspension_is_found_with_its_reason_until_it_is_lifted(
+    place: &dyn Place,
+) {
+    let store = place.open().await;
+    let new = guest(&["otter"]);
+    store.add_guest(new.clone()).await.unwrap();
+    assert!(!store.unsuspend_player(new.id, NOW).await.unwrap());
+    assert!(!store.suspend_player(Uuid::nil(), None, NOW).await.unwrap());
+    for reason in [None, Some("Why."), Some("Why else.")] {
+        assert!(store.suspend_player(new.id, reason, NOW + 5).await.unwrap());
+        let expected = PlayerState::Suspended {
+            reason: reason.map(str::to_owned),
+            linked: false,
+        };
+        assert_eq!(state(&*store, new.id).await, expected);
+    }
+    let listed = async |since| store.list_suspended_players(since).await.unwrap();
+    assert_eq!(listed(NOW + 5).await, [new.id]);
+    assert!(listed(NOW + 6).await.is_empty());
+    assert!(store.unsuspend_player(new.id, NOW + 7).await.unwrap());
+    assert_eq!(state(&*store, new.id).await, PlayerState::Guest);
+    assert!(listed(0).await.is_empty());
+}
+
+pub(in crate::store) async fn an_address_holds_no_more_guests_than_it_may(place: &dyn Place) {
+    let store = place.open().await;
+    let add = async |name: &str, address: &str, now: Millis| {
+        let new = NewGuest {
+            address: address.into(),
+            now,
+            cap: Some(GuestCap {
+                guests: 3,
+                seen_since: now - 1_000,
+            }),
+            ..guest(&[name])
+        };
+        let added = store.add_guest(new.clone()).await;
+        added.map(|_| new)
+    };
+    let mut held = Vec::new();
+    for name in ["one", "two", "three"] {
+        held.push(add(name, "here", NOW).await.unwrap());
+    }
+    let refused = async |name: &str| {
+        let error = add(name, "here", NOW).await.unwrap_err();
+        assert!(matches!(error, StoreError::GuestCap), "{error:?}");
+    };
+    refused("four").await;
+    add("elsewhere", "there", NOW).await.unwrap();
+    // Each of these makes room for one.
+    store.end_session(&held[0].session, NOW).await.unwrap();
+    add("four", "here", NOW).await.unwrap();
+    refused("five").await;
+    store.complete_sign_in(by(&held[1], "ann")).await.unwrap();
+    held.push(add("five", "here", NOW).await.unwrap());
+    refused("six").await;
+    store.complete_sign_in(by(&held[3], "ann")).await.unwrap();
+    add("six", "here", NOW).await.unwrap();
+    refused("seven").await;
+    store
+        .end_other_sessions(held[2].id, None, NOW)
+        .await
+        .unwrap();
+    let last = add("seven", "here", NOW).await.unwrap();
+    refused("eight").await;
+    // After a while only the one in use counts.
+    let late = NOW + 1_001;
+    store.see_guest(last.id, late).await.unwrap();
+    for name in ["eight", "nine"] {
+        add(name, "here", late).await.unwrap();
+    }
+    assert!(add("ten", "here", late).await.is_err());
+}
+
+pub(in crate::store) async fn what_means_nothing_any_more_is_swept(place: &dyn Place) {
+    let store = place.open().await;
+    let requests = [sign_in("ann"), sign_in("ann"), sign_in("ann")];
+    for request in &requests {
+        store.complete_sign_in(request.clone()).await.unwrap();
+    }
+    store
+        .end_session(&requests[0].session, NOW + 2)
+        .await
+        .unwrap();
+    store.add_pending_sign_in(pending(1)).await.unwrap();
+    let sweep = async |now, limit| store.sweep_sessions(now, limit).await.unwrap();
+    assert_eq!(sweep(NOW + 1, 100).await, 0);
+    assert_eq!(sweep(NOW + SIGN_IN_MILLIS, 100).await, 1);
+    // An ended session says "expired", and not "a new guest", for as long as
+    // its cookie may live.
+    assert_eq!(sweep(NOW + KEPT_MILLIS, 100).await, 0);
+    let found = store.lookup_session(&requests[0].session).await.unwrap();
+    assert!(found.is_some());
+    store
+        .renew_session(&requests[1].session, NOW + 100)
+        .await
+        .unwrap();
+    let end = NOW + 1 + KEPT_MILLIS;
+    assert_eq!(sweep(end, 1).await, 1);
+    assert_eq!(sweep(end, 1).await, 1);
+    assert_eq!(sweep(end, 1).await, 0);
+    assert!(
+        store
+            .lookup_session(&requests[1].session)
+            .await
+            .unwrap()
+            .is_some()
+    );
+}
+
+pub(in crate::store) async fn events_are_listed_newest_first_by_player(place: &dyn Place) {
+    let store = place.open().await;
+    store.add_key(super::key("a"), None).await.unwrap();
+    let (first, second) = (guest(&["otter"]), guest(&["heron"]));
+    for new in [&first, &second] {
+        store.add_guest(new.clone()).await.unwrap();
+        store.complete_sign_in(by(new, "ann")).await.unwrap();
+    }
+    store
+        .rename_player(first.id, "robin", NOW + 9)
+        .await
+        .unwrap();
+    let kinds = |events: &[AuditEvent]| events.iter().map(|event| event.kind).collect::<Vec<_>>();
+    let all = events(&*store, None).await;
+    assert_eq!(
+        kinds(&all),
+        [
+            AuditKind::Renamed,
+            AuditKind::Merged,
+            AuditKind::Linked,
+            AuditKind::KeyAdded
+        ]
+    );
+    assert_eq!(all[3].subject.as_deref(), Some("a".repeat(43).as_str()));
+    assert_eq!(
+        kinds(&events(&*store, Some(first.id)).await),
+        [AuditKind::Renamed, AuditKind::Merged, AuditKind::Linked]
+    );
+    assert_eq!(
+        kinds(&events(&*store, Some(second.id)).await),
+        [AuditKind::Merged]
+    );
+    let page = AuditQuery {
+        player: None,
+        before: Some(all[1].id),
+        limit: 1,
+    };
+    assert_eq!(store.list_audit_events(page).await.unwrap(), all[2..3]);
+}
