@@ -13,9 +13,15 @@ const turn = () => {
     .replace(/\//g, "_");
 };
 
-/** Tells the game's address that this page is played, or left. */
+/**
+ * Tells the game's address that this page is played, or left. Where the player may not play any
+ * more, the token is dropped: the auth service says why when the next one is asked for.
+ */
 const beat = (token, leaving) =>
-  report("/__platform/heartbeat", JSON.stringify({ page, leaving }), token, leaving).catch(() => {});
+  report("/__platform/heartbeat", JSON.stringify({ page, leaving }), token, leaving).then(
+    ({ status }) => status === 403 && wasm.wake(true),
+    () => {},
+  );
 
 /** A player with nothing but a gamepad makes no event, so the pads are asked. */
 const padsMoved = () => {

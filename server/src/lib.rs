@@ -15,6 +15,7 @@
 //! | [`live`] | what may be lost |
 //! | [`keys`] | the signing keys |
 //! | [`tokens`] | verifying the platform's own game tokens |
+//! | [`suspensions`], [`sessions`] | who is suspended while their token lives; sweeping sessions |
 //! | [`logs`] | how many frontend log records are taken in, and how long they are kept |
 //! | [`data_folder`] | one server at a time in the data folder |
 //! | [`files`], [`deploy`](mod@deploy) | deployed files, and how they come to be |
@@ -40,10 +41,12 @@ pub mod logs;
 pub mod origin;
 pub mod routes;
 pub mod runtime;
+pub mod sessions;
 pub mod sites;
 pub mod start;
 pub mod state;
 pub mod store;
+pub mod suspensions;
 pub mod tokens;
 
 pub use start::{Running, StartError, start};

@@ -1,5 +1,7 @@
 //! The server program: parse, wire, run.
 
+mod player_command;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,6 +17,8 @@ use platform_server::keys::KeyRing;
 use platform_server::start::{StartError, open_keys, open_store};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
+
+use player_command::PlayerCommand;
 
 /// The game platform: auth service, hosting, runtime.
 #[derive(Parser)]
@@ -38,6 +42,12 @@ enum Command {
     Keys {
         #[command(subcommand)]
         command: KeysCommand,
+    },
+    /// A player: who it is, suspending it, ending its sessions. A running
+    /// server follows within a minute
+    Player {
+        #[command(subcommand)]
+        command: PlayerCommand,
     },
     /// Print the settings in force, secrets hidden
     Config {
@@ -110,6 +120,16 @@ fn run(command: Command) -> Result<(), Failure> {
                 let kid = ring.rotate().await.map_err(|error| chain(&error))?;
                 print(&format!("{kid} is published, and signs in 21 minutes\n"));
                 Ok(())
+            })
+        }
+        Command::Player { command } => {
+            let config = read(command.settings().config.as_deref())?;
+            require_platform(&config).map_err(|error| error.to_string())?;
+            on_runtime(async move {
+                let store = open_store(&config).await.map_err(|error| chain(&error))?;
+                let said = command.run(&*store, SystemClock.now()).await?;
+                print(&said);
+                store.close().await.map_err(|error| chain(&error))
             })
         }
         Command::Config { docs: true, .. } => {

@@ -27,9 +27,11 @@ use crate::logs::{self, LogLimits};
 use crate::origin::PlatformOrigin;
 use crate::routes::routes;
 use crate::runtime::{RuntimeError, RuntimeFiles};
+use crate::sessions;
 use crate::sites::Sites;
 use crate::state::{AppState, Parts};
 use crate::store::{self, ConnectError, Store, StoreError};
+use crate::suspensions::{self, Suspensions};
 use crate::tokens::GameTokens;
 
 /// How often keys and games are read again, for what other nodes have done.
@@ -157,6 +159,7 @@ pub async fn start(
     let state = AppState::new(Parts {
         guest_limiter: Limiter::new(&config.guest_rate, Arc::clone(&clock)),
         tokens: GameTokens::new(Arc::clone(&keys), Arc::clone(&clock), origin.auth_url()),
+        suspensions: Suspensions::default(),
         presence: Arc::new(MemoryPresence::new()),
         log_limits: LogLimits::new(&config, &clock),
         auth_url: origin.auth_url(),
@@ -182,6 +185,8 @@ pub async fn start(
     let mut background = JoinSet::new();
     background.spawn(look_again(state.clone()));
     background.spawn(logs::keep_swept(state.clone()));
+    background.spawn(sessions::keep_swept(state.clone()));
+    background.spawn(suspensions::keep_looking(state.clone()));
     Ok(Running {
         origin: origin.to_string(),
         address: listening,

@@ -19,6 +19,7 @@ use crate::origin::PlatformOrigin;
 use crate::runtime::RuntimeFiles;
 use crate::sites::Sites;
 use crate::store::Store;
+use crate::suspensions::Suspensions;
 use crate::tokens::GameTokens;
 
 /// The parts of the running platform. One allocation, so that handing it to a
@@ -53,6 +54,8 @@ pub struct Parts {
     pub guest_limiter: Limiter<Network>,
     /// Verifies game tokens.
     pub tokens: GameTokens,
+    /// Whose tokens are still valid and no longer wanted.
+    pub suspensions: Suspensions,
     /// Who is playing.
     pub presence: Arc<dyn Presence>,
     /// The limits on frontend log records.

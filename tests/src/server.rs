@@ -69,7 +69,7 @@ impl Server {
             .arg("serve")
             .env("PLATFORM_LISTEN", format!("127.0.0.1:{port}"))
             .env("PLATFORM_DATA", data)
-            .env("PLATFORM_GUESTS_PER_ADDRESS", "1000000")
+            .env("PLATFORM_GUESTS_PER_ADDRESS", "0")
             .env("PLATFORM_GUEST_RATE", "1000000/s, burst 1000000")
             .stdout(Stdio::piped())
             .stderr(errors);

@@ -23,7 +23,7 @@ use crate::state::AppState;
 ///
 /// # Errors
 /// `not-allowed`, `unsupported-media-type`, `payload-too-large`,
-/// `invalid-request`, `not-signed-in`.
+/// `invalid-request`, `not-signed-in`, `account-suspended`.
 pub async fn handle(
     State(state): State<AppState>,
     Extension(game): Extension<Arc<Game>>,
@@ -45,6 +45,11 @@ pub async fn handle(
         }
     } else {
         let token = token.ok_or_else(not_signed_in)?;
+        // The page drops its token on this, and the auth service says why it
+        // gives no other.
+        if state.suspensions.contains(&token.player) {
+            return Err(Slug::AccountSuspended.into());
+        }
         state
             .presence
             .beat(&game.audience, token.player, page, state.clock.now())

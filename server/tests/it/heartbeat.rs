@@ -225,3 +225,42 @@ async fn another_site_may_not_count_players() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_page_of_a_suspended_player_is_told_within_seconds_while_its_token_lives() {
+    let app = TestApp::start().await;
+    let bearer = bearer(&app, "demo").await;
+    let beat = async || {
+        let request = beat(&app, "demo", &json!({"page": page(1)}));
+        send(request.header("authorization", &bearer)).await
+    };
+    assert_eq!(beat().await.status, 204);
+    let state = &app.running.state;
+    let player = state
+        .tokens
+        .verify(bearer.trim_start_matches("Bearer "), "game:demo")
+        .unwrap()
+        .player;
+    let look = async || {
+        let seconds = state.config.token_seconds;
+        let read = state
+            .suspensions
+            .refresh(&*state.store, seconds, state.clock.now());
+        read.await.unwrap();
+    };
+    let now = state.clock.now();
+    state
+        .store
+        .suspend_player(player, Some("Why."), now)
+        .await
+        .unwrap();
+    look().await;
+    let answer = beat().await;
+    assert_eq!(
+        (answer.status.as_u16(), answer.problem()),
+        (403, "account-suspended".to_owned())
+    );
+    state.store.unsuspend_player(player, now).await.unwrap();
+    look().await;
+    assert_eq!(beat().await.status, 204);
+}

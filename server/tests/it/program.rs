@@ -307,3 +307,115 @@ fn a_file_where_the_data_folder_should_be_is_said() {
         );
     }
 }
+
+/// A guest of this server: its id, its cookie.
+fn guest(server: &Server) -> (String, String) {
+    let answer = token(server, "");
+    let cookie = answer
+        .lines()
+        .find_map(|line| line.strip_prefix("set-cookie: "))
+        .and_then(|cookie| cookie.split(';').next())
+        .unwrap();
+    (subject(&answer), cookie.to_owned())
+}
+
+/// The answer of `POST /token` to the demo's page.
+fn token(server: &Server, cookie: &str) -> String {
+    let origin = format!("http://demo.platform.localhost:{}", server.port);
+    let headers = format!("Origin: {origin}\r\nCookie: {cookie}\r\nContent-Length: 0\r\n");
+    server.ask("POST /token", "auth.platform.localhost", &headers)
+}
+
+/// `sub` of the token in an answer.
+fn subject(answer: &str) -> String {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+    let body = answer.split("\r\n\r\n").nth(1).unwrap();
+    let body: serde_json::Value = serde_json::from_str(body).unwrap();
+    let payload = body["access_token"]
+        .as_str()
+        .unwrap()
+        .split('.')
+        .nth(1)
+        .unwrap();
+    let claims = URL_SAFE_NO_PAD.decode(payload).unwrap();
+    let claims: serde_json::Value = serde_json::from_slice(&claims).unwrap();
+    claims["sub"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_player_is_shown_suspended_and_let_go_beside_a_running_server() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(&mut program(directory.path()));
+    let (sub, cookie) = guest(&server);
+    let player = |arguments: &[&str]| {
+        let output = program(directory.path())
+            .arg("player")
+            .args(arguments)
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        (output.status.code(), said)
+    };
+    let (code, shown) = player(&["show", &sub]);
+    assert_eq!(code, Some(0));
+    for part in [&sub, "state     guest\n", "sessions  1\n"] {
+        assert!(shown.contains(part), "{shown}");
+    }
+    let suspend = ["suspend", &sub, "--reason", "You broke the rules."];
+    assert_eq!(player(&suspend).0, Some(0));
+    let refused = token(&server, &cookie);
+    assert!(refused.starts_with("HTTP/1.1 403"), "{refused}");
+    for part in ["/problems/account-suspended", "You broke the rules."] {
+        assert!(refused.contains(part), "{refused}");
+    }
+    let (_, shown) = player(&["show", &sub]);
+    for part in ["suspended guest: You broke the rules.\n", "  suspended\n"] {
+        assert!(shown.contains(part), "{shown}");
+    }
+    assert!(player(&["unsuspend", &sub]).1.ends_with("may play again\n"));
+    assert!(
+        player(&["unsuspend", &sub])
+            .1
+            .ends_with("was not suspended\n")
+    );
+    assert_eq!(subject(&token(&server, &cookie)), sub);
+    let (_, ended) = player(&["end-sessions", &sub]);
+    assert!(ended.starts_with("1 session of "), "{ended}");
+    assert_ne!(subject(&token(&server, &cookie)), sub, "a new guest");
+    server.stop("-TERM");
+}
+
+#[test]
+fn player_commands_say_what_is_wrong() {
+    let directory = tempfile::tempdir().unwrap();
+    let nobody = "00000000-0000-4000-8000-000000000000";
+    let run = |arguments: &[&str]| {
+        let mut command = program(directory.path());
+        command.arg("player").args(arguments).output().unwrap()
+    };
+    let output = run(&["show", nobody]);
+    assert!(one_line(&output).contains("there is no platform in"));
+    Server::start(&mut program(directory.path())).stop("-TERM");
+    for arguments in [
+        &["show", nobody][..],
+        &["suspend", nobody],
+        &["unsuspend", nobody],
+        &["end-sessions", nobody],
+    ] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        assert!(
+            one_line(&output).contains("there is no player"),
+            "{arguments:?}"
+        );
+    }
+    for arguments in [
+        &["show", "me"][..],
+        &["suspend", nobody, "--reason", " "],
+        &["suspend", nobody, "--reason", "two\nlines"],
+    ] {
+        assert_eq!(run(arguments).status.code(), Some(2), "{arguments:?}");
+    }
+}

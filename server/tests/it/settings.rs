@@ -77,7 +77,7 @@ const WRONG_VARIABLES: [(&str, &str, &str); 19] = [
     ("PLATFORM_ADMINS", "me", "UUID"),
     ("PLATFORM_TOKEN_SECONDS", "0", "5 to 86400"),
     ("PLATFORM_TOKEN_SECONDS", "1.5", "whole number"),
-    ("PLATFORM_GUESTS_PER_ADDRESS", "-1", "from 1"),
+    ("PLATFORM_GUESTS_PER_ADDRESS", "-1", "from 0"),
     ("PLATFORM_GUEST_RATE", "many", "60/m, burst 30"),
     ("PLATFORM_HEARTBEAT_SECONDS", "76", "75"),
     ("PLATFORM_LOG_FORMAT", "xml", "json"),

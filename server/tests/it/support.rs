@@ -63,7 +63,7 @@ impl TestApp {
             log_rate_game: rate,
             log_bytes_rate: rate,
             log_bytes_rate_game: rate,
-            guests_per_address: 1_000_000,
+            guests_per_address: 0,
             ..Config::default()
         };
         change(&mut config);

@@ -273,3 +273,53 @@ async fn too_many_new_guests_are_told_to_come_back() {
     assert_eq!(send(app.post_token()).await.status, 200);
     assert_eq!(send(app.post_token()).await.status, 429);
 }
+
+#[tokio::test]
+async fn an_address_holds_so_many_guests_and_those_it_holds_play_on() {
+    let app = TestApp::with(|config| config.guests_per_address = 50).await;
+    let mut cookies = Vec::new();
+    for _ in 0..50 {
+        let answer = send(app.post_token()).await;
+        assert_eq!(answer.status, 200);
+        cookies.push(answer.cookie().unwrap().to_owned());
+    }
+    let refused = send(app.post_token()).await;
+    assert_eq!(
+        (refused.status.as_u16(), refused.problem()),
+        (429, "guest-limit-reached".to_owned())
+    );
+    assert_eq!(
+        refused.header("access-control-allow-origin"),
+        Some(app.origin("demo").as_str())
+    );
+    assert!(refused.cookie().is_none());
+    assert_eq!(app.count_players(), 50);
+    for cookie in &cookies {
+        assert_eq!(
+            send(app.post_token().header("cookie", cookie)).await.status,
+            200
+        );
+    }
+    // A day later only who came back since counts: one of them half a day on.
+    app.clock.advance(12 * 3_600_000);
+    assert_eq!(
+        send(app.post_token().header("cookie", &cookies[0]))
+            .await
+            .status,
+        200
+    );
+    app.clock.advance(12 * 3_600_000 + 1);
+    for _ in 0..49 {
+        assert_eq!(send(app.post_token()).await.status, 200);
+    }
+    assert_eq!(
+        send(app.post_token()).await.problem(),
+        "guest-limit-reached"
+    );
+    assert_eq!(
+        send(app.post_token().header("cookie", &cookies[1]))
+            .await
+            .status,
+        200
+    );
+}

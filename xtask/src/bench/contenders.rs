@@ -96,7 +96,7 @@ pub(super) fn server(workspace: &Workspace, data: &Path, settings: Settings) -> 
         .env("PLATFORM_DATA", data)
         .stderr(File::create(data.join("log"))?);
     if settings.unlimited {
-        server.env("PLATFORM_GUESTS_PER_ADDRESS", "1000000000");
+        server.env("PLATFORM_GUESTS_PER_ADDRESS", "0");
         for rate in [
             "GUEST_RATE",
             "LOG_RATE",

@@ -1,0 +1,70 @@
+//! Who is suspended, for what must know it without asking the store: a token
+//! that is still valid outlives the suspension of its player, and a page that
+//! plays shows it with every heartbeat.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use platform_protocol::limits::CLOCK_LEEWAY_SECONDS;
+use tokio::time::MissedTickBehavior;
+use uuid::Uuid;
+
+use crate::clock::Millis;
+use crate::http::refusal::chain;
+use crate::state::AppState;
+use crate::store::{Store, StoreError};
+
+/// How often the store is asked, for what other nodes and the operator's
+/// commands do. With the time between two heartbeats it stays below a minute.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
+
+/// The players that were suspended within the life of a token.
+#[derive(Debug, Default)]
+pub struct Suspensions(ArcSwap<HashSet<Uuid>>);
+
+impl Suspensions {
+    /// Reads the store again. `token_seconds` is the life of a token: whoever
+    /// was suspended before that has none any more.
+    ///
+    /// # Errors
+    /// The store's; what was known stays so.
+    pub async fn refresh(
+        &self,
+        store: &dyn Store,
+        token_seconds: u64,
+        now: Millis,
+    ) -> Result<(), StoreError> {
+        let life = token_seconds.saturating_add(CLOCK_LEEWAY_SECONDS);
+        let life = Millis::try_from(life).unwrap_or(Millis::MAX / 1_000) * 1_000;
+        let players = store.list_suspended_players(now - life).await?;
+        self.0
+            .store(players.into_iter().collect::<HashSet<_>>().into());
+        Ok(())
+    }
+
+    /// Whether the player is suspended, as far as was known some seconds ago.
+    #[must_use]
+    pub fn contains(&self, player: &Uuid) -> bool {
+        self.0.load().contains(player)
+    }
+}
+
+/// Follows the store for as long as the server runs.
+pub(crate) async fn keep_looking(state: AppState) {
+    let mut ticks = tokio::time::interval(LOOK_AGAIN);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let read =
+            state
+                .suspensions
+                .refresh(&*state.store, state.config.token_seconds, state.clock.now());
+        if let Err(error) = read.await {
+            tracing::error!(
+                error = chain(&error),
+                "the suspensions could not be read again"
+            );
+        }
+    }
+}
