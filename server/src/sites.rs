@@ -98,6 +98,15 @@ impl Sites {
         self.table.load().by_label.get(label).cloned()
     }
 
+    /// The game at this origin, spelled exactly as browsers write it, whether
+    /// something is deployed there or not.
+    #[must_use]
+    pub fn game_at(&self, origin: &str) -> Option<Arc<Game>> {
+        let (_, host) = origin.split_once("://")?;
+        let (label, _) = host.split_once('.')?;
+        self.find(label).filter(|game| game.origin == origin)
+    }
+
     /// The caller of this origin, spelled exactly as browsers write it.
     #[must_use]
     pub fn caller(&self, origin: &str) -> Option<Caller> {

@@ -1,4 +1,5 @@
 //! The session cookie (RFC 6265bis): the one thing that says who a player is.
+//! And what every cookie of ours has in common.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use base64::Engine as _;
@@ -33,10 +34,27 @@ pub enum SessionCookie {
 /// Reads the session cookie.
 #[must_use]
 pub fn read_session(headers: &HeaderMap, secure: bool) -> SessionCookie {
-    let name = session_cookie_name(secure);
-    let mut found = None;
+    match find(headers, session_cookie_name(secure)) {
+        Named::Several => SessionCookie::Ambiguous,
+        Named::None => SessionCookie::Absent,
+        Named::One(value) => decode(&value).map_or(SessionCookie::Absent, |bytes| {
+            SessionCookie::Present(SessionSecret::from_bytes(bytes))
+        }),
+    }
+}
+
+/// The cookies of one name in a request.
+pub(super) enum Named {
+    None,
+    One(String),
+    Several,
+}
+
+/// Looks for the cookies of one name.
+pub(super) fn find(headers: &HeaderMap, name: &str) -> Named {
+    let mut found = Named::None;
     for value in headers.get_all(header::COOKIE) {
-        // Other people's cookies of this host may hold any bytes; ours is
+        // Other people's cookies of this host may hold any bytes; ours are
         // ASCII, so what cannot be read is looked through piece by piece.
         for piece in value.as_bytes().split(|byte| *byte == b';') {
             let Ok(piece) = std::str::from_utf8(piece) else {
@@ -48,21 +66,20 @@ pub fn read_session(headers: &HeaderMap, secure: bool) -> SessionCookie {
             if cookie.name() != name {
                 continue;
             }
-            if found.is_some() {
-                return SessionCookie::Ambiguous;
+            if !matches!(found, Named::None) {
+                return Named::Several;
             }
-            found = Some(decode(cookie.value()));
+            found = Named::One(cookie.value().to_owned());
         }
     }
     found
-        .flatten()
-        .map_or(SessionCookie::Absent, SessionCookie::Present)
 }
 
-fn decode(value: &str) -> Option<SessionSecret> {
+/// The 256 bits of a cookie's value.
+pub(super) fn decode(value: &str) -> Option<[u8; 32]> {
     let mut bytes = [0; 32];
     match URL_SAFE_NO_PAD.decode_slice(value, &mut bytes) {
-        Ok(32) => Some(SessionSecret::from_bytes(bytes)),
+        Ok(32) => Some(bytes),
         _ => None,
     }
 }
@@ -88,6 +105,11 @@ fn set_cookie(value: String, secure: bool, max_age: Duration) -> HeaderValue {
         .path("/")
         .max_age(max_age)
         .build();
+    header_value(&cookie)
+}
+
+/// A cookie of ours as a header that no log shows.
+pub(super) fn header_value(cookie: &Cookie<'_>) -> HeaderValue {
     // Name, base64url and attributes are visible ASCII, so this cannot fail.
     let mut header =
         HeaderValue::from_str(&cookie.to_string()).unwrap_or(HeaderValue::from_static(""));

@@ -19,6 +19,9 @@
 //! | [`upload`] | a body on its way to a backend, watched |
 //! | [`mend`] | making the best of what pages send |
 //! | [`json`] | what a game's page posts to the platform |
+//! | [`form`] | what the platform's own pages post |
+//! | [`csrf`] | forms that only our own pages can send |
+//! | [`redirect`] | where a player goes back to |
 
 pub mod asset;
 pub mod body;
@@ -26,13 +29,16 @@ pub mod client_address;
 pub mod context;
 pub mod cookies;
 pub mod cors;
+pub mod csrf;
 pub mod encoding;
 pub mod entry;
+pub mod form;
 pub mod json;
 pub mod limiter;
 pub mod mend;
 pub mod navigation;
 pub mod page;
+pub mod redirect;
 pub mod refusal;
 pub mod request_id;
 pub mod serve;

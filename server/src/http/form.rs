@@ -1,0 +1,99 @@
+//! What a form of the platform's own pages posts.
+
+use axum::body::Body;
+use axum::http::{HeaderMap, header};
+use platform_protocol::problem::Slug;
+use url::form_urlencoded;
+
+use super::body;
+use super::refusal::Refusal;
+
+/// Bytes of a form, at most: a return address, a token and a name, each in
+/// the longest spelling that percent-encoding gives it.
+const MAX_BYTES: usize = 8 * 1_024;
+
+/// The fields of a form.
+#[derive(Debug)]
+pub struct Form(Vec<(String, String)>);
+
+impl Form {
+    /// Reads a body of `application/x-www-form-urlencoded`.
+    ///
+    /// # Errors
+    /// `unsupported-media-type`, and those of [`body::read`].
+    pub async fn read(headers: &HeaderMap, body: Body) -> Result<Self, Refusal> {
+        if !is_form(headers) {
+            return Err(Slug::UnsupportedMediaType.into());
+        }
+        let body = body::read(body, MAX_BYTES).await?;
+        Ok(Self(form_urlencoded::parse(&body).into_owned().collect()))
+    }
+
+    /// The one field of this name, if there is any.
+    ///
+    /// # Errors
+    /// `invalid-request` where it is there twice.
+    pub fn field(&self, name: &str) -> Result<Option<&str>, Refusal> {
+        let mut values = self.0.iter().filter(|(given, _)| given == name);
+        match (values.next(), values.next()) {
+            (value, None) => Ok(value.map(|(_, value)| value.as_str())),
+            (_, Some(_)) => Err(Slug::InvalidRequest.into()),
+        }
+    }
+}
+
+/// Whether the one `Content-Type` is that of a form, whatever its parameters.
+fn is_form(headers: &HeaderMap) -> bool {
+    let mut types = headers.get_all(header::CONTENT_TYPE).iter();
+    let (Some(only), None) = (types.next(), types.next()) else {
+        return false;
+    };
+    let essence = only.as_bytes().split(|byte| *byte == b';').next();
+    essence.is_some_and(|essence| {
+        essence
+            .trim_ascii()
+            .eq_ignore_ascii_case(b"application/x-www-form-urlencoded")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::HeaderValue;
+
+    async fn read(kind: &'static str, body: &str) -> Result<Form, Slug> {
+        let headers =
+            HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::from_static(kind))]);
+        Form::read(&headers, Body::from(body.to_owned()))
+            .await
+            .map_err(|refusal| refusal.slug())
+    }
+
+    #[tokio::test]
+    async fn a_field_is_read_once_and_decoded() {
+        let kind = "application/x-www-form-urlencoded; charset=UTF-8";
+        let form = read(kind, "a=1+2%2f%C3%A9&b=&c=1&c=2").await.unwrap();
+        assert_eq!(form.field("a").unwrap(), Some("1 2/\u{e9}"));
+        assert_eq!(form.field("b").unwrap(), Some(""));
+        assert_eq!(form.field("d").unwrap(), None);
+        let twice = form.field("c").unwrap_err();
+        assert_eq!(twice.slug(), Slug::InvalidRequest);
+    }
+
+    #[tokio::test]
+    async fn only_small_forms_are_forms() {
+        let kind = "application/x-www-form-urlencoded";
+        for other in [
+            "text/plain",
+            "multipart/form-data; boundary=x",
+            "application/json",
+            "",
+        ] {
+            let refused = read(other, "a=1").await.unwrap_err();
+            assert_eq!(refused, Slug::UnsupportedMediaType, "{other}");
+        }
+        assert!(read(kind, &"x".repeat(MAX_BYTES)).await.is_ok());
+        let refused = read(kind, &"x".repeat(MAX_BYTES + 1)).await.unwrap_err();
+        assert_eq!(refused, Slug::PayloadTooLarge);
+    }
+}
