@@ -1,146 +1,220 @@
-//! Usernames: how guests get theirs, and when two names are the same. (Rules
-//! for chosen ones follow with the profile page.)
+//! Usernames: which ones players may choose, and which are too much alike for
+//! two players to have. Guests get theirs from [`generate_guest_names`].
 
-use crate::entropy::Entropy;
+use std::fmt;
+
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_normalization::char::is_combining_mark;
+use unicode_script::{Script, UnicodeScript as _};
+use unicode_security::{GeneralSecurityProfile as _, MixedScript as _, skeleton};
+
+pub use generated::generate_guest_names;
+
+mod generated;
+#[cfg(test)]
+mod tests;
 
 /// Fewest characters of a username.
 pub const MIN_CHARS: usize = 3;
 /// Most characters of a username.
 pub const MAX_CHARS: usize = 24;
 
-const ADJECTIVES: [&str; 96] = [
-    "agile", "amber", "ample", "azure", "bold", "brave", "breezy", "bright", "brisk", "bubbly",
-    "calm", "candid", "cheery", "civil", "clever", "coral", "cosmic", "cosy", "crisp", "curious",
-    "daring", "dapper", "dizzy", "eager", "early", "earnest", "fancy", "fair", "frosty", "fleet",
-    "fluffy", "frank", "fresh", "fluent", "gentle", "giddy", "glad", "golden", "grand", "happy",
-    "hardy", "hasty", "honest", "humble", "ivory", "jolly", "keen", "kind", "lively", "loyal",
-    "lucky", "lunar", "mellow", "merry", "mighty", "mild", "misty", "modest", "neat", "nifty",
-    "nimble", "noble", "patient", "peppy", "plucky", "polite", "proud", "quick", "quiet", "rapid",
-    "ready", "royal", "rustic", "sage", "sandy", "silent", "silver", "sleek", "smart", "snowy",
-    "solar", "sparkly", "spry", "steady", "sturdy", "sunny", "swift", "tidy", "upbeat", "velvet",
-    "vivid", "warm", "wise", "witty", "young", "zesty",
+/// Names that seem to speak for the platform, or to be nobody's.
+const RESERVED: [&str; 23] = [
+    "account",
+    "admin",
+    "administrator",
+    "anonymous",
+    "deleted",
+    "guest",
+    "help",
+    "mod",
+    "moderator",
+    "none",
+    "null",
+    "official",
+    "operator",
+    "owner",
+    "platform",
+    "player",
+    "root",
+    "security",
+    "staff",
+    "support",
+    "system",
+    "undefined",
+    "unknown",
 ];
 
-const ANIMALS: [&str; 96] = [
-    "alpaca", "badger", "bat", "bear", "beaver", "bee", "bison", "bobcat", "bunny", "camel",
-    "caribou", "cat", "cheetah", "cobra", "condor", "crab", "crane", "cricket", "deer", "dingo",
-    "dolphin", "dove", "dragon", "duck", "eagle", "elk", "falcon", "ferret", "finch", "firefly",
-    "fox", "gazelle", "gecko", "gibbon", "giraffe", "goose", "grouse", "hare", "hawk", "hedgehog",
-    "heron", "hippo", "husky", "ibex", "iguana", "impala", "jackal", "jaguar", "kestrel", "kiwi",
-    "koala", "lark", "lemur", "leopard", "lion", "llama", "lynx", "macaw", "magpie", "manta",
-    "marlin", "marmot", "marten", "meerkat", "moose", "narwhal", "newt", "ocelot", "octopus",
-    "oriole", "osprey", "otter", "owl", "panda", "parrot", "pelican", "penguin", "phoenix",
-    "pigeon", "plover", "pony", "puffin", "puma", "quail", "rabbit", "raven", "robin", "salmon",
-    "seal", "sparrow", "stork", "swan", "tiger", "turtle", "walrus", "zebra",
-];
+/// Before a number: the players of local development.
+const NUMBERED: [&str; 2] = ["test-user", "test-guest"];
 
-/// How many digits the number of each candidate has. The longer ones come
-/// last, for the day when most short names are taken: 96 × 96 × 10⁷ of them
-/// are never exhausted.
-const DIGITS: [u32; 6] = [4, 4, 4, 5, 6, 7];
+/// A name that a player may have, in normal form NFKC (UAX #15).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Username(String);
 
-/// Names for a new guest, best first, such as `swift-otter-4821`.
-#[must_use]
-pub fn generate_guest_names(entropy: &dyn Entropy) -> Vec<String> {
-    DIGITS
-        .into_iter()
-        .map(|digits| {
-            let adjective = pick(&ADJECTIVES, entropy);
-            let animal = pick(&ANIMALS, entropy);
-            // The first digit is not zero, so that all names of a kind are of
-            // one length and read as numbers.
-            let low = 10_u64.pow(digits - 1);
-            let number = low + u64::from_be_bytes(entropy.bytes()) % (9 * low);
-            format!("{adjective}-{animal}-{number}")
+impl Username {
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Why a name cannot be chosen: a sentence for the player that says what to
+/// change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UsernameError {
+    /// Nothing but white space.
+    #[error("Please type a name.")]
+    Empty,
+    /// It has too few characters.
+    #[error("This name is too short. Use at least {MIN_CHARS} characters.")]
+    TooShort,
+    /// It has too many characters; how many.
+    #[error("This name has {0} characters. Use at most {MAX_CHARS}.")]
+    TooLong(usize),
+    /// It has white space inside.
+    #[error("Names have no spaces. Use - or _ instead.")]
+    Space,
+    /// It has a character that is no letter, no digit, and neither `_` nor `-`.
+    #[error("{} cannot be part of a name. Use letters, digits, _ and -.", Shown(*.0))]
+    Character(char),
+    /// It has neither letter nor digit.
+    #[error("Use at least one letter or digit.")]
+    NoLetter,
+    /// It has letters of several scripts, which can look like another name.
+    #[error("This name mixes letters of several alphabets. Use those of one.")]
+    MixedScripts,
+    /// It seems to speak for the platform, or belongs to local development.
+    #[error("This name is kept for the platform. Please choose another one.")]
+    Reserved,
+}
+
+/// A character as a sentence can name it: a picture if there is one, else its
+/// number.
+struct Shown(char);
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seen = !is_combining_mark(self.0)
+            && !self.0.is_control()
+            && (self.0.is_ascii() || self.0.is_alphanumeric());
+        if seen {
+            write!(f, "\u{201c}{}\u{201d}", self.0)
+        } else {
+            write!(f, "The character U+{:04X}", u32::from(self.0))
+        }
+    }
+}
+
+/// Checks a name that a player typed.
+///
+/// # Errors
+/// [`UsernameError`], whose sentence is meant for the player.
+pub fn check(text: &str) -> Result<Username, UsernameError> {
+    let normal: String = text.trim().nfkc().collect();
+    let name = normal.trim();
+    if name.is_empty() {
+        return Err(UsernameError::Empty);
+    }
+    check_characters(name)?;
+    match name.chars().count() {
+        0..MIN_CHARS => return Err(UsernameError::TooShort),
+        MIN_CHARS..=MAX_CHARS => {}
+        more => return Err(UsernameError::TooLong(more)),
+    }
+    if !name.chars().any(char::is_alphanumeric) {
+        return Err(UsernameError::NoLetter);
+    }
+    if !name.is_single_script() {
+        return Err(UsernameError::MixedScripts);
+    }
+    if is_reserved(name) {
+        return Err(UsernameError::Reserved);
+    }
+    Ok(Username(name.to_owned()))
+}
+
+fn check_characters(name: &str) -> Result<(), UsernameError> {
+    // A mark belongs to the letter before it, and there is none.
+    let mut letter = false;
+    for char in name.chars() {
+        if char.is_whitespace() {
+            return Err(UsernameError::Space);
+        }
+        let good = match char {
+            '-' | '_' => true,
+            _ if is_combining_mark(char) => letter && is_mark_of_script(char),
+            // The letters and digits that people write with today
+            // (UTS #39 §3.1).
+            _ => char.is_alphanumeric() && char.identifier_allowed(),
+        };
+        if !good {
+            return Err(UsernameError::Character(char));
+        }
+        letter = !matches!(char, '-' | '_');
+    }
+    Ok(())
+}
+
+/// Whether a mark is part of how one script is written, as vowel signs of
+/// Devanagari or tone marks of Thai are. Marks for any letter that NFKC has
+/// not made one with it are piled up for show.
+fn is_mark_of_script(char: char) -> bool {
+    char.identifier_allowed() && !matches!(char.script(), Script::Inherited | Script::Common)
+}
+
+/// Whether a name looks like a reserved one, with any separators in it.
+fn is_reserved(name: &str) -> bool {
+    let key = bare_key(name);
+    RESERVED.iter().any(|reserved| bare_key(reserved) == key)
+        || NUMBERED.iter().any(|before| {
+            key.strip_prefix(bare_key(before).as_str())
+                .is_some_and(|number| {
+                    // The key has letters in the place of 0 and 1.
+                    number
+                        .chars()
+                        .all(|char| char.is_ascii_digit() || matches!(char, 'o' | 'l'))
+                })
         })
-        .collect()
 }
 
-/// A word. The remainder's bias, one in 2⁵⁷, matters to no name.
-fn pick(words: &'static [&'static str; 96], entropy: &dyn Entropy) -> &'static str {
-    let index = u64::from_be_bytes(entropy.bytes()) % 96;
-    words[usize::try_from(index).unwrap_or(0)]
+fn bare_key(name: &str) -> String {
+    unique_key(name).replace(['-', '_'], "")
 }
 
-/// What must be unique: two names that look alike have it in common.
+/// What must be unique: two names have it in common if they differ in case, or
+/// in nothing that a reader would see (the skeletons of UTS #39 §4).
+///
+/// It is no name and is never shown. `0` and `1` are letters in it, and `m` is
+/// `rn`; generated names stay apart.
 #[must_use]
 pub fn unique_key(name: &str) -> String {
-    without_case(name)
+    let normal: String = name.nfkc().collect();
+    let key: String = fold(&normal).nfd().map(look_alike).collect();
+    // A capital i looks like an l, and case makes no difference.
+    key.replace('i', "l")
 }
 
-/// What two names have in common that differ in case alone.
-#[must_use]
-pub fn without_case(name: &str) -> String {
-    name.to_lowercase()
+/// Without case. By way of capitals, so that `ß` is `ss`, and both small
+/// sigmas are one.
+fn fold(text: &str) -> String {
+    let capitals = text.chars().flat_map(char::to_uppercase);
+    capitals.flat_map(char::to_lowercase).collect()
 }
 
-#[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-
-    use super::*;
-    use crate::entropy::SystemEntropy;
-
-    /// Gives the same byte again and again.
-    #[derive(Debug)]
-    struct Constant(u8);
-
-    impl Entropy for Constant {
-        fn fill(&self, bytes: &mut [u8]) {
-            bytes.fill(self.0);
-        }
+/// What a folded character looks like: a Latin letter or a digit if it does
+/// as a small letter, or else if it does as a capital.
+fn look_alike(char: char) -> String {
+    let small: String = skeleton(char.encode_utf8(&mut [0; 4])).collect();
+    if small.is_ascii() {
+        return fold(&small);
     }
-
-    #[test]
-    fn the_longest_words_still_make_a_name_of_24_characters() {
-        let longest = |words: &[&str]| words.iter().map(|word| word.len()).max().unwrap();
-        let digits = usize::try_from(*DIGITS.iter().max().unwrap()).unwrap();
-        assert!(longest(&ADJECTIVES) + 1 + longest(&ANIMALS) + 1 + digits <= MAX_CHARS);
+    let capital: String = char.to_uppercase().collect();
+    let capital: String = skeleton(&capital).collect();
+    if capital.is_ascii() {
+        return skeleton(&fold(&capital)).collect();
     }
-
-    #[test]
-    fn the_words_are_distinct_and_plain() {
-        for words in [ADJECTIVES, ANIMALS] {
-            assert_eq!(words.iter().collect::<HashSet<_>>().len(), words.len());
-            assert!(
-                words
-                    .iter()
-                    .all(|word| word.bytes().all(|byte| byte.is_ascii_lowercase()))
-            );
-        }
-    }
-
-    #[test]
-    fn a_name_is_two_words_and_a_number() {
-        let names = generate_guest_names(&Constant(0));
-        assert_eq!(names[0], "agile-alpaca-1000");
-        assert_eq!(names.last().unwrap(), "agile-alpaca-1000000");
-    }
-
-    #[test]
-    fn the_number_grows_when_short_names_are_taken() {
-        for _ in 0..200 {
-            for (name, digits) in generate_guest_names(&SystemEntropy).iter().zip(DIGITS) {
-                assert!((MIN_CHARS..=MAX_CHARS).contains(&name.len()), "{name}");
-                let number = name.rsplit('-').next().unwrap();
-                assert_eq!(number.len(), usize::try_from(digits).unwrap(), "{name}");
-                assert!(number.bytes().all(|byte| byte.is_ascii_digit()));
-            }
-        }
-    }
-
-    #[test]
-    fn names_hardly_ever_repeat() {
-        let names: HashSet<_> = (0..1_000)
-            .flat_map(|_| generate_guest_names(&SystemEntropy))
-            .collect();
-        assert!(names.len() > 5_990, "{}", names.len());
-    }
-
-    #[test]
-    fn case_does_not_tell_names_apart() {
-        assert_eq!(without_case("Swift-OTTER-1"), without_case("swift-otter-1"));
-        assert_eq!(without_case("ÉTÉ"), without_case("été"));
-        assert_ne!(without_case("otter1"), without_case("otter2"));
-    }
+    fold(&small)
 }
