@@ -8,6 +8,7 @@
 //! | [`state`] | what every handler is handed |
 //! | [`routes`] | the one table of hosts and paths |
 //! | [`hosts`], [`sites`] | whose address a request was sent to; which games there are |
+//! | [`titles`] | what they are called |
 //! | [`http`] | what every answer goes through |
 //! | [`handlers`] | one endpoint a file |
 //! | [`domain`] | players, sessions, keys, projects: states and transitions |
@@ -47,6 +48,7 @@ pub mod start;
 pub mod state;
 pub mod store;
 pub mod suspensions;
+pub mod titles;
 pub mod tokens;
 
 pub use start::{Running, StartError, start};

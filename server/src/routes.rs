@@ -1,12 +1,12 @@
 //! The one table of hosts and paths, grouped by who calls.
 
+use axum::Router;
 use axum::routing::{any, get, post};
-use axum::{Extension, Router};
 use platform_protocol::paths;
 use platform_protocol::problem::Slug;
 
 use crate::handlers::{
-    console, game_files, heartbeat, icon, key_set, logs, metadata, not_yet, problem_page,
+    console, game_files, heartbeat, icon, key_set, login, logs, metadata, problem_page, profile,
     runtime_files, sign_out, stylesheet, token,
 };
 use crate::http::page::{ICON, STYLESHEET};
@@ -41,7 +41,6 @@ pub fn routes(state: &AppState) -> Routes {
 fn console_routes() -> Router<AppState> {
     Router::new()
         .route("/", get(console::handle))
-        .layer(Extension(console::Titles::default()))
         .route(STYLESHEET, get(stylesheet::handle))
         .route(ICON, get(icon::handle))
         .route(FAVICON, get(icon::handle))
@@ -62,8 +61,8 @@ fn auth_routes() -> Router<AppState> {
             &format!("{}{{slug}}", paths::PROBLEMS),
             get(problem_page::handle),
         )
-        .route(paths::LOGIN, get(not_yet::sign_in))
-        .route(paths::PROFILE, get(not_yet::profile))
+        .route(paths::LOGIN, get(login::handle))
+        .route(paths::PROFILE, get(profile::show).post(profile::change))
         .route(STYLESHEET, get(stylesheet::handle))
         .route(ICON, get(icon::handle))
         .route(FAVICON, get(icon::handle))

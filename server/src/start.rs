@@ -32,6 +32,7 @@ use crate::sites::Sites;
 use crate::state::{AppState, Parts};
 use crate::store::{self, ConnectError, Store, StoreError};
 use crate::suspensions::{self, Suspensions};
+use crate::titles::Titles;
 use crate::tokens::GameTokens;
 
 /// How often keys and games are read again, for what other nodes have done.
@@ -172,6 +173,7 @@ pub async fn start(
         origin: origin.clone(),
         listening,
         sites,
+        titles: Titles::default(),
         runtime,
         stylesheet,
         backends,

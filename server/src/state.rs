@@ -20,6 +20,7 @@ use crate::runtime::RuntimeFiles;
 use crate::sites::Sites;
 use crate::store::Store;
 use crate::suspensions::Suspensions;
+use crate::titles::Titles;
 use crate::tokens::GameTokens;
 
 /// The parts of the running platform. One allocation, so that handing it to a
@@ -50,6 +51,8 @@ pub struct Parts {
     pub listening: SocketAddr,
     /// Which games there are.
     pub sites: Sites,
+    /// What the games are called.
+    pub titles: Titles,
     /// The edge limit on guest creation.
     pub guest_limiter: Limiter<Network>,
     /// Verifies game tokens.

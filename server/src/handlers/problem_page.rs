@@ -8,15 +8,14 @@ use axum::response::Response;
 use platform_protocol::problem::Slug;
 
 use crate::http::navigation::sign_in;
-use crate::http::page;
-use crate::http::page::STYLESHEET;
+use crate::http::page::{self, Frame};
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 
 #[derive(Template)]
 #[template(path = "problem.html")]
 struct Page {
-    stylesheet: &'static str,
+    frame: Frame,
     slug: &'static str,
     status: u16,
     title: &'static str,
@@ -24,7 +23,6 @@ struct Page {
     why: &'static str,
     next: &'static str,
     developers: &'static str,
-    home: String,
     sign_in: Option<String>,
 }
 
@@ -47,7 +45,7 @@ pub async fn handle(
         developers,
     } = explain(slug);
     let page = Page {
-        stylesheet: STYLESHEET,
+        frame: Frame::new(&state.origin),
         slug: slug.as_str(),
         status: slug.status(),
         title: slug.title(),
@@ -55,7 +53,6 @@ pub async fn handle(
         why,
         next,
         developers,
-        home: format!("{}/", state.origin),
         sign_in: sign_in(slug, &state.auth_url),
     };
     Ok(page::render(StatusCode::OK, &page))
@@ -120,17 +117,17 @@ const fn of_players(slug: Slug) -> Explanation {
             "Send a game token as Authorization: Bearer. platform.fetch() does so by itself.",
         ),
         Slug::NotAllowed => because(
-            "You are known, but this is reserved for others, such as a game's owner.",
-            "Sign in with another account if you have one that may.",
-            "Check the owner of the project and the audience of the token.",
+            "This is reserved for others, such as a game's owner, or a form was sent that is too old or came from another page.",
+            "Go back, reload the page and try again, or sign in with another account if you have one that may.",
+            "Check the owner of the project and the audience of the token. A form needs the cookie of the browser that loaded it, and cookies must be allowed.",
         ),
         Slug::InvalidUsername => because(
             "The name is too short, too long, or has a character that names cannot have.",
             "Choose a name of 3 to 24 letters, digits, underscores or hyphens.",
-            "Names are normalised (NFKC) before they are checked.",
+            "Names are normalised (NFKC) before they are checked, and have letters of one script.",
         ),
         _ => because(
-            "Names are unique, and capitals make no difference.",
+            "Names are unique. Capitals make no difference, and names that look alike, such as those with 0 and O, count as one.",
             "Choose another name.",
             "Key a player's data on sub, never on the username, which can change.",
         ),

@@ -100,7 +100,8 @@ fn standing(session: &Session, now: Millis) -> Standing {
     }
 }
 
-fn suspended(reason: Option<String>) -> Refusal {
+/// What a suspended player is told.
+pub(super) fn suspended(reason: Option<String>) -> Refusal {
     let refusal = Refusal::new(Slug::AccountSuspended);
     match reason {
         Some(reason) => refusal.with_detail(reason),

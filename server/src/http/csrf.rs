@@ -58,6 +58,22 @@ impl BrowserSecret {
         }
     }
 
+    /// The browser's secret, and `Set-Cookie` where it has none that counts and
+    /// so gets a new one. For pages with forms.
+    #[must_use]
+    pub fn of_browser(
+        headers: &HeaderMap,
+        secure: bool,
+        entropy: &dyn Entropy,
+    ) -> (Self, Option<HeaderValue>) {
+        if let Some(held) = Self::read(headers, secure) {
+            return (held, None);
+        }
+        let fresh = Self::generate(entropy);
+        let cookie = fresh.set_cookie(secure);
+        (fresh, Some(cookie))
+    }
+
     /// `Set-Cookie` that gives it to the browser, until that is closed.
     #[must_use]
     pub fn set_cookie(&self, secure: bool) -> HeaderValue {

@@ -14,6 +14,7 @@
 //! | [`limiter`] | limits on how often somebody may do something |
 //! | [`encoding`] | which content coding a client takes |
 //! | [`asset`] | small files kept in memory, compressed once |
+//! | [`date`] | days, for people |
 //! | [`page`] | HTML pages and their security headers |
 //! | [`body`] | request bodies that must be small |
 //! | [`upload`] | a body on its way to a backend, watched |
@@ -30,6 +31,7 @@ pub mod context;
 pub mod cookies;
 pub mod cors;
 pub mod csrf;
+pub mod date;
 pub mod encoding;
 pub mod entry;
 pub mod form;

@@ -7,7 +7,7 @@ use axum::response::Response;
 use platform_protocol::paths;
 use platform_protocol::problem::Slug;
 
-use super::page::{self, STYLESHEET};
+use super::page::{self, Frame};
 use super::refusal::Refusal;
 use super::request_id::RequestId;
 use crate::state::AppState;
@@ -15,8 +15,7 @@ use crate::state::AppState;
 #[derive(Template)]
 #[template(path = "refusal.html")]
 struct Page<'a> {
-    stylesheet: &'a str,
-    home: &'a str,
+    frame: Frame,
     title: &'static str,
     detail: &'a str,
     sign_in: Option<String>,
@@ -65,8 +64,7 @@ pub fn make_page(
         &home,
         response.status(),
         &Page {
-            stylesheet: &format!("{home}{STYLESHEET}"),
-            home: &home,
+            frame: Frame::anywhere(&state.origin),
             title: slug.title(),
             detail: refusal.detail(),
             sign_in: sign_in(slug, &state.auth_url),

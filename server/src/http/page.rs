@@ -5,6 +5,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 
 use super::refusal::Refusal;
+use crate::origin::PlatformOrigin;
 
 /// The path of the stylesheet of all pages, on every host that has pages.
 pub const STYLESHEET: &str = "/static/platform.css";
@@ -15,6 +16,76 @@ pub const ICON: &str = "/static/platform.svg";
 /// Nothing but our own stylesheet, and no frame around the page.
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; \
                       base-uri 'none'; frame-ancestors 'none'";
+
+/// What every page shows around its own content.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// Before the paths of stylesheet and icon: nothing, or an origin.
+    pub assets: String,
+    /// The platform's first page.
+    pub home: String,
+    /// The platform's name: the host that its players know.
+    pub host: String,
+}
+
+impl Frame {
+    /// For pages on a host that has stylesheet and icon itself.
+    #[must_use]
+    pub fn new(origin: &PlatformOrigin) -> Self {
+        Self {
+            assets: String::new(),
+            home: format!("{origin}/"),
+            host: origin.host().to_owned(),
+        }
+    }
+
+    /// For pages on any host, which takes its looks from the platform's own.
+    #[must_use]
+    pub fn anywhere(origin: &PlatformOrigin) -> Self {
+        Self {
+            assets: origin.to_string(),
+            ..Self::new(origin)
+        }
+    }
+}
+
+/// Where the forms of a page lead in the end. Chromium holds every redirect
+/// after a form to the page's policy, not only the address that it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FormTarget {
+    /// To this host alone.
+    Own,
+    /// To a provider's pages, and from there to a game: anywhere over https.
+    Providers,
+    /// The same on a platform that has no TLS itself, under `localhost`.
+    PlainProviders,
+}
+
+impl FormTarget {
+    /// That of forms which begin a sign-in.
+    #[must_use]
+    pub const fn of_sign_in(origin: &PlatformOrigin) -> Self {
+        if origin.is_secure() {
+            Self::Providers
+        } else {
+            Self::PlainProviders
+        }
+    }
+
+    const fn policy(self) -> &'static str {
+        match self {
+            Self::Own => POLICY,
+            Self::Providers => {
+                "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self' https:; \
+                 base-uri 'none'; frame-ancestors 'none'"
+            }
+            Self::PlainProviders => {
+                "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self' https: \
+                 http:; base-uri 'none'; frame-ancestors 'none'"
+            }
+        }
+    }
+}
 
 /// The same for a page that takes its looks from the platform's own address.
 fn policy_from(home: &str) -> Option<HeaderValue> {
@@ -32,6 +103,26 @@ pub fn render(status: StatusCode, template: &impl Template) -> Response {
         Ok(html) => answer(status, html, HeaderValue::from_static(POLICY)),
         Err(error) => Refusal::internal(&error).into_response(),
     }
+}
+
+/// Renders a page with forms: it is about one player, so it is kept nowhere.
+#[must_use]
+pub fn render_form(status: StatusCode, template: &impl Template, target: FormTarget) -> Response {
+    let html = match template.render() {
+        Ok(html) => html,
+        Err(error) => return Refusal::internal(&error).into_response(),
+    };
+    let mut response = answer(status, html, HeaderValue::from_static(target.policy()));
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // With `no-referrer` a browser would write `Origin: null` on the form's
+    // request (Fetch, "append a request `Origin` header"), and we could not
+    // tell our own pages from others.
+    headers.insert(
+        header::REFERRER_POLICY,
+        HeaderValue::from_static("same-origin"),
+    );
+    response
 }
 
 /// Renders a page for any host, with its looks from `home`, an origin. `None`

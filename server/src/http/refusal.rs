@@ -90,6 +90,12 @@ impl Refusal {
         self.slug
     }
 
+    /// The status of the answer.
+    #[must_use]
+    pub const fn status(&self) -> StatusCode {
+        self.status
+    }
+
     /// The sentence for the player.
     #[must_use]
     pub fn detail(&self) -> &str {

@@ -7,6 +7,7 @@
     reason = "a helper of tests may fail as loudly as a test"
 )]
 
+mod account_pages;
 mod backends;
 mod connections;
 mod heartbeat;
@@ -15,10 +16,13 @@ mod hosts;
 mod logs;
 mod navigation;
 mod pages;
+mod profile;
 mod program;
+mod redirects;
 mod runtime;
 mod sessions;
 mod settings;
 mod stop;
+mod style;
 mod support;
 mod token;

@@ -5,7 +5,7 @@ use platform_protocol::problem::Slug;
 
 use crate::support::{Answer, TestApp, send};
 
-fn assert_is_page(answer: &Answer, what: &str) {
+pub(crate) fn assert_is_page(answer: &Answer, what: &str) {
     assert_eq!(
         answer.header("content-type"),
         Some("text/html; charset=utf-8"),
@@ -58,42 +58,6 @@ async fn pages_bring_their_stylesheet_along() {
             .text()
             .contains(&format!("href=\"{}/\"", app.origin("demo")))
     );
-}
-
-#[tokio::test]
-async fn sign_in_says_honestly_that_it_is_not_there_yet() {
-    let app = TestApp::start().await;
-    let game = format!("{}/level?n=1", app.origin("demo"));
-    for path in ["/login", "/profile"] {
-        let answer = send(app.get("auth", path).query(&[("redirect", &game)])).await;
-        assert_eq!(answer.status, 503);
-        assert_is_page(&answer, path);
-        assert!(
-            answer.text().contains(&format!("href=\"{game}\"")),
-            "{}",
-            answer.text()
-        );
-        let answer = send(app.get("auth", path)).await;
-        assert!(
-            answer
-                .text()
-                .contains(&format!("href=\"{}/\"", app.running.origin))
-        );
-        for bad in [
-            "https://evil.example/",
-            "//evil.example",
-            "javascript:alert(1)",
-            "/",
-            "",
-        ] {
-            let answer = send(app.get("auth", path).query(&[("redirect", bad)])).await;
-            assert_eq!(answer.problem(), "invalid-redirect", "{bad}");
-        }
-        let twice = app
-            .get("auth", path)
-            .query(&[("redirect", &game), ("redirect", &game)]);
-        assert_eq!(send(twice).await.problem(), "invalid-redirect");
-    }
 }
 
 #[tokio::test]

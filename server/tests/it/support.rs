@@ -8,11 +8,16 @@ use platform_protocol::claims::GameTokenClaims;
 use platform_protocol::problem::Problem;
 use platform_server::clock::ManualClock;
 use platform_server::config::{Config, Period, Rate};
+use platform_server::domain::identity::Identity;
+use platform_server::domain::session::SessionSecret;
+use platform_server::domain::sign_in::SignIn;
+use platform_server::domain::username::generate_guest_names;
 use platform_server::entropy::SystemEntropy;
 use platform_server::{Running, start};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde::de::DeserializeOwned;
+use uuid::Uuid;
 
 /// 2026-01-01, in milliseconds.
 pub(crate) const NOW: i64 = 1_767_225_600_000;
@@ -121,6 +126,67 @@ impl TestApp {
             .header("origin", self.origin("demo"))
     }
 
+    /// The cookie of a browser that has just signed `subject` in; as `guest`, if
+    /// it was one before.
+    pub(crate) async fn sign_in(&self, subject: &str, guest: Option<Uuid>) -> String {
+        let state = &self.running.state;
+        let secret = SessionSecret::generate(&*state.entropy);
+        let now = state.clock.now();
+        let sign_in = SignIn {
+            identity: Identity::new("google", "https://accounts.example", subject),
+            guest,
+            held: None,
+            session: secret.hash(),
+            new_player: state.entropy.uuid_v7(now),
+            usernames: generate_guest_names(&*state.entropy),
+            now,
+        };
+        let outcome = state.store.complete_sign_in(sign_in).await.unwrap();
+        assert!(outcome.player().is_some(), "{outcome:?}");
+        format!(
+            "platform-session={}",
+            URL_SAFE_NO_PAD.encode(secret.expose())
+        )
+    }
+
+    /// A page as one browser sees it, with the session `session`.
+    pub(crate) async fn open(&self, path: &str, session: Option<&str>) -> Opened {
+        let mut request = self.get("auth", path);
+        if let Some(session) = session {
+            request = request.header("cookie", session);
+        }
+        let answer = send(request).await;
+        let cookies = session
+            .into_iter()
+            .chain(answer.cookie())
+            .collect::<Vec<_>>()
+            .join("; ");
+        Opened { answer, cookies }
+    }
+
+    /// Sends a form as the browser does that has `cookies`.
+    pub(crate) fn post_form(
+        &self,
+        path: &str,
+        cookies: &str,
+        fields: &[(&str, &str)],
+    ) -> RequestBuilder {
+        let body = url::form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(fields)
+            .finish();
+        self.request(Method::POST, "auth", path)
+            .header("cookie", cookies)
+            .header("origin", self.origin("auth"))
+            .header("sec-fetch-site", "same-origin")
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body(body)
+    }
+
+    /// Sends a request that was changed after it was built.
+    pub(crate) async fn execute(&self, request: reqwest::Request) -> Answer {
+        read(self.client.execute(request).await.unwrap()).await
+    }
+
     /// Changes the store behind the server's back, as an operator's command in
     /// another process does.
     pub(crate) fn sql(&self, statement: &str) {
@@ -143,8 +209,28 @@ impl TestApp {
     }
 }
 
+/// A page that was opened, and what its browser sends from then on.
+pub(crate) struct Opened {
+    pub(crate) answer: Answer,
+    pub(crate) cookies: String,
+}
+
+impl Opened {
+    /// The token that the page's forms carry.
+    pub(crate) fn token(&self) -> &str {
+        let html = self.answer.text();
+        let (_, rest) = html
+            .split_once("name=\"csrf\" value=\"")
+            .unwrap_or_else(|| panic!("no form: {html}"));
+        rest.split('"').next().unwrap()
+    }
+}
+
 pub(crate) async fn send(request: RequestBuilder) -> Answer {
-    let response = request.send().await.unwrap();
+    read(request.send().await.unwrap()).await
+}
+
+async fn read(response: reqwest::Response) -> Answer {
     Answer {
         status: response.status(),
         headers: response.headers().clone(),

@@ -1,0 +1,162 @@
+//! `GET {auth_url}/login`: the sign-in page, one button a provider.
+
+use askama::Template;
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::Response;
+use platform_protocol::paths;
+use url::form_urlencoded;
+
+use super::visitor::Visitor;
+use super::way_back::{WayBack, page_path};
+use crate::config::provider::DEMO_PROVIDER;
+use crate::http::csrf::BrowserSecret;
+use crate::http::page::{self, FormTarget, Frame};
+use crate::http::redirect::ReturnAddress;
+use crate::http::refusal::Refusal;
+use crate::state::AppState;
+
+#[derive(Template)]
+#[template(path = "login.html")]
+struct Page {
+    frame: Frame,
+    way_back: WayBack,
+    problem: Option<&'static str>,
+    signed_in: Option<String>,
+    guest: Option<String>,
+    profile: String,
+    providers: Vec<Provider>,
+    csrf: String,
+}
+
+/// A provider's button.
+pub(super) struct Provider {
+    /// Its id, a path segment.
+    pub(super) id: String,
+    /// What players call it.
+    pub(super) name: String,
+    /// The first letter of its name, for the eye alone.
+    initial: String,
+}
+
+impl Provider {
+    fn new(id: &str, name: &str) -> Self {
+        let initial = name.trim().chars().next();
+        Self {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            initial: initial.map_or_else(String::new, |char| char.to_uppercase().collect()),
+        }
+    }
+}
+
+/// Answers `GET /login`.
+///
+/// # Errors
+/// `invalid-redirect`; the store's.
+pub async fn handle(
+    State(state): State<AppState>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let address = ReturnAddress::from_query(&state, query.as_deref())?;
+    // A suspended player is not turned away here: somebody else may want to
+    // sign in with this browser.
+    let (signed_in, guest) = match Visitor::of(&state, &headers).await? {
+        Visitor::Account(session) => (Some(session.player.username), None),
+        Visitor::Guest(session) => (None, Some(session.player.username)),
+        Visitor::Unknown | Visitor::Suspended { .. } => (None, None),
+    };
+    let secure = state.origin.is_secure();
+    let (secret, set_cookie) = BrowserSecret::of_browser(&headers, secure, &*state.entropy);
+    let page = Page {
+        frame: Frame::new(&state.origin),
+        way_back: WayBack::of(&state, &address).await,
+        problem: problem(query.as_deref()),
+        signed_in,
+        guest,
+        profile: page_path(paths::PROFILE, &address, &[]),
+        providers: providers(&state),
+        csrf: secret.form_token(),
+    };
+    let target = FormTarget::of_sign_in(&state.origin);
+    let mut response = page::render_form(StatusCode::OK, &page, target);
+    if let Some(cookie) = set_cookie {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    Ok(response)
+}
+
+/// Who signs players in here. Without any a platform on this machine has the
+/// built-in provider.
+pub(super) fn providers(state: &AppState) -> Vec<Provider> {
+    let configured = &state.config.identity_providers;
+    if configured.is_empty() && state.origin.is_local() {
+        return vec![Provider::new(DEMO_PROVIDER, "Demo")];
+    }
+    configured
+        .iter()
+        .map(|provider| Provider::new(&provider.id, &provider.name))
+        .collect()
+}
+
+/// Why the player is back without being signed in, as a sentence.
+fn problem(query: Option<&str>) -> Option<&'static str> {
+    let query = query.unwrap_or_default().as_bytes();
+    let (_, code) = form_urlencoded::parse(query).find(|(name, _)| name == "problem")?;
+    Some(match &*code {
+        "cancelled" => "You did not finish signing in. Nothing was changed; you can try again.",
+        "failed" => {
+            "Signing in did not work. Nothing was changed; please try again, or sign in another \
+             way."
+        }
+        "provider-unavailable" => {
+            "The service that you chose does not answer at the moment. Please try again in a \
+             minute, or sign in another way."
+        }
+        "expired" => "Signing in took too long, or this step was used already. Please start again.",
+        "other-browser" => {
+            "You started to sign in with another browser, or your browser takes no cookies from \
+             this site. Please start again here."
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_known_problem_is_a_sentence_and_no_other_is() {
+        for code in [
+            "cancelled",
+            "failed",
+            "provider-unavailable",
+            "expired",
+            "other-browser",
+        ] {
+            let sentence = problem(Some(&format!("redirect=x&problem={code}"))).unwrap();
+            assert!(
+                sentence.ends_with('.') && !sentence.contains("  "),
+                "{sentence}"
+            );
+        }
+        for other in [
+            None,
+            Some(""),
+            Some("problem="),
+            Some("problem=Cancelled"),
+            Some("problem=<b>"),
+        ] {
+            assert_eq!(problem(other), None, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_provider_shows_its_first_letter() {
+        for (name, initial) in [("google", "G"), (" \u{e9}cole", "\u{c9}"), ("", "")] {
+            assert_eq!(Provider::new("id", name).initial, initial, "{name}");
+        }
+    }
+}

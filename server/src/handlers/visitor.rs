@@ -1,0 +1,52 @@
+//! Who opens a page of the auth service, by the session cookie.
+
+use axum::http::HeaderMap;
+
+use crate::domain::player::PlayerState;
+use crate::domain::session::Session;
+use crate::http::cookies::{self, SessionCookie};
+use crate::http::refusal::Refusal;
+use crate::state::AppState;
+
+/// Who opens a page.
+#[derive(Debug)]
+pub(super) enum Visitor {
+    /// Nobody that is signed in: no session, one that ended, or several, of
+    /// which nobody can tell which one was tossed in.
+    Unknown,
+    /// A guest.
+    Guest(Session),
+    /// An account.
+    Account(Session),
+    /// A player whom the platform suspended.
+    Suspended {
+        /// What they may be told.
+        reason: Option<String>,
+    },
+}
+
+impl Visitor {
+    /// Looks the visitor up.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(super) async fn of(state: &AppState, headers: &HeaderMap) -> Result<Self, Refusal> {
+        let cookie = cookies::read_session(headers, state.origin.is_secure());
+        let SessionCookie::Present(secret) = cookie else {
+            return Ok(Self::Unknown);
+        };
+        let Some(session) = state.store.lookup_session(&secret.hash()).await? else {
+            return Ok(Self::Unknown);
+        };
+        Ok(
+            match (&session.player.state, session.has_ended(state.clock.now())) {
+                (PlayerState::Suspended { reason, .. }, _) => Self::Suspended {
+                    reason: reason.clone(),
+                },
+                (PlayerState::Merged { .. }, _) | (_, true) => Self::Unknown,
+                (PlayerState::Guest, false) => Self::Guest(session),
+                (PlayerState::Account, false) => Self::Account(session),
+            },
+        )
+    }
+}

@@ -1,0 +1,47 @@
+//! Days, for the people who read the platform's pages.
+
+use cookie::time::OffsetDateTime;
+
+use crate::clock::Millis;
+
+/// A day in UTC, in the two spellings that the element `time` wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Date {
+    /// `2026-01-31`
+    pub machine: String,
+    /// `31 January 2026`
+    pub words: String,
+}
+
+impl Date {
+    /// The day of a moment.
+    #[must_use]
+    pub fn of(moment: Millis) -> Self {
+        // A moment beyond the year 9999 has no such spelling; none is stored.
+        let day = OffsetDateTime::from_unix_timestamp(moment.div_euclid(1_000))
+            .unwrap_or(OffsetDateTime::UNIX_EPOCH);
+        let (year, month, day) = (day.year(), day.month(), day.day());
+        Self {
+            machine: format!("{year:04}-{:02}-{day:02}", u8::from(month)),
+            words: format!("{day} {month} {year}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_is_written_for_machines_and_for_people() {
+        for (moment, machine, words) in [
+            (0, "1970-01-01", "1 January 1970"),
+            (-1, "1969-12-31", "31 December 1969"),
+            (1_767_225_599_999, "2025-12-31", "31 December 2025"),
+            (1_767_225_600_000, "2026-01-01", "1 January 2026"),
+        ] {
+            let date = Date::of(moment);
+            assert_eq!((&*date.machine, &*date.words), (machine, words));
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The sign-in page, and the headers of every page that is about a player.
+
+use platform_server::config::Secret;
+use platform_server::config::provider::IdentityProvider;
+
+use crate::pages::assert_is_page;
+use crate::support::{TestApp, send};
+
+fn provider(id: &str, name: &str) -> IdentityProvider {
+    IdentityProvider {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        issuer: "https://accounts.example".parse().unwrap(),
+        client_id: "platform".to_owned(),
+        client_secret: Secret::new("secret".to_owned()),
+        scopes: vec!["openid".to_owned()],
+    }
+}
+
+fn query(redirect: &str) -> String {
+    url::form_urlencoded::Serializer::new(String::new())
+        .append_pair("redirect", redirect)
+        .finish()
+}
+
+#[tokio::test]
+async fn every_provider_has_a_form_that_begins_a_sign_in() {
+    let app = TestApp::with(|config| {
+        config.identity_providers = vec![
+            provider("google", "Google"),
+            provider("id-2", "<b>Tom & Co</b>"),
+        ];
+    })
+    .await;
+    let game = format!("{}/level?n=1&m=2#start", app.origin("demo"));
+    let opened = app.open(&format!("/login?{}", query(&game)), None).await;
+    let answer = &opened.answer;
+    assert_eq!(answer.status, 200);
+    assert_is_page(answer, "login");
+    let html = answer.text();
+    assert_eq!(html.matches("<form ").count(), 2);
+    let redirect = game.replace('&', "&#38;");
+    for part in [
+        "<form method=\"post\" action=\"/login/google\">",
+        "Sign in with Google<",
+        "<form method=\"post\" action=\"/login/id-2\">",
+        "Sign in with &#60;b&#62;Tom &#38; Co&#60;/b&#62;<",
+        &format!("name=\"redirect\" value=\"{redirect}\""),
+        &format!("href=\"{redirect}\""),
+        "<title>Sign in · Firefly</title>",
+        "Back to Firefly without signing in",
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    let cookie = answer.header("set-cookie").unwrap();
+    assert!(
+        cookie.starts_with("platform-form=")
+            && cookie.ends_with("; HttpOnly; SameSite=Lax; Path=/"),
+        "{cookie}"
+    );
+    assert!(!cookie.contains(opened.token()));
+
+    let again = app.open("/login", Some(&opened.cookies)).await;
+    assert_eq!(again.answer.header("set-cookie"), None);
+    assert_eq!(again.token(), opened.token());
+    assert!(again.answer.text().contains(&format!(
+        "name=\"redirect\" value=\"{}/\"",
+        app.running.origin
+    )));
+    for unusable in [
+        format!("platform-form={}", "x".repeat(8_192)),
+        format!("{0}; {0}", opened.cookies),
+    ] {
+        let fresh = app.open("/login", Some(&unusable)).await;
+        assert!(fresh.answer.header("set-cookie").is_some(), "{unusable}");
+        assert_ne!(fresh.token(), opened.token());
+    }
+}
+
+#[tokio::test]
+async fn a_platform_without_a_provider_says_so_and_leads_back() {
+    let app = TestApp::with(|config| {
+        config.origin = Some("https://games.example".parse().unwrap());
+    })
+    .await;
+    let answer = send(app.request_host(
+        reqwest::Method::GET,
+        "auth.games.example",
+        "/login?redirect=https://games.example/",
+    ))
+    .await;
+    assert_eq!(answer.status, 200);
+    let html = answer.text();
+    assert!(html.contains("Signing in is not offered here"), "{html}");
+    assert!(html.contains("href=\"https://games.example/\""), "{html}");
+    assert!(!html.contains("<form"), "{html}");
+    let policy = answer.header("content-security-policy").unwrap();
+    assert!(policy.contains("form-action 'self' https:;"), "{policy}");
+    let cookie = answer.header("set-cookie").unwrap();
+    assert!(
+        cookie.starts_with("__Host-platform-form=")
+            && cookie.ends_with("; HttpOnly; SameSite=Lax; Secure; Path=/"),
+        "{cookie}"
+    );
+}
+
+#[tokio::test]
+async fn a_problem_is_told_in_a_sentence_and_an_unknown_one_is_not() {
+    let app = TestApp::start().await;
+    for code in [
+        "cancelled",
+        "failed",
+        "provider-unavailable",
+        "expired",
+        "other-browser",
+    ] {
+        let answer = app
+            .open(&format!("/login?problem={code}"), None)
+            .await
+            .answer;
+        assert_eq!(answer.status, 200);
+        assert!(answer.text().contains("role=\"status\""), "{code}");
+    }
+    let answer = app.open("/login?problem=%3Cb%3E", None).await.answer;
+    assert!(!answer.text().contains("role=\"status\""));
+    assert!(!answer.text().contains("<b>&#60;"), "nothing is repeated");
+}
+
+#[tokio::test]
+async fn the_sign_in_page_knows_who_is_there_already() {
+    let app = TestApp::start().await;
+    let first = send(app.post_token()).await;
+    let session = first.cookie().unwrap();
+    let name = first.claims().username;
+    let game = format!("{}/", app.origin("demo"));
+    let path = format!("/login?{}", query(&game));
+
+    let guest = app.open(&path, Some(session)).await.answer;
+    assert!(guest.text().contains(&format!("<bdi>{name}</bdi>")));
+    assert!(guest.text().contains("guest"));
+    assert!(!guest.text().contains("You are signed in"));
+
+    let account = app
+        .sign_in("7", Some(first.claims().sub.parse().unwrap()))
+        .await;
+    let page = app.open(&path, Some(&account)).await.answer;
+    let html = page.text();
+    for part in [
+        format!("You are signed in as <b><bdi>{name}</bdi></b>"),
+        format!("<a class=\"button\" href=\"{game}\">Go on to Firefly</a>"),
+        "Use another account".to_owned(),
+        "action=\"/login/demo\"".to_owned(),
+    ] {
+        assert!(html.contains(&part), "{part}: {html}");
+    }
+    // The guest's own session ended when it became the account.
+    for nobody in [
+        session.to_owned(),
+        format!("{account}; {account}"),
+        format!("platform-session={}", "x".repeat(8_192)),
+    ] {
+        let page = app.open(&path, Some(&nobody)).await.answer;
+        assert_eq!(page.status, 200);
+        assert!(!page.text().contains(&name), "{nobody}");
+    }
+    app.sql("UPDATE players SET suspended_at = 1");
+    let page = app.open(&path, Some(&account)).await.answer;
+    assert_eq!(page.status, 200, "somebody else may sign in here");
+    assert!(!page.text().contains(&name));
+}
+
+#[tokio::test]
+async fn the_page_names_the_game_that_the_player_came_from() {
+    let app = TestApp::start().await;
+    for (label, name) in [
+        ("demo", "Back to Firefly without"),
+        ("dev-demo", "Back to Firefly (dev) without"),
+        ("", "Back to all games without"),
+    ] {
+        let origin = if label.is_empty() {
+            app.running.origin.clone()
+        } else {
+            app.origin(label)
+        };
+        let path = format!("/login?{}", query(&format!("{origin}/x")));
+        let page = app.open(&path, None).await.answer;
+        assert!(page.text().contains(name), "{label}: {}", page.text());
+    }
+}
+
+#[tokio::test]
+async fn pages_about_a_player_are_kept_nowhere_and_framed_by_nobody() {
+    let app = TestApp::start().await;
+    let first = send(app.post_token()).await;
+    for (path, form_action) in [
+        ("/login", "form-action 'self' https: http:;"),
+        ("/profile", "form-action 'self';"),
+    ] {
+        let answer = app.open(path, first.cookie()).await.answer;
+        assert_eq!(answer.status, 200);
+        assert_is_page(&answer, path);
+        for (name, value) in [
+            ("cache-control", "no-store"),
+            ("referrer-policy", "same-origin"),
+            ("x-content-type-options", "nosniff"),
+            ("cross-origin-opener-policy", "same-origin"),
+        ] {
+            assert_eq!(answer.header(name), Some(value), "{path} {name}");
+        }
+        let policy = answer.header("content-security-policy").unwrap();
+        for part in [
+            "default-src 'none';",
+            "frame-ancestors 'none'",
+            "base-uri 'none'",
+            form_action,
+        ] {
+            assert!(policy.contains(part), "{path}: {policy}");
+        }
+        assert!(!policy.contains("script"), "{path}: {policy}");
+    }
+}

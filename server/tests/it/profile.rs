@@ -1,0 +1,356 @@
+//! The profile page: the name, the identity, the sessions, and whose form it
+//! is.
+
+use platform_server::domain::session::SESSION_MILLIS;
+use uuid::Uuid;
+
+use crate::support::{Answer, Opened, TestApp, send};
+
+/// A visitor with a session and the profile page open.
+struct Player {
+    session: String,
+    id: Uuid,
+    name: String,
+    opened: Opened,
+}
+
+impl Player {
+    async fn guest(app: &TestApp) -> Self {
+        let first = send(app.post_token()).await;
+        let claims = first.claims();
+        Self::with(app, first.cookie().unwrap(), &claims.sub, claims.username).await
+    }
+
+    async fn account(app: &TestApp, subject: &str) -> Self {
+        let guest = Self::guest(app).await;
+        let session = app.sign_in(subject, Some(guest.id)).await;
+        Self::with(app, &session, &guest.id.to_string(), guest.name).await
+    }
+
+    async fn with(app: &TestApp, session: &str, id: &str, name: String) -> Self {
+        let opened = app.open("/profile", Some(session)).await;
+        assert_eq!(opened.answer.status, 200);
+        Self {
+            session: session.to_owned(),
+            id: id.parse().unwrap(),
+            name,
+            opened,
+        }
+    }
+
+    async fn post(&self, app: &TestApp, fields: &[(&str, &str)]) -> Answer {
+        let mut all = vec![("csrf", self.opened.token())];
+        all.extend_from_slice(fields);
+        send(app.post_form("/profile", &self.opened.cookies, &all)).await
+    }
+
+    async fn rename(&self, app: &TestApp, name: &str) -> Answer {
+        let redirect = format!("{}/level?n=1", app.origin("demo"));
+        let fields = [
+            ("redirect", redirect.as_str()),
+            ("action", "rename"),
+            ("username", name),
+        ];
+        self.post(app, &fields).await
+    }
+
+    /// The name in the player's next token.
+    async fn name_in_token(&self, app: &TestApp) -> String {
+        let token = send(app.post_token().header("cookie", &self.session)).await;
+        assert_eq!(token.claims().sub, self.id.to_string());
+        token.claims().username
+    }
+}
+
+#[tokio::test]
+async fn a_new_name_is_in_the_next_token() {
+    let app = TestApp::start().await;
+    for player in [Player::guest(&app).await, Player::account(&app, "7").await] {
+        let name = format!("\u{c4}da_{}", player.name.rsplit('-').next().unwrap());
+        let saved = player.rename(&app, &format!(" {name}  ")).await;
+        assert_eq!(saved.status, 303);
+        let location = saved.header("location").unwrap();
+        assert!(
+            location.starts_with("/profile?redirect=http%3A%2F%2Fdemo.")
+                && location.ends_with("%2Flevel%3Fn%3D1&saved=rename"),
+            "{location}"
+        );
+        assert_eq!(player.name_in_token(&app).await, name);
+        let page = app.open(location, Some(&player.session)).await.answer;
+        let html = page.text();
+        for part in [
+            "role=\"status\"",
+            &format!("You are <b><bdi>{name}</bdi></b> now."),
+            &format!("value=\"{name}\""),
+            "Back to Firefly",
+        ] {
+            assert!(html.contains(part), "{part}: {html}");
+        }
+        // One's own name in another spelling is free.
+        let again = player.rename(&app, &name.to_uppercase()).await;
+        assert_eq!(again.status, 303);
+        assert_eq!(player.rename(&app, &name).await.status, 303);
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_another_player_has_is_refused_in_every_spelling() {
+    let app = TestApp::start().await;
+    let first = Player::guest(&app).await;
+    let other = Player::account(&app, "7").await;
+    assert_eq!(first.rename(&app, "PayPal_100").await.status, 303);
+    for taken in [
+        "PayPal_100",
+        "paypal_100",
+        "PAYPAL_100",
+        "PayPaI_l0O",
+        "\u{ff50}aypal_100",
+        "paypa1_100",
+        "\u{440}\u{430}\u{443}\u{440}\u{430}\u{4cf}_100",
+    ] {
+        let refused = other.rename(&app, taken).await;
+        assert_eq!(refused.status, 409, "{taken}");
+        assert_form_has(&refused, taken, "Another player has this name");
+    }
+    assert_eq!(other.name_in_token(&app).await, other.name);
+    assert_eq!(first.name_in_token(&app).await, "PayPal_100");
+}
+
+/// The form is there again, with what was typed and what is wrong with it.
+fn assert_form_has(answer: &Answer, typed: &str, error: &str) {
+    assert_eq!(
+        answer.header("content-type"),
+        Some("text/html; charset=utf-8")
+    );
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    let html = answer.text();
+    for part in [
+        format!("value=\"{typed}\""),
+        format!("id=\"username-error\" role=\"alert\">{error}"),
+        "aria-describedby=\"username-error username-rules\"".to_owned(),
+        "aria-invalid=\"true\"".to_owned(),
+        "name=\"csrf\"".to_owned(),
+    ] {
+        assert!(html.contains(&part), "{part}: {html}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_name_is_told_and_kept_in_the_field() {
+    let app = TestApp::start().await;
+    let player = Player::guest(&app).await;
+    let long = "x".repeat(25);
+    for (typed, error) in [
+        ("ab", "This name is too short."),
+        ("", "Please type a name."),
+        (long.as_str(), "This name has 25 characters."),
+        ("two words", "Names have no spaces."),
+        ("p\u{430}ypal", "This name mixes letters"),
+        ("Admin", "This name is kept for the platform."),
+        ("test-user-1", "This name is kept for the platform."),
+    ] {
+        let refused = player.rename(&app, typed).await;
+        assert_eq!(refused.status, 422, "{typed}");
+        assert_form_has(&refused, typed, error);
+    }
+    let refused = player.rename(&app, "\"><script>alert(1)</script>").await;
+    assert_eq!(refused.status, 422);
+    assert!(!refused.text().contains("<script"), "{}", refused.text());
+    assert_eq!(player.name_in_token(&app).await, player.name);
+}
+
+#[tokio::test]
+async fn only_the_browser_that_has_the_page_can_send_its_form() {
+    let app = TestApp::start().await;
+    let player = Player::guest(&app).await;
+    let other = Player::guest(&app).await;
+    let fields = |token: &str| {
+        [
+            ("csrf", token.to_owned()),
+            ("action", "rename".to_owned()),
+            ("username", "mallory".to_owned()),
+        ]
+    };
+    let post = |token: &str, cookies: &str| {
+        let fields = fields(token);
+        let fields: Vec<_> = fields
+            .iter()
+            .map(|(name, value)| (*name, &**value))
+            .collect();
+        app.post_form("/profile", cookies, &fields)
+    };
+    let (token, cookies) = (player.opened.token(), player.opened.cookies.as_str());
+    let form_cookie = cookies.split("; ").nth(1).unwrap();
+    let huge = format!("{}; platform-form={}", player.session, "x".repeat(8_192));
+
+    for (what, request) in [
+        ("without a token", post("", cookies)),
+        ("a wrong token", post(&"A".repeat(43), cookies)),
+        (
+            "the cookie as the token",
+            post(form_cookie.split_once('=').unwrap().1, cookies),
+        ),
+        (
+            "another browser's token",
+            post(other.opened.token(), cookies),
+        ),
+        ("without the cookie", post(token, &player.session)),
+        ("a cookie of 8 kB", post(token, &huge)),
+        (
+            "another scheme's cookie",
+            post(
+                token,
+                &cookies.replace("platform-form", "__Host-platform-form"),
+            ),
+        ),
+        (
+            "another game",
+            post(token, cookies).header("origin", app.origin("demo")),
+        ),
+    ] {
+        let refused = send(request).await;
+        assert_eq!(
+            (refused.status.as_u16(), refused.problem().as_str()),
+            (403, "not-allowed"),
+            "{what}"
+        );
+    }
+    for (name, value) in [
+        ("sec-fetch-site", "cross-site"),
+        ("sec-fetch-site", "same-site"),
+        ("origin", "null"),
+        ("origin", "https://evil.example"),
+        ("origin", &app.origin("demo")),
+        ("origin", &app.running.origin),
+    ] {
+        let mut request = post(token, cookies).build().unwrap();
+        request.headers_mut().insert(name, value.parse().unwrap());
+        let refused = app.execute(request).await;
+        assert_eq!(refused.status, 403, "{name} {value}");
+        assert_eq!(refused.problem(), "not-allowed");
+    }
+    let twice = send(post(token, &format!("{cookies}; {form_cookie}"))).await;
+    assert_eq!(twice.problem(), "invalid-request");
+    let fields_twice = [("csrf", token), ("csrf", token), ("action", "rename")];
+    let twice = send(app.post_form("/profile", cookies, &fields_twice)).await;
+    assert_eq!(twice.problem(), "invalid-request");
+
+    assert_eq!(player.name_in_token(&app).await, player.name);
+    assert_eq!(player.rename(&app, "mallory").await.status, 303);
+}
+
+#[tokio::test]
+async fn what_is_no_form_is_refused() {
+    let app = TestApp::start().await;
+    let player = Player::guest(&app).await;
+    for action in [&[][..], &[("action", "")], &[("action", "delete")]] {
+        let refused = player.post(&app, action).await;
+        assert_eq!(refused.problem(), "invalid-request", "{action:?}");
+    }
+    let large = "x".repeat(9_000);
+    let refused = player.rename(&app, &large).await;
+    assert_eq!(refused.problem(), "payload-too-large");
+    let mut json = app
+        .post_form("/profile", &player.opened.cookies, &[])
+        .build()
+        .unwrap();
+    let kind = "application/json".parse().unwrap();
+    json.headers_mut().insert("content-type", kind);
+    let refused = app.execute(json).await;
+    assert_eq!(refused.problem(), "unsupported-media-type");
+}
+
+#[tokio::test]
+async fn signing_out_everywhere_else_ends_the_other_sessions_alone() {
+    let app = TestApp::start().await;
+    let here = Player::account(&app, "7").await;
+    let bystander = Player::account(&app, "8").await;
+    let html = here.opened.answer.text();
+    assert!(html.contains("In this browser alone"), "{html}");
+    assert!(!html.contains("Sign out everywhere else"), "{html}");
+    let there = [app.sign_in("7", None).await, app.sign_in("7", None).await];
+    let page = app.open("/profile", Some(&here.session)).await.answer;
+    assert!(page.text().contains("<b>2 others</b>"), "{}", page.text());
+    assert!(page.text().contains("Sign out everywhere else"));
+
+    let done = here.post(&app, &[("action", "sign-out-others")]).await;
+    assert_eq!(done.status, 303);
+    let location = done.header("location").unwrap();
+    assert!(location.ends_with("&saved=sign-out-others"), "{location}");
+    let page = app.open(location, Some(&here.session)).await.answer;
+    assert!(page.text().contains("You are signed out everywhere else."));
+    assert!(page.text().contains("In this browser alone"));
+    for session in &there {
+        let ended = send(app.post_token().header("cookie", session)).await;
+        assert_eq!(ended.problem(), "session-expired");
+    }
+    for player in [&here, &bystander] {
+        assert_eq!(player.name_in_token(&app).await, player.name);
+    }
+}
+
+#[tokio::test]
+async fn a_guest_is_asked_to_sign_in_and_an_account_sees_how_it_did() {
+    let app = TestApp::start().await;
+    let guest = Player::guest(&app).await;
+    let html = guest.opened.answer.text();
+    assert!(html.contains("Sign in to keep your progress"), "{html}");
+    assert!(html.contains("href=\"/login?redirect=http%3A%2F%2Fplatform."));
+    assert!(!html.contains("How you sign in"), "{html}");
+
+    let account = Player::account(&app, "7").await;
+    let html = account.opened.answer.text();
+    assert!(!html.contains("Sign in to keep your progress"), "{html}");
+    // A provider that is no longer in the settings goes by its id.
+    let since =
+        "Signed in with <b>google</b> since <time datetime=\"2026-01-01\">1 January 2026</time>";
+    assert!(html.contains(since), "{html}");
+}
+
+#[tokio::test]
+async fn who_has_no_session_is_led_to_sign_in_with_the_way_back() {
+    let app = TestApp::start().await;
+    let guest = Player::guest(&app).await;
+    let account = Player::account(&app, "7").await;
+    let merged = Player::guest(&app).await;
+    app.sign_in("7", Some(merged.id)).await;
+    let game = format!("{}/level?n=1", app.origin("demo"));
+    let query = url::form_urlencoded::Serializer::new(String::new())
+        .append_pair("redirect", &game)
+        .finish();
+    let path = format!("/profile?{query}");
+    let expected = format!("/login?{query}");
+    let unknown = format!("platform-session={}", "A".repeat(43));
+    for session in [None, Some(unknown.as_str()), Some(&merged.session)] {
+        let answer = app.open(&path, session).await.answer;
+        assert_eq!(answer.status, 303, "{session:?}");
+        assert_eq!(answer.header("location"), Some(expected.as_str()));
+        assert_eq!(answer.header("cache-control"), Some("no-store"));
+    }
+    app.clock.advance(SESSION_MILLIS);
+    for player in [&guest, &account] {
+        let answer = app.open(&path, Some(&player.session)).await.answer;
+        assert_eq!(answer.status, 303);
+        let answer = player.rename(&app, "too_late").await;
+        assert_eq!(answer.status, 303);
+        assert_eq!(answer.header("location"), Some(expected.as_str()));
+    }
+}
+
+#[tokio::test]
+async fn suspended_players_read_why_instead_of_their_profile() {
+    let app = TestApp::start().await;
+    let player = Player::account(&app, "7").await;
+    app.sql("UPDATE players SET suspended_at = 1, suspension_reason = 'You were unkind.'");
+    let request = app
+        .get("auth", "/profile")
+        .header("cookie", &player.session)
+        .header("accept", "text/html");
+    let refused = send(request).await;
+    assert_eq!(refused.status, 403);
+    assert!(refused.text().contains("You were unkind."));
+    let refused = player.rename(&app, "somebody").await;
+    assert_eq!(refused.problem(), "account-suspended");
+    app.sql("UPDATE players SET suspended_at = NULL, suspension_reason = NULL");
+    assert_eq!(player.name_in_token(&app).await, player.name);
+}
