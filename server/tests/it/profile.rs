@@ -80,7 +80,7 @@ async fn a_new_name_is_in_the_next_token() {
         let html = page.text();
         for part in [
             "role=\"status\"",
-            &format!("You are <b><bdi>{name}</bdi></b> now."),
+            &format!("You are <b class=\"who\"><bdi>{name}</bdi></b> now."),
             &format!("value=\"{name}\""),
             "Back to Firefly",
         ] {
