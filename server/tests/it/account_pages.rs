@@ -146,7 +146,7 @@ async fn the_sign_in_page_knows_who_is_there_already() {
     let page = app.open(&path, Some(&account)).await.answer;
     let html = page.text();
     for part in [
-        format!("You are signed in as <b class=\"who\"><bdi>{name}</bdi></b>"),
+        format!("You are signed in as <bdi class=\"who\">{name}</bdi>"),
         format!("<a class=\"button\" href=\"{game}\">Go on to Firefly</a>"),
         "Use another account".to_owned(),
         "action=\"/login/demo\"".to_owned(),
