@@ -21,6 +21,8 @@ pub const LOCAL_TOKEN_GUEST: &str = "/__platform/token/guest/";
 pub const TOKEN: &str = "/token";
 /// On the auth service: the sign-in page.
 pub const LOGIN: &str = "/login";
+/// On the auth service, before a provider's id: where it sends players back to.
+pub const CALLBACK: &str = "/callback/";
 /// On the auth service: the player's profile page.
 pub const PROFILE: &str = "/profile";
 /// On the auth service: ends the session, `POST`.

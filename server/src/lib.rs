@@ -22,6 +22,7 @@
 //! | [`files`], [`deploy`](mod@deploy) | deployed files, and how they come to be |
 //! | [`backends`], [`demo`] | games' backends; the demo game |
 //! | [`runtime`] | `runtime.js` |
+//! | [`oidc`], [`demo_provider`] | signing in with OpenID Connect; a provider for trying it out |
 //! | [`clock`], [`entropy`] | time and randomness, handed in |
 
 pub mod backends;
@@ -29,6 +30,7 @@ pub mod clock;
 pub mod config;
 pub mod data_folder;
 pub mod demo;
+pub mod demo_provider;
 pub mod deploy;
 pub mod domain;
 pub mod entropy;
@@ -39,6 +41,7 @@ pub mod http;
 pub mod keys;
 pub mod live;
 pub mod logs;
+pub mod oidc;
 pub mod origin;
 pub mod routes;
 pub mod runtime;

@@ -1,13 +1,16 @@
 //! The one table of hosts and paths, grouped by who calls.
 
-use axum::Router;
+use std::sync::Arc;
+
 use axum::routing::{any, get, post};
+use axum::{Extension, Router};
 use platform_protocol::paths;
 use platform_protocol::problem::Slug;
 
+use crate::demo_provider::{self, DemoProvider};
 use crate::handlers::{
-    console, game_files, heartbeat, icon, key_set, login, logs, metadata, problem_page, profile,
-    runtime_files, sign_out, stylesheet, token,
+    callback, console, demo_provider as demo, game_files, heartbeat, icon, key_set, login, logs,
+    metadata, problem_page, profile, runtime_files, sign_in, sign_out, stylesheet, token,
 };
 use crate::http::page::{ICON, STYLESHEET};
 use crate::http::refusal::Refusal;
@@ -32,7 +35,7 @@ pub struct Routes {
 pub fn routes(state: &AppState) -> Routes {
     Routes {
         console: with_state(console_routes(), state),
-        auth: with_state(auth_routes(), state),
+        auth: with_state(auth_routes(state), state),
         game: with_state(game_routes(), state),
     }
 }
@@ -48,8 +51,8 @@ fn console_routes() -> Router<AppState> {
 }
 
 /// The runtime of every game, verifiers, and people.
-fn auth_routes() -> Router<AppState> {
-    Router::new()
+fn auth_routes(state: &AppState) -> Router<AppState> {
+    let routes = Router::new()
         .route(paths::TOKEN, post(token::handle).options(token::preflight))
         .route(
             paths::SIGN_OUT,
@@ -62,11 +65,36 @@ fn auth_routes() -> Router<AppState> {
             get(problem_page::handle),
         )
         .route(paths::LOGIN, get(login::handle))
+        .route(
+            &format!("{}/{{provider}}", paths::LOGIN),
+            post(sign_in::handle),
+        )
+        .route(
+            &format!("{}{{provider}}", paths::CALLBACK),
+            get(callback::handle),
+        )
         .route(paths::PROFILE, get(profile::show).post(profile::change))
         .route(STYLESHEET, get(stylesheet::handle))
         .route(ICON, get(icon::handle))
         .route(FAVICON, get(icon::handle))
-        .fallback(nothing_here)
+        .fallback(nothing_here);
+    match &state.demo_provider {
+        Some(provider) => routes.merge(demo_provider_routes(provider)),
+        None => routes,
+    }
+}
+
+/// The platform itself, and people on this machine who try it out.
+fn demo_provider_routes(provider: &Arc<DemoProvider>) -> Router<AppState> {
+    Router::new()
+        .route(demo_provider::METADATA, get(demo::metadata))
+        .route(demo_provider::JWKS, get(demo::key_set))
+        .route(
+            demo_provider::AUTHORIZE,
+            get(demo::authorize::page).post(demo::authorize::answer),
+        )
+        .route(demo_provider::TOKEN, post(demo::token::handle))
+        .layer(Extension(Arc::clone(provider)))
 }
 
 /// A game's page. What is not the platform's goes to the game's backend or its

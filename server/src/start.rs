@@ -14,6 +14,7 @@ use crate::backends::Backends;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::demo::{self, DemoError};
+use crate::demo_provider::DemoProvider;
 use crate::entropy::Entropy;
 use crate::files::{FileError, FileStore};
 use crate::http::asset::Asset;
@@ -24,6 +25,7 @@ use crate::http::serve::{ConnectionLimits, DRAIN, serve};
 use crate::keys::{KeyError, KeyRing, KeySecret};
 use crate::live::MemoryPresence;
 use crate::logs::{self, LogLimits};
+use crate::oidc::{Providers, ProvidersError};
 use crate::origin::PlatformOrigin;
 use crate::routes::routes;
 use crate::runtime::{RuntimeError, RuntimeFiles};
@@ -61,6 +63,9 @@ pub enum StartError {
     /// The signing keys cannot be read or made.
     #[error(transparent)]
     Keys(#[from] KeyError),
+    /// The identity providers cannot be used.
+    #[error("identity_provider: {0}")]
+    Providers(#[from] ProvidersError),
     /// The runtime cannot be served.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
@@ -157,7 +162,11 @@ pub async fn start(
     let (runtime, stylesheet) = assets
         .await
         .map_err(|error| StartError::Assets(std::io::Error::other(error)))??;
+    let (providers, demo_provider) = providers(&config, &origin, &clock, &entropy)?;
     let state = AppState::new(Parts {
+        sign_in_limiter: Limiter::new(&config.sign_in_rate, Arc::clone(&clock)),
+        providers,
+        demo_provider,
         guest_limiter: Limiter::new(&config.guest_rate, Arc::clone(&clock)),
         tokens: GameTokens::new(Arc::clone(&keys), Arc::clone(&clock), origin.auth_url()),
         suspensions: Suspensions::default(),
@@ -197,6 +206,19 @@ pub async fn start(
         server,
         background,
     })
+}
+
+/// The providers of the settings, or the built-in one.
+fn providers(
+    config: &Config,
+    origin: &PlatformOrigin,
+    clock: &Arc<dyn Clock>,
+    entropy: &Arc<dyn Entropy>,
+) -> Result<(Providers, Option<Arc<DemoProvider>>), StartError> {
+    let mut settings = config.identity_providers.clone();
+    let demo = DemoProvider::for_platform(&settings, origin, clock, entropy)?;
+    settings.extend(demo.as_ref().map(|demo| demo.registration()));
+    Ok((Providers::new(&settings, &origin.auth_url(), clock)?, demo))
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, StartError> {
@@ -260,6 +282,7 @@ async fn look_again(state: AppState) {
             tracing::error!(error = chain(&error), "the games could not be read again");
         }
         state.guest_limiter.sweep();
+        state.sign_in_limiter.sweep();
         state.log_limits.sweep();
         state.presence.sweep(state.clock.now()).await;
     }

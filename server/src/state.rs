@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::backends::Backends;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::demo_provider::DemoProvider;
 use crate::entropy::Entropy;
 use crate::files::FileStore;
 use crate::http::asset::Asset;
@@ -15,6 +16,7 @@ use crate::http::limiter::Limiter;
 use crate::keys::KeyRing;
 use crate::live::Presence;
 use crate::logs::LogLimits;
+use crate::oidc::Providers;
 use crate::origin::PlatformOrigin;
 use crate::runtime::RuntimeFiles;
 use crate::sites::Sites;
@@ -55,6 +57,12 @@ pub struct Parts {
     pub titles: Titles,
     /// The edge limit on guest creation.
     pub guest_limiter: Limiter<Network>,
+    /// The limit on sign-ins that begin.
+    pub sign_in_limiter: Limiter<Network>,
+    /// Who signs players in.
+    pub providers: Providers,
+    /// The built-in provider, where there is one.
+    pub demo_provider: Option<Arc<DemoProvider>>,
     /// Verifies game tokens.
     pub tokens: GameTokens,
     /// Whose tokens are still valid and no longer wanted.

@@ -232,6 +232,7 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
         }
         Key::GuestIdleHours => config.guest_idle_hours = parse::number(text, 1..=8_760)?,
         Key::GuestRate => config.guest_rate = parse::rate(text)?,
+        Key::SignInRate => config.sign_in_rate = parse::rate(text)?,
         Key::HeartbeatSeconds => config.heartbeat_seconds = parse::number(text, 1..=75)?,
         Key::LogRate => config.log_rate = parse::rate(text)?,
         Key::LogRateGame => config.log_rate_game = parse::rate(text)?,

@@ -127,6 +127,8 @@ pub struct Config {
     pub guest_idle_hours: u32,
     /// Edge rate limit on guest creation, per address.
     pub guest_rate: Rate,
+    /// Limit on the sign-ins that one address may begin.
+    pub sign_in_rate: Rate,
     /// Seconds between two heartbeats, as the runtime is told.
     pub heartbeat_seconds: u64,
     /// Frontend log records that one address may send.
@@ -166,6 +168,7 @@ impl Default for Config {
             guests_per_address: 50,
             guest_idle_hours: 24,
             guest_rate: Rate::new(60, Period::Minute, 30),
+            sign_in_rate: Rate::new(600, Period::Minute, 600),
             heartbeat_seconds: limits::HEARTBEAT_SECONDS,
             log_rate: Rate::new(1_000, Period::Second, 10_000),
             log_rate_game: Rate::new(10_000, Period::Second, 50_000),

@@ -40,6 +40,8 @@ pub enum Key {
     GuestIdleHours,
     /// `guest_rate`
     GuestRate,
+    /// `sign_in_rate`
+    SignInRate,
     /// `heartbeat_seconds`
     HeartbeatSeconds,
     /// `log_rate`
@@ -97,7 +99,7 @@ const fn setting(
 }
 
 /// Every setting, in the order of the documentation.
-pub const SETTINGS: [Setting; 21] = [
+pub const SETTINGS: [Setting; 22] = [
     setting(
         Key::Origin,
         "origin",
@@ -169,6 +171,12 @@ pub const SETTINGS: [Setting; 21] = [
         "guest_rate",
         "60/m, burst 30",
         "edge rate limit on guest creation, per address: a number per `s`, `m` or `h`, and how many at once",
+    ),
+    setting(
+        Key::SignInRate,
+        "sign_in_rate",
+        "600/m, burst 600",
+        "how many sign-ins one address may begin; a school or a mobile network may be one address",
     ),
     setting(
         Key::HeartbeatSeconds,

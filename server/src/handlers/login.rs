@@ -9,7 +9,6 @@ use url::form_urlencoded;
 
 use super::visitor::Visitor;
 use super::way_back::{WayBack, page_path};
-use crate::config::provider::DEMO_PROVIDER;
 use crate::http::csrf::BrowserSecret;
 use crate::http::page::{self, FormTarget, Frame};
 use crate::http::redirect::ReturnAddress;
@@ -87,17 +86,10 @@ pub async fn handle(
     Ok(response)
 }
 
-/// Who signs players in here. Without any a platform on this machine has the
-/// built-in provider.
+/// Who signs players in here.
 pub(super) fn providers(state: &AppState) -> Vec<Provider> {
-    let configured = &state.config.identity_providers;
-    if configured.is_empty() && state.origin.is_local() {
-        return vec![Provider::new(DEMO_PROVIDER, "Demo")];
-    }
-    configured
-        .iter()
-        .map(|provider| Provider::new(&provider.id, &provider.name))
-        .collect()
+    let known = state.providers.list();
+    known.map(|(id, name)| Provider::new(id, name)).collect()
 }
 
 /// Why the player is back without being signed in, as a sentence.

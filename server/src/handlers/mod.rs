@@ -1,7 +1,9 @@
 //! One endpoint a file, in one order: what it answers, the handler, its rules,
 //! their tests.
 
+pub mod callback;
 pub mod console;
+pub mod demo_provider;
 pub mod game_files;
 pub mod heartbeat;
 pub mod icon;
@@ -12,6 +14,7 @@ pub mod metadata;
 pub mod problem_page;
 pub mod profile;
 pub mod runtime_files;
+pub mod sign_in;
 pub mod sign_out;
 pub mod stylesheet;
 pub mod token;

@@ -29,6 +29,13 @@ impl Form {
         Ok(Self(form_urlencoded::parse(&body).into_owned().collect()))
     }
 
+    /// Reads the query of an address, which is written like a form.
+    #[must_use]
+    pub fn of_query(query: Option<&str>) -> Self {
+        let query = query.unwrap_or_default().as_bytes();
+        Self(form_urlencoded::parse(query).into_owned().collect())
+    }
+
     /// The one field of this name, if there is any.
     ///
     /// # Errors

@@ -7,6 +7,7 @@
 
 mod secret;
 mod signer;
+mod sole;
 #[cfg(test)]
 mod tests;
 
@@ -22,6 +23,7 @@ use zeroize::Zeroizing;
 pub use self::secret::{KeySecret, MIN_SECRET_BYTES};
 pub use self::signer::Signer;
 use self::signer::{PrivateKey, PublicJwk};
+pub use self::sole::SoleKey;
 use crate::clock::{Clock, Millis};
 use crate::domain::key::{KeyPhase, KeySchedule, KeyTimes, LONGEST_TOKEN_MILLIS, StoredKey};
 use crate::entropy::Entropy;

@@ -9,6 +9,7 @@
 
 mod account_pages;
 mod backends;
+mod browser;
 mod connections;
 mod heartbeat;
 mod hosting;
@@ -22,6 +23,7 @@ mod redirects;
 mod runtime;
 mod sessions;
 mod settings;
+mod sign_in;
 mod stop;
 mod style;
 mod support;

@@ -1,0 +1,180 @@
+//! `POST {auth_url}/login/<provider>`: a player chose a provider, and the
+//! browser is sent there.
+
+use axum::body::Body;
+use axum::extract::{RawPathParams, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use platform_protocol::paths;
+use platform_protocol::problem::Slug;
+use url::form_urlencoded;
+use uuid::Uuid;
+
+use super::token::two_cookies;
+use crate::clock::Millis;
+use crate::domain::player::PlayerState;
+use crate::domain::sign_in::{PendingSignIn, StateHash};
+use crate::http::client_address::Network;
+use crate::http::context::Context;
+use crate::http::cookies::{self, SessionCookie};
+use crate::http::csrf::{self, check_form};
+use crate::http::form::Form;
+use crate::http::limiter::too_many_requests;
+use crate::http::redirect::{REDIRECT, ReturnAddress};
+use crate::http::refusal::{Refusal, chain};
+use crate::oidc::Provider;
+use crate::state::AppState;
+
+/// The name of the provider in the path.
+const PROVIDER: &str = "provider";
+
+/// What the sign-in page is told of a sign-in that came to nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Setback {
+    /// The player said no.
+    Cancelled,
+    /// What the provider answered is not to be believed, or is an error.
+    Failed,
+    /// The provider does not answer.
+    ProviderUnavailable,
+    /// It was never begun, or is over, or took too long.
+    Expired,
+    /// Another browser began it, or this one has lost its cookies.
+    OtherBrowser,
+}
+
+impl Setback {
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Cancelled => "cancelled",
+            Self::Failed => "failed",
+            Self::ProviderUnavailable => "provider-unavailable",
+            Self::Expired => "expired",
+            Self::OtherBrowser => "other-browser",
+        }
+    }
+}
+
+/// Answers 303: to the provider, or back to the sign-in page if the provider
+/// does not answer.
+///
+/// # Errors
+/// `not-found`, `not-allowed`, `invalid-request`, `invalid-redirect`,
+/// `unsupported-media-type`, `payload-too-large`, `too-many-requests`; the
+/// store's.
+pub async fn handle(
+    State(state): State<AppState>,
+    path: RawPathParams,
+    context: Context,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let provider = provider_of(&state, &path)?;
+    let secure = state.origin.is_secure();
+    let form = Form::read(&headers, body).await?;
+    let browser = check_form(&headers, secure, &state.auth_url, form.field(csrf::FIELD)?)?;
+    let redirect = ReturnAddress::read(&state, form.field(REDIRECT)?)?;
+    state
+        .sign_in_limiter
+        .count(&Network::of(context.client))
+        .map_err(too_many_requests)?;
+
+    let started_at = state.clock.now();
+    let guest = guest_of(&state, &headers, started_at).await?;
+    let beginning = match provider.begin(&*state.entropy).await {
+        Ok(beginning) => beginning,
+        Err(error) => {
+            tracing::warn!(
+                request_id = context.id.as_str(),
+                provider = provider.id(),
+                error = chain(&error),
+                "a sign-in could not begin"
+            );
+            return back_to_login(
+                &state,
+                Some(redirect.as_str()),
+                Setback::ProviderUnavailable,
+            );
+        }
+    };
+    let pending = PendingSignIn {
+        state: StateHash::of(&beginning.state),
+        browser: browser.binding(),
+        provider: provider.id().to_owned(),
+        nonce: beginning.nonce,
+        pkce_verifier: beginning.pkce_verifier,
+        guest,
+        redirect: redirect.as_str().to_owned(),
+        started_at,
+    };
+    state.store.add_pending_sign_in(pending).await?;
+    see_other(beginning.address.as_str())
+}
+
+/// The provider that the path names.
+///
+/// # Errors
+/// `not-found`
+pub(super) fn provider_of<'a>(
+    state: &'a AppState,
+    path: &RawPathParams,
+) -> Result<&'a Provider, Refusal> {
+    path.iter()
+        .find(|(name, _)| *name == PROVIDER)
+        .and_then(|(_, id)| state.providers.find(id))
+        .ok_or_else(|| Slug::NotFound.into())
+}
+
+/// The guest that this browser plays as, who may become an account. One that
+/// is suspended counts too, lest signing in be a way around it: the store
+/// refuses to link it.
+async fn guest_of(
+    state: &AppState,
+    headers: &HeaderMap,
+    now: Millis,
+) -> Result<Option<Uuid>, Refusal> {
+    let secret = match cookies::read_session(headers, state.origin.is_secure()) {
+        SessionCookie::Ambiguous => return Err(two_cookies()),
+        SessionCookie::Absent => return Ok(None),
+        SessionCookie::Present(secret) => secret,
+    };
+    let session = state.store.lookup_session(&secret.hash()).await?;
+    Ok(session.and_then(|session| {
+        let is_guest = match session.player.state {
+            PlayerState::Guest => !session.has_ended(now),
+            PlayerState::Suspended { linked, .. } => !linked,
+            PlayerState::Account | PlayerState::Merged { .. } => false,
+        };
+        is_guest.then_some(session.player.id)
+    }))
+}
+
+/// 303 to the sign-in page, which says what happened. A return address that is
+/// known goes with it.
+pub(super) fn back_to_login(
+    state: &AppState,
+    redirect: Option<&str>,
+    setback: Setback,
+) -> Result<Response, Refusal> {
+    let query = form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(redirect.map(|redirect| (REDIRECT, redirect)))
+        .append_pair("problem", setback.code())
+        .finish();
+    see_other(&format!("{}{}?{query}", state.auth_url, paths::LOGIN))
+}
+
+/// 303 (RFC 9110 §15.4.4), which turns a form into a visit, and which nobody
+/// keeps. The address that it leads away from may hold a code, so the browser
+/// tells it nobody.
+pub(super) fn see_other(address: &str) -> Result<Response, Refusal> {
+    let location = HeaderValue::from_str(address).map_err(|error| Refusal::internal(&error))?;
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::LOCATION, location);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(
+        header::REFERRER_POLICY,
+        HeaderValue::from_static("no-referrer"),
+    );
+    Ok(response)
+}

@@ -1,0 +1,241 @@
+//! HTTP to providers: short timeouts, bounded bodies, no redirects, no proxy,
+//! and plain http to this machine alone.
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::http::{HeaderValue, StatusCode, Uri, header};
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper_rustls::{ConfigBuilderExt as _, HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::dns::Name;
+use hyper_util::rt::TokioExecutor;
+use openidconnect::{AsyncHttpClient, HttpRequest, HttpResponse};
+use rustls::{ClientConfig, RootCertStore};
+use tower::Service;
+
+/// For the connection alone.
+const CONNECT: Duration = Duration::from_secs(5);
+/// For one request as a whole, its answer's body included. A player waits
+/// meanwhile.
+const TOTAL: Duration = Duration::from_secs(10);
+/// Bytes of an answer, at most: metadata, keys and tokens are far smaller.
+const MAX_BODY_BYTES: usize = 1024 * 1024;
+
+const USER_AGENT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
+
+type Connector = HttpsConnector<HttpConnector<Resolver>>;
+
+/// Why there is no client.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// TLS cannot be had: the machine's certificates cannot be read.
+    #[error("TLS cannot be set up; install the machine's CA certificates")]
+    Tls(#[source] rustls::Error),
+}
+
+/// Why a request has no answer that is worth reading. It holds no address,
+/// since an address may hold a code.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum HttpError {
+    /// Plain http to another machine.
+    #[error("an address is neither https nor on this machine")]
+    Insecure,
+    /// No answer, or one that broke off.
+    #[error("the request failed: {0}")]
+    Transport(String),
+    /// No answer in time.
+    #[error("no whole answer within {} s", TOTAL.as_secs())]
+    Timeout,
+    /// More than anyone needs.
+    #[error("the answer has more than {MAX_BODY_BYTES} bytes")]
+    TooLarge,
+    /// The server says itself that it cannot answer now.
+    #[error("the answer has status {0}")]
+    Status(StatusCode),
+}
+
+/// One client for all providers, with connections that are kept.
+#[derive(Clone)]
+pub(super) struct HttpClient {
+    client: Client<Connector, Full<Bytes>>,
+}
+
+impl fmt::Debug for HttpClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HttpClient")
+    }
+}
+
+impl HttpClient {
+    /// A client. Without `over_tls` nobody will be trusted over https, and the
+    /// machine need not have certificates.
+    ///
+    /// # Errors
+    /// [`ClientError::Tls`]
+    pub(super) fn new(over_tls: bool) -> Result<Self, ClientError> {
+        let mut plain = HttpConnector::new_with_resolver(Resolver);
+        plain.set_connect_timeout(Some(CONNECT));
+        plain.set_nodelay(true);
+        plain.enforce_http(false);
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls(over_tls).map_err(ClientError::Tls)?)
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(plain);
+        let client = Client::builder(TokioExecutor::new()).build(connector);
+        Ok(Self { client })
+    }
+
+    async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        if !is_safe(request.uri()) {
+            return Err(HttpError::Insecure);
+        }
+        let mut request = request.map(|body| Full::new(Bytes::from(body)));
+        request
+            .headers_mut()
+            .insert(header::USER_AGENT, HeaderValue::from_static(USER_AGENT));
+        let response = self.client.request(request).await.map_err(|error| {
+            // The innermost cause says what happened; the outer ones only
+            // that sending failed.
+            let mut cause: &dyn std::error::Error = &error;
+            while let Some(source) = cause.source() {
+                cause = source;
+            }
+            HttpError::Transport(cause.to_string())
+        })?;
+        let status = response.status();
+        if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
+            return Err(HttpError::Status(status));
+        }
+        let (parts, body) = response.into_parts();
+        match Limited::new(body, MAX_BODY_BYTES).collect().await {
+            Ok(body) => Ok(HttpResponse::from_parts(parts, body.to_bytes().into())),
+            Err(error) if error.is::<LengthLimitError>() => Err(HttpError::TooLarge),
+            Err(error) => Err(HttpError::Transport(error.to_string())),
+        }
+    }
+}
+
+impl<'c> AsyncHttpClient<'c> for HttpClient {
+    type Error = HttpError;
+    type Future = Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'c>>;
+
+    fn call(&'c self, request: HttpRequest) -> Self::Future {
+        Box::pin(async move {
+            tokio::time::timeout(TOTAL, self.send(request))
+                .await
+                .unwrap_or(Err(HttpError::Timeout))
+        })
+    }
+}
+
+/// TLS by rustls with ring, and the machine's own certificates.
+fn tls(trusting: bool) -> Result<ClientConfig, rustls::Error> {
+    let ring = Arc::new(rustls::crypto::ring::default_provider());
+    let builder =
+        ClientConfig::builder_with_provider(ring).with_safe_default_protocol_versions()?;
+    let builder = if trusting {
+        builder.try_with_platform_verifier()?
+    } else {
+        builder.with_root_certificates(RootCertStore::empty())
+    };
+    Ok(builder.with_no_client_auth())
+}
+
+/// Codes and secrets travel over TLS (OpenID Connect Core 1.0 §3.1.2.1), or
+/// not at all: within this machine.
+fn is_safe(uri: &Uri) -> bool {
+    match uri.scheme_str() {
+        Some("https") => true,
+        Some("http") => uri.host().is_some_and(is_this_machine),
+        _ => false,
+    }
+}
+
+/// Whether a host, an IPv6 address in brackets, is a loopback address or a
+/// name for one.
+pub(super) fn is_this_machine(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    match bare.parse::<IpAddr>() {
+        Ok(address) => address.is_loopback(),
+        Err(_) => is_localhost_name(host),
+    }
+}
+
+fn is_localhost_name(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name == "localhost" || name.ends_with(".localhost")
+}
+
+/// Names under `localhost` are loopback by definition (RFC 6761 §6.3), but a
+/// plain `getaddrinfo` may not know them, and a name server must not be asked.
+#[derive(Clone, Copy, Debug)]
+struct Resolver;
+
+impl Service<Name> for Resolver {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        Box::pin(async move {
+            // Port 0 is replaced by the port of the address.
+            let addresses: Vec<_> = if is_localhost_name(name.as_str()) {
+                let loopback = [
+                    IpAddr::V4(Ipv4Addr::LOCALHOST),
+                    IpAddr::V6(Ipv6Addr::LOCALHOST),
+                ];
+                loopback.map(|address| SocketAddr::new(address, 0)).into()
+            } else {
+                tokio::net::lookup_host((name.as_str(), 0)).await?.collect()
+            };
+            Ok(addresses.into_iter())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_http_stays_on_this_machine() {
+        for (address, safe) in [
+            ("https://accounts.example/", true),
+            ("https://10.0.0.1/", true),
+            ("http://localhost:8080/", true),
+            ("http://auth.platform.localhost:8787/x", true),
+            ("http://AUTH.LOCALHOST/", true),
+            ("http://127.0.0.1:1/", true),
+            ("http://127.8.8.8/", true),
+            ("http://[::1]:1/", true),
+            ("http://accounts.example/", false),
+            ("http://localhost.example/", false),
+            ("http://notlocalhost/", false),
+            ("http://10.0.0.1/", false),
+            ("http://[::2]/", false),
+            ("ftp://localhost/", false),
+            ("/path", false),
+        ] {
+            assert_eq!(is_safe(&address.parse().unwrap()), safe, "{address}");
+        }
+    }
+
+    #[test]
+    fn without_tls_nobody_is_trusted_and_no_certificates_are_needed() {
+        assert!(HttpClient::new(false).is_ok());
+    }
+}

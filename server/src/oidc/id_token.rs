@@ -1,0 +1,125 @@
+//! What makes an ID token good (OpenID Connect Core 1.0 §3.1.3.7).
+
+use chrono::{DateTime, TimeDelta, Utc};
+use openidconnect::core::{
+    CoreIdToken, CoreIdTokenClaims, CoreJsonWebKeySet, CoreJwsSigningAlgorithm,
+};
+use openidconnect::{
+    ClaimsVerificationError, ClientId, IdTokenVerifier, IssuerUrl, Nonce,
+    SignatureVerificationError,
+};
+
+use super::shown;
+use crate::clock::Millis;
+
+/// How far the provider's clock may be from ours, either way.
+const LEEWAY: TimeDelta = TimeDelta::seconds(60);
+/// Characters of a subject, at most (OpenID Connect Core 1.0 §2, `sub`).
+const MAX_SUBJECT_CHARS: usize = 255;
+
+/// Signatures that only the provider can make. `none` is nobody's signature.
+/// With HS256 and its kin the client secret is the key, so that whoever learns
+/// it could be every player; and a verifier that takes both kinds may be
+/// talked into using a public key as a secret (RFC 8725 §2.1).
+const ALGORITHMS: [CoreJwsSigningAlgorithm; 9] = [
+    CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha256,
+    CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha384,
+    CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha512,
+    CoreJwsSigningAlgorithm::RsaSsaPssSha256,
+    CoreJwsSigningAlgorithm::RsaSsaPssSha384,
+    CoreJwsSigningAlgorithm::RsaSsaPssSha512,
+    CoreJwsSigningAlgorithm::EcdsaP256Sha256,
+    CoreJwsSigningAlgorithm::EcdsaP384Sha384,
+    CoreJwsSigningAlgorithm::EdDsa,
+];
+
+/// What a token is held against.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Expected<'a> {
+    pub(super) issuer: &'a IssuerUrl,
+    pub(super) client_id: &'a ClientId,
+    pub(super) nonce: &'a Nonce,
+    /// When the sign-in began; no token of it is older.
+    pub(super) started_at: Millis,
+    pub(super) now: Millis,
+}
+
+/// Why a token is not believed. The text is for the log.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum TokenError {
+    /// None of the keys is the one that it names.
+    UnknownKey,
+    /// Whatever else.
+    Bad(String),
+}
+
+/// Verifies a token by `keys` and answers its subject.
+///
+/// # Errors
+/// [`TokenError`]
+pub(super) fn subject(
+    token: &CoreIdToken,
+    keys: &CoreJsonWebKeySet,
+    expected: Expected<'_>,
+) -> Result<String, TokenError> {
+    let now = time(expected.now)?;
+    let earliest = time(expected.started_at)? - LEEWAY;
+    // A verifier without the client secret cannot verify what is signed with
+    // it, whatever the list above says.
+    let verifier = IdTokenVerifier::new_public_client(
+        expected.client_id.clone(),
+        expected.issuer.clone(),
+        keys.clone(),
+    )
+    .set_allowed_algs(ALGORITHMS)
+    // It compares with `exp` alone.
+    .set_time_fn(move || now - LEEWAY)
+    .set_issue_time_verifier_fn(move |issued| {
+        if issued > now + LEEWAY {
+            Err("it was issued in the future; compare the clocks".to_owned())
+        } else if issued < earliest {
+            Err("it was issued before the sign-in began; compare the clocks".to_owned())
+        } else {
+            Ok(())
+        }
+    });
+    let claims = token
+        .claims(&verifier, expected.nonce)
+        .map_err(|error| match error {
+            ClaimsVerificationError::SignatureVerification(
+                SignatureVerificationError::NoMatchingKey,
+            ) => TokenError::UnknownKey,
+            ClaimsVerificationError::SignatureVerification(error) => TokenError::Bad(format!(
+                "the ID token's signature: {}",
+                shown(&error.to_string())
+            )),
+            error => TokenError::Bad(format!("the ID token: {}", shown(&error.to_string()))),
+        })?;
+    check_party(claims, expected.client_id)?;
+    let subject = claims.subject().as_str();
+    if subject.is_empty() || subject.chars().count() > MAX_SUBJECT_CHARS {
+        return Err(TokenError::Bad(
+            "the ID token's sub is empty or too long".to_owned(),
+        ));
+    }
+    Ok(subject.to_owned())
+}
+
+/// `azp` names us where it is there. Where there are several audiences it has
+/// to be; but the verifier trusts none beside us anyway.
+fn check_party(claims: &CoreIdTokenClaims, client_id: &ClientId) -> Result<(), TokenError> {
+    match claims.authorized_party() {
+        Some(party) if party != client_id => Err(TokenError::Bad(
+            "the ID token's azp is another client".to_owned(),
+        )),
+        None if claims.audiences().len() > 1 => Err(TokenError::Bad(
+            "the ID token has several audiences and no azp".to_owned(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn time(millis: Millis) -> Result<DateTime<Utc>, TokenError> {
+    DateTime::from_timestamp_millis(millis)
+        .ok_or_else(|| TokenError::Bad("the machine's clock is out of range".to_owned()))
+}

@@ -1,0 +1,333 @@
+//! What a provider says of itself (OpenID Connect Discovery 1.0 §3) and the
+//! keys that it signs with, kept between sign-ins.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use openidconnect::core::{
+    CoreAuthDisplay, CoreClaimName, CoreClaimType, CoreClient, CoreClientAuthMethod, CoreGrantType,
+    CoreJsonWebKey, CoreJsonWebKeySet, CoreJweContentEncryptionAlgorithm,
+    CoreJweKeyManagementAlgorithm, CoreResponseMode, CoreResponseType, CoreSubjectIdentifierType,
+};
+use openidconnect::{
+    AdditionalProviderMetadata, AuthType, ClientId, ClientSecret, DiscoveryError, EndpointMaybeSet,
+    EndpointNotSet, EndpointSet, IssuerUrl, JsonWebKeySet, JsonWebKeySetUrl, ProviderMetadata,
+    RedirectUrl,
+};
+use serde::{Deserialize, Serialize};
+use tokio::sync::Mutex;
+use url::Url;
+
+use super::client::{HttpClient, HttpError, is_this_machine};
+use super::{SignInError, shown};
+use crate::clock::Clock;
+
+/// How long metadata and keys are good for.
+const LIFE: Duration = Duration::from_secs(600);
+/// How often an unknown `kid` is worth another look at the key set.
+const KEYS_AGAIN: Duration = Duration::from_secs(30);
+/// For the metadata and the key set together.
+const DISCOVERY: Duration = Duration::from_secs(10);
+
+/// Members of the metadata that are younger than OpenID Connect.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Younger {
+    /// RFC 9207 §3.
+    #[serde(default)]
+    authorization_response_iss_parameter_supported: bool,
+}
+
+impl AdditionalProviderMetadata for Younger {}
+
+type Metadata = ProviderMetadata<
+    Younger,
+    CoreAuthDisplay,
+    CoreClientAuthMethod,
+    CoreClaimName,
+    CoreClaimType,
+    CoreGrantType,
+    CoreJweContentEncryptionAlgorithm,
+    CoreJweKeyManagementAlgorithm,
+    CoreJsonWebKey,
+    CoreResponseMode,
+    CoreResponseType,
+    CoreSubjectIdentifierType,
+>;
+
+/// A client whose endpoints came from the metadata.
+pub(super) type DiscoveredClient = CoreClient<
+    EndpointSet,
+    EndpointNotSet,
+    EndpointNotSet,
+    EndpointNotSet,
+    EndpointMaybeSet,
+    EndpointMaybeSet,
+>;
+
+/// What the platform is at the provider.
+#[derive(Debug)]
+pub(super) struct Registration {
+    pub(super) issuer: IssuerUrl,
+    pub(super) client_id: ClientId,
+    pub(super) client_secret: ClientSecret,
+    pub(super) redirect: RedirectUrl,
+}
+
+/// What is known of a provider once it was asked.
+#[derive(Debug)]
+pub(super) struct Known {
+    /// Speaks to its endpoints.
+    pub(super) client: DiscoveredClient,
+    /// Whether it names itself in every answer (RFC 9207 §2.3).
+    pub(super) says_issuer: bool,
+    keys: ArcSwap<CoreJsonWebKeySet>,
+    keys_address: JsonWebKeySetUrl,
+    since: Duration,
+}
+
+impl Known {
+    /// Its keys, as they were seen last.
+    pub(super) fn keys(&self) -> Arc<CoreJsonWebKeySet> {
+        self.keys.load_full()
+    }
+}
+
+/// The metadata of one provider, asked for when it is needed.
+#[derive(Debug)]
+pub(super) struct Discovery {
+    registration: Registration,
+    http: HttpClient,
+    clock: Arc<dyn Clock>,
+    known: ArcSwapOption<Known>,
+    /// Held while the provider is asked, so that it is asked once by all who
+    /// wait; then how that ended where it failed.
+    asking: Mutex<Option<SignInError>>,
+    /// How often the provider was asked.
+    asked: AtomicU64,
+    /// When the keys were last fetched again.
+    keys_again: Mutex<Option<Duration>>,
+}
+
+impl Discovery {
+    pub(super) fn new(registration: Registration, http: HttpClient, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            registration,
+            http,
+            clock,
+            known: ArcSwapOption::empty(),
+            asking: Mutex::new(None),
+            asked: AtomicU64::new(0),
+            keys_again: Mutex::new(None),
+        }
+    }
+
+    pub(super) const fn registration(&self) -> &Registration {
+        &self.registration
+    }
+
+    pub(super) const fn http(&self) -> &HttpClient {
+        &self.http
+    }
+
+    pub(super) fn clock(&self) -> &dyn Clock {
+        &*self.clock
+    }
+
+    /// What is known of the provider, from memory where it is fresh.
+    ///
+    /// # Errors
+    /// [`SignInError::Unavailable`]
+    pub(super) async fn known(&self) -> Result<Arc<Known>, SignInError> {
+        if let Some(known) = self.fresh() {
+            return Ok(known);
+        }
+        let asked = self.asked.load(Ordering::Acquire);
+        let mut failure = self.asking.lock().await;
+        if let Some(known) = self.fresh() {
+            return Ok(known);
+        }
+        // Whoever asked meanwhile asked for everyone who waited.
+        if self.asked.load(Ordering::Acquire) != asked
+            && let Some(failure) = &*failure
+        {
+            return Err(failure.clone());
+        }
+        let answer = match tokio::time::timeout(DISCOVERY, self.discover()).await {
+            Ok(answer) => answer,
+            Err(_) => Err(SignInError::Unavailable(
+                "the metadata took too long".to_owned(),
+            )),
+        };
+        self.asked.fetch_add(1, Ordering::Release);
+        match answer {
+            Ok(known) => {
+                *failure = None;
+                let known = Arc::new(known);
+                self.known.store(Some(Arc::clone(&known)));
+                Ok(known)
+            }
+            Err(error) => {
+                *failure = Some(error.clone());
+                Err(error)
+            }
+        }
+    }
+
+    fn fresh(&self) -> Option<Arc<Known>> {
+        let known = self.known.load_full()?;
+        (self.age(&known) < LIFE).then_some(known)
+    }
+
+    fn age(&self, known: &Known) -> Duration {
+        self.clock.elapsed().saturating_sub(known.since)
+    }
+
+    /// Something went wrong that new metadata may mend: the next sign-in asks
+    /// for it, unless it was asked just now.
+    pub(super) fn doubt(&self, known: &Known) {
+        if self.age(known) >= KEYS_AGAIN {
+            self.known.store(None);
+        }
+    }
+
+    /// The keys once more, after a token named one that is not among `seen`:
+    /// providers change their keys (OpenID Connect Core 1.0 §10.1.1). None if
+    /// that was done just now, so that nobody can make us ask all the time.
+    ///
+    /// # Errors
+    /// [`SignInError::Unavailable`]
+    pub(super) async fn keys_again(
+        &self,
+        known: &Known,
+        seen: &Arc<CoreJsonWebKeySet>,
+    ) -> Result<Option<Arc<CoreJsonWebKeySet>>, SignInError> {
+        let mut last = self.keys_again.lock().await;
+        let current = known.keys();
+        if !Arc::ptr_eq(seen, &current) {
+            return Ok(Some(current));
+        }
+        let now = self.clock.elapsed();
+        if last.is_some_and(|last| now.saturating_sub(last) < KEYS_AGAIN) {
+            return Ok(None);
+        }
+        *last = Some(now);
+        let keys = JsonWebKeySet::fetch_async(&known.keys_address, &self.http)
+            .await
+            .map_err(|error| unavailable("the key set", &error))?;
+        known.keys.store(Arc::new(keys));
+        Ok(Some(known.keys()))
+    }
+
+    async fn discover(&self) -> Result<Known, SignInError> {
+        let Registration {
+            issuer,
+            client_id,
+            client_secret,
+            redirect,
+        } = &self.registration;
+        // It checks that the document's issuer is this one, character by
+        // character (OpenID Connect Discovery 1.0 §4.3).
+        let metadata = Metadata::discover_async(issuer.clone(), &self.http)
+            .await
+            .map_err(|error| unavailable("the metadata", &error))?;
+        let token_endpoint = metadata.token_endpoint().ok_or_else(|| {
+            SignInError::Unavailable("the metadata names no token endpoint".to_owned())
+        })?;
+        for address in [
+            metadata.authorization_endpoint().url(),
+            token_endpoint.url(),
+        ] {
+            if !is_safe(address) {
+                return Err(SignInError::Unavailable(format!(
+                    "the endpoint {} is not https",
+                    shown(address.as_str())
+                )));
+            }
+        }
+        let methods = metadata.token_endpoint_auth_methods_supported();
+        let auth_type = auth_type(methods.map(Vec::as_slice)).ok_or_else(|| {
+            SignInError::Unavailable(
+                "the token endpoint takes neither client_secret_basic nor client_secret_post"
+                    .to_owned(),
+            )
+        })?;
+        let younger = metadata.additional_metadata();
+        let says_issuer = younger.authorization_response_iss_parameter_supported;
+        let keys = ArcSwap::from_pointee(metadata.jwks().clone());
+        let keys_address = metadata.jwks_uri().clone();
+        let client = CoreClient::from_provider_metadata(
+            metadata,
+            client_id.clone(),
+            Some(client_secret.clone()),
+        )
+        .set_redirect_uri(redirect.clone())
+        .set_auth_type(auth_type);
+        Ok(Known {
+            client,
+            says_issuer,
+            keys,
+            keys_address,
+            since: self.clock.elapsed(),
+        })
+    }
+}
+
+/// How the platform says who it is at the token endpoint. Where the metadata
+/// says nothing it is the first (OpenID Connect Discovery 1.0 §3).
+fn auth_type(methods: Option<&[CoreClientAuthMethod]>) -> Option<AuthType> {
+    let Some(methods) = methods else {
+        return Some(AuthType::BasicAuth);
+    };
+    if methods.contains(&CoreClientAuthMethod::ClientSecretBasic) {
+        Some(AuthType::BasicAuth)
+    } else if methods.contains(&CoreClientAuthMethod::ClientSecretPost) {
+        Some(AuthType::RequestBody)
+    } else {
+        None
+    }
+}
+
+fn is_safe(address: &Url) -> bool {
+    match address.scheme() {
+        "https" => true,
+        "http" => address.host_str().is_some_and(is_this_machine),
+        _ => false,
+    }
+}
+
+/// What went wrong, without the answer's body.
+fn unavailable(what: &str, error: &DiscoveryError<HttpError>) -> SignInError {
+    let problem = match error {
+        DiscoveryError::Request(error) => error.to_string(),
+        DiscoveryError::Response(status, ..) => format!("the answer has status {status}"),
+        DiscoveryError::Parse(error) => format!("`{}` cannot be read", error.path()),
+        DiscoveryError::Validation(problem) => shown(problem),
+        _ => "the address cannot be used".to_owned(),
+    };
+    SignInError::Unavailable(format!("{what}: {problem}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use CoreClientAuthMethod::{ClientSecretBasic, ClientSecretPost, PrivateKeyJwt};
+
+    #[test]
+    fn the_client_says_who_it_is_in_a_way_that_the_provider_takes() {
+        let basic = Some(AuthType::BasicAuth);
+        let post = Some(AuthType::RequestBody);
+        for (methods, expected) in [
+            (None, basic.clone()),
+            (Some(&[ClientSecretBasic][..]), basic.clone()),
+            (Some(&[ClientSecretPost, ClientSecretBasic]), basic),
+            (Some(&[PrivateKeyJwt, ClientSecretPost]), post),
+            (Some(&[PrivateKeyJwt]), None),
+            (Some(&[]), None),
+        ] {
+            let found = auth_type(methods);
+            assert_eq!(format!("{found:?}"), format!("{expected:?}"), "{methods:?}");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! One provider: the way there, and what comes back.
+
+use std::fmt;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use openidconnect::core::{CoreAuthenticationFlow, CoreRequestTokenError, CoreTokenResponse};
+use openidconnect::{
+    AuthorizationCode, ClientId, ClientSecret, CsrfToken, IssuerUrl, Nonce, PkceCodeChallenge,
+    PkceCodeVerifier, RedirectUrl, RequestTokenError, Scope, TokenResponse as _,
+};
+use url::{ParseError, Url};
+
+use super::client::{HttpClient, HttpError};
+use super::id_token::{self, Expected, TokenError};
+use super::metadata::{Discovery, Known, Registration};
+use super::{SignInError, shown};
+use crate::clock::{Clock, Millis};
+use crate::config::provider::IdentityProvider;
+use crate::entropy::Entropy;
+
+/// The scope that makes a request one of OpenID Connect; the library sends it
+/// by itself.
+const OPENID: &str = "openid";
+
+/// A provider that players may sign in with.
+#[derive(Debug)]
+pub struct Provider {
+    id: String,
+    name: String,
+    scopes: Vec<Scope>,
+    discovery: Discovery,
+}
+
+/// A sign-in that begins: where the browser goes, and what is kept here.
+pub struct Beginning {
+    /// The provider's authorization endpoint with its parameters.
+    pub address: Url,
+    /// Comes back with the answer (RFC 6749 §4.1.1).
+    pub state: String,
+    /// Comes back in the ID token (OpenID Connect Core 1.0 §3.1.2.1).
+    pub nonce: String,
+    /// Proves to the token endpoint who began (RFC 7636 §4.1).
+    pub pkce_verifier: String,
+}
+
+impl fmt::Debug for Beginning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Beginning(hidden)")
+    }
+}
+
+/// What a browser brought back from a provider, and what was kept of the
+/// beginning.
+#[derive(Clone, Copy)]
+pub struct Answer<'a> {
+    /// The authorization code.
+    pub code: &'a str,
+    /// Who the answer says that it is from (RFC 9207).
+    pub issuer: Option<&'a str>,
+    /// As kept.
+    pub nonce: &'a str,
+    /// As kept.
+    pub pkce_verifier: &'a str,
+    /// As kept.
+    pub started_at: Millis,
+}
+
+impl fmt::Debug for Answer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Answer(hidden)")
+    }
+}
+
+/// Who signed in: the subject is unique at its issuer, and never given to
+/// anyone else (OpenID Connect Core 1.0 §2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// The provider's issuer.
+    pub issuer: String,
+    /// The player there.
+    pub subject: String,
+}
+
+impl Provider {
+    pub(super) fn new(
+        settings: &IdentityProvider,
+        auth_url: &str,
+        http: HttpClient,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, ParseError> {
+        let redirect = format!(
+            "{auth_url}{}{}",
+            platform_protocol::paths::CALLBACK,
+            settings.id
+        );
+        let registration = Registration {
+            issuer: IssuerUrl::new(settings.issuer.clone())?,
+            client_id: ClientId::new(settings.client_id.clone()),
+            client_secret: ClientSecret::new(settings.client_secret.expose().to_owned()),
+            redirect: RedirectUrl::new(redirect)?,
+        };
+        let scopes = settings.scopes.iter().filter(|scope| *scope != OPENID);
+        Ok(Self {
+            id: settings.id.clone(),
+            name: settings.name.clone(),
+            scopes: scopes.cloned().map(Scope::new).collect(),
+            discovery: Discovery::new(registration, http, clock),
+        })
+    }
+
+    /// The path segment of its addresses.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What stands on its button.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Begins a sign-in.
+    ///
+    /// # Errors
+    /// [`SignInError::Unavailable`] if the provider cannot be asked where.
+    pub async fn begin(&self, entropy: &dyn Entropy) -> Result<Beginning, SignInError> {
+        let known = self.discovery.known().await?;
+        let state = CsrfToken::new(secret(entropy));
+        let nonce = Nonce::new(secret(entropy));
+        let pkce_verifier = PkceCodeVerifier::new(secret(entropy));
+        let (address, state, nonce) = known
+            .client
+            .authorize_url(
+                CoreAuthenticationFlow::AuthorizationCode,
+                move || state,
+                move || nonce,
+            )
+            .add_scopes(self.scopes.iter().cloned())
+            .set_pkce_challenge(PkceCodeChallenge::from_code_verifier_sha256(&pkce_verifier))
+            .url();
+        Ok(Beginning {
+            address,
+            state: state.into_secret(),
+            nonce: nonce.secret().clone(),
+            pkce_verifier: pkce_verifier.into_secret(),
+        })
+    }
+
+    /// Whether an answer that names `issuer`, or nobody, may be from this
+    /// provider: one that names another is a mix-up attack (RFC 9207 §2.4).
+    #[must_use]
+    pub fn may_be(&self, issuer: Option<&str>) -> bool {
+        issuer.is_none_or(|issuer| issuer == self.discovery.registration().issuer.as_str())
+    }
+
+    /// Ends a sign-in: exchanges the code, and verifies the ID token.
+    ///
+    /// # Errors
+    /// [`SignInError`]
+    pub async fn finish(&self, answer: Answer<'_>) -> Result<Subject, SignInError> {
+        if !self.may_be(answer.issuer) {
+            return Err(SignInError::Refused(
+                "the answer is from another issuer".to_owned(),
+            ));
+        }
+        let known = self.discovery.known().await?;
+        if known.says_issuer && answer.issuer.is_none() {
+            return Err(SignInError::Refused(
+                "the answer does not say which issuer it is from".to_owned(),
+            ));
+        }
+        let subject = self.identify(&known, answer).await;
+        if subject.is_err() {
+            self.discovery.doubt(&known);
+        }
+        Ok(Subject {
+            issuer: self.discovery.registration().issuer.to_string(),
+            subject: subject?,
+        })
+    }
+
+    async fn identify(&self, known: &Known, answer: Answer<'_>) -> Result<String, SignInError> {
+        let response = self.exchange(known, answer).await?;
+        let token = response
+            .id_token()
+            .ok_or_else(|| SignInError::Refused("the answer has no ID token".to_owned()))?;
+        let registration = self.discovery.registration();
+        let nonce = Nonce::new(answer.nonce.to_owned());
+        let expected = Expected {
+            issuer: &registration.issuer,
+            client_id: &registration.client_id,
+            nonce: &nonce,
+            started_at: answer.started_at,
+            now: self.discovery.clock().now(),
+        };
+        let seen = known.keys();
+        let mut subject = id_token::subject(token, &seen, expected);
+        if subject == Err(TokenError::UnknownKey)
+            && let Some(keys) = self.discovery.keys_again(known, &seen).await?
+        {
+            subject = id_token::subject(token, &keys, expected);
+        }
+        subject.map_err(|error| match error {
+            TokenError::UnknownKey => SignInError::Refused(
+                "the ID token is signed with a key that is not in the key set".to_owned(),
+            ),
+            TokenError::Bad(problem) => SignInError::Refused(problem),
+        })
+    }
+
+    async fn exchange(
+        &self,
+        known: &Known,
+        answer: Answer<'_>,
+    ) -> Result<CoreTokenResponse, SignInError> {
+        let request = known
+            .client
+            .exchange_code(AuthorizationCode::new(answer.code.to_owned()))
+            .map_err(|error| SignInError::Refused(error.to_string()))?;
+        request
+            .set_pkce_verifier(PkceCodeVerifier::new(answer.pkce_verifier.to_owned()))
+            .request_async(self.discovery.http())
+            .await
+            .map_err(|error| refused(&error))
+    }
+}
+
+/// 256 random bits, in characters that every parameter may have.
+fn secret(entropy: &dyn Entropy) -> String {
+    URL_SAFE_NO_PAD.encode(entropy.bytes::<32>())
+}
+
+/// What went wrong, without anything of the answer but its error code: the
+/// rest may be a token.
+fn refused(error: &CoreRequestTokenError<HttpError>) -> SignInError {
+    match error {
+        RequestTokenError::Request(error) => {
+            SignInError::Unavailable(format!("the token endpoint: {error}"))
+        }
+        RequestTokenError::ServerResponse(answer) => SignInError::Refused(format!(
+            "the token endpoint refused: {}",
+            shown(answer.error().as_ref())
+        )),
+        RequestTokenError::Parse(error, _) => SignInError::Refused(format!(
+            "the token endpoint's answer cannot be read at `{}`",
+            shown(&error.path().to_string())
+        )),
+        RequestTokenError::Other(problem) => {
+            SignInError::Refused(format!("the token endpoint: {}", shown(problem)))
+        }
+    }
+}

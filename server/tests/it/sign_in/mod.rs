@@ -1,0 +1,351 @@
+//! Signing in, from a guest to an account and back.
+
+mod demo_provider;
+
+use std::time::Duration;
+
+use crate::browser::Browser;
+use crate::support::TestApp;
+
+fn game(app: &TestApp) -> String {
+    format!("{}/level?n=1#start", app.origin("demo"))
+}
+
+#[tokio::test]
+async fn a_guest_who_signs_in_stays_the_same_player() {
+    let app = TestApp::start().await;
+    let mut browser = Browser::new(&app);
+    let guest = browser.token().await.claims();
+    assert!(guest.is_anon);
+    let before = browser.cookie("platform-session").unwrap().to_owned();
+
+    let done = browser.sign_in("Ada", &game(&app)).await;
+    assert_eq!(done.location(), game(&app));
+    assert_eq!(done.header("referrer-policy"), Some("no-referrer"));
+    let after = browser.cookie("platform-session").unwrap().to_owned();
+    assert_ne!(before, after, "a sign-in gives a session of its own");
+
+    let account = browser.token().await.claims();
+    assert_eq!(account.sub, guest.sub);
+    assert_eq!(account.username, guest.username);
+    assert!(!account.is_anon);
+
+    // What the browser held before opens nothing any more.
+    browser.set_cookie("platform-session", &before);
+    let refused = browser.token().await;
+    assert_eq!(refused.problem(), "session-expired");
+}
+
+#[tokio::test]
+async fn the_same_name_is_the_same_account_in_another_browser() {
+    let app = TestApp::start().await;
+    let mut first = Browser::new(&app);
+    let guest = first.token().await.claims();
+    first.sign_in("Ada", &game(&app)).await;
+
+    let mut second = Browser::new(&app);
+    let other = second.token().await.claims();
+    assert_ne!(other.sub, guest.sub);
+    let other_session = second.cookie("platform-session").unwrap().to_owned();
+    let done = second.sign_in("  ADA ", &game(&app)).await;
+    assert_eq!(done.location(), game(&app));
+    assert_eq!(second.token().await.claims().sub, guest.sub);
+
+    // The second guest was merged, and can never mint again.
+    second.set_cookie("platform-session", &other_session);
+    assert_eq!(second.token().await.problem(), "session-expired");
+    // The first browser plays on.
+    assert_eq!(first.token().await.claims().sub, guest.sub);
+}
+
+#[tokio::test]
+async fn whoever_comes_without_a_guest_gets_an_account() {
+    let app = TestApp::start().await;
+    let mut browser = Browser::new(&app);
+    browser.sign_in("Ada", &game(&app)).await;
+    let claims = browser.token().await.claims();
+    assert!(!claims.is_anon);
+    assert_eq!(app.count_players(), 1);
+}
+
+#[tokio::test]
+async fn an_answer_is_good_for_one_sign_in() {
+    let app = TestApp::start().await;
+    let mut browser = Browser::new(&app);
+    browser.token().await;
+    let fields = [("name", "Ada"), ("action", "sign-in")];
+    let callback = browser
+        .at_demo_provider(&game(&app), &fields)
+        .await
+        .location();
+    assert_eq!(browser.get(&callback).await.location(), game(&app));
+    let session = browser.cookie("platform-session").unwrap().to_owned();
+
+    let again = browser.get(&callback).await;
+    assert_eq!(again.setback(), ("expired".to_owned(), None));
+    assert_eq!(browser.cookie("platform-session"), Some(session.as_str()));
+    assert!(!browser.token().await.claims().is_anon);
+}
+
+#[tokio::test]
+async fn a_sign_in_belongs_to_the_browser_that_began_it() {
+    let app = TestApp::start().await;
+    let mut victim = Browser::new(&app);
+    let mut attacker = Browser::new(&app);
+    let fields = [("name", "Mallory"), ("action", "sign-in")];
+    let callback = attacker
+        .at_demo_provider(&game(&app), &fields)
+        .await
+        .location();
+
+    let tricked = victim.get(&callback).await;
+    assert_eq!(tricked.setback(), ("other-browser".to_owned(), None));
+    let mut bare = Browser::new(&app);
+    bare.lose_cookie("platform-form");
+    let tricked = bare.get(&callback).await;
+    assert_eq!(tricked.setback(), ("other-browser".to_owned(), None));
+    assert_eq!(app.count_players(), 0);
+
+    // It stays there for the one who began it.
+    assert_eq!(attacker.get(&callback).await.location(), game(&app));
+}
+
+#[tokio::test]
+async fn who_cancels_is_the_guest_that_they_were() {
+    let app = TestApp::start().await;
+    let mut browser = Browser::new(&app);
+    let guest = browser.token().await.claims();
+    let session = browser.cookie("platform-session").unwrap().to_owned();
+    let fields = [("name", ""), ("action", "cancel")];
+    let callback = browser
+        .at_demo_provider(&game(&app), &fields)
+        .await
+        .location();
+    let back = browser.get(&callback).await;
+    assert_eq!(back.setback(), ("cancelled".to_owned(), Some(game(&app))));
+    assert_eq!(browser.cookie("platform-session"), Some(session.as_str()));
+    let claims = browser.token().await.claims();
+    assert_eq!((claims.sub, claims.is_anon), (guest.sub, true));
+
+    // That sign-in is over.
+    let again = browser.get(&callback).await;
+    assert_eq!(again.setback(), ("expired".to_owned(), None));
+}
+
+#[tokio::test]
+async fn ten_minutes_are_enough() {
+    let app = TestApp::start().await;
+    let mut browser = Browser::new(&app);
+    let chosen = browser.choose("demo", &game(&app)).await;
+    let state = &chosen.location_query()["state"];
+    app.clock.advance(600_001);
+    let callback = format!(
+        "{}/callback/demo?error=access_denied&state={state}",
+        app.origin("auth")
+    );
+    let back = browser.get(&callback).await;
+    assert_eq!(back.setback().0, "expired");
+}
+
+#[tokio::test]
+async fn what_no_provider_would_answer_is_refused_and_changes_nothing() {
+    let app = TestApp::start().await;
+    let mut browser = Browser::new(&app);
+    let guest = browser.token().await.claims();
+    let chosen = browser.choose("demo", &game(&app)).await;
+    let state = chosen.location_query()["state"].clone();
+    let auth = app.origin("auth");
+    for (query, expected) in [
+        (String::new(), "failed"),
+        (format!("state={state}"), "failed"),
+        (format!("code=a&code=b&state={state}"), "failed"),
+        (format!("code=a&state={state}&state={state}"), "failed"),
+        (format!("code=a&error=b&state={state}"), "failed"),
+        (
+            format!("code={}&state={state}", "a".repeat(8_193)),
+            "failed",
+        ),
+        ("code=a".to_owned(), "expired"),
+        ("code=a&state=unknown".to_owned(), "expired"),
+        ("code=a&state=".to_owned(), "expired"),
+        (format!("code=a&state={state}A"), "expired"),
+    ] {
+        let back = browser.get(&format!("{auth}/callback/demo?{query}")).await;
+        assert_eq!(back.setback(), (expected.to_owned(), None), "{query}");
+    }
+    // None of them was the answer, so the true one is still awaited.
+    let back = browser
+        .get(&format!(
+            "{auth}/callback/demo?code=wrong&state={state}&iss={auth}/demo-provider"
+        ))
+        .await;
+    assert_eq!(back.setback(), ("failed".to_owned(), Some(game(&app))));
+    let claims = browser.token().await.claims();
+    assert_eq!((claims.sub, claims.is_anon), (guest.sub, true));
+}
+
+#[tokio::test]
+async fn an_answer_that_names_another_issuer_or_none_is_a_mix_up() {
+    let app = TestApp::start().await;
+    let auth = app.origin("auth");
+    for issuer in ["", "&iss=https%3A%2F%2Fevil.example", "&iss="] {
+        let mut browser = Browser::new(&app);
+        let fields = [("name", "Ada"), ("action", "sign-in")];
+        let answered = browser.at_demo_provider(&game(&app), &fields).await;
+        let query = answered.location_query();
+        let callback = format!(
+            "{auth}/callback/demo?code={}&state={}{issuer}",
+            query["code"], query["state"]
+        );
+        let back = browser.get(&callback).await;
+        assert_eq!(back.setback().0, "failed", "{issuer}");
+    }
+    assert_eq!(app.count_players(), 0);
+}
+
+#[tokio::test]
+async fn unknown_providers_are_not_found() {
+    let app = TestApp::start().await;
+    let mut browser = Browser::new(&app);
+    for id in ["google", "DEMO", "demo%2F", "x".repeat(300).as_str()] {
+        let answer = browser.choose(id, &game(&app)).await;
+        assert_eq!(
+            (answer.status.as_u16(), answer.problem().as_str()),
+            (404, "not-found")
+        );
+        let address = format!("{}/callback/{id}?code=a&state=b", app.origin("auth"));
+        let answer = browser.get(&address).await;
+        assert_eq!(answer.problem(), "not-found");
+    }
+}
+
+#[tokio::test]
+async fn only_our_own_form_begins_a_sign_in() {
+    let app = TestApp::start().await;
+    let mut browser = Browser::new(&app);
+    let address = format!("{}/login/demo", app.origin("auth"));
+    let redirect = game(&app);
+    let wrong = browser.post(&address, &[("redirect", &redirect)]).await;
+    assert_eq!(
+        (wrong.status.as_u16(), wrong.problem().as_str()),
+        (403, "not-allowed")
+    );
+    let token = browser.form_token().to_owned();
+    let fields = format!("csrf={token}");
+    let form = "application/x-www-form-urlencoded";
+    for (name, value) in [
+        ("sec-fetch-site", "cross-site"),
+        ("origin", "https://evil.example"),
+        ("origin", "null"),
+    ] {
+        let request = browser
+            .request(reqwest::Method::POST, &address)
+            .header("content-type", form)
+            .header(name, value)
+            .body(fields.clone());
+        assert_eq!(
+            browser.send(request).await.problem(),
+            "not-allowed",
+            "{name}: {value}"
+        );
+    }
+    for redirect in [
+        "https://evil.example/",
+        "//evil.example",
+        "javascript:alert(1)",
+    ] {
+        let answer = browser.choose("demo", redirect).await;
+        assert_eq!(
+            (answer.status.as_u16(), answer.problem().as_str()),
+            (400, "invalid-redirect"),
+            "{redirect}"
+        );
+    }
+    let twice = [
+        ("csrf", token.as_str()),
+        ("redirect", &redirect),
+        ("redirect", &redirect),
+    ];
+    assert_eq!(
+        browser.post(&address, &twice).await.problem(),
+        "invalid-request"
+    );
+}
+
+#[tokio::test]
+async fn an_address_that_is_gone_at_the_end_is_not_gone_to() {
+    let app = TestApp::start().await;
+    let mut browser = Browser::new(&app);
+    let fields = [("name", "Ada"), ("action", "sign-in")];
+    let callback = browser
+        .at_demo_provider(&game(&app), &fields)
+        .await
+        .location();
+    app.sql("UPDATE pending_sign_ins SET redirect = 'https://evil.example/'");
+    let answer = browser.get(&callback).await;
+    assert_eq!(
+        (answer.status.as_u16(), answer.problem().as_str()),
+        (400, "invalid-redirect")
+    );
+    assert_eq!(app.count_players(), 0);
+}
+
+#[tokio::test]
+async fn a_suspended_account_does_not_get_in() {
+    let app = TestApp::start().await;
+    let mut browser = Browser::new(&app);
+    browser.sign_in("Ada", &game(&app)).await;
+    let sub = browser.token().await.claims().sub.parse().unwrap();
+    let store = &app.running.state.store;
+    let reason = Some("You were unkind.");
+    assert!(store.suspend_player(sub, reason, 0).await.unwrap());
+
+    let mut other = Browser::new(&app);
+    let guest = other.token().await.claims();
+    let refused = other.sign_in("Ada", &game(&app)).await;
+    assert_eq!(refused.status, 403);
+    assert_eq!(refused.problem(), "account-suspended");
+    assert!(refused.text().contains("You were unkind."));
+    assert_eq!(refused.cookie(), None);
+    assert_eq!(other.token().await.claims().sub, guest.sub);
+}
+
+#[tokio::test]
+async fn two_sessions_at_once_are_refused_before_anything_happens() {
+    let app = TestApp::start().await;
+    let mut browser = Browser::new(&app);
+    let fields = [("name", "Ada"), ("action", "sign-in")];
+    let callback = browser
+        .at_demo_provider(&game(&app), &fields)
+        .await
+        .location();
+    let value = "A".repeat(43);
+    browser.set_cookie(
+        "platform-session",
+        &format!("{value}; platform-session={value}"),
+    );
+    assert_eq!(browser.get(&callback).await.problem(), "invalid-request");
+    browser.lose_cookie("platform-session");
+    assert_eq!(browser.get(&callback).await.location(), game(&app));
+}
+
+#[tokio::test]
+async fn one_address_does_not_begin_sign_ins_without_end() {
+    let app = TestApp::with(|config| {
+        config.sign_in_rate = config.guest_rate;
+        config.sign_in_rate.period = platform_server::config::Period::Minute;
+        config.sign_in_rate.count = 60.try_into().unwrap();
+        config.sign_in_rate.burst = 3.try_into().unwrap();
+    })
+    .await;
+    let mut browser = Browser::new(&app);
+    for _ in 0..3 {
+        browser.choose("demo", &game(&app)).await.location();
+    }
+    let refused = browser.choose("demo", &game(&app)).await;
+    assert_eq!(refused.problem(), "too-many-requests");
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    app.clock
+        .advance(Duration::from_secs(1).as_millis().try_into().unwrap());
+    browser.choose("demo", &game(&app)).await.location();
+}
