@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use openidconnect::core::{CoreAuthenticationFlow, CoreRequestTokenError, CoreTokenResponse};
+use openidconnect::core::{
+    CoreAuthenticationFlow, CoreErrorResponseType, CoreRequestTokenError, CoreTokenResponse,
+};
 use openidconnect::{
     AuthorizationCode, ClientId, ClientSecret, CsrfToken, IssuerUrl, Nonce, PkceCodeChallenge,
     PkceCodeVerifier, RedirectUrl, RequestTokenError, Scope, TokenResponse as _,
@@ -240,10 +242,13 @@ fn refused(error: &CoreRequestTokenError<HttpError>) -> SignInError {
         RequestTokenError::Request(error) => {
             SignInError::Unavailable(format!("the token endpoint: {error}"))
         }
-        RequestTokenError::ServerResponse(answer) => SignInError::Refused(format!(
-            "the token endpoint refused: {}",
-            shown(answer.error().as_ref())
-        )),
+        RequestTokenError::ServerResponse(answer) => {
+            let code = match answer.error() {
+                CoreErrorResponseType::Extension(_) => "an error of its own",
+                known => known.as_ref(),
+            };
+            SignInError::Refused(format!("the token endpoint refused: {code}"))
+        }
         RequestTokenError::Parse(error, _) => SignInError::Refused(format!(
             "the token endpoint's answer cannot be read at `{}`",
             shown(&error.path().to_string())

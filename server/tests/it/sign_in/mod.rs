@@ -169,6 +169,7 @@ async fn what_no_provider_would_answer_is_refused_and_changes_nothing() {
         ("code=a&state=unknown".to_owned(), "expired"),
         ("code=a&state=".to_owned(), "expired"),
         (format!("code=a&state={state}A"), "expired"),
+        (format!("code=a&state={}", "s".repeat(6_000)), "expired"),
     ] {
         let back = browser.get(&format!("{auth}/callback/demo?{query}")).await;
         assert_eq!(back.setback(), (expected.to_owned(), None), "{query}");
