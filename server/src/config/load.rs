@@ -83,6 +83,7 @@ pub fn from_parts(
     }
     apply_environment(&mut config, environment)?;
     config.identity_providers = provider::check(providers, environment)?;
+    provider::check_for(config.origin.as_ref(), &config.identity_providers)?;
     check_together(&config)?;
     Ok(config)
 }

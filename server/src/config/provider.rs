@@ -1,5 +1,5 @@
 //! `[[identity_provider]]`: who signs players in (OpenID Connect Core 1.0).
-//! The tables are read and checked; signing in with them is not here yet.
+//! The tables are read and checked here; no provider is asked anything yet.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -8,9 +8,13 @@ use serde::Deserialize;
 use url::{Host, Url};
 
 use super::{Secret, SettingError, names};
+use crate::origin::PlatformOrigin;
 
 /// The id of the provider that is built in for a platform under `localhost`.
 pub const DEMO_PROVIDER: &str = "demo";
+
+/// Characters of a name on a button, at most.
+const MAX_NAME_CHARS: usize = 64;
 
 /// An OpenID Connect provider that players may sign in with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +78,25 @@ pub(super) fn check(
     Ok(providers)
 }
 
+/// A platform that the world can see sends nobody to a provider on their own
+/// machine.
+pub(super) fn check_for(
+    origin: Option<&PlatformOrigin>,
+    providers: &[IdentityProvider],
+) -> Result<(), SettingError> {
+    let Some(origin) = origin.filter(|origin| !origin.is_local()) else {
+        return Ok(());
+    };
+    let plain = |provider: &&IdentityProvider| provider.issuer.starts_with("http:");
+    match providers.iter().find(plain) {
+        None => Ok(()),
+        Some(provider) => Err(SettingError::new(
+            format!("{}.issuer of `{}`", names::IDENTITY_PROVIDER, provider.id),
+            format!("plain http is only for a platform under localhost, not for {origin}"),
+        )),
+    }
+}
+
 fn check_one(
     table: Written,
     environment: &HashMap<String, String>,
@@ -91,8 +114,15 @@ fn check_one(
             "`demo` is the built-in provider; choose another".to_owned(),
         ));
     }
-    if table.name.trim().is_empty() {
-        return Err(("name", "write what stands on the button".to_owned()));
+    let is_name = |name: &str| {
+        let length = name.chars().count();
+        !name.trim().is_empty() && length <= MAX_NAME_CHARS && !name.chars().any(char::is_control)
+    };
+    if !is_name(&table.name) {
+        return Err((
+            "name",
+            format!("write what stands on the button, in 1 to {MAX_NAME_CHARS} characters"),
+        ));
     }
     if table.client_id.is_empty() {
         return Err((
@@ -102,6 +132,9 @@ fn check_one(
     }
     if !table.scopes.iter().any(|scope| scope == "openid") {
         return Err(("scopes", "`openid` must be among them".to_owned()));
+    }
+    if let Some(scope) = table.scopes.iter().find(|scope| !is_scope(scope)) {
+        return Err(("scopes", format!("`{scope}` is not one scope")));
     }
     check_issuer(&table.issuer).map_err(|problem| ("issuer", problem))?;
     let client_secret = client_secret(&table, environment)?;
@@ -115,6 +148,12 @@ fn check_one(
     })
 }
 
+/// A scope is of visible ASCII without quote and backslash (RFC 6749 §3.3).
+fn is_scope(scope: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
+    !scope.is_empty() && scope.bytes().all(allowed)
+}
+
 /// An issuer is an https URL without query and fragment (OpenID Connect
 /// Discovery 1.0 §3); plain http only to this machine, for trying out.
 fn check_issuer(text: &str) -> Result<(), String> {
@@ -126,8 +165,13 @@ fn check_issuer(text: &str) -> Result<(), String> {
         Some(Host::Ipv6(address)) => address.is_loopback(),
         None => false,
     };
+    // What a parser would drop or move makes another text, and the issuer is
+    // compared as a text.
+    let is_plain = url.username().is_empty()
+        && url.password().is_none()
+        && text.bytes().all(|byte| byte.is_ascii_graphic());
     let scheme_is_right = url.scheme() == "https" || (url.scheme() == "http" && local);
-    if scheme_is_right && url.query().is_none() && url.fragment().is_none() {
+    if is_plain && scheme_is_right && url.query().is_none() && url.fragment().is_none() {
         Ok(())
     } else {
         Err(refusal())

@@ -110,7 +110,37 @@ const WRONG_FILES: [(&str, &str, &str); 7] = [
 
 /// The rest of a provider's table, the member that is wrong, and a part of the
 /// advice.
-const WRONG_PROVIDERS: [(&str, &str, &str); 5] = [
+const WRONG_PROVIDERS: [(&str, &str, &str); 11] = [
+    (
+        "issuer = \"https://me@a.example\"\nclient_secret = \"s\"",
+        "issuer",
+        "https",
+    ),
+    (
+        "issuer = \" https://a.example\"\nclient_secret = \"s\"",
+        "issuer",
+        "https",
+    ),
+    (
+        "issuer = \"https://a.example?tenant=1\"\nclient_secret = \"s\"",
+        "issuer",
+        "https",
+    ),
+    (
+        "issuer = \"https://a.example\"\nclient_secret = \"\"",
+        "client_secret",
+        "empty",
+    ),
+    (
+        "issuer = \"https://a.example\"\nclient_secret = \"s\"\nscopes = [\"openid email\"]",
+        "scopes",
+        "openid",
+    ),
+    (
+        "issuer = \"https://a.example\"\nclient_secret = \"s\"\nscopes = [\"openid\", \"a b\"]",
+        "scopes",
+        "one scope",
+    ),
     (
         "issuer = \"http://a.example\"\nclient_secret = \"s\"",
         "issuer",
@@ -164,6 +194,68 @@ fn a_wrong_setting_is_named_with_what_to_do() {
     for (rest, member, advice) in WRONG_PROVIDERS {
         assert_refused(Some(&format!("{provider}{rest}")), &[], member, advice);
     }
+}
+
+const GOOD_PROVIDER: &str = "[[identity_provider]]\nid = \"a\"\nname = \"A\"\n\
+                             client_id = \"c\"\nclient_secret = \"s\"\n";
+
+#[test]
+fn an_issuer_stays_as_it_is_written() {
+    for issuer in [
+        "https://accounts.example",
+        "https://accounts.example/",
+        "https://login.example/Tenant/v2.0",
+        "http://127.0.0.1:8080/realms/play",
+        "http://keycloak.localhost",
+    ] {
+        let file = format!("{GOOD_PROVIDER}issuer = \"{issuer}\"");
+        let config = read(Some(&file), &[]).unwrap();
+        assert_eq!(config.identity_providers[0].issuer, issuer);
+    }
+}
+
+#[test]
+fn ids_and_names_of_providers_fit_a_path_and_a_button() {
+    let long = "x".repeat(65);
+    for (id, name, member) in [
+        ("A", "A", "id"),
+        ("a/b", "A", "id"),
+        ("", "A", "id"),
+        (&*long, "A", "id"),
+        ("demo", "A", "id"),
+        ("a", "", "name"),
+        ("a", "  ", "name"),
+        ("a", "a\\u0007", "name"),
+        ("a", &*long, "name"),
+    ] {
+        let file = format!(
+            "[[identity_provider]]\nid = \"{id}\"\nname = \"{name}\"\nclient_id = \"c\"\n\
+             client_secret = \"s\"\nissuer = \"https://a.example\""
+        );
+        let key = format!("identity_provider.{member} of");
+        assert_refused(Some(&file), &[], &key, "");
+    }
+    let good = format!("{GOOD_PROVIDER}issuer = \"https://a.example\"\n");
+    assert_refused(
+        Some(&format!("{good}{good}")),
+        &[],
+        "identity_provider.id",
+        "twice",
+    );
+}
+
+#[test]
+fn a_platform_that_others_see_has_no_provider_on_this_machine() {
+    let file = format!("{GOOD_PROVIDER}issuer = \"http://localhost:8080\"");
+    let seen = [("PLATFORM_ORIGIN", "https://games.example")];
+    assert_refused(
+        Some(&file),
+        &seen,
+        "identity_provider.issuer of `a`",
+        "localhost",
+    );
+    let own = [("PLATFORM_ORIGIN", "http://platform.localhost:1")];
+    read(Some(&file), &own).unwrap();
 }
 
 #[test]
