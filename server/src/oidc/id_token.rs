@@ -123,3 +123,6 @@ fn time(millis: Millis) -> Result<DateTime<Utc>, TokenError> {
     DateTime::from_timestamp_millis(millis)
         .ok_or_else(|| TokenError::Bad("the machine's clock is out of range".to_owned()))
 }
+
+#[cfg(test)]
+mod tests;
