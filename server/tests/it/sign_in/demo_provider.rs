@@ -1,5 +1,7 @@
 //! The built-in demo provider is a provider like any other.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::game;
@@ -213,4 +215,15 @@ async fn a_code_is_its_clients_alone_and_short_lived() {
     app.clock.advance(60_000);
     let late = browser.get(&callback).await;
     assert_eq!(late.setback().0, "failed");
+}
+
+#[tokio::test]
+async fn a_platform_that_has_spoken_to_itself_stops_at_once() {
+    let app = TestApp::start().await;
+    Browser::new(&app)
+        .sign_in("Ada", &game(&app))
+        .await
+        .location();
+    let stopped = tokio::time::timeout(Duration::from_secs(5), app.running.stop()).await;
+    stopped.expect("no connection is waited for").unwrap();
 }
