@@ -1,3 +1,5 @@
+//! ID tokens that are to be believed, and those that are not.
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use openidconnect::JsonWebKey as _;
