@@ -313,6 +313,47 @@ async fn a_suspended_account_does_not_get_in() {
 }
 
 #[tokio::test]
+async fn signing_in_is_no_way_around_a_guests_suspension() {
+    let app = TestApp::start().await;
+    let mut browser = Browser::new(&app);
+    let guest = browser.token().await.claims().sub.parse().unwrap();
+    let store = &app.running.state.store;
+    assert!(store.suspend_player(guest, None, 0).await.unwrap());
+    let refused = browser.sign_in("Ada", &game(&app)).await;
+    assert_eq!(refused.problem(), "account-suspended");
+    assert_eq!(app.count_players(), 1, "no account was made");
+}
+
+#[tokio::test]
+async fn a_guest_whose_session_cookie_got_lost_on_the_way_is_not_lost() {
+    let app = TestApp::start().await;
+    let mut browser = Browser::new(&app);
+    let guest = browser.token().await.claims();
+    let fields = [("name", "Ada"), ("action", "sign-in")];
+    let callback = browser
+        .at_demo_provider(&game(&app), &fields)
+        .await
+        .location();
+    browser.lose_cookie("platform-session");
+    assert_eq!(browser.get(&callback).await.location(), game(&app));
+    assert_eq!(browser.token().await.claims().sub, guest.sub);
+}
+
+#[tokio::test]
+async fn a_session_planted_before_the_sign_in_opens_nothing_after_it() {
+    let app = TestApp::start().await;
+    let mut attacker = Browser::new(&app);
+    let planted_guest = attacker.token().await.claims();
+    let planted = attacker.cookie("platform-session").unwrap().to_owned();
+    let mut victim = Browser::new(&app);
+    victim.set_cookie("platform-session", &planted);
+    victim.sign_in("Ada", &game(&app)).await;
+    let account = victim.token().await.claims();
+    assert_eq!((account.sub, account.is_anon), (planted_guest.sub, false));
+    assert_eq!(attacker.token().await.problem(), "session-expired");
+}
+
+#[tokio::test]
 async fn two_sessions_at_once_are_refused_before_anything_happens() {
     let app = TestApp::start().await;
     let mut browser = Browser::new(&app);
