@@ -147,8 +147,11 @@ fn check_characters(name: &str) -> Result<(), UsernameError> {
             '-' | '_' => true,
             _ if is_combining_mark(char) => letter && is_mark_of_script(char),
             // The letters and digits that people write with today
-            // (UTS #39 §3.1).
-            _ => char.is_alphanumeric() && char.identifier_allowed(),
+            // (UTS #39 §3.1), and the rare ideographs of people's names.
+            _ => {
+                char.is_alphanumeric()
+                    && (char.identifier_allowed() || char.script() == Script::Han)
+            }
         };
         if !good {
             return Err(UsernameError::Character(char));

@@ -4,7 +4,7 @@
 use platform_server::domain::session::SESSION_MILLIS;
 use uuid::Uuid;
 
-use crate::support::{Answer, Opened, TestApp, send};
+use crate::support::{Answer, NOW, Opened, TestApp, send};
 
 /// A visitor with a session and the profile page open.
 struct Player {
@@ -157,6 +157,23 @@ async fn what_is_no_name_is_told_and_kept_in_the_field() {
     assert_eq!(refused.status, 422);
     assert!(!refused.text().contains("<script"), "{}", refused.text());
     assert_eq!(player.name_in_token(&app).await, player.name);
+}
+
+#[tokio::test]
+async fn a_name_of_24_letters_fits_in_whatever_script() {
+    let app = TestApp::start().await;
+    let player = Player::guest(&app).await;
+    for letter in ["x", "\u{e9}", "\u{6f22}", "\u{20bb7}"] {
+        let name = letter.repeat(24);
+        assert_eq!(player.rename(&app, &name).await.status, 303, "{letter}");
+        assert_eq!(player.name_in_token(&app).await, name);
+        // The schema counts characters as the check does.
+        let store = &app.running.state.store;
+        for other in [letter.repeat(25), letter.repeat(2)] {
+            let refused = store.rename_player(player.id, &other, NOW).await;
+            assert!(refused.is_err(), "{other}");
+        }
+    }
 }
 
 #[tokio::test]
