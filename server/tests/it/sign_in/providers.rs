@@ -225,3 +225,30 @@ async fn an_answer_at_another_providers_callback_is_a_mix_up() {
     assert_eq!(back.setback(), ("failed".to_owned(), Some(game(&app))));
     assert_eq!(two.asked(), 0, "nothing was sent to the other one");
 }
+
+#[tokio::test]
+async fn a_sign_in_that_failed_makes_old_metadata_doubtful() {
+    let provider = Metadata::start("", good).await;
+    let app = platform_with(vec![named("one", &provider.issuer)]).await;
+    let mut browser = Browser::new(&app);
+    // There is nothing at the token endpoint.
+    let fail = async |browser: &mut Browser<'_>| {
+        let chosen = browser.choose("one", &game(&app)).await;
+        let state = &chosen.location_query()["state"];
+        let callback = format!("{}/callback/one?code=c&state={state}", app.origin("auth"));
+        let back = browser.get(&callback).await;
+        assert_eq!(back.setback(), ("failed".to_owned(), Some(game(&app))));
+    };
+    fail(&mut browser).await;
+    fail(&mut browser).await;
+    assert_eq!(provider.asked(), 1, "they were asked for just now");
+    app.clock.advance(30_000);
+    fail(&mut browser).await;
+    assert_eq!(
+        provider.asked(),
+        1,
+        "they are asked for when they are needed"
+    );
+    fail(&mut browser).await;
+    assert_eq!(provider.asked(), 2);
+}
