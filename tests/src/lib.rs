@@ -16,6 +16,10 @@
 //! | [`server`] | the real server program as a child process |
 //! | [`trace`] | reading what `strace` saw |
 //! | [`npm`] | programs from npm, installed as their lock file says |
+//! | [`hostile_provider`] | identity providers that misbehave on demand |
+//! | [`platform`] | a platform in this process, for plain HTTP |
+//! | [`person`], [`forms`] | somebody with cookies who signs in, over plain HTTP |
+//! | [`tables`] | what stands in the store |
 //! | [`visitor`] | a visitor without a browser: cookie, token, plain HTTP |
 
 #![expect(
@@ -27,14 +31,19 @@
 pub mod backend;
 pub mod browser;
 pub mod dev_server;
+pub mod forms;
 pub mod gateway;
+pub mod hostile_provider;
 pub mod npm;
+pub mod person;
+pub mod platform;
 pub mod poll;
 pub mod process;
 pub mod sent;
 pub mod server;
 pub mod settings;
 pub mod suite;
+pub mod tables;
 pub mod trace;
 pub mod visitor;
 pub mod world;

@@ -22,6 +22,17 @@ pub struct Server {
     pub address: SocketAddr,
 }
 
+/// How a server program is started.
+#[derive(Clone, Copy, Debug, Default)]
+struct Launch<'a> {
+    /// The port to listen on, 0 for a free one.
+    port: u16,
+    /// The file of its settings, if it has one.
+    config: Option<&'a Path>,
+    /// Further variables of its environment.
+    variables: &'a [(&'a str, &'a str)],
+}
+
 impl Server {
     /// Starts it on the data directory `data` and a free port, and waits for
     /// its ready line.
@@ -32,6 +43,36 @@ impl Server {
     /// Starts it again on the port that it had before.
     pub async fn start_again(data: &Path, port: u16) -> Self {
         Self::start_with(Command::new(program()), data, port).await
+    }
+
+    /// Starts it with `settings` as its `platform.toml`, and with these
+    /// variables, which win over the usual ones of these tests.
+    pub async fn start_set(data: &Path, settings: &str, variables: &[(&str, &str)]) -> Self {
+        std::fs::create_dir_all(data).expect("the data directory can be made");
+        let file = data.join("platform.toml");
+        std::fs::write(&file, settings).expect("the settings can be written");
+        let launch = Launch {
+            config: Some(&file),
+            variables,
+            ..Launch::default()
+        };
+        Self::launch(Command::new(program()), data, launch).await
+    }
+
+    /// Runs another of the program's commands on the store in `data`, beside
+    /// the running server: whether it succeeded, and its standard output.
+    ///
+    /// # Panics
+    /// When it cannot be run.
+    #[must_use]
+    pub fn operate(data: &Path, arguments: &[&str]) -> (bool, String) {
+        let output = Command::new(program())
+            .args(arguments)
+            .env("PLATFORM_DATA", data)
+            .output()
+            .expect("the program runs");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.success(), text)
     }
 
     /// The same under `strace`, which writes what happens to files and sockets
@@ -57,7 +98,15 @@ impl Server {
         Self::start_with(command, data, 0).await
     }
 
-    async fn start_with(mut command: Command, data: &Path, port: u16) -> Self {
+    async fn start_with(command: Command, data: &Path, port: u16) -> Self {
+        let launch = Launch {
+            port,
+            ..Launch::default()
+        };
+        Self::launch(command, data, launch).await
+    }
+
+    async fn launch(mut command: Command, data: &Path, launch: Launch<'_>) -> Self {
         std::fs::create_dir_all(data).expect("the data directory can be made");
         let log = data.join("server.log");
         let errors = File::options()
@@ -65,12 +114,17 @@ impl Server {
             .append(true)
             .open(&log)
             .expect("a log opens");
+        command.arg("serve");
+        if let Some(config) = launch.config {
+            command.arg("--config").arg(config);
+        }
         command
-            .arg("serve")
-            .env("PLATFORM_LISTEN", format!("127.0.0.1:{port}"))
+            .env("PLATFORM_LISTEN", format!("127.0.0.1:{}", launch.port))
             .env("PLATFORM_DATA", data)
             .env("PLATFORM_GUESTS_PER_ADDRESS", "0")
             .env("PLATFORM_GUEST_RATE", "1000000/s, burst 1000000")
+            .env("PLATFORM_SIGN_IN_RATE", "1000000/s, burst 1000000")
+            .envs(launch.variables.iter().copied())
             .stdout(Stdio::piped())
             .stderr(errors);
         let mut process = Guarded::start(&mut command);

@@ -1,0 +1,103 @@
+//! What stands in the store's tables, read beside the running server.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OpenFlags};
+
+/// Rows of the store by table, each as one line of text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tables(BTreeMap<String, Vec<String>>);
+
+impl Tables {
+    /// Every table of the embedded store in `data`, as of one moment.
+    ///
+    /// # Panics
+    /// When it cannot be read.
+    #[must_use]
+    pub fn read(data: &Path) -> Self {
+        let file = data.join("platform.db");
+        let mut database = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)
+            .expect("the database opens");
+        let moment = database.transaction().expect("a transaction begins");
+        let mut names = moment
+            .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name")
+            .expect("the schema can be read");
+        let names: Vec<String> = names
+            .query_map([], |row| row.get(0))
+            .expect("the schema can be read")
+            .collect::<Result<_, _>>()
+            .expect("names are text");
+        let rows = |name: String| {
+            let rows = rows(&moment, &name);
+            (name, rows)
+        };
+        Self(names.into_iter().map(rows).collect())
+    }
+
+    /// The same without the tables `names`.
+    #[must_use]
+    pub fn without(mut self, names: &[&str]) -> Self {
+        for name in names {
+            assert!(self.0.remove(*name).is_some(), "there is no table {name}");
+        }
+        self
+    }
+
+    /// The rows of the table `name`.
+    ///
+    /// # Panics
+    /// When there is no such table.
+    #[must_use]
+    pub fn rows(&self, name: &str) -> &[String] {
+        self.0.get(name).expect("such a table")
+    }
+
+    /// Demands that `later` says the same, and shows what does not.
+    ///
+    /// # Panics
+    /// When it does not.
+    pub fn demand_same(&self, later: &Self, what: &str) {
+        for (name, rows) in &self.0 {
+            let gone: Vec<_> = rows
+                .iter()
+                .filter(|row| !later.rows(name).contains(row))
+                .collect();
+            let new: Vec<_> = later
+                .rows(name)
+                .iter()
+                .filter(|row| !rows.contains(row))
+                .collect();
+            assert!(
+                gone.is_empty() && new.is_empty(),
+                "{what}: {name} changed.\ngone: {gone:#?}\nnew: {new:#?}"
+            );
+        }
+    }
+}
+
+fn rows(database: &Connection, table: &str) -> Vec<String> {
+    let mut statement = database
+        .prepare(&format!("SELECT * FROM \"{table}\""))
+        .expect("the table can be read");
+    let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
+    let mut rows = statement.query([]).expect("the table can be read");
+    let mut lines = Vec::new();
+    while let Some(row) = rows.next().expect("the row can be read") {
+        let mut line = Vec::new();
+        for (place, name) in names.iter().enumerate() {
+            let value = match row.get_ref(place).expect("the value can be read") {
+                ValueRef::Null => "null".to_owned(),
+                ValueRef::Integer(number) => number.to_string(),
+                ValueRef::Real(number) => number.to_string(),
+                ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
+                ValueRef::Blob(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+            };
+            line.push(format!("{name}={value}"));
+        }
+        lines.push(line.join(" "));
+    }
+    lines.sort();
+    lines
+}

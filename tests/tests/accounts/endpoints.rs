@@ -1,0 +1,279 @@
+//! Token endpoints, key sets and metadata that are down, slow, huge or lie.
+
+use futures_util::future::join_all;
+use platform_tests::hostile_provider::HostileProvider;
+use platform_tests::person::Person;
+use platform_tests::platform::Platform;
+use serde_json::{Value, json};
+
+use crate::scene::{PROVIDER, Scene};
+
+/// 8 MiB, far more than any answer of a provider has.
+const HUGE: u64 = 8 << 20;
+
+#[tokio::test]
+async fn a_token_endpoint_that_misbehaves_signs_nobody_in() {
+    let scene = Scene::set().await;
+    let elsewhere = HostileProvider::start().await;
+    let away = json!({ "location": format!("{}/token", elsewhere.address) });
+    let secret = "<script>alert(1)</script>";
+    let cases = [
+        (
+            "500",
+            json!({ "status": 500, "body": "" }),
+            "provider-unavailable",
+        ),
+        (
+            "503",
+            json!({ "status": 503, "body": "{}" }),
+            "provider-unavailable",
+        ),
+        (
+            "429",
+            json!({ "status": 429, "body": "{}" }),
+            "provider-unavailable",
+        ),
+        (
+            "connection ends",
+            json!({ "drop": true }),
+            "provider-unavailable",
+        ),
+        ("8 MiB", json!({ "bytes": HUGE }), "provider-unavailable"),
+        (
+            "invalid_grant",
+            json!({ "status": 400, "body": json!({ "error": "invalid_grant", "error_description": secret }).to_string() }),
+            "failed",
+        ),
+        (
+            "invalid_client",
+            json!({ "status": 401, "body": "{\"error\":\"invalid_client\"}" }),
+            "failed",
+        ),
+        (
+            "400 without a word",
+            json!({ "status": 400, "body": "" }),
+            "failed",
+        ),
+        (
+            "404",
+            json!({ "status": 404, "body": "<h1>Not found</h1>" }),
+            "failed",
+        ),
+        (
+            "301",
+            json!({ "status": 301, "body": "", "headers": away }),
+            "failed",
+        ),
+        (
+            "302",
+            json!({ "status": 302, "body": "", "headers": away }),
+            "failed",
+        ),
+        (
+            "307",
+            json!({ "status": 307, "body": "", "headers": away }),
+            "failed",
+        ),
+        (
+            "308",
+            json!({ "status": 308, "body": "", "headers": away }),
+            "failed",
+        ),
+        ("204", json!({ "status": 204, "body": "" }), "failed"),
+        ("nothing", json!({ "body": "" }), "failed"),
+        ("garbage", json!({ "body": "{\"access_token\":" }), "failed"),
+        (
+            "a page",
+            json!({ "body": secret, "headers": { "content-type": "text/html" } }),
+            "failed",
+        ),
+        ("a list", json!({ "body": "[]" }), "failed"),
+        (
+            "no ID token",
+            json!({ "members": { "id_token": null } }),
+            "failed",
+        ),
+        (
+            "an ID token of a number",
+            json!({ "members": { "id_token": 7 } }),
+            "failed",
+        ),
+        (
+            "an ID token of nothing",
+            json!({ "members": { "id_token": "" } }),
+            "failed",
+        ),
+        (
+            "no access token",
+            json!({ "members": { "access_token": null } }),
+            "failed",
+        ),
+        (
+            "no token type",
+            json!({ "members": { "token_type": null } }),
+            "failed",
+        ),
+    ];
+    for (what, fault, problem) in cases {
+        scene
+            .refused(what, &json!({ "token": fault }), problem)
+            .await;
+    }
+    assert_eq!(
+        elsewhere.asked().await.token,
+        0,
+        "a code was sent elsewhere"
+    );
+}
+
+#[tokio::test]
+async fn a_token_endpoint_that_never_answers_is_given_up() {
+    let scene = Scene::set().await;
+    let behaviour = json!({ "token": { "delay": "forever" } });
+    scene
+        .refused("never", &behaviour, "provider-unavailable")
+        .await;
+}
+
+#[tokio::test]
+async fn while_the_provider_is_slow_guests_play_on() {
+    let scene = Scene::set().await;
+    let (mut waiting, _) = scene.guest().await;
+    let (mut other, guest) = scene.guest().await;
+    let callback = waiting.reach_callback(PROVIDER, "patient").await;
+    scene
+        .provider
+        .behave(&json!({ "token": { "delay": 1_500 } }))
+        .await;
+    let signing_in = tokio::spawn(async move {
+        let answer = waiting.follow(&callback).await;
+        answer.see_other().to_owned()
+    });
+    let mut rounds = 0;
+    while !signing_in.is_finished() && rounds < 20 {
+        assert_eq!(other.play().await.sub, guest.sub);
+        let (mut newcomer, _) = scene.guest().await;
+        newcomer.play().await;
+        rounds += 1;
+    }
+    assert_eq!(rounds, 20, "they played while one was waiting");
+    assert_eq!(signing_in.await.unwrap(), other.game());
+}
+
+/// Every way in which what is asked first can be wrong.
+fn first_faults() -> Vec<(&'static str, Value)> {
+    let other = "https://evil.example";
+    let discovery = |fault: Value| json!({ "discovery": fault });
+    let members = |members: Value| json!({ "discovery": { "members": members } });
+    let jwks = |fault: Value| json!({ "jwks": fault });
+    vec![
+        ("metadata 404", discovery(json!({ "status": 404 }))),
+        ("metadata 500", discovery(json!({ "status": 500 }))),
+        ("metadata drop", discovery(json!({ "drop": true }))),
+        ("metadata huge", discovery(json!({ "bytes": HUGE }))),
+        ("metadata garbage", discovery(json!({ "body": "{" }))),
+        ("metadata a page", discovery(json!({ "body": "<p>Hello" }))),
+        (
+            "metadata elsewhere",
+            discovery(json!({ "status": 302, "headers": { "location": other } })),
+        ),
+        ("metadata slow", discovery(json!({ "delay": "forever" }))),
+        ("issuer of another", members(json!({ "issuer": other }))),
+        ("issuer missing", members(json!({ "issuer": null }))),
+        (
+            "no authorization endpoint",
+            members(json!({ "authorization_endpoint": null })),
+        ),
+        (
+            "no token endpoint",
+            members(json!({ "token_endpoint": null })),
+        ),
+        ("no key set", members(json!({ "jwks_uri": null }))),
+        (
+            "token endpoint over http",
+            members(json!({ "token_endpoint": "http://evil.example/token" })),
+        ),
+        (
+            "authorization endpoint of a script",
+            members(json!({ "authorization_endpoint": "javascript:alert(1)" })),
+        ),
+        (
+            "key set over http",
+            members(json!({ "jwks_uri": "http://evil.example/jwks" })),
+        ),
+        ("keys 500", jwks(json!({ "status": 500 }))),
+        ("keys drop", jwks(json!({ "drop": true }))),
+        ("keys huge", jwks(json!({ "bytes": HUGE }))),
+        ("keys garbage", jwks(json!({ "body": "{" }))),
+        ("keys slow", jwks(json!({ "delay": "forever" }))),
+    ]
+}
+
+#[tokio::test]
+async fn a_provider_that_cannot_be_discovered_is_said_to_be_unavailable() {
+    let faults = first_faults();
+    let providers: Vec<HostileProvider> =
+        join_all(faults.iter().map(|_| HostileProvider::start())).await;
+    let ids: Vec<String> = (0..faults.len())
+        .map(|number| format!("p{number}"))
+        .collect();
+    let known: Vec<(&str, &HostileProvider)> =
+        ids.iter().map(String::as_str).zip(&providers).collect();
+    let platform = Platform::start(&known).await;
+    let (mut person, guest) = Person::guest(&platform.site).await;
+    let before = platform.tables();
+    let attempts = faults
+        .iter()
+        .zip(&known)
+        .map(|((what, fault), (id, provider))| {
+            let mut person = person.clone();
+            async move {
+                provider.behave(fault).await;
+                let redirect = person.game();
+                let form = person.login_form(id, &redirect).await;
+                let csrf = form.field("csrf").unwrap();
+                let fields = [("csrf", csrf), ("redirect", redirect.as_str())];
+                let answer = person.submit(&form.action, &fields).await;
+                assert_eq!(answer.login_problem(), "provider-unavailable", "{what}");
+            }
+        });
+    join_all(attempts).await;
+    before.demand_same(&platform.tables(), "unavailable providers");
+    assert_eq!(person.play().await.sub, guest.sub);
+
+    // None of them is lost for good.
+    for ((what, _), (id, provider)) in faults.iter().zip(&known) {
+        provider.behave(&json!({})).await;
+        let mut person = Person::new(&platform.site);
+        person.play().await;
+        person.become_account(id, what).await;
+    }
+}
+
+#[tokio::test]
+async fn a_key_set_without_a_key_for_signatures_signs_nobody_in() {
+    let provider = HostileProvider::start().await;
+    let mut for_encryption = provider.key_set().await;
+    for_encryption["keys"][0]["use"] = json!("enc");
+    let for_encryption = json!({ "jwks": { "body": for_encryption.to_string() } });
+    for (what, behaviour) in [
+        ("no key", json!({ "published": [] })),
+        ("a key for encryption", for_encryption),
+    ] {
+        provider.behave(&behaviour).await;
+        let scene = Scene::set_with(provider.clone()).await;
+        let (mut person, guest) = scene.guest().await;
+        let callback = person.reach_callback(PROVIDER, what).await;
+        let before = scene.lasting();
+        let answer = person.follow(&callback).await;
+        assert_eq!(answer.login_problem(), "failed", "{what}");
+        scene
+            .came_to_nothing(what, &mut person, &guest, &before, &answer)
+            .await;
+        // The key is looked for again, a while later.
+        scene.platform.clock.advance(31_000);
+        let later = json!({ "shift": { "iat": 31, "exp": 31 } });
+        provider.behave(&later).await;
+        scene.still_signs_in(what, &mut person, &guest).await;
+    }
+}

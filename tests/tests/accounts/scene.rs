@@ -1,0 +1,107 @@
+//! What the tests of the callback have in common: a platform with a hostile
+//! provider, and a sign-in there that must come to nothing.
+
+use platform_protocol::claims::GameTokenClaims;
+use platform_tests::hostile_provider::HostileProvider;
+use platform_tests::person::{Answer, Person};
+use platform_tests::platform::Platform;
+use platform_tests::tables::Tables;
+use serde_json::{Value, json};
+
+/// The provider's id in the settings.
+pub(crate) const PROVIDER: &str = "hostile";
+
+/// Tables in which a sign-in that came to nothing may leave something: it was
+/// begun, and that is over now.
+pub(crate) const ON_THE_WAY: &[&str] = &["pending_sign_ins"];
+
+/// A platform and its hostile provider.
+#[derive(Debug)]
+pub(crate) struct Scene {
+    pub(crate) provider: HostileProvider,
+    pub(crate) platform: Platform,
+}
+
+impl Scene {
+    /// With a provider that signs with `ES256`.
+    pub(crate) async fn set() -> Self {
+        Self::set_with(HostileProvider::start().await).await
+    }
+
+    /// With this provider.
+    pub(crate) async fn set_with(provider: HostileProvider) -> Self {
+        let platform = Platform::start(&[(PROVIDER, &provider)]).await;
+        Self { provider, platform }
+    }
+
+    /// A guest.
+    pub(crate) async fn guest(&self) -> (Person, GameTokenClaims) {
+        Person::guest(&self.platform.site).await
+    }
+
+    /// The tables that a sign-in which comes to nothing leaves as they are.
+    pub(crate) fn lasting(&self) -> Tables {
+        self.platform.tables().without(ON_THE_WAY)
+    }
+
+    /// Lets a guest sign in while the provider behaves as told. It must end on
+    /// the sign-in page with `problem`, change nothing, and be over; and once
+    /// the provider behaves, the same guest signs in and keeps its id.
+    pub(crate) async fn refused(&self, what: &str, behaviour: &Value, problem: &str) {
+        let (mut person, guest) = self.guest().await;
+        let before = self.lasting();
+        self.provider.behave(behaviour).await;
+        let subject = format!("subject of {what}");
+        let callback = person.reach_callback(PROVIDER, &subject).await;
+        let answer = person.follow(&callback).await;
+        self.provider.behave(&json!({})).await;
+        assert_eq!(answer.login_problem(), problem, "{what}");
+        self.came_to_nothing(what, &mut person, &guest, &before, &answer)
+            .await;
+        let again = person.follow(&callback).await;
+        assert_eq!(again.login_problem(), "expired", "{what}, again");
+        self.still_signs_in(what, &mut person, &guest).await;
+    }
+
+    /// Demands that `answer` gave nothing and that nothing else changed either:
+    /// `person` is the same guest as before.
+    pub(crate) async fn came_to_nothing(
+        &self,
+        what: &str,
+        person: &mut Person,
+        guest: &GameTokenClaims,
+        before: &Tables,
+        answer: &Answer,
+    ) {
+        assert!(
+            !sets_session(answer, person),
+            "{what}: a session was set: {:?}",
+            answer.headers
+        );
+        before.demand_same(&self.lasting(), what);
+        let claims = person.play().await;
+        assert_eq!(claims.sub, guest.sub, "{what}: another player");
+        assert!(claims.is_anon, "{what}: no guest any more");
+    }
+
+    /// Demands that `guest` can sign in as somebody new, and stays who it is.
+    pub(crate) async fn still_signs_in(
+        &self,
+        what: &str,
+        person: &mut Person,
+        guest: &GameTokenClaims,
+    ) {
+        let subject = format!("subject of {what}");
+        let account = person.become_account(PROVIDER, &subject).await;
+        assert_eq!(account.sub, guest.sub, "{what}: the guest was lost");
+    }
+}
+
+/// Whether an answer sets or clears the session cookie.
+pub(crate) fn sets_session(answer: &Answer, person: &Person) -> bool {
+    let name = person.session_name();
+    let cookies = answer.headers.get_all("set-cookie");
+    cookies
+        .iter()
+        .any(|cookie| cookie.to_str().is_ok_and(|cookie| cookie.starts_with(name)))
+}
