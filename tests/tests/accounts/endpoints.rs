@@ -10,113 +10,71 @@ use crate::scene::{PROVIDER, Scene};
 
 /// 8 MiB, far more than any answer of a provider has.
 const HUGE: u64 = 8 << 20;
+/// What must not end up in any page.
+const MARKUP: &str = "<script>alert(1)</script>";
+
+/// The tests' name of a fault, the fault, and what the player is told.
+type Fault = (&'static str, Value, &'static str);
+
+/// Token endpoints that do not answer, or say no.
+fn refusals() -> Vec<Fault> {
+    let unavailable = |what, fault| (what, fault, "provider-unavailable");
+    let failed = |what, fault| (what, fault, "failed");
+    let error = json!({ "error": "invalid_grant", "error_description": MARKUP }).to_string();
+    vec![
+        unavailable("500", json!({ "status": 500, "body": "" })),
+        unavailable("503", json!({ "status": 503, "body": "{}" })),
+        unavailable("429", json!({ "status": 429, "body": "{}" })),
+        unavailable("connection ends", json!({ "drop": true })),
+        unavailable("8 MiB", json!({ "bytes": HUGE })),
+        failed("invalid_grant", json!({ "status": 400, "body": error })),
+        failed(
+            "invalid_client",
+            json!({ "status": 401, "body": "{\"error\":\"invalid_client\"}" }),
+        ),
+        failed("400 without a word", json!({ "status": 400, "body": "" })),
+        failed("404", json!({ "status": 404, "body": MARKUP })),
+        failed("204", json!({ "status": 204, "body": "" })),
+    ]
+}
+
+/// Answers of token endpoints that are not what they should be.
+fn wrong_answers() -> Vec<Fault> {
+    let failed = |what, fault| (what, fault, "failed");
+    let page = json!({ "content-type": "text/html" });
+    let member = |name: &str, value: Value| json!({ "members": { name: value } });
+    vec![
+        failed("nothing", json!({ "body": "" })),
+        failed("garbage", json!({ "body": "{\"access_token\":" })),
+        failed("a page", json!({ "body": MARKUP, "headers": page })),
+        failed("a list", json!({ "body": "[]" })),
+        failed("no ID token", member("id_token", Value::Null)),
+        failed("an ID token of a number", member("id_token", json!(7))),
+        failed("an ID token of nothing", member("id_token", json!(""))),
+        failed("no access token", member("access_token", Value::Null)),
+        failed("no token type", member("token_type", Value::Null)),
+    ]
+}
 
 #[tokio::test]
 async fn a_token_endpoint_that_misbehaves_signs_nobody_in() {
     let scene = Scene::set().await;
+    for (what, fault, problem) in refusals().into_iter().chain(wrong_answers()) {
+        let behaviour = json!({ "token": fault });
+        scene.refused(what, &behaviour, problem).await;
+    }
+}
+
+#[tokio::test]
+async fn a_token_endpoint_that_leads_elsewhere_is_not_followed() {
+    let scene = Scene::set().await;
     let elsewhere = HostileProvider::start().await;
     let away = json!({ "location": format!("{}/token", elsewhere.address) });
-    let secret = "<script>alert(1)</script>";
-    let cases = [
-        (
-            "500",
-            json!({ "status": 500, "body": "" }),
-            "provider-unavailable",
-        ),
-        (
-            "503",
-            json!({ "status": 503, "body": "{}" }),
-            "provider-unavailable",
-        ),
-        (
-            "429",
-            json!({ "status": 429, "body": "{}" }),
-            "provider-unavailable",
-        ),
-        (
-            "connection ends",
-            json!({ "drop": true }),
-            "provider-unavailable",
-        ),
-        ("8 MiB", json!({ "bytes": HUGE }), "provider-unavailable"),
-        (
-            "invalid_grant",
-            json!({ "status": 400, "body": json!({ "error": "invalid_grant", "error_description": secret }).to_string() }),
-            "failed",
-        ),
-        (
-            "invalid_client",
-            json!({ "status": 401, "body": "{\"error\":\"invalid_client\"}" }),
-            "failed",
-        ),
-        (
-            "400 without a word",
-            json!({ "status": 400, "body": "" }),
-            "failed",
-        ),
-        (
-            "404",
-            json!({ "status": 404, "body": "<h1>Not found</h1>" }),
-            "failed",
-        ),
-        (
-            "301",
-            json!({ "status": 301, "body": "", "headers": away }),
-            "failed",
-        ),
-        (
-            "302",
-            json!({ "status": 302, "body": "", "headers": away }),
-            "failed",
-        ),
-        (
-            "307",
-            json!({ "status": 307, "body": "", "headers": away }),
-            "failed",
-        ),
-        (
-            "308",
-            json!({ "status": 308, "body": "", "headers": away }),
-            "failed",
-        ),
-        ("204", json!({ "status": 204, "body": "" }), "failed"),
-        ("nothing", json!({ "body": "" }), "failed"),
-        ("garbage", json!({ "body": "{\"access_token\":" }), "failed"),
-        (
-            "a page",
-            json!({ "body": secret, "headers": { "content-type": "text/html" } }),
-            "failed",
-        ),
-        ("a list", json!({ "body": "[]" }), "failed"),
-        (
-            "no ID token",
-            json!({ "members": { "id_token": null } }),
-            "failed",
-        ),
-        (
-            "an ID token of a number",
-            json!({ "members": { "id_token": 7 } }),
-            "failed",
-        ),
-        (
-            "an ID token of nothing",
-            json!({ "members": { "id_token": "" } }),
-            "failed",
-        ),
-        (
-            "no access token",
-            json!({ "members": { "access_token": null } }),
-            "failed",
-        ),
-        (
-            "no token type",
-            json!({ "members": { "token_type": null } }),
-            "failed",
-        ),
-    ];
-    for (what, fault, problem) in cases {
+    for status in [301, 302, 303, 307, 308] {
+        let fault = json!({ "status": status, "body": "", "headers": away });
+        let behaviour = json!({ "token": fault });
         scene
-            .refused(what, &json!({ "token": fault }), problem)
+            .refused(&status.to_string(), &behaviour, "failed")
             .await;
     }
     assert_eq!(

@@ -20,7 +20,7 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::panic,
+    clippy::print_stdout,
     reason = "a test reports by failing"
 )]
 
