@@ -11,6 +11,8 @@
 //! | [`gateway`] | a reverse proxy that counts, holds and spoils requests |
 //! | [`backend`] | a game's backend that remembers every call |
 //! | [`world`] | a platform in this process, with games published on it |
+//! | [`identity_provider`] | providers that are not the platform's, to sign in with |
+//! | [`sign_in`] | signing in as players do, by pressing what pages offer |
 //! | [`sent`] | what the runtime in a page sent by itself |
 //! | [`dev_server`] | a game maker's own server on this machine |
 //! | [`server`] | the real server program as a child process |
@@ -34,6 +36,7 @@ pub mod dev_server;
 pub mod forms;
 pub mod gateway;
 pub mod hostile_provider;
+pub mod identity_provider;
 pub mod npm;
 pub mod person;
 pub mod platform;
@@ -42,6 +45,7 @@ pub mod process;
 pub mod sent;
 pub mod server;
 pub mod settings;
+pub mod sign_in;
 pub mod suite;
 pub mod tables;
 pub mod trace;

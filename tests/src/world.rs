@@ -112,14 +112,20 @@ pub struct World {
 impl World {
     /// Starts a platform whose clock shows the time and then stands still.
     pub async fn start() -> Self {
+        Self::start_with(async |_| {}).await
+    }
+
+    /// The same, with settings that `change` has changed. The origin is set.
+    pub async fn start_with(change: impl AsyncFnOnce(&mut Config)) -> Self {
         let gateway = Gateway::listen().await;
         let data = TempDir::with_prefix("platform-tests-").expect("a temporary directory");
-        let config = Config {
+        let mut config = Config {
             origin: Some(PlatformOrigin::local(gateway.port())),
             listen: ([127, 0, 0, 1], 0).into(),
             data: data.path().to_owned(),
             ..Config::default()
         };
+        change(&mut config).await;
         let clock = Arc::new(ManualClock::new(SystemClock.now()));
         let entropy = Arc::new(SystemEntropy);
         let running = platform_server::start(config, clock.clone(), entropy)
@@ -208,6 +214,19 @@ impl World {
 
     /// Refuses the next `times` tokens for [`GAME`] with a problem.
     pub fn refuse_tokens(&self, status: u16, slug: &str, detail: &str, times: usize) {
+        self.refuse_tokens_of(GAME, status, slug, detail, times);
+    }
+
+    /// Refuses the next `times` tokens for the game at the address `label`
+    /// with a problem.
+    pub fn refuse_tokens_of(
+        &self,
+        label: &str,
+        status: u16,
+        slug: &str,
+        detail: &str,
+        times: usize,
+    ) {
         let body = serde_json::json!({
             "type": self.url("auth", &format!("/problems/{slug}")),
             "title": slug,
@@ -217,7 +236,7 @@ impl World {
         });
         let headers = vec![
             ("content-type", "application/problem+json".to_owned()),
-            ("access-control-allow-origin", self.url(GAME, "")),
+            ("access-control-allow-origin", self.url(label, "")),
             ("access-control-allow-credentials", "true".to_owned()),
             ("vary", "Origin".to_owned()),
         ];

@@ -6,6 +6,7 @@ mod driver;
 mod engine;
 mod events;
 mod page;
+mod player;
 mod proxy;
 mod source;
 

@@ -11,6 +11,7 @@
 mod answers;
 mod calls;
 mod engines;
+mod failures;
 mod focus;
 mod harness;
 mod heartbeat;
@@ -32,6 +33,7 @@ fn main() -> std::process::ExitCode {
         tokens::TESTS,
         calls::TESTS,
         answers::TESTS,
+        failures::TESTS,
         logs::TESTS,
         sending::TESTS,
         heartbeat::TESTS,

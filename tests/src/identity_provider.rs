@@ -1,0 +1,152 @@
+//! Somebody else's OpenID provider for players to sign in with: npm's
+//! `oidc-provider`, on another site than the platform's.
+
+use std::io::{BufRead, BufReader};
+use std::net::Ipv4Addr;
+use std::process::{Child, Command, Stdio};
+
+use platform_server::config::Secret;
+use platform_server::config::provider::IdentityProvider;
+use reqwest::Client;
+use serde_json::{Value, json};
+use tokio::net::TcpSocket;
+use tokio::sync::OnceCell;
+
+use crate::{npm, poll, settings};
+
+/// What it says when it is ready, before its issuer.
+const READY: &str = "identity provider ready on ";
+
+/// A running provider. It ends when the pipe to its standard input closes,
+/// which is when this is dropped or the test program ends, however it does.
+#[derive(Debug)]
+pub struct ExternalProvider {
+    issuer: String,
+    port: u16,
+    client: Client,
+    _process: Child,
+}
+
+impl ExternalProvider {
+    /// The one that all tests of this program share: accounts there are by
+    /// login, and every platform is a client of its own.
+    pub async fn shared() -> &'static Self {
+        static SHARED: OnceCell<ExternalProvider> = OnceCell::const_new();
+        SHARED.get_or_init(Self::start).await
+    }
+
+    async fn start() -> Self {
+        let mut process = Command::new(settings::program("NODE", &["node"]))
+            .arg("identity-provider.mjs")
+            .current_dir(npm::packages("npm").await)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            // Its words about what is fit for production only.
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("node starts");
+        let output = process.stdout.take().expect("the output is a pipe");
+        let reading = tokio::task::spawn_blocking(move || {
+            let mut lines = BufReader::new(output).lines().map_while(Result::ok);
+            lines.find_map(|line| line.strip_prefix(READY).map(str::to_owned))
+        });
+        let issuer = poll::within("the identity provider", reading)
+            .await
+            .expect("the reader ends")
+            .expect("identity-provider.mjs ended before it was ready: run it by hand");
+        let port = issuer
+            .rsplit_once(':')
+            .and_then(|(_, port)| port.parse().ok())
+            .expect("an issuer with a port");
+        let client = Client::builder()
+            .no_proxy()
+            .timeout(poll::BOUND)
+            .build()
+            .expect("a client can be made");
+        Self {
+            issuer,
+            port,
+            client,
+            _process: process,
+        }
+    }
+
+    /// Makes the platform whose auth service is at `auth_url` a client (RFC
+    /// 7591); what its settings say of the provider then, under the id
+    /// `elsewhere`.
+    ///
+    /// # Panics
+    /// When the provider refuses.
+    pub async fn register(&self, auth_url: &str) -> IdentityProvider {
+        let registration = self
+            .client
+            .post(format!("http://127.0.0.1:{}/reg", self.port))
+            .header("host", format!("id.localhost:{}", self.port))
+            .header("content-type", "application/json")
+            .body(
+                json!({ "redirect_uris": [format!("{auth_url}/callback/elsewhere")] }).to_string(),
+            )
+            .send()
+            .await
+            .expect("the provider answers");
+        let answer = registration.bytes().await.expect("a whole answer");
+        let client: Value = serde_json::from_slice(&answer).expect("a client as JSON");
+        let member = |name: &str| {
+            let value = client[name].as_str();
+            value
+                .unwrap_or_else(|| panic!("no {name} in {client}"))
+                .to_owned()
+        };
+        IdentityProvider {
+            id: "elsewhere".to_owned(),
+            name: "Elsewhere".to_owned(),
+            issuer: self.issuer.parse().expect("an address"),
+            client_id: member("client_id"),
+            client_secret: Secret::new(member("client_secret")),
+            scopes: vec!["openid".to_owned()],
+        }
+    }
+}
+
+/// A provider that is down: nobody listens at its address, and nobody else
+/// gets its port while this is there.
+#[derive(Debug)]
+pub struct GoneProvider {
+    /// What a platform's settings say of it, under the id `gone`.
+    pub settings: IdentityProvider,
+    _port: TcpSocket,
+}
+
+impl GoneProvider {
+    /// Keeps a port on which nothing is answered.
+    ///
+    /// # Panics
+    /// When no port is free.
+    #[must_use]
+    pub fn new() -> Self {
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket
+            .bind((Ipv4Addr::LOCALHOST, 0).into())
+            .expect("a port is free");
+        let port = socket.local_addr().expect("it is bound").port();
+        let issuer = format!("http://gone.localhost:{port}");
+        let settings = IdentityProvider {
+            id: "gone".to_owned(),
+            name: "Gone".to_owned(),
+            issuer: issuer.parse().expect("an address"),
+            client_id: "platform".to_owned(),
+            client_secret: Secret::new("secret".to_owned()),
+            scopes: vec!["openid".to_owned()],
+        };
+        Self {
+            settings,
+            _port: socket,
+        }
+    }
+}
+
+impl Default for GoneProvider {
+    fn default() -> Self {
+        Self::new()
+    }
+}
