@@ -19,23 +19,26 @@ const drawBadge = () => {
   document.documentElement.append(host);
 };
 
-const PICKER = `<style>
+const PICKER = `<meta name=viewport content="width=device-width"><style>
 :root{color-scheme:light dark;font:16px/1.5 system-ui}
 body{max-width:40rem;margin:0 auto;padding:2rem 1rem;background:light-dark(#fff,#15171c);color:light-dark(#1b1d22,#eceef2)}
 h1{font-size:1.5rem;margin:0}p{margin:.25rem 0 1.5rem;color:light-dark(#555b66,#a4abb8)}
 input,button{font:inherit;color:inherit;border:1px solid light-dark(#ccd1da,#3a3f4b);border-radius:8px;background:light-dark(#f6f7f9,#20232b);padding:.6rem .8rem;width:100%;box-sizing:border-box}
-main{display:grid;grid-template-columns:1fr 1fr;gap:.5rem;margin-top:1rem}
+section{display:grid;grid-template-columns:1fr 1fr;gap:.5rem;margin-top:1rem}
 button{text-align:left;cursor:pointer}button:hover{border-color:#4a8cff}
 :focus-visible{outline:2px solid #4a8cff;outline-offset:1px}
 [aria-current]{background:#2563eb;border-color:#2563eb;color:#fff}
 [role=alert]{color:light-dark(#b42318,#ff8f85);min-height:1.5em}
-</style><h1>Who do you play as?</h1><p>Each tab can be another player.</p><input type=search placeholder="Number or name" aria-label="Find a test player" autofocus><div role=alert></div><main></main>`;
+</style><main><h1>Who do you play as?</h1><p>Each tab can be another player.</p><input type=search placeholder="Number or name" aria-label="Find a test player"><div role=alert></div><section></section></main>`;
 
 /** The page to choose a test player on. */
 const drawPicker = () => {
   document.title = "Choose a test player";
+  document.documentElement.lang = "en";
   document.body.innerHTML = PICKER;
-  const [search, alert, list] = document.body.querySelectorAll("input,[role=alert],main");
+  const [search, alert, list] = document.body.querySelectorAll("input,[role=alert],section");
+  // At once: WebKit honours `autofocus` only when it draws, and keys may come before.
+  search.focus();
   let wanted = "/";
   try {
     const back = resolve(new URLSearchParams(location.search).get("redirect") || "/");

@@ -7,6 +7,7 @@
 //! | [`poll`] | waiting for a condition, with a bound |
 //! | [`process`] | child processes that end with their owner |
 //! | [`browser`] | engines, their drivers, sessions, what a page said and asked for |
+//! | [`accessibility`] | what axe-core finds wrong with a page |
 //! | [`suite`] | running one body in every engine |
 //! | [`gateway`] | a reverse proxy that counts, holds and spoils requests |
 //! | [`backend`] | a game's backend that remembers every call |
@@ -30,6 +31,7 @@
     reason = "a harness reports what it cannot do by failing the test"
 )]
 
+pub mod accessibility;
 pub mod backend;
 pub mod browser;
 pub mod dev_server;

@@ -39,12 +39,12 @@ impl Way {
     /// this browser before.
     pub async fn sign_in(self, stage: &Stage, login: &str) {
         stage.press(self.button()).await;
-        let label = match self {
-            Self::BuiltIn => "Name",
-            Self::Elsewhere => "Login",
+        let (label, button) = match self {
+            Self::BuiltIn => ("Name", "Sign in"),
+            Self::Elsewhere => ("Login", "Continue"),
         };
         stage.fill(label, login).await;
-        stage.press("Continue").await;
+        stage.press(button).await;
     }
 
     /// From the sign-in page, as the one who signed in before in this browser.

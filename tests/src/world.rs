@@ -8,12 +8,14 @@ use platform_protocol::names::Environment;
 use platform_server::clock::{Clock, ManualClock, SystemClock};
 use platform_server::config::Config;
 use platform_server::domain::log::{LogEntry, LogQuery};
+use platform_server::domain::player::Player;
 use platform_server::domain::project::Project;
 use platform_server::entropy::SystemEntropy;
 use platform_server::origin::PlatformOrigin;
 use platform_server::{Running, deploy};
 use reqwest::Method;
 use tempfile::TempDir;
+use uuid::Uuid;
 
 use crate::backend::Backend;
 use crate::gateway::{Fault, Gateway};
@@ -203,8 +205,8 @@ impl World {
     /// The runtime as the platform serves it, and as `platform runtime` prints
     /// it.
     pub async fn runtime_js(&self) -> String {
-        let visitor = Visitor::new(self.running.address, self.gateway.port());
-        let answer = visitor
+        let answer = self
+            .visitor()
             .request(Method::GET, "demo", platform_protocol::paths::RUNTIME_JS)
             .send()
             .await
@@ -246,6 +248,42 @@ impl World {
             body: body.to_string().into_bytes(),
         };
         self.gateway.spoil(Method::POST, "/token", answer, times);
+    }
+
+    /// A visitor without a browser, who talks to the platform past the gateway.
+    #[must_use]
+    pub fn visitor(&self) -> Visitor {
+        Visitor::new(self.running.address, self.gateway.port())
+    }
+
+    /// The player `sub`, as the store knows them.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub async fn find_player(&self, sub: &str) -> Player {
+        let id = Uuid::parse_str(sub).expect("a player's id is a UUID");
+        let player = self.running.state.store.find_player(id).await;
+        player
+            .expect("the store answers")
+            .unwrap_or_else(|| panic!("there is no player {sub}"))
+    }
+
+    /// Suspends the player `sub`, as the operator's command does.
+    pub async fn suspend(&self, sub: &str, reason: &str) {
+        let id = Uuid::parse_str(sub).expect("a player's id is a UUID");
+        let now = self.clock.now();
+        let store = &self.running.state.store;
+        let done = store.suspend_player(id, Some(reason), now).await;
+        assert!(done.expect("the store answers"), "nobody was suspended");
+    }
+
+    /// Lifts the suspension of the player `sub`.
+    pub async fn lift_suspension(&self, sub: &str) {
+        let id = Uuid::parse_str(sub).expect("a player's id is a UUID");
+        let now = self.clock.now();
+        let store = &self.running.state.store;
+        let done = store.unsuspend_player(id, now).await;
+        assert!(done.expect("the store answers"), "nobody was suspended");
     }
 
     /// Makes a new signing key, which will sign when verifiers know it.

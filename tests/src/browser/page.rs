@@ -70,6 +70,20 @@ impl Stage {
         }
     }
 
+    /// Another browser of the same engine, with cookies of its own. It is this
+    /// stage's to be looked at: what pages say there is not judged.
+    pub async fn beside(&self) -> Self {
+        Self::new(Arc::new(Browser::start(self.engine()).await))
+    }
+
+    /// Closes a browser that [`Stage::beside`] started.
+    pub async fn close(self) {
+        let Self { browser, .. } = self;
+        if let Some(browser) = Arc::into_inner(browser) {
+            browser.close().await;
+        }
+    }
+
     /// Which engine this is.
     #[must_use]
     pub fn engine(&self) -> Engine {

@@ -1,18 +1,27 @@
-//! What a player does with a page: finds things by what they say, presses
-//! them, writes into them. Pages may forbid scripts of their own; the driver's
+//! What a player does with a page: finds things by what they are called,
+//! presses them, writes into them. Pages may forbid scripts of their own; the driver's
 //! run all the same.
 
 use serde_json::{Value, json};
-use thirtyfour::{By, WebElement};
+use thirtyfour::WebElement;
 
 use super::Stage;
 use crate::poll;
 
-/// The field whose label says `arguments[0]`.
-const FIELD: &str = "
-    const says = text => text?.trim().replace(/\\s+/g, ' ') === arguments[0];
-    return [...document.querySelectorAll('input, textarea')].find(field =>
-        says(field.ariaLabel) || [...(field.labels ?? [])].some(label => says(label.textContent))) ?? null";
+/// What a screen reader would call an element, as far as the pages here go: its
+/// label, or its text without what is hidden from readers.
+const CALLED: &str = "
+    const called = element => {
+        const copy = (element.labels?.[0] ?? element).cloneNode(true);
+        copy.querySelectorAll('[aria-hidden=true]').forEach(hidden => hidden.remove());
+        return (element.ariaLabel || copy.textContent).trim().replace(/\\s+/g, ' ');
+    };";
+
+/// Of what `arguments[0]` selects, the visible elements that are called
+/// `arguments[1]`.
+const FIND: &str = "
+    return [...document.querySelectorAll(arguments[0])].filter(element =>
+        element.getClientRects().length && called(element) === arguments[1])";
 
 impl Stage {
     /// Runs a script beside the page's own, which its policy does not forbid;
@@ -27,25 +36,45 @@ impl Stage {
         }
     }
 
-    /// The button or link that says `name`, when it is to be seen.
-    pub async fn control(&self, name: &str) -> WebElement {
-        let quoted = format!("\"{name}\"");
-        let path = format!(
-            "//button[normalize-space()={quoted}] | //a[@href and normalize-space()={quoted}] | //summary[normalize-space()={quoted}]"
-        );
-        poll::until(&format!("{name:?} can be pressed"), async || {
-            let session = &self.browser().session;
-            for control in session.find_all(By::XPath(path.as_str())).await.ok()? {
-                if control.is_clickable().await.unwrap_or(false) {
-                    return Some(control);
-                }
-            }
-            None
-        })
+    /// The first visible element that `selector` selects and that is called
+    /// `name`.
+    async fn find(&self, selector: &str, name: &str) -> WebElement {
+        let script = format!("{CALLED}{FIND}");
+        poll::until(
+            &format!("{selector} called {name:?} is there"),
+            async || {
+                let arguments = vec![json!(selector), json!(name)];
+                let session = &self.browser().session;
+                let found = session.execute(script.as_str(), arguments).await.ok()?;
+                let element = found.elements().ok()?.into_iter().next()?;
+                let usable = element.is_enabled().await.unwrap_or(false);
+                usable.then_some(element)
+            },
+        )
         .await
     }
 
-    /// Presses the button or link that says `name`.
+    /// What has the keyboard is called, and whether one sees that it has it.
+    /// Nothing if nothing has it.
+    pub async fn focused(&self) -> Option<(String, bool)> {
+        let script = format!(
+            "{CALLED}
+            const at = document.activeElement;
+            if (!at || at === document.body) return null;
+            const style = getComputedStyle(at);
+            const outlined = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 1;
+            return [called(at), at.matches(':focus-visible') && (outlined || style.boxShadow !== 'none')]"
+        );
+        let answer = self.look(&script, vec![]).await;
+        Some((answer[0].as_str()?.to_owned(), answer[1] == true))
+    }
+
+    /// The button or link that is called `name`, when it is to be seen.
+    pub async fn control(&self, name: &str) -> WebElement {
+        self.find("button, a[href], summary", name).await
+    }
+
+    /// Presses the button or link that is called `name`.
     ///
     /// # Panics
     /// When something is in its way.
@@ -55,18 +84,13 @@ impl Stage {
         }
     }
 
-    /// The field whose label says `label`.
+    /// The field that is called `label`.
     pub async fn field(&self, label: &str) -> WebElement {
-        poll::until(&format!("a field {label:?}"), async || {
-            let session = &self.browser().session;
-            let found = session.execute(FIELD, vec![json!(label)]).await.ok()?;
-            found.element().ok()
-        })
-        .await
+        self.find("input, textarea", label).await
     }
 
-    /// Writes `text` into the field whose label says `label`, in place of what
-    /// is there.
+    /// Writes `text` into the field that is called `label`, in place of what is
+    /// there.
     ///
     /// # Panics
     /// When it cannot be written into.
@@ -85,6 +109,19 @@ impl Stage {
             text.json().as_str()?.contains(part).then_some(())
         })
         .await;
+    }
+
+    /// What the page says in a status or an alert: the first that says
+    /// anything.
+    pub async fn status(&self) -> String {
+        poll::until("the page says how it went", async || {
+            let script = "return [...document.querySelectorAll('[role=status], [role=alert]')]
+                .map(region => region.innerText.trim()).find(Boolean) ?? null";
+            let session = &self.browser().session;
+            let text = session.execute(script, vec![]).await.ok()?;
+            text.json().as_str().map(str::to_owned)
+        })
+        .await
     }
 
     /// Waits until the page's address starts with `start`, and it has loaded;

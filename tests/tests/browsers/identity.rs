@@ -21,7 +21,7 @@ platform_tests::browser_tests![
 ];
 
 /// The claims of the page's token.
-async fn player(stage: &Stage) -> GameTokenClaims {
+pub(crate) async fn player(stage: &Stage) -> GameTokenClaims {
     let token = stage.run("return platform.getAccessToken()").await;
     claims(token.as_str().expect("a token is text"))
 }

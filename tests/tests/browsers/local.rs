@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use platform_tests::accessibility::Look;
 use platform_tests::browser::Stage;
 use platform_tests::dev_server::DevServer;
 use platform_tests::poll;
@@ -14,6 +15,7 @@ platform_tests::browser_tests![
     a_local_page_starts_as_test_guest_1_on_every_local_host,
     each_of_the_twenty_test_players_can_be_picked,
     a_test_player_is_found_by_number_and_picked_with_enter,
+    the_page_to_pick_a_test_player_on_has_no_barrier,
     two_tabs_are_two_players_and_a_new_tab_is_test_guest_1,
     picking_returns_to_the_page_and_never_to_another_site,
     signing_out_returns_to_test_guest_1,
@@ -145,6 +147,17 @@ async fn a_test_player_is_found_by_number_and_picked_with_enter(stage: Stage) {
             );
         }
     }
+}
+
+async fn the_page_to_pick_a_test_player_on_has_no_barrier(stage: Stage) {
+    let (_world, dev) = start().await;
+    stage.open(&dev.url("localhost", "/__platform/login")).await;
+    for look in Look::of(stage.engine()) {
+        stage.show_as(*look).await;
+        let barriers = stage.barriers().await;
+        assert!(barriers.is_empty(), "{look:?}:\n{}", barriers.join("\n"));
+    }
+    stage.show_as(Look::Desk).await;
 }
 
 async fn two_tabs_are_two_players_and_a_new_tab_is_test_guest_1(stage: Stage) {
