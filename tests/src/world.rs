@@ -268,13 +268,17 @@ impl World {
             .unwrap_or_else(|| panic!("there is no player {sub}"))
     }
 
-    /// Suspends the player `sub`, as the operator's command does.
+    /// Suspends the player `sub`, as the operator's command does, and lets the
+    /// platform look, as it does every ten seconds.
     pub async fn suspend(&self, sub: &str, reason: &str) {
         let id = Uuid::parse_str(sub).expect("a player's id is a UUID");
         let now = self.clock.now();
         let store = &self.running.state.store;
         let done = store.suspend_player(id, Some(reason), now).await;
         assert!(done.expect("the store answers"), "nobody was suspended");
+        let life = self.running.state.config.token_seconds;
+        let looked = self.running.state.suspensions.refresh(&**store, life, now);
+        looked.await.expect("the store answers");
     }
 
     /// Lifts the suspension of the player `sub`.

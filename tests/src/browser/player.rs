@@ -124,17 +124,33 @@ impl Stage {
         .await
     }
 
-    /// Waits until the page's address starts with `start`, and it has loaded;
+    /// Waits until the page's address is as `wanted` says, and it has loaded;
     /// the whole address.
-    pub async fn arrives_below(&self, start: &str) -> String {
-        poll::until(&format!("a page of {start}"), async || {
+    async fn arrives(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
+        poll::until(what, async || {
             let script = "return [location.href, document.readyState]";
             let session = &self.browser().session;
             let answer = session.execute(script, vec![]).await.ok()?;
             let url = answer.json()[0].as_str()?.to_owned();
-            let there = url.starts_with(start) && answer.json()[1] == "complete";
-            there.then_some(url)
+            (wanted(&url) && answer.json()[1] == "complete").then_some(url)
         })
         .await
+    }
+
+    /// Waits until the page's address starts with `start`, and it has loaded;
+    /// the whole address.
+    pub async fn arrives_below(&self, start: &str) -> String {
+        self.arrives(&format!("a page of {start}"), |url| url.starts_with(start))
+            .await
+    }
+
+    /// Waits until the page's address has `part` in its query, and it has
+    /// loaded.
+    pub async fn arrives_with(&self, part: &str) {
+        let has = |url: &str| {
+            let query = url.split(['?', '#']).nth(1).unwrap_or_default();
+            query.split('&').any(|one| one == part)
+        };
+        self.arrives(&format!("a page with {part}"), has).await;
     }
 }

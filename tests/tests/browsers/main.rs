@@ -8,6 +8,7 @@
     reason = "a test reports by failing"
 )]
 
+mod accounts;
 mod answers;
 mod calls;
 mod engines;
@@ -16,12 +17,16 @@ mod focus;
 mod harness;
 mod heartbeat;
 mod identity;
+mod keyboard;
 mod loading;
 mod local;
 mod logs;
+mod pages;
+mod profile;
 mod program;
 mod sending;
 mod surroundings;
+mod suspension;
 mod tokens;
 
 fn main() -> std::process::ExitCode {
@@ -30,6 +35,11 @@ fn main() -> std::process::ExitCode {
         loading::TESTS,
         program::TESTS,
         identity::TESTS,
+        accounts::TESTS,
+        profile::TESTS,
+        suspension::TESTS,
+        keyboard::TESTS,
+        pages::TESTS,
         tokens::TESTS,
         calls::TESTS,
         answers::TESTS,

@@ -1,0 +1,145 @@
+//! Every page of the platform, in every state that a player can bring it into:
+//! nothing in anybody's way, and no script.
+
+use platform_tests::accessibility::Look;
+use platform_tests::browser::{Engine, Stage};
+use platform_tests::sign_in::Way;
+use platform_tests::world::World;
+use serde_json::json;
+
+use crate::identity::player;
+use crate::profile::{NAME, SAVE, SIGN_OUT_OTHERS};
+
+platform_tests::browser_tests![no_page_has_a_barrier_or_a_script];
+
+/// What could run in a page: scripts, handlers in attributes, addresses that
+/// are scripts; and styles beside the stylesheet.
+const ACTIVE: &str = "
+    const found = [...document.scripts].map(script => script.outerHTML);
+    for (const element of document.querySelectorAll('*')) {
+        for (const { name, value } of element.attributes) {
+            if (/^on/.test(name) || /^\\s*(javascript|data):/i.test(value) || name === 'style') {
+                found.push(`${element.localName} ${name}=${value}`);
+            }
+        }
+        if (element.localName === 'style') found.push(element.outerHTML);
+    }
+    return found";
+
+/// Looks at the page that is shown, in every way there is.
+async fn examine(stage: &Stage, what: &str) {
+    // The proxy of the tests puts a script of its own into WebKit's pages.
+    if stage.engine() != Engine::WebKit {
+        let active = stage.look(ACTIVE, vec![]).await;
+        assert_eq!(active, json!([]), "{what} works without scripts");
+    }
+    for look in Look::of(stage.engine()) {
+        stage.show_as(*look).await;
+        let barriers = stage.barriers().await;
+        assert!(
+            barriers.is_empty(),
+            "{what}, {look:?}:\n{}",
+            barriers.join("\n")
+        );
+    }
+    stage.show_as(Look::Desk).await;
+}
+
+async fn no_page_has_a_barrier_or_a_script(stage: Stage) {
+    let way = Way::BuiltIn;
+    let world = way.world().await;
+    let demo = world.url("demo", "/?a=1#b");
+    for (label, path) in [
+        ("auth", "/problems/session-expired"),
+        ("auth", "/problems/account-suspended"),
+        ("auth", "/problems/invalid-redirect"),
+        ("auth", "/problems/internal"),
+        ("auth", "/nothing-here"),
+        ("auth", "/login?redirect=http://evil.example/"),
+        ("nobody", "/"),
+    ] {
+        stage.open(&world.url(label, path)).await;
+        examine(&stage, path).await;
+    }
+    stage
+        .open(&world.url("demo", "/").replace("demo.", ""))
+        .await;
+    examine(&stage, "the console").await;
+    sign_in_examined(&stage, &world, way, &demo).await;
+    rename_examined(&stage, &demo).await;
+    let account = player(&stage).await;
+    world
+        .suspend(&account.sub, "You sold other players' lights.")
+        .await;
+    let login = stage.run("return platform.loginUrl()").await;
+    stage.open(login.as_str().unwrap()).await;
+    way.sign_in_again(&stage, "ada").await;
+    stage.says("You sold other players' lights.").await;
+    examine(&stage, "the refusal of a suspended player").await;
+}
+
+/// From guest to account, with a look at each page on the way.
+async fn sign_in_examined(stage: &Stage, world: &World, way: Way, demo: &str) {
+    for problem in [
+        "cancelled",
+        "failed",
+        "provider-unavailable",
+        "expired",
+        "other-browser",
+    ] {
+        let page = world.url("auth", &format!("/login?problem={problem}"));
+        stage.open(&page).await;
+        assert!(stage.status().await.ends_with('.'), "{problem}");
+        examine(stage, problem).await;
+    }
+    stage.open(demo).await;
+    let guest = player(stage).await;
+    stage.press(&guest.username).await;
+    stage.says("keep your progress").await;
+    examine(stage, "a guest's profile").await;
+    stage.press("Back to Firefly").await;
+    stage.press("Sign in").await;
+    stage.says("Firefly").await;
+    examine(stage, "the sign-in page").await;
+    stage.press(way.button()).await;
+    stage.field("Name").await;
+    examine(stage, "the demo provider's page").await;
+    stage.fill("Name", " ").await;
+    stage.press("Sign in").await;
+    stage.status().await;
+    examine(stage, "the demo provider's page with a name that is none").await;
+    stage.fill("Name", "ada").await;
+    stage.press("Sign in").await;
+    stage.arrives_at(demo).await;
+    // A browser that has lost its cookies is one more that is signed in.
+    stage.browser().renew().await;
+    stage.open(demo).await;
+    stage.press("Sign in").await;
+    way.sign_in(stage, "ada").await;
+    stage.arrives_at(demo).await;
+    let login = stage.run("return platform.loginUrl()").await;
+    stage.open(login.as_str().unwrap()).await;
+    stage.says("You are signed in").await;
+    examine(stage, "the sign-in page of somebody who is signed in").await;
+    stage.open(demo).await;
+}
+
+/// The profile of an account, in each of its states.
+async fn rename_examined(stage: &Stage, demo: &str) {
+    let account = player(stage).await;
+    stage.press(&account.username).await;
+    examine(stage, "an account's profile").await;
+    stage.fill(NAME, "no").await;
+    stage.press(SAVE).await;
+    stage.says("3").await;
+    examine(stage, "a name that is too short").await;
+    stage.fill(NAME, "ada-of-the-pages").await;
+    stage.press(SAVE).await;
+    stage.status().await;
+    examine(stage, "a name that is saved").await;
+    stage.press(SIGN_OUT_OTHERS).await;
+    stage.status().await;
+    examine(stage, "others signed out").await;
+    stage.press("Back to Firefly").await;
+    stage.arrives_at(demo).await;
+}
