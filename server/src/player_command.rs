@@ -24,6 +24,7 @@ pub(crate) enum PlayerCommand {
     /// Show who a player is: state, identities, sessions, events
     Show {
         /// The player's id, `sub` in tokens
+        #[arg(value_parser = player_id)]
         sub: Uuid,
         #[command(flatten)]
         settings: Settings,
@@ -31,6 +32,7 @@ pub(crate) enum PlayerCommand {
     /// Suspend a player: no token, no sign-in, until it is lifted
     Suspend {
         /// The player's id, `sub` in tokens
+        #[arg(value_parser = player_id)]
         sub: Uuid,
         /// What the player is told, a sentence
         #[arg(long, value_parser = reason)]
@@ -41,6 +43,7 @@ pub(crate) enum PlayerCommand {
     /// Lift a suspension
     Unsuspend {
         /// The player's id, `sub` in tokens
+        #[arg(value_parser = player_id)]
         sub: Uuid,
         #[command(flatten)]
         settings: Settings,
@@ -49,10 +52,20 @@ pub(crate) enum PlayerCommand {
     /// guest is gone for good
     EndSessions {
         /// The player's id, `sub` in tokens
+        #[arg(value_parser = player_id)]
         sub: Uuid,
         #[command(flatten)]
         settings: Settings,
     },
+}
+
+/// A player's id, or what to look for in its place.
+fn player_id(text: &str) -> Result<Uuid, String> {
+    text.parse().map_err(|_| {
+        "a player is named by an id such as 0190b3c4-…, which is `sub` in the player's tokens and \
+         in what the game's backend keeps"
+            .to_owned()
+    })
 }
 
 /// A sentence that a player can be shown.

@@ -12,7 +12,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::backends::Backends;
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, Period, Rate};
 use crate::demo::{self, DemoError};
 use crate::demo_provider::DemoProvider;
 use crate::entropy::Entropy;
@@ -39,6 +39,9 @@ use crate::tokens::GameTokens;
 
 /// How often keys and games are read again, for what other nodes have done.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
+
+/// How often one player may take another name. Each is an event that is kept.
+const RENAMES: Rate = Rate::new(10, Period::Hour, 10);
 
 /// Why the server did not start; a line for the operator.
 #[derive(Debug, thiserror::Error)]
@@ -165,6 +168,7 @@ pub async fn start(
     let (providers, demo_provider) = providers(&config, &origin, &clock, &entropy)?;
     let state = AppState::new(Parts {
         sign_in_limiter: Limiter::new(&config.sign_in_rate, Arc::clone(&clock)),
+        rename_limiter: Limiter::new(&RENAMES, Arc::clone(&clock)),
         providers,
         demo_provider,
         guest_limiter: Limiter::new(&config.guest_rate, Arc::clone(&clock)),
@@ -283,6 +287,7 @@ async fn look_again(state: AppState) {
         }
         state.guest_limiter.sweep();
         state.sign_in_limiter.sweep();
+        state.rename_limiter.sweep();
         state.log_limits.sweep();
         state.presence.sweep(state.clock.now()).await;
     }

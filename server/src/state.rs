@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use uuid::Uuid;
+
 use crate::backends::Backends;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -59,6 +61,8 @@ pub struct Parts {
     pub guest_limiter: Limiter<Network>,
     /// The limit on sign-ins that begin.
     pub sign_in_limiter: Limiter<Network>,
+    /// The limit on new names, for one player.
+    pub rename_limiter: Limiter<Uuid>,
     /// Who signs players in.
     pub providers: Providers,
     /// The built-in provider, where there is one.

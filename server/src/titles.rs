@@ -67,7 +67,13 @@ fn title(html: &str) -> Option<String> {
     let end = start + lower.get(start..)?.find("</title")?;
     let words: Vec<&str> = html.get(start..end)?.split_whitespace().collect();
     let title = words.join(" ");
-    let odd = |char: char| matches!(char, '<' | '&' | '\u{fffd}') || char.is_control();
+    // Marks of direction would turn the sentence around the title as well.
+    let odd = |char: char| {
+        matches!(
+            char,
+            '<' | '&' | '\u{fffd}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        ) || char.is_control()
+    };
     let plain = !title.is_empty() && title.chars().count() <= TITLE && !title.contains(odd);
     plain.then_some(title)
 }
@@ -85,6 +91,7 @@ mod tests {
             ("<title></title>", None),
             ("<title>Tom &amp; Jerry</title>", None),
             ("<title>a<b></title>", None),
+            ("<title>a\u{202e}b</title>", None),
             ("<title>never ended", None),
             ("<h1>none</h1>", None),
             ("", None),

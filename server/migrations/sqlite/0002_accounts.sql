@@ -10,6 +10,7 @@ UPDATE OR IGNORE players SET username_key = unique_key(username);
 
 -- An address is kept only while it holds the guest.
 CREATE INDEX guests_of_address ON players (address, seen_at) WHERE address IS NOT NULL;
+CREATE INDEX merged_players ON players (merged_into) WHERE merged_into IS NOT NULL;
 CREATE INDEX suspended_players ON players (suspended_at) WHERE suspended_at IS NOT NULL;
 
 CREATE TABLE identities (

@@ -65,7 +65,7 @@ pub struct Rate {
 
 impl Rate {
     /// A rate of the defaults; zero counts as one.
-    const fn new(count: u32, period: Period, burst: u32) -> Self {
+    pub(crate) const fn new(count: u32, period: Period, burst: u32) -> Self {
         const fn at_least_one(number: u32) -> NonZeroU32 {
             match NonZeroU32::new(number) {
                 Some(number) => number,

@@ -267,7 +267,8 @@ pub fn documentation() -> String {
          client_id = \"…\"\n\
          client_secret_env = \"GOOGLE_SECRET\" # or client_secret, or client_secret_file\n\
          scopes = [\"openid\"]\n```\n\n\
-         They are checked at the start; signing in with them follows.\n",
+         Their form is checked at the start. The provider itself is first asked when somebody signs in; see \
+         [sign-in.md](sign-in.md).\n",
     );
     page
 }

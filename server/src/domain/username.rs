@@ -139,13 +139,18 @@ pub fn check(text: &str) -> Result<Username, UsernameError> {
 fn check_characters(name: &str) -> Result<(), UsernameError> {
     // A mark belongs to the letter before it, and there is none.
     let mut letter = false;
+    let mut marks: Vec<char> = Vec::new();
     for char in name.chars() {
         if char.is_whitespace() {
             return Err(UsernameError::Space);
         }
         let good = match char {
             '-' | '_' => true,
-            _ if is_combining_mark(char) => letter && is_mark_of_script(char),
+            _ if is_combining_mark(char) => {
+                let piled = marks.len() >= MAX_MARKS || marks.contains(&char);
+                marks.push(char);
+                letter && !piled && is_mark_of_script(char)
+            }
             // The letters and digits that people write with today
             // (UTS #39 §3.1), and the rare ideographs of people's names.
             _ => {
@@ -157,9 +162,15 @@ fn check_characters(name: &str) -> Result<(), UsernameError> {
             return Err(UsernameError::Character(char));
         }
         letter = !matches!(char, '-' | '_');
+        if !is_combining_mark(char) {
+            marks.clear();
+        }
     }
     Ok(())
 }
+
+/// Marks on one letter, at most, and none of them twice (UTS #39 §5.4).
+const MAX_MARKS: usize = 3;
 
 /// Whether a mark is part of how one script is written, as vowel signs of
 /// Devanagari or tone marks of Thai are. Marks for any letter that NFKC has

@@ -18,6 +18,7 @@ use crate::domain::username::{self, Username};
 use crate::http::csrf::{self, BrowserSecret};
 use crate::http::date::Date;
 use crate::http::form::Form;
+use crate::http::limiter::too_many_requests;
 use crate::http::page::{self, FormTarget, Frame};
 use crate::http::redirect::{REDIRECT, ReturnAddress};
 use crate::http::refusal::Refusal;
@@ -177,6 +178,10 @@ async fn rename(
         Ok(name) => name,
         Err(error) => return Ok(Err(refused(Slug::InvalidUsername, error.to_string()))),
     };
+    state
+        .rename_limiter
+        .count(&session.player.id)
+        .map_err(too_many_requests)?;
     match store_name(state, session, &name).await {
         Ok(()) => Ok(Ok(())),
         Err(StoreError::Conflict { .. }) => Ok(Err(refused(

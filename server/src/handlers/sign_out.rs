@@ -1,5 +1,5 @@
 //! `POST {auth_url}/sign-out`: ends the session and clears the cookie, in
-//! every game at once.
+//! every game at once. A suspended player's browser keeps the cookie.
 
 use axum::body::Body;
 use axum::extract::State;
@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 
 use super::token::{IGNORED_BODY_BYTES, two_cookies};
+use crate::domain::player::PlayerState;
 use crate::http::body;
 use crate::http::cookies::{self, SessionCookie};
 use crate::http::cors::Caller;
@@ -25,19 +26,27 @@ pub async fn handle(
 ) -> Result<Response, Refusal> {
     body::read(request_body, IGNORED_BODY_BYTES).await?;
     let secure = state.origin.is_secure();
+    let mut cleared = true;
     match cookies::read_session(&headers, secure) {
         SessionCookie::Ambiguous => return Err(two_cookies()),
         SessionCookie::Absent => {}
         SessionCookie::Present(secret) => {
-            state
-                .store
-                .end_session(&secret.hash(), state.clock.now())
-                .await?;
+            let hash = secret.hash();
+            state.store.end_session(&hash, state.clock.now()).await?;
+            // A browser without a cookie would be a fresh guest, and that is no
+            // way round a suspension. Lifted, the session has ended all the
+            // same.
+            let session = state.store.lookup_session(&hash).await?;
+            cleared = !session.is_some_and(|session| {
+                matches!(session.player.state, PlayerState::Suspended { .. })
+            });
         }
     }
     let mut response = StatusCode::NO_CONTENT.into_response();
     let headers = response.headers_mut();
-    headers.insert(header::SET_COOKIE, cookies::clear_session(secure));
+    if cleared {
+        headers.insert(header::SET_COOKIE, cookies::clear_session(secure));
+    }
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)
 }

@@ -53,26 +53,31 @@ pub(super) enum Named {
 /// Looks for the cookies of one name.
 pub(super) fn find(headers: &HeaderMap, name: &str) -> Named {
     let mut found = Named::None;
-    for value in headers.get_all(header::COOKIE) {
-        // Other people's cookies of this host may hold any bytes; ours are
-        // ASCII, so what cannot be read is looked through piece by piece.
-        for piece in value.as_bytes().split(|byte| *byte == b';') {
-            let Ok(piece) = std::str::from_utf8(piece) else {
-                continue;
-            };
-            let Ok(cookie) = Cookie::parse(piece) else {
-                continue;
-            };
-            if cookie.name() != name {
+    for line in headers.get_all(header::COOKIE) {
+        // By hand, and in bytes: a library that trims more than RFC 6265bis
+        // §5.6 does, such as the white space of Unicode, takes names for ours
+        // that a browser did not, and so lets any sub-domain past `__Host-`.
+        for piece in line.as_bytes().split(|byte| *byte == b';') {
+            let mut halves = piece.splitn(2, |byte| *byte == b'=');
+            if halves.next().map(trim) != Some(name.as_bytes()) {
                 continue;
             }
             if !matches!(found, Named::None) {
                 return Named::Several;
             }
-            found = Named::One(cookie.value().to_owned());
+            let value = trim(halves.next().unwrap_or_default());
+            found = Named::One(String::from_utf8_lossy(value).into_owned());
         }
     }
     found
+}
+
+/// Without the spaces and tabs around it, which are all that a browser trims.
+fn trim(mut bytes: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = bytes {
+        bytes = rest;
+    }
+    bytes
 }
 
 /// The 256 bits of a cookie's value.
@@ -194,6 +199,29 @@ mod tests {
                 "{values:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_name_that_only_looks_like_ours_is_not_ours() {
+        let good = URL_SAFE_NO_PAD.encode([7; 32]);
+        let present = SessionCookie::Present(SessionSecret::from_bytes([7; 32]));
+        let names = [SECURE_NAME, crate::http::csrf::browser_cookie_name(true)];
+        for space in ["\u{2000}", "\u{a0}", "\u{85}", "\u{3000}", "\u{feff}", "\""] {
+            for name in names {
+                for tossed in [
+                    format!("{space}{name}={good}"),
+                    format!("{name}{space}={good}"),
+                ] {
+                    let alone = headers(&[&tossed]);
+                    assert!(matches!(find(&alone, name), Named::None), "{tossed:?}");
+                    let beside = headers(&[&format!("{tossed}; {name}={good}")]);
+                    assert!(matches!(find(&beside, name), Named::One(_)), "{tossed:?}");
+                }
+            }
+        }
+        // What a browser itself trims.
+        let spaced = headers(&[&format!("a=1;\t {SECURE_NAME} = {good} ")]);
+        assert_eq!(read_session(&spaced, true), present);
     }
 
     #[test]

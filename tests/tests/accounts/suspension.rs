@@ -151,13 +151,17 @@ async fn a_suspended_player_may_sign_out_and_another_may_sign_in_there() {
         PlayerState::Suspended { linked: true, .. }
     ));
 
+    // Signing out is no way to a fresh guest, and ends the session all the same.
     person.sign_out().await;
-    let next = person.play().await;
-    assert!(next.is_anon);
-    assert_ne!(next.sub, account.sub);
-    // The cookie that was signed out is no way to a token.
+    is_suspended(&person.token().await, Some(REASON));
     let mut kept = kept;
-    assert_eq!(kept.token().await.status, 403);
+    is_suspended(&kept.token().await, Some(REASON));
+    store.unsuspend_player(id(&account.sub), now).await.unwrap();
+    assert_eq!(person.token().await.status, 401);
+    assert_eq!(
+        person.become_account(PROVIDER, "alice").await.sub,
+        account.sub
+    );
 }
 
 #[tokio::test]

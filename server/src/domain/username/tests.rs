@@ -189,3 +189,18 @@ fn the_key_of_a_plain_name_is_plain() {
     assert_eq!(unique_key("swift-otter-4821"), "swlft-otter-482l");
     assert_eq!(unique_key("Amber_Zebra-1000"), "arnber_zebra-looo");
 }
+
+#[test]
+fn marks_are_not_piled_up() {
+    let piled = format!("\u{e01}\u{e32}\u{e01}{}", "\u{e48}".repeat(9));
+    assert_eq!(check(&piled), Err(UsernameError::Character('\u{e48}')));
+    let piled = format!("\u{915}\u{916}\u{917}{}", "\u{901}".repeat(2));
+    assert_eq!(check(&piled), Err(UsernameError::Character('\u{901}')));
+    // As people write them.
+    for name in [
+        "\u{e01}\u{e33}\u{e25}\u{e31}\u{e07}",
+        "\u{915}\u{94d}\u{937}\u{93f}\u{924}",
+    ] {
+        assert!(check(name).is_ok(), "{name}");
+    }
+}

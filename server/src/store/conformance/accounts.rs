@@ -208,6 +208,15 @@ pub(in crate::store) async fn a_guest_that_signed_out_meanwhile_stays_away(place
     let outcome = store.complete_sign_in(by(&new, "ann")).await.unwrap();
     assert!(matches!(outcome, SignInOutcome::Created(player) if player.id != new.id));
     assert_eq!(state(&*store, new.id).await, PlayerState::Guest);
+    // What the browser plays as by now does not.
+    let next = guest(&["heron"]);
+    store.add_guest(next.clone()).await.unwrap();
+    let request = SignIn {
+        guest: Some(new.id),
+        ..by(&next, "ann")
+    };
+    let outcome = store.complete_sign_in(request).await.unwrap();
+    assert!(matches!(outcome, SignInOutcome::Merged { guest, .. } if guest == next.id));
 }
 
 pub(in crate::store) async fn the_guest_that_the_browser_holds_counts_where_none_began(

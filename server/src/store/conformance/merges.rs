@@ -98,10 +98,12 @@ impl Model {
 
     /// The player whose progress counts in this sign-in.
     fn candidate(&self, request: &SignIn) -> Option<Uuid> {
+        let counts = |id: &Uuid| {
+            let living = self.sessions.values().any(|player| player == id);
+            living || self.players[id].suspended
+        };
         let held = request.held.map(|held| self.sessions[&held.0]);
-        let id = request.guest.or(held)?;
-        let living = self.sessions.values().any(|player| *player == id);
-        (living || self.players[&id].suspended).then_some(id)
+        request.guest.filter(counts).or(held.filter(counts))
     }
 
     /// What a sign-in has to lead to, by the rules; then it is so.

@@ -126,7 +126,12 @@ pub(super) fn list_suspended_players(
     since: Millis,
 ) -> Result<Vec<Uuid>, StoreError> {
     let mut statement =
-        connection.prepare_cached("SELECT id FROM players WHERE suspended_at >= ?1")?;
+        // A guest that went into the account may have a token still.
+        connection.prepare_cached(
+            "SELECT id FROM players WHERE suspended_at >= ?1
+             UNION SELECT g.id FROM players p JOIN players g ON g.merged_into = p.id
+             WHERE p.suspended_at >= ?1",
+        )?;
     let mut rows = statement.query([since])?;
     let mut players = Vec::new();
     while let Some(row) = rows.next()? {

@@ -208,6 +208,14 @@ impl Store for SqliteStore {
         now: Millis,
     ) -> Result<TakenSignIn, StoreError> {
         let (state, browser) = (*state, *browser);
+        // Anybody can ask for any number of states: those that are none cost
+        // no write.
+        if !self
+            .main
+            .read(|connection| sign_ins::is_pending(connection, &state))?
+        {
+            return Ok(TakenSignIn::Unknown);
+        }
         self.main
             .write(move |connection| sign_ins::take_pending(connection, &state, &browser, now))
             .await

@@ -121,11 +121,21 @@ pub(super) fn see_guest(
     Ok(())
 }
 
-/// The player is held by no address any more.
-pub(super) fn release_address(connection: &Connection, player: Uuid) -> Result<(), StoreError> {
+/// Lets a guest go whose last session has ended: no address holds it any more,
+/// and its name is free, since nobody will come back to it. A suspended one
+/// stays as it is.
+pub(super) fn let_go(connection: &Connection, player: &[u8]) -> Result<(), StoreError> {
     connection
-        .prepare_cached("UPDATE players SET address = NULL WHERE id = ?1 AND address IS NOT NULL")?
-        .execute([player.as_bytes()])?;
+        .prepare_cached(
+            // A space is in no name, so this key is nobody's.
+            "UPDATE players
+             SET address = NULL, username = 'gone-' || substr(lower(hex(id)), 15),
+                 username_key = ' ' || hex(id)
+             WHERE id = ?1 AND linked = 0 AND suspended_at IS NULL
+               AND NOT EXISTS (SELECT 1 FROM sessions
+                               WHERE player = players.id AND ended_at IS NULL)",
+        )?
+        .execute([player])?;
     Ok(())
 }
 

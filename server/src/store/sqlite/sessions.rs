@@ -72,15 +72,10 @@ pub(super) fn end_session(
     if ended == 0 {
         return Ok(());
     }
-    connection
-        .prepare_cached(
-            "UPDATE players SET address = NULL
-             WHERE id = (SELECT player FROM sessions WHERE hash = ?1) AND address IS NOT NULL
-               AND NOT EXISTS (SELECT 1 FROM sessions
-                               WHERE player = players.id AND ended_at IS NULL)",
-        )?
-        .execute([hash.0.as_slice()])?;
-    Ok(())
+    let player: Vec<u8> = connection
+        .prepare_cached("SELECT player FROM sessions WHERE hash = ?1")?
+        .query_row([hash.0.as_slice()], |row| row.get(0))?;
+    players::let_go(connection, &player)
 }
 
 /// Ends every session of a player, but `kept`, without a word in the log.
@@ -100,9 +95,7 @@ pub(super) fn end_all(
             now,
             kept.map(|kept| kept.0.as_slice())
         ])?;
-    if kept.is_none() {
-        players::release_address(connection, player)?;
-    }
+    players::let_go(connection, player.as_bytes())?;
     Ok(ended)
 }
 

@@ -36,6 +36,13 @@ pub(super) fn add_pending(
     Ok(())
 }
 
+/// Whether there is a sign-in of this state.
+pub(super) fn is_pending(connection: &Connection, state: &StateHash) -> Result<bool, StoreError> {
+    Ok(connection
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM pending_sign_ins WHERE state = ?1)")?
+        .query_row([state.0.as_slice()], |row| row.get(0))?)
+}
+
 pub(super) fn take_pending(
     connection: &Connection,
     state: &StateHash,
@@ -98,31 +105,29 @@ pub(super) fn complete(
 }
 
 /// The player whose progress the browser has: the one that began the sign-in,
-/// or, where there was none then, the one that it holds now. Only one with a
-/// session counts: a guest that signed out stays away.
+/// or, where that one counts no more or there was none, the one that it holds
+/// now. Only one with a session counts: a guest that signed out stays away.
 fn guest(connection: &Connection, sign_in: &SignIn) -> Result<Option<Player>, StoreError> {
-    let held = |connection: &Connection| -> Result<Option<Uuid>, StoreError> {
-        let Some(held) = &sign_in.held else {
-            return Ok(None);
-        };
-        let session = sessions::lookup_session(connection, held)?;
-        Ok(session.map(|session| session.player.id))
-    };
-    let id = match sign_in.guest {
-        Some(guest) => Some(guest),
-        None => held(connection)?,
-    };
-    let Some(player) = id
-        .map(|id| players::find_player(connection, id))
-        .transpose()?
-        .flatten()
-    else {
+    if let Some(id) = sign_in.guest
+        && let Some(player) = players::find_player(connection, id)?
+        && counts(connection, &player, sign_in.now)?
+    {
+        return Ok(Some(player));
+    }
+    let Some(held) = &sign_in.held else {
         return Ok(None);
     };
-    // A suspension outlasts every session.
-    let counts = matches!(player.state, PlayerState::Suspended { .. })
-        || sessions::has_session(connection, player.id, sign_in.now)?;
-    Ok(counts.then_some(player))
+    let Some(session) = sessions::lookup_session(connection, held)? else {
+        return Ok(None);
+    };
+    let player = session.player;
+    Ok(counts(connection, &player, sign_in.now)?.then_some(player))
+}
+
+/// Whether the player is here still. A suspension outlasts every session.
+fn counts(connection: &Connection, player: &Player, now: Millis) -> Result<bool, StoreError> {
+    Ok(matches!(player.state, PlayerState::Suspended { .. })
+        || sessions::has_session(connection, player.id, now)?)
 }
 
 /// Signs in to the account of a known identity.
