@@ -17,7 +17,6 @@ mod focus;
 mod harness;
 mod heartbeat;
 mod identity;
-mod keyboard;
 mod loading;
 mod local;
 mod logs;
@@ -38,7 +37,6 @@ fn main() -> std::process::ExitCode {
         accounts::TESTS,
         profile::TESTS,
         suspension::TESTS,
-        keyboard::TESTS,
         pages::TESTS,
         tokens::TESTS,
         calls::TESTS,

@@ -16,7 +16,7 @@ platform_tests::browser_tests![
 ];
 
 /// The label of the name's field.
-pub(crate) const NAME: &str = "What other players call you";
+pub(crate) const NAME: &str = "Username";
 /// The button that changes the name.
 pub(crate) const SAVE: &str = "Save name";
 /// The button that ends the sessions of other browsers.
