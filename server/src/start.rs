@@ -221,6 +221,13 @@ fn providers(
 ) -> Result<(Providers, Option<Arc<DemoProvider>>), StartError> {
     let mut settings = config.identity_providers.clone();
     let demo = DemoProvider::for_platform(&settings, origin, clock, entropy)?;
+    if demo.is_some() && !config.listen.ip().is_loopback() {
+        tracing::warn!(
+            listening = %config.listen,
+            "the built-in provider signs in whoever types a name, and other machines can reach \
+             it; listen on 127.0.0.1, or set providers up (docs/sign-in.md)"
+        );
+    }
     settings.extend(demo.as_ref().map(|demo| demo.registration()));
     Ok((Providers::new(&settings, &origin.auth_url(), clock)?, demo))
 }

@@ -160,6 +160,23 @@ async fn what_is_no_name_is_told_and_kept_in_the_field() {
 }
 
 #[tokio::test]
+async fn a_player_takes_ten_new_names_an_hour() {
+    let app = TestApp::start().await;
+    let player = Player::guest(&app).await;
+    for number in 0..10 {
+        let name = format!("name-{number}-x");
+        assert_eq!(player.rename(&app, &name).await.status, 303);
+    }
+    let refused = player.rename(&app, "one-more").await;
+    assert_eq!(refused.problem(), "too-many-requests");
+    assert_eq!(refused.header("retry-after"), Some("360"));
+    let other = Player::guest(&app).await;
+    assert_eq!(other.rename(&app, "one-more").await.status, 303);
+    app.clock.advance(360_000);
+    assert_eq!(player.rename(&app, "another").await.status, 303);
+}
+
+#[tokio::test]
 async fn a_name_of_24_letters_fits_in_whatever_script() {
     let app = TestApp::start().await;
     let player = Player::guest(&app).await;
