@@ -10,7 +10,8 @@ use platform_protocol::problem::Slug;
 use crate::demo_provider::{self, DemoProvider};
 use crate::handlers::{
     callback, console, demo_provider as demo, game_files, heartbeat, icon, key_set, login, logs,
-    metadata, problem_page, profile, runtime_files, sign_in, sign_out, stylesheet, token,
+    metadata, new_guest, problem_page, profile, runtime_files, sign_in, sign_out, stylesheet,
+    token,
 };
 use crate::http::page::{ICON, STYLESHEET};
 use crate::http::refusal::Refusal;
@@ -69,6 +70,7 @@ fn auth_routes(state: &AppState) -> Router<AppState> {
             &format!("{}/{{provider}}", paths::LOGIN),
             post(sign_in::handle),
         )
+        .route(new_guest::PATH, post(new_guest::handle))
         .route(
             &format!("{}{{provider}}", paths::CALLBACK),
             get(callback::handle),

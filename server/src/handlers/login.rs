@@ -21,6 +21,8 @@ struct Page {
     frame: Frame,
     way_back: WayBack,
     problem: Option<&'static str>,
+    /// Whether the session that the browser holds is over.
+    ended: bool,
     signed_in: Option<String>,
     guest: Option<String>,
     profile: String,
@@ -61,9 +63,14 @@ pub async fn handle(
     let address = ReturnAddress::from_query(&state, query.as_deref())?;
     // A suspended player is not turned away here: somebody else may want to
     // sign in with this browser.
+    let mut ended = false;
     let (signed_in, guest) = match Visitor::of(&state, &headers).await? {
         Visitor::Account(session) => (Some(session.player.username), None),
         Visitor::Guest(session) => (None, Some(session.player.username)),
+        Visitor::Ended => {
+            ended = true;
+            (None, None)
+        }
         Visitor::Unknown | Visitor::Suspended { .. } => (None, None),
     };
     let secure = state.origin.is_secure();
@@ -71,7 +78,9 @@ pub async fn handle(
     let page = Page {
         frame: Frame::new(&state.origin),
         way_back: WayBack::of(&state, &address).await,
-        problem: problem(query.as_deref()),
+        // Who is signed in after all has nothing to try again.
+        problem: problem(query.as_deref()).filter(|_| signed_in.is_none()),
+        ended,
         signed_in,
         guest,
         profile: page_path(paths::PROFILE, &address, &[]),

@@ -11,6 +11,7 @@ pub mod key_set;
 pub mod login;
 pub mod logs;
 pub mod metadata;
+pub mod new_guest;
 pub mod problem_page;
 pub mod profile;
 pub mod runtime_files;

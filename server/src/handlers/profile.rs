@@ -158,7 +158,7 @@ pub async fn change(
 /// The session of a visitor who has a profile.
 async fn session(state: &AppState, headers: &HeaderMap) -> Result<Option<Session>, Refusal> {
     match Visitor::of(state, headers).await? {
-        Visitor::Unknown => Ok(None),
+        Visitor::Unknown | Visitor::Ended => Ok(None),
         Visitor::Guest(session) | Visitor::Account(session) => Ok(Some(session)),
         Visitor::Suspended { reason } => Err(suspended(reason)),
     }

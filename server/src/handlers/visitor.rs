@@ -11,9 +11,13 @@ use crate::state::AppState;
 /// Who opens a page.
 #[derive(Debug)]
 pub(super) enum Visitor {
-    /// Nobody that is signed in: no session, one that ended, or several, of
-    /// which nobody can tell which one was tossed in.
+    /// Nobody that is signed in: no session, a guest's that ended, or several,
+    /// of which nobody can tell which one was tossed in.
     Unknown,
+    /// Who holds an account's session that ended, or one of a guest that went
+    /// into an account: games send them here until they sign in again, or say
+    /// that they want to be somebody new.
+    Ended,
     /// A guest.
     Guest(Session),
     /// An account.
@@ -43,7 +47,8 @@ impl Visitor {
                 (PlayerState::Suspended { reason, .. }, _) => Self::Suspended {
                     reason: reason.clone(),
                 },
-                (PlayerState::Merged { .. }, _) | (_, true) => Self::Unknown,
+                (PlayerState::Merged { .. }, _) | (PlayerState::Account, true) => Self::Ended,
+                (PlayerState::Guest, true) => Self::Unknown,
                 (PlayerState::Guest, false) => Self::Guest(session),
                 (PlayerState::Account, false) => Self::Account(session),
             },

@@ -2,6 +2,7 @@
 
 use platform_server::config::Secret;
 use platform_server::config::provider::IdentityProvider;
+use platform_server::domain::session::SESSION_MILLIS;
 
 use crate::pages::assert_is_page;
 use crate::support::{TestApp, send};
@@ -167,6 +168,112 @@ async fn the_sign_in_page_knows_who_is_there_already() {
     let page = app.open(&path, Some(&account)).await.answer;
     assert_eq!(page.status, 200, "somebody else may sign in here");
     assert!(!page.text().contains(&name));
+}
+
+#[tokio::test]
+async fn a_problem_is_not_told_to_who_is_signed_in() {
+    let app = TestApp::start().await;
+    let account = app.sign_in("7", None).await;
+    let page = app.open("/login?problem=expired", Some(&account)).await;
+    let html = page.answer.text();
+    assert!(html.contains("You are signed in as"), "{html}");
+    assert!(!html.contains("role=\"status\""), "{html}");
+}
+
+const ENDED: &str = "Your session has ended. Sign in again, and you are the same player.";
+
+/// Three browsers that games send to the sign-in page: an account's that was
+/// signed out everywhere, one that was away for too long, and a merged
+/// guest's.
+async fn ended_sessions(app: &TestApp) -> [String; 3] {
+    let old = app.sign_in("6", None).await;
+    app.clock.advance(SESSION_MILLIS);
+    let guest = send(app.post_token()).await;
+    let player = guest.claims().sub.parse().unwrap();
+    let out = app.sign_in("7", Some(player)).await;
+    let store = &app.running.state.store;
+    let ended = store.end_other_sessions(player, None, app.running.state.clock.now());
+    assert_eq!(ended.await.unwrap(), 1);
+    let merged = send(app.post_token()).await;
+    let player = merged.claims().sub.parse().unwrap();
+    app.sign_in("7", Some(player)).await;
+    [out, old, merged.cookie().unwrap().to_owned()]
+}
+
+#[tokio::test]
+async fn who_comes_with_an_ended_session_reads_why_and_may_start_again() {
+    let app = TestApp::start().await;
+    let game = format!("{}/level?n=1&m=2", app.origin("demo"));
+    let path = format!("/login?{}", query(&game));
+    for session in ended_sessions(&app).await {
+        let refused = send(app.post_token().header("cookie", &session)).await;
+        assert_eq!(refused.problem(), "session-expired");
+        let opened = app.open(&path, Some(&session)).await;
+        let html = opened.answer.text();
+        assert!(html.contains(ENDED), "{html}");
+        assert!(html.contains("action=\"/new-guest\""), "{html}");
+        assert!(!html.contains("without signing in"), "{html}");
+        assert!(html.contains("action=\"/login/demo\""), "{html}");
+
+        let fields = [("csrf", opened.token()), ("redirect", &game)];
+        let left = send(app.post_form("/new-guest", &opened.cookies, &fields)).await;
+        assert_eq!(left.status, 303);
+        assert_eq!(left.header("location"), Some(game.as_str()));
+        assert_eq!(left.header("cache-control"), Some("no-store"));
+        let cookie = left.header("set-cookie").unwrap();
+        assert!(cookie.starts_with("platform-session=;"), "{cookie}");
+        assert!(cookie.ends_with("Max-Age=0"), "{cookie}");
+    }
+    let nobody = app.open(&path, None).await.answer;
+    assert!(!nobody.text().contains("Your session has ended"));
+    assert!(!nobody.text().contains("/new-guest"));
+}
+
+#[tokio::test]
+async fn a_session_that_is_good_is_not_forgotten_for_a_new_guest() {
+    let app = TestApp::start().await;
+    let guest = send(app.post_token()).await;
+    let account = app.sign_in("7", None).await;
+    for session in [guest.cookie().unwrap(), &account] {
+        let opened = app.open("/login", Some(session)).await;
+        let fields = [("csrf", opened.token())];
+        let left = send(app.post_form("/new-guest", &opened.cookies, &fields)).await;
+        assert_eq!(left.status, 303);
+        assert_eq!(left.header("set-cookie"), None);
+    }
+}
+
+#[tokio::test]
+async fn a_new_guest_takes_our_own_form_and_is_no_way_around_a_suspension() {
+    let app = TestApp::start().await;
+    let [session, ..] = ended_sessions(&app).await;
+    let opened = app.open("/login", Some(&session)).await;
+    let token = opened.token();
+    let wrong = "A".repeat(43);
+    let elsewhere = [("csrf", token), ("redirect", "https://evil.example/")];
+    for (fields, problem) in [
+        (&[][..], "not-allowed"),
+        (&[("csrf", wrong.as_str())], "not-allowed"),
+        (&elsewhere, "invalid-redirect"),
+    ] {
+        let refused = send(app.post_form("/new-guest", &opened.cookies, fields)).await;
+        assert_eq!(refused.problem(), problem);
+        assert_eq!(refused.header("set-cookie"), None);
+    }
+    let foreign = app
+        .post_form("/new-guest", &opened.cookies, &[("csrf", token)])
+        .build();
+    let mut foreign = foreign.unwrap();
+    let site = "cross-site".parse().unwrap();
+    foreign.headers_mut().insert("sec-fetch-site", site);
+    assert_eq!(app.execute(foreign).await.problem(), "not-allowed");
+
+    app.sql("UPDATE players SET suspended_at = 1");
+    let fields = [("csrf", token)];
+    let refused = send(app.post_form("/new-guest", &opened.cookies, &fields)).await;
+    assert_eq!(refused.status, 403);
+    assert_eq!(refused.problem(), "account-suspended");
+    assert_eq!(refused.header("set-cookie"), None);
 }
 
 #[tokio::test]

@@ -1,0 +1,52 @@
+//! `POST {auth_url}/new-guest`: who cannot or will not sign in again goes on as
+//! somebody new.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::response::Response;
+
+use super::sign_in::see_other;
+use super::token::suspended;
+use super::visitor::Visitor;
+use crate::http::cookies;
+use crate::http::csrf::{self, check_form};
+use crate::http::form::Form;
+use crate::http::redirect::{REDIRECT, ReturnAddress};
+use crate::http::refusal::Refusal;
+use crate::state::AppState;
+
+/// The path. It is beside that of the sign-in page rather than below it, where
+/// providers have theirs.
+pub const PATH: &str = "/new-guest";
+
+/// Answers 303 to the return address, with a browser that has no session any
+/// more: the game that it comes to makes it a guest. A session that is still
+/// good stays, since a guest could never come back to it.
+///
+/// # Errors
+/// `not-allowed` for a form that is not ours, `invalid-request`,
+/// `invalid-redirect`, `unsupported-media-type`, `payload-too-large`,
+/// `account-suspended`: a new guest is no way around a suspension; the
+/// store's.
+pub async fn handle(
+    State(state): State<AppState>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let form = Form::read(&headers, body).await?;
+    let secure = state.origin.is_secure();
+    check_form(&headers, secure, &state.auth_url, form.field(csrf::FIELD)?)?;
+    let address = ReturnAddress::read(&state, form.field(REDIRECT)?)?;
+    let forgets = match Visitor::of(&state, &headers).await? {
+        Visitor::Unknown | Visitor::Ended => true,
+        Visitor::Guest(_) | Visitor::Account(_) => false,
+        Visitor::Suspended { reason } => return Err(suspended(reason)),
+    };
+    let mut response = see_other(address.as_str())?;
+    if forgets {
+        let cookie = cookies::clear_session(secure);
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    Ok(response)
+}
