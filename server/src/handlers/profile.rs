@@ -15,6 +15,7 @@ use super::visitor::Visitor;
 use super::way_back::{WayBack, page_path};
 use crate::domain::session::Session;
 use crate::domain::username::{self, Username};
+use crate::http::cookies;
 use crate::http::csrf::{self, BrowserSecret};
 use crate::http::date::Date;
 use crate::http::form::Form;
@@ -58,6 +59,7 @@ enum Saved {
 }
 
 const RENAME: &str = "rename";
+const SIGN_OUT: &str = "sign-out";
 const SIGN_OUT_OTHERS: &str = "sign-out-others";
 
 impl Saved {
@@ -145,6 +147,7 @@ pub async fn change(
                 .await?;
             SIGN_OUT_OTHERS
         }
+        Some(SIGN_OUT) => return sign_out(&state, &session, &address).await,
         _ => return Err(Slug::InvalidRequest.into()),
     };
     // By itself a reload then repeats nothing (RFC 9110 §15.4.4).
@@ -153,6 +156,21 @@ pub async fn change(
         &address,
         &[("saved", action)],
     )))
+}
+
+/// Ends the session of this browser. It leads to the sign-in page: the page's
+/// policy lets its forms lead to no game.
+async fn sign_out(
+    state: &AppState,
+    session: &Session,
+    address: &ReturnAddress,
+) -> Result<Response, Refusal> {
+    let now = state.clock.now();
+    state.store.end_session(&session.hash, now).await?;
+    let mut response = to_sign_in(address);
+    let cookie = cookies::clear_session(state.origin.is_secure());
+    response.headers_mut().insert(header::SET_COOKIE, cookie);
+    Ok(response)
 }
 
 /// The session of a visitor who has a profile.

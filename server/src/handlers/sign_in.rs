@@ -22,11 +22,14 @@ use crate::http::form::Form;
 use crate::http::limiter::too_many_requests;
 use crate::http::redirect::{REDIRECT, ReturnAddress};
 use crate::http::refusal::{Refusal, chain};
-use crate::oidc::Provider;
+use crate::oidc::{Provider, Who};
 use crate::state::AppState;
 
 /// The name of the provider in the path.
 const PROVIDER: &str = "provider";
+/// The field of a form that is for another account than the one that the
+/// provider remembers in this browser.
+const ANOTHER: &str = "another";
 
 /// What the sign-in page is told of a sign-in that came to nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +77,11 @@ pub async fn handle(
     let form = Form::read(&headers, body).await?;
     let browser = check_form(&headers, secure, &state.auth_url, form.field(csrf::FIELD)?)?;
     let redirect = ReturnAddress::read(&state, form.field(REDIRECT)?)?;
+    let who = if form.field(ANOTHER)?.is_some() {
+        Who::Another
+    } else {
+        Who::Anyone
+    };
     state
         .sign_in_limiter
         .count(&Network::of(context.client))
@@ -81,7 +89,7 @@ pub async fn handle(
 
     let started_at = state.clock.now();
     let guest = guest_of(&state, &headers, started_at).await?;
-    let beginning = match provider.begin(&*state.entropy).await {
+    let beginning = match provider.begin(&*state.entropy, who).await {
         Ok(beginning) => beginning,
         Err(error) => {
             tracing::warn!(

@@ -20,7 +20,7 @@ use url::ParseError;
 
 pub use self::client::ClientError;
 use self::client::HttpClient;
-pub use self::provider::{Answer, Beginning, Provider, Subject};
+pub use self::provider::{Answer, Beginning, Provider, Subject, Who};
 use crate::clock::Clock;
 use crate::config::provider::IdentityProvider;
 

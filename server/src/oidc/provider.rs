@@ -6,7 +6,8 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use openidconnect::core::{
-    CoreAuthenticationFlow, CoreErrorResponseType, CoreRequestTokenError, CoreTokenResponse,
+    CoreAuthPrompt, CoreAuthenticationFlow, CoreErrorResponseType, CoreRequestTokenError,
+    CoreTokenResponse,
 };
 use openidconnect::{
     AuthorizationCode, ClientId, ClientSecret, CsrfToken, IssuerUrl, Nonce, PkceCodeChallenge,
@@ -33,6 +34,17 @@ pub struct Provider {
     name: String,
     scopes: Vec<Scope>,
     discovery: Discovery,
+}
+
+/// Whom a sign-in is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// Whoever the provider remembers in this browser, if anybody.
+    Anyone,
+    /// Somebody else perhaps: the provider asks, whomever it remembers. This
+    /// is `prompt=login`, which every provider knows (OpenID Connect Core 1.0
+    /// §15.1); not every one knows `select_account`.
+    Another,
 }
 
 /// A sign-in that begins: where the browser goes, and what is kept here.
@@ -128,12 +140,12 @@ impl Provider {
     ///
     /// # Errors
     /// [`SignInError::Unavailable`] if the provider cannot be asked where.
-    pub async fn begin(&self, entropy: &dyn Entropy) -> Result<Beginning, SignInError> {
+    pub async fn begin(&self, entropy: &dyn Entropy, who: Who) -> Result<Beginning, SignInError> {
         let known = self.discovery.known().await?;
         let state = CsrfToken::new(secret(entropy));
         let nonce = Nonce::new(secret(entropy));
         let pkce_verifier = PkceCodeVerifier::new(secret(entropy));
-        let (address, state, nonce) = known
+        let mut request = known
             .client
             .authorize_url(
                 CoreAuthenticationFlow::AuthorizationCode,
@@ -141,8 +153,11 @@ impl Provider {
                 move || nonce,
             )
             .add_scopes(self.scopes.iter().cloned())
-            .set_pkce_challenge(PkceCodeChallenge::from_code_verifier_sha256(&pkce_verifier))
-            .url();
+            .set_pkce_challenge(PkceCodeChallenge::from_code_verifier_sha256(&pkce_verifier));
+        if who == Who::Another {
+            request = request.add_prompt(CoreAuthPrompt::Login);
+        }
+        let (address, state, nonce) = request.url();
         Ok(Beginning {
             address,
             state: state.into_secret(),

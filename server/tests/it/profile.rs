@@ -324,6 +324,40 @@ async fn signing_out_everywhere_else_ends_the_other_sessions_alone() {
 }
 
 #[tokio::test]
+async fn signing_out_ends_this_session_alone_and_leads_to_the_sign_in_page() {
+    let app = TestApp::start().await;
+    let guest = Player::guest(&app).await;
+    let html = guest.opened.answer.text();
+    assert!(!html.contains("value=\"sign-out\""), "{html}");
+    let here = Player::account(&app, "7").await;
+    let html = here.opened.answer.text();
+    assert!(html.contains("value=\"sign-out\""), "{html}");
+    let there = app.sign_in("7", None).await;
+
+    let game = format!("{}/level?n=1", app.origin("demo"));
+    let wrong = [("action", "sign-out"), ("csrf", "wrong")];
+    let cookies = &here.opened.cookies;
+    let refused = send(app.post_form("/profile", cookies, &wrong)).await;
+    assert_eq!(refused.problem(), "not-allowed");
+    let fields = [("redirect", game.as_str()), ("action", "sign-out")];
+    let done = here.post(&app, &fields).await;
+    assert_eq!(done.status, 303);
+    let location = done.header("location").unwrap();
+    assert!(location.starts_with("/login?redirect=http%3A%2F%2Fdemo."));
+    let cookie = done.header("set-cookie").unwrap();
+    assert!(cookie.starts_with("platform-session=;"), "{cookie}");
+    assert!(cookie.ends_with("Max-Age=0"), "{cookie}");
+
+    let page = app.open(location, None).await.answer;
+    assert!(page.text().contains("Sign in with Demo"), "{}", page.text());
+    let kept = send(app.post_token().header("cookie", &here.session)).await;
+    assert_eq!(kept.problem(), "session-expired");
+    let other = send(app.post_token().header("cookie", &there)).await;
+    assert_eq!(other.claims().sub, here.id.to_string());
+    assert_eq!(guest.name_in_token(&app).await, guest.name);
+}
+
+#[tokio::test]
 async fn a_guest_is_asked_to_sign_in_and_an_account_sees_how_it_did() {
     let app = TestApp::start().await;
     let guest = Player::guest(&app).await;

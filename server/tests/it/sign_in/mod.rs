@@ -5,7 +5,7 @@ mod providers;
 
 use std::time::Duration;
 
-use crate::browser::Browser;
+use crate::browser::{Browser, hidden_field};
 use crate::support::TestApp;
 
 fn game(app: &TestApp) -> String {
@@ -203,6 +203,33 @@ async fn an_answer_that_names_another_issuer_or_none_is_a_mix_up() {
         assert_eq!(back.setback().0, "failed", "{issuer}");
     }
     assert_eq!(app.count_players(), 0);
+}
+
+#[tokio::test]
+async fn who_wants_another_account_is_asked_which() {
+    let app = TestApp::start().await;
+    let mut browser = Browser::new(&app);
+    browser.sign_in("Ada", &game(&app)).await;
+    let login = format!("{}/login", app.origin("auth"));
+    let page = browser.get(&login).await;
+    assert_eq!(hidden_field(&page, "another"), "1");
+    let token = browser.form_token().to_owned();
+    let fields = [("csrf", token.as_str()), ("another", "1")];
+    let chosen = browser.post(&format!("{login}/demo"), &fields).await;
+    assert_eq!(chosen.location_query()["prompt"], "login");
+    let page = browser.get(&chosen.location()).await;
+    assert_eq!(page.status, 200, "the provider takes it");
+    let twice = [fields[0], fields[1], fields[1]];
+    let twice = browser.post(&format!("{login}/demo"), &twice).await;
+    assert_eq!(twice.problem(), "invalid-request");
+
+    // Nobody else is asked twice who they are.
+    let mut guest = Browser::new(&app);
+    guest.token().await;
+    let page = guest.get(&login).await;
+    assert!(!page.text().contains("another"), "{}", page.text());
+    let chosen = guest.choose("demo", &game(&app)).await;
+    assert!(!chosen.location_query().contains_key("prompt"));
 }
 
 #[tokio::test]
