@@ -15,7 +15,8 @@ export class Offline extends Error {}
 export class Suspended extends Error {}
 
 /**
- * Calls the game's backend as the player and returns the JSON answer.
+ * Calls the game's backend as the player and returns the JSON answer, or
+ * `undefined` where there is nothing to answer (204).
  *
  * It rejects with `Offline` or `Suspended`. While the browser is on its way to
  * the sign-in page it does not settle at all, so that nothing flashes up.
@@ -32,8 +33,10 @@ export async function call(path, init) {
       const pause = PAUSES_MS[attempt];
       switch (remedy(error)) {
         case 'sign in':
-          // A full page load: the sign-in page is on another address.
-          location.assign(platform.loginUrl());
+          // A full page load: the sign-in page is on another address. This
+          // page gives up its place in the history, as going back to it would
+          // only lead to the sign-in page again.
+          location.replace(platform.loginUrl());
           return new Promise(() => {});
         case 'stop':
           throw new Suspended(error.message);
@@ -52,6 +55,7 @@ export async function call(path, init) {
 /** The JSON of an answer. One that breaks off midway, because the connection did
  * or because the player is leaving the page, is as good as none. */
 async function read(response) {
+  if (response.status === 204) return undefined;
   let text;
   try {
     text = await response.text();
@@ -87,5 +91,14 @@ export const links = {
   },
 };
 
-/** Signs out of the platform, in every game, and starts this one again. */
-export const signOut = () => platform.signOut();
+/** Signs out of the platform, in every game, and starts this one again. It
+ * rejects with `Offline` where the player is signed in still. */
+export async function signOut() {
+  if (!platform) throw new Offline('The platform is not available.');
+  try {
+    await platform.signOut();
+  } catch (error) {
+    if (!(error instanceof platform.PlatformError)) throw error;
+    throw new Offline(error.message);
+  }
+}

@@ -1,6 +1,6 @@
 // Everything around the canvas: the player's name, the meters, the card.
 
-import { links, signOut } from './account.js';
+import { Offline, links, signOut } from './account.js';
 
 const element = (id) => document.getElementById(id);
 
@@ -10,7 +10,14 @@ export const field = element('field');
 export const playButton = element('play');
 export const pauseButton = element('pause');
 
-element('sign-out').addEventListener('click', () => signOut());
+element('sign-out').addEventListener('click', async () => {
+  try {
+    await signOut();
+  } catch (error) {
+    if (!(error instanceof Offline)) throw error;
+    showNotice(`You are still signed in. ${error.message}`);
+  }
+});
 
 /** Shows who plays, with a way to sign in for guests and out for the others. */
 export function showPlayer({ username, is_anon: isGuest }) {
