@@ -164,7 +164,8 @@ async fn every_address_of_a_game_is_come_back_to(stage: Stage) {
         let left = left.as_str().unwrap();
         let login = stage.run("return platform.loginUrl()").await;
         stage.open(login.as_str().unwrap()).await;
-        way.sign_in_again(&stage, "noor").await;
+        // Who is signed in is asked again who they are.
+        way.sign_in(&stage, "noor").await;
         stage.arrives_at(left).await;
     }
     // Another page than the present one.
@@ -172,7 +173,7 @@ async fn every_address_of_a_game_is_come_back_to(stage: Stage) {
         .run("return platform.loginUrl('/index.html?level=\u{fc}#\u{2713}')")
         .await;
     stage.open(login.as_str().unwrap()).await;
-    way.sign_in_again(&stage, "noor").await;
+    way.sign_in(&stage, "noor").await;
     let wanted = world.url("demo", "/index.html?level=%C3%BC#%E2%9C%93");
     stage.arrives_at(&wanted).await;
 }
