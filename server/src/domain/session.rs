@@ -4,7 +4,7 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use super::player::Player;
+use super::player::{Player, PlayerState};
 use crate::clock::Millis;
 use crate::entropy::Entropy;
 
@@ -65,6 +65,22 @@ pub struct Session {
     pub ended_at: Option<Millis>,
 }
 
+/// What a session is good for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Its player gets a token.
+    Good,
+    /// As if there were none: a guest's session that ended.
+    Stranger,
+    /// An account's session that ended, or one of a guest that went into an
+    /// account: whoever holds it must sign in, or would play on as a stranger
+    /// to their own progress.
+    Expired,
+    /// No token and no fresh guest until the suspension is lifted. With what
+    /// the player may be told.
+    Suspended(Option<String>),
+}
+
 /// A session as its player may see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionSummary {
@@ -95,9 +111,75 @@ impl Session {
         self.ended_at.is_some() || now - self.renewed_at >= SESSION_MILLIS
     }
 
+    /// What it is good for at `now`.
+    #[must_use]
+    pub fn standing(&self, now: Millis) -> Standing {
+        match (&self.player.state, self.has_ended(now)) {
+            (PlayerState::Suspended { reason, .. }, _) => Standing::Suspended(reason.clone()),
+            (PlayerState::Merged { .. }, _) | (PlayerState::Account, true) => Standing::Expired,
+            (PlayerState::Guest, true) => Standing::Stranger,
+            (PlayerState::Guest | PlayerState::Account, false) => Standing::Good,
+        }
+    }
+
     /// Whether its use at `now` is worth a write.
     #[must_use]
     pub const fn wants_renewal(&self, now: Millis) -> bool {
         now - self.renewed_at >= RENEW_MILLIS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::player::PlayerState;
+    use uuid::Uuid;
+
+    fn session(state: PlayerState, ended_at: Option<Millis>) -> Session {
+        let player = Player {
+            id: Uuid::nil(),
+            username: "swift-otter-4821".into(),
+            state,
+            created_at: 0,
+            seen_at: 0,
+        };
+        Session {
+            hash: SessionHash([0; 32]),
+            player,
+            created_at: 0,
+            renewed_at: 0,
+            ended_at,
+        }
+    }
+
+    #[test]
+    fn only_a_guest_that_ended_makes_room_for_a_new_one() {
+        let merged = PlayerState::Merged { into: Uuid::nil() };
+        let suspended = PlayerState::Suspended {
+            reason: Some("Why.".into()),
+            linked: true,
+        };
+        let told = || Standing::Suspended(Some("Why.".into()));
+        let cases = [
+            (PlayerState::Guest, None, 1, Standing::Good),
+            (PlayerState::Guest, Some(1), 2, Standing::Stranger),
+            (PlayerState::Guest, None, SESSION_MILLIS, Standing::Stranger),
+            (PlayerState::Account, None, 1, Standing::Good),
+            (PlayerState::Account, Some(1), 2, Standing::Expired),
+            (
+                PlayerState::Account,
+                None,
+                SESSION_MILLIS,
+                Standing::Expired,
+            ),
+            (merged.clone(), None, 1, Standing::Expired),
+            (merged, Some(1), 2, Standing::Expired),
+            (suspended.clone(), None, 1, told()),
+            (suspended, Some(1), 2, told()),
+        ];
+        for (state, ended_at, now, expected) in cases {
+            let session = session(state, ended_at);
+            assert_eq!(session.standing(now), expected, "{session:?} at {now}");
+        }
     }
 }

@@ -12,8 +12,8 @@ use platform_protocol::problem::Slug;
 use platform_protocol::token::{BEARER, TokenAnswer};
 
 use crate::clock::Millis;
-use crate::domain::player::{Player, PlayerState};
-use crate::domain::session::{Session, SessionSecret};
+use crate::domain::player::Player;
+use crate::domain::session::{SessionSecret, Standing};
 use crate::domain::username;
 use crate::http::body;
 use crate::http::client_address::Network;
@@ -56,7 +56,7 @@ pub async fn handle(
     let Some((secret, session)) = held else {
         return new_guest(&state, &caller, &context).await;
     };
-    match standing(&session, now) {
+    match session.standing(now) {
         Standing::Stranger => new_guest(&state, &caller, &context).await,
         Standing::Expired => Err(Slug::SessionExpired.into()),
         Standing::Suspended(reason) => Err(suspended(reason)),
@@ -76,31 +76,6 @@ pub async fn preflight(_: Caller) -> Response {
     response
 }
 
-/// What a session is good for.
-#[derive(Debug, PartialEq, Eq)]
-enum Standing {
-    /// Its player gets a token.
-    Good,
-    /// As if there were none: a guest's session that ended.
-    Stranger,
-    /// An account's session that ended, or one of a guest that went into an
-    /// account: whoever holds it must sign in, or would play on as a stranger
-    /// to their own progress.
-    Expired,
-    /// No token and no fresh guest until the suspension is lifted.
-    Suspended(Option<String>),
-}
-
-fn standing(session: &Session, now: Millis) -> Standing {
-    match (&session.player.state, session.has_ended(now)) {
-        (PlayerState::Suspended { reason, .. }, _) => Standing::Suspended(reason.clone()),
-        (PlayerState::Merged { .. }, _) | (PlayerState::Account, true) => Standing::Expired,
-        (PlayerState::Guest, true) => Standing::Stranger,
-        (PlayerState::Guest | PlayerState::Account, false) => Standing::Good,
-    }
-}
-
-/// What a suspended player is told.
 pub(super) fn suspended(reason: Option<String>) -> Refusal {
     let refusal = Refusal::new(Slug::AccountSuspended);
     match reason {
@@ -226,59 +201,4 @@ fn token_answer(
         headers.insert(header::SET_COOKIE, cookie);
     }
     Ok(response)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::session::{SESSION_MILLIS, SessionHash};
-    use uuid::Uuid;
-
-    fn session(state: PlayerState, ended_at: Option<Millis>) -> Session {
-        let player = Player {
-            id: Uuid::nil(),
-            username: "swift-otter-4821".into(),
-            state,
-            created_at: 0,
-            seen_at: 0,
-        };
-        Session {
-            hash: SessionHash([0; 32]),
-            player,
-            created_at: 0,
-            renewed_at: 0,
-            ended_at,
-        }
-    }
-
-    #[test]
-    fn only_a_guest_that_ended_makes_room_for_a_new_one() {
-        let merged = PlayerState::Merged { into: Uuid::nil() };
-        let suspended = PlayerState::Suspended {
-            reason: Some("Why.".into()),
-            linked: true,
-        };
-        let told = || Standing::Suspended(Some("Why.".into()));
-        let cases = [
-            (PlayerState::Guest, None, 1, Standing::Good),
-            (PlayerState::Guest, Some(1), 2, Standing::Stranger),
-            (PlayerState::Guest, None, SESSION_MILLIS, Standing::Stranger),
-            (PlayerState::Account, None, 1, Standing::Good),
-            (PlayerState::Account, Some(1), 2, Standing::Expired),
-            (
-                PlayerState::Account,
-                None,
-                SESSION_MILLIS,
-                Standing::Expired,
-            ),
-            (merged.clone(), None, 1, Standing::Expired),
-            (merged, Some(1), 2, Standing::Expired),
-            (suspended.clone(), None, 1, told()),
-            (suspended, Some(1), 2, told()),
-        ];
-        for (state, ended_at, now, expected) in cases {
-            let session = session(state, ended_at);
-            assert_eq!(standing(&session, now), expected, "{session:?} at {now}");
-        }
-    }
 }

@@ -2,8 +2,7 @@
 
 use axum::http::HeaderMap;
 
-use crate::domain::player::PlayerState;
-use crate::domain::session::Session;
+use crate::domain::session::{Session, Standing};
 use crate::http::cookies::{self, SessionCookie};
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
@@ -42,16 +41,12 @@ impl Visitor {
         let Some(session) = state.store.lookup_session(&secret.hash()).await? else {
             return Ok(Self::Unknown);
         };
-        Ok(
-            match (&session.player.state, session.has_ended(state.clock.now())) {
-                (PlayerState::Suspended { reason, .. }, _) => Self::Suspended {
-                    reason: reason.clone(),
-                },
-                (PlayerState::Merged { .. }, _) | (PlayerState::Account, true) => Self::Ended,
-                (PlayerState::Guest, true) => Self::Unknown,
-                (PlayerState::Guest, false) => Self::Guest(session),
-                (PlayerState::Account, false) => Self::Account(session),
-            },
-        )
+        Ok(match session.standing(state.clock.now()) {
+            Standing::Suspended(reason) => Self::Suspended { reason },
+            Standing::Expired => Self::Ended,
+            Standing::Stranger => Self::Unknown,
+            Standing::Good if session.player.is_anonymous() => Self::Guest(session),
+            Standing::Good => Self::Account(session),
+        })
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::http::{HeaderMap, header};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Body as _;
@@ -12,6 +13,22 @@ use super::refusal::Refusal;
 
 /// How long a small body may take to arrive.
 const ARRIVAL: Duration = Duration::from_secs(10);
+
+/// Whether the one `Content-Type` is `media_type`, in any case (RFC 9110
+/// §8.3.1) and whatever its parameters.
+#[must_use]
+pub fn is(headers: &HeaderMap, media_type: &str) -> bool {
+    let mut types = headers.get_all(header::CONTENT_TYPE).iter();
+    let (Some(only), None) = (types.next(), types.next()) else {
+        return false;
+    };
+    let essence = only.as_bytes().split(|byte| *byte == b';').next();
+    essence.is_some_and(|essence| {
+        essence
+            .trim_ascii()
+            .eq_ignore_ascii_case(media_type.as_bytes())
+    })
+}
 
 /// Reads a whole body of at most `limit` bytes.
 ///

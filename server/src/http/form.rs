@@ -1,7 +1,7 @@
 //! What a form of the platform's own pages posts.
 
 use axum::body::Body;
-use axum::http::{HeaderMap, header};
+use axum::http::HeaderMap;
 use platform_protocol::problem::Slug;
 use url::form_urlencoded;
 
@@ -11,6 +11,8 @@ use super::refusal::Refusal;
 /// Bytes of a form, at most: a return address, a token and a name, each in
 /// the longest spelling that percent-encoding gives it.
 const MAX_BYTES: usize = 8 * 1_024;
+
+const MEDIA_TYPE: &str = "application/x-www-form-urlencoded";
 
 /// The fields of a form.
 #[derive(Debug)]
@@ -22,7 +24,7 @@ impl Form {
     /// # Errors
     /// `unsupported-media-type`, and those of [`body::read`].
     pub async fn read(headers: &HeaderMap, body: Body) -> Result<Self, Refusal> {
-        if !is_form(headers) {
+        if !body::is(headers, MEDIA_TYPE) {
             return Err(Slug::UnsupportedMediaType.into());
         }
         let body = body::read(body, MAX_BYTES).await?;
@@ -49,24 +51,10 @@ impl Form {
     }
 }
 
-/// Whether the one `Content-Type` is that of a form, whatever its parameters.
-fn is_form(headers: &HeaderMap) -> bool {
-    let mut types = headers.get_all(header::CONTENT_TYPE).iter();
-    let (Some(only), None) = (types.next(), types.next()) else {
-        return false;
-    };
-    let essence = only.as_bytes().split(|byte| *byte == b';').next();
-    essence.is_some_and(|essence| {
-        essence
-            .trim_ascii()
-            .eq_ignore_ascii_case(b"application/x-www-form-urlencoded")
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::http::HeaderValue;
+    use axum::http::{HeaderValue, header};
 
     async fn read(kind: &'static str, body: &str) -> Result<Form, Slug> {
         let headers =

@@ -1,7 +1,7 @@
 //! What a game's page posts to the platform: small JSON documents.
 
 use axum::body::Body;
-use axum::http::{HeaderMap, header};
+use axum::http::HeaderMap;
 use bytes::Bytes;
 use platform_protocol::problem::Slug;
 use serde::Deserialize;
@@ -43,25 +43,14 @@ pub fn parse<'body, T: Deserialize<'body>>(body: &'body [u8]) -> Result<T, Refus
     serde_json::from_slice(body).map_err(|_| Slug::InvalidRequest.into())
 }
 
-/// Whether the one `Content-Type` is `application/json`, whatever its
-/// parameters (RFC 8259 §11 knows none).
 fn is_json(headers: &HeaderMap) -> bool {
-    let mut types = headers.get_all(header::CONTENT_TYPE).iter();
-    let (Some(only), None) = (types.next(), types.next()) else {
-        return false;
-    };
-    let essence = only.as_bytes().split(|byte| *byte == b';').next();
-    essence.is_some_and(|essence| {
-        essence
-            .trim_ascii()
-            .eq_ignore_ascii_case(b"application/json")
-    })
+    body::is(headers, "application/json")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::http::HeaderValue;
+    use axum::http::{HeaderValue, header};
 
     #[test]
     fn only_json_is_json() {
