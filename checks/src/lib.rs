@@ -1,0 +1,21 @@
+//! What a deployment must keep to, for the server that takes it and for the
+//! command line that looks at it before.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`page`] | whether `index.html` loads the runtime as it should |
+//! | [`path`] | which names a deployed file may have |
+//! | [`limits`] | how much one deployment may be |
+//!
+//! A page that does not load the runtime is deployed all the same, with a
+//! [`Warning`]; a name or a size that breaks a rule keeps the whole deployment
+//! out.
+
+pub mod limits;
+pub mod page;
+pub mod path;
+mod place;
+mod script;
+
+pub use page::{Warning, WarningCode, module_scripts, warnings, warnings_at};
+pub use path::{PathProblem, check_path, normalise};

@@ -1,0 +1,340 @@
+//! Whether `index.html` loads the runtime as it should: with
+//! `<script defer src="/__platform/runtime.js"></script>`, in `<head>`, before
+//! the game's own scripts.
+//!
+//! What counts is what a browser does with the page, not how it is written: a
+//! tag in a comment, in `<noscript>` or in a `<template>` loads nothing, a page
+//! without `<head>` has one all the same, and `<base>` changes where a path
+//! leads.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use lol_html::html_content::{Element, TextType};
+use lol_html::{HtmlRewriter, Settings, doc_text, element, end_tag};
+use platform_protocol::paths::RUNTIME_JS;
+use url::Url;
+
+use crate::place::{Place, is_blank};
+use crate::script::{Kind, Script, Timing};
+
+/// A page whose own address is not known: nothing that names a host is on it.
+const ANYWHERE: &str = "https://page.invalid/";
+const SVG: &str = "http://www.w3.org/2000/svg";
+const HTML: &str = "http://www.w3.org/1999/xhtml";
+
+/// What is wrong with how a page loads the runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WarningCode {
+    /// No tag of the page loads it from the game's own address.
+    NotLoaded,
+    /// The tag ends up in `<body>`.
+    InBody,
+    /// The tag has `async`.
+    Async,
+    /// The tag has no `defer`.
+    NotDeferred,
+    /// Other scripts run before it.
+    AfterScripts,
+}
+
+impl WarningCode {
+    /// Every code.
+    pub const ALL: [WarningCode; 5] = [
+        WarningCode::NotLoaded,
+        WarningCode::InBody,
+        WarningCode::Async,
+        WarningCode::NotDeferred,
+        WarningCode::AfterScripts,
+    ];
+
+    /// The code as it stands in answers, such as `runtime-not-loaded`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            WarningCode::NotLoaded => "runtime-not-loaded",
+            WarningCode::InBody => "runtime-in-body",
+            WarningCode::Async => "runtime-async",
+            WarningCode::NotDeferred => "runtime-not-deferred",
+            WarningCode::AfterScripts => "runtime-after-scripts",
+        }
+    }
+
+    const fn sentence(self) -> &'static str {
+        match self {
+            WarningCode::NotLoaded => {
+                "index.html does not load the platform's runtime: put <script defer src=\"/__platform/runtime.js\"></script> into <head>, before the game's own scripts."
+            }
+            WarningCode::InBody => {
+                "index.html loads the platform's runtime in <body>, where it can run after the game's own scripts: move its tag into <head>, before them."
+            }
+            WarningCode::Async => {
+                "index.html loads the platform's runtime with async, so that it can run after the game's own scripts: write defer instead."
+            }
+            WarningCode::NotDeferred => {
+                "index.html loads the platform's runtime without defer, so that the page waits for it: add defer to its tag."
+            }
+            WarningCode::AfterScripts => {
+                "index.html loads the platform's runtime after other scripts, which can run before it: move its tag in front of every other script."
+            }
+        }
+    }
+}
+
+/// One thing that is wrong with how a page loads the runtime.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// Which one.
+    pub code: WarningCode,
+    /// A sentence that says what to do.
+    pub message: String,
+}
+
+/// What is wrong with how a page loads the runtime, whatever address it is
+/// deployed to. Nothing, if it does so as it should.
+#[must_use]
+pub fn warnings(index_html: &str) -> Vec<Warning> {
+    warnings_at(index_html, ANYWHERE)
+}
+
+/// The same for the page at `address`, an absolute URL: a tag may name it.
+#[must_use]
+pub fn warnings_at(index_html: &str, address: &str) -> Vec<Warning> {
+    let found = read(index_html, address);
+    let Some(first) = found.tags.first() else {
+        let message = match &found.elsewhere {
+            Some(src) => format!(
+                "index.html loads the platform's runtime from {src:?}, which is not the game's own address: write src=\"{RUNTIME_JS}\"."
+            ),
+            None => WarningCode::NotLoaded.sentence().to_owned(),
+        };
+        return vec![Warning {
+            code: WarningCode::NotLoaded,
+            message,
+        }];
+    };
+    // Loading it twice changes nothing, so that one good tag makes a good page.
+    let best = found
+        .tags
+        .iter()
+        .find(|tag| tag.is_empty())
+        .unwrap_or(first);
+    best.iter()
+        .map(|code| Warning {
+            code: *code,
+            message: code.sentence().to_owned(),
+        })
+        .collect()
+}
+
+/// The addresses of the page's module scripts as they stand there, the first
+/// first. What cannot run, such as a tag in a comment, is none.
+#[must_use]
+pub fn module_scripts(index_html: &str) -> Vec<String> {
+    read(index_html, ANYWHERE).modules
+}
+
+/// What was found on the page so far.
+#[derive(Debug, Default)]
+struct Found {
+    place: Place,
+    /// `<template>` elements within each other: what is in them does not run.
+    templates: usize,
+    /// Whether a script runs that was none of the runtime's.
+    other_scripts: bool,
+    /// Whether the element before was a script that runs if it has a text.
+    inline: bool,
+    /// Where paths on the page lead from.
+    base: Option<Url>,
+    /// Each tag that loads the runtime, with what is wrong with it.
+    tags: Vec<Vec<WarningCode>>,
+    /// The address of a tag that loads a runtime, but not from here.
+    elsewhere: Option<String>,
+    /// The address of each module script, as it stands there.
+    modules: Vec<String>,
+}
+
+fn read(index_html: &str, address: &str) -> Found {
+    let page = Url::parse(address).ok();
+    let found = Rc::new(RefCell::new(Found::default()));
+    let (elements, texts) = (Rc::clone(&found), Rc::clone(&found));
+    let settings = Settings::new()
+        // What two parsers could take in two ways is no reason to stop here.
+        .with_strict(false)
+        .append_element_content_handler(element!("*", move |element| {
+            let is_template = elements.borrow_mut().start_tag(element, page.as_ref());
+            if is_template {
+                let elements = Rc::clone(&elements);
+                element.on_end_tag(end_tag!(move |_| {
+                    elements.borrow_mut().templates -= 1;
+                    Ok(())
+                }))?;
+            } else if element.tag_name() == "head" {
+                let elements = Rc::clone(&elements);
+                element.on_end_tag(end_tag!(move |_| {
+                    elements.borrow_mut().end_head();
+                    Ok(())
+                }))?;
+            }
+            Ok(())
+        }))
+        .append_document_content_handler(doc_text!(move |text| {
+            texts.borrow_mut().text(text.as_str(), text.text_type());
+            Ok(())
+        }));
+    let mut rewriter = HtmlRewriter::new(settings, |_: &[u8]| {});
+    // A byte order mark is no text of the page (WHATWG Encoding, "decode").
+    let html = index_html.strip_prefix('\u{feff}').unwrap_or(index_html);
+    // It fails only where memory is limited. What was read until then counts.
+    if rewriter.write(html.as_bytes()).is_ok() {
+        let _ = rewriter.end();
+    } else {
+        drop(rewriter);
+    }
+    found.take()
+}
+
+impl Found {
+    /// Takes a start tag in. Answers whether it opened a template.
+    fn start_tag(&mut self, element: &Element<'_, '_>, page: Option<&Url>) -> bool {
+        self.inline = false;
+        let name = element.tag_name();
+        let in_html = element.namespace_uri() == HTML;
+        if self.templates == 0 {
+            self.place = self.place.after_start_tag(&name);
+        }
+        match name.as_str() {
+            "template" if in_html => {
+                self.templates += 1;
+                return true;
+            }
+            _ if self.templates > 0 || self.place == Place::Frames => {}
+            "base" if in_html && self.base.is_none() => self.base(element, page),
+            "script" if in_html => self.script(&script(element), page),
+            "script" if element.namespace_uri() == SVG => self.svg_script(element, page),
+            _ => {}
+        }
+        false
+    }
+
+    fn end_head(&mut self) {
+        if self.place == Place::Head {
+            self.place = Place::AfterHead;
+        }
+    }
+
+    fn text(&mut self, text: &str, text_type: TextType) {
+        match text_type {
+            TextType::ScriptData if self.inline && !is_blank(text) => self.other_scripts = true,
+            TextType::Data | TextType::PlainText if self.templates == 0 => {
+                self.place = self.place.after_text(text);
+            }
+            _ => {}
+        }
+    }
+
+    /// The first `<base>` with an `href` counts, from where it stands.
+    fn base(&mut self, element: &Element<'_, '_>, page: Option<&Url>) {
+        if let Some(href) = attribute(element, "href") {
+            let url = page.and_then(|page| page.join(&href).ok());
+            self.base = url
+                .filter(|url| !matches!(url.scheme(), "data" | "javascript"))
+                .or_else(|| page.cloned());
+        }
+    }
+
+    fn script(&mut self, script: &Script, page: Option<&Url>) {
+        let Some(kind) = script.runs() else { return };
+        let Some(src) = &script.src else {
+            self.inline = true;
+            return;
+        };
+        if kind == Kind::Module {
+            self.modules.push(src.clone());
+        }
+        match self.loads(src, page) {
+            Loads::Nothing => {}
+            Loads::Other => self.other_scripts = true,
+            Loads::Runtime => self.runtime(script.timing(kind)),
+        }
+    }
+
+    /// A script in a drawing has `href` in place of `src`, and no `defer`.
+    fn svg_script(&mut self, element: &Element<'_, '_>, page: Option<&Url>) {
+        let href = attribute(element, "href").or_else(|| attribute(element, "xlink:href"));
+        match href.map(|href| self.loads(&href, page)) {
+            Some(Loads::Runtime) => self.runtime(Timing::Blocking),
+            Some(Loads::Nothing) => {}
+            Some(Loads::Other) | None => self.other_scripts = true,
+        }
+    }
+
+    fn runtime(&mut self, timing: Timing) {
+        let mut wrong = Vec::new();
+        if self.place == Place::Body {
+            wrong.push(WarningCode::InBody);
+        }
+        match timing {
+            Timing::Async => wrong.push(WarningCode::Async),
+            Timing::Blocking => wrong.push(WarningCode::NotDeferred),
+            Timing::Deferred => {}
+        }
+        if self.other_scripts {
+            wrong.push(WarningCode::AfterScripts);
+        }
+        self.tags.push(wrong);
+    }
+
+    /// What is at this address, seen from where the page is now.
+    fn loads(&mut self, src: &str, page: Option<&Url>) -> Loads {
+        let Some(page) = page.filter(|_| !src.is_empty()) else {
+            return Loads::Nothing;
+        };
+        let Ok(url) = self.base.as_ref().unwrap_or(page).join(src) else {
+            return Loads::Nothing;
+        };
+        if !url.path().ends_with(RUNTIME_JS) {
+            return Loads::Other;
+        }
+        if url.origin() == page.origin() && url.path() == RUNTIME_JS {
+            return Loads::Runtime;
+        }
+        self.elsewhere
+            .get_or_insert_with(|| src.trim().chars().take(200).collect());
+        Loads::Other
+    }
+}
+
+/// What a script's address leads to.
+#[derive(Clone, Copy, Debug)]
+enum Loads {
+    /// It is no address, so that nothing runs.
+    Nothing,
+    /// The runtime, from the game's own address.
+    Runtime,
+    /// Something else.
+    Other,
+}
+
+fn script(element: &Element<'_, '_>) -> Script {
+    let has = |name| element.has_attribute(name);
+    Script {
+        kind: attribute(element, "type"),
+        language: attribute(element, "language"),
+        src: attribute(element, "src"),
+        is_async: has("async"),
+        is_deferred: has("defer"),
+        no_module: has("nomodule"),
+        event_and_for: attribute(element, "event").zip(attribute(element, "for")),
+    }
+}
+
+/// An attribute's value, with its character references resolved.
+fn attribute(element: &Element<'_, '_>, name: &str) -> Option<String> {
+    let value = element.get_attribute(name)?;
+    Some(htmlize::unescape_attribute(value).into_owned())
+}
+
+#[cfg(test)]
+#[expect(clippy::too_many_lines, reason = "a table is as long as it is")]
+mod tests;
