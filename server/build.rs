@@ -23,6 +23,7 @@ fn main() -> Result<(), String> {
         "../www/demo/game",
         "../www/pages",
         "../www/styles",
+        "../www/console",
         "askama.toml",
     ] {
         println!("cargo:rerun-if-changed={embedded}");

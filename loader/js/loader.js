@@ -6,6 +6,8 @@
 
 const before = globalThis.platform?.PlatformError;
 let starting;
+const isFramed = parent !== window;
+const isPreview = isFramed && /^dev-/.test(location.hostname);
 const started = (call, otherwise) => (starting ? starting.then(call, otherwise) : call());
 
 const [authUrl, platformOrigin, heartbeatSeconds] = SETTINGS;
@@ -49,7 +51,7 @@ if (before) {
     watchErrors();
     watchConsole();
   }
-  if (parent !== window) watchFocus();
+  if (isFramed) watchFocus();
 
   let bytes = new Uint8Array(PAYLOAD.length);
   let length = 0;

@@ -7,12 +7,12 @@ const nameOf = (player) => "test-" + player.replace("/", "-");
 const drawBadge = () => {
   const host = document.createElement("platform-dev");
   const badge = host.attachShadow({ mode: "open" });
+  badge.innerHTML = `<style>a{position:fixed;right:8px;bottom:8px;z-index:2147483647;max-width:70vw;padding:4px 8px;border-radius:6px;background:#222d;color:#fff;font:12px/1.4 system-ui;text-decoration:none}a:focus-visible{outline:2px solid #4af}b{color:#fd4}</style><a title="Play as another test player"><b>DEV</b> <span></span></a>`;
+  const link = badge.querySelector("a");
+  // The link stays the same one: it may have the keyboard.
   const show = (error) => {
-    badge.innerHTML = `<style>a{position:fixed;right:8px;bottom:8px;z-index:2147483647;max-width:70vw;padding:4px 8px;border-radius:6px;background:#222d;color:#fff;font:12px/1.4 system-ui;text-decoration:none}a:focus-visible{outline:2px solid #4af}b{color:#fd4}</style><a><b>DEV</b> <span></span></a>`;
-    const link = badge.querySelector("a");
     link.href = loginUrl();
-    link.title = "Play as another test player";
-    badge.querySelector("span").textContent = nameOf(player()) + (error ? " – " + error.message : "");
+    link.lastChild.textContent = nameOf(player()) + (error ? " – " + error.message : "");
   };
   show();
   follow(show);
@@ -76,6 +76,7 @@ const drawPicker = () => {
     }
   };
   search.onkeydown = (event) => {
-    if (event.key == "Enter") list.querySelector("button:not([hidden])")?.click();
+    // Without a word it may be the Enter that led here, still held down.
+    if (event.key == "Enter" && search.value) list.querySelector("button:not([hidden])")?.click();
   };
 };

@@ -7,6 +7,8 @@ const ADDRESS = 2048;
 const DEPTH = 3;
 const MEMBERS = 30;
 const ALL_MEMBERS = 100;
+/** Milliseconds that the first record of a batch waits for others in a preview. */
+const PREVIEW = 200;
 
 const encoder = new TextEncoder();
 const buffer = new Uint8Array(MESSAGE);
@@ -138,6 +140,8 @@ const note = (level, source, makeRecord) => {
       if (at >= 0) records[at].count = (records[at].count ?? 1) + 1;
       else if (at > -3) records.push({ time: Date.now(), ...made });
       if (at == -2) sendLog(true);
+      // Somebody follows a dev environment that is framed, as it is played.
+      else if (isPreview && at == -1 && records.length == 1) setTimeout(sendLog, PREVIEW, true);
     }, () => {});
   } catch {
     // A log that breaks the game is worse than none.
@@ -195,6 +199,8 @@ const watchErrors = () => {
     note("error", "unhandledrejection", () => ({
       message: reason instanceof Error ? String(reason) : describe(reason),
       stack: reason instanceof Error ? stackOf(reason) : undefined,
+      // Without the request's id, which would make every repeat another record.
+      metadata: reason instanceof PlatformError ? { status: reason.status, type: reason.type } : undefined,
     }));
   });
 };

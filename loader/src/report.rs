@@ -6,6 +6,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use platform_compression::{BEST, SMALL, brotli};
 use serde::{Deserialize, Serialize};
 
 /// What was measured, in bytes.
@@ -92,14 +93,7 @@ impl Report {
 
 impl Size {
     fn of(bytes: &[u8]) -> Result<Self> {
-        let mut brotli = Vec::new();
-        let params = brotli::enc::BrotliEncoderParams {
-            quality: 11,
-            lgwin: 18,
-            size_hint: bytes.len(),
-            ..Default::default()
-        };
-        brotli::BrotliCompress(&mut &*bytes, &mut brotli, &params)?;
+        let brotli = brotli(bytes, BEST, SMALL)?;
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
         gzip.write_all(bytes)?;
         Ok(Self {

@@ -73,6 +73,9 @@ pub enum SlugError {
     Form,
     /// It starts with `dev-`, which means the dev environment of another slug.
     DevPrefix,
+    /// It starts with `xn--`, as names of other scripts are written (RFC 5890):
+    /// browsers open no address whose label says so and is none.
+    Encoded,
     /// It is one of [`RESERVED_SLUGS`].
     Reserved,
 }
@@ -88,13 +91,16 @@ impl SlugError {
             SlugError::DevPrefix => {
                 "A slug may not start with dev-, which names the dev environment."
             }
+            SlugError::Encoded => {
+                "A slug may not start with xn--, which browsers take for a name of another script."
+            }
             SlugError::Reserved => "This slug is kept for the platform itself.",
         }
     }
 }
 
 /// Checks a project's slug: `[a-z0-9](?:[a-z0-9-]{1,38}[a-z0-9])`, not starting
-/// with `dev-` and not reserved.
+/// with `dev-` or `xn--` and not reserved.
 ///
 /// # Errors
 /// The first rule that it breaks.
@@ -109,6 +115,8 @@ pub fn check_slug(slug: &str) -> Result<(), SlugError> {
         Err(SlugError::Form)
     } else if slug.starts_with(Environment::Dev.prefix()) {
         Err(SlugError::DevPrefix)
+    } else if slug.starts_with("xn--") {
+        Err(SlugError::Encoded)
     } else if RESERVED_SLUGS.contains(&slug) {
         Err(SlugError::Reserved)
     } else {
@@ -151,6 +159,7 @@ mod tests {
             assert_eq!(check_slug(bad), Err(SlugError::Form), "{bad}");
         }
         assert_eq!(check_slug("dev-demo"), Err(SlugError::DevPrefix));
+        assert_eq!(check_slug("xn--ab"), Err(SlugError::Encoded));
         for reserved in RESERVED_SLUGS {
             assert_eq!(check_slug(reserved), Err(SlugError::Reserved));
         }

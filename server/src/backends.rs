@@ -1,5 +1,14 @@
 //! The games' own backends, and the way there: a reverse proxy.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `paths` | which paths a backend answers, and which are the platform's |
+//! | `headers` | what a backend hears, and what a page gets |
+//! | `reach` | which addresses a backend may have |
+//! | `silence` | answers that stop in the middle |
+//! | `early` | answers that come before all of a request was sent |
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,101 +17,240 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use axum::body::Body;
-use axum::extract::ConnectInfo;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Request, header};
+use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use axum::response::Response;
-use axum_reverse_proxy::{ProxyError, ProxyPolicy, ReverseProxy};
+use axum_reverse_proxy::{ProxyError, ProxyPolicy, ReverseProxy, TunnelCancellation, TunnelGuard};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use platform_protocol::names::Environment;
 use platform_protocol::problem::Slug;
+use tokio::sync::{Mutex, Semaphore};
+use tokio_util::sync::CancellationToken;
 
+use crate::config::Config;
+use crate::domain::project::BackendSettings;
 use crate::http::context::Context;
-use crate::http::cookies::session_cookie_name;
-use crate::http::refusal::Refusal;
-use crate::http::request_id::X_REQUEST_ID;
+use crate::http::refusal::{Refusal, chain};
+use crate::http::tls;
 use crate::http::upload::{self, Upload};
 use crate::origin::PlatformOrigin;
 use crate::sites::Game;
+use crate::store::{Store, StoreError};
 
-/// The paths of a game that its backend answers.
+mod early;
+mod headers;
+mod paths;
+mod reach;
+mod silence;
+
+pub use self::paths::is_reserved;
+pub use self::reach::Reach;
+
+/// The paths of a game that its backend answers where nothing else is set.
 const PATHS: &str = "/api/";
-/// How long a backend may take to accept a connection.
-const CONNECT: Duration = Duration::from_secs(5);
-
-/// What a backend may believe, and so comes from the platform alone. With it
-/// go all names that begin with `x-forwarded-`.
-const FORWARDING: [HeaderName; 5] = [
-    header::FORWARDED,
-    HeaderName::from_static("x-real-ip"),
-    HeaderName::from_static("true-client-ip"),
-    HeaderName::from_static("x-original-url"),
-    HeaderName::from_static("x-rewrite-url"),
-];
+/// How long a connection that nobody uses is kept. Node and other servers close
+/// theirs after 5 s, and a request that meets the closing is lost.
+const KEPT: Duration = Duration::from_secs(4);
+/// Connections that are kept for one backend, at most.
+const KEPT_CONNECTIONS: usize = 64;
+/// Requests and WebSockets that one backend may have open at one time, so that
+/// one that does not answer takes nothing from those of other games.
+const IN_FLIGHT: usize = 1_024;
 
 /// The way to one backend.
-type Proxy = ReverseProxy<HttpConnector>;
+type Proxy = ReverseProxy<HttpsConnector<reach::Connector>>;
+
+/// What a connection of a visitor holds for as long as it is open. An upgraded
+/// one is out of the server's hands, and goes on holding it.
+#[derive(Clone)]
+pub struct Held(Arc<dyn Any + Send + Sync>);
+
+impl Held {
+    /// Holds this.
+    #[must_use]
+    pub fn new(held: Arc<dyn Any + Send + Sync>) -> Self {
+        Self(held)
+    }
+}
+
+/// One backend, and which paths of its game it answers.
+pub struct Backend {
+    proxy: Proxy,
+    settings: BackendSettings,
+    places: Arc<Semaphore>,
+}
+
+impl fmt::Debug for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.settings.fmt(f)
+    }
+}
+
+/// How backends are asked.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What a request's body may take, and how long an answer may take to begin.
+    pub limits: upload::Limits,
+    /// How long an answer may be silent in its middle.
+    pub idle: Duration,
+    /// Requests that one backend may have open at one time.
+    pub in_flight: usize,
+    /// Which addresses a backend may have.
+    pub reach: Reach,
+}
+
+impl Settings {
+    /// Those of the platform's settings.
+    #[must_use]
+    pub fn new(config: &Config, origin: &PlatformOrigin, listening: SocketAddr) -> Self {
+        Self {
+            limits: upload::Limits {
+                quiet: Duration::from_secs(config.backend_timeout_seconds),
+                ..upload::Limits::default()
+            },
+            idle: Duration::from_secs(config.backend_idle_seconds),
+            in_flight: IN_FLIGHT,
+            reach: Reach::new(config.private_backends.clone(), origin, listening),
+        }
+    }
+}
+
+/// The backends of all games, by project and environment.
+type Table = HashMap<(String, Environment), Arc<Backend>>;
 
 /// Every backend that there is. One may be set while requests are answered.
 pub struct Backends {
-    proxies: ArcSwap<HashMap<(String, Environment), Arc<Proxy>>>,
-    client: Client<HttpConnector, Body>,
+    /// The platform's own, which no setting changes.
+    built_in: ArcSwap<Table>,
+    /// What the games' owners have set. It goes before the others.
+    set: ArcSwap<Table>,
+    /// Held while they are read, so that no older reading goes over a newer one.
+    refreshing: Mutex<()>,
+    client: Client<HttpsConnector<reach::Connector>, Body>,
     policy: ProxyPolicy,
-    session_cookie: &'static str,
-    limits: upload::Limits,
+    name: String,
+    settings: Settings,
+    closing: CancellationToken,
 }
 
 impl fmt::Debug for Backends {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.proxies.load().keys()).finish()
+        f.debug_set()
+            .entries(self.built_in.load().keys())
+            .entries(self.set.load().keys())
+            .finish()
     }
 }
 
 impl Backends {
     /// No backends yet.
-    #[must_use]
-    pub fn new(origin: &PlatformOrigin) -> Self {
-        Self::with_limits(origin, upload::Limits::default())
+    ///
+    /// # Errors
+    /// TLS cannot be set up at all.
+    pub fn new(origin: &PlatformOrigin, settings: Settings) -> Result<Self, rustls::Error> {
+        let name = origin.to_string();
+        let name = name
+            .split_once("://")
+            .map_or("", |(_, name)| name)
+            .to_owned();
+        let policy = ProxyPolicy::new()
+            .with_public_scheme(origin.scheme())
+            // What is waited for, and for how long, is watched in one place.
+            .with_websocket_connect_timeout(settings.limits.quiet)
+            .with_via(name.clone());
+        Ok(Self {
+            built_in: ArcSwap::default(),
+            set: ArcSwap::default(),
+            refreshing: Mutex::default(),
+            client: client(settings.reach.clone())?,
+            policy,
+            name,
+            settings,
+            closing: CancellationToken::new(),
+        })
     }
 
-    /// The same, with limits of one's own.
+    /// Which addresses a backend may have.
     #[must_use]
-    pub fn with_limits(origin: &PlatformOrigin, limits: upload::Limits) -> Self {
-        let mut connector = HttpConnector::new();
-        connector.set_nodelay(true);
-        connector.set_connect_timeout(Some(CONNECT));
-        Self {
-            proxies: ArcSwap::default(),
-            client: Client::builder(TokioExecutor::new()).build(connector),
-            policy: ProxyPolicy::new().with_public_scheme(origin.scheme()),
-            session_cookie: session_cookie_name(origin.is_secure()),
-            limits,
-        }
+    pub const fn reach(&self) -> &Reach {
+        &self.settings.reach
     }
 
-    /// Sends the `/api/` of a game there from now on.
+    /// Ends all WebSockets, those to come included: the server stops.
+    pub fn close(&self) {
+        self.closing.cancel();
+    }
+
+    /// Sends the `/api/` of a game there from now on, unless its owner has set
+    /// another backend.
     pub fn add(&self, slug: &str, environment: Environment, backend: SocketAddr) {
-        let proxy = Proxy::new_with_client("", format!("http://{backend}"), self.client.clone());
-        let proxy = Arc::new(proxy.with_policy(self.policy.clone()));
-        self.proxies.rcu(|proxies| {
-            let mut proxies = HashMap::clone(proxies);
-            proxies.insert((slug.to_owned(), environment), Arc::clone(&proxy));
-            proxies
+        let backend = self.backend(BackendSettings {
+            url: format!("http://{backend}"),
+            paths: vec![PATHS.to_owned()],
         });
+        self.built_in.rcu(|table| {
+            let mut table = Table::clone(table);
+            table.insert((slug.to_owned(), environment), Arc::clone(&backend));
+            table
+        });
+    }
+
+    /// Reads from the store what the games' owners have set.
+    ///
+    /// # Errors
+    /// The store's; the backends then stay as they were.
+    pub async fn refresh(&self, store: &dyn Store) -> Result<(), StoreError> {
+        let _refreshing = self.refreshing.lock().await;
+        let before = self.set.load_full();
+        let mut table = Table::new();
+        for record in store.list_environments().await? {
+            let Some(settings) = record.backend else {
+                continue;
+            };
+            let key = (record.slug, record.environment);
+            let backend = match before.get(&key) {
+                Some(known) if known.settings == settings => Arc::clone(known),
+                _ => self.backend(settings),
+            };
+            table.insert(key, backend);
+        }
+        self.set.store(Arc::new(table));
+        Ok(())
+    }
+
+    fn backend(&self, settings: BackendSettings) -> Arc<Backend> {
+        let proxy = Proxy::new_with_client("", settings.url.clone(), self.client.clone());
+        Arc::new(Backend {
+            proxy: proxy.with_policy(self.policy.clone()),
+            settings,
+            places: Arc::new(Semaphore::new(self.settings.in_flight)),
+        })
     }
 
     /// The backend that answers this path of a game, if any.
     #[must_use]
-    pub fn find(&self, game: &Game, path: &str) -> Option<Arc<Proxy>> {
-        if !path.starts_with(PATHS) {
-            return None;
+    pub fn find(&self, game: &Game, path: &str) -> Option<Arc<Backend>> {
+        let key = (game.slug.clone(), game.environment);
+        let set = self.set.load().get(&key).cloned();
+        let backend = set.or_else(|| self.built_in.load().get(&key).cloned())?;
+        let answers = |prefix: &String| paths::is_below(path, prefix);
+        // Some are the platform's, whatever was set.
+        (backend.settings.paths.iter().any(answers) && !is_reserved(path)).then_some(backend)
+    }
+
+    /// Refuses a request that has been here before: a backend that leads back
+    /// to the platform would ask itself without end.
+    ///
+    /// # Errors
+    /// `backend-unreachable`
+    pub fn refuse_loop(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        if headers.contains_key(header::VIA) && headers::came_through(headers, &self.name) {
+            return Err(Refusal::new(Slug::BackendUnreachable)
+                .with_detail("The game's backend leads back to the platform itself."));
         }
-        self.proxies
-            .load()
-            .get(&(game.slug.clone(), game.environment))
-            .cloned()
+        Ok(())
     }
 
     /// Sends a request to a backend and answers what it answers, streaming
@@ -110,41 +258,48 @@ impl Backends {
     ///
     /// # Errors
     /// `backend-unreachable`, `backend-timeout`, `payload-too-large`,
-    /// `invalid-request`, 408.
+    /// `invalid-request`, `unavailable`, 408.
     pub async fn forward(
         &self,
-        proxy: &Proxy,
+        backend: &Backend,
         game: &Game,
         context: &Context,
         request: Request<Body>,
     ) -> Result<Response, Refusal> {
         let (mut parts, body) = request.into_parts();
         self.check(&parts)?;
-        say_who_asks(&mut parts, game, context);
-        hide_cookie(&mut parts.headers, self.session_cookie);
-        // The backend can log under the same id.
+        let place = Arc::clone(&backend.places)
+            .try_acquire_owned()
+            .map_err(|_| {
+                Refusal::new(Slug::Unavailable)
+                    .with_detail("The game's backend has too much to do. Try again in a moment.")
+                    .with_header(header::RETRY_AFTER, HeaderValue::from_static("1"))
+            })?;
+        headers::prepare(&mut parts, game, context);
+        let held = parts.extensions.remove::<Held>().map(|Held(held)| held);
+        parts.extensions.insert(TunnelGuard::new((place, held)));
         parts
-            .headers
-            .insert(X_REQUEST_ID, context.id.header().clone());
+            .extensions
+            .insert(TunnelCancellation(self.closing.clone()));
 
-        let (upload, body) = Upload::watch(body, self.limits);
-        let answer = proxy.proxy_request(Request::from_parts(parts, body));
-        let mut response = match upload.wait_for(answer).await? {
+        let (upload, body) = Upload::watch(body, self.settings.limits);
+        let asked = backend
+            .proxy
+            .proxy_request(Request::from_parts(parts, body));
+        let mut response = match upload.wait_for(asked).await? {
             Ok(response) => response,
             Err(never) => match never {},
         };
-        if response.extensions().get::<ProxyError>().is_some() {
-            upload.check()?;
-        }
         if let Some(error) = response.extensions().get::<ProxyError>() {
-            let slug = match response.status().as_u16() {
-                504 => Slug::BackendTimeout,
+            upload.check()?;
+            let slug = match response.status() {
+                StatusCode::GATEWAY_TIMEOUT => Slug::BackendTimeout,
                 _ => Slug::BackendUnreachable,
             };
             return Err(Refusal::new(slug).with_cause(error.message().to_owned()));
         }
-        refuse_cookie(response.headers_mut(), self.session_cookie);
-        Ok(response)
+        headers::protect_others(response.headers_mut(), game);
+        Ok(response.map(|body| silence::listen(body, self.settings.idle)))
     }
 
     fn check(&self, parts: &Parts) -> Result<(), Refusal> {
@@ -153,177 +308,35 @@ impl Backends {
             .get(header::CONTENT_LENGTH)
             .and_then(|value| value.to_str().ok())
             .and_then(|value| value.parse::<u64>().ok());
-        if length.is_some_and(|length| length > self.limits.bytes) {
+        if length.is_some_and(|length| length > self.settings.limits.bytes) {
             return Err(Slug::PayloadTooLarge.into());
         }
-        // A backend might resolve `..`, and then answer outside its paths.
-        let leads_out = parts.uri.path().split('/').any(|segment| {
-            let plain = percent_encoding::percent_decode_str(segment).collect::<Vec<u8>>();
-            matches!(plain.as_slice(), b"." | b"..")
-                || plain.iter().any(|byte| matches!(byte, b'/' | b'\\'))
-        });
-        if leads_out {
+        if paths::leads_out(parts.uri.path()) {
             return Err(Slug::InvalidRequest.into());
         }
         Ok(())
     }
 }
 
-/// Says what a backend may believe of a request, and takes out what anyone
-/// could have written there.
-fn say_who_asks(parts: &mut Parts, game: &Game, context: &Context) {
-    let spoofed: Vec<HeaderName> = parts
-        .headers
-        .keys()
-        .filter(|name| {
-            // What has an underscore is taken for the name with a hyphen by
-            // those who turn headers into variables (RFC 3875 §4.1.18).
-            name.as_str().starts_with("x-forwarded-")
-                || name.as_str().contains('_')
-                || FORWARDING.contains(name)
-        })
-        .cloned()
-        .collect();
-    for name in spoofed {
-        parts.headers.remove(name);
-    }
-    // Every header that it names would be taken out on the way.
-    let upgrade = parts
-        .headers
-        .get_all(header::CONNECTION)
-        .iter()
-        .any(|value| {
-            let mut options = value.as_bytes().split(|byte| *byte == b',');
-            options.any(|option| option.trim_ascii().eq_ignore_ascii_case(b"upgrade"))
-        });
-    parts.headers.remove(header::CONNECTION);
-    if upgrade && parts.headers.contains_key(header::UPGRADE) {
-        let value = HeaderValue::from_static("upgrade");
-        parts.headers.insert(header::CONNECTION, value);
-    }
-    // The request may have named its host elsewhere than in `Host`.
-    let authority = game
-        .origin
-        .split_once("://")
-        .map(|(_, authority)| authority);
-    if let Some(host) = authority.and_then(|authority| HeaderValue::from_str(authority).ok()) {
-        parts.headers.insert(header::HOST, host);
-    }
-    // The reverse proxy writes it into `X-Forwarded-For` and `Forwarded`.
-    let client = SocketAddr::new(context.client, context.peer.port());
-    parts.extensions.insert(ConnectInfo(client));
-}
-
-/// Takes the platform's session cookie out. It is the auth service's alone and
-/// browsers send it nowhere else; should one arrive here, no game gets it.
-fn hide_cookie(headers: &mut HeaderMap, name: &str) {
-    let mentioned = headers.get_all(header::COOKIE).iter().any(|value| {
-        value
-            .as_bytes()
-            .windows(name.len())
-            .any(|part| part == name.as_bytes())
-    });
-    if !mentioned {
-        return;
-    }
-    let kept: Vec<Vec<u8>> = headers
-        .get_all(header::COOKIE)
-        .iter()
-        .flat_map(|value| value.as_bytes().split(|byte| *byte == b';'))
-        .map(|cookie| cookie.trim_ascii().to_vec())
-        .filter(|cookie| {
-            let found = cookie
-                .split(|byte| *byte == b'=')
-                .next()
-                .unwrap_or_default();
-            found.trim_ascii() != name.as_bytes()
-        })
-        .collect();
-    headers.remove(header::COOKIE);
-    if !kept.is_empty()
-        && let Ok(value) = HeaderValue::from_bytes(&kept.join(&b"; "[..]))
-    {
-        headers.insert(header::COOKIE, value);
-    }
-}
-
-/// Keeps a game's backend from tossing a session cookie over to the auth
-/// service, where two of them would lock the player out.
-fn refuse_cookie(headers: &mut HeaderMap, name: &str) {
-    let tossed = |value: &HeaderValue| {
-        let pair = value.as_bytes().split(|byte| *byte == b';').next();
-        // A cookie without a name, `=n=v`, comes back as `n=v` (RFC 6265bis
-        // §5.8.3), and so like the cookie `n`.
-        let mut pair = pair.unwrap_or_default().trim_ascii();
-        while let Some(rest) = pair.strip_prefix(b"=") {
-            pair = rest.trim_ascii();
-        }
-        let found = pair.split(|byte| *byte == b'=').next().unwrap_or_default();
-        found.trim_ascii() == name.as_bytes()
-    };
-    if !headers.get_all(header::SET_COOKIE).iter().any(tossed) {
-        return;
-    }
-    let kept: Vec<HeaderValue> = headers
-        .get_all(header::SET_COOKIE)
-        .iter()
-        .filter(|value| !tossed(value))
-        .cloned()
-        .collect();
-    headers.remove(header::SET_COOKIE);
-    for value in kept {
-        headers.append(header::SET_COOKIE, value);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_game_gets_the_session_cookie() {
-        let cases: &[(&[&str], Option<&str>)] = &[
-            (&["a=1"], Some("a=1")),
-            (&["platform-session=x"], None),
-            (&["a=1; platform-session=x;b=2"], Some("a=1; b=2")),
-            (&["platform-session=x", "b=2"], Some("b=2")),
-            (
-                &[" platform-session =x; c=platform-session"],
-                Some("c=platform-session"),
-            ),
-            (&["platform-session2=x"], Some("platform-session2=x")),
-        ];
-        for (values, expected) in cases {
-            let mut headers = HeaderMap::new();
-            for value in *values {
-                headers.append(header::COOKIE, HeaderValue::from_static(value));
-            }
-            hide_cookie(&mut headers, "platform-session");
-            let found = headers
-                .get(header::COOKIE)
-                .map(|value| value.to_str().unwrap());
-            assert_eq!(found, *expected, "{values:?}");
-        }
-    }
-
-    #[test]
-    fn no_game_sets_the_session_cookie() {
-        let mut headers = HeaderMap::new();
-        for value in [
-            "a=1; Path=/",
-            "platform-session=x; Domain=platform.localhost",
-            "platform-session=x",
-            " platform-session =x",
-            "=platform-session=x; Domain=platform.localhost",
-            " = platform-session=x",
-            "==platform-session=x",
-            "platform-session; Domain=platform.localhost",
-            "b=platform-session",
-        ] {
-            headers.append(header::SET_COOKIE, HeaderValue::from_static(value));
-        }
-        refuse_cookie(&mut headers, "platform-session");
-        let kept: Vec<_> = headers.get_all(header::SET_COOKIE).iter().collect();
-        assert_eq!(kept, ["a=1; Path=/", "b=platform-session"]);
-    }
+/// One client for all backends: it keeps their connections apart by address.
+fn client(reach: Reach) -> Result<Client<HttpsConnector<reach::Connector>, Body>, rustls::Error> {
+    // Where the machine has no certificates, backends over plain http work.
+    let tls = tls::client(true).or_else(|error| {
+        tracing::warn!(
+            error = chain(&error),
+            "no backend can be reached over https; install the machine's CA certificates"
+        );
+        tls::client(false)
+    })?;
+    let connector = HttpsConnectorBuilder::new()
+        .with_tls_config(tls)
+        .https_or_http()
+        .enable_http1()
+        .wrap_connector(reach::Connector::new(Arc::new(reach)));
+    Ok(Client::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(KEPT)
+        .pool_max_idle_per_host(KEPT_CONNECTIONS)
+        .build(connector))
 }

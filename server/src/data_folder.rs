@@ -43,7 +43,7 @@ fn advice(error: &Error) -> String {
         ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
             "it is a file; set PLATFORM_DATA to a folder".to_owned()
         }
-        _ => error.to_string(),
+        _ => format!("{error}; set PLATFORM_DATA to a folder that can be made and written"),
     }
 }
 

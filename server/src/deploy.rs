@@ -1,26 +1,39 @@
 //! Deploying: a set of files becomes what an environment shows, all or nothing.
+//!
+//! Every file is kept first, on the disk and under the name of its content;
+//! then one operation of the store switches. Whoever is killed in between
+//! leaves files behind that nothing refers to, and the next sweep takes them.
+
+mod incoming;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use platform_checks::limits::{MAX_BYTES, MAX_FILES};
+use platform_checks::{PathProblem, Warning, normalise, warnings_at};
 use platform_protocol::names::Environment;
-use platform_protocol::paths;
+use tokio::time::MissedTickBehavior;
 
+pub use self::incoming::{Deploys, Incoming, Limits, linger, too_large};
+use crate::archive::{self, ArchiveError, UnpackedFile};
 use crate::clock::Millis;
 use crate::domain::project::{Deployment, FileEntry};
 use crate::entropy::Entropy;
 use crate::files::{FileError, FileStore};
+use crate::http::refusal::chain;
+use crate::page_warnings::PAGE_BYTES;
+use crate::state::AppState;
 use crate::store::{Store, StoreError};
 
-/// Files of one deployment, at most.
-pub const MAX_FILES: usize = 20_000;
-/// Bytes of one deployment's files together, at most.
-pub const MAX_BYTES: u64 = 512 * 1024 * 1024;
-/// Bytes of one file's path, at most.
-pub const MAX_PATH_BYTES: usize = 1_024;
+/// Deployments of an environment that are kept.
+pub const KEPT: usize = 10;
 /// Files that are written at one time.
-const WRITES_AT_ONCE: usize = 8;
+const WRITES_AT_ONCE: usize = 4;
+/// How often files are swept that nothing refers to, even if nothing is
+/// deployed.
+const SWEEP: Duration = Duration::from_secs(3_600);
 
 /// Why nothing was deployed.
 #[derive(Debug, thiserror::Error)]
@@ -29,19 +42,25 @@ pub enum DeployError {
     #[error("A deployment needs at least one file.")]
     Empty,
     /// A path that no deployment may have.
-    #[error("The file {path:?} cannot be deployed: {reason}.")]
+    #[error("The file {path:?} cannot be deployed: {problem}.")]
     Path {
         /// The path, shortened if it is long.
         path: String,
-        /// What is wrong with it, as a part of a sentence.
-        reason: &'static str,
+        /// What is wrong with it.
+        problem: PathProblem,
     },
+    /// A path that two files have.
+    #[error("The file {0:?} is there twice.")]
+    Twice(String),
     /// More than [`MAX_FILES`].
     #[error("A deployment has at most {MAX_FILES} files.")]
     TooManyFiles,
     /// More than [`MAX_BYTES`].
     #[error("A deployment has at most {} MiB.", MAX_BYTES / (1024 * 1024))]
     TooLarge,
+    /// The archive was refused.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
     /// There is no such project.
     #[error("There is no project {0:?}.")]
     UnknownProject(String),
@@ -53,8 +72,170 @@ pub enum DeployError {
     Store(#[source] StoreError),
 }
 
-/// Makes `files` what the environment of a project shows. Nobody sees a part
-/// of it: every file is kept first, then one operation of the store switches.
+/// Which environment something is deployed to.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'a> {
+    /// The project.
+    pub slug: &'a str,
+    /// Which of its environments.
+    pub environment: Environment,
+}
+
+/// A deployment from an archive, with what its page does wrong.
+#[derive(Debug)]
+pub struct Published {
+    /// What the environment shows now.
+    pub deployment: Deployment,
+    /// How its page should load the runtime and does not.
+    pub warnings: Vec<Warning>,
+}
+
+/// Makes an archive that has arrived what the environment shows.
+///
+/// # Errors
+/// [`DeployError`]; what the environment showed before, it still shows.
+pub async fn publish_archive(
+    state: &AppState,
+    target: Target<'_>,
+    incoming: &Incoming,
+) -> Result<Published, DeployError> {
+    let (from, into, held) = (incoming.archive(), incoming.files(), incoming.hold());
+    let address = format!(
+        "{}/",
+        state
+            .origin
+            .sub_domain(&target.environment.label(target.slug))
+    );
+    let _turn = state.deploys.turn().await;
+    let unpacked = tokio::task::spawn_blocking(move || {
+        let archive = std::fs::File::open(&from).map_err(ArchiveError::Io)?;
+        let length = archive.metadata().map_err(ArchiveError::Io)?.len();
+        let files = archive::unpack(archive, length, &into)?;
+        // Its room is wanted for the files.
+        std::fs::remove_file(&from).map_err(ArchiveError::Io)?;
+        let page = files.get("index.html").map_or(Ok(Vec::new()), page);
+        let page = page.map_err(ArchiveError::Io)?;
+        let warnings = warnings_at(&String::from_utf8_lossy(&page), &address);
+        drop(held);
+        Ok::<_, ArchiveError>((files, warnings))
+    });
+    let (unpacked, warnings) = unpacked
+        .await
+        .map_err(|error| ArchiveError::Io(std::io::Error::other(error)))??;
+
+    let keeping = state.files.keep().await;
+    let files = keep_all(&state.files, unpacked).await?;
+    let now = state.clock.now();
+    let deployment = record(&*state.store, &*state.entropy, now, target, files).await?;
+    drop(keeping);
+    state.deploys.done.notify_one();
+    state
+        .sites
+        .refresh(&*state.store)
+        .await
+        .map_err(DeployError::Store)?;
+    Ok(Published {
+        deployment,
+        warnings,
+    })
+}
+
+/// The beginning of the start page, which is all of it but for the oddest ones.
+fn page(file: &UnpackedFile) -> std::io::Result<Vec<u8>> {
+    use std::io::Read as _;
+    let mut page = Vec::new();
+    std::fs::File::open(&file.at)?
+        .take(PAGE_BYTES)
+        .read_to_end(&mut page)?;
+    Ok(page)
+}
+
+async fn keep_all(
+    store: &FileStore,
+    unpacked: BTreeMap<String, UnpackedFile>,
+) -> Result<BTreeMap<String, FileEntry>, DeployError> {
+    // Two that are equal would be written over each other at one time.
+    let mut contents: BTreeMap<String, UnpackedFile> = BTreeMap::new();
+    let mut files = BTreeMap::new();
+    for (path, file) in unpacked {
+        let entry = FileEntry {
+            sha256: file.sha256.clone(),
+            size: file.size,
+        };
+        files.insert(path, entry);
+        contents.entry(file.sha256.clone()).or_insert(file);
+    }
+    stream::iter(contents.into_values())
+        .map(|file| async move {
+            let entry = FileEntry {
+                sha256: file.sha256,
+                size: file.size,
+            };
+            store.put_file(&file.at, &entry).await
+        })
+        .buffer_unordered(WRITES_AT_ONCE)
+        .try_collect::<()>()
+        .await?;
+    Ok(files)
+}
+
+async fn record(
+    store: &dyn Store,
+    entropy: &dyn Entropy,
+    now: Millis,
+    target: Target<'_>,
+    files: BTreeMap<String, FileEntry>,
+) -> Result<Deployment, DeployError> {
+    let deployment = Deployment {
+        id: entropy.uuid_v7(now),
+        slug: target.slug.to_owned(),
+        environment: target.environment,
+        files,
+        created_at: now,
+    };
+    match store.add_deployment(deployment.clone()).await {
+        Ok(()) => Ok(deployment),
+        Err(StoreError::Missing { .. }) => Err(DeployError::UnknownProject(deployment.slug)),
+        Err(error) => Err(DeployError::Store(error)),
+    }
+}
+
+/// Forgets old deployments, and files that nothing refers to, for as long as
+/// the server runs: at its start, after every deploy, and once an hour.
+pub(crate) async fn keep_swept(state: AppState) {
+    let mut ticks = tokio::time::interval(SWEEP);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = state.deploys.done.notified() => {}
+        }
+        match sweep(&*state.store, &state.files).await {
+            Ok(0) => {}
+            Ok(files) => tracing::info!(files, "files that no deployment has were removed"),
+            Err(error) => tracing::error!(error, "old deployments could not be swept"),
+        }
+    }
+}
+
+/// Forgets all deployments but the last [`KEPT`] of each environment, and
+/// removes the files that no deployment has any more. Answers how many files.
+///
+/// # Errors
+/// What failed, for the log.
+pub async fn sweep(store: &dyn Store, files: &FileStore) -> Result<usize, String> {
+    for record in store
+        .list_environments()
+        .await
+        .map_err(|error| chain(&error))?
+    {
+        let swept = store.sweep_deployments(&record.slug, record.environment, KEPT);
+        swept.await.map_err(|error| chain(&error))?;
+    }
+    files.sweep(store).await.map_err(|error| chain(&error))
+}
+
+/// Makes `content` what the environment of a project shows.
 ///
 /// # Errors
 /// [`DeployError`]; what the environment showed before, it still shows.
@@ -76,24 +257,14 @@ pub async fn publish(
     {
         return Err(DeployError::UnknownProject(slug.to_owned()));
     }
+    let _keeping = files.keep().await;
     let files: BTreeMap<String, FileEntry> = stream::iter(content)
         .map(|(path, bytes)| async move { Ok::<_, FileError>((path, files.put(bytes).await?)) })
         .buffer_unordered(WRITES_AT_ONCE)
         .try_collect()
         .await?;
-    let id = entropy.uuid_v7(now);
-    let deployment = Deployment {
-        id,
-        slug: slug.to_owned(),
-        environment,
-        files,
-        created_at: now,
-    };
-    match store.add_deployment(deployment.clone()).await {
-        Ok(()) => Ok(deployment),
-        Err(StoreError::Missing { .. }) => Err(DeployError::UnknownProject(slug.to_owned())),
-        Err(error) => Err(DeployError::Store(error)),
-    }
+    let target = Target { slug, environment };
+    record(store, entropy, now, target, files).await
 }
 
 /// Checks every limit and every path before anything is written.
@@ -110,50 +281,15 @@ fn check(content: Vec<(String, Bytes)>) -> Result<BTreeMap<String, Bytes>, Deplo
     }
     let mut checked = BTreeMap::new();
     for (path, bytes) in content {
-        let path = normalise(&path)?;
-        if checked.insert(path.clone(), bytes).is_some() {
-            return Err(refused(&path, "it is there twice"));
+        let path = normalise(&path).map_err(|problem| DeployError::Path {
+            path: path.chars().take(100).collect(),
+            problem,
+        })?;
+        if checked.insert(path.to_owned(), bytes).is_some() {
+            return Err(DeployError::Twice(path.to_owned()));
         }
     }
     Ok(checked)
-}
-
-/// A file's path as a deployment keeps it: segments joined by `/`, without
-/// the `./` with which an archive's names may begin.
-///
-/// # Errors
-/// [`DeployError::Path`] for every path that could mean a place outside the
-/// deployment, or none, on any system, and for those of the platform itself.
-pub fn normalise(path: &str) -> Result<String, DeployError> {
-    let name = path.strip_prefix("./").unwrap_or(path);
-    let reserved = paths::PREFIX.trim_matches('/');
-    let reason = if name.is_empty() {
-        "it has no name"
-    } else if name.len() > MAX_PATH_BYTES {
-        "its name is too long"
-    } else if name.starts_with('/') {
-        "its name is absolute"
-    } else if name.contains('\\') {
-        "its name has a backslash"
-    } else if name.chars().any(char::is_control) {
-        "its name has a control character"
-    } else if name.split('/').any(|segment| matches!(segment, "." | "..")) {
-        "its name has a segment . or .."
-    } else if name.split('/').any(str::is_empty) {
-        "its name has an empty segment"
-    } else if name.split('/').next() == Some(reserved) {
-        "paths under /__platform/ are kept for the platform"
-    } else {
-        return Ok(name.to_owned());
-    };
-    Err(refused(path, reason))
-}
-
-fn refused(path: &str, reason: &'static str) -> DeployError {
-    DeployError::Path {
-        path: path.chars().take(100).collect(),
-        reason,
-    }
 }
 
 #[cfg(test)]
@@ -163,7 +299,7 @@ mod tests {
     use super::*;
     use crate::domain::project::Project;
     use crate::entropy::SystemEntropy;
-    use crate::store::connect;
+    use crate::store::{Older, connect};
 
     struct World {
         directory: tempfile::TempDir,
@@ -175,7 +311,7 @@ mod tests {
         async fn with_project(slug: &str) -> Self {
             let directory = tempfile::tempdir().unwrap();
             let url = format!("sqlite://{}/platform.db", directory.path().display());
-            let store = connect(&url).await.unwrap();
+            let store = connect(&url, Older::Upgrade).await.unwrap();
             let project = Project {
                 slug: slug.into(),
                 owner: None,
@@ -283,56 +419,6 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_lead_elsewhere_are_refused() {
-        let long = "a".repeat(MAX_PATH_BYTES + 1);
-        for path in [
-            "",
-            ".",
-            "..",
-            "./",
-            "/",
-            "/etc/passwd",
-            "//x",
-            "a//b",
-            "a/",
-            "a/./b",
-            "a/../b",
-            "../a",
-            "a/..",
-            "././a",
-            ".//a",
-            "a\\b",
-            "..\\a",
-            "C:\\a",
-            "a\0b",
-            "a\nb",
-            "a\u{7f}",
-            "a\u{85}b",
-            "__platform",
-            "__platform/x",
-            "./__platform/x",
-            &long,
-        ] {
-            assert!(
-                matches!(normalise(path), Err(DeployError::Path { .. })),
-                "{path:?}"
-            );
-        }
-        for (path, kept) in [
-            ("index.html", "index.html"),
-            ("./index.html", "index.html"),
-            ("a/b/c.js", "a/b/c.js"),
-            ("...", "..."),
-            ("a b/é.png", "a b/é.png"),
-            ("x__platform/a", "x__platform/a"),
-            ("a/__platform/b", "a/__platform/b"),
-            (".well-known/x", ".well-known/x"),
-        ] {
-            assert_eq!(normalise(path).unwrap(), kept);
-        }
-    }
-
-    #[test]
     fn limits_and_doubles_are_checked_before_anything_is_written() {
         let file = |name: String| (name, Bytes::new());
         let many = (0..=MAX_FILES)
@@ -340,7 +426,7 @@ mod tests {
             .collect();
         assert!(matches!(check(many), Err(DeployError::TooManyFiles)));
         let doubled = vec![file("a".into()), file("./a".into())];
-        assert!(matches!(check(doubled), Err(DeployError::Path { .. })));
+        assert!(matches!(check(doubled), Err(DeployError::Twice(_))));
         let mebibyte = Bytes::from(vec![0; 1024 * 1024]);
         let large = (0..=512)
             .map(|index| (index.to_string(), mebibyte.clone()))

@@ -1,16 +1,21 @@
 //! Deployed files, addressed by their content.
 
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read as _;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::TryStreamExt as _;
 use object_store::local::LocalFileSystem;
 use object_store::{ObjectStore, ObjectStoreExt as _, PutPayload};
 use sha2::{Digest, Sha256};
+use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
 use crate::domain::project::FileEntry;
-use crate::store::make_private_directory;
+use crate::store::{Store, StoreError, make_private_directory};
 
 /// Why a file could not be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -28,8 +33,16 @@ pub enum FileError {
     #[error("there is no file {0}")]
     Missing(String),
     /// The directory could not be made.
-    #[error("{path} could not be made")]
+    #[error("{path} could not be made; set PLATFORM_FILES_URL or PLATFORM_DATA to another folder")]
     Directory {
+        /// Which one.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file that was to be kept could not be read.
+    #[error("{path} could not be read")]
+    Read {
         /// Which one.
         path: String,
         /// Why.
@@ -45,7 +58,23 @@ pub enum FileError {
 #[derive(Clone, Debug)]
 pub struct FileStore {
     files: Arc<dyn ObjectStore>,
+    /// Held to read by who keeps files that nothing refers to yet, and to write
+    /// by who removes those that nothing refers to.
+    gate: Arc<RwLock<()>>,
+    /// Where the files are, if that is a folder.
+    directory: Option<PathBuf>,
 }
+
+/// While it is there, no file is removed: who has it may keep files first and
+/// say later what refers to them.
+#[derive(Debug)]
+#[must_use = "dropping it lets files be removed that nothing refers to yet"]
+pub struct Keeping {
+    _gate: OwnedRwLockReadGuard<()>,
+}
+
+/// Bytes of a file that are in memory at one time while it is kept.
+const PIECE: usize = 512 * 1024;
 
 impl FileStore {
     /// Opens the file store at `url`: `file://<directory>`, made if it is not
@@ -83,6 +112,124 @@ impl FileStore {
             .with_fsync(true);
         Ok(Self {
             files: Arc::new(files),
+            gate: Arc::default(),
+            directory: Some(directory.to_owned()),
+        })
+    }
+
+    /// Keeps every file where it is for as long as the answer lives.
+    pub async fn keep(&self) -> Keeping {
+        Keeping {
+            _gate: Arc::clone(&self.gate).read_owned().await,
+        }
+    }
+
+    /// Keeps the content of the file at `from`, whose SHA-256 and length are
+    /// known. A large one is never in memory as a whole.
+    ///
+    /// # Errors
+    /// [`FileError`]; the file is then not there.
+    pub async fn put_file(&self, from: &Path, entry: &FileEntry) -> Result<(), FileError> {
+        let path = location(&entry.sha256)?;
+        if self.has(&path, entry.size).await? {
+            return Ok(());
+        }
+        let mut pieces = Pieces::open(from)?;
+        let first = pieces.next(from).await?;
+        if entry.size <= first.len() as u64 {
+            return self
+                .files
+                .put(&path, PutPayload::from(first))
+                .await
+                .map(drop)
+                .map_err(FileError::Backend);
+        }
+        let mut upload = self
+            .files
+            .put_multipart(&path)
+            .await
+            .map_err(FileError::Backend)?;
+        let mut piece = first;
+        let sent = loop {
+            if piece.is_empty() {
+                break upload
+                    .complete()
+                    .await
+                    .map(drop)
+                    .map_err(FileError::Backend);
+            }
+            if let Err(error) = upload.put_part(PutPayload::from(piece)).await {
+                break Err(FileError::Backend(error));
+            }
+            piece = match pieces.next(from).await {
+                Ok(piece) => piece,
+                Err(error) => break Err(error),
+            };
+        };
+        if sent.is_err() {
+            // What is left of it is removed at the next start if this fails.
+            let _ = upload.abort().await;
+        }
+        sent
+    }
+
+    /// Whether the file is there. One that is there is whole, because it was
+    /// renamed into place.
+    async fn has(&self, path: &object_store::path::Path, size: u64) -> Result<bool, FileError> {
+        match self.files.head(path).await {
+            Ok(found) => Ok(found.size == size),
+            Err(object_store::Error::NotFound { .. }) => Ok(false),
+            Err(error) => Err(FileError::Backend(error)),
+        }
+    }
+
+    /// The names of all files.
+    ///
+    /// # Errors
+    /// [`FileError::Backend`].
+    pub async fn list(&self) -> Result<Vec<String>, FileError> {
+        let name = |path: &object_store::path::Path| {
+            let name: String = path.parts().map(|part| part.as_ref().to_owned()).collect();
+            location(&name).is_ok().then_some(name)
+        };
+        let listed = self.files.list(None);
+        let names = listed.try_filter_map(|meta| {
+            let name = name(&meta.location);
+            async move { Ok(name) }
+        });
+        names.try_collect().await.map_err(FileError::Backend)
+    }
+
+    /// Removes those of all files that `store` refers to nowhere. It waits for
+    /// deploys on their way, and they for it. Answers how many.
+    ///
+    /// # Errors
+    /// [`FileError`], or the store's.
+    pub async fn sweep(&self, store: &dyn Store) -> Result<usize, SweepError> {
+        let listed = self.list().await?;
+        let _gate = self.gate.write().await;
+        let unreferenced = store.list_unreferenced_files(listed).await?;
+        for name in &unreferenced {
+            match self.files.delete(&location(name)?).await {
+                Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
+                Err(error) => return Err(FileError::Backend(error).into()),
+            }
+        }
+        Ok(unreferenced.len())
+    }
+
+    /// Removes what a process that was killed had begun to write. Nobody else
+    /// may be writing. It blocks.
+    ///
+    /// # Errors
+    /// [`FileError::Directory`].
+    pub fn remove_unfinished(&self) -> Result<(), FileError> {
+        let Some(directory) = &self.directory else {
+            return Ok(());
+        };
+        remove_unfinished(directory).map_err(|source| FileError::Directory {
+            path: directory.display().to_string(),
+            source,
         })
     }
 
@@ -95,11 +242,8 @@ impl FileStore {
         let size = u64::try_from(content.len()).unwrap_or(u64::MAX);
         let sha256 = digest(&content);
         let path = location(&sha256)?;
-        match self.files.head(&path).await {
-            // A file that is there is whole, because it was renamed into place.
-            Ok(found) if found.size == size => return Ok(FileEntry { sha256, size }),
-            Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
-            Err(error) => return Err(FileError::Backend(error)),
+        if self.has(&path, size).await? {
+            return Ok(FileEntry { sha256, size });
         }
         self.files
             .put(&path, PutPayload::from(content))
@@ -128,22 +272,93 @@ impl FileStore {
     }
 }
 
+/// Why files were not swept.
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    /// The file store failed.
+    #[error("the files could not be swept")]
+    Files(#[from] FileError),
+    /// The store failed.
+    #[error("the files that are referred to could not be read")]
+    Store(#[from] StoreError),
+}
+
+/// A file that is read piece by piece, off the threads that answer requests.
+struct Pieces(Option<File>);
+
+impl Pieces {
+    fn open(path: &Path) -> Result<Self, FileError> {
+        let file = File::open(path).map_err(|source| unreadable(path, source))?;
+        Ok(Self(Some(file)))
+    }
+
+    /// The next piece; empty at the end.
+    async fn next(&mut self, path: &Path) -> Result<Bytes, FileError> {
+        let Some(file) = self.0.take() else {
+            return Ok(Bytes::new());
+        };
+        let read = tokio::task::spawn_blocking(move || {
+            let mut piece = Vec::with_capacity(PIECE);
+            let mut limited = file.take(PIECE as u64);
+            limited.read_to_end(&mut piece)?;
+            Ok((limited.into_inner(), Bytes::from(piece)))
+        });
+        let (file, piece) = read
+            .await
+            .unwrap_or_else(|error| Err(std::io::Error::other(error)))
+            .map_err(|source| unreadable(path, source))?;
+        self.0 = Some(file);
+        Ok(piece)
+    }
+}
+
+fn unreadable(path: &Path, source: std::io::Error) -> FileError {
+    FileError::Read {
+        path: path.display().to_string(),
+        source,
+    }
+}
+
+/// A file is written under its name with `#` and a number behind it first.
+fn remove_unfinished(directory: &Path) -> std::io::Result<()> {
+    let mut folders = BTreeSet::from([directory.to_owned()]);
+    while let Some(folder) = folders.pop_first() {
+        for entry in std::fs::read_dir(folder)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                folders.insert(entry.path());
+            } else if entry.file_name().to_string_lossy().contains('#') {
+                std::fs::remove_file(entry.path())?;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The SHA-256 of `content`, in lower-case hex.
 fn digest(content: &[u8]) -> String {
-    Sha256::digest(content)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex(&Sha256::digest(content))
+}
+
+/// Bytes in lower-case hex.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Where a file lies: in one of 256 directories, so that none grows huge.
-fn location(sha256: &str) -> Result<object_store::path::Path, FileError> {
+pub(crate) fn location(sha256: &str) -> Result<object_store::path::Path, FileError> {
     let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     if sha256.len() != 64 || !sha256.bytes().all(hex) {
         return Err(FileError::Name);
     }
-    let (directory, name) = sha256.split_at(2);
+    let (directory, name) = place(sha256);
     Ok(object_store::path::Path::from_iter([directory, name]))
+}
+
+/// The folder in the file store, and the name there, of the file of this
+/// SHA-256: a folder with all of them would be slow to look into.
+pub(crate) fn place(sha256: &str) -> (&str, &str) {
+    sha256.split_at(2)
 }
 
 fn named(error: object_store::Error, sha256: &str) -> FileError {

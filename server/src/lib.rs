@@ -8,7 +8,7 @@
 //! | [`state`] | what every handler is handed |
 //! | [`routes`] | the one table of hosts and paths |
 //! | [`hosts`], [`sites`] | whose address a request was sent to; which games there are |
-//! | [`titles`] | what they are called |
+//! | [`faces`], [`page_warnings`] | what they look like in a list; how their pages should load the runtime |
 //! | [`http`] | what every answer goes through |
 //! | [`handlers`] | one endpoint a file |
 //! | [`domain`] | players, sessions, keys, projects: states and transitions |
@@ -17,32 +17,45 @@
 //! | [`keys`] | the signing keys |
 //! | [`tokens`] | verifying the platform's own game tokens |
 //! | [`suspensions`], [`sessions`] | who is suspended while their token lives; sweeping sessions |
-//! | [`logs`] | how many frontend log records are taken in, and how long they are kept |
+//! | [`devices`] | how often devices may ask, and people type codes |
+//! | [`logs`], [`log_streams`] | how many frontend log records are taken in, and how long they are kept; who follows them |
 //! | [`data_folder`] | one server at a time in the data folder |
-//! | [`files`], [`deploy`](mod@deploy) | deployed files, and how they come to be |
+//! | [`files`], [`archive`], [`deploy`](mod@deploy) | deployed files, the archives they come in, and how they come to be |
+//! | [`backup`] | a copy of everything, beside a running server |
 //! | [`backends`], [`demo`] | games' backends; the demo game |
-//! | [`runtime`] | `runtime.js` |
+//! | [`runtime`], [`console_files`] | `runtime.js`; what the console's pages load |
+//! | [`charts`] | players over time as pictures |
 //! | [`oidc`], [`demo_provider`] | signing in with OpenID Connect; a provider for trying it out |
 //! | [`clock`], [`entropy`] | time and randomness, handed in |
 
+pub mod archive;
 pub mod backends;
+pub mod backup;
+pub mod charts;
 pub mod clock;
 pub mod config;
+pub mod console_files;
+pub mod counting;
 pub mod data_folder;
 pub mod demo;
 pub mod demo_provider;
 pub mod deploy;
+pub mod devices;
 pub mod domain;
 pub mod entropy;
+pub mod faces;
 pub mod files;
 pub mod handlers;
+pub mod hosting;
 pub mod hosts;
 pub mod http;
 pub mod keys;
 pub mod live;
+pub mod log_streams;
 pub mod logs;
 pub mod oidc;
 pub mod origin;
+pub mod page_warnings;
 pub mod routes;
 pub mod runtime;
 pub mod sessions;
@@ -51,7 +64,7 @@ pub mod start;
 pub mod state;
 pub mod store;
 pub mod suspensions;
-pub mod titles;
 pub mod tokens;
+pub mod unseen;
 
 pub use start::{Running, StartError, start};

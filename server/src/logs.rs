@@ -1,5 +1,5 @@
 //! Frontend logs beside their endpoint: how many are taken in, and how long
-//! they are kept.
+//! and how many of them are kept.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,16 @@ use crate::http::refusal::chain;
 use crate::state::AppState;
 use crate::store::{Store, StoreError};
 
-/// How often old records are looked for.
-const LOOK: Duration = Duration::from_secs(10 * 60);
-/// Records that one write of the sweep removes: others' writes go in between.
-const BATCH: usize = 1_000;
+/// How often projects are looked for whose records take more than they may.
+const LOOK: Duration = Duration::from_secs(10);
+/// Every so many looks, old records are looked for.
+const LOOKS_BY_AGE: u64 = 60;
+/// Records that one write of the sweep removes: others' writes go in between,
+/// so it is as short as one of theirs.
+const BATCH: usize = 50;
+/// Writes of one look for projects that are over the quota: old records must
+/// not wait until the last flood is over.
+const QUOTA_WRITES: usize = 1_000;
 const DAY_MILLIS: Millis = 24 * 60 * 60 * 1_000;
 
 /// How many records, and how many bytes, may come in, by who sends them.
@@ -71,20 +77,53 @@ pub async fn sweep(store: &dyn Store, days: u32, now: Millis) -> Result<usize, S
     }
 }
 
+/// Removes the oldest records of each project whose records take more than
+/// `quota` bytes, in small writes, of which there are so many in one look.
+/// Answers how many.
+///
+/// # Errors
+/// The store's; what was removed until then stays so.
+pub async fn sweep_quota(store: &dyn Store, quota: u64) -> Result<usize, StoreError> {
+    let mut removed = 0;
+    for _ in 0..QUOTA_WRITES {
+        let batch = store.sweep_log_quota(quota, BATCH).await?;
+        removed += batch;
+        if batch == 0 {
+            break;
+        }
+    }
+    Ok(removed)
+}
+
 /// Sweeps now and then, for as long as the server runs.
 pub(crate) async fn keep_swept(state: AppState) {
     let mut ticks = tokio::time::interval(LOOK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut looks, mut beyond) = (0, 0);
     loop {
         ticks.tick().await;
-        let days = state.config.log_retention_days;
-        match sweep(&*state.store, days, state.clock.now()).await {
-            Ok(0) => {}
-            Ok(removed) => tracing::info!(removed, "old frontend log records were removed"),
-            Err(error) => tracing::warn!(
-                error = chain(&error),
-                "old frontend log records could not be removed"
-            ),
+        if let Some(quota) = state.config.log_quota() {
+            match sweep_quota(&*state.store, quota).await {
+                Ok(removed) => beyond += removed,
+                Err(error) => failed(&error),
+            }
         }
+        if looks % LOOKS_BY_AGE == 0 {
+            let days = state.config.log_retention_days;
+            match sweep(&*state.store, days, state.clock.now()).await {
+                Ok(0) if beyond == 0 => {}
+                Ok(old) => tracing::info!(old, beyond, "frontend log records were removed"),
+                Err(error) => failed(&error),
+            }
+            beyond = 0;
+        }
+        looks += 1;
     }
+}
+
+fn failed(error: &StoreError) {
+    tracing::warn!(
+        error = chain(error),
+        "frontend log records could not be removed"
+    );
 }

@@ -1,24 +1,33 @@
 //! The server program: parse, wire, run.
 
+mod admin_command;
+mod events_command;
 mod player_command;
+mod project_command;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
+use platform_server::backup::{self, Backup};
 use platform_server::clock::{Clock, SystemClock};
 use platform_server::config::{Config, LogFormat, load, names, show};
 use platform_server::data_folder::{FolderLock, require_platform};
+use platform_server::domain::audit::Actor;
 use platform_server::domain::key::KeyPhase;
 use platform_server::entropy::SystemEntropy;
 use platform_server::http::refusal::chain;
 use platform_server::keys::KeyRing;
 use platform_server::start::{StartError, open_keys, open_store};
-use tokio::signal::unix::{SignalKind, signal};
+use platform_server::store::{Older, Store};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
+use admin_command::AdminCommand;
+use events_command::EventsCommand;
 use player_command::PlayerCommand;
+use project_command::ProjectCommand;
 
 /// The game platform: auth service, hosting, runtime.
 #[derive(Parser)]
@@ -43,11 +52,31 @@ enum Command {
         #[command(subcommand)]
         command: KeysCommand,
     },
-    /// A player: who it is, suspending it, ending its sessions. A running
-    /// server follows within a minute
+    /// Players: finding them, who one is, suspending it, ending its sessions,
+    /// the guests of an address. A running server follows within a minute
     Player {
         #[command(subcommand)]
         command: PlayerCommand,
+    },
+    /// The projects: list them, give one to another player
+    Project {
+        #[command(subcommand)]
+        command: ProjectCommand,
+    },
+    /// Who may administer. A running server follows at once
+    Admin {
+        #[command(subcommand)]
+        command: AdminCommand,
+    },
+    /// What happened to whom, newest first, and who did it
+    Events(EventsCommand),
+    /// Write the store and all deployed files into one new file, a tar, also
+    /// beside a running server
+    Backup {
+        /// The file to make
+        file: PathBuf,
+        #[command(flatten)]
+        settings: Settings,
     },
     /// Print the settings in force, secrets hidden
     Config {
@@ -117,19 +146,41 @@ fn run(command: Command) -> Result<(), Failure> {
             let config = read(settings.config.as_deref())?;
             on_runtime(async move {
                 let ring = keys(&config).await?;
-                let kid = ring.rotate().await.map_err(|error| chain(&error))?;
+                let kid = ring
+                    .rotate(Actor::Operator)
+                    .await
+                    .map_err(|error| chain(&error))?;
                 print(&format!("{kid} is published, and signs in 21 minutes\n"));
                 Ok(())
             })
         }
         Command::Player { command } => {
             let config = read(command.settings().config.as_deref())?;
-            require_platform(&config).map_err(|error| error.to_string())?;
-            on_runtime(async move {
-                let store = open_store(&config).await.map_err(|error| chain(&error))?;
-                let said = command.run(&*store, SystemClock.now()).await?;
-                print(&said);
-                store.close().await.map_err(|error| chain(&error))
+            on_store(&config, async |store| {
+                command.run(store, &config, SystemClock.now()).await
+            })
+        }
+        Command::Project { command } => {
+            let config = read(command.settings().config.as_deref())?;
+            on_store(&config, async |store| {
+                command.run(store, SystemClock.now()).await
+            })
+        }
+        Command::Admin { command } => {
+            let config = read(command.settings().config.as_deref())?;
+            on_store(&config, async |store| {
+                command.run(store, &config, SystemClock.now()).await
+            })
+        }
+        Command::Events(command) => {
+            let config = read(command.settings().config.as_deref())?;
+            on_store(&config, async |store| command.run(store).await)
+        }
+        Command::Backup { file, settings } => {
+            let config = read(settings.config.as_deref())?;
+            on_store(&config, async |store| {
+                let made = backup::write(store, &config.files_path(), &file).await;
+                told_of_backup(&file, made.map_err(|error| chain(&error))?)
             })
         }
         Command::Config { docs: true, .. } => {
@@ -152,6 +203,28 @@ fn read(path: Option<&Path>) -> Result<Config, Failure> {
     Ok(config)
 }
 
+/// Does `work` on the store of a platform that is there, and prints what it
+/// says.
+fn on_store(
+    config: &Config,
+    work: impl AsyncFnOnce(&dyn Store) -> Result<String, Failure>,
+) -> Result<(), Failure> {
+    require_platform(config).map_err(|error| error.to_string())?;
+    on_runtime(async {
+        let mut stop = Stop::listen()?;
+        let store = open_store(config, Older::Refuse)
+            .await
+            .map_err(|error| chain(&error))?;
+        // What is dropped here tidies up after itself.
+        let said = tokio::select! {
+            said = work(&*store) => said?,
+            () = stop.signalled() => return Err("stopped before it was done".to_owned()),
+        };
+        print(&said);
+        store.close().await.map_err(|error| chain(&error))
+    })
+}
+
 fn on_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -162,8 +235,7 @@ fn on_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Fai
 
 async fn serve(config: Config) -> Result<(), Failure> {
     // Before anything is open, so that no signal in between is missed.
-    let mut terminate = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| error.to_string())?;
+    let mut stop = Stop::listen()?;
     let running = platform_server::start(config, Arc::new(SystemClock), Arc::new(SystemEntropy))
         .await
         .map_err(|error| told(&error))?;
@@ -171,12 +243,51 @@ async fn serve(config: Config) -> Result<(), Failure> {
         "platform-server ready on {} (listening on {})\n",
         running.origin, running.address
     ));
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
+    stop.signalled().await;
     tracing::info!("stopping");
     running.stop().await.map_err(|error| chain(&error))
+}
+
+/// The signals that end the program.
+struct Stop {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Stop {
+    /// From now on they end it only where [`Stop::signalled`] is waited for.
+    fn listen() -> Result<Self, Failure> {
+        let listen = |kind| signal(kind).map_err(|error| error.to_string());
+        Ok(Self {
+            terminate: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Waits for one of them.
+    async fn signalled(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+/// What the operator is told of a backup. One that lacks files is kept, and is
+/// no success.
+fn told_of_backup(file: &Path, made: Backup) -> Result<String, Failure> {
+    let (file, bytes) = (file.display(), made.bytes);
+    if made.missing > 0 {
+        return Err(format!(
+            "{file} is a backup without {} files of deployments, which are not in the files' \
+             folder",
+            made.missing
+        ));
+    }
+    Ok(format!(
+        "{file}: the store and {} deployed files, {bytes} bytes\n",
+        made.files
+    ))
 }
 
 /// Why the server did not start. That it cannot listen is a whole sentence,
@@ -190,7 +301,9 @@ fn told(error: &StartError) -> Failure {
 
 async fn keys(config: &Config) -> Result<Arc<KeyRing>, Failure> {
     require_platform(config).map_err(|error| error.to_string())?;
-    let store = open_store(config).await.map_err(|error| chain(&error))?;
+    let store = open_store(config, Older::Refuse)
+        .await
+        .map_err(|error| chain(&error))?;
     open_keys(
         config,
         store,

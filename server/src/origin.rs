@@ -101,6 +101,9 @@ pub enum OriginError {
     /// The host cannot have sub-domains that share its cookies.
     #[error("use a name that can have sub-domains, such as games.example or platform.localhost")]
     Host,
+    /// Port 0 is no port that a browser can go to.
+    #[error("write the port that players go to; 0 is for PLATFORM_LISTEN alone")]
+    Port,
     /// The session cookie may not travel over plain http.
     #[error("use https; plain http is only for names under localhost")]
     Insecure,
@@ -123,6 +126,9 @@ impl FromStr for PlatformOrigin {
             && url.password().is_none();
         if !bare {
             return Err(OriginError::MoreThanOrigin);
+        }
+        if url.port() == Some(0) {
+            return Err(OriginError::Port);
         }
         // An IP address has no sub-domains, and browsers hold the sub-domains
         // of a single label, `localhost` too, for sites of their own.
@@ -169,6 +175,7 @@ mod tests {
         let cases = [
             ("games.example", OriginError::Form),
             ("ftp://games.example", OriginError::Form),
+            ("http://platform.localhost:0", OriginError::Port),
             ("https://games.example/path", OriginError::MoreThanOrigin),
             ("https://games.example/?a", OriginError::MoreThanOrigin),
             ("https://me@games.example", OriginError::MoreThanOrigin),

@@ -4,8 +4,11 @@ use std::fmt::Write as _;
 
 use clap::Subcommand;
 use platform_server::clock::Millis;
-use platform_server::domain::audit::{AuditEvent, AuditQuery};
-use platform_server::domain::player::{Player, PlayerState};
+use platform_server::config::Config;
+use platform_server::domain::audit::{Actor, AuditEvent, AuditKind, AuditQuery};
+use platform_server::domain::player::{Player, PlayerState, REASON_CHARS, parse_reason};
+use platform_server::domain::username::{MAX_CHARS, MIN_CHARS};
+use platform_server::http::client_address::Network;
 use platform_server::http::refusal::chain;
 use platform_server::store::{Store, StoreError};
 use time::OffsetDateTime;
@@ -14,18 +17,35 @@ use uuid::Uuid;
 
 use crate::{Failure, Settings};
 
-/// Characters of a suspension's reason, at most: it is a sentence on a page.
-const REASON: usize = 500;
 /// Events that are shown, at most.
 const EVENTS: usize = 50;
+/// Players that are found, at most.
+const PLAYERS: usize = 100;
+/// Addresses, or guests of one, that are listed, at most.
+const ADDRESSES: usize = 1_000;
 
 #[derive(Subcommand)]
 pub(crate) enum PlayerCommand {
     /// Show who a player is: state, identities, sessions, events
     Show {
-        /// The player's id, `sub` in tokens
-        #[arg(value_parser = player_id)]
-        sub: Uuid,
+        /// The player's id, `sub` in tokens, or name
+        #[arg(value_name = "SUB|NAME", value_parser = who)]
+        who: Who,
+        #[command(flatten)]
+        settings: Settings,
+    },
+    /// List players by how their names begin
+    Find {
+        /// How the name begins, without regard to case
+        #[arg(value_parser = start)]
+        name: String,
+        #[command(flatten)]
+        settings: Settings,
+    },
+    /// List the addresses that hold most guests, or the guests of one
+    Guests {
+        /// An IPv4 or IPv6 address, or an IPv6 /64
+        address: Option<Network>,
         #[command(flatten)]
         settings: Settings,
     },
@@ -48,8 +68,8 @@ pub(crate) enum PlayerCommand {
         #[command(flatten)]
         settings: Settings,
     },
-    /// End every session of a player. An account has to sign in again, and a
-    /// guest is gone for good
+    /// End every session of a player, on devices too. An account has to sign in
+    /// again, and a guest is gone for good
     EndSessions {
         /// The player's id, `sub` in tokens
         #[arg(value_parser = player_id)]
@@ -59,8 +79,41 @@ pub(crate) enum PlayerCommand {
     },
 }
 
+/// Whom a command is about.
+#[derive(Clone, Debug)]
+pub(crate) enum Who {
+    /// The player of this id.
+    Id(Uuid),
+    /// The player of this name.
+    Name(String),
+}
+
+/// A player's id or name.
+fn who(text: &str) -> Result<Who, String> {
+    if let Ok(id) = text.parse() {
+        return Ok(Who::Id(id));
+    }
+    // Names of the platform's own are looked for as well, so this is no check.
+    if (MIN_CHARS..=MAX_CHARS).contains(&text.chars().count()) {
+        return Ok(Who::Name(text.to_owned()));
+    }
+    Err(format!(
+        "a player is named by an id such as 0190b3c4-…, or by a name of {MIN_CHARS} to {MAX_CHARS} \
+         characters"
+    ))
+}
+
+/// The start of a name.
+fn start(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if (1..=MAX_CHARS).contains(&text.chars().count()) {
+        return Ok(text.to_owned());
+    }
+    Err(format!("a name begins with 1 to {MAX_CHARS} characters"))
+}
+
 /// A player's id, or what to look for in its place.
-fn player_id(text: &str) -> Result<Uuid, String> {
+pub(crate) fn player_id(text: &str) -> Result<Uuid, String> {
     text.parse().map_err(|_| {
         "a player is named by an id such as 0190b3c4-…, which is `sub` in the player's tokens and \
          in what the game's backend keeps"
@@ -70,16 +123,12 @@ fn player_id(text: &str) -> Result<Uuid, String> {
 
 /// A sentence that a player can be shown.
 fn reason(text: &str) -> Result<String, String> {
-    let text = text.trim();
-    if text.is_empty() {
-        return Err("write a sentence for the player, or leave --reason out".to_owned());
-    }
-    if text.chars().count() > REASON || text.chars().any(char::is_control) {
-        return Err(format!(
-            "write one line of at most {REASON} characters: the player reads it"
-        ));
-    }
-    Ok(text.to_owned())
+    parse_reason(text).map(str::to_owned).ok_or_else(|| {
+        format!(
+            "write one line of at most {REASON_CHARS} characters for the player to read, or leave \
+             --reason out"
+        )
+    })
 }
 
 impl PlayerCommand {
@@ -87,6 +136,8 @@ impl PlayerCommand {
     pub(crate) const fn settings(&self) -> &Settings {
         match self {
             Self::Show { settings, .. }
+            | Self::Find { settings, .. }
+            | Self::Guests { settings, .. }
             | Self::Suspend { settings, .. }
             | Self::Unsuspend { settings, .. }
             | Self::EndSessions { settings, .. } => settings,
@@ -94,10 +145,25 @@ impl PlayerCommand {
     }
 
     /// Does it; what to tell the operator.
-    pub(crate) async fn run(self, store: &dyn Store, now: Millis) -> Result<String, Failure> {
+    pub(crate) async fn run(
+        self,
+        store: &dyn Store,
+        config: &Config,
+        now: Millis,
+    ) -> Result<String, Failure> {
         let failed = |error: StoreError| chain(&error);
         match self {
-            Self::Show { sub, .. } => show(store, sub, now).await,
+            Self::Show { who, .. } => show(store, &who, now).await,
+            Self::Find { name, .. } => {
+                let found = store.list_players_by_name(&name, PLAYERS).await;
+                let found = found.map_err(failed)?;
+                if found.is_empty() {
+                    // Not among the results, which are players and none.
+                    eprintln!("no player's name begins with {}", name.escape_default());
+                }
+                Ok(list(&found))
+            }
+            Self::Guests { address, .. } => guests(store, address, now - config.guest_idle()).await,
             Self::Suspend { sub, reason, .. } => {
                 let player = find(store, sub).await?;
                 if let PlayerState::Merged { into } = player.state {
@@ -106,14 +172,17 @@ impl PlayerCommand {
                     ));
                 }
                 store
-                    .suspend_player(sub, reason.as_deref(), now)
+                    .suspend_player(sub, reason.as_deref(), Actor::Operator, now)
                     .await
                     .map_err(failed)?;
                 Ok(format!("{} ({sub}) is suspended\n", player.username))
             }
             Self::Unsuspend { sub, .. } => {
                 let player = find(store, sub).await?;
-                let lifted = store.unsuspend_player(sub, now).await.map_err(failed)?;
+                let lifted = store
+                    .unsuspend_player(sub, Actor::Operator, now)
+                    .await
+                    .map_err(failed)?;
                 let now_or_still = if lifted {
                     "may play again"
                 } else {
@@ -124,18 +193,55 @@ impl PlayerCommand {
             Self::EndSessions { sub, .. } => {
                 let player = find(store, sub).await?;
                 let ended = store
-                    .end_other_sessions(sub, None, now)
+                    .end_other_sessions(sub, None, Actor::Operator, now)
                     .await
                     .map_err(failed)?;
                 let sessions = if ended == 1 { "session" } else { "sessions" };
                 Ok(format!(
-                    "{ended} {sessions} of {} ({sub}) ended; tokens that are out live on for as \
-                     long as they say\n",
+                    "{ended} {sessions} of {} ({sub}) ended, in browsers and on devices; tokens \
+                     that are out live on for as long as they say\n",
                     player.username
                 ))
             }
         }
     }
+}
+
+/// Players in a line each.
+fn list(players: &[Player]) -> String {
+    players.iter().fold(String::new(), |mut text, player| {
+        let (sub, name) = (player.id, &player.username);
+        let _ = writeln!(text, "{sub}  {name}, {}", state(player));
+        text
+    })
+}
+
+/// The addresses that hold guests who were here since then, or the guests of
+/// one.
+async fn guests(
+    store: &dyn Store,
+    address: Option<Network>,
+    since: Millis,
+) -> Result<String, Failure> {
+    let failed = |error: StoreError| chain(&error);
+    let mut text = String::new();
+    let Some(address) = address else {
+        let holding = store.list_holding_addresses(since, ADDRESSES).await;
+        for holding in holding.map_err(failed)? {
+            let (address, guests) = (holding.address, holding.guests);
+            let word = if guests == 1 { "guest" } else { "guests" };
+            let seen = date(holding.seen_at);
+            let _ = writeln!(text, "{address}  {guests} {word}, the last at {seen}");
+        }
+        return Ok(text);
+    };
+    let address = address.to_string();
+    let held = store.list_held_guests(&address, since, ADDRESSES).await;
+    for guest in held.map_err(failed)? {
+        let (sub, name, seen) = (guest.id, guest.username, date(guest.seen_at));
+        let _ = writeln!(text, "{sub}  {name}, last here {seen}");
+    }
+    Ok(text)
 }
 
 async fn find(store: &dyn Store, sub: Uuid) -> Result<Player, Failure> {
@@ -146,36 +252,35 @@ async fn find(store: &dyn Store, sub: Uuid) -> Result<Player, Failure> {
         .ok_or_else(|| format!("there is no player {sub}; the id is `sub` in the player's tokens"))
 }
 
-async fn show(store: &dyn Store, sub: Uuid, now: Millis) -> Result<String, Failure> {
+async fn show(store: &dyn Store, who: &Who, now: Millis) -> Result<String, Failure> {
     let failed = |error: StoreError| chain(&error);
-    let player = find(store, sub).await?;
+    let player = match who {
+        Who::Id(sub) => find(store, *sub).await?,
+        Who::Name(name) => store
+            .find_player_by_name(name)
+            .await
+            .map_err(failed)?
+            .ok_or_else(|| format!("there is no player of the name {}", name.escape_default()))?,
+    };
+    let sub = player.id;
+    let is_admin = store.is_admin(sub).await.map_err(failed)?;
     let identities = store.list_identities(sub).await.map_err(failed)?;
     let sessions = store.list_sessions(sub, now).await.map_err(failed)?;
-    let query = AuditQuery {
-        player: Some(sub),
-        before: None,
-        limit: EVENTS,
-    };
+    let devices = store.list_devices(sub, now).await.map_err(failed)?;
+    let query = AuditQuery::of(sub, EVENTS);
     let events = store.list_audit_events(query).await.map_err(failed)?;
 
-    let state = match &player.state {
-        PlayerState::Guest => "guest".to_owned(),
-        PlayerState::Account => "account".to_owned(),
-        PlayerState::Merged { into } => format!("merged into {into}"),
-        PlayerState::Suspended { reason, linked } => {
-            let kind = if *linked { "account" } else { "guest" };
-            let reason = reason
-                .as_deref()
-                .map_or(String::new(), |reason| format!(": {reason}"));
-            format!("suspended {kind}{reason}")
-        }
-    };
+    let state = state(&player);
     let mut text = format!(
-        "sub       {sub}\nusername  {}\nstate     {state}\ncreated   {}\nsessions  {}\n",
+        "sub       {sub}\nusername  {}\nstate     {state}\ncreated   {}\nsessions  {}\ndevices   {}\n",
         player.username,
         date(player.created_at),
-        sessions.len()
+        sessions.len(),
+        devices.len()
     );
+    if is_admin {
+        text.push_str("admin     yes\n");
+    }
     for identity in identities {
         // Eight digits tell a player's few identities apart.
         let short = identity.key.0.iter().take(4);
@@ -196,25 +301,64 @@ async fn show(store: &dyn Store, sub: Uuid, now: Millis) -> Result<String, Failu
     Ok(text)
 }
 
+/// What a player is.
+fn state(player: &Player) -> String {
+    match &player.state {
+        PlayerState::Guest => "guest".to_owned(),
+        PlayerState::Account => "account".to_owned(),
+        PlayerState::Merged { into } => format!("merged into {into}"),
+        PlayerState::Suspended { reason, linked } => {
+            let kind = if *linked { "account" } else { "guest" };
+            let reason = reason
+                .as_deref()
+                .map_or(String::new(), |reason| format!(": {reason}"));
+            format!("suspended {kind}{reason}")
+        }
+    }
+}
+
 /// An event as it looks from one of the players in it.
 fn told(event: &AuditEvent, sub: Uuid) -> String {
     let mut text = event.kind.as_str().to_owned();
-    match (event.player, event.other) {
-        (Some(guest), Some(account)) if account == sub => {
-            let _ = write!(text, ", guest {guest}");
+    let about = match (event.kind, event.player, event.other) {
+        (AuditKind::Merged, Some(guest), Some(account)) if account == sub => {
+            format!(", guest {guest}")
         }
-        (_, Some(account)) => {
-            let _ = write!(text, " into {account}");
+        (AuditKind::Merged, _, Some(account)) => format!(" into {account}"),
+        (AuditKind::ProjectTransferred, Some(to), _) if to != sub => format!(", to {to}"),
+        (AuditKind::ProjectTransferred, _, Some(from)) => format!(", from {from}"),
+        // What an administrator did to somebody else.
+        (_, Some(player), _) if player != sub => format!(", player {player}"),
+        _ => String::new(),
+    };
+    text.push_str(&about);
+    text.push_str(&circumstances(event));
+    text
+}
+
+/// With what an event came about, by whom, and why.
+pub(crate) fn circumstances(event: &AuditEvent) -> String {
+    let subject = event.subject.as_deref();
+    let (with, why) = match event.kind {
+        AuditKind::Suspended => (None, subject),
+        _ => (subject, None),
+    };
+    let mut text = with.map_or(String::new(), |subject| format!(", {subject}"));
+    match event.actor {
+        Actor::Own => {}
+        Actor::Operator => text.push_str(", by the operator"),
+        Actor::Admin(admin) => {
+            let _ = write!(text, ", by {admin}");
         }
-        _ => {}
     }
-    if let Some(subject) = &event.subject {
-        let _ = write!(text, ", by {subject}");
+    if let Some(reason) = why {
+        let _ = write!(text, ": {reason}");
     }
     text
 }
 
-fn date(millis: Millis) -> String {
+/// A time in UTC, as RFC 3339 writes it.
+pub(crate) fn date(millis: Millis) -> String {
     OffsetDateTime::from_unix_timestamp(millis.div_euclid(1_000))
         .ok()
         .and_then(|date| date.format(&Rfc3339).ok())

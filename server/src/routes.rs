@@ -2,23 +2,26 @@
 
 use std::sync::Arc;
 
-use axum::routing::{any, get, post};
+use axum::routing::{any, get, post, put};
 use axum::{Extension, Router};
 use platform_protocol::paths;
 use platform_protocol::problem::Slug;
 
 use crate::demo_provider::{self, DemoProvider};
 use crate::handlers::{
-    callback, console, demo_provider as demo, game_files, heartbeat, icon, key_set, login, logs,
-    metadata, new_guest, problem_page, profile, runtime_files, sign_in, sign_out, stylesheet,
-    token,
+    admin, api, build, callback, console, demo_provider as demo, device, game_files, heartbeat,
+    icon, key_set, login, logs, metadata, new_guest, problem_page, profile, project, runtime_files,
+    sign_in, sign_out, stylesheet, token,
 };
 use crate::http::page::{ICON, STYLESHEET};
+use crate::http::redirect::DEVICE_PAGE;
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 
 /// Where browsers look for an icon that no page has named.
 const FAVICON: &str = "/favicon.ico";
+/// The end of the path that an archive is sent to.
+const DEPLOYMENT: &str = "/deployment";
 
 /// One router a host.
 #[derive(Clone, Debug)]
@@ -45,10 +48,61 @@ pub fn routes(state: &AppState) -> Routes {
 fn console_routes() -> Router<AppState> {
     Router::new()
         .route("/", get(console::handle))
+        .route(build::PATH, get(build::projects))
+        .route(&format!("{}/{{slug}}", build::PATH), get(build::project))
+        .route(&format!("{}/{{slug}}", project::PATH), get(project::handle))
+        .merge(admin::routes())
+        .route("/static/console.css", get(build::stylesheet))
+        .route("/static/console/{name}", get(build::module))
+        .merge(api_routes())
+        .merge(api::admin::routes())
         .route(STYLESHEET, get(stylesheet::handle))
         .route(ICON, get(icon::handle))
         .route(FAVICON, get(icon::handle))
         .fallback(nothing_here)
+}
+
+/// The command line, the console's own pages, and programs.
+fn api_routes() -> Router<AppState> {
+    let project = "/api/projects/{slug}";
+    let environment = format!("{project}/environments/{{environment}}");
+    Router::new()
+        .route("/api/openapi.json", get(api::openapi::handle))
+        .route("/api/ranking", get(api::ranking::handle))
+        .route(
+            "/api/projects",
+            get(api::list_projects::handle).post(api::create_project::handle),
+        )
+        .route(project, get(api::project::handle))
+        .route(
+            &format!("{project}/test-tokens"),
+            post(api::test_token::handle),
+        )
+        .route(&format!("{project}/logs"), get(api::logs::handle))
+        .route(
+            &format!("{project}/logs/stream"),
+            get(api::log_stream::handle),
+        )
+        .route(&format!("{project}/players"), get(api::players::handle))
+        .route(
+            &format!("{project}/players/chart"),
+            get(api::player_chart::handle),
+        )
+        .route(&format!("{project}/errors"), get(api::errors::handle))
+        .route(&environment, get(api::environment::handle))
+        .route(
+            &format!("{environment}{DEPLOYMENT}"),
+            put(api::deployment::handle),
+        )
+        .route(
+            &format!("{environment}/rollback"),
+            post(api::rollback::handle),
+        )
+        .route(&format!("{environment}/backend"), put(api::backend::handle))
+        .route(
+            &format!("{environment}/isolation"),
+            put(api::isolation::handle),
+        )
 }
 
 /// The runtime of every game, verifiers, and people.
@@ -76,6 +130,7 @@ fn auth_routes(state: &AppState) -> Router<AppState> {
             get(callback::handle),
         )
         .route(paths::PROFILE, get(profile::show).post(profile::change))
+        .merge(device_routes())
         .route(STYLESHEET, get(stylesheet::handle))
         .route(ICON, get(icon::handle))
         .route(FAVICON, get(icon::handle))
@@ -84,6 +139,18 @@ fn auth_routes(state: &AppState) -> Router<AppState> {
         Some(provider) => routes.merge(demo_provider_routes(provider)),
         None => routes,
     }
+}
+
+/// The command line, and its person in a browser.
+fn device_routes() -> Router<AppState> {
+    Router::new()
+        .route(
+            DEVICE_PAGE,
+            get(device::page::show).post(device::page::decide),
+        )
+        .route(device::AUTHORIZATION, post(device::authorization::handle))
+        .route(device::TOKEN, post(device::token::handle))
+        .route(device::REVOKE, post(device::revoke::handle))
 }
 
 /// The platform itself, and people on this machine who try it out.
@@ -118,6 +185,13 @@ fn game_routes() -> Router<AppState> {
 #[must_use]
 pub fn asks_with_cookie(path: &str) -> bool {
     matches!(path, paths::TOKEN | paths::SIGN_OUT)
+}
+
+/// The console's path that takes archives: as long as one flows, it may take
+/// any time.
+#[must_use]
+pub fn takes_uploads(path: &str) -> bool {
+    path.starts_with("/api/") && path.ends_with(DEPLOYMENT)
 }
 
 fn with_state(routes: Router<AppState>, state: &AppState) -> Router {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use axum::http::HeaderValue;
 use platform_protocol::names::{CONSOLE_AUDIENCE, Environment};
+use tokio::sync::Mutex;
 
 use crate::domain::project::Deployment;
 use crate::http::cors::Caller;
@@ -27,6 +28,8 @@ pub struct Game {
     pub origin: String,
     /// What is deployed there now.
     pub deployment: Option<Arc<Deployment>>,
+    /// Whether its pages are isolated from those of other origins.
+    pub isolated: bool,
 }
 
 /// The games at one moment.
@@ -41,6 +44,8 @@ struct Table {
 pub struct Sites {
     origin: PlatformOrigin,
     table: ArcSwap<Table>,
+    /// Held by who makes the table: an older reading may not replace a newer.
+    refreshing: Mutex<()>,
 }
 
 impl Sites {
@@ -50,43 +55,54 @@ impl Sites {
         Self {
             origin,
             table: ArcSwap::default(),
+            refreshing: Mutex::default(),
         }
     }
 
-    /// Reads all games from the store.
+    /// Reads all games from the store. What was deployed is read only once: a
+    /// deployment never changes.
     ///
     /// # Errors
     /// The store's; the table then stays as it was.
     pub async fn refresh(&self, store: &dyn Store) -> Result<(), StoreError> {
+        let _refreshing = self.refreshing.lock().await;
+        let known = self.table.load_full();
         let mut table = Table::default();
         let console = self.origin.to_string();
         if let Some(caller) = caller(&console, CONSOLE_AUDIENCE) {
             table.callers.insert(console, caller);
         }
-        for project in store.list_projects().await? {
-            for environment in Environment::ALL {
-                let deployment = store
-                    .find_current_deployment(&project.slug, environment)
-                    .await?;
-                let label = environment.label(&project.slug);
-                let origin = self.origin.sub_domain(&label);
-                let audience: Arc<str> = environment.audience(&project.slug).into();
-                // A page is there only once something is deployed, and a page
-                // that is not there asks for no tokens.
-                if deployment.is_some()
-                    && let Some(caller) = caller(&origin, &audience)
-                {
-                    table.callers.insert(origin.clone(), caller);
-                }
-                let game = Game {
-                    slug: project.slug.clone(),
-                    environment,
-                    audience,
-                    origin,
-                    deployment: deployment.map(Arc::new),
-                };
-                table.by_label.insert(label, Arc::new(game));
+        for record in store.list_environments().await? {
+            let environment = record.environment;
+            let label = environment.label(&record.slug);
+            let before = known
+                .by_label
+                .get(&label)
+                .and_then(|game| game.deployment.clone());
+            let deployment = match (record.deployment, before) {
+                (Some(id), Some(before)) if before.id == id => Some(before),
+                // One that was swept in between is no longer the current one.
+                (Some(id), _) => store.find_deployment(id).await?.map(Arc::new),
+                (None, _) => None,
+            };
+            let origin = self.origin.sub_domain(&label);
+            let audience: Arc<str> = environment.audience(&record.slug).into();
+            // A page is there only once something is deployed, and a page
+            // that is not there asks for no tokens.
+            if deployment.is_some()
+                && let Some(caller) = caller(&origin, &audience)
+            {
+                table.callers.insert(origin.clone(), caller);
             }
+            let game = Game {
+                slug: record.slug,
+                environment,
+                audience,
+                origin,
+                deployment,
+                isolated: record.isolated,
+            };
+            table.by_label.insert(label, Arc::new(game));
         }
         self.table.store(Arc::new(table));
         Ok(())

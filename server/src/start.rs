@@ -7,16 +7,22 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::MissedTickBehavior;
 
-use crate::backends::Backends;
+use crate::backends::{self, Backends};
 use crate::clock::Clock;
 use crate::config::{Config, Period, Rate};
+use crate::console_files::ConsoleFiles;
+use crate::counting::{Counting, keep};
 use crate::demo::{self, DemoError};
 use crate::demo_provider::DemoProvider;
+use crate::deploy::{self, Deploys};
+use crate::devices::DeviceLimits;
 use crate::entropy::Entropy;
+use crate::faces::Faces;
 use crate::files::{FileError, FileStore};
+use crate::hosting::contents::Contents;
 use crate::http::asset::Asset;
 use crate::http::entry::App;
 use crate::http::limiter::Limiter;
@@ -24,17 +30,18 @@ use crate::http::refusal::chain;
 use crate::http::serve::{ConnectionLimits, DRAIN, serve};
 use crate::keys::{KeyError, KeyRing, KeySecret};
 use crate::live::MemoryPresence;
+use crate::log_streams::LogStreams;
 use crate::logs::{self, LogLimits};
 use crate::oidc::{Providers, ProvidersError};
 use crate::origin::PlatformOrigin;
+use crate::page_warnings::PageWarnings;
 use crate::routes::routes;
 use crate::runtime::{RuntimeError, RuntimeFiles};
 use crate::sessions;
 use crate::sites::Sites;
 use crate::state::{AppState, Parts};
-use crate::store::{self, ConnectError, Store, StoreError};
+use crate::store::{self, ConnectError, Older, Store, StoreError};
 use crate::suspensions::{self, Suspensions};
-use crate::titles::Titles;
 use crate::tokens::GameTokens;
 
 /// How often keys and games are read again, for what other nodes have done.
@@ -42,6 +49,9 @@ const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
 /// How often one player may take another name. Each is an event that is kept.
 const RENAMES: Rate = Rate::new(10, Period::Hour, 10);
+/// Calls of the project API that one player may make: far more than a command
+/// line ever does, and too few to keep the store busy.
+const API_RATE: Rate = Rate::new(20, Period::Second, 200);
 
 /// Why the server did not start; a line for the operator.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +79,9 @@ pub enum StartError {
     /// The identity providers cannot be used.
     #[error("identity_provider: {0}")]
     Providers(#[from] ProvidersError),
+    /// The backends cannot be asked.
+    #[error("TLS cannot be set up")]
+    Tls(#[from] rustls::Error),
     /// The runtime cannot be served.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
@@ -78,13 +91,16 @@ pub enum StartError {
     /// Something that is made at the start could not be made.
     #[error("the platform's own files could not be made ready")]
     Assets(#[source] std::io::Error),
+    /// The folder that deploys are unpacked in cannot be made.
+    #[error("the folder `uploads` in the data folder could not be made ready")]
+    Uploads(#[source] std::io::Error),
 }
 
 fn listen_advice(error: &std::io::Error) -> String {
     if error.kind() == std::io::ErrorKind::AddrInUse {
         "another program listens there; stop it, or set PLATFORM_LISTEN to another port".to_owned()
     } else {
-        error.to_string()
+        format!("{error}; set PLATFORM_LISTEN to an address of this machine")
     }
 }
 
@@ -112,10 +128,14 @@ impl Running {
     /// The store's, if it could not write what was queued.
     pub async fn stop(mut self) -> Result<(), StoreError> {
         self.stopping.send_replace(true);
+        // They may be silent for ever, so there is nothing to wait for.
+        self.state.backends.close();
         // The server holds itself to its own limit; the demo's backend as well.
         while self.server.join_next().await.is_some() {}
         self.background.shutdown().await;
-        self.state.store.close().await
+        let (state, store) = (&self.state, &*self.state.store);
+        let counted = state.counting.keep(store, state.clock.now()).await;
+        store.close().await.and(counted)
     }
 }
 
@@ -128,88 +148,128 @@ pub async fn start(
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
 ) -> Result<Running, StartError> {
-    let listener = listen(config.listen).await?;
-    let listening = listener.local_addr().map_err(|source| StartError::Listen {
-        address: config.listen,
-        source,
-    })?;
+    let (listener, listening) = listen(config.listen).await?;
     let origin = config
         .origin
         .clone()
         .unwrap_or_else(|| PlatformOrigin::local(listening.port()));
 
-    let heartbeat = config.heartbeat_seconds;
-    let for_runtime = origin.clone();
-    // Compressing takes a moment of computing, meanwhile the store is opened.
-    let assets = tokio::task::spawn_blocking(move || assets(&for_runtime, heartbeat));
-
-    let store = open_store(&config).await?;
-    let keys = open_keys(
-        &config,
-        Arc::clone(&store),
-        Arc::clone(&clock),
-        Arc::clone(&entropy),
-    );
-    let keys = keys.await?;
-    let files = FileStore::connect(&format!("file://{}", config.files_path().display())).await?;
-    let has_demo = demo::deploy(&config, &origin, &*store, &files, &*entropy, clock.now()).await?;
-    let sites = Sites::new(origin.clone());
-    sites.refresh(&*store).await?;
+    let assets = begin_assets(&origin, &config);
+    let Opened {
+        store,
+        keys,
+        files,
+        deploys,
+        sites,
+        has_demo,
+    } = open(&config, &origin, &clock, &entropy).await?;
 
     let (stopping, stopped) = watch::channel(false);
     let mut server = JoinSet::new();
-    let backends = Backends::new(&origin);
+    let backends = backends(&config, &origin, listening, &*store).await?;
     if has_demo {
         demo::start_backends(&backends, &mut server, &config, &origin, &clock, &stopped).await?;
     }
-    let (runtime, stylesheet) = assets
+    let (runtime, stylesheet, console_files) = assets
         .await
         .map_err(|error| StartError::Assets(std::io::Error::other(error)))??;
     let (providers, demo_provider) = providers(&config, &origin, &clock, &entropy)?;
     let state = AppState::new(Parts {
         sign_in_limiter: Limiter::new(&config.sign_in_rate, Arc::clone(&clock)),
+        device_limits: DeviceLimits::new(&clock),
         rename_limiter: Limiter::new(&RENAMES, Arc::clone(&clock)),
         providers,
         demo_provider,
+        api_limiter: Limiter::new(&API_RATE, Arc::clone(&clock)),
         guest_limiter: Limiter::new(&config.guest_rate, Arc::clone(&clock)),
         tokens: GameTokens::new(Arc::clone(&keys), Arc::clone(&clock), origin.auth_url()),
         suspensions: Suspensions::default(),
         presence: Arc::new(MemoryPresence::new()),
+        counting: Counting::open(&*store, clock.now()).await?,
         log_limits: LogLimits::new(&config, &clock),
+        log_streams: LogStreams::new(stopped.clone()),
         auth_url: origin.auth_url(),
         store,
         keys,
-        files: Arc::new(files),
+        contents: Contents::new(Arc::clone(&files), config.file_cache_bytes()),
+        files,
         clock,
         entropy,
         config: Arc::new(config),
         origin: origin.clone(),
         listening,
         sites,
-        titles: Titles::default(),
+        faces: Faces::default(),
+        page_warnings: PageWarnings::default(),
         runtime,
         stylesheet,
+        console_files,
         backends,
+        deploys,
     });
     let app = App {
         routes: routes(&state),
         state: state.clone(),
     };
-    let limits = ConnectionLimits::default();
-    server.spawn(serve(listener, app, limits, stopped));
-    let mut background = JoinSet::new();
-    background.spawn(look_again(state.clone()));
-    background.spawn(logs::keep_swept(state.clone()));
-    background.spawn(sessions::keep_swept(state.clone()));
-    background.spawn(suspensions::keep_looking(state.clone()));
+    server.spawn(serve(listener, app, ConnectionLimits::default(), stopped));
     Ok(Running {
         origin: origin.to_string(),
         address: listening,
+        background: background(&state),
         state,
         stopping,
         server,
-        background,
     })
+}
+
+/// What lasts, opened and read for the first time.
+struct Opened {
+    store: Arc<dyn Store>,
+    keys: Arc<KeyRing>,
+    files: Arc<FileStore>,
+    deploys: Deploys,
+    sites: Sites,
+    has_demo: bool,
+}
+
+/// Opens what the data folder holds, with the demo in it where that belongs.
+async fn open(
+    config: &Config,
+    origin: &PlatformOrigin,
+    clock: &Arc<dyn Clock>,
+    entropy: &Arc<dyn Entropy>,
+) -> Result<Opened, StartError> {
+    let store = open_store(config, Older::Upgrade).await?;
+    let keys = open_keys(
+        config,
+        Arc::clone(&store),
+        Arc::clone(clock),
+        Arc::clone(entropy),
+    );
+    let keys = keys.await?;
+    let files = FileStore::connect(&format!("file://{}", config.files_path().display())).await?;
+    let has_demo = demo::deploy(config, origin, &*store, &files, &**entropy, clock.now()).await?;
+    Ok(Opened {
+        deploys: uploads(config, &files).await?,
+        files: Arc::new(files),
+        // The demo is among them.
+        sites: sites(origin, &*store).await?,
+        keys,
+        store,
+        has_demo,
+    })
+}
+
+/// What goes on beside the requests, for as long as the server runs.
+fn background(state: &AppState) -> JoinSet<()> {
+    let mut background = JoinSet::new();
+    background.spawn(look_again(state.clone()));
+    background.spawn(logs::keep_swept(state.clone()));
+    background.spawn(deploy::keep_swept(state.clone()));
+    background.spawn(sessions::keep_swept(state.clone()));
+    background.spawn(suspensions::keep_looking(state.clone()));
+    background.spawn(keep::keep_counting(state.clone()));
+    background
 }
 
 /// The providers of the settings, or the built-in one.
@@ -232,18 +292,53 @@ fn providers(
     Ok((Providers::new(&settings, &origin.auth_url(), clock)?, demo))
 }
 
-async fn listen(address: SocketAddr) -> Result<TcpListener, StartError> {
-    TcpListener::bind(address)
-        .await
-        .map_err(|source| StartError::Listen { address, source })
+/// Makes the folder that deploys are unpacked in, and removes what a process
+/// that was killed had begun to write.
+async fn uploads(config: &Config, files: &FileStore) -> Result<Deploys, StartError> {
+    let (folder, files) = (config.data.join("uploads"), files.clone());
+    let made = tokio::task::spawn_blocking(move || {
+        files.remove_unfinished()?;
+        Deploys::new(folder).map_err(StartError::Uploads)
+    });
+    made.await
+        .unwrap_or_else(|error| Err(StartError::Uploads(std::io::Error::other(error))))
+}
+
+/// The backends that the games' owners have set.
+async fn backends(
+    config: &Config,
+    origin: &PlatformOrigin,
+    listening: SocketAddr,
+    store: &dyn Store,
+) -> Result<Backends, StartError> {
+    let settings = backends::Settings::new(config, origin, listening);
+    let backends = Backends::new(origin, settings)?;
+    backends.refresh(store).await?;
+    Ok(backends)
+}
+
+/// Which games there are.
+async fn sites(origin: &PlatformOrigin, store: &dyn Store) -> Result<Sites, StoreError> {
+    let sites = Sites::new(origin.clone());
+    sites.refresh(store).await?;
+    Ok(sites)
+}
+
+/// Listens on `address`; the socket, and which one it is where the port is 0.
+async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
+    let failed = |source| StartError::Listen { address, source };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let listening = listener.local_addr().map_err(failed)?;
+    Ok((listener, listening))
 }
 
 /// Opens the store that the settings name.
 ///
 /// # Errors
 /// The store's.
-pub async fn open_store(config: &Config) -> Result<Arc<dyn Store>, StartError> {
-    Ok(store::connect(&format!("sqlite://{}", config.database_path().display())).await?)
+pub async fn open_store(config: &Config, older: Older) -> Result<Arc<dyn Store>, StartError> {
+    let url = format!("sqlite://{}", config.database_path().display());
+    Ok(store::connect(&url, older).await?)
 }
 
 /// Opens the signing keys in the store.
@@ -264,7 +359,15 @@ pub async fn open_keys(
     Ok(KeyRing::open(store, clock, entropy, config.token_seconds, secret).await?)
 }
 
-fn assets(origin: &PlatformOrigin, heartbeat: u64) -> Result<(RuntimeFiles, Asset), StartError> {
+/// Compressing takes a moment of computing, meanwhile the store is opened.
+fn begin_assets(origin: &PlatformOrigin, config: &Config) -> JoinHandle<AssetsResult> {
+    let (origin, heartbeat) = (origin.clone(), config.heartbeat_seconds);
+    tokio::task::spawn_blocking(move || assets(&origin, heartbeat))
+}
+
+type AssetsResult = Result<(RuntimeFiles, Asset, ConsoleFiles), StartError>;
+
+fn assets(origin: &PlatformOrigin, heartbeat: u64) -> AssetsResult {
     let runtime = RuntimeFiles::new(origin, heartbeat)?;
     let stylesheet = Asset::new(
         Bytes::from_static(include_bytes!("../../www/styles/platform.css")),
@@ -272,7 +375,8 @@ fn assets(origin: &PlatformOrigin, heartbeat: u64) -> Result<(RuntimeFiles, Asse
         "public, max-age=300",
     )
     .map_err(StartError::Assets)?;
-    Ok((runtime, stylesheet))
+    let console_files = ConsoleFiles::new().map_err(StartError::Assets)?;
+    Ok((runtime, stylesheet, console_files))
 }
 
 /// Follows what other nodes and the operator's commands do.
@@ -292,10 +396,18 @@ async fn look_again(state: AppState) {
         if let Err(error) = state.sites.refresh(&*state.store).await {
             tracing::error!(error = chain(&error), "the games could not be read again");
         }
+        if let Err(error) = state.backends.refresh(&*state.store).await {
+            tracing::error!(
+                error = chain(&error),
+                "the backends could not be read again"
+            );
+        }
         state.guest_limiter.sweep();
         state.sign_in_limiter.sweep();
+        state.device_limits.sweep();
         state.rename_limiter.sweep();
         state.log_limits.sweep();
+        state.api_limiter.sweep();
         state.presence.sweep(state.clock.now()).await;
     }
 }

@@ -9,22 +9,29 @@ use uuid::Uuid;
 use crate::backends::Backends;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::console_files::ConsoleFiles;
+use crate::counting::Counting;
 use crate::demo_provider::DemoProvider;
+use crate::deploy::Deploys;
+use crate::devices::DeviceLimits;
 use crate::entropy::Entropy;
+use crate::faces::Faces;
 use crate::files::FileStore;
+use crate::hosting::contents::Contents;
 use crate::http::asset::Asset;
 use crate::http::client_address::Network;
 use crate::http::limiter::Limiter;
 use crate::keys::KeyRing;
 use crate::live::Presence;
+use crate::log_streams::LogStreams;
 use crate::logs::LogLimits;
 use crate::oidc::Providers;
 use crate::origin::PlatformOrigin;
+use crate::page_warnings::PageWarnings;
 use crate::runtime::RuntimeFiles;
 use crate::sites::Sites;
 use crate::store::Store;
 use crate::suspensions::Suspensions;
-use crate::titles::Titles;
 use crate::tokens::GameTokens;
 
 /// The parts of the running platform. One allocation, so that handing it to a
@@ -41,6 +48,8 @@ pub struct Parts {
     pub keys: Arc<KeyRing>,
     /// Deployed files by their content.
     pub files: Arc<FileStore>,
+    /// The same as they are sent, those in use in memory.
+    pub contents: Contents,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Randomness.
@@ -55,12 +64,16 @@ pub struct Parts {
     pub listening: SocketAddr,
     /// Which games there are.
     pub sites: Sites,
-    /// What the games are called.
-    pub titles: Titles,
+    /// What the games look like in a list.
+    pub faces: Faces,
+    /// How their pages should load the runtime and do not.
+    pub page_warnings: PageWarnings,
     /// The edge limit on guest creation.
     pub guest_limiter: Limiter<Network>,
     /// The limit on sign-ins that begin.
     pub sign_in_limiter: Limiter<Network>,
+    /// The limits on devices that sign in.
+    pub device_limits: DeviceLimits,
     /// The limit on new names, for one player.
     pub rename_limiter: Limiter<Uuid>,
     /// Who signs players in.
@@ -73,14 +86,24 @@ pub struct Parts {
     pub suspensions: Suspensions,
     /// Who is playing.
     pub presence: Arc<dyn Presence>,
+    /// What is counted of them.
+    pub counting: Counting,
     /// The limits on frontend log records.
     pub log_limits: LogLimits,
+    /// Who follows frontend log records.
+    pub log_streams: LogStreams,
     /// `runtime.js` and its source map.
     pub runtime: RuntimeFiles,
     /// The stylesheet of the platform's own pages.
     pub stylesheet: Asset,
+    /// What the console's pages for developers load.
+    pub console_files: ConsoleFiles,
     /// The games' own backends.
     pub backends: Backends,
+    /// The deploys on their way.
+    pub deploys: Deploys,
+    /// The limit on calls of the project API, by player.
+    pub api_limiter: Limiter<Uuid>,
 }
 
 impl AppState {

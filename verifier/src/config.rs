@@ -1,5 +1,6 @@
 //! The three settings of a game's backend.
 
+use platform_loopback::is_localhost;
 use url::{Host, Url};
 
 /// The environment variable with the expected `iss`.
@@ -99,18 +100,11 @@ impl VerifierConfig {
 /// name under `localhost` (RFC 6761 §6.3).
 pub(crate) fn is_loopback(url: &Url) -> bool {
     match url.host() {
-        Some(Host::Domain(name)) => is_localhost_name(name),
+        Some(Host::Domain(name)) => is_localhost(name),
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.is_loopback(),
         None => false,
     }
-}
-
-/// Tells whether the name is `localhost` or ends in `.localhost`, a final dot
-/// aside.
-pub(crate) fn is_localhost_name(name: &str) -> bool {
-    let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
-    name == "localhost" || name.ends_with(".localhost")
 }
 
 #[cfg(test)]
@@ -188,21 +182,5 @@ mod tests {
             without_audience.check(),
             Err(ConfigError::Missing(AUTH_AUDIENCE))
         );
-    }
-
-    #[test]
-    fn names_under_localhost_are_loopback() {
-        for name in [
-            "localhost",
-            "LOCALHOST",
-            "localhost.",
-            "auth.platform.localhost",
-            "a.localhost.",
-        ] {
-            assert!(is_localhost_name(name), "{name}");
-        }
-        for name in ["localhost.example", "notlocalhost", "example", "", "."] {
-            assert!(!is_localhost_name(name), "{name}");
-        }
     }
 }

@@ -5,24 +5,18 @@
 //! share its TLS settings with the rest of the program, and neither should
 //! decide for the other.
 
-use std::future::Future;
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt as _, Empty, LengthLimitError, Limited};
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::client::legacy::{Client, Error as ClientError};
 use hyper_util::rt::TokioExecutor;
-use tower_service::Service;
+use platform_loopback::Resolver;
 use url::Url;
 
-use crate::config::{ConfigError, is_localhost_name, is_loopback};
+use crate::config::{ConfigError, is_loopback};
 use crate::error::KeySetError;
 use crate::key_set::{KeySet, MAX_KEY_SET_BYTES};
 
@@ -134,35 +128,4 @@ fn connector() -> Result<Connector, ConfigError> {
 #[expect(clippy::unnecessary_wraps, reason = "with TLS it can fail")]
 fn connector() -> Result<Connector, ConfigError> {
     Ok(plain())
-}
-
-/// Names under `localhost` are loopback by definition (RFC 6761 §6.3), but a
-/// plain `getaddrinfo` may not know them, and a name server must not be asked.
-#[derive(Clone, Copy, Debug)]
-struct Resolver;
-
-impl Service<Name> for Resolver {
-    type Response = std::vec::IntoIter<SocketAddr>;
-    type Error = io::Error;
-    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
-
-    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, name: Name) -> Self::Future {
-        Box::pin(async move {
-            // Port 0 is replaced by the port of the address.
-            let addresses: Vec<_> = if is_localhost_name(name.as_str()) {
-                let loopback = [
-                    IpAddr::V4(Ipv4Addr::LOCALHOST),
-                    IpAddr::V6(Ipv6Addr::LOCALHOST),
-                ];
-                loopback.map(|address| SocketAddr::new(address, 0)).into()
-            } else {
-                tokio::net::lookup_host((name.as_str(), 0)).await?.collect()
-            };
-            Ok(addresses.into_iter())
-        })
-    }
 }

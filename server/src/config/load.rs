@@ -191,14 +191,6 @@ fn wrong_kind() -> String {
     "write a text, a number or a list of texts".to_owned()
 }
 
-fn list<T>(text: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
-    text.split(',')
-        .map(str::trim)
-        .filter(|part| !part.is_empty())
-        .map(read)
-        .collect()
-}
-
 /// Reads one setting into its place.
 fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), String> {
     let text = text.trim();
@@ -220,9 +212,10 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
             return Err("several nodes are not supported yet; leave it out".to_owned());
         }
         Key::FilesUrl => config.files = Some(parse::path_url(text, "file")?),
-        Key::TrustedProxies => config.trusted_proxies = list(text, parse::network)?,
+        Key::FileCacheMib => config.file_cache_mib = parse::number(text, 0..=1_048_576)?,
+        Key::TrustedProxies => config.trusted_proxies = parse::list(text, parse::network)?,
         Key::Admins => {
-            config.admins = list(text, |id| {
+            config.admins = parse::list(text, |id| {
                 id.parse()
                     .map_err(|_| format!("`{id}` is not a player's id (sub), a UUID"))
             })?;
@@ -230,6 +223,9 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
         Key::TokenSeconds => config.token_seconds = parse::number(text, 5..=86_400)?,
         Key::GuestsPerAddress => {
             config.guests_per_address = parse::number(text, 0..=1_000_000_000)?;
+        }
+        Key::ProjectsPerAccount => {
+            config.projects_per_account = parse::number(text, 0..=1_000_000_000)?;
         }
         Key::GuestIdleHours => config.guest_idle_hours = parse::number(text, 1..=8_760)?,
         Key::GuestRate => config.guest_rate = parse::rate(text)?,
@@ -240,6 +236,12 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
         Key::LogBytesRate => config.log_bytes_rate = parse::rate(text)?,
         Key::LogBytesRateGame => config.log_bytes_rate_game = parse::rate(text)?,
         Key::LogRetentionDays => config.log_retention_days = parse::number(text, 1..=3_650)?,
+        Key::LogQuotaMib => config.log_quota_mib = parse::number(text, 0..=1_000_000_000)?,
+        Key::PrivateBackends => config.private_backends = Some(parse::private_backends(text)?),
+        Key::BackendTimeoutSeconds => {
+            config.backend_timeout_seconds = parse::number(text, 1..=3_600)?;
+        }
+        Key::BackendIdleSeconds => config.backend_idle_seconds = parse::number(text, 1..=86_400)?,
         Key::KeySecret => config.key_secret = Some(parse::secret(text)?),
         Key::Log => config.log = parse::log_filter(text)?,
         Key::LogFormat => config.log_format = parse::log_format(text)?,

@@ -101,6 +101,17 @@ pub enum LogFormat {
     Json,
 }
 
+/// Which addresses of private networks a game's backend may have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PrivateBackends {
+    /// All of them.
+    All,
+    /// None.
+    None,
+    /// Those of these networks.
+    Networks(Vec<IpNet>),
+}
+
 /// Every setting, with the value in force.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -115,6 +126,8 @@ pub struct Config {
     pub database: Option<PathBuf>,
     /// The directory of deployed files; inside `data` where none is set.
     pub files: Option<PathBuf>,
+    /// MiB of deployed files that lie in memory while they are in use, at most.
+    pub file_cache_mib: u32,
     /// Networks whose forwarding headers are believed.
     pub trusted_proxies: Vec<IpNet>,
     /// Players who may administer.
@@ -123,6 +136,8 @@ pub struct Config {
     pub token_seconds: u64,
     /// Guests that one address holds at one time; 0 for any number.
     pub guests_per_address: u32,
+    /// Projects that one account owns at one time; 0 for any number.
+    pub projects_per_account: u32,
     /// Hours after which an unused guest no longer counts as held.
     pub guest_idle_hours: u32,
     /// Edge rate limit on guest creation, per address.
@@ -142,6 +157,15 @@ pub struct Config {
     pub log_bytes_rate_game: Rate,
     /// Days after which log records are swept.
     pub log_retention_days: u32,
+    /// MiB that the log records of one project may take; 0 for any number.
+    pub log_quota_mib: u32,
+    /// Which private addresses a game's backend may have; where none is set,
+    /// all under `localhost` and none elsewhere.
+    pub private_backends: Option<PrivateBackends>,
+    /// Seconds that a backend may take to begin its answer.
+    pub backend_timeout_seconds: u64,
+    /// Seconds that a backend may be silent in the middle of its answer.
+    pub backend_idle_seconds: u64,
     /// Seals the private signing keys in the store, if set.
     pub key_secret: Option<Secret>,
     /// Which log lines are written, as `tracing` filter directives.
@@ -162,10 +186,12 @@ impl Default for Config {
             data: PathBuf::from("./data"),
             database: None,
             files: None,
+            file_cache_mib: 64,
             trusted_proxies: Vec::new(),
             admins: Vec::new(),
             token_seconds: limits::TOKEN_SECONDS,
             guests_per_address: 50,
+            projects_per_account: 20,
             guest_idle_hours: 24,
             guest_rate: Rate::new(60, Period::Minute, 30),
             sign_in_rate: Rate::new(600, Period::Minute, 600),
@@ -175,6 +201,10 @@ impl Default for Config {
             log_bytes_rate: Rate::new(1_000_000, Period::Minute, 4_000_000),
             log_bytes_rate_game: Rate::new(20_000_000, Period::Minute, 80_000_000),
             log_retention_days: 14,
+            log_quota_mib: 200,
+            private_backends: None,
+            backend_timeout_seconds: 60,
+            backend_idle_seconds: 600,
             key_secret: None,
             log: "info".to_owned(),
             log_format: LogFormat::Human,
@@ -204,6 +234,12 @@ impl Config {
             .unwrap_or_else(|| self.data.join("files"))
     }
 
+    /// Bytes of deployed files that lie in memory at most.
+    #[must_use]
+    pub fn file_cache_bytes(&self) -> u64 {
+        u64::from(self.file_cache_mib) * 1024 * 1024
+    }
+
     /// How long an unused guest counts as held, in milliseconds.
     #[must_use]
     pub fn guest_idle(&self) -> Millis {
@@ -217,6 +253,13 @@ impl Config {
             guests: self.guests_per_address,
             seen_since: now - self.guest_idle(),
         })
+    }
+
+    /// What the log records of one project may count for, in bytes; none for
+    /// any number.
+    #[must_use]
+    pub fn log_quota(&self) -> Option<u64> {
+        (self.log_quota_mib > 0).then(|| u64::from(self.log_quota_mib) * 1024 * 1024)
     }
 
     /// Whether the forwarding headers of this peer are believed.

@@ -28,6 +28,8 @@ pub enum Key {
     RedisUrl,
     /// `files_url`
     FilesUrl,
+    /// `file_cache_mib`
+    FileCacheMib,
     /// `trusted_proxies`
     TrustedProxies,
     /// `admins`
@@ -36,6 +38,8 @@ pub enum Key {
     TokenSeconds,
     /// `guests_per_address`
     GuestsPerAddress,
+    /// `projects_per_account`
+    ProjectsPerAccount,
     /// `guest_idle_hours`
     GuestIdleHours,
     /// `guest_rate`
@@ -54,6 +58,14 @@ pub enum Key {
     LogBytesRateGame,
     /// `log_retention_days`
     LogRetentionDays,
+    /// `log_quota_mib`
+    LogQuotaMib,
+    /// `private_backends`
+    PrivateBackends,
+    /// `backend_timeout_seconds`
+    BackendTimeoutSeconds,
+    /// `backend_idle_seconds`
+    BackendIdleSeconds,
     /// `key_secret`
     KeySecret,
     /// `log`
@@ -99,7 +111,7 @@ const fn setting(
 }
 
 /// Every setting, in the order of the documentation.
-pub const SETTINGS: [Setting; 22] = [
+pub const SETTINGS: [Setting; 28] = [
     setting(
         Key::Origin,
         "origin",
@@ -137,6 +149,12 @@ pub const SETTINGS: [Setting; 22] = [
         "where deployed files are: `file://<path>`",
     ),
     setting(
+        Key::FileCacheMib,
+        "file_cache_mib",
+        "64",
+        "MiB of deployed files, and of those compressed for browsers, that lie in memory while they are in use",
+    ),
+    setting(
         Key::TrustedProxies,
         "trusted_proxies",
         "none",
@@ -159,6 +177,12 @@ pub const SETTINGS: [Setting; 22] = [
         "guests_per_address",
         "50",
         "guests that one address (IPv4, or IPv6 /64) holds at one time; 0 for any number",
+    ),
+    setting(
+        Key::ProjectsPerAccount,
+        "projects_per_account",
+        "20",
+        "projects that one account owns at one time; 0 for any number. It does not hold for administrators",
     ),
     setting(
         Key::GuestIdleHours,
@@ -213,6 +237,30 @@ pub const SETTINGS: [Setting; 22] = [
         "log_retention_days",
         "14",
         "log records older than this are swept",
+    ),
+    setting(
+        Key::LogQuotaMib,
+        "log_quota_mib",
+        "200",
+        "MiB that the log records of one project may take, both environments together; the oldest go first; 0 for any number",
+    ),
+    setting(
+        Key::PrivateBackends,
+        "private_backends",
+        "true under localhost, else false",
+        "whether games' backends may have addresses of private networks, this machine's included: `true`, `false`, or the networks (CIDR), separated by commas",
+    ),
+    setting(
+        Key::BackendTimeoutSeconds,
+        "backend_timeout_seconds",
+        "60",
+        "seconds that a game's backend may take to begin its answer, 1 to 3,600; an upload may take longer as long as it flows",
+    ),
+    setting(
+        Key::BackendIdleSeconds,
+        "backend_idle_seconds",
+        "600",
+        "seconds that a game's backend may be silent in the middle of its answer, 1 to 86,400; WebSockets may be silent for ever",
     ),
     setting(
         Key::KeySecret,

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use ipnet::IpNet;
 
-use super::{LogFormat, Period, Rate, Secret};
+use super::{LogFormat, Period, PrivateBackends, Rate, Secret};
 use crate::keys::MIN_SECRET_BYTES;
 
 /// A whole number within `range`.
@@ -31,6 +31,29 @@ pub(super) fn network(text: &str) -> Result<IpNet, String> {
     text.parse::<IpNet>()
         .or_else(|_| text.parse::<IpAddr>().map(IpNet::from))
         .map_err(|_| format!("`{text}` is not a network such as 10.0.0.0/8"))
+}
+
+/// What stands between commas.
+pub(super) fn list<T>(
+    text: &str,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Result<Vec<T>, String> {
+    text.split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .map(read)
+        .collect()
+}
+
+/// `true`, `false`, or networks.
+pub(super) fn private_backends(text: &str) -> Result<PrivateBackends, String> {
+    match text {
+        "true" => Ok(PrivateBackends::All),
+        "false" => Ok(PrivateBackends::None),
+        networks => list(networks, network)
+            .map(PrivateBackends::Networks)
+            .map_err(|problem| format!("{problem}, nor true or false")),
+    }
 }
 
 /// The path in `<scheme>://<path>`, for the one scheme that is there.
@@ -108,6 +131,20 @@ pub(super) fn secret(text: &str) -> Result<Secret, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn private_backends_are_all_none_or_some() {
+        assert_eq!(private_backends("true"), Ok(PrivateBackends::All));
+        assert_eq!(private_backends("false"), Ok(PrivateBackends::None));
+        let networks = ["10.0.0.0/8", "192.168.1.7/32"].map(|text| text.parse().unwrap());
+        assert_eq!(
+            private_backends("10.0.0.0/8, 192.168.1.7"),
+            Ok(PrivateBackends::Networks(networks.into()))
+        );
+        for wrong in ["yes", "TRUE", "10.0.0.0/8, x"] {
+            assert!(private_backends(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn rates_are_read_as_they_are_written_in_the_documentation() {

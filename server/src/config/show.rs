@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::names::{Key, SETTINGS};
-use super::{Config, LogFormat, Period, Rate};
+use super::{Config, LogFormat, Period, PrivateBackends, Rate};
 
 /// What stands in a secret's place.
 const HIDDEN: &str = "(hidden)";
@@ -52,10 +52,12 @@ fn value_of(config: &Config, key: Key) -> Option<String> {
         Key::DatabaseUrl => quoted(&format!("sqlite://{}", config.database_path().display())),
         Key::RedisUrl => return None,
         Key::FilesUrl => quoted(&format!("file://{}", config.files_path().display())),
+        Key::FileCacheMib => config.file_cache_mib.to_string(),
         Key::TrustedProxies => quoted_list(&config.trusted_proxies),
         Key::Admins => quoted_list(&config.admins),
         Key::TokenSeconds => config.token_seconds.to_string(),
         Key::GuestsPerAddress => config.guests_per_address.to_string(),
+        Key::ProjectsPerAccount => config.projects_per_account.to_string(),
         Key::GuestIdleHours => config.guest_idle_hours.to_string(),
         Key::GuestRate => quoted(&rate(&config.guest_rate)),
         Key::SignInRate => quoted(&rate(&config.sign_in_rate)),
@@ -65,6 +67,14 @@ fn value_of(config: &Config, key: Key) -> Option<String> {
         Key::LogBytesRate => quoted(&rate(&config.log_bytes_rate)),
         Key::LogBytesRateGame => quoted(&rate(&config.log_bytes_rate_game)),
         Key::LogRetentionDays => config.log_retention_days.to_string(),
+        Key::LogQuotaMib => config.log_quota_mib.to_string(),
+        Key::PrivateBackends => match config.private_backends.as_ref()? {
+            PrivateBackends::All => "true".to_owned(),
+            PrivateBackends::None => "false".to_owned(),
+            PrivateBackends::Networks(networks) => quoted_list(networks),
+        },
+        Key::BackendTimeoutSeconds => config.backend_timeout_seconds.to_string(),
+        Key::BackendIdleSeconds => config.backend_idle_seconds.to_string(),
         Key::KeySecret => {
             config.key_secret.as_ref()?;
             quoted(HIDDEN)

@@ -4,11 +4,15 @@ use platform_protocol::log::{LogLevel, LogSource};
 use platform_protocol::names::Environment;
 use uuid::Uuid;
 
+use super::counting::DAY;
 use super::page::PageId;
 use crate::clock::Millis;
 
-/// Names a record; a later record of one millisecond, and every record of a
-/// later one, has a greater id.
+/// How long the numbers of errors are known, in milliseconds.
+pub const ERRORS_KNOWN: Millis = 90 * DAY;
+
+/// Names a record; what was committed later has a greater id. In it is the
+/// millisecond of its receipt, or a later one where a record before it had that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LogId(pub i64);
 
@@ -110,6 +114,125 @@ pub struct LogQuery {
     pub before: Option<LogId>,
     /// How many, at most.
     pub limit: usize,
+    /// Bytes of their texts after which there are no more of them.
+    pub bytes: usize,
+}
+
+/// The records of one environment that come after another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogTail {
+    /// The project.
+    pub slug: String,
+    /// Which of its environments.
+    pub environment: Environment,
+    /// Only records as grave as this, or graver.
+    pub level: LogLevel,
+    /// Only records after this one.
+    pub after: LogId,
+    /// The time. Records from when a clock was far ahead of it come only when
+    /// that time has come: who had read them would miss all that come before.
+    pub now: Millis,
+    /// How many, at most.
+    pub limit: usize,
+    /// Bytes of their texts after which there are no more of them.
+    pub bytes: usize,
+    /// Where more than this many come after it, all but the last `limit` of
+    /// them are left out.
+    pub backlog: Option<usize>,
+}
+
+/// Records in the order in which they came.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogTailPage {
+    /// Oldest first.
+    pub records: Vec<StoredLogRecord>,
+    /// How many before them were left out.
+    pub skipped: usize,
+    /// Whether there may be more behind them already.
+    pub full: bool,
+}
+
+/// Which records of one environment are looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogSearch {
+    /// The project.
+    pub slug: String,
+    /// Which of its environments.
+    pub environment: Environment,
+    /// Only records as grave as this, or graver.
+    pub level: LogLevel,
+    /// Only records that this made.
+    pub source: Option<LogSource>,
+    /// Only records of this player's pages.
+    pub player: Option<Uuid>,
+    /// Only records with this in message, stack, address or metadata, in
+    /// whatever case.
+    pub text: Option<String>,
+    /// Only records that were received then or later.
+    pub from: Option<Millis>,
+    /// Only records before this one.
+    pub before: Option<LogId>,
+    /// How many, at most.
+    pub limit: usize,
+    /// Bytes of their texts after which there are no more of them.
+    pub bytes: usize,
+}
+
+impl LogSearch {
+    /// Looks for every record of an environment.
+    #[must_use]
+    pub fn all(slug: String, environment: Environment, limit: usize, bytes: usize) -> Self {
+        Self {
+            slug,
+            environment,
+            level: LogLevel::Debug,
+            source: None,
+            player: None,
+            text: None,
+            from: None,
+            before: None,
+            limit,
+            bytes,
+        }
+    }
+}
+
+/// What one look has found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogSearchPage {
+    /// Newest first.
+    pub records: Vec<StoredLogRecord>,
+    /// The last one that was looked at, if there are more: the next look goes
+    /// on before it.
+    pub next: Option<LogId>,
+}
+
+/// Of which time the errors of an environment are counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorQuery {
+    /// The project.
+    pub slug: String,
+    /// Which of its environments.
+    pub environment: Environment,
+    /// From the beginning of the hour that this is in.
+    pub from: Millis,
+    /// To the end of the hour that this is the end of or in.
+    pub to: Millis,
+    /// How many deployments, at most.
+    pub limit: usize,
+}
+
+/// What went wrong with one deployment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorCount {
+    /// The deployment, or none where nothing was deployed.
+    pub deployment: Option<Uuid>,
+    /// How many errors there were, each repeat for itself.
+    pub errors: u64,
+    /// How many warnings there were, each repeat for itself.
+    pub warnings: u64,
+    /// When the last of both was received.
+    pub last_at: Millis,
 }
 
 #[cfg(test)]

@@ -2,7 +2,10 @@
 //! deployments, their states and transitions. Pure: no HTTP, no database, no
 //! clock of its own.
 
+pub mod administration;
 pub mod audit;
+pub mod counting;
+pub mod device;
 pub mod identity;
 pub mod key;
 pub mod log;

@@ -3,6 +3,37 @@
 use uuid::Uuid;
 
 use crate::clock::Millis;
+use crate::unseen::is_unseen;
+
+/// Characters of a suspension's reason, at most: it is a sentence on a page.
+pub const REASON_CHARS: usize = 500;
+
+/// A suspension's reason, which the player reads: one line of at most
+/// [`REASON_CHARS`] characters, trimmed, all of which are to be seen and turn
+/// nothing around, but for joiners between two that are. None if it is no such
+/// line.
+#[must_use]
+pub fn parse_reason(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let sound = !text.is_empty() && text.chars().count() <= REASON_CHARS && is_legible(text);
+    sound.then_some(text)
+}
+
+/// Whether every character is to be seen, or joins two that are.
+fn is_legible(text: &str) -> bool {
+    let chars: Vec<char> = text.chars().collect();
+    let is_seen = |at: usize| {
+        let char = chars.get(at);
+        char.is_some_and(|char| !char.is_whitespace() && !is_unseen(*char))
+    };
+    let mut all = chars.iter().enumerate();
+    all.all(|(at, char)| match char {
+        // Persian is not written without the one, scripts of India and many
+        // emoji not without the other.
+        '\u{200c}' | '\u{200d}' => is_seen(at.wrapping_sub(1)) && is_seen(at + 1),
+        char => !is_unseen(*char),
+    })
+}
 
 /// A player as the store knows them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,5 +87,44 @@ impl Player {
             self.state,
             PlayerState::Guest | PlayerState::Suspended { linked: false, .. }
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joiners_stand_in_a_reason_where_they_join() {
+        for sound in [
+            "You broke the rules.",
+            "\u{645}\u{6cc}\u{200c}\u{62e}\u{648}\u{627}\u{647}\u{645} \u{631}\u{641}\u{62a}",
+            "\u{915}\u{94d}\u{200d}\u{937}",
+            "No \u{1f469}\u{200d}\u{1f469}\u{200d}\u{1f467} here",
+            "\u{1f3f3}\u{fe0f}\u{200d}\u{1f308}",
+        ] {
+            assert_eq!(parse_reason(sound), Some(sound), "{sound:?}");
+        }
+        assert_eq!(parse_reason(" Why. "), Some("Why."));
+        for wrong in [
+            "\u{200d}",
+            "\u{200c}a",
+            "a\u{200c}",
+            "a\u{200d}\u{200c}b",
+            "a \u{200d}b",
+            "a\u{200c} b",
+            "a\u{200d}\u{202e}b",
+            "a\u{202e}b",
+            "a\u{2066}b\u{2069}",
+            "a\u{200b}b",
+            "a\u{200f}b",
+            "a\u{2060}b",
+            "two\nlines",
+            "",
+        ] {
+            assert_eq!(parse_reason(wrong), None, "{wrong:?}");
+        }
+        assert!(parse_reason(&"x".repeat(REASON_CHARS)).is_some());
+        assert_eq!(parse_reason(&"x".repeat(REASON_CHARS + 1)), None);
     }
 }

@@ -42,3 +42,43 @@ pub struct FileEntry {
     /// Length in bytes.
     pub size: u64,
 }
+
+/// What a project's list says of a deployment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeploymentSummary {
+    /// Time-ordered id.
+    pub id: Uuid,
+    /// When it was deployed.
+    pub created_at: Millis,
+    /// How many files it has.
+    pub files: u64,
+    /// Bytes of its files together.
+    pub bytes: u64,
+    /// Whether the environment shows it.
+    pub current: bool,
+}
+
+/// The game's own backend in one environment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackendSettings {
+    /// `http://<host>[:<port>]`
+    pub url: String,
+    /// Paths that begin with one of these are answered by it.
+    pub paths: Vec<String>,
+}
+
+/// What is set for one environment of a project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EnvironmentRecord {
+    /// The project.
+    pub slug: String,
+    /// Which of its environments.
+    pub environment: Environment,
+    /// What it shows.
+    pub deployment: Option<Uuid>,
+    /// Its own backend.
+    pub backend: Option<BackendSettings>,
+    /// Whether its pages are isolated from those of other origins, which
+    /// engines with threads need.
+    pub isolated: bool,
+}

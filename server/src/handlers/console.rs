@@ -1,6 +1,5 @@
-//! `GET /` on the platform origin: the games that can be played here.
-
-use std::sync::Arc;
+//! `GET /` on the platform origin: the games that can be played here, the most
+//! played first.
 
 use askama::Template;
 use axum::extract::State;
@@ -8,46 +7,54 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use platform_protocol::paths;
 
+use super::api::ranking::{RankedGame, rank};
 use crate::http::page::{self, Frame};
+use crate::http::refusal::Refusal;
 use crate::state::AppState;
 
 #[derive(Template)]
 #[template(path = "console.html")]
 struct Page<'a> {
     frame: Frame,
-    games: Vec<Link>,
+    games: Vec<Entry>,
     auth_url: &'a str,
     key_set: &'static str,
     metadata: &'static str,
     profile: &'static str,
 }
 
-struct Link {
-    title: Arc<str>,
+struct Entry {
+    game: RankedGame,
     host: String,
-    address: String,
+    /// What stands where a game has no picture.
+    initial: String,
+}
+
+impl From<RankedGame> for Entry {
+    fn from(game: RankedGame) -> Self {
+        let host = game.url.split_once("://").map_or("", |(_, host)| host);
+        let initial = game.title.chars().next().into_iter();
+        Self {
+            host: host.trim_end_matches('/').to_owned(),
+            initial: initial.flat_map(char::to_uppercase).collect(),
+            game,
+        }
+    }
 }
 
 /// Answers the list of games.
-pub async fn handle(State(state): State<AppState>) -> Response {
-    let mut games = Vec::new();
-    for game in state.sites.playable() {
-        let host = game.origin.split_once("://").map_or("", |(_, host)| host);
-        games.push(Link {
-            title: state.titles.of(&game, &state.files).await,
-            host: host.to_owned(),
-            address: format!("{}/", game.origin),
-        });
-    }
-    page::render(
-        StatusCode::OK,
-        &Page {
-            frame: Frame::new(&state.origin),
-            games,
-            auth_url: &state.auth_url,
-            key_set: paths::JWKS,
-            metadata: paths::METADATA,
-            profile: paths::PROFILE,
-        },
-    )
+///
+/// # Errors
+/// `unavailable`
+pub async fn handle(State(state): State<AppState>) -> Result<Response, Refusal> {
+    let games = rank(&state).await?;
+    let page = Page {
+        frame: Frame::new(&state.origin),
+        games: games.into_iter().map(Entry::from).collect(),
+        auth_url: &state.auth_url,
+        key_set: paths::JWKS,
+        metadata: paths::METADATA,
+        profile: paths::PROFILE,
+    };
+    Ok(page::render_games(StatusCode::OK, &page, &state.origin))
 }

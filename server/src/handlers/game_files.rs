@@ -9,16 +9,20 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
-use futures_util::stream;
-use headers::{HeaderMapExt as _, Range};
-use percent_encoding::percent_decode_str;
+use percent_encoding::{CONTROLS, percent_decode_str, utf8_percent_encode};
+use platform_protocol::names::Environment;
 use platform_protocol::problem::Slug;
 
+use crate::backends::is_reserved;
 use crate::domain::project::{Deployment, FileEntry};
-use crate::files::{FileError, FileStore};
+use crate::files::FileError;
+use crate::hosting::contents::Contents;
+use crate::hosting::headers;
+use crate::hosting::range::{Wanted, wanted};
 use crate::http::asset::is_unchanged;
 use crate::http::context::Context;
 use crate::http::encoding::{self, Coding};
+use crate::http::navigation::is_navigation;
 use crate::http::refusal::Refusal;
 use crate::sites::Game;
 use crate::state::AppState;
@@ -27,8 +31,8 @@ use crate::state::AppState;
 const INDEX: &str = "index.html";
 /// What a deployment may show where there is nothing.
 const NOT_FOUND: &str = "404.html";
-/// Bytes of a file that are read at one time.
-const PIECE: u64 = 256 * 1024;
+/// Bytes of a path that a sentence shows.
+const PATH_SHOWN: usize = 200;
 
 /// Answers for the game.
 ///
@@ -38,16 +42,53 @@ pub async fn handle(
     State(state): State<AppState>,
     Extension(game): Extension<Arc<Game>>,
     context: Context,
-    mut request: Request<Body>,
+    request: Request<Body>,
 ) -> Result<Response, Refusal> {
-    if let Some(proxy) = state.backends.find(&game, request.uri().path()) {
+    if is_reserved(request.uri().path()) {
+        return Err(Slug::NotFound.into());
+    }
+    if let Some(backend) = state.backends.find(&game, request.uri().path()) {
         return state
             .backends
-            .forward(&proxy, &game, &context, request)
+            .forward(&backend, &game, &context, request)
             .await;
     }
+    let console = asks_as_console(&state, request.headers());
+    let mut response = file(&state, &game, request).await?;
+    // In dev also to whoever else asks: a cache in between may keep this for the
+    // console. Production's files are to be kept as one for everybody; where that
+    // keeps a source map from the console, it shows the place in the script.
+    if game.environment == Environment::Dev || console.is_some() {
+        let headers = response.headers_mut();
+        headers.append(header::VARY, HeaderValue::from_static("Origin"));
+        if let Some(console) = console {
+            headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, console);
+        }
+    }
+    Ok(response)
+}
+
+/// The console's origin, if one of its pages asks for a file: they look up in
+/// source maps where an error came from.
+fn asks_as_console(state: &AppState, headers: &HeaderMap) -> Option<HeaderValue> {
+    let origin = headers.get(header::ORIGIN)?;
+    let console = state.origin.to_string();
+    (origin.as_bytes() == console.as_bytes()).then(|| origin.clone())
+}
+
+/// Answers a file of the current deployment, or one of those before.
+async fn file(
+    state: &AppState,
+    game: &Game,
+    mut request: Request<Body>,
+) -> Result<Response, Refusal> {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        // Somebody calls a backend, and reads this in the game's log.
+        let path = shown(request.uri().path());
         return Err(Refusal::new(Slug::MethodNotAllowed)
+            .with_detail(format!(
+                "This game has no backend at {path}, and its files can only be read."
+            ))
             .with_header(header::ALLOW, HeaderValue::from_static("GET, HEAD")));
     }
     if request.method() == Method::HEAD {
@@ -60,16 +101,41 @@ pub async fn handle(
     let path = match find(deployment, request.uri().path()) {
         Found::File(path) => path,
         Found::Directory => return redirect_into(request.uri()),
-        Found::Nothing => return not_found(&state, deployment).await,
+        Found::Nothing => {
+            return match earlier(state, game, request.uri().path(), request.headers()).await? {
+                Some(response) => Ok(response),
+                None => not_found(state, game, deployment, nothing_at(&request)).await,
+            };
+        }
     };
-    let whole = request.headers().contains_key(header::RANGE);
-    let coding = encoding::choose(request.headers(), |coding| {
-        !whole && sibling(deployment, &path, coding).is_some()
-    });
-    let entry = sibling(deployment, &path, coding).ok_or(Slug::NotFound)?;
-    let mut response = answer_file(&state.files, entry, request.headers())?;
-    describe(response.headers_mut(), &path, coding);
-    Ok(response)
+    let found = Siblings::find(deployment, &path).ok_or(Slug::NotFound)?;
+    answer(state, game, &path, found, request.headers()).await
+}
+
+/// A file of an earlier deployment that is kept, for a page that was loaded
+/// from it and is still being played. Only names that hold a hash of their
+/// content are found so: every other one means the file of today.
+async fn earlier(
+    state: &AppState,
+    game: &Game,
+    path: &str,
+    headers: &HeaderMap,
+) -> Result<Option<Response>, Refusal> {
+    let Ok(path) = percent_decode_str(path).decode_utf8() else {
+        return Ok(None);
+    };
+    let path = path.strip_prefix('/').unwrap_or(&path);
+    if !headers::has_content_hash(path) {
+        return Ok(None);
+    }
+    let kept = state
+        .store
+        .find_kept_file(&game.slug, game.environment, path);
+    let Some(entry) = kept.await? else {
+        return Ok(None);
+    };
+    let found = Siblings::alone(&entry);
+    answer(state, game, path, found, headers).await.map(Some)
 }
 
 /// What a path names in a deployment.
@@ -103,15 +169,6 @@ fn find(deployment: &Deployment, path: &str) -> Found {
     }
 }
 
-/// The file in this coding: itself, or the compressed one beside it.
-fn sibling<'a>(deployment: &'a Deployment, path: &str, coding: Coding) -> Option<&'a FileEntry> {
-    match coding {
-        Coding::Identity => deployment.files.get(path),
-        Coding::Gzip => deployment.files.get(&format!("{path}.gz")),
-        Coding::Brotli => deployment.files.get(&format!("{path}.br")),
-    }
-}
-
 /// A directory's relative links only work below its slash. Two slashes at the
 /// beginning would lead to another host, so they become one.
 fn redirect_into(uri: &Uri) -> Result<Response, Refusal> {
@@ -122,41 +179,153 @@ fn redirect_into(uri: &Uri) -> Result<Response, Refusal> {
         .unwrap_or_default();
     let location = HeaderValue::from_str(&format!("/{path}/{query}"))
         .map_err(|error| Refusal::internal(&error))?;
+    // Kept by a browser, it would outlive the deploy that has the folder.
+    let cache = HeaderValue::from_static("no-cache");
     Ok((
         StatusCode::PERMANENT_REDIRECT,
-        [(header::LOCATION, location)],
+        [(header::LOCATION, location), (header::CACHE_CONTROL, cache)],
     )
         .into_response())
 }
 
-async fn not_found(state: &AppState, deployment: &Deployment) -> Result<Response, Refusal> {
+/// A path as a sentence has it: what is very long ends early, and what is no
+/// plain character is written as browsers write it.
+fn shown(path: &str) -> String {
+    let path = utf8_percent_encode(path, CONTROLS).to_string();
+    match path.get(..PATH_SHOWN) {
+        Some(begin) => format!("{begin}…"),
+        None => path,
+    }
+}
+
+/// There is nothing at a request's path. A program reads which path that is; a
+/// page for people does not repeat what a link says.
+fn nothing_at(request: &Request<Body>) -> Refusal {
+    let refusal = Refusal::new(Slug::NotFound);
+    if is_navigation(request.headers()) {
+        return refusal;
+    }
+    let path = shown(request.uri().path());
+    refusal.with_detail(format!("This game has nothing at {path}."))
+}
+
+/// The game's own page for what is not there, or the platform's.
+async fn not_found(
+    state: &AppState,
+    game: &Game,
+    deployment: &Deployment,
+    refusal: Refusal,
+) -> Result<Response, Refusal> {
     let Some(entry) = deployment.files.get(NOT_FOUND) else {
-        return Err(Slug::NotFound.into());
+        return Err(refusal);
     };
-    let content = state
-        .files
-        .read(&entry.sha256)
-        .await
-        .map_err(|error| broken(&error))?;
-    let mut response = (StatusCode::NOT_FOUND, content).into_response();
-    describe(response.headers_mut(), NOT_FOUND, Coding::Identity);
+    let body = state.contents.body(entry, 0..entry.size).await;
+    let body = body.map_err(|error| broken(&error))?;
+    let mut response = (StatusCode::NOT_FOUND, body).into_response();
+    headers::describe(response.headers_mut(), NOT_FOUND, Coding::Identity);
+    if game.isolated {
+        headers::isolate(response.headers_mut());
+    }
     Ok(response)
 }
 
+/// The file at `path` in a coding that the client takes: the one that was
+/// deployed beside it, else one that is made here.
+async fn answer(
+    state: &AppState,
+    game: &Game,
+    path: &str,
+    found: Siblings<'_>,
+    request: &HeaderMap,
+) -> Result<Response, Refusal> {
+    let plain = etag(&found.plain.sha256, "")?;
+    let (coding, mut response) = if is_unchanged(request, &plain) {
+        // Whoever has the file as it is needs no other coding of it.
+        (Coding::Identity, unchanged(plain))
+    } else {
+        in_coding(&state.contents, path, found, request).await?
+    };
+    headers::describe(response.headers_mut(), path, coding);
+    if response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
+        // It is an answer to this range alone, whatever the file is called.
+        let headers = response.headers_mut();
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    if game.isolated {
+        headers::isolate(response.headers_mut());
+    }
+    Ok(response)
+}
+
+/// The file in the coding that the client likes best of those there are.
+async fn in_coding(
+    contents: &Contents,
+    path: &str,
+    found: Siblings<'_>,
+    request: &HeaderMap,
+) -> Result<(Coding, Response), Refusal> {
+    // A part of a file is of the file as it is.
+    let whole = !request.contains_key(header::RANGE);
+    let deployed = |coding| whole && found.of(coding).is_some();
+    let could_be_made = whole && headers::is_compressible(path);
+    let wish = encoding::choose(request, |coding| deployed(coding) || could_be_made);
+    if could_be_made
+        && !deployed(wish)
+        && let Some(bytes) = contents.compressed(found.plain, wish).await
+    {
+        return Ok((wish, answer_compressed(found.plain, wish, bytes, request)?));
+    }
+    let coding = encoding::choose(request, deployed);
+    let entry = found.of(coding).unwrap_or(found.plain);
+    Ok((coding, answer_file(contents, entry, request).await?))
+}
+
+/// A file, and what a deployment has of it in other codings.
+#[derive(Clone, Copy, Debug)]
+struct Siblings<'a> {
+    plain: &'a FileEntry,
+    gzip: Option<&'a FileEntry>,
+    brotli: Option<&'a FileEntry>,
+}
+
+impl<'a> Siblings<'a> {
+    fn find(deployment: &'a Deployment, path: &str) -> Option<Self> {
+        let beside = |ending: &str| deployment.files.get(&format!("{path}{ending}"));
+        Some(Self {
+            plain: deployment.files.get(path)?,
+            gzip: beside(".gz"),
+            brotli: beside(".br"),
+        })
+    }
+
+    fn alone(plain: &'a FileEntry) -> Self {
+        Self {
+            plain,
+            gzip: None,
+            brotli: None,
+        }
+    }
+
+    fn of(&self, coding: Coding) -> Option<&'a FileEntry> {
+        match coding {
+            Coding::Identity => Some(self.plain),
+            Coding::Gzip => self.gzip,
+            Coding::Brotli => self.brotli,
+        }
+    }
+}
+
 /// The file, the part of it that was asked for, or that it has not changed.
-fn answer_file(
-    files: &FileStore,
+async fn answer_file(
+    contents: &Contents,
     entry: &FileEntry,
     request: &HeaderMap,
 ) -> Result<Response, Refusal> {
-    let etag = HeaderValue::from_str(&format!("\"{}\"", entry.sha256))
-        .map_err(|error| Refusal::internal(&error))?;
-    let mut response = Response::new(Body::empty());
+    let etag = etag(&entry.sha256, "")?;
     if is_unchanged(request, &etag) {
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
-        response.headers_mut().insert(header::ETAG, etag);
-        return Ok(response);
+        return Ok(unchanged(etag));
     }
+    let mut response = Response::new(Body::empty());
     let span = match wanted(request, &etag, entry.size) {
         Wanted::Whole => 0..entry.size,
         Wanted::Part(first, last) => {
@@ -179,8 +348,40 @@ fn answer_file(
         header::CONTENT_LENGTH,
         HeaderValue::from(span.end - span.start),
     );
-    *response.body_mut() = content(files.clone(), entry.sha256.clone(), span);
+    let body = contents.body(entry, span).await;
+    *response.body_mut() = body.map_err(|error| broken(&error))?;
     Ok(response)
+}
+
+/// What was compressed here, whole: it has a length and an `ETag` of its own.
+fn answer_compressed(
+    entry: &FileEntry,
+    coding: Coding,
+    bytes: Bytes,
+    request: &HeaderMap,
+) -> Result<Response, Refusal> {
+    let etag = etag(&entry.sha256, coding.as_str())?;
+    if is_unchanged(request, &etag) {
+        return Ok(unchanged(etag));
+    }
+    let mut response = Response::new(Body::from(bytes));
+    response.headers_mut().insert(header::ETAG, etag);
+    Ok(response)
+}
+
+/// A strong `ETag` names one sequence of bytes, so that each coding has its own
+/// (RFC 9110 §8.8.3.3).
+fn etag(sha256: &str, coding: &str) -> Result<HeaderValue, Refusal> {
+    let dash = if coding.is_empty() { "" } else { "-" };
+    HeaderValue::from_str(&format!("\"{sha256}{dash}{coding}\""))
+        .map_err(|error| Refusal::internal(&error))
+}
+
+fn unchanged(etag: HeaderValue) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NOT_MODIFIED;
+    response.headers_mut().insert(header::ETAG, etag);
+    response
 }
 
 fn insert_text(headers: &mut HeaderMap, name: header::HeaderName, text: &str) {
@@ -189,125 +390,8 @@ fn insert_text(headers: &mut HeaderMap, name: header::HeaderName, text: &str) {
     }
 }
 
-/// Which part of a file was asked for.
-#[derive(Debug, PartialEq, Eq)]
-enum Wanted {
-    Whole,
-    /// From the first to the last byte, both included.
-    Part(u64, u64),
-    Outside,
-}
-
-/// One part is answered; for several the whole file is allowed too (RFC 9110
-/// §14.2). With `If-Range` the part must be of the same file (§13.1.5).
-fn wanted(request: &HeaderMap, etag: &HeaderValue, size: u64) -> Wanted {
-    if request
-        .get(header::IF_RANGE)
-        .is_some_and(|condition| condition != etag)
-    {
-        return Wanted::Whole;
-    }
-    let Some(range) = request.typed_get::<Range>() else {
-        return Wanted::Whole;
-    };
-    let mut parts = range.satisfiable_ranges(size);
-    let (first, more) = (parts.next(), parts.next());
-    if more.is_some() {
-        return Wanted::Whole;
-    }
-    let bounds = first.and_then(|(start, end)| {
-        use std::ops::Bound::{Excluded, Included, Unbounded};
-        let start = match start {
-            Included(start) => start,
-            Excluded(start) => start.checked_add(1)?,
-            Unbounded => 0,
-        };
-        let last = match end {
-            Included(end) => end.min(size.checked_sub(1)?),
-            Excluded(end) => end.min(size).checked_sub(1)?,
-            Unbounded => size.checked_sub(1)?,
-        };
-        (start <= last).then_some((start, last))
-    });
-    match bounds {
-        Some((first, last)) => Wanted::Part(first, last),
-        None => Wanted::Outside,
-    }
-}
-
-/// The bytes, read piece by piece, so that a large file never lies in memory.
-fn content(files: FileStore, sha256: String, span: std::ops::Range<u64>) -> Body {
-    let pieces = stream::try_unfold((files, sha256, span), |(files, sha256, span)| async move {
-        if span.is_empty() {
-            return Ok::<_, FileError>(None);
-        }
-        let end = span.end.min(span.start + PIECE);
-        let piece: Bytes = files.read_range(&sha256, span.start..end).await?;
-        Ok(Some((piece, (files, sha256, end..span.end))))
-    });
-    Body::from_stream(pieces)
-}
-
 fn broken(error: &FileError) -> Refusal {
     Refusal::internal(error)
-}
-
-/// Says what the file is and for how long it may be kept.
-fn describe(headers: &mut HeaderMap, path: &str, coding: Coding) {
-    let guessed = mime_guess::from_path(path).first_or_octet_stream();
-    let text = guessed.type_() == mime_guess::mime::TEXT
-        || matches!(guessed.subtype().as_str(), "json" | "javascript");
-    let charset = if text { "; charset=utf-8" } else { "" };
-    insert_text(
-        headers,
-        header::CONTENT_TYPE,
-        &format!("{}{charset}", guessed.essence_str()),
-    );
-    let html = guessed.subtype() == mime_guess::mime::HTML;
-    let cache = if html {
-        "no-cache"
-    } else if has_content_hash(path) {
-        "public, max-age=31536000, immutable"
-    } else {
-        "public, max-age=60"
-    };
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(cache));
-    headers.append(header::VARY, HeaderValue::from_static("Accept-Encoding"));
-    if coding != Coding::Identity {
-        headers.insert(
-            header::CONTENT_ENCODING,
-            HeaderValue::from_static(coding.as_str()),
-        );
-    }
-}
-
-/// Whether the name holds a hash of the content, as bundlers write it:
-/// `main.3f2a9c1b.js` or `index-BkX3s9aQ.css`. A name that only looks like one
-/// would be kept for a year, so what is in doubt is none.
-fn has_content_hash(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let Some((stem, _)) = name.rsplit_once('.') else {
-        return false;
-    };
-    // A file `x.js.map` or `x.wasm.br` has its hash before the inner extension.
-    let stem = stem
-        .strip_suffix(".js")
-        .or(stem.strip_suffix(".css"))
-        .unwrap_or(stem);
-    let Some((_, mark)) = stem.rsplit_once(['.', '-']) else {
-        return false;
-    };
-    let count = |kind: fn(&u8) -> bool| mark.bytes().filter(kind).count();
-    let digits = count(u8::is_ascii_digit);
-    let lower = count(u8::is_ascii_lowercase);
-    let upper = count(u8::is_ascii_uppercase);
-    let hexadecimal = mark
-        .bytes()
-        .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    if hexadecimal {
-        return mark.len() >= 8 && digits > 0 && lower > 0;
-    }
-    mark.len() == 8 && digits > 0 && lower > 0 && upper > 0 && digits + lower + upper == 8
 }
 
 #[cfg(test)]
@@ -315,31 +399,6 @@ mod tests {
     use super::*;
     use platform_protocol::names::Environment;
     use std::collections::BTreeMap;
-
-    #[test]
-    fn only_clear_hashes_are_kept_for_ever() {
-        for name in [
-            "main.3f2a9c1b.js",
-            "a/index-BkX3s9aQ.css",
-            "x-0a1b2c3d4e5f.png",
-            "i-Bk3sQ9aZ.js.map",
-        ] {
-            assert!(has_content_hash(name), "{name}");
-        }
-        for name in [
-            "index.html",
-            "game.js",
-            "level-20240101.json",
-            "deadbeef.js",
-            "main.decade.js",
-            "texture-background1.png",
-            "map-MainMenu.json",
-            "x.facade.js",
-            "noextension-3f2a9c1b",
-        ] {
-            assert!(!has_content_hash(name), "{name}");
-        }
-    }
 
     #[test]
     fn paths_name_files_and_directories() {
@@ -373,26 +432,5 @@ mod tests {
         ] {
             assert_eq!(find(&deployment, path), expected, "{path}");
         }
-    }
-
-    #[test]
-    fn ranges_are_answered_as_the_standard_says() {
-        let etag = HeaderValue::from_static("\"e\"");
-        for (range, expected) in [
-            ("bytes=0-0", Wanted::Part(0, 0)),
-            ("bytes=2-", Wanted::Part(2, 9)),
-            ("bytes=-3", Wanted::Part(7, 9)),
-            ("bytes=5-99", Wanted::Part(5, 9)),
-            ("bytes=10-", Wanted::Outside),
-            ("bytes=0-1,3-4", Wanted::Whole),
-            ("lines=0-1", Wanted::Whole),
-        ] {
-            let headers = HeaderMap::from_iter([(header::RANGE, HeaderValue::from_static(range))]);
-            assert_eq!(wanted(&headers, &etag, 10), expected, "{range}");
-        }
-        let mut headers =
-            HeaderMap::from_iter([(header::RANGE, HeaderValue::from_static("bytes=0-0"))]);
-        headers.insert(header::IF_RANGE, HeaderValue::from_static("\"other\""));
-        assert_eq!(wanted(&headers, &etag, 10), Wanted::Whole);
     }
 }

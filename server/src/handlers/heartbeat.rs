@@ -50,10 +50,10 @@ pub async fn handle(
         if state.suspensions.contains(&token.player) {
             return Err(Slug::AccountSuspended.into());
         }
-        state
-            .presence
-            .beat(&game.audience, token.player, page, state.clock.now())
-            .await?;
+        let now = state.clock.now();
+        let (audience, player) = (&game.audience, token.player);
+        state.presence.beat(audience, player, page, now).await?;
+        state.counting.beat(&game, player, now);
     }
     Ok(nothing())
 }

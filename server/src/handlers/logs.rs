@@ -36,6 +36,10 @@ use crate::store::StoreError;
 /// How far a page's clock is believed to be behind: a record may have waited
 /// that long. Beyond it, and ahead of ours, the page's clock is wrong.
 const BELIEVED_MILLIS: Millis = 24 * 60 * 60 * 1_000;
+/// Repeats that one record may stand for, at most: about what a page can do in
+/// the second in which equal records are folded. A larger number would drown
+/// the count of a game's errors.
+const MOST_REPEATS: u32 = 10_000;
 /// When to come back while the store has too much to write.
 const BUSY: Duration = Duration::from_secs(5);
 
@@ -77,7 +81,10 @@ pub async fn handle(
         entries,
     };
     match state.store.add_log_records(records).await {
-        Ok(()) => Ok(nothing()),
+        Ok(()) => {
+            state.log_streams.announce(&game.slug, game.environment);
+            Ok(nothing())
+        }
         Err(StoreError::Busy) => Err(too_many_requests(BUSY)),
         Err(error) => Err(error.into()),
     }
@@ -112,7 +119,7 @@ fn count(
 /// Brings a record within the limits. What a game logs is not in the hands of
 /// who logs it, so one odd record must not cost those beside it.
 fn check(record: LogRecord<Box<RawValue>>, received_at: Millis) -> Result<LogEntry, Refusal> {
-    let count = record.count.unwrap_or(1);
+    let count = record.count.unwrap_or(1).min(MOST_REPEATS);
     if count == 0 {
         return Err(Slug::InvalidRequest.into());
     }
@@ -125,9 +132,7 @@ fn check(record: LogRecord<Box<RawValue>>, received_at: Millis) -> Result<LogEnt
         url: record.url.map(|text| shortened(text, LOG_URL_BYTES)),
         line: record.line,
         column: record.column,
-        metadata: record
-            .metadata
-            .map(|json| sound_metadata(Box::<str>::from(json).into())),
+        metadata: record.metadata.map(|json| sound_metadata(json.get())),
         count,
     })
 }

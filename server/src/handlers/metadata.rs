@@ -6,27 +6,40 @@ use axum::response::{IntoResponse as _, Response};
 use platform_protocol::paths;
 use serde::Serialize;
 
+use super::device;
 use super::key_set::public_json;
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 
-/// The members that there are already. `POST /token` is no OAuth token
-/// endpoint (it takes a cookie, not a grant), so none is named.
+/// `POST /token` is no OAuth token endpoint (it takes a cookie, not a grant),
+/// so the one of devices is named.
 #[derive(Serialize)]
 struct Metadata<'a> {
     issuer: &'a str,
     jwks_uri: String,
+    device_authorization_endpoint: String,
+    token_endpoint: String,
+    token_endpoint_auth_methods_supported: [&'static str; 1],
+    revocation_endpoint: String,
+    revocation_endpoint_auth_methods_supported: [&'static str; 1],
     response_types_supported: [&'static str; 0],
-    grant_types_supported: [&'static str; 0],
+    grant_types_supported: [&'static str; 2],
 }
 
 /// Answers the metadata, for anyone.
 pub async fn handle(State(state): State<AppState>) -> Response {
+    let at = |path: &str| format!("{}{path}", state.auth_url);
     let metadata = Metadata {
         issuer: &state.auth_url,
-        jwks_uri: format!("{}{}", state.auth_url, paths::JWKS),
+        jwks_uri: at(paths::JWKS),
+        device_authorization_endpoint: at(device::AUTHORIZATION),
+        token_endpoint: at(device::TOKEN),
+        // A client that anybody can have keeps no secret (RFC 6749 §2.1).
+        token_endpoint_auth_methods_supported: ["none"],
+        revocation_endpoint: at(device::REVOKE),
+        revocation_endpoint_auth_methods_supported: ["none"],
         response_types_supported: [],
-        grant_types_supported: [],
+        grant_types_supported: [device::DEVICE_GRANT, device::REFRESH_GRANT],
     };
     match serde_json::to_vec(&metadata) {
         Ok(json) => public_json(json.into()),

@@ -1,9 +1,13 @@
 //! One endpoint a file, in one order: what it answers, the handler, its rules,
 //! their tests.
 
+pub mod admin;
+pub mod api;
+pub mod build;
 pub mod callback;
 pub mod console;
 pub mod demo_provider;
+pub mod device;
 pub mod game_files;
 pub mod heartbeat;
 pub mod icon;
@@ -14,6 +18,7 @@ pub mod metadata;
 pub mod new_guest;
 pub mod problem_page;
 pub mod profile;
+pub mod project;
 pub mod runtime_files;
 pub mod sign_in;
 pub mod sign_out;

@@ -1,5 +1,5 @@
 //! `GET {auth_url}/profile` and `POST` to it: the player's name, how they sign
-//! in, and where they are signed in.
+//! in, and in which browsers and devices they are.
 
 use askama::Template;
 use axum::body::Body;
@@ -9,10 +9,13 @@ use axum::response::{IntoResponse as _, Response};
 use platform_protocol::paths;
 use platform_protocol::problem::Slug;
 use url::form_urlencoded;
+use uuid::Uuid;
 
 use super::token::suspended;
 use super::visitor::Visitor;
 use super::way_back::{WayBack, page_path};
+use crate::domain::audit::Actor;
+use crate::domain::device::client_name;
 use crate::domain::session::Session;
 use crate::domain::username::{self, Username};
 use crate::http::cookies;
@@ -40,6 +43,7 @@ struct Page {
     typed: String,
     error: Option<String>,
     identities: Vec<Linked>,
+    devices: Vec<SignedIn>,
     /// How many other sessions the player has.
     others: usize,
     /// When this session began.
@@ -51,16 +55,27 @@ struct Linked {
     since: Date,
 }
 
+/// A device that is signed in.
+struct SignedIn {
+    id: Uuid,
+    client: String,
+    network: String,
+    since: Date,
+    used: Date,
+}
+
 /// What was done just before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Saved {
     Name,
     SessionsEnded,
+    DeviceEnded,
 }
 
 const RENAME: &str = "rename";
 const SIGN_OUT: &str = "sign-out";
 const SIGN_OUT_OTHERS: &str = "sign-out-others";
+const END_DEVICE: &str = "end-device";
 
 impl Saved {
     fn from_query(query: Option<&str>) -> Option<Self> {
@@ -69,6 +84,7 @@ impl Saved {
         match &*action {
             RENAME => Some(Self::Name),
             SIGN_OUT_OTHERS => Some(Self::SessionsEnded),
+            END_DEVICE => Some(Self::DeviceEnded),
             _ => None,
         }
     }
@@ -143,9 +159,17 @@ pub async fn change(
             let (player, now) = (session.player.id, state.clock.now());
             let store = &state.store;
             store
-                .end_other_sessions(player, Some(&session.hash), now)
+                .end_other_sessions(player, Some(&session.hash), Actor::Own, now)
                 .await?;
             SIGN_OUT_OTHERS
+        }
+        Some(END_DEVICE) => {
+            let device = form.field("device")?.and_then(|id| id.parse().ok());
+            let device = device.ok_or(Slug::InvalidRequest)?;
+            let (player, now) = (session.player.id, state.clock.now());
+            // One that is there no more has ended as well.
+            state.store.end_device(player, device, now).await?;
+            END_DEVICE
         }
         Some(SIGN_OUT) => return sign_out(&state, &session, &address).await,
         _ => return Err(Slug::InvalidRequest.into()),
@@ -235,6 +259,7 @@ async fn page(
         .list_sessions(player.id, state.clock.now())
         .await?;
     let identities = state.store.list_identities(player.id).await?;
+    let devices = state.store.list_devices(player.id, state.clock.now());
     Ok(Page {
         frame: Frame::new(&state.origin),
         way_back: WayBack::of(state, address).await,
@@ -250,6 +275,17 @@ async fn page(
             .map(|identity| Linked {
                 since: Date::of(identity.linked_at),
                 provider: provider_name(state, identity.provider),
+            })
+            .collect(),
+        devices: devices
+            .await?
+            .into_iter()
+            .map(|device| SignedIn {
+                id: device.id,
+                client: client_name(&device.client).to_owned(),
+                network: device.network,
+                since: Date::of(device.signed_in_at),
+                used: Date::of(device.used_at),
             })
             .collect(),
         others: sessions

@@ -159,6 +159,35 @@ fn too_many_guests(wait: Duration) -> Response {
     response
 }
 
+/// A player's token for `audience`, which lives for `life` seconds.
+///
+/// # Errors
+/// It cannot be signed.
+pub(super) fn mint(
+    state: &AppState,
+    player: &Player,
+    audience: &str,
+    life: u64,
+    now: Millis,
+) -> Result<String, Refusal> {
+    let issued = u64::try_from(now / 1_000).unwrap_or(0);
+    let claims = GameTokenClaims {
+        sub: player.id.to_string(),
+        username: player.username.clone(),
+        aud: audience.to_owned(),
+        iss: state.auth_url.clone(),
+        is_anon: player.is_anonymous(),
+        principal_kind: PrincipalKind::Human,
+        exp: issued + life,
+        iat: issued,
+        jti: state.entropy.uuid_v4().to_string(),
+    };
+    state
+        .keys
+        .sign(&claims)
+        .map_err(|error| Refusal::internal(&error))
+}
+
 fn token_answer(
     state: &AppState,
     caller: &Caller,
@@ -167,24 +196,8 @@ fn token_answer(
     cookie: Option<HeaderValue>,
 ) -> Result<Response, Refusal> {
     let life = state.config.token_seconds;
-    let issued = u64::try_from(now / 1_000).unwrap_or(0);
-    let claims = GameTokenClaims {
-        sub: player.id.to_string(),
-        username: player.username.clone(),
-        aud: caller.audience.to_string(),
-        iss: state.auth_url.clone(),
-        is_anon: player.is_anonymous(),
-        principal_kind: PrincipalKind::Human,
-        exp: issued + life,
-        iat: issued,
-        jti: state.entropy.uuid_v4().to_string(),
-    };
-    let access_token = state
-        .keys
-        .sign(&claims)
-        .map_err(|error| Refusal::internal(&error))?;
     let answer = TokenAnswer {
-        access_token,
+        access_token: mint(state, player, &caller.audience, life, now)?,
         token_type: BEARER.to_owned(),
         expires_in: life,
     };

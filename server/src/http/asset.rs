@@ -11,15 +11,11 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use headers::{HeaderMapExt as _, IfNoneMatch};
+use platform_compression::{BEST, SMALL, brotli};
 use sha2::{Digest as _, Sha256};
 
 use super::encoding::{self, Coding};
 
-/// Brotli's slowest and smallest.
-const BROTLI_QUALITY: u32 = 11;
-/// A window of 64 kB: these files are not much larger, and a larger one only
-/// costs memory.
-const BROTLI_WINDOW: u32 = 16;
 /// Characters of the hash in an `ETag`, 132 bits.
 const ETAG_CHARS: usize = 22;
 
@@ -52,9 +48,7 @@ impl Asset {
     ) -> std::io::Result<Self> {
         let digest = URL_SAFE_NO_PAD.encode(Sha256::digest(&bytes));
         let digest = digest.get(..ETAG_CHARS).unwrap_or(&digest);
-        let mut brotli = Vec::new();
-        brotli::CompressorWriter::new(&mut brotli, 4_096, BROTLI_QUALITY, BROTLI_WINDOW)
-            .write_all(&bytes)?;
+        let brotli = brotli(&bytes, BEST, SMALL)?;
         let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
         gzip.write_all(&bytes)?;
         let gzip = gzip.finish()?;

@@ -1,6 +1,7 @@
 //! Who asks: the peer, or what a chain of trusted proxies says.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{AddrParseError, IpAddr, Ipv6Addr, SocketAddr};
+use std::str::FromStr;
 
 use axum::http::{HeaderMap, HeaderName};
 
@@ -66,6 +67,18 @@ impl Network {
                 Self(IpAddr::V6(Ipv6Addr::from_bits(prefix)))
             }
         }
+    }
+}
+
+impl FromStr for Network {
+    type Err = AddrParseError;
+
+    /// The network of an address that a person has written, or the network
+    /// itself as it is written here.
+    fn from_str(text: &str) -> Result<Self, AddrParseError> {
+        let text = text.trim();
+        let address = text.strip_suffix("/64").unwrap_or(text);
+        address.parse().map(Self::of)
     }
 }
 
@@ -151,5 +164,20 @@ mod tests {
         assert_ne!(network("192.0.2.1"), network("192.0.2.2"));
         assert_eq!(network("::ffff:192.0.2.1"), network("192.0.2.1"));
         assert_eq!(network("2001:db8:1:2::1").to_string(), "2001:db8:1:2::/64");
+    }
+
+    #[test]
+    fn a_network_is_read_as_people_write_it() {
+        for (text, network) in [
+            (" 192.0.2.1 ", "192.0.2.1"),
+            ("::ffff:192.0.2.1", "192.0.2.1"),
+            ("2001:DB8:1:2::9", "2001:db8:1:2::/64"),
+            ("2001:db8:1:2::/64", "2001:db8:1:2::/64"),
+        ] {
+            assert_eq!(text.parse::<Network>().unwrap().to_string(), network);
+        }
+        for text in ["", "nobody", "192.0.2.0/24", "2001:db8::/48"] {
+            assert!(text.parse::<Network>().is_err(), "{text}");
+        }
     }
 }

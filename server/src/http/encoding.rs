@@ -3,7 +3,7 @@
 use axum::http::{HeaderMap, header};
 
 /// A content coding that we have ready.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Coding {
     /// As it is.
     Identity,

@@ -56,6 +56,8 @@ impl App {
         let mut caller = None;
         let mut asked_with_cookie = false;
         let navigates = navigation::is_navigation(&parts.headers);
+        let looped = self.state.backends.refuse_loop(&parts.headers);
+        let found = looped.and(found);
         let response = match found.and_then(|host| self.find_site(&host)) {
             Err(refusal) => refusal.into_response(),
             Ok(site) => {
@@ -117,6 +119,7 @@ impl App {
             {
                 None
             }
+            Site::Console if routes::takes_uploads(request.uri().path()) => None,
             _ => Some(HANDLING),
         };
         let router = match site {

@@ -62,15 +62,17 @@ pub fn shortened(mut text: String, limit: usize) -> String {
     text
 }
 
-/// The text of a JSON value that every reader can read: within the limits, and
-/// with numbers that are numbers. Where it is not, a JSON string says so.
+/// The text of a JSON value that every reader can read: within the limits, on
+/// one line, and with numbers that are numbers. Where it is not, a JSON string
+/// says so.
 #[must_use]
-pub fn sound_metadata(json: String) -> String {
+pub fn sound_metadata(json: &str) -> String {
     if json.len() > LOG_METADATA_BYTES {
         return TOO_LARGE.to_owned();
     }
-    match serde_json::from_str::<Value>(&json) {
-        Ok(value) if depth(&value) <= LOG_METADATA_DEPTH => json,
+    match serde_json::from_str::<Value>(json) {
+        // Between values alone: in a string a line break is always escaped.
+        Ok(value) if depth(&value) <= LOG_METADATA_DEPTH => json.replace(['\n', '\r'], " "),
         _ => UNSOUND.to_owned(),
     }
 }
@@ -125,12 +127,14 @@ mod tests {
             nested(64),
             long(LOG_METADATA_BYTES),
         ] {
-            assert_eq!(sound_metadata(sound.clone()), sound);
+            assert_eq!(sound_metadata(&sound), sound);
         }
+        let lines = "{\"a\":\r\n\n\"b\\n\"}".to_owned();
+        assert_eq!(sound_metadata(&lines), r#"{"a":   "b\n"}"#, "on one line");
         for unsound in [nested(65), nested(4_000), "1e999".to_owned()] {
-            assert_eq!(sound_metadata(unsound), UNSOUND);
+            assert_eq!(sound_metadata(&unsound), UNSOUND);
         }
-        assert_eq!(sound_metadata(long(LOG_METADATA_BYTES + 1)), TOO_LARGE);
+        assert_eq!(sound_metadata(&long(LOG_METADATA_BYTES + 1)), TOO_LARGE);
         for stands_for in [UNSOUND, TOO_LARGE] {
             assert!(serde_json::from_str::<String>(stands_for).is_ok());
         }

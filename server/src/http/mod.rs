@@ -14,6 +14,7 @@
 //! | [`limiter`] | limits on how often somebody may do something |
 //! | [`encoding`] | which content coding a client takes |
 //! | [`asset`] | small files kept in memory, compressed once |
+//! | [`packed`] | a text sent piece by piece to many, compressed once |
 //! | [`date`] | days, for people |
 //! | [`page`] | HTML pages and their security headers |
 //! | [`body`] | request bodies that must be small |
@@ -21,6 +22,7 @@
 //! | [`mend`] | making the best of what pages send |
 //! | [`json`] | what a game's page posts to the platform |
 //! | [`form`] | what the platform's own pages post |
+//! | [`oauth`] | what OAuth clients send, and the errors that they are told |
 //! | [`csrf`] | forms that only our own pages can send |
 //! | [`redirect`] | where a player goes back to |
 
@@ -39,9 +41,12 @@ pub mod json;
 pub mod limiter;
 pub mod mend;
 pub mod navigation;
+pub mod oauth;
+pub mod packed;
 pub mod page;
 pub mod redirect;
 pub mod refusal;
 pub mod request_id;
 pub mod serve;
+pub(crate) mod tls;
 pub mod upload;

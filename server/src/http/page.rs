@@ -1,4 +1,5 @@
-//! HTML pages: they work without scripts, and say so to the browser.
+//! HTML pages: all but the console's for developers work without scripts, and
+//! say so to the browser.
 
 use askama::Template;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
@@ -101,6 +102,69 @@ fn policy_from(home: &str) -> Option<HeaderValue> {
 pub fn render(status: StatusCode, template: &impl Template) -> Response {
     match template.render() {
         Ok(html) => answer(status, html, HeaderValue::from_static(POLICY)),
+        Err(error) => Refusal::internal(&error).into_response(),
+    }
+}
+
+/// Renders a page of the platform's own that shows pictures which games have.
+#[must_use]
+pub fn render_games(
+    status: StatusCode,
+    template: &impl Template,
+    origin: &PlatformOrigin,
+) -> Response {
+    let html = match template.render() {
+        Ok(html) => html,
+        Err(error) => return Refusal::internal(&error).into_response(),
+    };
+    let games = origin.sub_domain("*");
+    let policy = POLICY.replace("img-src 'self'", &format!("img-src 'self' {games}"));
+    match HeaderValue::from_str(&policy) {
+        Ok(policy) => answer(status, html, policy),
+        Err(error) => Refusal::internal(&error).into_response(),
+    }
+}
+
+/// Renders a page for developers, whose own scripts ask the project API, and
+/// which may show the game at `game`, an origin, and nothing else, in a frame,
+/// and read its files.
+#[must_use]
+pub fn render_console(template: &impl Template, auth_url: &str, game: Option<&str>) -> Response {
+    let html = match template.render() {
+        Ok(html) => html,
+        Err(error) => return Refusal::internal(&error).into_response(),
+    };
+    let frames = game.unwrap_or("'none'");
+    // Source maps are files of the game.
+    let sources = game.map_or_else(String::new, |game| format!(" {game}"));
+    let policy = format!(
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src \
+         'self' {auth_url}{sources}; frame-src {frames}; form-action 'none'; base-uri 'none'; \
+         frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    );
+    match HeaderValue::from_str(&policy) {
+        Ok(policy) => answer(StatusCode::OK, html, policy),
+        Err(error) => Refusal::internal(&error).into_response(),
+    }
+}
+
+/// Renders a project's page, whose own scripts ask the project API, and which
+/// shows pictures that they are answered with and reads the files of the game's
+/// two `addresses`, for source maps.
+#[must_use]
+pub fn render_project(template: &impl Template, auth_url: &str, addresses: [&str; 2]) -> Response {
+    let html = match template.render() {
+        Ok(html) => html,
+        Err(error) => return Refusal::internal(&error).into_response(),
+    };
+    let [dev, prod] = addresses;
+    let policy = format!(
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; \
+         connect-src 'self' {auth_url} {dev} {prod}; form-action 'none'; base-uri 'none'; \
+         frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    );
+    match HeaderValue::from_str(&policy) {
+        Ok(policy) => answer(StatusCode::OK, html, policy),
         Err(error) => Refusal::internal(&error).into_response(),
     }
 }

@@ -2,7 +2,9 @@
 //!
 //! Open redirects live where two parsers disagree, so an address has to be
 //! plain before it is parsed, its parsed origin has to be exactly one of this
-//! platform's, and only what our parser wrote is ever sent to a browser.
+//! platform's, and only what our parser wrote is ever sent to a browser. Of
+//! the auth service's own pages one alone is an address to go back to, in the
+//! one spelling that it gives itself.
 
 use std::sync::Arc;
 
@@ -10,17 +12,23 @@ use platform_protocol::problem::Slug;
 use url::{Url, form_urlencoded};
 
 use super::refusal::Refusal;
+use crate::domain::device::UserCode;
 use crate::sites::Game;
 use crate::state::AppState;
 
 /// The name of the parameter, in queries and in forms.
 pub const REDIRECT: &str = "redirect";
 
+/// The path of the page that signs in a device.
+pub const DEVICE_PAGE: &str = "/device";
+/// The name of its parameter (RFC 8628 §3.3.1).
+pub const USER_CODE: &str = "user_code";
+
 /// Bytes of an address, at most, as given and as written by our parser.
 const MAX_BYTES: usize = 2_048;
 
 /// An absolute address on the console or on a game of this platform, in the
-/// one spelling that our parser gives it.
+/// one spelling that our parser gives it, or that of [`DEVICE_PAGE`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReturnAddress(String);
 
@@ -31,14 +39,29 @@ impl ReturnAddress {
     /// `invalid-redirect`
     pub fn read(state: &AppState, given: Option<&str>) -> Result<Self, Refusal> {
         let Some(given) = given else {
-            return Ok(Self(format!("{}/", state.origin)));
+            return Ok(Self::console(state));
         };
+        if let Some(page) = device_page(&state.auth_url, given) {
+            return Ok(Self(page));
+        }
         let console = state.origin.to_string();
         canonical(given, |origin| {
             origin == console || state.sites.game_at(origin).is_some()
         })
         .map(Self)
         .ok_or_else(|| Slug::InvalidRedirect.into())
+    }
+
+    /// The console's first page.
+    #[must_use]
+    pub fn console(state: &AppState) -> Self {
+        Self(format!("{}/", state.origin))
+    }
+
+    /// The page that signs in a device, with the code in its field.
+    #[must_use]
+    pub fn device(state: &AppState, code: Option<&UserCode>) -> Self {
+        Self(device_address(&state.auth_url, code))
     }
 
     /// The same, out of a query. Given twice it is nobody's guess which one
@@ -62,12 +85,43 @@ impl ReturnAddress {
         &self.0
     }
 
+    /// Whether it is the page that signs in a device.
+    #[must_use]
+    pub fn is_device_page(&self, state: &AppState) -> bool {
+        device_page(&state.auth_url, &self.0).is_some()
+    }
+
+    /// The path of the console that it leads to; none anywhere else.
+    #[must_use]
+    pub fn console_path(&self, state: &AppState) -> Option<String> {
+        let url = Url::parse(&self.0).ok()?;
+        let here = url.origin().ascii_serialization() == state.origin.to_string();
+        here.then(|| url.path().to_owned())
+    }
+
     /// The game that it leads to; none for the console.
     #[must_use]
     pub fn game(&self, state: &AppState) -> Option<Arc<Game>> {
         let url = Url::parse(&self.0).ok()?;
         state.sites.game_at(&url.origin().ascii_serialization())
     }
+}
+
+fn device_address(auth_url: &str, code: Option<&UserCode>) -> String {
+    match code {
+        Some(code) => format!("{auth_url}{DEVICE_PAGE}?{USER_CODE}={code}"),
+        None => format!("{auth_url}{DEVICE_PAGE}"),
+    }
+}
+
+/// The address of the page that signs in a device, if it is `given` to the
+/// letter: nothing is parsed but the code, and nothing of the text is kept.
+fn device_page(auth_url: &str, given: &str) -> Option<String> {
+    let code = given
+        .split_once('=')
+        .and_then(|(_, code)| UserCode::parse(code));
+    let page = device_address(auth_url, code.as_ref());
+    (page == given).then_some(page)
 }
 
 /// The address in our parser's spelling, if its origin is `known` and no other

@@ -164,6 +164,7 @@ impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::GuestCap => Slug::GuestLimitReached.into(),
+            StoreError::ProjectCap => Slug::NotAllowed.into(),
             StoreError::Busy | StoreError::Unavailable(_) => Self::unavailable(&error),
             _ => Self::internal(&error),
         }

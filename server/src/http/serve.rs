@@ -9,15 +9,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::http::header;
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_io_timeout::TimeoutStream;
 
 use super::client_address::Network;
 use super::entry::App;
+use crate::backends::Held;
 
 /// Connections at one time; further ones wait in the system's queue.
 const CONNECTIONS: u32 = 8_192;
@@ -25,6 +28,12 @@ const CONNECTIONS: u32 = 8_192;
 /// of all sites under one domain come to more than 64 KiB now and then, and a
 /// player whose browser holds them has no way to make them fewer.
 const BUFFER: usize = 256 * 1024;
+/// How long a connection is silent before the system asks whether its peer is
+/// still there, and between two questions; after three it is over. A phone that
+/// loses its network says nothing, and its WebSocket would stay for good.
+pub(crate) const SILENT: Duration = Duration::from_secs(60);
+const ASK_AGAIN: Duration = Duration::from_secs(20);
+const QUESTIONS: u32 = 3;
 /// How long requests in flight may take to finish once the stop has begun.
 pub const DRAIN: Duration = Duration::from_secs(10);
 /// The pause after an error of `accept`, such as too many open files.
@@ -84,17 +93,17 @@ pub async fn serve(
         };
         let mut io = TimeoutStream::new(stream);
         io.set_write_timeout(Some(limits.stall));
-        let connection = connection(
+        // A WebSocket goes on holding them when the connection is out of our
+        // hands.
+        let held = Held::new(Arc::new((permit, place)));
+        let app = Arc::clone(&app);
+        tokio::spawn(connection(
             protocol.clone(),
             io,
-            peer,
-            Arc::clone(&app),
+            (peer, held),
+            app,
             stopping.clone(),
-        );
-        tokio::spawn(async move {
-            connection.await;
-            drop((permit, place));
-        });
+        ));
     }
     drop(listener);
     // Every connection holds one, so all of them are there when the last ends.
@@ -115,6 +124,11 @@ async fn accept(
             // delayed acknowledgement, 40 ms.
             if let Err(error) = stream.set_nodelay(true) {
                 tracing::debug!(%error, "TCP_NODELAY could not be set");
+            }
+            let alive = TcpKeepalive::new().with_time(SILENT);
+            let alive = alive.with_interval(ASK_AGAIN).with_retries(QUESTIONS);
+            if let Err(error) = SockRef::from(&stream).set_tcp_keepalive(&alive) {
+                tracing::debug!(%error, "SO_KEEPALIVE could not be set");
             }
             Some((stream, peer, permit))
         }
@@ -142,13 +156,17 @@ fn protocol(limits: &ConnectionLimits) -> Builder {
 async fn connection(
     protocol: Builder,
     io: TimeoutStream<TcpStream>,
-    peer: SocketAddr,
+    (peer, held): (SocketAddr, Held),
     app: Arc<App>,
     mut stopping: watch::Receiver<bool>,
 ) {
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
         let app = Arc::clone(&app);
-        async move { Ok::<_, Infallible>(app.answer(peer, request.map(Body::new)).await) }
+        let mut request = request.map(Body::new);
+        if request.headers().contains_key(header::UPGRADE) {
+            request.extensions_mut().insert(held.clone());
+        }
+        async move { Ok::<_, Infallible>(app.answer(peer, request).await) }
     });
     let connection = protocol
         .serve_connection(TokioIo::new(Box::pin(io)), service)
@@ -224,6 +242,20 @@ impl Drop for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_connection_answers_at_once_and_is_asked_whether_it_lives() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let permits = Arc::new(Semaphore::new(1));
+        let (accepted, _client) =
+            tokio::join!(accept(&listener, &permits), TcpStream::connect(address));
+        let (stream, ..) = accepted.unwrap();
+        assert!(stream.nodelay().unwrap());
+        let socket = SockRef::from(&stream);
+        assert!(socket.keepalive().unwrap());
+        assert_eq!(socket.tcp_keepalive_time().unwrap(), SILENT);
+    }
 
     #[test]
     fn a_place_is_given_back() {

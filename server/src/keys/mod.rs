@@ -25,6 +25,7 @@ pub use self::signer::Signer;
 use self::signer::{PrivateKey, PublicJwk};
 pub use self::sole::SoleKey;
 use crate::clock::{Clock, Millis};
+use crate::domain::audit::Actor;
 use crate::domain::key::{KeyPhase, KeySchedule, KeyTimes, LONGEST_TOKEN_MILLIS, StoredKey};
 use crate::entropy::Entropy;
 use crate::store::{Store, StoreError};
@@ -36,13 +37,17 @@ pub enum KeyError {
     #[error("the key secret has fewer than {MIN_SECRET_BYTES} bytes; take one from a generator")]
     SecretTooShort,
     /// A key is sealed, and no secret was given.
-    #[error("signing key {kid} is sealed: give the key secret that sealed it")]
+    #[error(
+        "signing key {kid} is sealed: set PLATFORM_KEY_SECRET to the key secret that sealed it"
+    )]
     SecretMissing {
         /// Which key.
         kid: String,
     },
     /// A key is sealed under another secret, or was changed in the store.
-    #[error("signing key {kid} cannot be opened with the key secret that was given")]
+    #[error(
+        "signing key {kid} cannot be opened with this PLATFORM_KEY_SECRET: set the key secret that sealed it"
+    )]
     WrongSecret {
         /// Which key.
         kid: String,
@@ -204,8 +209,8 @@ impl KeyRing {
                 KeyTimes::following(now)
             };
             // If it was not added, another node was first, and its key is read.
-            self.add(times, stored.last().map(|key| key.kid.as_str()))
-                .await?;
+            let after = stored.last().map(|key| key.kid.as_str());
+            self.add(times, after, Actor::Own).await?;
             stored = self.store.list_keys().await?;
         }
         let schedule = self.schedule(&stored);
@@ -233,12 +238,12 @@ impl KeyRing {
     ///
     /// # Errors
     /// [`KeyError`].
-    pub async fn rotate(&self) -> Result<String, KeyError> {
+    pub async fn rotate(&self, by: Actor) -> Result<String, KeyError> {
         for _ in 0..ATTEMPTS {
             let stored = self.store.list_keys().await?;
             let times = KeyTimes::following(self.clock.now());
             let after = stored.last().map(|key| key.kid.as_str());
-            if let Some(kid) = self.add(times, after).await? {
+            if let Some(kid) = self.add(times, after, by).await? {
                 self.refresh().await?;
                 return Ok(kid);
             }
@@ -272,7 +277,12 @@ impl KeyRing {
 
     /// Makes a key and adds it after the newest one. `None` if that one is the
     /// newest no longer.
-    async fn add(&self, times: KeyTimes, after: Option<&str>) -> Result<Option<String>, KeyError> {
+    async fn add(
+        &self,
+        times: KeyTimes,
+        after: Option<&str>,
+        by: Actor,
+    ) -> Result<Option<String>, KeyError> {
         let private = PrivateKey::generate(&*self.entropy);
         let kid = private.public().kid().to_owned();
         let der = private
@@ -289,7 +299,7 @@ impl KeyRing {
             created_at: times.created_at,
             signs_from: times.signs_from,
         };
-        let added = self.store.add_key(key, after).await?;
+        let added = self.store.add_key(key, after, by).await?;
         if added {
             tracing::info!(
                 kid,

@@ -13,9 +13,10 @@ use sha2::{Digest, Sha256};
 
 use super::{KeyError, KeyRing, KeySecret};
 use crate::clock::{Clock, ManualClock, Millis};
+use crate::domain::audit::Actor;
 use crate::domain::key::KeyPhase;
 use crate::entropy::SystemEntropy;
-use crate::store::{Store, connect};
+use crate::store::{Older, Store, connect};
 
 const MINUTE: Millis = 60 * 1_000;
 const DAY: Millis = 24 * 60 * MINUTE;
@@ -31,7 +32,7 @@ impl World {
     async fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let url = format!("sqlite://{}/platform.db", directory.path().display());
-        let store = connect(&url).await.unwrap();
+        let store = connect(&url, Older::Upgrade).await.unwrap();
         let clock = Arc::new(ManualClock::new(1_800_000_000_000));
         Self {
             _directory: directory,
@@ -146,7 +147,7 @@ async fn the_key_set_stays_the_same_string_while_the_keys_stay() {
     world.clock.advance(MINUTE);
     ring.refresh().await.unwrap();
     assert!(Arc::ptr_eq(&before, &ring.key_set()));
-    ring.rotate().await.unwrap();
+    ring.rotate(Actor::Operator).await.unwrap();
     assert!(!Arc::ptr_eq(&before, &ring.key_set()));
 }
 
@@ -175,7 +176,7 @@ async fn live_a_day(world: &World, rotations: &[usize]) -> Vec<Minute> {
         // The operator's process comes after the refresh, so that the server
         // learns of the key as late as it can.
         if rotations.contains(&minute) {
-            world.ring().await.rotate().await.unwrap();
+            world.ring().await.rotate(Actor::Operator).await.unwrap();
         }
         let token = ring.sign(&world.claims()).unwrap();
         day.push(Minute {
@@ -247,7 +248,7 @@ async fn the_rotated_key_signs_after_twenty_one_minutes_and_the_old_one_lingers(
     let world = World::new().await;
     let ring = world.ring().await;
     let old = ring.list()[0].kid.clone();
-    let new = ring.rotate().await.unwrap();
+    let new = ring.rotate(Actor::Operator).await.unwrap();
     let phases = || ring.list().iter().map(|key| key.phase).collect::<Vec<_>>();
     assert_eq!(phases(), [KeyPhase::Signing, KeyPhase::Published]);
     world.clock.advance(21 * MINUTE - 1);
@@ -298,7 +299,10 @@ async fn many_nodes_that_start_on_an_empty_store_make_one_key() {
 async fn two_operators_who_rotate_at_once_both_get_a_key() {
     let world = World::new().await;
     let (first, second) = (world.ring().await, world.ring().await);
-    let (one, other) = futures_util::join!(first.rotate(), second.rotate());
+    let (one, other) = futures_util::join!(
+        first.rotate(Actor::Operator),
+        second.rotate(Actor::Operator)
+    );
     assert_ne!(one.unwrap(), other.unwrap());
     assert_eq!(world.store.list_keys().await.unwrap().len(), 3);
 }
@@ -335,7 +339,7 @@ async fn a_secret_that_is_given_later_seals_the_next_key() {
     let world = World::new().await;
     world.ring().await;
     let ring = world.try_ring(Some("a")).await.unwrap();
-    ring.rotate().await.unwrap();
+    ring.rotate(Actor::Operator).await.unwrap();
     assert_eq!(
         ring.list().iter().map(|key| key.sealed).collect::<Vec<_>>(),
         [false, true]
@@ -351,7 +355,7 @@ async fn a_private_key_under_anothers_kid_is_refused() {
     exchanged.kid = "x".repeat(43);
     world
         .store
-        .add_key(exchanged, Some(&stored.kid))
+        .add_key(exchanged, Some(&stored.kid), Actor::Own)
         .await
         .unwrap();
     let error = world.try_ring(None).await.unwrap_err();

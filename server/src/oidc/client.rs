@@ -3,24 +3,21 @@
 
 use std::fmt;
 use std::future::Future;
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::http::{HeaderValue, StatusCode, Uri, header};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
-use hyper_rustls::{ConfigBuilderExt as _, HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::rt::TokioExecutor;
 use openidconnect::{AsyncHttpClient, HttpRequest, HttpResponse};
-use rustls::{ClientConfig, RootCertStore};
-use tower::Service;
+use platform_loopback::Resolver;
+
+use crate::http::tls;
 
 /// For the connection alone.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -87,7 +84,7 @@ impl HttpClient {
         plain.set_nodelay(true);
         plain.enforce_http(false);
         let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls(over_tls).map_err(ClientError::Tls)?)
+            .with_tls_config(tls::client(over_tls).map_err(ClientError::Tls)?)
             .https_or_http()
             .enable_http1()
             .wrap_connector(plain);
@@ -138,19 +135,6 @@ impl<'c> AsyncHttpClient<'c> for HttpClient {
     }
 }
 
-/// TLS by rustls with ring, and the machine's own certificates.
-fn tls(trusting: bool) -> Result<ClientConfig, rustls::Error> {
-    let ring = Arc::new(rustls::crypto::ring::default_provider());
-    let builder =
-        ClientConfig::builder_with_provider(ring).with_safe_default_protocol_versions()?;
-    let builder = if trusting {
-        builder.try_with_platform_verifier()?
-    } else {
-        builder.with_root_certificates(RootCertStore::empty())
-    };
-    Ok(builder.with_no_client_auth())
-}
-
 /// Codes and secrets travel over TLS (OpenID Connect Core 1.0 §3.1.2.1), or
 /// not at all: within this machine.
 fn is_safe(uri: &Uri) -> bool {
@@ -174,37 +158,6 @@ pub(super) fn is_this_machine(host: &str) -> bool {
 fn is_localhost_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name == "localhost" || name.ends_with(".localhost")
-}
-
-/// Names under `localhost` are loopback by definition (RFC 6761 §6.3), but a
-/// plain `getaddrinfo` may not know them, and a name server must not be asked.
-#[derive(Clone, Copy, Debug)]
-struct Resolver;
-
-impl Service<Name> for Resolver {
-    type Response = std::vec::IntoIter<SocketAddr>;
-    type Error = io::Error;
-    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
-
-    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, name: Name) -> Self::Future {
-        Box::pin(async move {
-            // Port 0 is replaced by the port of the address.
-            let addresses: Vec<_> = if is_localhost_name(name.as_str()) {
-                let loopback = [
-                    IpAddr::V4(Ipv4Addr::LOCALHOST),
-                    IpAddr::V6(Ipv6Addr::LOCALHOST),
-                ];
-                loopback.map(|address| SocketAddr::new(address, 0)).into()
-            } else {
-                tokio::net::lookup_host((name.as_str(), 0)).await?.collect()
-            };
-            Ok(addresses.into_iter())
-        })
-    }
 }
 
 #[cfg(test)]

@@ -4,8 +4,13 @@
 //! here.
 
 pub(super) mod accounts;
+pub(super) mod administration;
+pub(super) mod counting;
+pub(super) mod devices;
+pub(super) mod log_room;
 pub(super) mod logs;
 pub(super) mod merges;
+pub(super) mod projects;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -16,6 +21,7 @@ use uuid::Uuid;
 
 use super::{NewGuest, Store, StoreError};
 use crate::clock::Millis;
+use crate::domain::audit::Actor;
 use crate::domain::key::StoredKey;
 use crate::domain::player::PlayerState;
 use crate::domain::project::{Deployment, FileEntry, Project};
@@ -66,9 +72,29 @@ macro_rules! suite {
             use super::*;
             $crate::store::conformance::accounts::account_suite!($place);
         }
+        mod administration {
+            use super::*;
+            $crate::store::conformance::administration::administration_suite!($place);
+        }
+        mod counting {
+            use super::*;
+            $crate::store::conformance::counting::counting_suite!($place);
+        }
+        mod devices {
+            use super::*;
+            $crate::store::conformance::devices::device_suite!($place);
+        }
+        mod log_room {
+            use super::*;
+            $crate::store::conformance::log_room::log_room_suite!($place);
+        }
         mod logs {
             use super::*;
             $crate::store::conformance::logs::log_suite!($place);
+        }
+        mod projects {
+            use super::*;
+            $crate::store::conformance::projects::project_suite!($place);
         }
     };
 }
@@ -305,27 +331,42 @@ pub(super) async fn keys_come_back_as_they_were_in_the_order_of_adding(place: &d
         signs_from: -4,
         ..key("a")
     };
-    assert!(store.add_key(key("b"), None).await.unwrap());
+    assert!(store.add_key(key("b"), None, Actor::Own).await.unwrap());
     assert!(
         store
-            .add_key(older.clone(), Some(&key("b").kid))
+            .add_key(older.clone(), Some(&key("b").kid), Actor::Own)
             .await
             .unwrap()
     );
     assert_eq!(store.list_keys().await.unwrap(), [key("b"), older.clone()]);
     assert_conflict(
-        store.add_key(key("b"), Some(&older.kid)).await,
+        store.add_key(key("b"), Some(&older.kid), Actor::Own).await,
         ("signing_keys", "kid"),
     );
 }
 
 pub(super) async fn a_key_after_a_stale_one_is_not_added(place: &dyn Place) {
     let store = place.open().await;
-    assert!(!store.add_key(key("a"), Some(&key("b").kid)).await.unwrap());
-    assert!(store.add_key(key("a"), None).await.unwrap());
-    assert!(!store.add_key(key("b"), None).await.unwrap());
-    assert!(store.add_key(key("b"), Some(&key("a").kid)).await.unwrap());
-    assert!(!store.add_key(key("c"), Some(&key("a").kid)).await.unwrap());
+    assert!(
+        !store
+            .add_key(key("a"), Some(&key("b").kid), Actor::Own)
+            .await
+            .unwrap()
+    );
+    assert!(store.add_key(key("a"), None, Actor::Own).await.unwrap());
+    assert!(!store.add_key(key("b"), None, Actor::Own).await.unwrap());
+    assert!(
+        store
+            .add_key(key("b"), Some(&key("a").kid), Actor::Own)
+            .await
+            .unwrap()
+    );
+    assert!(
+        !store
+            .add_key(key("c"), Some(&key("a").kid), Actor::Own)
+            .await
+            .unwrap()
+    );
     assert_eq!(store.list_keys().await.unwrap(), [key("a"), key("b")]);
 }
 
@@ -335,7 +376,7 @@ pub(super) async fn of_many_keys_at_once_one_is_added(place: &dyn Place) {
         .into_iter()
         .map(|letter| {
             let store = Arc::clone(&store);
-            tokio::spawn(async move { store.add_key(key(letter), None).await.unwrap() })
+            tokio::spawn(async move { store.add_key(key(letter), None, Actor::Own).await.unwrap() })
         })
         .collect();
     let mut added = 0;
@@ -347,8 +388,11 @@ pub(super) async fn of_many_keys_at_once_one_is_added(place: &dyn Place) {
 
 pub(super) async fn removed_keys_are_forgotten(place: &dyn Place) {
     let store = place.open().await;
-    store.add_key(key("a"), None).await.unwrap();
-    store.add_key(key("b"), Some(&key("a").kid)).await.unwrap();
+    store.add_key(key("a"), None, Actor::Own).await.unwrap();
+    store
+        .add_key(key("b"), Some(&key("a").kid), Actor::Own)
+        .await
+        .unwrap();
     store
         .remove_keys(&[key("a").kid, key("z").kid])
         .await
@@ -424,7 +468,7 @@ pub(super) async fn what_was_answered_is_there_after_a_drop_without_close(place:
     let new = guest(&["otter"]);
     let store = place.open().await;
     let player = store.add_guest(new.clone()).await.unwrap();
-    store.add_key(key("a"), None).await.unwrap();
+    store.add_key(key("a"), None, Actor::Own).await.unwrap();
     drop(store);
     let store = place.open().await;
     assert_eq!(

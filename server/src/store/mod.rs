@@ -4,6 +4,11 @@
 //! it wrote survives a power cut. Reads-then-writes in a handler are where
 //! races live, so a handler calls one method for one thing that happens.
 
+mod administration;
+mod counting;
+mod devices;
+mod logs;
+mod projects;
 pub mod sqlite;
 
 #[cfg(test)]
@@ -13,17 +18,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use platform_protocol::names::Environment;
 use uuid::Uuid;
 
+pub use self::administration::AdminStore;
+pub use self::counting::CountingStore;
+pub use self::devices::DeviceStore;
+pub use self::logs::LogStore;
+pub use self::projects::ProjectStore;
 pub(crate) use self::sqlite::{make_private_directory, make_private_file};
 use crate::clock::Millis;
-use crate::domain::audit::{AuditEvent, AuditQuery};
+use crate::domain::audit::{Actor, AuditEvent, AuditQuery};
 use crate::domain::identity::LinkedIdentity;
 use crate::domain::key::StoredKey;
-use crate::domain::log::{LogQuery, NewLogRecords, StoredLogRecord};
 use crate::domain::player::Player;
-use crate::domain::project::{Deployment, Project};
 use crate::domain::session::{Session, SessionHash, SessionSummary};
 use crate::domain::sign_in::{PendingSignIn, SignIn, SignInOutcome, StateHash, TakenSignIn};
 
@@ -57,6 +64,9 @@ pub enum StoreError {
     /// Nothing was written: the address holds as many guests as it may.
     #[error("the address holds as many guests as it may")]
     GuestCap,
+    /// Nothing was written: the player owns as many projects as one may.
+    #[error("the player owns as many projects as one may")]
+    ProjectCap,
     /// Nothing was written, because too many writes are waiting already.
     #[error("too many writes are waiting")]
     Busy,
@@ -88,8 +98,22 @@ pub enum ConnectError {
         /// The newest version that this program knows.
         known: i32,
     },
+    /// An older program serves the database, and only serving brings its schema
+    /// up to date: a command beside it would take it away from that program.
+    #[error(
+        "the database has schema version {found}, and this program has {known}; \
+         use the program that serves it, or start this one's `serve`, which brings it up to date"
+    )]
+    TooOld {
+        /// The version of the database.
+        found: i32,
+        /// The version that this program has.
+        known: i32,
+    },
     /// The directory or the file could not be made.
-    #[error("{path} could not be made")]
+    #[error(
+        "{path} could not be made; set PLATFORM_DATABASE_URL or PLATFORM_DATA to another place"
+    )]
     File {
         /// Which one.
         path: String,
@@ -100,18 +124,28 @@ pub enum ConnectError {
     #[error("the database's schema could not be brought up to date")]
     Migration(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The database could not be opened.
-    #[error("the database could not be opened")]
+    #[error("the database that PLATFORM_DATABASE_URL or PLATFORM_DATA names could not be opened")]
     Database(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// What becomes of a database whose schema is older than the program's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Older {
+    /// It is brought up to date.
+    Upgrade,
+    /// It is left as it is, and not opened.
+    Refuse,
 }
 
 /// Opens the store at `url`: `sqlite://<path>`, made if it is not there.
 ///
 /// # Errors
 /// [`ConnectError`]; its sentence is meant for the operator.
-pub async fn connect(url: &str) -> Result<Arc<dyn Store>, ConnectError> {
+pub async fn connect(url: &str, older: Older) -> Result<Arc<dyn Store>, ConnectError> {
     match url.split_once("://") {
         Some(("sqlite", path)) if !path.is_empty() && !path.ends_with('/') => {
-            Ok(Arc::new(sqlite::SqliteStore::open(Path::new(path)).await?))
+            let store = sqlite::SqliteStore::open(Path::new(path), older).await?;
+            Ok(Arc::new(store))
         }
         Some(("postgres" | "postgresql", _)) => Err(ConnectError::Unsupported("PostgreSQL")),
         // An address may hold a password, so only its scheme is repeated.
@@ -148,7 +182,9 @@ pub struct GuestCap {
 
 /// The store. See the module's documentation for what every method promises.
 #[async_trait]
-pub trait Store: Send + Sync + std::fmt::Debug {
+pub trait Store:
+    AdminStore + CountingStore + DeviceStore + LogStore + ProjectStore + std::fmt::Debug
+{
     /// The session of this hash with its player, whether it has ended or not.
     async fn lookup_session(&self, hash: &SessionHash) -> Result<Option<Session>, StoreError>;
 
@@ -169,11 +205,13 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// without a session is held by no address any more.
     async fn end_session(&self, hash: &SessionHash, now: Millis) -> Result<(), StoreError>;
 
-    /// Ends the player's sessions but `kept`. Answers how many.
+    /// Ends the player's sessions but `kept`, and signs out every device of
+    /// theirs. Answers how many of both.
     async fn end_other_sessions(
         &self,
         player: Uuid,
         kept: Option<&SessionHash>,
+        by: Actor,
         now: Millis,
     ) -> Result<usize, StoreError>;
 
@@ -184,8 +222,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         now: Millis,
     ) -> Result<Vec<SessionSummary>, StoreError>;
 
-    /// Removes the rows of sessions and sign-ins that mean nothing any more, at
-    /// most `limit` of each. Answers how many.
+    /// Removes the rows of sessions, sign-ins and devices that mean nothing any
+    /// more, at most `limit` of each. Answers how many.
     async fn sweep_sessions(&self, now: Millis, limit: usize) -> Result<usize, StoreError>;
 
     /// The player of this id.
@@ -212,11 +250,17 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         &self,
         player: Uuid,
         reason: Option<&str>,
+        by: Actor,
         now: Millis,
     ) -> Result<bool, StoreError>;
 
     /// Lifts a suspension. Answers whether there was one.
-    async fn unsuspend_player(&self, player: Uuid, now: Millis) -> Result<bool, StoreError>;
+    async fn unsuspend_player(
+        &self,
+        player: Uuid,
+        by: Actor,
+        now: Millis,
+    ) -> Result<bool, StoreError>;
 
     /// Who is suspended, and has been only since `since`.
     async fn list_suspended_players(&self, since: Millis) -> Result<Vec<Uuid>, StoreError>;
@@ -255,49 +299,15 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Adds `key` if the newest key is still `after` (`None`: if there is
     /// none), so that of several nodes that rotate at once only one does.
     /// Answers whether it was added.
-    async fn add_key(&self, key: StoredKey, after: Option<&str>) -> Result<bool, StoreError>;
+    async fn add_key(
+        &self,
+        key: StoredKey,
+        after: Option<&str>,
+        by: Actor,
+    ) -> Result<bool, StoreError>;
 
     /// Forgets keys by their `kid`: those that are out of the key set for good.
     async fn remove_keys(&self, kids: &[String]) -> Result<(), StoreError>;
-
-    /// Adds a project.
-    ///
-    /// # Errors
-    /// [`StoreError::Conflict`] on `slug` if it is taken.
-    async fn add_project(&self, project: Project) -> Result<(), StoreError>;
-
-    /// Every project, by slug.
-    async fn list_projects(&self) -> Result<Vec<Project>, StoreError>;
-
-    /// The project of this slug.
-    async fn find_project(&self, slug: &str) -> Result<Option<Project>, StoreError>;
-
-    /// Records a deployment and makes it the environment's current one, in one.
-    ///
-    /// # Errors
-    /// [`StoreError::Missing`] on `projects` if there is no such project.
-    async fn add_deployment(&self, deployment: Deployment) -> Result<(), StoreError>;
-
-    /// The current deployment of an environment.
-    async fn find_current_deployment(
-        &self,
-        slug: &str,
-        environment: Environment,
-    ) -> Result<Option<Deployment>, StoreError>;
-
-    /// Adds the frontend log records of one request, all or none. They wait
-    /// for no other writes than their own kind.
-    ///
-    /// # Errors
-    /// [`StoreError::Busy`] if too many are waiting.
-    async fn add_log_records(&self, records: NewLogRecords) -> Result<(), StoreError>;
-
-    /// Frontend log records of one environment, newest first.
-    async fn list_log_records(&self, query: LogQuery) -> Result<Vec<StoredLogRecord>, StoreError>;
-
-    /// Removes frontend log records that were received before `before`, oldest
-    /// first, at most `limit` of them. Answers how many.
-    async fn sweep_log_records(&self, before: Millis, limit: usize) -> Result<usize, StoreError>;
 
     /// Writes out what is queued and stops the writer. Later writes answer
     /// [`StoreError::Unavailable`]; closing again changes nothing.

@@ -4,8 +4,9 @@ use platform_protocol::claims::PrincipalKind;
 
 use super::*;
 use crate::clock::ManualClock;
+use crate::domain::audit::Actor;
 use crate::entropy::SystemEntropy;
-use crate::store::connect;
+use crate::store::{Older, connect};
 
 const ISSUER: &str = "http://auth.platform.localhost:8787";
 const SUB: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
@@ -22,7 +23,7 @@ impl World {
     async fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let url = format!("sqlite://{}/platform.db", directory.path().display());
-        let store = connect(&url).await.unwrap();
+        let store = connect(&url, Older::Upgrade).await.unwrap();
         let clock = Arc::new(ManualClock::new(1_800_000_000_000));
         let ring = KeyRing::open(store, clock.clone(), Arc::new(SystemEntropy), 900, None)
             .await
@@ -129,7 +130,7 @@ async fn a_key_of_another_platform_is_unknown() {
 async fn tokens_of_a_rotated_key_are_verified() {
     let world = World::new().await;
     assert_eq!(world.verify(&world.token()), Ok(()));
-    world.ring.rotate().await.unwrap();
+    world.ring.rotate(Actor::Operator).await.unwrap();
     world.clock.advance(21 * MINUTE);
     world.ring.refresh().await.unwrap();
     assert_eq!(world.verify(&world.token()), Ok(()));

@@ -2,6 +2,7 @@
 
 use platform_server::config::Secret;
 use platform_server::config::provider::IdentityProvider;
+use platform_server::domain::audit::Actor;
 use platform_server::domain::session::SESSION_MILLIS;
 
 use crate::pages::assert_is_page;
@@ -192,7 +193,8 @@ async fn ended_sessions(app: &TestApp) -> [String; 3] {
     let player = guest.claims().sub.parse().unwrap();
     let out = app.sign_in("7", Some(player)).await;
     let store = &app.running.state.store;
-    let ended = store.end_other_sessions(player, None, app.running.state.clock.now());
+    let ended =
+        store.end_other_sessions(player, None, Actor::Operator, app.running.state.clock.now());
     assert_eq!(ended.await.unwrap(), 1);
     let merged = send(app.post_token()).await;
     let player = merged.claims().sub.parse().unwrap();
@@ -292,6 +294,30 @@ async fn the_page_names_the_game_that_the_player_came_from() {
         let path = format!("/login?{}", query(&format!("{origin}/x")));
         let page = app.open(&path, None).await.answer;
         assert!(page.text().contains(name), "{label}: {}", page.text());
+    }
+}
+
+#[tokio::test]
+async fn pages_for_developers_are_named_and_guests_are_led_past_them() {
+    let app = TestApp::start().await;
+    let origin = app.running.origin.clone();
+    let session = app.sign_in("ada", None).await;
+    for (path, name) in [
+        ("/build", "your projects"),
+        ("/build/my-game", "the Build page of my-game"),
+        ("/projects/my-game?env=dev", "the project my-game"),
+        ("/admin/keys", "administration"),
+    ] {
+        let query = query(&format!("{origin}{path}"));
+        let page = app.open(&format!("/login?{query}"), None).await.answer;
+        let text = page.text();
+        assert!(text.contains(&format!("to go on to {name}<")), "{text}");
+        let past = format!("<a href=\"{origin}/\">Back to all games without");
+        assert!(text.contains(&past), "{text}");
+        let opened = app.open(&format!("/profile?{query}"), Some(&session)).await;
+        let text = opened.answer.text();
+        assert!(text.contains(&format!("Back to {name}</a>")), "{text}");
+        assert!(text.contains(&format!("{origin}{path}")), "{text}");
     }
 }
 

@@ -71,8 +71,9 @@ async fn a_backend_hears_only_what_the_platform_says_of_a_request() {
          X-Forwarded-For: 198.51.100.9\r\nX-Forwarded-Host: evil.example\r\n\
          X-Forwarded-Proto: gopher\r\nX-Forwarded-Prefix: /evil\r\nForwarded: for=evil\r\n\
          X-Real-IP: 198.51.100.9\r\nTrue-Client-IP: 198.51.100.9\r\nX_Forwarded_For: evil\r\n\
-         X-Original-URL: /evil\r\nX-Rewrite-URL: /evil\r\nX-Other: kept\r\n\
-         Connection: close, x-request-id, x-other\r\n\r\n"
+         X-Original-URL: /evil\r\nX-Rewrite-URL: /evil\r\nX-Other: kept\r\nX-Hop: evil\r\n\
+         Proxy-Authorization: evil\r\nKeep-Alive: evil\r\nTE: evil\r\nTrailer: evil\r\n\
+         Connection: close, x-request-id, x-hop, x-forwarded-for\r\n\r\n"
     );
     let answer = ask(&app, &[head.as_bytes()]).await;
     assert!(answer.starts_with("HTTP/1.1 204"), "{answer}");

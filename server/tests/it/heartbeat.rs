@@ -1,5 +1,6 @@
 //! `POST /__platform/heartbeat`: who is playing.
 
+use platform_server::domain::audit::Actor;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
@@ -251,7 +252,7 @@ async fn a_page_of_a_suspended_player_is_told_within_seconds_while_its_token_liv
     let now = state.clock.now();
     state
         .store
-        .suspend_player(player, Some("Why."), now)
+        .suspend_player(player, Some("Why."), Actor::Operator, now)
         .await
         .unwrap();
     look().await;
@@ -260,7 +261,11 @@ async fn a_page_of_a_suspended_player_is_told_within_seconds_while_its_token_liv
         (answer.status.as_u16(), answer.problem()),
         (403, "account-suspended".to_owned())
     );
-    state.store.unsuspend_player(player, now).await.unwrap();
+    state
+        .store
+        .unsuspend_player(player, Actor::Operator, now)
+        .await
+        .unwrap();
     look().await;
     assert_eq!(beat().await.status, 204);
 }

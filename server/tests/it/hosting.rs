@@ -1,12 +1,18 @@
 //! A game's files, as deployed.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use platform_protocol::names::Environment;
 use platform_server::deploy::publish;
 use platform_server::domain::project::Project;
 use reqwest::Method;
+use tokio::time::timeout;
 
 use crate::support::{TestApp, send};
+
+/// How long compressing a small file may take.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn deploy(app: &TestApp, files: &[(&str, &[u8])]) {
     let state = &app.running.state;
@@ -51,7 +57,7 @@ async fn files_are_served_as_deployed() {
         ],
     )
     .await;
-    let (short, ever) = ("public, max-age=60", "public, max-age=31536000, immutable");
+    let (short, ever) = ("no-cache", "public, max-age=31536000, immutable");
     for (path, body, content_type, cache) in [
         (
             "/",
@@ -118,6 +124,36 @@ async fn files_are_served_as_deployed() {
 }
 
 #[tokio::test]
+async fn who_calls_a_backend_that_is_not_there_reads_which_path_that_was() {
+    let app = TestApp::start().await;
+    deploy(&app, &[("index.html", b"start")]).await;
+    let long = format!("/api/{}", "a".repeat(300));
+    for (method, path, detail) in [
+        (
+            Method::GET,
+            "/api/scores?of=me",
+            "This game has nothing at /api/scores.".to_owned(),
+        ),
+        (
+            Method::POST,
+            "/api/scores",
+            "This game has no backend at /api/scores, and its files can only be read.".to_owned(),
+        ),
+        (
+            Method::GET,
+            &long,
+            format!("This game has nothing at {}….", &long[..200]),
+        ),
+    ] {
+        let answer = send(app.request(method, "game", path)).await;
+        assert_eq!(answer.json::<serde_json::Value>()["detail"], detail);
+    }
+    let opened = app.get("game", "/Sign-in-at-evil.example");
+    let page = send(opened.header("accept", "text/html")).await;
+    assert!(!page.text().contains("evil"));
+}
+
+#[tokio::test]
 async fn a_game_may_bring_its_own_page_for_what_is_not_there() {
     let app = TestApp::start().await;
     deploy(&app, &[("index.html", b"start"), ("404.html", b"lost")]).await;
@@ -165,6 +201,7 @@ async fn unchanged_files_and_parts_of_files_are_answered_as_such() {
     .await;
     assert_eq!(outside.status, 416);
     assert_eq!(outside.header("content-range"), Some("bytes */4000000"));
+    assert_eq!(outside.header("cache-control"), Some("no-store"));
     let other = app
         .get("game", "/large.bin")
         .header("range", "bytes=0-0")
@@ -212,6 +249,81 @@ async fn compressed_siblings_go_to_those_who_take_them() {
     )
     .await;
     assert_eq!(answer.header("content-type"), Some("application/wasm"));
+}
+
+#[tokio::test]
+async fn what_was_deployed_uncompressed_is_compressed_once_it_is_asked_for() {
+    let app = TestApp::start().await;
+    let script = "let coins = 0;\n".repeat(2_000);
+    let picture = [0_u8; 20_000];
+    deploy(
+        &app,
+        &[
+            ("index.html", b"start"),
+            ("game.js", script.as_bytes()),
+            ("game.png", &picture),
+        ],
+    )
+    .await;
+    for coding in ["br", "gzip"] {
+        let ask = || {
+            app.get("game", "/game.js")
+                .header("accept-encoding", coding)
+        };
+        let ready = async {
+            loop {
+                let answer = send(ask()).await;
+                if answer.header("content-encoding").is_some() {
+                    return answer;
+                }
+                // Whoever comes before it is ready gets the file as it is.
+                assert_eq!(answer.text(), script);
+            }
+        };
+        let compressed = timeout(PATIENCE, ready).await.unwrap();
+        assert_eq!(compressed.header("content-encoding"), Some(coding));
+        assert_eq!(compressed.header("vary"), Some("Accept-Encoding"));
+        assert!(compressed.body.len() < script.len() / 10);
+        let etag = compressed.header("etag").unwrap();
+        let again = send(ask().header("if-none-match", etag)).await;
+        assert_eq!((again.status.as_u16(), again.body.len()), (304, 0));
+        let plain = send(app.get("game", "/game.js").header("if-none-match", etag)).await;
+        assert_eq!(plain.text(), script, "each coding has an ETag of its own");
+        // Who has it uncompressed already need not load it again.
+        let etag = send(app.get("game", "/game.js")).await;
+        let etag = etag.header("etag").unwrap();
+        assert_eq!(send(ask().header("if-none-match", etag)).await.status, 304);
+        let part = send(ask().header("range", "bytes=4-8")).await;
+        assert_eq!(
+            (
+                part.status.as_u16(),
+                part.text(),
+                part.header("content-encoding")
+            ),
+            (206, "coins", None)
+        );
+        for _ in 0..2 {
+            let picture = app
+                .get("game", "/game.png")
+                .header("accept-encoding", coding);
+            assert_eq!(send(picture).await.header("content-encoding"), None);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_unity_build_loads_as_it_was_exported() {
+    let app = TestApp::start().await;
+    deploy(
+        &app,
+        &[("index.html", b"start"), ("Build/game.wasm.br", b"brotli")],
+    )
+    .await;
+    let asked = app.get("game", "/Build/game.wasm.br");
+    let answer = send(asked.header("accept-encoding", "gzip, br")).await;
+    assert_eq!(answer.header("content-type"), Some("application/wasm"));
+    assert_eq!(answer.header("content-encoding"), Some("br"));
+    assert_eq!(answer.text(), "brotli");
 }
 
 #[tokio::test]
@@ -293,7 +405,8 @@ async fn a_demo_that_has_changed_is_deployed_again_after_a_restart() {
 
 #[tokio::test]
 async fn a_backend_that_cannot_be_reached_is_a_problem() {
-    use platform_server::backends::Backends;
+    use platform_server::backends::{Backends, Settings};
+    use platform_server::config::Config;
     use platform_server::http::context::Context;
     use platform_server::http::request_id::RequestId;
     use platform_server::sites::Game;
@@ -303,7 +416,12 @@ async fn a_backend_that_cannot_be_reached_is_a_problem() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let backends = Backends::new(&origin);
+    let settings = Settings::new(
+        &Config::default(),
+        &origin,
+        "127.0.0.1:8787".parse().unwrap(),
+    );
+    let backends = Backends::new(&origin, settings).unwrap();
     backends.add("game", Environment::Prod, address);
     let game = Game {
         slug: "game".into(),
@@ -311,8 +429,9 @@ async fn a_backend_that_cannot_be_reached_is_a_problem() {
         audience: "game:game".into(),
         origin: origin.sub_domain("game"),
         deployment: None,
+        isolated: false,
     };
-    let proxy = backends.find(&game, "/api/x").unwrap();
+    let backend = backends.find(&game, "/api/x").unwrap();
     assert!(backends.find(&game, "/apix").is_none());
     let context = Context {
         id: RequestId::unknown(),
@@ -324,7 +443,7 @@ async fn a_backend_that_cannot_be_reached_is_a_problem() {
         .body(axum::body::Body::empty())
         .unwrap();
     let refusal = backends
-        .forward(&proxy, &game, &context, request)
+        .forward(&backend, &game, &context, request)
         .await
         .unwrap_err();
     assert_eq!(refusal.slug().as_str(), "backend-unreachable");

@@ -2,11 +2,12 @@
 
 use platform_protocol::log::{LogLevel, LogSource};
 use platform_protocol::names::Environment;
-use platform_server::config::{Period, Rate};
+use platform_server::config::{Config, Period, Rate};
 use platform_server::domain::log::{LogQuery, StoredLogRecord};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
+use crate::caller::{Caller, archive};
 use crate::support::{NOW, TestApp, send};
 
 const PATH: &str = "/__platform/logs";
@@ -35,9 +36,10 @@ async fn records(app: &TestApp) -> Vec<StoredLogRecord> {
         level: LogLevel::Debug,
         before: None,
         limit: 1_000,
+        bytes: usize::MAX,
     };
     let store = &app.running.state.store;
-    store.list_log_records(query).await.unwrap()
+    store.list_log_records(query).await.unwrap().records
 }
 
 async fn messages(app: &TestApp) -> Vec<String> {
@@ -406,4 +408,179 @@ async fn records_are_kept_for_as_long_as_the_settings_say() {
     assert_eq!(sweep(NOW + 2 * day).await.unwrap(), 0);
     assert_eq!(sweep(NOW + 2 * day + 1).await.unwrap(), 2_500);
     assert_eq!(messages(&app).await, ["young"]);
+}
+
+#[tokio::test]
+async fn a_project_keeps_no_more_logs_than_the_operator_allows() {
+    let app = TestApp::with(|config| config.log_quota_mib = 2).await;
+    let long = "x".repeat(8_000);
+    for number in 0..50 {
+        let batch = [record(&format!("{number} {long}")), record("short")];
+        send(post(&app, ["demo", "dev-demo"][number % 2], &body(&batch))).await;
+    }
+    let admin = Administered::restart(app, |config| config.log_quota_mib = 1).await;
+    // Nobody is over the quota that was.
+    assert_eq!(admin.messages("prod").await.len(), 50);
+    let before = admin.room().await;
+    assert_eq!(before["quota_bytes"], 1_048_576);
+    let taken = before["bytes"].as_u64().unwrap();
+    assert!((400_000..500_000).contains(&taken), "{taken}");
+
+    let store = &*admin.app.running.state.store;
+    let sweep = platform_server::logs::sweep_quota;
+    assert_eq!(sweep(store, 1_048_576).await.unwrap(), 0);
+    let removed = sweep(store, 100_000).await.unwrap();
+    assert!((70..80).contains(&removed), "{removed}");
+    let left = admin.room().await["bytes"].as_u64().unwrap();
+    assert!((90_000..=100_000).contains(&left), "{left}");
+    let kept = admin.messages("prod").await;
+    assert!(
+        kept[0] == "short" && kept[1].starts_with("48 "),
+        "the newest"
+    );
+
+    let free = Administered::restart(admin.app, |config| config.log_quota_mib = 0).await;
+    assert_eq!(free.room().await["quota_bytes"], Value::Null);
+    assert_eq!(
+        free.room().await["bytes"],
+        left,
+        "a restart forgets nothing"
+    );
+}
+
+/// A platform whose administrator asks about the demo.
+struct Administered {
+    app: TestApp,
+    token: String,
+}
+
+impl Administered {
+    /// The same platform with other settings.
+    async fn restart(app: TestApp, change: impl FnOnce(&mut Config)) -> Self {
+        let cookie = app.sign_in("an administrator", None).await;
+        let (_, sub) = console_token(&app, &cookie).await;
+        let TestApp {
+            running, directory, ..
+        } = app;
+        running.stop().await.unwrap();
+        let app = TestApp::in_directory(directory, |config| {
+            config.admins = vec![sub.parse().unwrap()];
+            change(config);
+        });
+        let app = app.await;
+        let (token, _) = console_token(&app, &cookie).await;
+        Self { app, token }
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        let request = self.app.get("", path).bearer_auth(&self.token);
+        send(request).await.json()
+    }
+
+    async fn room(&self) -> Value {
+        self.get("/api/projects/demo").await["logs"].take()
+    }
+
+    async fn messages(&self, env: &str) -> Vec<String> {
+        let page = self
+            .get(&format!("/api/projects/demo/logs?env={env}&limit=1000"))
+            .await;
+        let records = page["records"].as_array().unwrap().iter();
+        records
+            .map(|record| record["message"].as_str().unwrap().to_owned())
+            .collect()
+    }
+}
+
+/// A console token, and whose it is.
+async fn console_token(app: &TestApp, cookie: &str) -> (String, String) {
+    let request = app
+        .request(Method::POST, "auth", "/token")
+        .header("origin", app.running.state.origin.to_string())
+        .header("cookie", cookie);
+    let answer = send(request).await;
+    (answer.token(), answer.claims().sub)
+}
+
+#[tokio::test]
+async fn errors_are_counted_by_deployment_for_the_owner() {
+    let app = TestApp::start().await;
+    let owner = Caller::account(&app).await;
+    owner.create("game").await;
+    let mut deployments = Vec::new();
+    for round in 1..=2_u64 {
+        let page = archive(&[("index.html", b"<!doctype html>")]);
+        let deployed: Value = owner.deploy("prod", page).await.json();
+        deployments.push(deployed["id"].clone());
+        let error = json!({"time": NOW, "level": "error", "source": "error", "message": "m", "count": round});
+        let warning = json!({"time": NOW, "level": "warn", "source": "console", "message": "m"});
+        let sent = post(&app, "game", &body(&[error, warning, record("no error")]));
+        assert_eq!(send(sent).await.status, 204);
+        app.clock.advance(1_000);
+    }
+    let counted = owner.get("/api/projects/game/errors").await;
+    assert_eq!(counted.status, 200, "{}", counted.text());
+    let counted: Value = counted.json();
+    let numbers: Vec<_> = counted["deployments"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| [&one["deployment"], &one["errors"], &one["warnings"]].map(Clone::clone))
+        .collect();
+    let [first, second] = [0, 1].map(|at: usize| deployments[at].clone());
+    let expected = [[second, json!(2), json!(1)], [first, json!(1), json!(1)]];
+    assert_eq!(numbers, expected);
+    let dev: Value = owner.get("/api/projects/game/errors?env=dev").await.json();
+    assert_eq!(dev["deployments"], json!([]));
+    let wrong = owner.get("/api/projects/game/errors?from=now").await;
+    assert_eq!(wrong.problem(), "invalid-request");
+}
+
+#[tokio::test]
+async fn records_are_found_by_text_source_player_and_time() {
+    let app = TestApp::start().await;
+    let owner = Caller::account(&app).await;
+    owner.create("game").await;
+    let shout =
+        json!({"time": NOW, "level": "warn", "source": "report", "message": "100% ÄRGER <b>"});
+    send(post(&app, "game", &body(&[record("first"), shout]))).await;
+    app.clock.advance(60_000);
+    send(post(&app, "game", &body(&[record("later")]))).await;
+    let found = async |query: &str| -> Vec<String> {
+        let path = format!("/api/projects/game/logs?{query}");
+        let answer = owner.get(&path).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let page: Value = answer.json();
+        assert_eq!(page["before"], Value::Null);
+        let records = page["records"].as_array().unwrap().iter();
+        records
+            .map(|record| record["message"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let day = platform_server::handlers::api::views::rfc3339;
+    let (before, after) = (day(NOW + 1), day(NOW + 30_000));
+    assert_eq!(found("q=100%25%20%C3%A4rger").await, ["100% ÄRGER <b>"]);
+    assert_eq!(found("q=nothing").await, [""; 0]);
+    assert_eq!(found("source=report").await, ["100% ÄRGER <b>"]);
+    assert_eq!(found(&format!("from={after}")).await, ["later"]);
+    assert_eq!(
+        found(&format!("to={before}&level=info")).await,
+        ["100% ÄRGER <b>", "first"]
+    );
+    assert_eq!(found(&format!("player={}", owner.sub)).await, [""; 0]);
+    for wrong in [
+        "source=x",
+        "player=ada",
+        "from=now",
+        "to=now",
+        "from=2026-11-21T12:00:01Z&to=2026-11-21T12:00:00Z",
+        "from=2026-11-21T12:00:00Z&to=2026-11-21T12:00:00Z",
+        "text=x",
+        "env=x",
+    ] {
+        let answer = owner.get(&format!("/api/projects/game/logs?{wrong}")).await;
+        assert_eq!(answer.problem(), "invalid-request", "{wrong}");
+    }
+    let long = format!("/api/projects/game/logs?q={}", "x".repeat(201));
+    assert_eq!(owner.get(&long).await.problem(), "invalid-request");
 }

@@ -8,17 +8,30 @@
 )]
 
 mod account_pages;
+mod admin_pages;
+mod administration;
+mod authorisation;
 mod backends;
 mod browser;
+mod build_page;
+mod caller;
 mod connections;
+mod deploys;
+mod device;
+mod device_page;
 mod heartbeat;
 mod hosting;
 mod hosts;
+mod log_stream;
 mod logs;
 mod navigation;
+mod operator;
 mod pages;
+mod players;
 mod profile;
 mod program;
+mod projects;
+mod proxy;
 mod redirects;
 mod runtime;
 mod sessions;

@@ -2,6 +2,7 @@
 
 use insta::assert_snapshot;
 use platform_protocol::problem::Slug;
+use platform_server::domain::audit::Actor;
 
 use crate::support::{Answer, TestApp, send};
 
@@ -65,7 +66,7 @@ async fn the_key_set_and_the_metadata_are_public() {
     let app = TestApp::start().await;
     let port = app.port().to_string();
     let metadata = send(app.get("auth", "/.well-known/oauth-authorization-server")).await;
-    assert_snapshot!(metadata.text().replace(&port, "[port]"), @r#"{"issuer":"http://auth.platform.localhost:[port]","jwks_uri":"http://auth.platform.localhost:[port]/.well-known/jwks.json","response_types_supported":[],"grant_types_supported":[]}"#);
+    assert_snapshot!(metadata.text().replace(&port, "[port]"), @r#"{"issuer":"http://auth.platform.localhost:[port]","jwks_uri":"http://auth.platform.localhost:[port]/.well-known/jwks.json","device_authorization_endpoint":"http://auth.platform.localhost:[port]/device/authorization","token_endpoint":"http://auth.platform.localhost:[port]/device/token","token_endpoint_auth_methods_supported":["none"],"revocation_endpoint":"http://auth.platform.localhost:[port]/device/revoke","revocation_endpoint_auth_methods_supported":["none"],"response_types_supported":[],"grant_types_supported":["urn:ietf:params:oauth:grant-type:device_code","refresh_token"]}"#);
     let key_set = send(app.get("auth", "/.well-known/jwks.json")).await;
     for answer in [&metadata, &key_set] {
         assert_eq!(answer.header("content-type"), Some("application/json"));
@@ -90,7 +91,12 @@ async fn a_rotated_key_is_published_before_it_signs() {
     let app = TestApp::start().await;
     let header = |answer: &Answer| answer.token().split('.').next().unwrap().to_owned();
     let before = header(&send(app.post_token()).await);
-    app.running.state.keys.rotate().await.unwrap();
+    app.running
+        .state
+        .keys
+        .rotate(Actor::Operator)
+        .await
+        .unwrap();
     let keys: serde_json::Value = send(app.get("auth", "/.well-known/jwks.json")).await.json();
     assert_eq!(keys["keys"].as_array().unwrap().len(), 2);
     app.clock.advance(20 * 60 * 1_000);

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-fn program(data: &Path) -> Command {
+pub(crate) fn program(data: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_platform-server"));
     command
         .env_clear()
@@ -18,15 +18,15 @@ fn program(data: &Path) -> Command {
 }
 
 /// A server that has said that it is ready.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     output: BufReader<std::process::ChildStdout>,
     ready: String,
-    port: u16,
+    pub(crate) port: u16,
 }
 
 impl Server {
-    fn start(command: &mut Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         let mut child = command.arg("serve").spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let mut ready = String::new();
@@ -49,7 +49,7 @@ impl Server {
     }
 
     /// One request, and the whole answer as text.
-    fn ask(&self, request: &str, host: &str, headers: &str) -> String {
+    pub(crate) fn ask(&self, request: &str, host: &str, headers: &str) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         let host = format!("{host}:{}", self.port);
         write!(
@@ -64,7 +64,7 @@ impl Server {
 
     /// Sends a signal and waits for the end: what else was printed, the log,
     /// and the exit code.
-    fn stop(mut self, signal: &str) -> (String, String, Option<i32>) {
+    pub(crate) fn stop(mut self, signal: &str) -> (String, String, Option<i32>) {
         let id = self.child.id().to_string();
         assert!(
             Command::new("kill")
@@ -84,7 +84,7 @@ impl Server {
     }
 }
 
-fn one_line(output: &Output) -> String {
+pub(crate) fn one_line(output: &Output) -> String {
     let text = String::from_utf8(output.stderr.clone()).unwrap();
     assert_eq!(text.trim_end().lines().count(), 1, "one line: {text}");
     text
@@ -309,7 +309,7 @@ fn a_file_where_the_data_folder_should_be_is_said() {
 }
 
 /// A guest of this server: its id, its cookie.
-fn guest(server: &Server) -> (String, String) {
+pub(crate) fn guest(server: &Server) -> (String, String) {
     let answer = token(server, "");
     let cookie = answer
         .lines()
@@ -320,14 +320,14 @@ fn guest(server: &Server) -> (String, String) {
 }
 
 /// The answer of `POST /token` to the demo's page.
-fn token(server: &Server, cookie: &str) -> String {
+pub(crate) fn token(server: &Server, cookie: &str) -> String {
     let origin = format!("http://demo.platform.localhost:{}", server.port);
     let headers = format!("Origin: {origin}\r\nCookie: {cookie}\r\nContent-Length: 0\r\n");
     server.ask("POST /token", "auth.platform.localhost", &headers)
 }
 
 /// `sub` of the token in an answer.
-fn subject(answer: &str) -> String {
+pub(crate) fn subject(answer: &str) -> String {
     use base64::Engine as _;
     use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
@@ -360,9 +360,12 @@ fn a_player_is_shown_suspended_and_let_go_beside_a_running_server() {
     };
     let (code, shown) = player(&["show", &sub]);
     assert_eq!(code, Some(0));
-    for part in [&sub, "state     guest\n", "sessions  1\n"] {
+    for part in [&sub, "state     guest\n", "sessions  1\n", "devices   0\n"] {
         assert!(shown.contains(part), "{shown}");
     }
+    let name = shown.split("username  ").nth(1).unwrap();
+    let name = name.lines().next().unwrap().to_uppercase();
+    assert_eq!(player(&["show", &name]), (Some(0), shown));
     let suspend = ["suspend", &sub, "--reason", "You broke the rules."];
     assert_eq!(player(&suspend).0, Some(0));
     let refused = token(&server, &cookie);
@@ -371,7 +374,10 @@ fn a_player_is_shown_suspended_and_let_go_beside_a_running_server() {
         assert!(refused.contains(part), "{refused}");
     }
     let (_, shown) = player(&["show", &sub]);
-    for part in ["suspended guest: You broke the rules.\n", "  suspended\n"] {
+    for part in [
+        "suspended guest: You broke the rules.\n",
+        "  suspended, by the operator: You broke the rules.\n",
+    ] {
         assert!(shown.contains(part), "{shown}");
     }
     assert!(player(&["unsuspend", &sub]).1.ends_with("may play again\n"));
@@ -379,6 +385,12 @@ fn a_player_is_shown_suspended_and_let_go_beside_a_running_server() {
         player(&["unsuspend", &sub])
             .1
             .ends_with("was not suspended\n")
+    );
+    let (_, shown) = player(&["show", &sub]);
+    let kept = "  suspended, by the operator: You broke the rules.\n";
+    assert!(
+        shown.contains("state     guest\n") && shown.contains(kept),
+        "{shown}"
     );
     assert_eq!(subject(&token(&server, &cookie)), sub);
     let (_, ended) = player(&["end-sessions", &sub]);
@@ -411,8 +423,11 @@ fn player_commands_say_what_is_wrong() {
             "{arguments:?}"
         );
     }
+    let output = run(&["show", "nobody-here"]);
+    assert!(one_line(&output).contains("there is no player of the name nobody-here"));
     for arguments in [
         &["show", "me"][..],
+        &["suspend", "nobody-here"],
         &["suspend", nobody, "--reason", " "],
         &["suspend", nobody, "--reason", "two\nlines"],
     ] {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::support::{TestApp, send};
 
 /// Text on what is behind it, and lines that show where a control is.
-const TEXT: [(&str, &str); 17] = [
+const TEXT: [(&str, &str); 24] = [
     ("ink", "paper"),
     ("ink", "surface"),
     ("ink", "tint"),
@@ -23,6 +23,13 @@ const TEXT: [(&str, &str); 17] = [
     ("danger", "danger-tint"),
     ("good", "good-tint"),
     ("on-accent", "accent-strong"),
+    ("good", "surface"),
+    ("ink", "danger-tint"),
+    ("soft", "danger-tint"),
+    ("ink", "warn-tint"),
+    ("soft", "warn-tint"),
+    ("warn", "warn-tint"),
+    ("accent", "danger-tint"),
 ];
 const CONTROLS: [(&str, &str); 5] = [
     ("control", "surface"),
@@ -71,7 +78,7 @@ async fn every_pair_of_colours_can_be_read_in_light_and_dark() {
     let (light, rest) = css.split_once("prefers-color-scheme: dark").unwrap();
     let (dark, rest) = rest.split_once("@layer base").unwrap();
     let (light, dark) = (colours(light), colours(dark));
-    assert_eq!(light.len(), 14);
+    assert_eq!(light.len(), 16);
     let names = |colours: &HashMap<&str, &str>| {
         let mut names: Vec<_> = colours.keys().map(ToString::to_string).collect();
         names.sort();
@@ -79,6 +86,8 @@ async fn every_pair_of_colours_can_be_read_in_light_and_dark() {
     };
     assert_eq!(names(&light), names(&dark), "every colour has both");
     assert!(!rest.contains('#'), "every colour is a token");
+    let console = send(app.get("", "/static/console.css")).await;
+    assert!(!console.text().contains('#'), "every colour is a token");
     for (mode, colours) in [("light", &light), ("dark", &dark)] {
         for (pairs, least) in [(&TEXT[..], 4.5), (&CONTROLS[..], 3.0)] {
             for (one, other) in pairs {

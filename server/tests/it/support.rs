@@ -230,7 +230,7 @@ pub(crate) async fn send(request: RequestBuilder) -> Answer {
     read(request.send().await.unwrap()).await
 }
 
-async fn read(response: reqwest::Response) -> Answer {
+pub(crate) async fn read(response: reqwest::Response) -> Answer {
     Answer {
         status: response.status(),
         headers: response.headers().clone(),

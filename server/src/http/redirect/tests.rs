@@ -267,3 +267,46 @@ fn an_address_has_at_most_2048_bytes() {
     assert!(grows.len() <= MAX_BYTES);
     assert_eq!(check(&grows), None);
 }
+
+#[test]
+fn of_the_auth_service_only_the_page_for_devices_is_an_address_to_go_back_to() {
+    const AUTH: &str = "https://auth.games.example";
+    for page in [
+        "https://auth.games.example/device",
+        "https://auth.games.example/device?user_code=BCDF-GHJK",
+    ] {
+        assert_eq!(device_page(AUTH, page).as_deref(), Some(page));
+    }
+    for other in [
+        "",
+        "/device",
+        "http://auth.games.example/device",
+        "https://auth.games.example",
+        "https://auth.games.example/",
+        "https://auth.games.example/device/",
+        "https://auth.games.example/device?",
+        "https://auth.games.example/device#",
+        "https://auth.games.example/device#user_code=BCDF-GHJK",
+        "https://auth.games.example/device?user_code=",
+        "https://auth.games.example/device?user_code=BCDFGHJK",
+        "https://auth.games.example/device?user_code=bcdf-ghjk",
+        "https://auth.games.example/device?user_code=BCDF-GHJA",
+        "https://auth.games.example/device?user_code=BCDF-GHJK&done=approve",
+        "https://auth.games.example/device?user_code=BCDF-GHJK#",
+        "https://auth.games.example/device?user_code=BCDF-GHJK ",
+        "https://auth.games.example/device?done=approve",
+        "https://auth.games.example/device?user%5Fcode=BCDF-GHJK",
+        "https://auth.games.example/device/token?user_code=BCDF-GHJK",
+        "https://auth.games.example/./device",
+        "https://auth.games.example//device",
+        "https://auth.games.example:443/device",
+        "https://AUTH.games.example/device",
+        "https://auth.games.example@evil.example/device",
+        "https://auth.games.example.evil.example/device",
+        "https://evil.example/device?user_code=BCDF-GHJK",
+        "https://auth.games.example/profile",
+        "https://auth.games.example/sign-out",
+    ] {
+        assert_eq!(device_page(AUTH, other), None, "{other}");
+    }
+}

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::{NOW, Place, assert_conflict, entropy, guest};
 use crate::clock::Millis;
-use crate::domain::audit::{AuditEvent, AuditKind, AuditQuery};
+use crate::domain::audit::{Actor, AuditEvent, AuditKind, AuditQuery};
 use crate::domain::identity::Identity;
 use crate::domain::player::PlayerState;
 use crate::domain::session::{KEPT_MILLIS, SESSION_MILLIS, SessionHash};
@@ -63,7 +63,7 @@ pub(super) fn sign_in(subject: &str) -> SignIn {
 }
 
 /// A sign-in of `subject`, by the browser of this guest.
-fn by(new: &NewGuest, subject: &str) -> SignIn {
+pub(super) fn by(new: &NewGuest, subject: &str) -> SignIn {
     SignIn {
         guest: Some(new.id),
         held: Some(new.session),
@@ -84,8 +84,7 @@ pub(super) async fn lives(store: &dyn Store, session: &SessionHash) -> bool {
 async fn events(store: &dyn Store, player: Option<Uuid>) -> Vec<AuditEvent> {
     let query = AuditQuery {
         player,
-        before: None,
-        limit: 100,
+        ..AuditQuery::newest(100)
     };
     store.list_audit_events(query).await.unwrap()
 }
@@ -250,7 +249,7 @@ pub(in crate::store) async fn a_suspended_account_lets_nobody_in_and_changes_not
     store.add_guest(first.clone()).await.unwrap();
     store.complete_sign_in(by(&first, "ann")).await.unwrap();
     store
-        .suspend_player(first.id, Some("Why."), NOW + 1)
+        .suspend_player(first.id, Some("Why."), Actor::Operator, NOW + 1)
         .await
         .unwrap();
     store.add_guest(second.clone()).await.unwrap();
@@ -269,12 +268,18 @@ pub(in crate::store) async fn a_suspended_guest_cannot_become_an_account(place: 
     let store = place.open().await;
     let new = guest(&["otter"]);
     store.add_guest(new.clone()).await.unwrap();
-    store.suspend_player(new.id, None, NOW).await.unwrap();
+    store
+        .suspend_player(new.id, None, Actor::Operator, NOW)
+        .await
+        .unwrap();
     let told = SignInOutcome::Suspended { reason: None };
     let outcome = store.complete_sign_in(by(&new, "ann")).await.unwrap();
     assert_eq!(outcome, told);
     // Not when its sessions have ended either.
-    store.end_other_sessions(new.id, None, NOW).await.unwrap();
+    store
+        .end_other_sessions(new.id, None, Actor::Operator, NOW)
+        .await
+        .unwrap();
     let outcome = store.complete_sign_in(by(&new, "ann")).await.unwrap();
     assert_eq!(outcome, told);
     assert!(store.list_identities(new.id).await.unwrap().is_empty());
@@ -354,7 +359,7 @@ pub(in crate::store) async fn other_sessions_end_and_the_kept_one_stays(place: &
     let kept = &sign_ins[1].session;
     let end = async |kept| {
         store
-            .end_other_sessions(player, kept, NOW + 2)
+            .end_other_sessions(player, kept, Actor::Operator, NOW + 2)
             .await
             .unwrap()
     };
@@ -407,10 +412,25 @@ pub(in crate::store) async fn a_suspension_is_found_with_its_reason_until_it_is_
     let store = place.open().await;
     let new = guest(&["otter"]);
     store.add_guest(new.clone()).await.unwrap();
-    assert!(!store.unsuspend_player(new.id, NOW).await.unwrap());
-    assert!(!store.suspend_player(Uuid::nil(), None, NOW).await.unwrap());
+    assert!(
+        !store
+            .unsuspend_player(new.id, Actor::Operator, NOW)
+            .await
+            .unwrap()
+    );
+    assert!(
+        !store
+            .suspend_player(Uuid::nil(), None, Actor::Operator, NOW)
+            .await
+            .unwrap()
+    );
     for reason in [None, Some("Why."), Some("Why else.")] {
-        assert!(store.suspend_player(new.id, reason, NOW + 5).await.unwrap());
+        assert!(
+            store
+                .suspend_player(new.id, reason, Actor::Operator, NOW + 5)
+                .await
+                .unwrap()
+        );
         let expected = PlayerState::Suspended {
             reason: reason.map(str::to_owned),
             linked: false,
@@ -420,9 +440,26 @@ pub(in crate::store) async fn a_suspension_is_found_with_its_reason_until_it_is_
     let listed = async |since| store.list_suspended_players(since).await.unwrap();
     assert_eq!(listed(NOW + 5).await, [new.id]);
     assert!(listed(NOW + 6).await.is_empty());
-    assert!(store.unsuspend_player(new.id, NOW + 7).await.unwrap());
+    assert!(
+        store
+            .unsuspend_player(new.id, Actor::Operator, NOW + 7)
+            .await
+            .unwrap()
+    );
     assert_eq!(state(&*store, new.id).await, PlayerState::Guest);
     assert!(listed(0).await.is_empty());
+    // Why it was stays known.
+    let events = store.list_audit_events(AuditQuery::of(new.id, 10)).await;
+    let events = events.unwrap().into_iter();
+    let told: Vec<_> = events.map(|event| (event.kind, event.subject)).collect();
+    let suspended = |reason: Option<&str>| (AuditKind::Suspended, reason.map(str::to_owned));
+    let expected = [
+        (AuditKind::Unsuspended, None),
+        suspended(Some("Why else.")),
+        suspended(Some("Why.")),
+        suspended(None),
+    ];
+    assert_eq!(told, expected);
 }
 
 pub(in crate::store) async fn an_address_holds_no_more_guests_than_it_may(place: &dyn Place) {
@@ -461,7 +498,7 @@ pub(in crate::store) async fn an_address_holds_no_more_guests_than_it_may(place:
     add("six", "here", NOW).await.unwrap();
     refused("seven").await;
     store
-        .end_other_sessions(held[2].id, None, NOW)
+        .end_other_sessions(held[2].id, None, Actor::Operator, NOW)
         .await
         .unwrap();
     let last = add("seven", "here", NOW).await.unwrap();
@@ -513,7 +550,10 @@ pub(in crate::store) async fn what_means_nothing_any_more_is_swept(place: &dyn P
 
 pub(in crate::store) async fn events_are_listed_newest_first_by_player(place: &dyn Place) {
     let store = place.open().await;
-    store.add_key(super::key("a"), None).await.unwrap();
+    store
+        .add_key(super::key("a"), None, Actor::Own)
+        .await
+        .unwrap();
     let (first, second) = (guest(&["otter"]), guest(&["heron"]));
     for new in [&first, &second] {
         store.add_guest(new.clone()).await.unwrap();
@@ -544,9 +584,8 @@ pub(in crate::store) async fn events_are_listed_newest_first_by_player(place: &d
         [AuditKind::Merged]
     );
     let page = AuditQuery {
-        player: None,
         before: Some(all[1].id),
-        limit: 1,
+        ..AuditQuery::newest(1)
     };
     assert_eq!(store.list_audit_events(page).await.unwrap(), all[2..3]);
 }

@@ -1,5 +1,8 @@
 //! What any store has to do with frontend log records.
 
+mod errors;
+mod search;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -9,7 +12,7 @@ use uuid::Uuid;
 
 use super::{NOW, Place};
 use crate::clock::Millis;
-use crate::domain::log::{LogEntry, LogId, LogQuery, NewLogRecords, StoredLogRecord};
+use crate::domain::log::{LogEntry, LogId, LogQuery, LogTail, NewLogRecords, StoredLogRecord};
 use crate::domain::page::PageId;
 use crate::store::{Store, StoreError};
 
@@ -33,13 +36,31 @@ macro_rules! log_suite {
             records_of_one_millisecond_keep_their_order
             many_requests_at_once_are_all_kept
             a_clock_set_back_takes_no_records_away
+            who_reads_on_while_others_write_misses_nothing
+            who_is_far_behind_is_told_how_many_were_left_out
+            a_record_from_the_far_future_keeps_no_others_there
             what_is_old_is_swept_in_batches_and_nothing_else
             a_request_is_there_whole_after_a_drop_without_close
             a_closed_store_takes_no_records
+            a_search_finds_what_is_asked_for_and_nothing_else
+            a_search_looks_at_so_many_and_goes_on_from_there
+            a_page_ends_after_so_many_bytes_and_goes_on_from_there
+            errors_are_counted_by_deployment_and_hour
+            numbers_of_errors_outlive_their_records_and_end_some_day
         );
     };
 }
 pub(in crate::store) use log_suite;
+
+pub(in crate::store) use self::errors::{
+    errors_are_counted_by_deployment_and_hour,
+    numbers_of_errors_outlive_their_records_and_end_some_day,
+};
+pub(in crate::store) use self::search::{
+    a_page_ends_after_so_many_bytes_and_goes_on_from_there,
+    a_search_finds_what_is_asked_for_and_nothing_else,
+    a_search_looks_at_so_many_and_goes_on_from_there,
+};
 
 fn entry(message: &str, level: LogLevel) -> LogEntry {
     LogEntry {
@@ -82,11 +103,12 @@ fn all(slug: &str) -> LogQuery {
         level: LogLevel::Debug,
         before: None,
         limit: 10_000,
+        bytes: usize::MAX,
     }
 }
 
 async fn list(store: &Arc<dyn Store>, query: LogQuery) -> Vec<StoredLogRecord> {
-    store.list_log_records(query).await.unwrap()
+    store.list_log_records(query).await.unwrap().records
 }
 
 fn messages(records: &[StoredLogRecord]) -> Vec<&str> {
@@ -177,6 +199,7 @@ pub(in crate::store) async fn only_records_as_grave_as_asked_for_are_listed(plac
         let query = LogQuery {
             level,
             limit: 5,
+            bytes: usize::MAX,
             ..all("demo")
         };
         assert_eq!(messages(&list(&store, query).await), newest, "{level:?}");
@@ -200,6 +223,7 @@ pub(in crate::store) async fn pages_of_records_join_without_gap_or_overlap(place
         let query = LogQuery {
             before,
             limit: 7,
+            bytes: usize::MAX,
             ..all("demo")
         };
         let page = list(&store, query).await;
@@ -253,17 +277,127 @@ pub(in crate::store) async fn a_clock_set_back_takes_no_records_away(place: &dyn
         let new = infos("demo", time, &[text]);
         store.add_log_records(new).await.unwrap();
     }
-    assert_eq!(messages(&list(&store, all("demo")).await), ["c", "a", "b"]);
+    assert_eq!(messages(&list(&store, all("demo")).await), ["c", "b", "a"]);
+}
+
+fn tail(slug: &str, after: LogId) -> LogTail {
+    LogTail {
+        slug: slug.into(),
+        environment: Environment::Prod,
+        level: LogLevel::Debug,
+        after,
+        now: NOW,
+        limit: 7,
+        bytes: usize::MAX,
+        backlog: None,
+    }
+}
+
+pub(in crate::store) async fn who_reads_on_while_others_write_misses_nothing(place: &dyn Place) {
+    let store = place.open().await;
+    let start = store.last_log_id(NOW).await.unwrap();
+    let writers: Vec<_> = (0..20)
+        .map(|writer: i64| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move {
+                for number in 0..20 {
+                    // Requests are not committed in the order of their times.
+                    let time = NOW + (writer * 7 + number * 3) % 40;
+                    let texts = [format!("{writer}.{number}a"), format!("{writer}.{number}b")];
+                    let new = infos("demo", time, &texts.each_ref().map(String::as_str));
+                    store.add_log_records(new).await.unwrap();
+                }
+            })
+        })
+        .collect();
+    let mut seen = Vec::new();
+    let mut tail = tail("demo", start);
+    while seen.len() < 800 {
+        let done = writers.iter().all(tokio::task::JoinHandle::is_finished);
+        let page = store.list_log_records_after(tail.clone()).await.unwrap();
+        if let Some(last) = page.records.last() {
+            assert!(last.id > tail.after);
+            tail.after = last.id;
+        } else if done {
+            break;
+        }
+        seen.extend(page.records);
+    }
+    let mut order = list(&store, all("demo")).await;
+    order.reverse();
+    assert_eq!(order.len(), 800);
+    assert_eq!(messages(&seen), messages(&order));
+}
+
+pub(in crate::store) async fn who_is_far_behind_is_told_how_many_were_left_out(place: &dyn Place) {
+    let store = place.open().await;
+    for number in 0..10 {
+        let (one, other) = (format!("{number}a"), format!("{number}b"));
+        let mut new = infos("demo", NOW, &[&one, &other]);
+        new.entries[1].level = LogLevel::Error;
+        store.add_log_records(new).await.unwrap();
+        let others = infos("other", NOW, &["x"]);
+        store.add_log_records(others).await.unwrap();
+    }
+    let read = async |backlog, level| {
+        let tail = LogTail {
+            backlog,
+            level,
+            ..tail("demo", LogId(0))
+        };
+        let page = store.list_log_records_after(tail).await.unwrap();
+        let texts: Vec<_> = messages(&page.records)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        (texts.join(" "), page.skipped)
+    };
+    let first = ("0a 0b 1a 1b 2a 2b 3a".to_owned(), 0);
+    assert_eq!(read(None, LogLevel::Debug).await, first);
+    assert_eq!(read(Some(20), LogLevel::Debug).await, first);
+    let last = ("6b 7a 7b 8a 8b 9a 9b".to_owned(), 13);
+    assert_eq!(read(Some(19), LogLevel::Debug).await, last);
+    let grave = ("3b 4b 5b 6b 7b 8b 9b".to_owned(), 3);
+    assert_eq!(read(Some(9), LogLevel::Error).await, grave);
+}
+
+pub(in crate::store) async fn a_record_from_the_far_future_keeps_no_others_there(
+    place: &dyn Place,
+) {
+    let store = place.open().await;
+    for (time, text) in [(NOW + 90_000_000, "far"), (NOW, "now"), (NOW - 50, "then")] {
+        let new = infos("demo", time, &[text]);
+        store.add_log_records(new).await.unwrap();
+    }
+    let found = list(&store, all("demo")).await;
+    assert_eq!(messages(&found), ["far", "then", "now"]);
+    assert_eq!(found[1].id.received_at(), NOW);
+    let last = store.last_log_id(NOW).await.unwrap();
+    assert_eq!(last, found[1].id);
+    // Who follows gets what comes before it, and it when its time has come.
+    let follow = async |now| {
+        let tail = LogTail {
+            now,
+            ..tail("demo", last)
+        };
+        store.list_log_records_after(tail).await.unwrap().records
+    };
+    assert_eq!(messages(&follow(NOW).await), [""; 0]);
+    let new = infos("demo", NOW, &["next"]);
+    store.add_log_records(new).await.unwrap();
+    assert_eq!(messages(&follow(NOW).await), ["next"]);
+    let later = follow(NOW + 90_000_000).await;
+    assert_eq!(messages(&later), ["next", "far"]);
 }
 
 pub(in crate::store) async fn what_is_old_is_swept_in_batches_and_nothing_else(place: &dyn Place) {
     let store = place.open().await;
     for (slug, time, text) in [
-        ("demo", NOW + 9, "young"),
-        ("demo", NOW - 1, "oldest but two"),
-        ("other", NOW - 2, "oldest but one"),
         ("demo", NOW - 3, "oldest"),
+        ("other", NOW - 2, "oldest but one"),
+        ("demo", NOW - 1, "oldest but two"),
         ("demo", NOW, "just young enough"),
+        ("demo", NOW + 9, "young"),
     ] {
         store
             .add_log_records(infos(slug, time, &[text]))

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::accounts::{lives, sign_in, state};
 use super::{NOW, Place, entropy, guest};
+use crate::domain::audit::Actor;
 use crate::domain::player::PlayerState;
 use crate::domain::session::SessionHash;
 use crate::domain::sign_in::{SignIn, SignInOutcome};
@@ -212,9 +213,15 @@ async fn play(store: &dyn Store, acts: &[Act]) -> Result<(), TestCaseError> {
                     continue;
                 };
                 if on {
-                    store.suspend_player(player, None, NOW).await.unwrap();
+                    store
+                        .suspend_player(player, None, Actor::Operator, NOW)
+                        .await
+                        .unwrap();
                 } else {
-                    store.unsuspend_player(player, NOW).await.unwrap();
+                    store
+                        .unsuspend_player(player, Actor::Operator, NOW)
+                        .await
+                        .unwrap();
                 }
                 model.players.get_mut(&player).unwrap().suspended = on;
             }
@@ -222,7 +229,7 @@ async fn play(store: &dyn Store, acts: &[Act]) -> Result<(), TestCaseError> {
                 if let Some(player) = model.held(browser) {
                     let kept = model.cookies[&browser];
                     store
-                        .end_other_sessions(player, Some(&kept), NOW + 1)
+                        .end_other_sessions(player, Some(&kept), Actor::Operator, NOW + 1)
                         .await
                         .unwrap();
                     model.end(|hash, owner| *owner == player && *hash != kept.0);

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::audit::{self, Entry};
 use super::uuid;
 use crate::clock::Millis;
-use crate::domain::audit::AuditKind;
+use crate::domain::audit::{Actor, AuditKind};
 use crate::domain::identity::{Identity, IdentityKey, LinkedIdentity};
 use crate::store::StoreError;
 
@@ -86,6 +86,7 @@ pub(super) fn suspend_player(
     connection: &Connection,
     player: Uuid,
     reason: Option<&str>,
+    by: Actor,
     now: Millis,
 ) -> Result<bool, StoreError> {
     let suspended = connection
@@ -97,7 +98,11 @@ pub(super) fn suspend_player(
     if suspended == 0 {
         return Ok(false);
     }
-    let event = Entry::of(AuditKind::Suspended, now).player(player);
+    // It is kept here as well: of the player it goes when it is lifted.
+    let mut event = Entry::of(AuditKind::Suspended, now).player(player).by(by);
+    if let Some(reason) = reason {
+        event = event.subject(reason);
+    }
     audit::add(connection, &event)?;
     Ok(true)
 }
@@ -105,6 +110,7 @@ pub(super) fn suspend_player(
 pub(super) fn unsuspend_player(
     connection: &Connection,
     player: Uuid,
+    by: Actor,
     now: Millis,
 ) -> Result<bool, StoreError> {
     let lifted = connection
@@ -116,7 +122,7 @@ pub(super) fn unsuspend_player(
     if lifted == 0 {
         return Ok(false);
     }
-    let event = Entry::of(AuditKind::Unsuspended, now).player(player);
+    let event = Entry::of(AuditKind::Unsuspended, now).player(player).by(by);
     audit::add(connection, &event)?;
     Ok(true)
 }

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use super::migrations::{self, Schema};
 use super::readers::Readers;
 use super::writer::{Limits, Writer};
-use crate::store::{ConnectError, StoreError};
+use crate::store::{ConnectError, Older, StoreError};
 
 /// How long a statement waits while another process, such as an operator's
 /// command, holds the file.
@@ -64,15 +64,15 @@ pub(super) struct Database {
 
 impl Database {
     /// Opens the file at `path`, made if it is not there, and brings its
-    /// schema up to date. It blocks.
-    pub(super) fn open(path: &Path, kind: &Kind) -> Result<Self, ConnectError> {
+    /// schema up to date if it may. It blocks.
+    pub(super) fn open(path: &Path, kind: &Kind, older: Older) -> Result<Self, ConnectError> {
         let lock = lock_directory(path)?;
         make_private_file(path).map_err(|source| ConnectError::File {
             path: path.display().to_string(),
             source,
         })?;
         let mut connection = open_writing(path)?;
-        kind.schema.bring_up_to_date(&mut connection)?;
+        kind.schema.bring_up_to_date(&mut connection, older)?;
         drop(lock);
         let count = std::thread::available_parallelism()
             .map_or(kind.readers, usize::from)

@@ -5,15 +5,23 @@ use rusqlite::{ErrorCode, ffi};
 use crate::store::StoreError;
 
 /// What must be unique, as SQLite names it, and what a caller is told.
-const UNIQUE: [(&str, &str, &str); 9] = [
+const UNIQUE: [(&str, &str, &str); 13] = [
     ("players.id", "players", "id"),
     ("players.username_key", "players", "username"),
     ("sessions.hash", "sessions", "hash"),
     ("identities.key", "identities", "key"),
     ("pending_sign_ins.state", "pending_sign_ins", "state"),
+    (
+        "device_authorizations.device_code",
+        "device_authorizations",
+        "device_code",
+    ),
+    ("devices.id", "devices", "id"),
+    ("refresh_tokens.hash", "refresh_tokens", "hash"),
     ("signing_keys.kid", "signing_keys", "kid"),
     ("projects.slug", "projects", "slug"),
     ("deployments.id", "deployments", "id"),
+    ("test_players.id", "test_players", "id"),
     (
         "deployments.project, deployments.environment, deployments.id",
         "deployments",

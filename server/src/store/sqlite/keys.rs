@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::audit::{self, Entry};
-use crate::domain::audit::AuditKind;
+use crate::domain::audit::{Actor, AuditKind};
 use crate::domain::key::StoredKey;
 use crate::store::StoreError;
 
@@ -29,6 +29,7 @@ pub(super) fn add_key(
     connection: &Connection,
     key: &StoredKey,
     after: Option<&str>,
+    by: Actor,
 ) -> Result<bool, StoreError> {
     let newest: Option<String> = connection
         .prepare_cached("SELECT kid FROM signing_keys ORDER BY position DESC LIMIT 1")?
@@ -49,7 +50,9 @@ pub(super) fn add_key(
             key.created_at,
             key.signs_from
         ])?;
-    let event = Entry::of(AuditKind::KeyAdded, key.created_at).subject(&key.kid);
+    let event = Entry::of(AuditKind::KeyAdded, key.created_at)
+        .subject(&key.kid)
+        .by(by);
     audit::add(connection, &event)?;
     Ok(true)
 }

@@ -9,13 +9,23 @@
 //! | `readers` | the reading connections |
 //! | `migrations` | the schemas' history |
 //! | `error` | what SQLite's errors mean to a caller |
-//! | `players`, `sessions`, `accounts`, `sign_ins`, `audit`, `keys`, `projects`, `logs` | the operations, as SQL |
+//! | `players`, `sessions`, `accounts`, `administration`, `sign_ins`, `audit`, `keys`, `projects`, `deployments`, `devices`, `device_codes`, `environments`, `counting`, `logs`, `log_room`, `log_search`, `log_ranges`, `error_counts` | the operations, as SQL |
 
 mod accounts;
+mod administration;
 mod audit;
+mod counting;
 mod database;
+mod deployments;
+mod device_codes;
+mod devices;
+mod environments;
 mod error;
+mod error_counts;
 mod keys;
+mod log_ranges;
+mod log_room;
+mod log_search;
 mod logs;
 mod migrations;
 mod players;
@@ -30,19 +40,16 @@ mod writer;
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
-use platform_protocol::names::Environment;
 use uuid::Uuid;
 
 use self::database::Database;
 pub(crate) use self::database::{make_private_directory, make_private_file};
-use super::{ConnectError, NewGuest, Store, StoreError};
+use super::{ConnectError, NewGuest, Older, Store, StoreError};
 use crate::clock::Millis;
-use crate::domain::audit::{AuditEvent, AuditQuery};
+use crate::domain::audit::{Actor, AuditEvent, AuditQuery};
 use crate::domain::identity::LinkedIdentity;
 use crate::domain::key::StoredKey;
-use crate::domain::log::{LogQuery, NewLogRecords, StoredLogRecord};
 use crate::domain::player::Player;
-use crate::domain::project::{Deployment, Project};
 use crate::domain::session::{Session, SessionHash, SessionSummary};
 use crate::domain::sign_in::{PendingSignIn, SignIn, SignInOutcome, StateHash, TakenSignIn};
 
@@ -62,18 +69,21 @@ impl SqliteStore {
     ///
     /// # Errors
     /// [`ConnectError`].
-    pub async fn open(path: &Path) -> Result<Self, ConnectError> {
+    pub async fn open(path: &Path, older: Older) -> Result<Self, ConnectError> {
         let path = path.to_owned();
         tokio::task::spawn_blocking(move || {
             Ok(Self {
-                main: Database::open(&path, &database::MAIN)?,
-                logs: Database::open(&beside(&path), &database::LOGS)?,
+                main: Database::open(&path, &database::MAIN, older)?,
+                logs: Database::open(&beside(&path), &database::LOGS, older)?,
             })
         })
         .await
         .unwrap_or_else(|error| Err(ConnectError::Database(Box::new(error))))
     }
 }
+
+/// The name of the store in a copy, which is the name of the settings' default.
+const MAIN_FILE: &str = "platform.db";
 
 /// The file of the log records: `logs.db` beside `platform.db`. A store of
 /// another name has its name in front, so that two in one directory share
@@ -122,12 +132,13 @@ impl Store for SqliteStore {
         &self,
         player: Uuid,
         kept: Option<&SessionHash>,
+        by: Actor,
         now: Millis,
     ) -> Result<usize, StoreError> {
         let kept = kept.copied();
         self.main
             .write(move |connection| {
-                sessions::end_other_sessions(connection, player, kept.as_ref(), now)
+                sessions::end_other_sessions(connection, player, kept.as_ref(), by, now)
             })
             .await
     }
@@ -173,19 +184,25 @@ impl Store for SqliteStore {
         &self,
         player: Uuid,
         reason: Option<&str>,
+        by: Actor,
         now: Millis,
     ) -> Result<bool, StoreError> {
         let reason = reason.map(str::to_owned);
         self.main
             .write(move |connection| {
-                accounts::suspend_player(connection, player, reason.as_deref(), now)
+                accounts::suspend_player(connection, player, reason.as_deref(), by, now)
             })
             .await
     }
 
-    async fn unsuspend_player(&self, player: Uuid, now: Millis) -> Result<bool, StoreError> {
+    async fn unsuspend_player(
+        &self,
+        player: Uuid,
+        by: Actor,
+        now: Millis,
+    ) -> Result<bool, StoreError> {
         self.main
-            .write(move |connection| accounts::unsuspend_player(connection, player, now))
+            .write(move |connection| accounts::unsuspend_player(connection, player, by, now))
             .await
     }
 
@@ -237,10 +254,15 @@ impl Store for SqliteStore {
         self.main.read_much(keys::list_keys).await
     }
 
-    async fn add_key(&self, key: StoredKey, after: Option<&str>) -> Result<bool, StoreError> {
+    async fn add_key(
+        &self,
+        key: StoredKey,
+        after: Option<&str>,
+        by: Actor,
+    ) -> Result<bool, StoreError> {
         let after = after.map(str::to_owned);
         self.main
-            .write(move |connection| keys::add_key(connection, &key, after.as_deref()))
+            .write(move |connection| keys::add_key(connection, &key, after.as_deref(), by))
             .await
     }
 
@@ -248,58 +270,6 @@ impl Store for SqliteStore {
         let kids = kids.to_vec();
         self.main
             .write(move |connection| keys::remove_keys(connection, &kids))
-            .await
-    }
-
-    async fn add_project(&self, project: Project) -> Result<(), StoreError> {
-        self.main
-            .write(move |connection| projects::add_project(connection, &project))
-            .await
-    }
-
-    async fn list_projects(&self) -> Result<Vec<Project>, StoreError> {
-        self.main.read_much(projects::list_projects).await
-    }
-
-    async fn find_project(&self, slug: &str) -> Result<Option<Project>, StoreError> {
-        self.main
-            .read(|connection| projects::find_project(connection, slug))
-    }
-
-    async fn add_deployment(&self, deployment: Deployment) -> Result<(), StoreError> {
-        self.main
-            .write(move |connection| projects::add_deployment(connection, &deployment))
-            .await
-    }
-
-    async fn find_current_deployment(
-        &self,
-        slug: &str,
-        environment: Environment,
-    ) -> Result<Option<Deployment>, StoreError> {
-        let slug = slug.to_owned();
-        self.main
-            .read_much(move |connection| {
-                projects::find_current_deployment(connection, &slug, environment)
-            })
-            .await
-    }
-
-    async fn add_log_records(&self, records: NewLogRecords) -> Result<(), StoreError> {
-        self.logs
-            .write(move |connection| logs::add_log_records(connection, &records))
-            .await
-    }
-
-    async fn list_log_records(&self, query: LogQuery) -> Result<Vec<StoredLogRecord>, StoreError> {
-        self.logs
-            .read_much(move |connection| logs::list_log_records(connection, &query))
-            .await
-    }
-
-    async fn sweep_log_records(&self, before: Millis, limit: usize) -> Result<usize, StoreError> {
-        self.logs
-            .write(move |connection| logs::sweep_log_records(connection, before, limit))
             .await
     }
 

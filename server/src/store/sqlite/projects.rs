@@ -1,15 +1,178 @@
-//! Projects, and what is deployed in their environments.
+//! Projects and their owners.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
-
+use async_trait::async_trait;
 use platform_protocol::names::Environment;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
-use super::uuid;
-use crate::domain::project::{Deployment, FileEntry, Project};
-use crate::store::StoreError;
+use super::{SqliteStore, deployments, environments, uuid};
+use crate::domain::project::{
+    BackendSettings, Deployment, DeploymentSummary, EnvironmentRecord, FileEntry, Project,
+};
+use crate::store::{ProjectStore, StoreError};
+
+#[async_trait]
+impl ProjectStore for SqliteStore {
+    async fn add_project(&self, project: Project) -> Result<(), StoreError> {
+        self.main
+            .write(move |connection| add_project(connection, &project))
+            .await
+    }
+
+    async fn add_project_within(&self, project: Project, most: u32) -> Result<(), StoreError> {
+        self.main
+            .write(move |connection| add_project_within(connection, &project, most))
+            .await
+    }
+
+    async fn list_projects(&self) -> Result<Vec<Project>, StoreError> {
+        self.main.read_much(list_projects).await
+    }
+
+    async fn find_project(&self, slug: &str) -> Result<Option<Project>, StoreError> {
+        self.main.read(|connection| find_project(connection, slug))
+    }
+
+    async fn add_deployment(&self, deployment: Deployment) -> Result<(), StoreError> {
+        self.main
+            .write(move |connection| deployments::add_deployment(connection, &deployment))
+            .await
+    }
+
+    async fn find_current_deployment(
+        &self,
+        slug: &str,
+        environment: Environment,
+    ) -> Result<Option<Deployment>, StoreError> {
+        let slug = slug.to_owned();
+        self.main
+            .read_much(move |connection| {
+                deployments::find_current_deployment(connection, &slug, environment)
+            })
+            .await
+    }
+
+    async fn list_projects_of(&self, owner: Uuid) -> Result<Vec<Project>, StoreError> {
+        self.main
+            .read_much(move |connection| list_projects_of(connection, owner))
+            .await
+    }
+
+    async fn list_environments(&self) -> Result<Vec<EnvironmentRecord>, StoreError> {
+        self.main.read_much(environments::list_environments).await
+    }
+
+    async fn find_environment(
+        &self,
+        slug: &str,
+        environment: Environment,
+    ) -> Result<Option<EnvironmentRecord>, StoreError> {
+        self.main
+            .read(|connection| environments::find_environment(connection, slug, environment))
+    }
+
+    async fn find_deployment(&self, id: Uuid) -> Result<Option<Deployment>, StoreError> {
+        self.main
+            .read_much(move |connection| deployments::find_deployment(connection, id))
+            .await
+    }
+
+    async fn list_deployments(
+        &self,
+        slug: &str,
+        environment: Environment,
+    ) -> Result<Vec<DeploymentSummary>, StoreError> {
+        self.main
+            .read(|connection| deployments::list_deployments(connection, slug, environment))
+    }
+
+    async fn set_current_deployment(
+        &self,
+        slug: &str,
+        environment: Environment,
+        deployment: Uuid,
+    ) -> Result<(), StoreError> {
+        let slug = slug.to_owned();
+        self.main
+            .write(move |connection| {
+                deployments::set_current_deployment(connection, &slug, environment, deployment)
+            })
+            .await
+    }
+
+    async fn find_kept_file(
+        &self,
+        slug: &str,
+        environment: Environment,
+        path: &str,
+    ) -> Result<Option<FileEntry>, StoreError> {
+        self.main
+            .read(|connection| deployments::find_kept_file(connection, slug, environment, path))
+    }
+
+    async fn sweep_deployments(
+        &self,
+        slug: &str,
+        environment: Environment,
+        keep: usize,
+    ) -> Result<usize, StoreError> {
+        let slug = slug.to_owned();
+        self.main
+            .write(move |connection| {
+                deployments::sweep_deployments(connection, &slug, environment, keep)
+            })
+            .await
+    }
+
+    async fn list_unreferenced_files(&self, files: Vec<String>) -> Result<Vec<String>, StoreError> {
+        self.main
+            .read_much(move |connection| deployments::list_unreferenced_files(connection, files))
+            .await
+    }
+
+    async fn set_backend(
+        &self,
+        slug: &str,
+        environment: Environment,
+        backend: Option<BackendSettings>,
+    ) -> Result<(), StoreError> {
+        let slug = slug.to_owned();
+        self.main
+            .write(move |connection| {
+                environments::set_backend(connection, &slug, environment, backend.as_ref())
+            })
+            .await
+    }
+
+    async fn set_isolated(
+        &self,
+        slug: &str,
+        environment: Environment,
+        isolated: bool,
+    ) -> Result<(), StoreError> {
+        let slug = slug.to_owned();
+        self.main
+            .write(move |connection| {
+                environments::set_isolated(connection, &slug, environment, isolated)
+            })
+            .await
+    }
+
+    async fn ensure_test_player(
+        &self,
+        slug: &str,
+        guest: bool,
+        number: u8,
+        fresh: Uuid,
+    ) -> Result<Uuid, StoreError> {
+        let slug = slug.to_owned();
+        self.main
+            .write(move |connection| {
+                environments::ensure_test_player(connection, &slug, guest, number, fresh)
+            })
+            .await
+    }
+}
 
 pub(super) fn add_project(connection: &Connection, project: &Project) -> Result<(), StoreError> {
     let owner = project.owner.as_ref().map(Uuid::as_bytes);
@@ -25,6 +188,21 @@ pub(super) fn add_project(connection: &Connection, project: &Project) -> Result<
         .prepare_cached("INSERT INTO projects (slug, owner, created_at) VALUES (?1, ?2, ?3)")?
         .execute(params![project.slug, owner, project.created_at])?;
     Ok(())
+}
+
+pub(super) fn add_project_within(
+    connection: &Connection,
+    project: &Project,
+    most: u32,
+) -> Result<(), StoreError> {
+    let owner = project.owner.as_ref().map(Uuid::as_bytes);
+    let owned: u32 = connection
+        .prepare_cached("SELECT count(*) FROM projects WHERE owner = ?1")?
+        .query_row([owner], |row| row.get(0))?;
+    if owned >= most {
+        return Err(StoreError::ProjectCap);
+    }
+    add_project(connection, project)
 }
 
 pub(super) fn list_projects(connection: &Connection) -> Result<Vec<Project>, StoreError> {
@@ -61,116 +239,29 @@ fn project(row: &Row<'_>) -> Result<Project, StoreError> {
     })
 }
 
-pub(super) fn add_deployment(
-    connection: &Connection,
-    deployment: &Deployment,
-) -> Result<(), StoreError> {
-    let project: i64 = connection
+/// The row of a project.
+///
+/// # Errors
+/// [`StoreError::Missing`] if there is no such project.
+pub(super) fn project_id(connection: &Connection, slug: &str) -> Result<i64, StoreError> {
+    connection
         .prepare_cached("SELECT id FROM projects WHERE slug = ?1")?
-        .query_row([&deployment.slug], |row| row.get(0))
+        .query_row([slug], |row| row.get(0))
         .optional()?
-        .ok_or(StoreError::Missing { table: "projects" })?;
-    let id = deployment.id.as_bytes();
-    let environment = deployment.environment.as_str();
-    connection
-        .prepare_cached(
-            "INSERT INTO deployments (id, project, environment, created_at)
-             VALUES (?1, ?2, ?3, ?4)",
-        )?
-        .execute(params![id, project, environment, deployment.created_at])?;
-    let mut add = connection.prepare_cached(
-        "INSERT INTO deployment_files (deployment, path, sha256, size) VALUES (?1, ?2, ?3, ?4)",
+        .ok_or(StoreError::Missing { table: "projects" })
+}
+
+pub(super) fn list_projects_of(
+    connection: &Connection,
+    owner: Uuid,
+) -> Result<Vec<Project>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT slug, owner, created_at FROM projects WHERE owner = ?1 ORDER BY slug",
     )?;
-    for (path, file) in &deployment.files {
-        let wrong = |column| StoreError::Corrupt {
-            table: "deployment_files",
-            column,
-            row: format!("{}/{path}", deployment.id),
-        };
-        let sha256 = from_hex(&file.sha256).ok_or_else(|| wrong("sha256"))?;
-        let size = i64::try_from(file.size).map_err(|_| wrong("size"))?;
-        add.execute(params![id, path, sha256, size])?;
-    }
-    connection
-        .prepare_cached(
-            "INSERT INTO current_deployments (project, environment, deployment)
-             VALUES (?1, ?2, ?3)
-             ON CONFLICT (project, environment) DO UPDATE SET deployment = excluded.deployment",
-        )?
-        .execute(params![project, environment, id])?;
-    Ok(())
-}
-
-pub(super) fn find_current_deployment(
-    connection: &Connection,
-    slug: &str,
-    environment: Environment,
-) -> Result<Option<Deployment>, StoreError> {
-    // One transaction: a deploy between the two reads may not mix two sites.
-    let transaction = connection.unchecked_transaction()?;
-    let found = transaction
-        .prepare_cached(
-            "SELECT d.id, d.created_at FROM projects p
-             JOIN current_deployments c ON c.project = p.id AND c.environment = ?2
-             JOIN deployments d ON d.id = c.deployment WHERE p.slug = ?1",
-        )?
-        .query_row([slug, environment.as_str()], |row| {
-            Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?))
-        })
-        .optional()?;
-    let Some((id, created_at)) = found else {
-        return Ok(None);
-    };
-    let id = uuid(&id, "deployments", "id", || slug.to_owned())?;
-    let files = list_files(&transaction, id)?;
-    Ok(Some(Deployment {
-        id,
-        slug: slug.to_owned(),
-        environment,
-        files,
-        created_at,
-    }))
-}
-
-fn list_files(
-    connection: &Connection,
-    deployment: Uuid,
-) -> Result<BTreeMap<String, FileEntry>, StoreError> {
-    let mut statement = connection
-        .prepare_cached("SELECT path, sha256, size FROM deployment_files WHERE deployment = ?1")?;
-    let mut rows = statement.query([deployment.as_bytes().as_slice()])?;
-    let mut files = BTreeMap::new();
+    let mut rows = statement.query([owner.as_bytes().as_slice()])?;
+    let mut projects = Vec::new();
     while let Some(row) = rows.next()? {
-        let path: String = row.get(0)?;
-        let sha256 = to_hex(row.get_ref(1)?.as_blob().unwrap_or_default());
-        let size: i64 = row.get(2)?;
-        let size = u64::try_from(size).map_err(|_| StoreError::Corrupt {
-            table: "deployment_files",
-            column: "size",
-            row: format!("{deployment}/{path}"),
-        })?;
-        files.insert(path, FileEntry { sha256, size });
+        projects.push(project(row)?);
     }
-    Ok(files)
-}
-
-fn to_hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut hex, byte| {
-            // Writing into a string cannot fail.
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        })
-}
-
-fn from_hex(hex: &str) -> Option<[u8; 32]> {
-    let mut bytes = [0; 32];
-    if hex.len() != 64 || !hex.is_ascii() {
-        return None;
-    }
-    for (byte, digits) in bytes.iter_mut().zip(hex.as_bytes().chunks_exact(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
-    }
-    Some(bytes)
+    Ok(projects)
 }

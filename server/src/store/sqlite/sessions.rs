@@ -4,9 +4,9 @@ use rusqlite::{Connection, params};
 use uuid::Uuid;
 
 use super::audit::{self, Entry};
-use super::players;
+use super::{devices, players};
 use crate::clock::Millis;
-use crate::domain::audit::AuditKind;
+use crate::domain::audit::{Actor, AuditKind};
 use crate::domain::session::{KEPT_MILLIS, SESSION_MILLIS, Session, SessionHash, SessionSummary};
 use crate::domain::sign_in::SIGN_IN_MILLIS;
 use crate::store::StoreError;
@@ -103,11 +103,14 @@ pub(super) fn end_other_sessions(
     connection: &Connection,
     player: Uuid,
     kept: Option<&SessionHash>,
+    by: Actor,
     now: Millis,
 ) -> Result<usize, StoreError> {
-    let ended = end_all(connection, player, kept, now)?;
+    let ended = end_all(connection, player, kept, now)? + devices::end_all(connection, player)?;
     if ended > 0 {
-        let event = Entry::of(AuditKind::SessionsEnded, now).player(player);
+        let event = Entry::of(AuditKind::SessionsEnded, now)
+            .player(player)
+            .by(by);
         audit::add(connection, &event)?;
     }
     Ok(ended)
@@ -169,5 +172,5 @@ pub(super) fn sweep_sessions(
                  (SELECT state FROM pending_sign_ins WHERE started_at <= ?1 LIMIT ?2)",
         )?
         .execute([now - SIGN_IN_MILLIS, limit])?;
-    Ok(sessions + pending)
+    Ok(sessions + pending + devices::sweep(connection, now, limit)?)
 }

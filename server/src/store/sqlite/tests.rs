@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::SqliteStore;
 use crate::domain::session::SessionHash;
 use crate::store::conformance::{Place, suite};
-use crate::store::{ConnectError, NewGuest, Store, StoreError, connect};
+use crate::store::{ConnectError, NewGuest, Older, Store, StoreError, connect};
 
 struct Directory(TempDir);
 
@@ -34,9 +34,12 @@ impl Directory {
 #[async_trait]
 impl Place for Directory {
     async fn open(&self) -> Arc<dyn Store> {
-        connect(&format!("sqlite://{}", self.file().display()))
-            .await
-            .unwrap()
+        connect(
+            &format!("sqlite://{}", self.file().display()),
+            Older::Upgrade,
+        )
+        .await
+        .unwrap()
     }
 }
 
@@ -90,7 +93,9 @@ async fn a_database_of_a_newer_program_is_refused_with_a_sentence() {
              SELECT 9999, 'later', applied_on, checksum FROM refinery_schema_history LIMIT 1",
         )
         .unwrap();
-    let error = SqliteStore::open(&place.file()).await.unwrap_err();
+    let error = SqliteStore::open(&place.file(), Older::Upgrade)
+        .await
+        .unwrap_err();
     assert!(
         matches!(error, ConnectError::TooNew { found: 9_999, .. }),
         "{error:?}"
@@ -176,7 +181,9 @@ async fn a_write_waits_while_another_process_holds_the_file() {
 #[tokio::test]
 async fn every_commit_reaches_the_disk_before_the_answer() {
     let place = Directory::new();
-    let store = SqliteStore::open(&place.file()).await.unwrap();
+    let store = SqliteStore::open(&place.file(), Older::Upgrade)
+        .await
+        .unwrap();
     let setting = |pragma: &'static str| {
         store.main.write(move |connection| {
             Ok(connection.query_row(pragma, [], |row| row.get::<_, i64>(0))?)
@@ -188,9 +195,12 @@ async fn every_commit_reaches_the_disk_before_the_answer() {
 
 #[tokio::test]
 async fn addresses_of_other_stores_are_refused_without_repeating_passwords() {
-    let postgres = connect("postgres://platform:hunter2@localhost/platform")
-        .await
-        .unwrap_err();
+    let postgres = connect(
+        "postgres://platform:hunter2@localhost/platform",
+        Older::Upgrade,
+    )
+    .await
+    .unwrap_err();
     assert!(matches!(postgres, ConnectError::Unsupported("PostgreSQL")));
     assert!(
         postgres
@@ -203,7 +213,7 @@ async fn addresses_of_other_stores_are_refused_without_repeating_passwords() {
         "sqlite:///x/",
         "hunter2",
     ] {
-        let error = connect(url).await.unwrap_err();
+        let error = connect(url, Older::Upgrade).await.unwrap_err();
         assert!(matches!(error, ConnectError::Address(_)), "{url}");
         assert!(!error.to_string().contains("hunter2"), "{error}");
     }
@@ -213,7 +223,9 @@ async fn addresses_of_other_stores_are_refused_without_repeating_passwords() {
 async fn a_path_that_cannot_be_made_is_named() {
     let place = Directory::new();
     std::fs::write(place.0.path().join("data"), "a file").unwrap();
-    let error = SqliteStore::open(&place.file()).await.unwrap_err();
+    let error = SqliteStore::open(&place.file(), Older::Upgrade)
+        .await
+        .unwrap_err();
     assert!(matches!(error, ConnectError::File { .. }), "{error:?}");
     assert!(error.to_string().contains("data/deep"), "{error}");
 }

@@ -3,6 +3,7 @@
 mod demo_provider;
 mod providers;
 
+use platform_server::domain::audit::Actor;
 use std::time::Duration;
 
 use crate::browser::{Browser, hidden_field};
@@ -327,7 +328,12 @@ async fn a_suspended_account_does_not_get_in() {
     let sub = browser.token().await.claims().sub.parse().unwrap();
     let store = &app.running.state.store;
     let reason = Some("You were unkind.");
-    assert!(store.suspend_player(sub, reason, 0).await.unwrap());
+    assert!(
+        store
+            .suspend_player(sub, reason, Actor::Operator, 0)
+            .await
+            .unwrap()
+    );
 
     let mut other = Browser::new(&app);
     let guest = other.token().await.claims();
@@ -345,7 +351,12 @@ async fn signing_in_is_no_way_around_a_guests_suspension() {
     let mut browser = Browser::new(&app);
     let guest = browser.token().await.claims().sub.parse().unwrap();
     let store = &app.running.state.store;
-    assert!(store.suspend_player(guest, None, 0).await.unwrap());
+    assert!(
+        store
+            .suspend_player(guest, None, Actor::Operator, 0)
+            .await
+            .unwrap()
+    );
     let refused = browser.sign_in("Ada", &game(&app)).await;
     assert_eq!(refused.problem(), "account-suspended");
     assert_eq!(app.count_players(), 1, "no account was made");

@@ -1,0 +1,272 @@
+//! Which addresses a backend may have: on a platform that anyone can reach,
+//! none of a private network, whatever a name leads to, and never the
+//! platform's own. What a name leads to is looked at when a connection is
+//! made, on the address that is then connected to: a name whose meaning
+//! changes gains nothing.
+
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::http::Uri;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::dns::Name;
+use hyper_util::rt::TokioIo;
+use moka::future::Cache;
+use tokio::net::TcpStream;
+use tower::Service;
+use url::Host;
+
+use super::early::Early;
+use crate::config::PrivateBackends;
+use crate::http::serve::SILENT;
+use crate::origin::PlatformOrigin;
+
+/// How long a backend may take to accept a connection, and how long finding
+/// its address may take.
+const CONNECT: Duration = Duration::from_secs(5);
+/// How long the addresses of a name are kept.
+const KEPT: Duration = Duration::from_secs(10);
+/// Names whose addresses are kept, at most.
+const NAMES: u64 = 4_096;
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Which addresses may be reached.
+#[derive(Clone, Debug)]
+pub struct Reach {
+    private: PrivateBackends,
+    /// The platform's own name.
+    platform: String,
+    /// The platform's own socket.
+    listening: SocketAddr,
+}
+
+impl Reach {
+    /// By the setting; where none is made, private networks may be reached from
+    /// a platform under `localhost`.
+    #[must_use]
+    pub fn new(
+        private: Option<PrivateBackends>,
+        origin: &PlatformOrigin,
+        listening: SocketAddr,
+    ) -> Self {
+        let by_origin = if origin.is_local() {
+            PrivateBackends::All
+        } else {
+            PrivateBackends::None
+        };
+        Self {
+            private: private.unwrap_or(by_origin),
+            platform: origin.host().to_owned(),
+            listening,
+        }
+    }
+
+    /// Whether a backend may be at this host. What a name leads to is looked at
+    /// when it is asked.
+    ///
+    /// # Errors
+    /// A sentence that says why not.
+    pub fn check_host(&self, host: &Host<&str>, port: u16) -> Result<(), &'static str> {
+        const OWN: &str = "The platform itself cannot be the backend of a game.";
+        const PRIVATE: &str = "A backend's address may not be one of a private network.";
+        let address = match host {
+            Host::Domain(name) => {
+                let name = name.to_ascii_lowercase();
+                let name = name.trim_end_matches('.');
+                let below = name.strip_suffix(self.platform.as_str());
+                if below.is_some_and(|below| below.is_empty() || below.ends_with('.')) {
+                    return Err(OWN);
+                }
+                if !is_localhost(name) {
+                    return Ok(());
+                }
+                IpAddr::V4(Ipv4Addr::LOCALHOST)
+            }
+            Host::Ipv4(address) => (*address).into(),
+            Host::Ipv6(address) => (*address).into(),
+        };
+        if self.is_own(SocketAddr::new(address, port)) {
+            Err(OWN)
+        } else if self.allows(address) {
+            Ok(())
+        } else {
+            Err(PRIVATE)
+        }
+    }
+
+    /// Whether an address may be connected to.
+    fn allows(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        match &self.private {
+            PrivateBackends::All => true,
+            PrivateBackends::None => is_public(address),
+            PrivateBackends::Networks(networks) => {
+                is_public(address) || networks.iter().any(|network| network.contains(&address))
+            }
+        }
+    }
+
+    /// Whether this is the socket that the platform itself listens on.
+    fn is_own(&self, address: SocketAddr) -> bool {
+        let (ip, own) = (address.ip().to_canonical(), self.listening.ip());
+        address.port() == self.listening.port()
+            && (ip == own || ip.is_unspecified() || (own.is_unspecified() && ip.is_loopback()))
+    }
+}
+
+/// Finds the addresses of a name. One name is looked up once at a time, so that
+/// a name server that does not answer holds up nobody but who asks for it.
+#[derive(Clone, Debug)]
+struct Resolver {
+    reach: Arc<Reach>,
+    found: Cache<String, Arc<[IpAddr]>>,
+}
+
+impl Resolver {
+    async fn look_up(&self, name: &str) -> io::Result<Vec<SocketAddr>> {
+        let finding = self.found.try_get_with(name.to_owned(), find(name));
+        let found = finding
+            .await
+            .map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
+        // Port 0 is replaced by the port of the address.
+        let reachable: Vec<SocketAddr> = found
+            .iter()
+            .filter(|address| self.reach.allows(**address))
+            .map(|address| SocketAddr::new(*address, 0))
+            .collect();
+        if reachable.is_empty() {
+            return Err(io::Error::other(
+                "the name has no address that may be reached",
+            ));
+        }
+        Ok(reachable)
+    }
+}
+
+async fn find(name: &str) -> io::Result<Arc<[IpAddr]>> {
+    if is_localhost(name) {
+        // RFC 6761 §6.3, which not every system's resolver knows.
+        return Ok([Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()].into());
+    }
+    let found = tokio::time::timeout(CONNECT, tokio::net::lookup_host((name, 0))).await;
+    let found = found.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+    Ok(found.map(|address| address.ip()).collect())
+}
+
+impl Service<Name> for Resolver {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        let resolver = self.clone();
+        Box::pin(async move { Ok(resolver.look_up(name.as_str()).await?.into_iter()) })
+    }
+}
+
+/// Connects to what may be reached.
+#[derive(Clone, Debug)]
+pub(super) struct Connector {
+    reach: Arc<Reach>,
+    plain: HttpConnector<Resolver>,
+}
+
+impl Connector {
+    pub(super) fn new(reach: Arc<Reach>) -> Self {
+        let found = Cache::builder()
+            .max_capacity(NAMES)
+            .time_to_live(KEPT)
+            .build();
+        let mut plain = HttpConnector::new_with_resolver(Resolver {
+            reach: Arc::clone(&reach),
+            found,
+        });
+        plain.set_nodelay(true);
+        plain.set_connect_timeout(Some(CONNECT));
+        plain.set_keepalive(Some(SILENT));
+        plain.enforce_http(false);
+        Self { reach, plain }
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = Early<TokioIo<TcpStream>>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.plain.poll_ready(context).map_err(Into::into)
+    }
+
+    fn call(&mut self, target: Uri) -> Self::Future {
+        // An address in the place of a name is not looked up.
+        let host = target.host().unwrap_or_default();
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let literal = host.parse::<IpAddr>();
+        let refused = literal.is_ok_and(|address| !self.reach.allows(address));
+        let connecting = self.plain.call(target);
+        let reach = Arc::clone(&self.reach);
+        Box::pin(async move {
+            if refused {
+                return Err("the address may not be reached".into());
+            }
+            let stream = connecting.await?;
+            // Nothing has been sent yet.
+            if reach.is_own(stream.inner().peer_addr()?) {
+                return Err("the address is the platform's own".into());
+            }
+            Ok(Early::new(stream))
+        })
+    }
+}
+
+fn is_localhost(name: &str) -> bool {
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    name == "localhost" || name.ends_with(".localhost")
+}
+
+/// Whether the address is one of the public internet (the special-purpose
+/// registries of RFC 6890).
+fn is_public(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => {
+            let [a, b, c, _] = address.octets();
+            let shared = a == 100 && (64..128).contains(&b);
+            let protocols = (a, b, c) == (192, 0, 0);
+            let relays = (a, b, c) == (192, 88, 99);
+            let benchmarks = a == 198 && (b == 18 || b == 19);
+            !(a == 0
+                || a >= 224
+                || shared
+                || protocols
+                || relays
+                || benchmarks
+                || address.is_private()
+                || address.is_loopback()
+                || address.is_link_local()
+                || address.is_documentation())
+        }
+        // 2000::/3 is what is given out; in it are 6to4 and Teredo, which lead
+        // to IPv4, and documentation.
+        IpAddr::V6(address) => {
+            let [a, b, ..] = address.segments();
+            (0x2000..0x3fff).contains(&a)
+                && a != 0x2002
+                && !(a == 0x2001 && b < 0x200)
+                && !(a == 0x2001 && b == 0xdb8)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

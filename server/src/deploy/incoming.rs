@@ -1,0 +1,508 @@
+//! Archives on their way in: how many at one time, where they lie, and how
+//! long they may take.
+//!
+//! The body goes to the disk piece by piece, as fast as it is written there, so
+//! that memory does not grow with it.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{HeaderValue, header};
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use platform_checks::limits::MAX_ARCHIVE_BYTES;
+use platform_protocol::problem::Slug;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit, mpsc};
+use uuid::Uuid;
+
+use crate::http::refusal::Refusal;
+use crate::store::make_private_directory;
+
+/// Archives that are taken in at one time; others wait. It costs next to
+/// nothing but room on the disk, so that slow ones keep few from deploying.
+const AT_ONCE: usize = 32;
+/// Archives that are unpacked at one time.
+const UNPACKED_AT_ONCE: usize = 4;
+/// Those of one player, so that nobody takes all places by being slow.
+const AT_ONCE_OF_ONE: usize = 2;
+/// How long an archive waits for a place.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// When somebody who got no place may come again, in seconds.
+const COME_AGAIN: HeaderValue = HeaderValue::from_static("10");
+/// Pieces that wait to be written.
+const WAITING: usize = 4;
+/// How long the rest of a refused archive is still taken, and how much of it.
+const LINGER: (Duration, usize) = (Duration::from_secs(5), 64 * 1024 * 1024);
+
+/// The archives on their way, and the folder that they are unpacked in.
+#[derive(Debug)]
+pub struct Deploys {
+    folder: PathBuf,
+    slots: Arc<Semaphore>,
+    turns: Semaphore,
+    players: Players,
+    pub(super) done: Notify,
+}
+
+impl Deploys {
+    /// Unpacks in `folder`, which is made anew: what an earlier process left
+    /// there is of no use. It blocks.
+    ///
+    /// # Errors
+    /// The folder could not be made.
+    pub fn new(folder: PathBuf) -> std::io::Result<Self> {
+        match std::fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => make_private_directory(&folder)?,
+        }
+        Ok(Self {
+            folder,
+            slots: Arc::new(Semaphore::new(AT_ONCE)),
+            turns: Semaphore::new(UNPACKED_AT_ONCE),
+            players: Players::default(),
+            done: Notify::new(),
+        })
+    }
+
+    /// A place for one more archive of `player`, and a folder for it.
+    ///
+    /// # Errors
+    /// `too-many-requests` where the player has as many on the way as one may;
+    /// `unavailable` where none became free; `internal`.
+    pub async fn incoming(&self, player: Uuid) -> Result<Incoming, Refusal> {
+        let place = self.players.take(player).ok_or_else(|| {
+            Refusal::new(Slug::TooManyRequests)
+                .with_detail("You are deploying already. Please wait until that has ended.")
+                .with_header(header::RETRY_AFTER, COME_AGAIN)
+        })?;
+        let slot = Arc::clone(&self.slots).acquire_owned();
+        let slot = match tokio::time::timeout(PATIENCE, slot).await {
+            Ok(Ok(slot)) => slot,
+            Ok(Err(_)) | Err(_) => {
+                return Err(Refusal::new(Slug::Unavailable)
+                    .with_detail("Too many games are being deployed. Please try again soon.")
+                    .with_header(header::RETRY_AFTER, COME_AGAIN));
+            }
+        };
+        let parent = self.folder.clone();
+        let made = tokio::task::spawn_blocking(move || {
+            let folder = tempfile::tempdir_in(parent)?;
+            std::fs::create_dir(folder.path().join(FILES))?;
+            Ok(folder)
+        });
+        let folder = made
+            .await
+            .unwrap_or_else(|error| Err(std::io::Error::other(error)))
+            .map_err(|error| Refusal::internal(&error))?;
+        Ok(Incoming {
+            folder: Arc::new(Folder(Some(folder))),
+            _slot: slot,
+            _place: place,
+        })
+    }
+}
+
+impl Deploys {
+    /// Waits until an archive that is here may be unpacked and kept. Who has a
+    /// turn waits for nobody outside.
+    pub(super) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.turns.acquire().await.ok()
+    }
+}
+
+/// The folder that an archive is unpacked in, in its own.
+const FILES: &str = "files";
+
+/// What receiving an archive may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes of the archive, at most.
+    pub bytes: u64,
+    /// How long `least` bytes of it may take to arrive.
+    pub quiet: Duration,
+    /// What arrives in that time at least, if it has so much left: one byte at
+    /// a time would hold a place for an hour.
+    pub least: u64,
+    /// How long all of it may take.
+    pub whole: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            bytes: MAX_ARCHIVE_BYTES,
+            quiet: Duration::from_secs(30),
+            least: 64 * 1024,
+            whole: Duration::from_secs(3_600),
+        }
+    }
+}
+
+/// An archive's place among those on their way, with its folder. Dropping it
+/// removes the folder once nobody writes into it any more.
+#[derive(Debug)]
+#[must_use = "dropping it removes the archive"]
+pub struct Incoming {
+    folder: Arc<Folder>,
+    _slot: OwnedSemaphorePermit,
+    _place: Place,
+}
+
+impl Incoming {
+    /// Where the archive lies.
+    #[must_use]
+    pub fn archive(&self) -> PathBuf {
+        self.folder.path().join("archive.tar.gz")
+    }
+
+    /// An empty folder to unpack it in.
+    #[must_use]
+    pub fn files(&self) -> PathBuf {
+        self.folder.path().join(FILES)
+    }
+
+    /// Keeps the folder where it is for as long as the answer lives.
+    pub(super) fn hold(&self) -> Arc<Folder> {
+        Arc::clone(&self.folder)
+    }
+
+    /// Writes the body into the archive's file.
+    ///
+    /// # Errors
+    /// 408, `payload-too-large`, `invalid-request` where it breaks off,
+    /// `internal`.
+    pub async fn receive(&self, body: &mut Body, limits: Limits) -> Result<(), Refusal> {
+        let (pieces, waiting) = mpsc::channel::<Bytes>(WAITING);
+        let (path, held) = (self.archive(), self.hold());
+        let writer = tokio::task::spawn_blocking(move || {
+            let written = write(&path, waiting);
+            drop(held);
+            written
+        });
+        let sent = send(body, limits, pieces).await;
+        let written = writer
+            .await
+            .unwrap_or_else(|error| Err(std::io::Error::other(error)));
+        sent?;
+        written.map_err(|error| Refusal::internal(&error))
+    }
+
+    /// Removes the folder now.
+    pub async fn remove(self) {
+        let removed = match Arc::into_inner(self.folder).and_then(|mut folder| folder.0.take()) {
+            Some(folder) => tokio::task::spawn_blocking(move || folder.close()).await,
+            None => return,
+        };
+        if let Ok(Err(error)) = removed {
+            tracing::warn!(%error, "what was unpacked could not be removed");
+        }
+    }
+}
+
+/// Hands the pieces of the body to the writer, in time. Dropping `pieces` ends
+/// it.
+async fn send(body: &mut Body, limits: Limits, pieces: mpsc::Sender<Bytes>) -> Result<(), Refusal> {
+    let all = tokio::time::timeout(limits.whole, send_all(body, limits, pieces));
+    all.await
+        .unwrap_or_else(|_| Err(Refusal::request_timeout()))
+}
+
+async fn send_all(
+    body: &mut Body,
+    limits: Limits,
+    pieces: mpsc::Sender<Bytes>,
+) -> Result<(), Refusal> {
+    let mut left = limits.bytes;
+    loop {
+        let some = send_some(body, &mut left, limits, &pieces);
+        let ended = tokio::time::timeout(limits.quiet, some).await;
+        if ended.map_err(|_| Refusal::request_timeout())?? {
+            return Ok(());
+        }
+    }
+}
+
+/// Hands over so much of the body as has to come in one go. Answers whether
+/// that was the rest.
+async fn send_some(
+    body: &mut Body,
+    left: &mut u64,
+    limits: Limits,
+    pieces: &mpsc::Sender<Bytes>,
+) -> Result<bool, Refusal> {
+    let mut arrived = 0;
+    while arrived < limits.least {
+        let Some(frame) = body.frame().await else {
+            return Ok(true);
+        };
+        let frame = frame.map_err(|_| {
+            Refusal::new(Slug::InvalidRequest).with_detail("The request broke off.")
+        })?;
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
+        let length = data.len() as u64;
+        *left = left
+            .checked_sub(length)
+            .ok_or_else(|| too_large(limits.bytes))?;
+        arrived += length;
+        if pieces.send(data).await.is_err() {
+            // The writer has given up, and says why itself.
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Writes the pieces until there are no more. It blocks.
+fn write(path: &Path, mut pieces: mpsc::Receiver<Bytes>) -> std::io::Result<()> {
+    use std::io::Write as _;
+    let mut file = std::fs::File::create_new(path)?;
+    while let Some(piece) = pieces.blocking_recv() {
+        file.write_all(&piece)?;
+    }
+    Ok(())
+}
+
+/// An archive is larger than `bytes`.
+#[must_use]
+pub fn too_large(bytes: u64) -> Refusal {
+    Refusal::new(Slug::PayloadTooLarge).with_detail(format!(
+        "An archive has at most {} MiB.",
+        bytes / (1024 * 1024)
+    ))
+}
+
+/// Takes a little more of a refused archive and throws it away. If the
+/// connection were closed at once, many a client that is still writing would
+/// see it reset, and never the answer (RFC 9112 §9.6).
+pub fn linger(mut body: Body) {
+    let (time, mut left) = LINGER;
+    tokio::spawn(tokio::time::timeout(time, async move {
+        while let Some(Ok(frame)) = body.frame().await {
+            let length = frame.data_ref().map_or(0, Bytes::len);
+            let Some(rest) = left.checked_sub(length) else {
+                return;
+            };
+            left = rest;
+        }
+    }));
+}
+
+/// A folder that goes with its last owner, away from the threads that answer.
+/// What cannot be removed is removed at the next start.
+#[derive(Debug)]
+pub(super) struct Folder(Option<tempfile::TempDir>);
+
+impl Folder {
+    fn path(&self) -> &Path {
+        // It is taken out only by who owns it last.
+        self.0
+            .as_ref()
+            .map_or(Path::new(""), tempfile::TempDir::path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if let (Some(folder), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current())
+        {
+            runtime.spawn_blocking(move || drop(folder));
+        }
+    }
+}
+
+/// How many archives each player has on the way. Players with none are not in
+/// it.
+#[derive(Clone, Debug, Default)]
+struct Players(Arc<Mutex<HashMap<Uuid, usize>>>);
+
+impl Players {
+    fn take(&self, player: Uuid) -> Option<Place> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = held.entry(player).or_default();
+        if *count >= AT_ONCE_OF_ONE {
+            return None;
+        }
+        *count += 1;
+        Some(Place(self.clone(), player))
+    }
+}
+
+/// One archive's place; dropping it gives it back.
+#[derive(Debug)]
+struct Place(Players, Uuid);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut held = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Entry::Occupied(mut count) = held.entry(self.1) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::stream;
+
+    const LIMITS: Limits = Limits {
+        bytes: 100,
+        quiet: Duration::from_secs(30),
+        least: 1,
+        whole: Duration::from_secs(600),
+    };
+    const PLAYER: Uuid = Uuid::nil();
+
+    /// A body of `pieces` pieces of ten bytes, one every `pause`; then, if it
+    /// `stays`, nothing more, and no end either.
+    fn body(pieces: u32, pause: Duration, stays: bool) -> Body {
+        let ticks = tokio::time::interval(pause);
+        let stream = stream::unfold((ticks, pieces), move |(mut ticks, left)| async move {
+            ticks.tick().await;
+            if left == 0 && stays {
+                std::future::pending::<()>().await;
+            }
+            let piece = Ok::<_, std::io::Error>(Bytes::from_static(&[7; 10]));
+            Some((piece, (ticks, left.checked_sub(1)?)))
+        });
+        Body::from_stream(stream)
+    }
+
+    fn deploys() -> (tempfile::TempDir, Deploys) {
+        let directory = tempfile::tempdir().unwrap();
+        let deploys = Deploys::new(directory.path().join("uploads")).unwrap();
+        (directory, deploys)
+    }
+
+    fn left_over(deploys: &Deploys) -> usize {
+        std::fs::read_dir(&deploys.folder).unwrap().count()
+    }
+
+    /// How many bytes of a body come in time.
+    async fn arrived(body: Body) -> Result<usize, Refusal> {
+        arrived_within(body, LIMITS).await
+    }
+
+    async fn arrived_within(mut body: Body, limits: Limits) -> Result<usize, Refusal> {
+        let (pieces, mut waiting) = mpsc::channel::<Bytes>(WAITING);
+        let counting = async {
+            let mut count = 0;
+            while let Some(piece) = waiting.recv().await {
+                count += piece.len();
+            }
+            count
+        };
+        let (sent, count) = tokio::join!(send(&mut body, limits, pieces), counting);
+        sent.map(|()| count)
+    }
+
+    /// What becomes of a body, of which nothing is left behind.
+    async fn received(mut body: Body) -> Result<u64, Refusal> {
+        let (_directory, deploys) = deploys();
+        let incoming = deploys.incoming(PLAYER).await.unwrap();
+        let received = incoming.receive(&mut body, LIMITS).await;
+        let length = received.map(|()| std::fs::metadata(incoming.archive()).unwrap().len());
+        incoming.remove().await;
+        assert_eq!(left_over(&deploys), 0);
+        length
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_archive_that_flows_may_take_its_time() {
+        let slow = body(10, Duration::from_secs(25), false);
+        assert_eq!(arrived(slow).await.unwrap(), 100);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_archive_that_dribbles_is_given_up() {
+        let limits = Limits {
+            least: 20,
+            ..LIMITS
+        };
+        let steady = body(10, Duration::from_secs(14), false);
+        assert_eq!(arrived_within(steady, limits).await.unwrap(), 100);
+        let dribbling = body(10, Duration::from_secs(20), false);
+        let refusal = arrived_within(dribbling, limits).await.unwrap_err();
+        assert_eq!(refusal.status(), 408);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_archive_that_stops_or_never_ends_is_given_up() {
+        for slow in [
+            body(3, Duration::from_secs(1), true),
+            body(3, Duration::from_secs(31), false),
+        ] {
+            assert_eq!(arrived(slow).await.unwrap_err().status(), 408);
+        }
+        // Every piece comes in time, and there is no end of them.
+        let drops = stream::unfold(
+            tokio::time::interval(Duration::from_secs(29)),
+            async |mut ticks| {
+                ticks.tick().await;
+                Some((Ok::<_, std::io::Error>(Bytes::from_static(b"x")), ticks))
+            },
+        );
+        let refusal = arrived(Body::from_stream(drops)).await.unwrap_err();
+        assert_eq!(refusal.status(), 408);
+    }
+
+    #[tokio::test]
+    async fn an_archive_is_written_whole_or_not_at_all() {
+        let pieces = |count| {
+            let piece = |_| Ok::<_, std::io::Error>(Bytes::from_static(&[7; 10]));
+            Body::from_stream(stream::iter((0..count).map(piece)))
+        };
+        assert_eq!(received(pieces(10)).await.unwrap(), 100);
+        let large = received(pieces(11)).await.unwrap_err();
+        assert_eq!(large.slug(), Slug::PayloadTooLarge);
+        let broken = stream::iter([Ok(Bytes::from_static(b"x")), Err("gone")]);
+        let broken = received(Body::from_stream(broken)).await.unwrap_err();
+        assert_eq!(broken.slug(), Slug::InvalidRequest);
+    }
+
+    #[tokio::test]
+    async fn who_goes_away_leaves_nothing_behind() {
+        let (_directory, deploys) = deploys();
+        let incoming = deploys.incoming(PLAYER).await.unwrap();
+        let mut body = Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>());
+        let receiving = incoming.receive(&mut body, LIMITS);
+        let receiving = tokio::time::timeout(Duration::from_millis(1), receiving).await;
+        assert!(receiving.is_err(), "the body never ends");
+        assert_eq!(left_over(&deploys), 1);
+        drop(incoming);
+        while left_over(&deploys) > 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn places_are_few_and_given_back() {
+        let (_directory, deploys) = deploys();
+        let mut held = Vec::new();
+        for _ in 0..AT_ONCE_OF_ONE {
+            held.push(deploys.incoming(PLAYER).await.unwrap());
+        }
+        let refusal = deploys.incoming(PLAYER).await.unwrap_err();
+        assert_eq!(refusal.slug(), Slug::TooManyRequests);
+        held.pop();
+        held.push(deploys.incoming(PLAYER).await.unwrap());
+        for other in (1..).take(AT_ONCE - AT_ONCE_OF_ONE) {
+            held.push(deploys.incoming(Uuid::from_u128(other)).await.unwrap());
+        }
+        let late = deploys.incoming(Uuid::max()).await.unwrap_err();
+        assert_eq!(late.slug(), Slug::Unavailable);
+        held.clear();
+        drop(deploys.incoming(Uuid::max()).await.unwrap());
+        assert!(deploys.players.0.lock().unwrap().is_empty());
+    }
+}

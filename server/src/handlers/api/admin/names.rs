@@ -1,0 +1,30 @@
+//! The names of players whom an answer mentions by their ids.
+
+use uuid::Uuid;
+
+use super::views::PlayerNames;
+use crate::domain::audit::{Actor, AuditEvent};
+use crate::http::refusal::Refusal;
+use crate::state::AppState;
+
+/// The players who had a part in an event.
+pub(super) fn mentioned(event: &AuditEvent) -> impl Iterator<Item = Uuid> + use<> {
+    let admin = match event.actor {
+        Actor::Admin(admin) => Some(admin),
+        Actor::Own | Actor::Operator => None,
+    };
+    [event.player, event.other, admin].into_iter().flatten()
+}
+
+/// The names that these players have now.
+///
+/// # Errors
+/// The store's.
+pub(super) async fn names_of(
+    state: &AppState,
+    players: impl Iterator<Item = Uuid>,
+) -> Result<PlayerNames, Refusal> {
+    let names = state.store.list_usernames(players.collect()).await?;
+    let names = names.into_iter();
+    Ok(names.map(|(id, name)| (id.to_string(), name)).collect())
+}

@@ -1,0 +1,64 @@
+//! `PUT /api/admin/projects/<slug>/owner`: a project goes to another player.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use platform_protocol::problem::Slug;
+use serde::Deserialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::caller::AdminCaller;
+use crate::domain::administration::Transferred;
+use crate::handlers::api::views::ProjectView;
+use crate::handlers::api::{JsonBody, Names, answer, invalid};
+use crate::http::refusal::Refusal;
+use crate::state::AppState;
+
+/// The owner to be.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewOwner {
+    /// The id of a player who has signed in.
+    #[schema(value_type = String, format = "uuid")]
+    pub owner: Uuid,
+}
+
+/// Gives a project to another player.
+///
+/// # Errors
+/// `not-allowed`, `not-found`, `invalid-request`.
+#[utoipa::path(
+    put,
+    path = "/api/admin/projects/{slug}/owner",
+    operation_id = "transferProject",
+    params(("slug" = String, Path, description = "The project.")),
+    request_body = NewOwner,
+    responses((status = 200, description = "The project, as it is now.", body = ProjectView))
+)]
+pub async fn handle(
+    State(state): State<AppState>,
+    admin: AdminCaller,
+    names: Names,
+    body: JsonBody,
+) -> Result<Response, Refusal> {
+    let new: NewOwner = body.read().await?;
+    let nothing = || Refusal::new(Slug::NotFound).with_detail("There is no such project.");
+    let (slug, now) = (names.slug(), state.clock.now());
+    match state
+        .store
+        .transfer_project(slug, new.owner, admin.actor(), now)
+        .await?
+    {
+        Transferred::Done | Transferred::Already => {}
+        Transferred::NoProject => return Err(nothing()),
+        Transferred::NoPlayer => return Err(invalid("There is no player of this id.")),
+        Transferred::NotAnAccount => {
+            return Err(invalid(
+                "Guests own no projects: the player has to sign in first.",
+            ));
+        }
+    }
+    let project = state.store.find_project(slug).await?.ok_or_else(nothing)?;
+    answer(StatusCode::OK, &ProjectView::of(&state, project).await?)
+}

@@ -1,0 +1,86 @@
+//! `GET /api/admin/players/<sub>`: all that is known of one player.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use super::NamedPlayer;
+use super::caller::AdminCaller;
+use super::names::{mentioned, names_of};
+use super::views::{
+    DeviceView, EventView, IdentityView, MergedGuestView, PlayerDetailsView, SessionView,
+};
+use crate::domain::audit::AuditQuery;
+use crate::domain::identity::LinkedIdentity;
+use crate::domain::player::{Player, PlayerState};
+use crate::handlers::api::answer;
+use crate::http::refusal::Refusal;
+use crate::state::AppState;
+
+/// Merged guests that are shown, at most.
+const MERGED: usize = 100;
+/// Events that are shown, at most; the others are at `/api/admin/events`.
+const EVENTS: usize = 50;
+
+/// Answers one player.
+///
+/// # Errors
+/// `not-allowed`, `not-found`.
+#[utoipa::path(
+    get,
+    path = "/api/admin/players/{player}",
+    operation_id = "showPlayer",
+    params(("player" = String, Path, description = "The player's id.")),
+    responses((status = 200, description = "The player.", body = PlayerDetailsView))
+)]
+pub async fn handle(
+    State(state): State<AppState>,
+    _admin: AdminCaller,
+    NamedPlayer(player): NamedPlayer,
+) -> Result<Response, Refusal> {
+    answer(StatusCode::OK, &details(&state, player).await?)
+}
+
+/// All that is known of a player.
+///
+/// # Errors
+/// The store's.
+pub(super) async fn details(
+    state: &AppState,
+    player: Player,
+) -> Result<PlayerDetailsView, Refusal> {
+    let (store, now, sub) = (&*state.store, state.clock.now(), player.id);
+    let sessions = store.list_sessions(sub, now).await?;
+    let devices = store.list_devices(sub, now).await?;
+    let merged = store.list_merged_guests(sub, MERGED).await?;
+    let projects = store.list_projects_of(sub).await?;
+    let events = store.list_audit_events(AuditQuery::of(sub, EVENTS)).await?;
+    let identities = store.list_identities(sub).await?.into_iter();
+    let into = match player.state {
+        PlayerState::Merged { into } => Some(into),
+        _ => None,
+    };
+    let guests = merged.iter().map(|merged| merged.guest);
+    let mentioned = events.iter().flat_map(mentioned).chain(into).chain(guests);
+    let names = names_of(state, mentioned).await?;
+    Ok(PlayerDetailsView {
+        is_admin: state.config.admins.contains(&sub) || store.is_admin(sub).await?,
+        player: player.into(),
+        sessions: sessions.into_iter().map(SessionView::from).collect(),
+        devices: devices.into_iter().map(DeviceView::from).collect(),
+        identities: identities.map(|one| identity(state, one)).collect(),
+        merged_from: merged.into_iter().map(MergedGuestView::from).collect(),
+        projects: projects.into_iter().map(|project| project.slug).collect(),
+        events: events.into_iter().map(EventView::from).collect(),
+        names,
+    })
+}
+
+fn identity(state: &AppState, identity: LinkedIdentity) -> IdentityView {
+    let demo = state.demo_provider.as_ref().map(|demo| demo.registration());
+    let mut providers = state.config.identity_providers.iter().chain(&demo);
+    let issuer = providers
+        .find(|provider| provider.id == identity.provider)
+        .map(|provider| provider.issuer.to_string());
+    IdentityView::new(identity, issuer)
+}

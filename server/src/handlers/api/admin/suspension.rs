@@ -1,0 +1,110 @@
+//! `/api/admin/players/<sub>/suspension`: suspending a player, and lifting it.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use platform_protocol::problem::Slug;
+use serde::Deserialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::NamedPlayer;
+use super::caller::AdminCaller;
+use super::player::details;
+use super::views::PlayerDetailsView;
+use crate::domain::player::{PlayerState, REASON_CHARS, parse_reason};
+use crate::handlers::api::{JsonBody, answer, invalid};
+use crate::http::refusal::Refusal;
+use crate::state::AppState;
+
+/// Why a player is suspended.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewSuspension {
+    /// What the player is told: one line of at most 500 characters. The
+    /// platform's own sentence if it is null.
+    #[schema(max_length = 500)]
+    pub reason: Option<String>,
+}
+
+/// Suspends a player, or changes the reason.
+///
+/// # Errors
+/// `not-allowed` for one's own account, `not-found`, `invalid-request`.
+#[utoipa::path(
+    put,
+    path = "/api/admin/players/{player}/suspension",
+    operation_id = "suspendPlayer",
+    params(("player" = String, Path, description = "The player's id.")),
+    request_body = NewSuspension,
+    responses((status = 200, description = "The player, who is suspended.", body = PlayerDetailsView))
+)]
+pub async fn suspend(
+    State(state): State<AppState>,
+    admin: AdminCaller,
+    NamedPlayer(player): NamedPlayer,
+    body: JsonBody,
+) -> Result<Response, Refusal> {
+    let new: NewSuspension = body.read().await?;
+    let reason = new.reason.as_deref().map(|reason| {
+        parse_reason(reason).ok_or_else(|| {
+            invalid(format!(
+                "A reason is one line of at most {REASON_CHARS} characters, which the player reads."
+            ))
+        })
+    });
+    let reason = reason.transpose()?;
+    if player.id == admin.player {
+        return Err(Refusal::new(Slug::NotAllowed)
+            .with_detail("You would lock yourself out: another administrator may do this."));
+    }
+    let (id, now) = (player.id, state.clock.now());
+    if !state
+        .store
+        .suspend_player(id, reason, admin.actor(), now)
+        .await?
+    {
+        return Err(match player.state {
+            PlayerState::Merged { into } => invalid(format!(
+                "This guest was merged into {into} and can play no more; suspend that one."
+            )),
+            _ => Slug::NotFound.into(),
+        });
+    }
+    changed(&state, player.id).await
+}
+
+/// Lifts a suspension. Where there is none, nothing changes.
+///
+/// # Errors
+/// `not-allowed`, `not-found`.
+#[utoipa::path(
+    delete,
+    path = "/api/admin/players/{player}/suspension",
+    operation_id = "liftSuspension",
+    params(("player" = String, Path, description = "The player's id.")),
+    responses((status = 200, description = "The player, who is not suspended.", body = PlayerDetailsView))
+)]
+pub async fn lift(
+    State(state): State<AppState>,
+    admin: AdminCaller,
+    NamedPlayer(player): NamedPlayer,
+) -> Result<Response, Refusal> {
+    let now = state.clock.now();
+    state
+        .store
+        .unsuspend_player(player.id, admin.actor(), now)
+        .await?;
+    changed(&state, player.id).await
+}
+
+/// Answers the player as they are now, once this node knows it everywhere.
+async fn changed(state: &AppState, player: Uuid) -> Result<Response, Refusal> {
+    state
+        .suspensions
+        .refresh(&*state.store, state.config.token_seconds, state.clock.now())
+        .await?;
+    let player = state.store.find_player(player).await?;
+    let player = player.ok_or(Slug::NotFound)?;
+    answer(StatusCode::OK, &details(state, player).await?)
+}

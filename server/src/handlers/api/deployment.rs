@@ -1,0 +1,182 @@
+//! `PUT /api/projects/<slug>/environments/<environment>/deployment`: an archive
+//! becomes what the environment shows, all or nothing.
+//!
+//! Who may not deploy is told so before the archive is read. Once it has
+//! arrived, the deploy goes on to its end whether its client waits or not: half
+//! a deploy is what nobody wants.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::Response;
+use hyper::body::Body as _;
+use platform_protocol::names::Environment;
+use platform_protocol::problem::Slug;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::Names;
+use super::caller::ApiCaller;
+use super::views::{EnvironmentName, WarningView};
+use crate::archive::ArchiveError;
+use crate::deploy::{self, DeployError, Incoming, Limits, Published, Target};
+use crate::domain::project::Project;
+use crate::http::body;
+use crate::http::refusal::Refusal;
+use crate::state::AppState;
+
+/// The media type of an archive (RFC 6713).
+const GZIP: &str = "application/gzip";
+
+/// A tar file of the built game, compressed with gzip.
+#[derive(Debug, ToSchema)]
+#[schema(value_type = String, format = Binary)]
+pub struct Archive(pub Vec<u8>);
+
+/// What was deployed.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Deployed)]
+pub struct DeployedView {
+    /// The deployment's id.
+    #[schema(format = "uuid")]
+    pub id: String,
+    /// Where the game is.
+    #[schema(format = "uri")]
+    pub url: String,
+    /// How many files it has.
+    pub files: u64,
+    /// Bytes of its files together.
+    pub bytes: u64,
+    /// How its page should load the runtime and does not.
+    pub warnings: Vec<WarningView>,
+}
+
+/// Deploys an archive.
+///
+/// # Errors
+/// `deployment-invalid`, `payload-too-large`, `unsupported-media-type`,
+/// `not-found`, `not-allowed`, 408.
+#[utoipa::path(
+    put,
+    path = "/api/projects/{slug}/environments/{environment}/deployment",
+    operation_id = "deploy",
+    params(
+        ("slug" = String, Path, description = "The project.", example = "my-game"),
+        ("environment" = EnvironmentName, Path, description = "Which of its environments."),
+    ),
+    request_body(
+        content = Archive,
+        content_type = "application/gzip",
+        description = "A tar file of the built game, compressed with gzip, with index.html at its top."
+    ),
+    responses(
+        (status = 201, description = "The environment shows it.", body = DeployedView),
+        (status = 422, description = "`deployment-invalid`; the environment shows what it showed."),
+    )
+)]
+pub async fn handle(
+    State(state): State<AppState>,
+    caller: Result<ApiCaller, Refusal>,
+    names: Names,
+    headers: HeaderMap,
+    mut body: Body,
+) -> Result<Response, Refusal> {
+    let limits = Limits::default();
+    let length = body.size_hint().lower();
+    let taken = async {
+        let caller = caller?;
+        let (project, environment) = target(&state, &caller, &names).await?;
+        refuse_other_forms(&headers)?;
+        if length > limits.bytes {
+            return Err(deploy::too_large(limits.bytes));
+        }
+        let incoming = state.deploys.incoming(caller.player).await?;
+        Ok((project, environment, incoming))
+    };
+    let (project, environment, incoming) = match taken.await {
+        Ok(taken) => taken,
+        Err(refusal) => {
+            // Who waits to be told to go on has sent nothing (RFC 9110 §10.1.1).
+            if !headers.contains_key(header::EXPECT) {
+                deploy::linger(body);
+            }
+            return Err(refusal);
+        }
+    };
+    if let Err(refusal) = incoming.receive(&mut body, limits).await {
+        incoming.remove().await;
+        deploy::linger(body);
+        return Err(refusal);
+    }
+    let publishing = publish(state.clone(), project, environment, incoming);
+    let published = tokio::spawn(publishing)
+        .await
+        .map_err(|error| Refusal::internal(&error))??;
+    super::answer(StatusCode::CREATED, &DeployedView::of(&state, published))
+}
+
+async fn target(
+    state: &AppState,
+    caller: &ApiCaller,
+    names: &Names,
+) -> Result<(Project, Environment), Refusal> {
+    let project = caller.project_to_change(state, names.slug()).await?;
+    Ok((project, names.environment()?))
+}
+
+/// An archive is one gzip stream, and not packed once more for the way.
+fn refuse_other_forms(headers: &HeaderMap) -> Result<(), Refusal> {
+    if !body::is(headers, GZIP) {
+        return Err(Refusal::new(Slug::UnsupportedMediaType)
+            .with_detail("A deploy is sent as application/gzip."));
+    }
+    // RFC 9110 §8.4: `identity` is the one that changes nothing.
+    let mut codings = headers.get_all(header::CONTENT_ENCODING).iter();
+    if codings.any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        return Err(Refusal::new(Slug::UnsupportedMediaType)
+            .with_detail("A deploy is sent without a Content-Encoding."));
+    }
+    Ok(())
+}
+
+async fn publish(
+    state: AppState,
+    project: Project,
+    environment: Environment,
+    incoming: Incoming,
+) -> Result<Published, DeployError> {
+    let target = Target {
+        slug: &project.slug,
+        environment,
+    };
+    let published = deploy::publish_archive(&state, target, &incoming).await;
+    incoming.remove().await;
+    published
+}
+
+impl DeployedView {
+    fn of(state: &AppState, published: Published) -> Self {
+        let deployment = published.deployment;
+        let label = deployment.environment.label(&deployment.slug);
+        Self {
+            id: deployment.id.to_string(),
+            url: state.origin.sub_domain(&label),
+            files: deployment.files.len() as u64,
+            bytes: deployment.files.values().map(|file| file.size).sum(),
+            warnings: published.warnings.iter().map(WarningView::from).collect(),
+        }
+    }
+}
+
+impl From<DeployError> for Refusal {
+    fn from(error: DeployError) -> Self {
+        match error {
+            DeployError::Archive(ArchiveError::Io(_)) | DeployError::Files(_) => {
+                Self::internal(&error)
+            }
+            DeployError::Store(error) => error.into(),
+            DeployError::UnknownProject(_) => Slug::NotFound.into(),
+            refused => Self::new(Slug::DeploymentInvalid).with_detail(refused.to_string()),
+        }
+    }
+}

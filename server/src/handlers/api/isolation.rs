@@ -1,0 +1,57 @@
+//! `PUT /api/projects/<slug>/environments/<environment>/isolation`: whether the
+//! game's pages are isolated from those of other origins.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::caller::ApiCaller;
+use super::views::{EnvironmentName, EnvironmentView};
+use super::{JsonBody, Names};
+use crate::http::refusal::Refusal;
+use crate::state::AppState;
+
+/// Whether pages are isolated.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Isolation {
+    /// True for engines with threads: browsers then give the page
+    /// `SharedArrayBuffer`, and it can show nothing of other origins that does
+    /// not allow it.
+    pub cross_origin_isolated: bool,
+}
+
+/// Sets whether pages are isolated.
+///
+/// # Errors
+/// `not-found`, `not-allowed`, `invalid-request`.
+#[utoipa::path(
+    put,
+    path = "/api/projects/{slug}/environments/{environment}/isolation",
+    operation_id = "setIsolation",
+    params(
+        ("slug" = String, Path, description = "The project.", example = "my-game"),
+        ("environment" = EnvironmentName, Path, description = "Which of its environments."),
+    ),
+    request_body = Isolation,
+    responses((status = 200, description = "The environment, as it is now.", body = EnvironmentView))
+)]
+pub async fn handle(
+    State(state): State<AppState>,
+    caller: ApiCaller,
+    names: Names,
+    body: JsonBody,
+) -> Result<Response, Refusal> {
+    let project = caller.project_to_change(&state, names.slug()).await?;
+    let environment = names.environment()?;
+    let wanted: Isolation = body.read().await?;
+    state
+        .store
+        .set_isolated(&project.slug, environment, wanted.cross_origin_isolated)
+        .await?;
+    state.sites.refresh(&*state.store).await?;
+    let view = EnvironmentView::of(&state, &project.slug, environment).await?;
+    super::answer(StatusCode::OK, &view)
+}

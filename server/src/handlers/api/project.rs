@@ -1,0 +1,31 @@
+//! `GET /api/projects/<slug>`: one project.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use super::Names;
+use super::caller::ApiCaller;
+use super::views::ProjectView;
+use crate::http::refusal::Refusal;
+use crate::state::AppState;
+
+/// Answers one project.
+///
+/// # Errors
+/// `not-found`, `not-allowed`.
+#[utoipa::path(
+    get,
+    path = "/api/projects/{slug}",
+    operation_id = "showProject",
+    params(("slug" = String, Path, description = "The project.", example = "my-game")),
+    responses((status = 200, description = "The project.", body = ProjectView))
+)]
+pub async fn handle(
+    State(state): State<AppState>,
+    caller: ApiCaller,
+    names: Names,
+) -> Result<Response, Refusal> {
+    let project = caller.project(&state, names.slug()).await?;
+    super::answer(StatusCode::OK, &ProjectView::of(&state, project).await?)
+}

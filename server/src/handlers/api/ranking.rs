@@ -1,0 +1,107 @@
+//! `GET /api/ranking`: the games of the platform, for everybody.
+
+use std::collections::HashMap;
+
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::views::rfc3339;
+use crate::http::refusal::Refusal;
+use crate::state::AppState;
+
+/// Games that are listed, at most: who plays none of these has its address.
+const LISTED: usize = 200;
+
+/// The games, the most played first.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Ranking)]
+pub struct RankingView {
+    /// When it was made (RFC 3339).
+    #[schema(format = DateTime)]
+    pub time: String,
+    /// The games that can be played, 200 of them at most.
+    pub games: Vec<RankedGame>,
+}
+
+/// One game.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RankedGame {
+    /// The project.
+    pub slug: String,
+    /// The title of its page, or its slug.
+    pub title: String,
+    /// A picture of it, among its own files: what its page names as
+    /// `og:image`, or an icon. Null where it names none.
+    #[schema(required)]
+    pub picture: Option<String>,
+    /// Where it is played.
+    pub url: String,
+    /// How many are playing at this moment.
+    pub players_now: u64,
+    /// How many different players played for a minute or more in the last 24
+    /// hours.
+    pub players_day: u64,
+}
+
+/// The games that can be played, the one with most players of the last day
+/// first; of equals the one with more players now.
+///
+/// # Errors
+/// That of presence.
+pub async fn rank(state: &AppState) -> Result<Vec<RankedGame>, Refusal> {
+    let ranked = state.counting.ranking.load().await;
+    let by_slug: HashMap<&str, u64> = ranked
+        .iter()
+        .map(|project| (project.slug.as_str(), project.players))
+        .collect();
+    let now = state.clock.now();
+    let mut games = Vec::new();
+    for game in state.sites.playable() {
+        let playing = state.presence.playing(&game.audience, now).await?;
+        let day = by_slug.get(&*game.slug).copied().unwrap_or(0);
+        games.push((day, playing, game));
+    }
+    // They come by slug, and stay so where nothing else tells them apart.
+    games.sort_by_key(|(day, playing, _)| std::cmp::Reverse((*day, *playing)));
+    games.truncate(LISTED);
+    let mut listed = Vec::with_capacity(games.len());
+    for (players_day, playing, game) in games {
+        let face = state.faces.of(&game, state).await;
+        listed.push(RankedGame {
+            title: face.title,
+            picture: face.picture,
+            url: format!("{}/", game.origin),
+            players_now: u64::try_from(playing).unwrap_or(u64::MAX),
+            players_day,
+            slug: game.slug.clone(),
+        });
+    }
+    Ok(listed)
+}
+
+/// Answers the ranking. It takes no token: everybody may read it, from any page.
+///
+/// # Errors
+/// `unavailable`
+#[utoipa::path(
+    get,
+    path = "/api/ranking",
+    operation_id = "listRanking",
+    security(()),
+    responses((status = 200, description = "The games, the most played first.", body = RankingView))
+)]
+pub async fn handle(State(state): State<AppState>) -> Result<Response, Refusal> {
+    let view = RankingView {
+        time: rfc3339(state.clock.now()),
+        games: rank(&state).await?,
+    };
+    let mut response = super::answer(StatusCode::OK, &view)?;
+    response.headers_mut().insert(
+        header::ACCESS_CONTROL_ALLOW_ORIGIN,
+        HeaderValue::from_static("*"),
+    );
+    Ok(response)
+}

@@ -1,0 +1,306 @@
+//! What the project API answers.
+
+use std::sync::Arc;
+
+use platform_checks::Warning;
+use platform_protocol::names::Environment;
+use platform_protocol::paths;
+use serde::Serialize;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::clock::Millis;
+use crate::domain::project::{BackendSettings, DeploymentSummary, EnvironmentRecord, Project};
+use crate::http::refusal::Refusal;
+use crate::state::AppState;
+
+/// Which environment.
+#[derive(Clone, Copy, Debug, ToSchema)]
+#[schema(rename_all = "lowercase")]
+pub enum EnvironmentName {
+    /// Where it is tried.
+    Dev,
+    /// Where it is played.
+    Prod,
+}
+
+/// A game: a slug with a dev and a prod environment.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Project)]
+pub struct ProjectView {
+    /// Its name in addresses and audiences.
+    pub slug: String,
+    /// The player who owns it; null for the platform's own.
+    #[schema(required, format = "uuid")]
+    pub owner: Option<String>,
+    /// The owner's username; null where there is no owner.
+    #[schema(required)]
+    pub owner_username: Option<String>,
+    /// When it was made (RFC 3339).
+    #[schema(format = DateTime)]
+    pub created_at: String,
+    /// Both environments.
+    pub environments: EnvironmentsView,
+    /// The room that its frontend log records take.
+    pub logs: LogRoomView,
+}
+
+/// The room that a project's frontend log records take, of both environments.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = LogRoom)]
+pub struct LogRoomView {
+    /// Bytes: their texts, and what each record takes beside them.
+    #[schema(example = 1_048_576)]
+    pub bytes: u64,
+    /// Bytes that they may take; beyond it the oldest go first, within seconds.
+    /// Null for any number.
+    #[schema(required, example = 209_715_200)]
+    pub quota_bytes: Option<u64>,
+}
+
+/// Both environments of a project.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Environments)]
+pub struct EnvironmentsView {
+    /// Where it is tried.
+    pub dev: EnvironmentView,
+    /// Where it is played.
+    pub prod: EnvironmentView,
+}
+
+/// One environment of a project.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Environment)]
+pub struct EnvironmentView {
+    /// Where the game is, without a slash at the end.
+    #[schema(format = "uri", example = "https://dev-my-game.play.example")]
+    pub url: String,
+    /// The audience of its tokens.
+    #[schema(example = "game:dev-my-game")]
+    pub audience: String,
+    /// What it shows; null before the first deploy.
+    #[schema(required)]
+    pub deployment: Option<DeploymentView>,
+    /// How the page that it shows should load the runtime and does not.
+    pub warnings: Vec<WarningView>,
+    /// The deployments that are kept, newest first.
+    pub deployments: Vec<DeploymentView>,
+    /// The game's own backend; null where none is set.
+    #[schema(required)]
+    pub backend: Option<BackendView>,
+    /// Whether its pages are isolated from those of other origins, which
+    /// engines with threads need.
+    pub cross_origin_isolated: bool,
+    /// Who is playing now.
+    pub players: u64,
+    /// What its backend has to know.
+    pub variables: VariablesView,
+}
+
+/// One deployment.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Deployment)]
+pub struct DeploymentView {
+    /// Its id.
+    #[schema(format = "uuid")]
+    pub id: String,
+    /// When it was deployed (RFC 3339).
+    #[schema(format = DateTime)]
+    pub created_at: String,
+    /// How many files it has.
+    pub files: u64,
+    /// Bytes of its files together.
+    pub bytes: u64,
+    /// Whether the environment shows it.
+    pub current: bool,
+}
+
+/// Something that a deployed game should do otherwise.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Warning)]
+pub struct WarningView {
+    /// `runtime-not-loaded`, `runtime-in-body`, `runtime-async`,
+    /// `runtime-not-deferred` or `runtime-after-scripts`; more may follow.
+    pub code: String,
+    /// A sentence that says what to do.
+    pub message: String,
+}
+
+/// The game's own backend.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Backend)]
+pub struct BackendView {
+    /// Where it listens.
+    pub url: String,
+    /// Paths that begin with one of these are answered by it.
+    pub paths: Vec<String>,
+}
+
+/// The environment variables of a game's backend.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Variables)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub struct VariablesView {
+    /// Expected `iss`.
+    pub auth_issuer: String,
+    /// Expected `aud`.
+    pub auth_audience: String,
+    /// Address of the key set.
+    pub auth_jwks_url: String,
+}
+
+impl ProjectView {
+    /// What is answered of a project.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn of(state: &AppState, project: Project) -> Result<Self, Refusal> {
+        let environments = EnvironmentsView {
+            dev: EnvironmentView::of(state, &project.slug, Environment::Dev).await?,
+            prod: EnvironmentView::of(state, &project.slug, Environment::Prod).await?,
+        };
+        let logs = LogRoomView {
+            bytes: state.store.log_bytes(&project.slug).await?,
+            quota_bytes: state.config.log_quota(),
+        };
+        let owner_username = match project.owner {
+            Some(owner) => state.store.find_player(owner).await?,
+            None => None,
+        };
+        let owner_username = owner_username.map(|owner| owner.username);
+        Ok(Self {
+            logs,
+            slug: project.slug,
+            owner: project.owner.map(|owner| owner.to_string()),
+            owner_username,
+            created_at: rfc3339(project.created_at),
+            environments,
+        })
+    }
+}
+
+impl EnvironmentView {
+    /// What is answered of one environment of a project that exists.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn of(
+        state: &AppState,
+        slug: &str,
+        environment: Environment,
+    ) -> Result<Self, Refusal> {
+        let record = state.store.find_environment(slug, environment).await?;
+        let (backend, isolated) = record.map_or((None, false), settings);
+        let deployments = state.store.list_deployments(slug, environment).await?;
+        let label = environment.label(slug);
+        let warnings = match deployments.iter().find(|one| one.current) {
+            Some(current) => warnings(state, &label, current.id).await?,
+            None => Vec::new(),
+        };
+        let deployments: Vec<DeploymentView> =
+            deployments.into_iter().map(DeploymentView::from).collect();
+        let audience = environment.audience(slug);
+        let players = state.presence.playing(&audience, state.clock.now()).await?;
+        Ok(Self {
+            url: state.origin.sub_domain(&label),
+            deployment: deployments.iter().find(|one| one.current).cloned(),
+            warnings,
+            deployments,
+            backend: backend.map(BackendView::from),
+            cross_origin_isolated: isolated,
+            players: players as u64,
+            variables: VariablesView {
+                auth_issuer: state.auth_url.clone(),
+                auth_audience: audience.clone(),
+                auth_jwks_url: format!("{}{}", state.auth_url, paths::JWKS),
+            },
+            audience,
+        })
+    }
+}
+
+/// The warnings of the deployment `id`, which is shown at the host `label`.
+async fn warnings(state: &AppState, label: &str, id: Uuid) -> Result<Vec<WarningView>, Refusal> {
+    let views = |warnings: &[Warning]| warnings.iter().map(WarningView::from).collect();
+    if let Some(known) = state.page_warnings.known(&id) {
+        return Ok(views(&known));
+    }
+    let shown = state.sites.find(label).and_then(|game| {
+        let deployment = game.deployment.clone();
+        deployment.filter(|deployment| deployment.id == id)
+    });
+    // Another node may have made it a moment ago.
+    let deployment = match shown {
+        Some(deployment) => Some(deployment),
+        None => state.store.find_deployment(id).await?.map(Arc::new),
+    };
+    let Some(deployment) = deployment else {
+        return Ok(Vec::new());
+    };
+    let address = format!("{}/", state.origin.sub_domain(label));
+    let found = state.page_warnings.of(&deployment, address, &state.files);
+    match found.await {
+        Ok(warnings) => Ok(views(&warnings)),
+        Err(error) => {
+            // Whoever is to roll back needs the rest of the answer.
+            tracing::error!(%label, error = &error as &dyn std::error::Error, "the page cannot be read");
+            Ok(Vec::new())
+        }
+    }
+}
+
+fn settings(record: EnvironmentRecord) -> (Option<BackendSettings>, bool) {
+    (record.backend, record.isolated)
+}
+
+impl From<&Warning> for WarningView {
+    fn from(warning: &Warning) -> Self {
+        Self {
+            code: warning.code.as_str().to_owned(),
+            message: warning.message.clone(),
+        }
+    }
+}
+
+impl From<DeploymentSummary> for DeploymentView {
+    fn from(summary: DeploymentSummary) -> Self {
+        Self {
+            id: summary.id.to_string(),
+            created_at: rfc3339(summary.created_at),
+            files: summary.files,
+            bytes: summary.bytes,
+            current: summary.current,
+        }
+    }
+}
+
+impl From<BackendSettings> for BackendView {
+    fn from(settings: BackendSettings) -> Self {
+        Self {
+            url: settings.url,
+            paths: settings.paths,
+        }
+    }
+}
+
+/// A time as RFC 3339 writes it, in UTC.
+#[must_use]
+pub fn rfc3339(time: Millis) -> String {
+    OffsetDateTime::from_unix_timestamp_nanos(i128::from(time) * 1_000_000)
+        .ok()
+        .and_then(|time| time.format(&Rfc3339).ok())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_rfc_3339_does() {
+        assert_eq!(rfc3339(0), "1970-01-01T00:00:00Z");
+        assert_eq!(rfc3339(1_767_225_600_250), "2026-01-01T00:00:00.25Z");
+    }
+}

@@ -1,0 +1,103 @@
+//! `GET /build` and `GET /build/<slug>` on the platform origin: a developer's
+//! projects, and the Build page of one.
+//!
+//! These are the frames alone, the same for everybody who asks: what is in them
+//! the pages' own scripts ask the project API for, as who is signed in.
+
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use platform_protocol::names::{Environment, check_slug};
+use platform_protocol::paths;
+use platform_protocol::problem::Slug;
+use url::form_urlencoded;
+
+use crate::http::page::{self, Frame};
+use crate::http::redirect::REDIRECT;
+use crate::http::refusal::Refusal;
+use crate::state::AppState;
+
+/// The path of the list of projects; below it are the Build pages.
+pub const PATH: &str = "/build";
+
+#[derive(Template)]
+#[template(path = "projects.html")]
+struct Projects<'a> {
+    frame: Frame,
+    origin: String,
+    auth_url: &'a str,
+    sign_in: String,
+}
+
+#[derive(Template)]
+#[template(path = "build.html")]
+struct Build<'a> {
+    frame: Frame,
+    auth_url: &'a str,
+    sign_in: String,
+    slug: &'a str,
+    /// The dev address, without a slash at the end.
+    game: &'a str,
+    game_host: &'a str,
+}
+
+/// Answers the page of a developer's projects.
+pub async fn projects(State(state): State<AppState>) -> Response {
+    let page = Projects {
+        origin: state.origin.to_string(),
+        frame: Frame::new(&state.origin),
+        auth_url: &state.auth_url,
+        sign_in: sign_in(&state, PATH),
+    };
+    page::render_console(&page, &state.auth_url, None)
+}
+
+/// Answers the Build page of a project, whether there is one of this name or
+/// not: only its owner is told.
+///
+/// # Errors
+/// `not-found`
+pub async fn project(
+    State(state): State<AppState>,
+    Path(slug): Path<String>,
+) -> Result<Response, Refusal> {
+    check_slug(&slug).map_err(|_| Refusal::from(Slug::NotFound))?;
+    let game = state.origin.sub_domain(&Environment::Dev.label(&slug));
+    let page = Build {
+        frame: Frame::new(&state.origin),
+        auth_url: &state.auth_url,
+        sign_in: sign_in(&state, &format!("{PATH}/{slug}")),
+        slug: &slug,
+        game: &game,
+        game_host: game.split_once("://").map_or("", |(_, host)| host),
+    };
+    Ok(page::render_console(&page, &state.auth_url, Some(&game)))
+}
+
+/// Answers a module of the console's pages.
+///
+/// # Errors
+/// `not-found`
+pub async fn module(
+    State(state): State<AppState>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let module = state.console_files.module(&name);
+    let module = module.ok_or(Slug::NotFound)?;
+    Ok(module.answer(&headers))
+}
+
+/// Answers the stylesheet of the console's pages.
+pub async fn stylesheet(State(state): State<AppState>, headers: HeaderMap) -> Response {
+    state.console_files.stylesheet.answer(&headers)
+}
+
+/// The sign-in page, with the way back to `path` here.
+pub(super) fn sign_in(state: &AppState, path: &str) -> String {
+    let query = form_urlencoded::Serializer::new(String::new())
+        .append_pair(REDIRECT, &format!("{}{path}", state.origin))
+        .finish();
+    format!("{}{}?{query}", state.auth_url, paths::LOGIN)
+}

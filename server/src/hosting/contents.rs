@@ -1,0 +1,303 @@
+//! The bytes of deployed files. A file is addressed by its content, so what
+//! lies in memory is never stale; it only goes to make room.
+
+use std::fmt;
+use std::io::Write as _;
+use std::ops::Range;
+use std::sync::Arc;
+
+use axum::body::Body;
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use futures_util::stream;
+use moka::future::Cache;
+use tokio::sync::Semaphore;
+
+use crate::domain::project::FileEntry;
+use crate::files::{FileError, FileStore};
+use crate::http::encoding::Coding;
+
+/// Bytes of a file that is kept in memory, at most.
+const KEPT: u64 = 1024 * 1024;
+/// Bytes of a file that are read at one time where it is not kept.
+const PIECE: u64 = 256 * 1024;
+/// Bytes of a file that is compressed here: below, headers weigh more; above,
+/// it should have been done where the game is built.
+const COMPRESSED: Range<u64> = 512..32 * 1024 * 1024;
+/// Compressed while players wait, so that speed counts as well as size.
+const BROTLI_QUALITY: u8 = 5;
+/// Brotli's window, 4 MiB.
+const BROTLI_WINDOW: u8 = 22;
+/// One file may take this part of the memory, so that it drives out not all
+/// others.
+const PART: u64 = 4;
+/// What an entry costs beside its bytes.
+const OVERHEAD: u32 = 256;
+
+/// Some bytes in memory: those of a file, or the same compressed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    sha256: String,
+    coding: Coding,
+}
+
+/// What is known of a file in a coding.
+#[derive(Clone, Debug)]
+enum Kept {
+    Bytes(Bytes),
+    /// Compressing it does not make it smaller, or it has no room here.
+    NotWorthIt,
+}
+
+impl Kept {
+    /// Bytes that it takes in memory.
+    fn weight(&self) -> u32 {
+        let bytes = match self {
+            Kept::Bytes(bytes) => bytes.len(),
+            Kept::NotWorthIt => 0,
+        };
+        u32::try_from(bytes)
+            .unwrap_or(u32::MAX)
+            .saturating_add(OVERHEAD)
+    }
+}
+
+/// The contents of deployed files, those in use in memory.
+#[derive(Clone)]
+pub struct Contents {
+    files: Arc<FileStore>,
+    memory: Cache<Key, Kept>,
+    /// Bytes of one file that lie in memory, at most.
+    largest: u64,
+    /// One file is compressed at a time: answering comes first.
+    compressing: Arc<Semaphore>,
+}
+
+impl fmt::Debug for Contents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Contents")
+            .field("files", &self.memory.entry_count())
+            .field("bytes", &self.memory.weighted_size())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Contents {
+    /// The contents of `files`, of which `capacity` bytes lie in memory at most.
+    #[must_use]
+    pub fn new(files: Arc<FileStore>, capacity: u64) -> Self {
+        let memory = Cache::builder()
+            .max_capacity(capacity)
+            .weigher(|_, kept: &Kept| kept.weight())
+            .build();
+        Self {
+            files,
+            memory,
+            largest: capacity / PART,
+            compressing: Arc::new(Semaphore::new(1)),
+        }
+    }
+
+    /// Some bytes of a file, as the body of an answer. A large file never lies
+    /// in memory as a whole.
+    ///
+    /// # Errors
+    /// Those of [`FileStore::read`]; where a large file breaks off, the body
+    /// does too.
+    pub async fn body(&self, entry: &FileEntry, span: Range<u64>) -> Result<Body, Arc<FileError>> {
+        if entry.size > KEPT.min(self.largest) {
+            return Ok(self.stream(entry.sha256.clone(), span));
+        }
+        let whole = self.read(entry).await?;
+        let start = usize::try_from(span.start).unwrap_or(usize::MAX);
+        let end = usize::try_from(span.end).unwrap_or(usize::MAX);
+        if end > whole.len() || start > end {
+            // The file store lost some of it.
+            return Err(Arc::new(FileError::Missing(entry.sha256.clone())));
+        }
+        Ok(Body::from(whole.slice(start..end)))
+    }
+
+    /// The whole of a file, from memory if it lies there. Those who want one
+    /// file at the same time share one reading.
+    async fn read(&self, entry: &FileEntry) -> Result<Bytes, Arc<FileError>> {
+        let key = Key {
+            sha256: entry.sha256.clone(),
+            coding: Coding::Identity,
+        };
+        let read = async {
+            let bytes = self.files.read(&entry.sha256).await?;
+            Ok::<_, FileError>(Kept::Bytes(bytes))
+        };
+        match self.memory.try_get_with(key, read).await? {
+            Kept::Bytes(bytes) => Ok(bytes),
+            Kept::NotWorthIt => Ok(self.files.read(&entry.sha256).await?),
+        }
+    }
+
+    /// The bytes, read piece by piece.
+    fn stream(&self, sha256: String, span: Range<u64>) -> Body {
+        let files = Arc::clone(&self.files);
+        let pieces =
+            stream::try_unfold((files, sha256, span), |(files, sha256, span)| async move {
+                if span.is_empty() {
+                    return Ok::<_, FileError>(None);
+                }
+                let end = span.end.min(span.start + PIECE);
+                let piece: Bytes = files.read_range(&sha256, span.start..end).await?;
+                Ok(Some((piece, (files, sha256, end..span.end))))
+            });
+        Body::from_stream(pieces)
+    }
+
+    /// The file in this coding, if it has been compressed already. If not,
+    /// that begins, and who asks now is answered as the file is.
+    pub async fn compressed(&self, entry: &FileEntry, coding: Coding) -> Option<Bytes> {
+        if coding == Coding::Identity || self.largest == 0 || !COMPRESSED.contains(&entry.size) {
+            return None;
+        }
+        let key = Key {
+            sha256: entry.sha256.clone(),
+            coding,
+        };
+        match self.memory.get(&key).await {
+            Some(Kept::Bytes(bytes)) => Some(bytes),
+            Some(Kept::NotWorthIt) => None,
+            None => {
+                self.begin_to_compress(key);
+                None
+            }
+        }
+    }
+
+    fn begin_to_compress(&self, key: Key) {
+        let Ok(turn) = Arc::clone(&self.compressing).try_acquire_owned() else {
+            return;
+        };
+        let contents = self.clone();
+        tokio::spawn(async move {
+            let _turn = turn;
+            let bytes = match contents.files.read(&key.sha256).await {
+                Ok(bytes) => bytes,
+                Err(error) => {
+                    tracing::error!(sha256 = key.sha256, %error, "a deployed file cannot be read");
+                    return;
+                }
+            };
+            let (before, coding) = (bytes.len(), key.coding);
+            let done = tokio::task::spawn_blocking(move || compress(&bytes, coding)).await;
+            // A tenth less is what it must bring.
+            let worth = |after: &Bytes| {
+                after.len() < before / 10 * 9 && after.len() as u64 <= contents.largest
+            };
+            let kept = match done {
+                Ok(Ok(after)) if worth(&after) => Kept::Bytes(after),
+                _ => Kept::NotWorthIt,
+            };
+            contents.memory.insert(key, kept).await;
+        });
+    }
+}
+
+fn compress(bytes: &[u8], coding: Coding) -> std::io::Result<Bytes> {
+    let smaller = match coding {
+        Coding::Identity => bytes.to_vec(),
+        Coding::Gzip => {
+            let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+            gzip.write_all(bytes)?;
+            gzip.finish()?
+        }
+        Coding::Brotli => platform_compression::brotli(bytes, BROTLI_QUALITY, BROTLI_WINDOW)?,
+    };
+    Ok(smaller.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sha2::{Digest as _, Sha256};
+    use std::io::Read as _;
+
+    async fn with(
+        content: &'static [u8],
+        capacity: u64,
+    ) -> (tempfile::TempDir, Contents, FileEntry) {
+        let folder = tempfile::tempdir().unwrap();
+        let files = FileStore::local(folder.path()).unwrap();
+        let entry = files.put(Bytes::from_static(content)).await.unwrap();
+        (folder, Contents::new(Arc::new(files), capacity), entry)
+    }
+
+    async fn bytes(body: Body) -> Bytes {
+        axum::body::to_bytes(body, usize::MAX).await.unwrap()
+    }
+
+    /// Waits until nothing is being compressed any more.
+    async fn settled(contents: &Contents) {
+        let turn = contents.compressing.acquire().await.unwrap();
+        drop(turn);
+    }
+
+    #[tokio::test]
+    async fn a_file_in_use_is_read_once() {
+        let (folder, contents, entry) = with(b"0123456789", 1 << 20).await;
+        assert_eq!(
+            bytes(contents.body(&entry, 0..10).await.unwrap()).await,
+            "0123456789"
+        );
+        std::fs::remove_dir_all(folder.path()).unwrap();
+        assert_eq!(
+            bytes(contents.body(&entry, 2..4).await.unwrap()).await,
+            "23"
+        );
+    }
+
+    #[tokio::test]
+    async fn without_room_every_answer_is_read() {
+        let (folder, contents, entry) = with(b"0123456789", 0).await;
+        assert_eq!(
+            bytes(contents.body(&entry, 0..10).await.unwrap()).await,
+            "0123456789"
+        );
+        std::fs::remove_dir_all(folder.path()).unwrap();
+        let body = contents.body(&entry, 0..10).await.unwrap();
+        assert!(axum::body::to_bytes(body, usize::MAX).await.is_err());
+        assert_eq!(contents.compressed(&entry, Coding::Brotli).await, None);
+    }
+
+    #[tokio::test]
+    async fn the_second_who_asks_gets_it_compressed() {
+        static TEXT: [u8; 20_000] = [b'a'; 20_000];
+        let (_folder, contents, entry) = with(&TEXT, 1 << 20).await;
+        assert_eq!(contents.compressed(&entry, Coding::Brotli).await, None);
+        settled(&contents).await;
+        let brotli = contents.compressed(&entry, Coding::Brotli).await.unwrap();
+        let mut plain = Vec::new();
+        brotli::Decompressor::new(&*brotli, 4_096)
+            .read_to_end(&mut plain)
+            .unwrap();
+        assert_eq!(plain, TEXT);
+        assert_eq!(contents.compressed(&entry, Coding::Gzip).await, None);
+        settled(&contents).await;
+        let gzip = contents.compressed(&entry, Coding::Gzip).await.unwrap();
+        let mut plain = Vec::new();
+        flate2::read::GzDecoder::new(&*gzip)
+            .read_to_end(&mut plain)
+            .unwrap();
+        assert_eq!(plain, TEXT);
+    }
+
+    #[tokio::test]
+    async fn what_does_not_get_smaller_is_tried_once() {
+        let noise: Vec<u8> = (0..640_u32)
+            .flat_map(|number| Sha256::digest(number.to_le_bytes()))
+            .collect();
+        let (folder, contents, entry) = with(noise.leak(), 1 << 20).await;
+        assert_eq!(contents.compressed(&entry, Coding::Brotli).await, None);
+        settled(&contents).await;
+        std::fs::remove_dir_all(folder.path()).unwrap();
+        assert_eq!(contents.compressed(&entry, Coding::Brotli).await, None);
+        assert_eq!(contents.compressing.available_permits(), 1, "nothing began");
+    }
+}

@@ -1,0 +1,201 @@
+//! Errors of the endpoints that OAuth clients ask (RFC 6749 §5.2), and the
+//! parameters that they send.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use platform_protocol::problem::Slug;
+use serde::Serialize;
+
+use super::form::Form;
+use super::limiter::retry_after;
+use super::refusal::Refusal;
+
+/// The code of an error, where the standards name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// RFC 6749 §5.2
+    InvalidRequest,
+    /// RFC 6749 §5.2
+    InvalidClient,
+    /// RFC 6749 §5.2
+    InvalidGrant,
+    /// RFC 6749 §5.2
+    UnsupportedGrantType,
+    /// RFC 8628 §3.5
+    AuthorizationPending,
+    /// RFC 8628 §3.5
+    SlowDown,
+    /// RFC 8628 §3.5
+    AccessDenied,
+    /// RFC 8628 §3.5
+    ExpiredToken,
+}
+
+impl Code {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidRequest => "invalid_request",
+            Self::InvalidClient => "invalid_client",
+            Self::InvalidGrant => "invalid_grant",
+            Self::UnsupportedGrantType => "unsupported_grant_type",
+            Self::AuthorizationPending => "authorization_pending",
+            Self::SlowDown => "slow_down",
+            Self::AccessDenied => "access_denied",
+            Self::ExpiredToken => "expired_token",
+        }
+    }
+}
+
+/// An answer that gives no token.
+#[derive(Debug)]
+pub enum OauthError {
+    /// What the client did, or what it must wait for.
+    Error {
+        /// The code.
+        code: Code,
+        /// The status; 400 but for what HTTP has a word of its own for.
+        status: StatusCode,
+        /// A sentence for the person.
+        description: Cow<'static, str>,
+        /// Headers that the status brings along.
+        headers: Vec<(HeaderName, HeaderValue)>,
+    },
+    /// A fault of the platform, which is answered as everywhere else.
+    Fault(Refusal),
+}
+
+#[derive(Serialize)]
+struct Content<'a> {
+    error: &'static str,
+    error_description: &'a str,
+}
+
+impl OauthError {
+    /// An error with a sentence.
+    pub fn new(code: Code, description: impl Into<Cow<'static, str>>) -> Self {
+        Self::Error {
+            code,
+            status: StatusCode::BAD_REQUEST,
+            description: description.into(),
+            headers: Vec::new(),
+        }
+    }
+
+    /// The client asks too often. It may ask again in a while.
+    #[must_use]
+    pub fn too_many_requests(wait: Duration) -> Self {
+        Self::Error {
+            code: Code::SlowDown,
+            status: StatusCode::TOO_MANY_REQUESTS,
+            description: "Too many requests came from this network. Try again in a moment.".into(),
+            headers: vec![(header::RETRY_AFTER, retry_after(wait))],
+        }
+    }
+}
+
+impl<R: Into<Refusal>> From<R> for OauthError {
+    fn from(refusal: R) -> Self {
+        let refusal = refusal.into();
+        if refusal.status().is_server_error() {
+            return Self::Fault(refusal);
+        }
+        Self::Error {
+            code: Code::InvalidRequest,
+            status: refusal.status(),
+            description: match refusal.slug() {
+                // Its own sentence speaks to whoever opened a page.
+                Slug::InvalidRequest | Slug::UnsupportedMediaType => {
+                    "The request is no form, or has a parameter twice.".into()
+                }
+                _ => refusal.detail().to_owned().into(),
+            },
+            headers: Vec::new(),
+        }
+    }
+}
+
+impl IntoResponse for OauthError {
+    fn into_response(self) -> Response {
+        let (code, status, description, headers) = match self {
+            Self::Fault(refusal) => return refusal.into_response(),
+            Self::Error {
+                code,
+                status,
+                description,
+                headers,
+            } => (code, status, description, headers),
+        };
+        let content = Content {
+            error: code.as_str(),
+            error_description: &description,
+        };
+        match answer(&content) {
+            Ok(mut response) => {
+                *response.status_mut() = status;
+                response.headers_mut().extend(headers);
+                response
+            }
+            Err(refusal) => refusal.into_response(),
+        }
+    }
+}
+
+/// 200 with a document that nobody keeps (RFC 6749 §5.1).
+///
+/// # Errors
+/// It is no JSON.
+pub fn answer(content: &impl Serialize) -> Result<Response, Refusal> {
+    let json = serde_json::to_vec(content).map_err(|error| Refusal::internal(&error))?;
+    let mut response = Response::new(Body::from(json));
+    let headers = response.headers_mut();
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
+}
+
+/// What a client sends.
+#[derive(Debug)]
+pub struct Parameters(Form);
+
+impl Parameters {
+    /// Reads the form of a client that has this id.
+    ///
+    /// # Errors
+    /// `invalid_request`, `invalid_client`.
+    pub async fn read(
+        headers: &HeaderMap,
+        body: Body,
+        client_id: &str,
+    ) -> Result<Self, OauthError> {
+        let parameters = Self(Form::read(headers, body).await?);
+        // A public client has nothing but its name (RFC 6749 §3.2.1).
+        if parameters.required("client_id")? == client_id {
+            return Ok(parameters);
+        }
+        Err(OauthError::new(
+            Code::InvalidClient,
+            "There is no client of this client_id.",
+        ))
+    }
+
+    /// A parameter. One without a value is as good as none (RFC 6749 §3.2).
+    ///
+    /// # Errors
+    /// `invalid_request` where it is missing, or is there twice.
+    pub fn required(&self, name: &str) -> Result<&str, OauthError> {
+        let value = self.0.field(name)?.filter(|value| !value.is_empty());
+        value.ok_or_else(|| {
+            OauthError::new(
+                Code::InvalidRequest,
+                format!("The parameter {name} is missing."),
+            )
+        })
+    }
+}

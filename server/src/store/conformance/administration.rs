@@ -1,0 +1,341 @@
+//! Administrators, owners, names, held guests, and copies of the store.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use platform_protocol::names::Environment;
+use uuid::Uuid;
+
+use super::accounts::sign_in;
+use super::{NOW, Place, entropy, guest};
+use crate::domain::administration::{Granted, MergedGuest, Transferred};
+use crate::domain::audit::{Actor, AuditEvent, AuditKind, AuditQuery};
+use crate::domain::project::{Deployment, FileEntry, Project};
+use crate::domain::sign_in::SignIn;
+use crate::store::{NewGuest, Older, Store, connect};
+
+macro_rules! administration_suite {
+    ($place:expr; $($name:ident)*) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                let place = $place;
+                $crate::store::conformance::administration::$name(&place).await;
+            }
+        )*
+    };
+    ($place:expr) => {
+        $crate::store::conformance::administration::administration_suite!($place;
+            an_account_becomes_an_administrator_and_a_guest_does_not
+            a_project_goes_to_an_account_alone
+            events_say_who_did_it
+            players_are_found_by_what_their_names_look_like
+            players_are_named_by_their_ids
+            merged_guests_are_listed_with_their_account
+            addresses_are_listed_with_the_guests_that_they_hold
+            a_copy_is_a_whole_store_of_that_moment
+        );
+    };
+}
+pub(in crate::store) use administration_suite;
+
+/// A guest of this name, and the account that it has become.
+async fn account(store: &dyn Store, name: &str) -> Uuid {
+    let new = guest(&[name]);
+    store.add_guest(new.clone()).await.unwrap();
+    link(store, &new, name).await;
+    new.id
+}
+
+/// Signs `subject` in by the browser of this guest.
+async fn link(store: &dyn Store, new: &NewGuest, subject: &str) {
+    let request = SignIn {
+        guest: Some(new.id),
+        held: Some(new.session),
+        ..sign_in(subject)
+    };
+    let outcome = store.complete_sign_in(request).await.unwrap();
+    assert!(outcome.player().is_some(), "{outcome:?}");
+}
+
+async fn last_event(store: &dyn Store, player: Option<Uuid>) -> AuditEvent {
+    let query = AuditQuery {
+        player,
+        ..AuditQuery::newest(1)
+    };
+    store.list_audit_events(query).await.unwrap().remove(0)
+}
+
+fn project(slug: &str, owner: Option<Uuid>) -> Project {
+    Project {
+        slug: slug.to_owned(),
+        owner,
+        created_at: NOW,
+    }
+}
+
+pub(in crate::store) async fn an_account_becomes_an_administrator_and_a_guest_does_not(
+    place: &dyn Place,
+) {
+    let store = place.open().await;
+    let player = account(&*store, "otter").await;
+    let passing = guest(&["heron"]);
+    store.add_guest(passing.clone()).await.unwrap();
+    let grant = async |player| {
+        store
+            .grant_admin(player, Actor::Operator, NOW + 5)
+            .await
+            .unwrap()
+    };
+    assert!(!store.is_admin(player).await.unwrap());
+    assert_eq!(grant(Uuid::nil()).await, Granted::NoPlayer);
+    assert_eq!(grant(passing.id).await, Granted::NotAnAccount);
+    assert_eq!(grant(player).await, Granted::Done);
+    assert_eq!(grant(player).await, Granted::Already);
+    assert!(store.is_admin(player).await.unwrap());
+    assert!(!store.is_admin(passing.id).await.unwrap());
+    let admins = store.list_admins().await.unwrap();
+    assert_eq!(admins.len(), 1);
+    assert_eq!(
+        (
+            admins[0].player,
+            admins[0].username.as_str(),
+            admins[0].granted_at
+        ),
+        (player, "otter", NOW + 5)
+    );
+    let event = last_event(&*store, Some(player)).await;
+    assert_eq!(
+        (event.kind, event.actor, event.at),
+        (AuditKind::AdminGranted, Actor::Operator, NOW + 5)
+    );
+    let revoke = async || {
+        store
+            .revoke_admin(player, Actor::Operator, NOW + 6)
+            .await
+            .unwrap()
+    };
+    assert!(revoke().await);
+    assert!(!revoke().await);
+    assert!(!store.is_admin(player).await.unwrap());
+    assert_eq!(store.list_admins().await.unwrap(), []);
+    let event = last_event(&*store, Some(player)).await;
+    assert_eq!((event.kind, event.at), (AuditKind::AdminRevoked, NOW + 6));
+}
+
+pub(in crate::store) async fn a_project_goes_to_an_account_alone(place: &dyn Place) {
+    let store = place.open().await;
+    let (first, second) = (
+        account(&*store, "otter").await,
+        account(&*store, "heron").await,
+    );
+    let passing = guest(&["robin"]);
+    store.add_guest(passing.clone()).await.unwrap();
+    store
+        .add_project(project("game", Some(first)))
+        .await
+        .unwrap();
+    store.add_project(project("demo", None)).await.unwrap();
+    let give = async |slug, to| {
+        store
+            .transfer_project(slug, to, Actor::Operator, NOW)
+            .await
+            .unwrap()
+    };
+    assert_eq!(give("none", second).await, Transferred::NoProject);
+    assert_eq!(give("game", Uuid::nil()).await, Transferred::NoPlayer);
+    assert_eq!(give("game", passing.id).await, Transferred::NotAnAccount);
+    assert_eq!(give("game", first).await, Transferred::Already);
+    let owner = async |slug| store.find_project(slug).await.unwrap().unwrap().owner;
+    assert_eq!(owner("game").await, Some(first));
+    assert_eq!(give("game", second).await, Transferred::Done);
+    assert_eq!(owner("game").await, Some(second));
+    assert_eq!(store.list_projects_of(first).await.unwrap(), []);
+    // Whoever it was taken from finds it among their events as well.
+    let event = last_event(&*store, Some(first)).await;
+    assert_eq!(event.kind, AuditKind::ProjectTransferred);
+    assert_eq!(
+        (event.player, event.other, event.subject.as_deref()),
+        (Some(second), Some(first), Some("game"))
+    );
+    assert_eq!(give("demo", first).await, Transferred::Done);
+    assert_eq!(owner("demo").await, Some(first));
+}
+
+pub(in crate::store) async fn events_say_who_did_it(place: &dyn Place) {
+    let store = place.open().await;
+    let (player, admin) = (
+        account(&*store, "otter").await,
+        account(&*store, "heron").await,
+    );
+    let actor = async || last_event(&*store, Some(player)).await.actor;
+    assert_eq!(actor().await, Actor::Own, "signing in is the player's own");
+    for by in [Actor::Operator, Actor::Admin(admin)] {
+        store.suspend_player(player, None, by, NOW).await.unwrap();
+        assert_eq!(actor().await, by);
+        store.unsuspend_player(player, by, NOW).await.unwrap();
+        assert_eq!(actor().await, by);
+        store.grant_admin(player, by, NOW).await.unwrap();
+        assert_eq!(actor().await, by);
+        store.revoke_admin(player, by, NOW).await.unwrap();
+        assert_eq!(actor().await, by);
+    }
+    let by = Actor::Admin(admin);
+    assert_eq!(
+        store
+            .end_other_sessions(player, None, by, NOW)
+            .await
+            .unwrap(),
+        1
+    );
+    assert_eq!(actor().await, by);
+    store.add_key(super::key("a"), None, by).await.unwrap();
+    assert_eq!(last_event(&*store, None).await.actor, by);
+    // What an administrator did is among the administrator's own events.
+    let event = last_event(&*store, Some(admin)).await;
+    assert_eq!((event.kind, event.player), (AuditKind::KeyAdded, None));
+}
+
+pub(in crate::store) async fn players_are_found_by_what_their_names_look_like(place: &dyn Place) {
+    let store = place.open().await;
+    let mut ids = BTreeMap::new();
+    for name in ["Otter", "otter-2", "heron", "ott_er"] {
+        let new = guest(&[name]);
+        store.add_guest(new.clone()).await.unwrap();
+        ids.insert(name, new.id);
+    }
+    let find = async |name| {
+        let found = store.find_player_by_name(name).await.unwrap();
+        found.map(|player| player.id)
+    };
+    assert_eq!(find("OTTER").await, Some(ids["Otter"]));
+    assert_eq!(find("ott").await, None);
+    assert_eq!(find("").await, None);
+    let list = async |start, limit| {
+        let found = store.list_players_by_name(start, limit).await.unwrap();
+        let mut names: Vec<String> = found.into_iter().map(|player| player.username).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(list("oTTer", 10).await, ["Otter", "otter-2"]);
+    assert_eq!(list("OTT", 10).await, ["Otter", "ott_er", "otter-2"]);
+    assert_eq!(list("OTT", 2).await.len(), 2);
+    assert_eq!(list("%", 10).await, [""; 0]);
+}
+
+pub(in crate::store) async fn players_are_named_by_their_ids(place: &dyn Place) {
+    let store = place.open().await;
+    let otter = account(&*store, "otter").await;
+    let heron = guest(&["heron"]);
+    store.add_guest(heron.clone()).await.unwrap();
+    let asked = [otter, heron.id, Uuid::nil()].into();
+    let names = store.list_usernames(asked).await.unwrap();
+    let expected = [(otter, "otter"), (heron.id, "heron")];
+    assert_eq!(
+        names,
+        expected.map(|(id, name)| (id, name.to_owned())).into()
+    );
+    assert!(store.list_usernames([].into()).await.unwrap().is_empty());
+}
+
+pub(in crate::store) async fn merged_guests_are_listed_with_their_account(place: &dyn Place) {
+    let store = place.open().await;
+    let player = account(&*store, "otter").await;
+    assert_eq!(store.list_merged_guests(player, 10).await.unwrap(), []);
+    let passing = guest(&["heron"]);
+    store.add_guest(passing.clone()).await.unwrap();
+    link(&*store, &passing, "otter").await;
+    let merged = MergedGuest {
+        guest: passing.id,
+        merged_at: Some(NOW + 1),
+    };
+    assert_eq!(
+        store.list_merged_guests(player, 10).await.unwrap(),
+        [merged]
+    );
+    assert_eq!(store.list_merged_guests(player, 0).await.unwrap(), []);
+}
+
+pub(in crate::store) async fn addresses_are_listed_with_the_guests_that_they_hold(
+    place: &dyn Place,
+) {
+    let store = place.open().await;
+    let mut held = Vec::new();
+    for (index, address) in ["192.0.2.1", "192.0.2.2", "192.0.2.2", "192.0.2.3"]
+        .into_iter()
+        .enumerate()
+    {
+        let name = format!("otter-{index}");
+        let new = NewGuest {
+            address: address.to_owned(),
+            now: NOW + i64::try_from(index).unwrap(),
+            ..guest(&[&name])
+        };
+        store.add_guest(new.clone()).await.unwrap();
+        held.push(new);
+    }
+    // An account is held by no address.
+    link(&*store, &held[3], "ann").await;
+    let addresses = async |since, limit| {
+        let found = store.list_holding_addresses(since, limit).await.unwrap();
+        let pairs = found.into_iter().map(|one| (one.address, one.guests));
+        pairs.collect::<Vec<_>>()
+    };
+    let pair = |address: &str, guests| (address.to_owned(), guests);
+    assert_eq!(
+        addresses(NOW, 10).await,
+        [pair("192.0.2.2", 2), pair("192.0.2.1", 1)]
+    );
+    assert_eq!(addresses(NOW, 1).await, [pair("192.0.2.2", 2)]);
+    assert_eq!(addresses(NOW + 2, 10).await, [pair("192.0.2.2", 1)]);
+    let found = store.list_held_guests("192.0.2.2", NOW, 10).await.unwrap();
+    let ids: Vec<Uuid> = found.iter().map(|player| player.id).collect();
+    assert_eq!(ids, [held[2].id, held[1].id]);
+    let found = store.list_held_guests("192.0.2.3", NOW, 10).await.unwrap();
+    assert_eq!(found, []);
+}
+
+pub(in crate::store) async fn a_copy_is_a_whole_store_of_that_moment(place: &dyn Place) {
+    let store = place.open().await;
+    let player = account(&*store, "otter").await;
+    store
+        .add_project(project("game", Some(player)))
+        .await
+        .unwrap();
+    let file = FileEntry {
+        sha256: "ab".repeat(32),
+        size: 3,
+    };
+    let deployment = Deployment {
+        id: entropy().uuid_v7(NOW),
+        slug: "game".to_owned(),
+        environment: Environment::Prod,
+        files: BTreeMap::from([
+            ("index.html".to_owned(), file.clone()),
+            ("again.html".to_owned(), file.clone()),
+        ]),
+        created_at: NOW,
+    };
+    store.add_deployment(deployment.clone()).await.unwrap();
+    let folder = Arc::new(tempfile::tempdir().unwrap());
+    let copy = store.copy_into(Arc::clone(&folder)).await.unwrap();
+    assert_eq!(copy.files, [file.sha256]);
+    let later = account(&*store, "heron").await;
+
+    let path = folder.path().join("platform.db");
+    let copied = connect(&format!("sqlite://{}", path.display()), Older::Upgrade)
+        .await
+        .unwrap();
+    assert_eq!(
+        copied.find_player(player).await.unwrap(),
+        store.find_player(player).await.unwrap()
+    );
+    assert_eq!(copied.find_player(later).await.unwrap(), None);
+    let shown = copied.find_current_deployment("game", Environment::Prod);
+    assert_eq!(shown.await.unwrap(), Some(deployment));
+    // It is a store like any other, and what is written there stays there.
+    let fresh = account(&*copied, "robin").await;
+    assert_eq!(store.find_player(fresh).await.unwrap(), None);
+    let again = store.copy_into(Arc::clone(&folder)).await;
+    assert!(again.is_err(), "a copy takes no other's place");
+}

@@ -1,0 +1,138 @@
+//! Projects, their deployments and environments: the part of the store that knows
+//! the games.
+
+use async_trait::async_trait;
+use platform_protocol::names::Environment;
+use uuid::Uuid;
+
+use super::StoreError;
+use crate::domain::project::{
+    BackendSettings, Deployment, DeploymentSummary, EnvironmentRecord, FileEntry, Project,
+};
+
+/// Operations on projects. [`Store`](super::Store)'s documentation says
+/// what every one promises.
+#[async_trait]
+pub trait ProjectStore: Send + Sync {
+    /// Adds a project.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] on `slug` if it is taken.
+    async fn add_project(&self, project: Project) -> Result<(), StoreError>;
+
+    /// Adds a project for its owner, who may own `most` at one time.
+    ///
+    /// # Errors
+    /// Those of [`ProjectStore::add_project`]; [`StoreError::ProjectCap`].
+    async fn add_project_within(&self, project: Project, most: u32) -> Result<(), StoreError>;
+
+    /// Every project, by slug.
+    async fn list_projects(&self) -> Result<Vec<Project>, StoreError>;
+
+    /// The project of this slug.
+    async fn find_project(&self, slug: &str) -> Result<Option<Project>, StoreError>;
+
+    /// Records a deployment and makes it the environment's current one, in one.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] on `projects` if there is no such project.
+    async fn add_deployment(&self, deployment: Deployment) -> Result<(), StoreError>;
+
+    /// The current deployment of an environment.
+    async fn find_current_deployment(
+        &self,
+        slug: &str,
+        environment: Environment,
+    ) -> Result<Option<Deployment>, StoreError>;
+
+    /// The projects of this owner, by slug.
+    async fn list_projects_of(&self, owner: Uuid) -> Result<Vec<Project>, StoreError>;
+
+    /// What is set for every environment there is: two for each project.
+    async fn list_environments(&self) -> Result<Vec<EnvironmentRecord>, StoreError>;
+
+    /// What is set for one environment.
+    async fn find_environment(
+        &self,
+        slug: &str,
+        environment: Environment,
+    ) -> Result<Option<EnvironmentRecord>, StoreError>;
+
+    /// The deployment of this id.
+    async fn find_deployment(&self, id: Uuid) -> Result<Option<Deployment>, StoreError>;
+
+    /// The deployments of an environment that are kept, newest first.
+    async fn list_deployments(
+        &self,
+        slug: &str,
+        environment: Environment,
+    ) -> Result<Vec<DeploymentSummary>, StoreError>;
+
+    /// Makes an earlier deployment the environment's current one.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] on `deployments` if the environment has no such
+    /// deployment.
+    async fn set_current_deployment(
+        &self,
+        slug: &str,
+        environment: Environment,
+        deployment: Uuid,
+    ) -> Result<(), StoreError>;
+
+    /// The newest file at this path that a deployment of the environment has.
+    async fn find_kept_file(
+        &self,
+        slug: &str,
+        environment: Environment,
+        path: &str,
+    ) -> Result<Option<FileEntry>, StoreError>;
+
+    /// Forgets the deployments of an environment but its current one and the
+    /// newest `keep`. Answers how many.
+    async fn sweep_deployments(
+        &self,
+        slug: &str,
+        environment: Environment,
+        keep: usize,
+    ) -> Result<usize, StoreError>;
+
+    /// Those of `files`, names of the file store, that no deployment has.
+    async fn list_unreferenced_files(&self, files: Vec<String>) -> Result<Vec<String>, StoreError>;
+
+    /// Sets an environment's backend, or takes it away.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] on `projects` if there is no such project.
+    async fn set_backend(
+        &self,
+        slug: &str,
+        environment: Environment,
+        backend: Option<BackendSettings>,
+    ) -> Result<(), StoreError>;
+
+    /// Sets whether an environment's pages are isolated from other origins.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] on `projects` if there is no such project.
+    async fn set_isolated(
+        &self,
+        slug: &str,
+        environment: Environment,
+        isolated: bool,
+    ) -> Result<(), StoreError>;
+
+    /// The id of a project's test user, or test guest. It is `fresh` if it was
+    /// never asked for.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] on `projects` if there is no such project, on
+    /// `deployments` if nothing was ever deployed there.
+    async fn ensure_test_player(
+        &self,
+        slug: &str,
+        guest: bool,
+        number: u8,
+        fresh: Uuid,
+    ) -> Result<Uuid, StoreError>;
+}

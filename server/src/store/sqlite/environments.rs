@@ -1,0 +1,155 @@
+//! What is set for an environment, and a project's test players.
+
+use platform_protocol::names::Environment;
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use uuid::Uuid;
+
+use super::projects::project_id;
+use super::uuid;
+use crate::domain::project::{BackendSettings, EnvironmentRecord};
+use crate::store::StoreError;
+
+/// Every project twice: a row of settings is there only once something is set.
+const RECORDS: &str = "SELECT p.slug, e.environment, c.deployment, s.backend_url, s.backend_paths,
+        coalesce(s.isolated, 0)
+    FROM projects p
+    JOIN (SELECT 'dev' AS environment UNION ALL SELECT 'prod') e
+    LEFT JOIN current_deployments c ON c.project = p.id AND c.environment = e.environment
+    LEFT JOIN environment_settings s ON s.project = p.id AND s.environment = e.environment";
+
+pub(super) fn list_environments(
+    connection: &Connection,
+) -> Result<Vec<EnvironmentRecord>, StoreError> {
+    let mut statement = connection.prepare_cached(RECORDS)?;
+    let mut rows = statement.query([])?;
+    let mut records = Vec::new();
+    while let Some(row) = rows.next()? {
+        records.push(record(row)?);
+    }
+    Ok(records)
+}
+
+pub(super) fn find_environment(
+    connection: &Connection,
+    slug: &str,
+    environment: Environment,
+) -> Result<Option<EnvironmentRecord>, StoreError> {
+    let sql = format!("{RECORDS} WHERE p.slug = ?1 AND e.environment = ?2");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query([slug, environment.as_str()])?;
+    rows.next()?.map(record).transpose()
+}
+
+fn record(row: &Row<'_>) -> Result<EnvironmentRecord, StoreError> {
+    let slug: String = row.get(0)?;
+    let name: String = row.get(1)?;
+    let deployment: Option<Vec<u8>> = row.get(2)?;
+    let url: Option<String> = row.get(3)?;
+    let paths: Option<String> = row.get(4)?;
+    let backend = match (url, paths) {
+        (Some(url), Some(paths)) => Some(BackendSettings {
+            url,
+            paths: serde_json::from_str(&paths).map_err(|_| StoreError::Corrupt {
+                table: "environment_settings",
+                column: "backend_paths",
+                row: slug.clone(),
+            })?,
+        }),
+        _ => None,
+    };
+    Ok(EnvironmentRecord {
+        environment: environment(&name, || slug.clone())?,
+        deployment: deployment
+            .map(|id| uuid(&id, "current_deployments", "deployment", || slug.clone()))
+            .transpose()?,
+        backend,
+        isolated: row.get(5)?,
+        slug,
+    })
+}
+
+/// The environment of this name, or which row is wrong.
+pub(super) fn environment(
+    name: &str,
+    row: impl FnOnce() -> String,
+) -> Result<Environment, StoreError> {
+    Environment::ALL
+        .into_iter()
+        .find(|environment| environment.as_str() == name)
+        .ok_or_else(|| StoreError::Corrupt {
+            table: "deployments",
+            column: "environment",
+            row: row(),
+        })
+}
+
+pub(super) fn set_backend(
+    connection: &Connection,
+    slug: &str,
+    environment: Environment,
+    backend: Option<&BackendSettings>,
+) -> Result<(), StoreError> {
+    let project = project_id(connection, slug)?;
+    let url = backend.map(|backend| backend.url.as_str());
+    // A list of strings always has a JSON form.
+    let paths = backend.map(|backend| serde_json::json!(backend.paths).to_string());
+    connection
+        .prepare_cached(
+            "INSERT INTO environment_settings (project, environment, backend_url, backend_paths)
+             VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (project, environment) DO UPDATE
+             SET backend_url = excluded.backend_url, backend_paths = excluded.backend_paths",
+        )?
+        .execute(params![project, environment.as_str(), url, paths])?;
+    Ok(())
+}
+
+pub(super) fn set_isolated(
+    connection: &Connection,
+    slug: &str,
+    environment: Environment,
+    isolated: bool,
+) -> Result<(), StoreError> {
+    let project = project_id(connection, slug)?;
+    connection
+        .prepare_cached(
+            "INSERT INTO environment_settings (project, environment, isolated)
+             VALUES (?1, ?2, ?3)
+             ON CONFLICT (project, environment) DO UPDATE SET isolated = excluded.isolated",
+        )?
+        .execute(params![project, environment.as_str(), isolated])?;
+    Ok(())
+}
+
+pub(super) fn ensure_test_player(
+    connection: &Connection,
+    slug: &str,
+    guest: bool,
+    number: u8,
+    fresh: Uuid,
+) -> Result<Uuid, StoreError> {
+    let project = project_id(connection, slug)?;
+    let deployed = connection
+        .prepare_cached("SELECT 1 FROM current_deployments WHERE project = ?1")?
+        .exists([project])?;
+    if !deployed {
+        return Err(StoreError::Missing {
+            table: "deployments",
+        });
+    }
+    let known: Option<Vec<u8>> = connection
+        .prepare_cached(
+            "SELECT id FROM test_players WHERE project = ?1 AND is_guest = ?2 AND number = ?3",
+        )?
+        .query_row(params![project, guest, number], |row| row.get(0))
+        .optional()?;
+    if let Some(id) = known {
+        return uuid(&id, "test_players", "id", || slug.to_owned());
+    }
+    connection
+        .prepare_cached(
+            "INSERT INTO test_players (project, is_guest, number, id) VALUES (?1, ?2, ?3, ?4)",
+        )?
+        .execute(params![project, guest, number, fresh.as_bytes()])?;
+    Ok(fresh)
+}

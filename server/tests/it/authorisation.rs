@@ -1,0 +1,423 @@
+//! Who may make which call of the API, and how often: every call by every kind
+//! of caller.
+
+use std::collections::BTreeSet;
+
+use platform_protocol::claims::GameTokenClaims;
+use platform_server::domain::audit::{Actor, AuditKind, AuditQuery};
+use reqwest::{Method, RequestBuilder, StatusCode};
+use serde_json::{Value, json};
+
+use crate::caller::{Caller, archive};
+use crate::support::{NOW, TestApp, read, send};
+
+/// The callers, in the order of the table's columns. The last four come with
+/// an administrator's tokens, or what was made of one.
+const CALLERS: [&str; 9] = [
+    "anonymous",
+    "guest",
+    "other player",
+    "owner",
+    "admin",
+    "suspended admin",
+    "game token",
+    "ended token",
+    "nonsense",
+];
+
+/// What each caller gets: done, or this problem.
+type Row = [Option<&'static str>; 9];
+
+const NO_TOKEN: Option<&str> = Some("not-signed-in");
+const NO: Option<&str> = Some("not-allowed");
+const MISSING: Option<&str> = Some("not-found");
+const SUSPENDED: Option<&str> = Some("account-suspended");
+
+/// Everybody may, whatever token they show.
+const EVERYBODY: Row = [None; 9];
+/// Whoever has a console token.
+const ANYONE: Row = with_token([None, None, None, None]);
+/// Whoever has signed in.
+const ACCOUNTS: Row = with_token([NO, None, None, None]);
+/// The project's owner, and administrators.
+const OWNER: Row = with_token([NO, NO, None, None]);
+/// Administrators.
+const ADMIN: Row = with_token([NO, NO, NO, None]);
+/// There is no such thing, for whoever may ask.
+const NOTHING: Row = with_token([MISSING; 4]);
+/// There is no such player, which only administrators learn.
+const NOBODY: Row = with_token([NO, NO, NO, MISSING]);
+
+/// What guest, other player, owner and administrator get; nobody else gets
+/// anything.
+const fn with_token([guest, other, owner, admin]: [Option<&'static str>; 4]) -> Row {
+    [
+        NO_TOKEN, guest, other, owner, admin, SUSPENDED, NO_TOKEN, NO_TOKEN, NO_TOKEN,
+    ]
+}
+
+/// What goes with a call.
+enum Body {
+    Nothing,
+    Archive,
+    Json(Value),
+}
+
+fn json(value: Value) -> Body {
+    Body::Json(value)
+}
+
+/// A call: method, path as the description has it, body, who may.
+type Call = (Method, &'static str, Body, Row);
+
+/// Every call but those of administration.
+fn of_projects(deployment: &str) -> Vec<Call> {
+    let (get, put, post) = (Method::GET, Method::PUT, Method::POST);
+    let backend = json(json!({ "url": null }));
+    let isolation = json(json!({ "cross_origin_isolated": false }));
+    let rollback = json(json!({ "deployment": deployment }));
+    let none = || Body::Nothing;
+    macro_rules! environment {
+        ($rest:literal) => {
+            concat!("/api/projects/{slug}/environments/{environment}", $rest)
+        };
+    }
+    vec![
+        (get.clone(), "/api/openapi.json", none(), EVERYBODY),
+        (get.clone(), "/api/ranking", none(), EVERYBODY),
+        (get.clone(), "/api/projects", none(), ANYONE),
+        (
+            post.clone(),
+            "/api/projects",
+            json(json!({ "slug": "of-{caller}" })),
+            ACCOUNTS,
+        ),
+        (get.clone(), "/api/projects/{slug}", none(), OWNER),
+        (get.clone(), "/api/projects/none", none(), NOTHING),
+        (
+            post.clone(),
+            "/api/projects/{slug}/test-tokens",
+            json(json!({ "number": 1 })),
+            OWNER,
+        ),
+        (get.clone(), "/api/projects/{slug}/logs", none(), OWNER),
+        (
+            get.clone(),
+            "/api/projects/{slug}/logs/stream",
+            none(),
+            OWNER,
+        ),
+        (get.clone(), "/api/projects/{slug}/players", none(), OWNER),
+        (
+            get.clone(),
+            "/api/projects/{slug}/players/chart",
+            none(),
+            OWNER,
+        ),
+        (get.clone(), "/api/projects/{slug}/errors", none(), OWNER),
+        (get, environment!(""), none(), OWNER),
+        (
+            put.clone(),
+            environment!("/deployment"),
+            Body::Archive,
+            OWNER,
+        ),
+        (post, environment!("/rollback"), rollback, OWNER),
+        (put.clone(), environment!("/backend"), backend, OWNER),
+        (put, environment!("/isolation"), isolation, OWNER),
+    ]
+}
+
+/// Every call of administration.
+fn of_administration(owner: &Caller<'_>) -> Vec<Call> {
+    let (get, put, post, delete) = (Method::GET, Method::PUT, Method::POST, Method::DELETE);
+    let reason = json!({ "reason": "Why." });
+    let to = json(json!({ "owner": owner.sub }));
+    let none = || Body::Nothing;
+    macro_rules! player {
+        ($rest:literal) => {
+            concat!("/api/admin/players/{player}", $rest)
+        };
+    }
+    macro_rules! nobody {
+        ($rest:literal) => {
+            concat!(
+                "/api/admin/players/00000000-0000-4000-8000-000000000000",
+                $rest
+            )
+        };
+    }
+    vec![
+        (get.clone(), "/api/admin/players?query=otter", none(), ADMIN),
+        (get.clone(), player!(""), none(), ADMIN),
+        (get.clone(), nobody!(""), none(), NOBODY),
+        (
+            put.clone(),
+            player!("/suspension"),
+            json(reason.clone()),
+            ADMIN,
+        ),
+        (put.clone(), nobody!("/suspension"), json(reason), NOBODY),
+        (delete.clone(), player!("/suspension"), none(), ADMIN),
+        (delete, nobody!("/suspension"), none(), NOBODY),
+        (post.clone(), player!("/end-sessions"), none(), ADMIN),
+        (post.clone(), nobody!("/end-sessions"), none(), NOBODY),
+        (get.clone(), "/api/admin/events", none(), ADMIN),
+        (get.clone(), "/api/admin/keys", none(), ADMIN),
+        (post, "/api/admin/keys/rotate", none(), ADMIN),
+        (get.clone(), "/api/admin/guests", none(), ADMIN),
+        (get, "/api/admin/projects", none(), ADMIN),
+        (put, "/api/admin/projects/{slug}/owner", to, ADMIN),
+    ]
+}
+
+/// Suspends somebody, and lets the server know.
+async fn suspend(app: &TestApp, caller: &Caller<'_>) {
+    let state = &app.running.state;
+    let suspended = state
+        .store
+        .suspend_player(caller.sub, None, Actor::Operator, NOW);
+    assert!(suspended.await.unwrap());
+    let read = state
+        .suspensions
+        .refresh(&*state.store, state.config.token_seconds, NOW);
+    read.await.unwrap();
+}
+
+/// A token like the caller's that has ended.
+fn ended(caller: &Caller<'_>) -> String {
+    let state = &caller.app.running.state;
+    let now = u64::try_from(state.clock.now() / 1_000).unwrap();
+    let claims = GameTokenClaims {
+        exp: now - 3_600,
+        iat: now - 4_500,
+        jti: state.entropy.uuid_v4().to_string(),
+        ..caller.claims()
+    };
+    state.keys.sign(&claims).unwrap()
+}
+
+/// What is answered to a call that succeeds.
+fn done(method: &Method, path: &str) -> (StatusCode, &'static str) {
+    let makes =
+        (method == Method::POST && path == "/api/projects") || path.ends_with("/deployment");
+    let status = if makes {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
+    let media_type = match path.rsplit('/').next() {
+        Some("stream") => "text/event-stream",
+        Some("chart") => "image/svg+xml",
+        _ => "application/json",
+    };
+    (status, media_type)
+}
+
+/// Makes a call, and looks at everything in its answer that says who may.
+async fn judge(
+    request: RequestBuilder,
+    cell: &str,
+    (done, media_type): (StatusCode, &str),
+    expected: Option<&str>,
+) {
+    let response = request.send().await.unwrap();
+    let (status, headers) = (response.status(), response.headers().clone());
+    // A stream has no end, so only refusals are read to theirs.
+    let problem = if status.is_success() {
+        assert_eq!(status, done, "{cell}");
+        None
+    } else {
+        Some(read(response).await.problem())
+    };
+    assert_eq!(problem.as_deref(), expected, "{cell}: {status}");
+    let refused = match expected {
+        Some("not-signed-in") => StatusCode::UNAUTHORIZED,
+        Some("not-found") => StatusCode::NOT_FOUND,
+        Some(_) => StatusCode::FORBIDDEN,
+        None => done,
+    };
+    assert_eq!(status, refused, "{cell}");
+    let header = |name| headers.get(name).map(|value| value.to_str().unwrap());
+    // RFC 6750 §3
+    let challenge = (status == StatusCode::UNAUTHORIZED).then_some("Bearer");
+    assert_eq!(header("www-authenticate"), challenge, "{cell}");
+    assert_eq!(header("cache-control"), Some("no-store"), "{cell}");
+    if problem.is_none() {
+        assert_eq!(header("content-type"), Some(media_type), "{cell}");
+    }
+}
+
+#[tokio::test]
+async fn every_call_is_answered_by_who_makes_it() {
+    let app = TestApp::start().await;
+    let (guest, other) = (Caller::guest(&app).await, Caller::account(&app).await);
+    let (owner, admin) = (Caller::account(&app).await, Caller::admin(&app).await);
+    let (suspended, target) = (Caller::admin(&app).await, Caller::account(&app).await);
+    owner.create("game").await;
+    let files = archive(&[("index.html", b"x")]);
+    let deployed: Value = owner.deploy("dev", files.clone()).await.json();
+    suspend(&app, &suspended).await;
+    let game = app.post_token().header("cookie", &admin.cookie);
+    let tokens = [
+        String::new(),
+        guest.token.clone(),
+        other.token.clone(),
+        owner.token.clone(),
+        admin.token.clone(),
+        suspended.token.clone(),
+        send(game).await.token(),
+        ended(&admin),
+        "nonsense.of.all".to_owned(),
+    ];
+    let mut calls = of_projects(deployed["id"].as_str().unwrap());
+    calls.extend(of_administration(&owner));
+
+    let mut described = described(&app).await;
+    for (method, path, body, row) in &calls {
+        let template = path.split('?').next().unwrap();
+        described.remove(&format!("{method} {template}"));
+        let path = path
+            .replace("{slug}", "game")
+            .replace("{environment}", "dev")
+            .replace("{player}", &target.sub.to_string());
+        for ((caller, token), expected) in CALLERS.iter().zip(&tokens).zip(row) {
+            let mut request = app.request(method.clone(), "", &path);
+            if !token.is_empty() {
+                request = request.bearer_auth(token);
+            }
+            request = match body {
+                Body::Nothing => request,
+                Body::Archive => request
+                    .header("content-type", "application/gzip")
+                    .body(files.clone()),
+                Body::Json(value) => request.header("content-type", "application/json").body(
+                    value
+                        .to_string()
+                        .replace("{caller}", &caller.replace(' ', "-")),
+                ),
+            };
+            let cell = format!("{method} {path} by {caller}");
+            judge(request, &cell, done(method, &path), *expected).await;
+        }
+    }
+    assert_eq!(described, BTreeSet::new(), "these calls are in no row");
+
+    let query = AuditQuery::of(target.sub, 100);
+    let events = app.running.state.store.list_audit_events(query).await;
+    let events = events.unwrap();
+    let kinds: Vec<_> = events.iter().map(|event| event.kind.as_str()).collect();
+    assert_eq!(kinds, ["sessions-ended", "unsuspended", "suspended"]);
+    let by = Actor::Admin(admin.sub);
+    assert!(events.iter().all(|event| event.actor == by), "{events:?}");
+    // The owner finds what the administrator did to the game, and nothing of
+    // what they did themselves.
+    let query = AuditQuery::of(owner.sub, 100);
+    let events = app.running.state.store.list_audit_events(query).await;
+    let mut events = events.unwrap();
+    events.retain(|event| event.kind == AuditKind::ProjectAdministered);
+    let changes = [
+        "test-tokens",
+        "deployment",
+        "rollback",
+        "backend",
+        "isolation",
+    ];
+    assert_eq!(events.len(), changes.len(), "{events:?}");
+    let of_game = Some("game".to_owned());
+    assert!(
+        events
+            .iter()
+            .all(|event| event.actor == by && event.subject == of_game)
+    );
+}
+
+/// Method and path of every call that the description has.
+async fn described(app: &TestApp) -> BTreeSet<String> {
+    let description: Value = send(app.get("", "/api/openapi.json")).await.json();
+    let paths = description["paths"].as_object().unwrap();
+    paths
+        .iter()
+        .flat_map(|(path, item)| {
+            let methods = item.as_object().unwrap().keys();
+            methods
+                .filter(|key| ["get", "put", "post", "delete", "patch"].contains(&key.as_str()))
+                .map(move |method| format!("{} {path}", method.to_uppercase()))
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn a_suspension_of_this_moment_takes_an_administrators_rights() {
+    let app = TestApp::start().await;
+    let admin = Caller::admin(&app).await;
+    assert_eq!(admin.get("/api/admin/keys").await.status, 200);
+    // As by a command in another process: nothing in memory knows it yet.
+    let store = &app.running.state.store;
+    let suspended = store.suspend_player(admin.sub, None, Actor::Operator, NOW);
+    assert!(suspended.await.unwrap());
+    let answer = admin.get("/api/admin/keys").await;
+    assert_eq!(answer.problem(), "account-suspended");
+    store
+        .unsuspend_player(admin.sub, Actor::Operator, NOW)
+        .await
+        .unwrap();
+    assert_eq!(admin.get("/api/admin/keys").await.status, 200);
+    let revoked = store.revoke_admin(admin.sub, Actor::Operator, NOW).await;
+    assert!(revoked.unwrap());
+    assert_eq!(admin.get("/api/admin/keys").await.problem(), "not-allowed");
+}
+
+#[tokio::test]
+async fn the_settings_name_administrators_and_no_guest_is_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let app = TestApp::in_directory(directory, |_| {}).await;
+    let (guest, account) = (Caller::guest(&app).await, Caller::account(&app).await);
+    assert_eq!(
+        account.get("/api/admin/keys").await.problem(),
+        "not-allowed"
+    );
+    let named = vec![guest.sub, account.sub];
+    let cookies = [guest.cookie.clone(), account.cookie.clone()];
+    let TestApp {
+        running, directory, ..
+    } = app;
+    running.stop().await.unwrap();
+    let app = TestApp::in_directory(directory, |config| config.admins = named).await;
+    for (cookie, status) in cookies.iter().zip([403, 200]) {
+        let caller = Caller::with_cookie(&app, Some(cookie)).await;
+        assert_eq!(caller.get("/api/admin/keys").await.status, status);
+    }
+}
+
+#[tokio::test]
+async fn calls_are_limited_for_each_player() {
+    let app = TestApp::start().await;
+    let owner = Caller::account(&app).await;
+    let other = Caller::account(&app).await;
+    let mut refused = None;
+    for count in 1..=201 {
+        let answer = owner.get("/api/projects").await;
+        if answer.status != 200 {
+            refused = Some((count, answer));
+            break;
+        }
+    }
+    let (count, answer) = refused.unwrap();
+    assert_eq!(count, 201, "two hundred at once are let through");
+    assert_eq!(answer.problem(), "too-many-requests");
+    assert_eq!(answer.status, 429);
+    assert_eq!(answer.header("retry-after"), Some("1"));
+    assert_eq!(other.get("/api/projects").await.status, 200);
+    // Whoever waits for as long as was said may go on, twenty times a second.
+    app.clock.advance(1_000);
+    for _ in 0..20 {
+        assert_eq!(owner.get("/api/projects").await.status, 200);
+    }
+    assert_eq!(owner.get("/api/projects").await.status, 429);
+    // Without a token nobody is counted, and nobody else is slowed down.
+    for _ in 0..300 {
+        let stranger = send(app.get("", "/api/projects")).await;
+        assert_eq!(stranger.status, 401);
+    }
+}

@@ -1,0 +1,128 @@
+//! The console's pages for developers: frames that are the same for everybody,
+//! and the scripts that fill them.
+
+use crate::support::{TestApp, send};
+
+#[tokio::test]
+async fn the_build_page_runs_its_own_modules_and_frames_the_game_alone() {
+    let app = TestApp::start().await;
+    let page = send(app.get("", "/build/some-game")).await;
+    assert_eq!(page.status, 200);
+    let policy = page.header("content-security-policy").unwrap();
+    let (auth, game) = (app.origin("auth"), app.origin("dev-some-game"));
+    assert_eq!(
+        policy,
+        format!(
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src \
+             'self' {auth} {game}; frame-src {game}; form-action 'none'; base-uri 'none'; \
+             frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+        )
+    );
+    assert_eq!(page.header("referrer-policy"), Some("no-referrer"));
+    let html = page.text();
+    for inline in ["<style", " style=", " onclick=", "<script>"] {
+        assert!(!html.contains(inline), "{inline}");
+    }
+    let back = app
+        .origin("")
+        .replace("//.", "//")
+        .replace(':', "%3A")
+        .replace('/', "%2F");
+    let sign_in = format!("{auth}/login?redirect={back}%2Fbuild%2Fsome-game");
+    assert!(html.contains(&sign_in), "{sign_in}");
+    let list = send(app.get("", "/build")).await;
+    let policy = list.header("content-security-policy").unwrap();
+    assert!(policy.contains("frame-src 'none'"), "{policy}");
+}
+
+#[tokio::test]
+async fn the_project_page_runs_its_own_modules_and_frames_nothing() {
+    let app = TestApp::start().await;
+    let page = send(app.get("", "/projects/some-game")).await;
+    assert_eq!(page.status, 200);
+    let policy = page.header("content-security-policy").unwrap();
+    let origin = |label| app.origin(label);
+    assert_eq!(
+        policy,
+        format!(
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; \
+             connect-src 'self' {} {} {}; form-action 'none'; base-uri 'none'; frame-ancestors \
+             'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+            origin("auth"),
+            origin("dev-some-game"),
+            origin("some-game")
+        )
+    );
+    let html = page.text();
+    for inline in ["<style", " style=", " onclick=", "<script>"] {
+        assert!(!html.contains(inline), "{inline}");
+    }
+    assert!(html.contains("%2Fprojects%2Fsome-game"), "the way back");
+}
+
+#[tokio::test]
+async fn what_can_be_no_project_has_no_build_page() {
+    let app = TestApp::start().await;
+    for path in [
+        "/build/",
+        "/build/a",
+        "/build/No",
+        "/build/dev-game",
+        "/build/%3Cb%3E",
+        "/build/%ff",
+        "/projects/a",
+        "/projects/dev-game",
+        "/projects/%3Cb%3E",
+        "/projects/%ff",
+    ] {
+        let answer = send(app.get("", path)).await;
+        assert!(answer.status.is_client_error(), "{path}");
+        assert!(!answer.text().contains("<b>"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn modules_are_scripts_that_are_asked_about_each_time() {
+    let app = TestApp::start().await;
+    let module = send(app.get("", "/static/console/build.js")).await;
+    assert_eq!(
+        module.header("content-type"),
+        Some("text/javascript; charset=utf-8")
+    );
+    assert_eq!(module.header("cache-control"), Some("no-cache"));
+    assert!(module.header("etag").is_some());
+    for path in [
+        "/static/console/nothing.js",
+        "/static/console/..%2fplatform.css",
+    ] {
+        assert_eq!(
+            send(app.get("", path)).await.problem(),
+            "not-found",
+            "{path}"
+        );
+    }
+    let elsewhere = send(app.get("auth", "/static/console/build.js")).await;
+    assert_eq!(elsewhere.problem(), "not-found");
+}
+
+#[tokio::test]
+async fn the_console_alone_reads_the_files_of_games() {
+    let app = TestApp::start().await;
+    let console = app.running.origin.clone();
+    let allowed = async |label: &str, origin: &str| {
+        let answer = send(app.get(label, "/").header("origin", origin)).await;
+        assert_eq!(answer.status, 200, "{label}");
+        let allowed = answer.header("access-control-allow-origin");
+        allowed.map(str::to_owned)
+    };
+    for label in ["dev-demo", "demo"] {
+        assert_eq!(allowed(label, &console).await, Some(console.clone()));
+        for other in [app.origin("demo"), app.origin("auth"), "null".to_owned()] {
+            assert_eq!(allowed(label, &other).await, None, "{other}");
+        }
+    }
+    // What a cache in between keeps of another's answer is not the console's.
+    let anybody = send(app.get("dev-demo", "/")).await;
+    let mut vary = anybody.headers.get_all("vary").iter();
+    assert!(vary.any(|name| name == "Origin"), "{anybody:?}");
+}

@@ -1,0 +1,326 @@
+//! The operator's commands for projects, administrators and backups, beside a
+//! running server.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::program::{Server, guest, one_line, program, subject, token};
+
+/// Runs a command: its exit code, and what it said.
+fn run(data: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = program(data).args(arguments).output().unwrap();
+    let said = if output.status.success() {
+        String::from_utf8(output.stdout).unwrap()
+    } else {
+        assert!(output.stdout.is_empty());
+        one_line(&output)
+    };
+    (output.status.code(), said)
+}
+
+/// Somebody who has signed in: id and cookie.
+fn account(server: &Server, data: &Path) -> (String, String) {
+    let (sub, cookie) = guest(server);
+    let database = rusqlite::Connection::open(data.join("platform.db")).unwrap();
+    let link = format!(
+        "UPDATE players SET linked = 1 WHERE id = X'{}'",
+        sub.replace('-', "")
+    );
+    database.execute_batch(&link).unwrap();
+    (sub, cookie)
+}
+
+/// The status line of a question to the console about the demo, which is
+/// nobody's.
+fn ask_for_demo(server: &Server, cookie: &str) -> String {
+    let origin = format!("http://platform.localhost:{}", server.port);
+    let headers = format!("Origin: {origin}\r\nCookie: {cookie}\r\nContent-Length: 0\r\n");
+    let answer = server.ask("POST /token", "auth.platform.localhost", &headers);
+    let body = answer.split("\r\n\r\n").nth(1).unwrap();
+    let body: serde_json::Value = serde_json::from_str(body).unwrap();
+    let token = body["access_token"].as_str().unwrap();
+    let bearer = format!("Authorization: Bearer {token}\r\n");
+    let answer = server.ask("GET /api/projects/demo", "platform.localhost", &bearer);
+    answer.lines().next().unwrap().to_owned()
+}
+
+#[test]
+fn an_administrator_is_granted_and_revoked_beside_a_running_server() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path();
+    let server = Server::start(&mut program(data));
+    let (sub, cookie) = account(&server, data);
+    assert!(ask_for_demo(&server, &cookie).contains(" 403 "));
+    let (code, said) = run(data, &["admin", "grant", &sub]);
+    assert_eq!(
+        (code, said),
+        (Some(0), format!("{sub} is an administrator\n"))
+    );
+    assert!(ask_for_demo(&server, &cookie).contains(" 200 "));
+    assert!(run(data, &["admin", "list"]).1.starts_with(&sub));
+    let (_, shown) = run(data, &["player", "show", &sub]);
+    for part in ["admin     yes\n", "  admin-granted, by the operator\n"] {
+        assert!(shown.contains(part), "{shown}");
+    }
+    let (_, said) = run(data, &["admin", "revoke", &sub]);
+    assert_eq!(said, format!("{sub} is an administrator no longer\n"));
+    assert!(ask_for_demo(&server, &cookie).contains(" 403 "));
+    assert_eq!(run(data, &["admin", "list"]).1, "");
+
+    let (passing, _) = guest(&server);
+    let (code, said) = run(data, &["admin", "grant", &passing]);
+    assert!(code == Some(1) && said.contains("signed in"), "{said}");
+    let nobody = "00000000-0000-4000-8000-000000000000";
+    let (code, said) = run(data, &["admin", "grant", nobody]);
+    assert!(code == Some(1) && said.contains("no player"), "{said}");
+    // Whom the settings name stays one, and the operator is told.
+    let mut revoke = program(data);
+    revoke.env("PLATFORM_ADMINS", &sub);
+    let output = revoke.args(["admin", "revoke", &sub]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(one_line(&output).contains("PLATFORM_ADMINS names"));
+    server.stop("-TERM");
+}
+
+#[test]
+fn a_project_is_listed_and_given_away_beside_a_running_server() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path();
+    let server = Server::start(&mut program(data));
+    let (sub, cookie) = account(&server, data);
+    let (code, list) = run(data, &["project", "list"]);
+    assert_eq!(code, Some(0));
+    assert!(list.starts_with("demo  the platform, since 20"), "{list}");
+    let (_, said) = run(data, &["project", "transfer", "demo", &sub]);
+    assert_eq!(said, format!("demo belongs to {sub}\n"));
+    assert!(ask_for_demo(&server, &cookie).contains(" 200 "));
+    let (_, list) = run(data, &["project", "list"]);
+    assert!(list.starts_with(&format!("demo  {sub}, since ")), "{list}");
+    let (_, said) = run(data, &["project", "transfer", "demo", &sub]);
+    assert_eq!(said, format!("demo belonged to {sub} before\n"));
+    let (passing, _) = guest(&server);
+    let nobody = "00000000-0000-4000-8000-000000000000";
+    for (slug, to, part) in [
+        ("none", sub.as_str(), "no project none"),
+        ("demo", &passing, "signed in"),
+        ("demo", nobody, "no player"),
+    ] {
+        let (code, said) = run(data, &["project", "transfer", slug, to]);
+        assert!(code == Some(1) && said.contains(part), "{said}");
+    }
+    let mut wrong = program(data);
+    let wrong = wrong.args(["project", "transfer", "demo", "me"]).output();
+    assert_eq!(wrong.unwrap().status.code(), Some(2));
+    server.stop("-TERM");
+}
+
+#[test]
+fn players_are_found_by_name_and_by_the_address_that_holds_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path();
+    let server = Server::start(&mut program(data));
+    let (sub, _) = guest(&server);
+    let (other, _) = guest(&server);
+    let (_, shown) = run(data, &["player", "show", &sub]);
+    let name = shown
+        .lines()
+        .find_map(|line| line.strip_prefix("username  "));
+    let name = name.unwrap().to_owned();
+    for start in [name.clone(), name[..6].to_uppercase()] {
+        let (code, found) = run(data, &["player", "find", &start]);
+        let line = format!("{sub}  {name}, guest\n");
+        assert!(code == Some(0) && found.contains(&line), "{found}");
+    }
+    let mut nobody = program(data);
+    let nobody = nobody.args(["player", "find", "nobody-here"]).output();
+    let nobody = nobody.unwrap();
+    assert!(nobody.status.success() && nobody.stdout.is_empty());
+    assert_eq!(
+        one_line(&nobody).trim_end(),
+        "no player's name begins with nobody-here"
+    );
+
+    let (code, held) = run(data, &["player", "guests"]);
+    let expected = "127.0.0.1  2 guests, the last at 20";
+    assert!(code == Some(0) && held.starts_with(expected), "{held}");
+    for address in ["127.0.0.1", "::ffff:127.0.0.1"] {
+        let (_, held) = run(data, &["player", "guests", address]);
+        assert_eq!(held.lines().count(), 2, "{held}");
+        let line = format!("{sub}  {name}, last here 20");
+        assert!(held.contains(&line) && held.contains(&other), "{held}");
+    }
+    assert_eq!(run(data, &["player", "guests", "2001:db8::1"]).1, "");
+    let mut wrong = program(data);
+    let wrong = wrong.args(["player", "guests", "10.0.0.0/8"]).output();
+    assert_eq!(wrong.unwrap().status.code(), Some(2));
+    server.stop("-TERM");
+}
+
+#[test]
+fn events_are_listed_by_player_kind_and_who_did_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path();
+    let server = Server::start(&mut program(data));
+    let (sub, _) = account(&server, data);
+    run(data, &["admin", "grant", &sub]);
+    run(data, &["player", "suspend", &sub]);
+    let (code, all) = run(data, &["events"]);
+    assert_eq!(code, Some(0));
+    let lines: Vec<&str> = all.lines().collect();
+    let suspended = format!("  suspended, player {sub}, by the operator");
+    assert!(lines[0].ends_with(&suspended), "{all}");
+    assert!(lines[1].contains("  admin-granted, player "), "{all}");
+    assert!(lines[2].contains("  key-added, "), "{all}");
+    for (arguments, expected) in [
+        (&["--kind", "suspended"][..], &lines[..1]),
+        (&["--actor", "operator"], &lines[..2]),
+        (&["--actor", "self", "--player", &sub], &[]),
+        (&["--limit", "1"], &lines[..1]),
+    ] {
+        let (_, some) = run(data, &[&["events"], arguments].concat());
+        assert_eq!(some.lines().collect::<Vec<_>>(), expected, "{arguments:?}");
+    }
+    let (newest, _) = lines[0].split_once("  ").unwrap();
+    let (_, older) = run(data, &["events", "--before", newest]);
+    assert_eq!(older.lines().collect::<Vec<_>>(), lines[1..]);
+    for wrong in [["--kind", "x"], ["--actor", "me"], ["--player", "me"]] {
+        let mut command = program(data);
+        let output = command.arg("events").args(wrong).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
+    }
+    server.stop("-TERM");
+}
+
+#[test]
+fn these_commands_never_make_a_platform() {
+    let directory = tempfile::tempdir().unwrap();
+    for arguments in [&["project", "list"][..], &["admin", "list"]] {
+        let (code, said) = run(directory.path(), arguments);
+        assert_eq!(code, Some(1));
+        assert!(said.contains("there is no platform in"), "{said}");
+    }
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+/// Unpacks a backup as the operator's own tools do.
+fn unpack(backup: &Path, into: &Path) {
+    let mut tar = std::process::Command::new("tar");
+    let status = tar.arg("-xpf").arg(backup).arg("-C").arg(into).status();
+    assert!(status.unwrap().success());
+}
+
+#[test]
+fn a_backup_beside_a_running_server_is_restored_and_played_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path();
+    let server = Server::start(&mut program(data));
+    let (sub, cookie) = guest(&server);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("platform.tar");
+    let path = file.to_str().unwrap();
+    // Players come meanwhile.
+    let (code, said) = std::thread::scope(|scope| {
+        let backup = scope.spawn(|| run(data, &["backup", path]));
+        for _ in 0..10 {
+            guest(&server);
+        }
+        backup.join().unwrap()
+    });
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains(path) && said.contains(" deployed files, "),
+        "{said}"
+    );
+    let (later, _) = guest(&server);
+    let page = server.ask("GET /", "demo.platform.localhost", "");
+    assert!(page.contains(" 200 "), "{page}");
+    let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "it has the signing keys");
+    let beside = std::fs::read_dir(folder.path()).unwrap();
+    assert_eq!(beside.count(), 1, "nothing else is left behind");
+    let (code, said) = run(data, &["backup", path]);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("is there already"), "{said}");
+    server.stop("-KILL");
+
+    let restored = tempfile::tempdir().unwrap();
+    unpack(&file, restored.path());
+    let server = Server::start(&mut program(restored.path()));
+    assert_eq!(subject(&token(&server, &cookie)), sub, "the same player");
+    let again = server.ask("GET /", "demo.platform.localhost", "");
+    let body = |answer: &str| answer.split("\r\n\r\n").nth(1).unwrap().to_owned();
+    assert_eq!(body(&again), body(&page));
+    let (code, _) = run(restored.path(), &["player", "show", &sub]);
+    assert_eq!(code, Some(0));
+    let (code, _) = run(restored.path(), &["player", "show", &later]);
+    assert_eq!(code, Some(1), "who came after the backup is not in it");
+    server.stop("-TERM");
+}
+
+#[test]
+fn a_backup_that_lacks_files_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path();
+    Server::start(&mut program(data)).stop("-TERM");
+    std::fs::remove_dir_all(data.join("files")).unwrap();
+    let file = data.join("backup.tar");
+    let (code, said) = run(data, &["backup", file.to_str().unwrap()]);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("is a backup without"), "{said}");
+    assert!(file.exists(), "what there is, is kept");
+    let nowhere = data.join("missing/backup.tar");
+    let (code, said) = run(data, &["backup", nowhere.to_str().unwrap()]);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("could not be written"), "{said}");
+}
+
+#[tokio::test]
+async fn a_backup_that_is_stopped_leaves_nothing_behind() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path();
+    Server::start(&mut program(data)).stop("-TERM");
+    // Enough for it to take a while.
+    let files = data.join("files/00");
+    std::fs::create_dir_all(&files).unwrap();
+    for number in 0..4 {
+        let file = std::fs::File::create(files.join(format!("{number:062}"))).unwrap();
+        file.set_len(128 << 20).unwrap();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("platform.tar");
+    let mut backup = program(data);
+    let mut backup = backup.arg("backup").arg(&target).spawn().unwrap();
+    let begun = || std::fs::read_dir(folder.path()).unwrap().count() > 0;
+    let begins = async {
+        while !begun() {
+            tokio::task::yield_now().await;
+        }
+    };
+    let begins = tokio::time::timeout(Duration::from_secs(20), begins).await;
+    begins.expect("the backup begins");
+    let pid = backup.id().to_string();
+    let kill = std::process::Command::new("kill").arg(pid).status();
+    assert!(kill.unwrap().success());
+    assert_eq!(backup.wait().unwrap().code(), Some(1));
+    assert!(!begun(), "{:?}", std::fs::read_dir(folder.path()).unwrap());
+}
+
+#[test]
+fn commands_leave_the_database_of_an_older_program_as_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path();
+    Server::start(&mut program(data)).stop("-TERM");
+    let database = rusqlite::Connection::open(data.join("platform.db")).unwrap();
+    let newest = "version = (SELECT max(version) FROM refinery_schema_history)";
+    let forget = format!("DELETE FROM refinery_schema_history WHERE {newest}");
+    database.execute(&forget, []).unwrap();
+    let file = data.join("backup.tar");
+    let backup = ["backup", file.to_str().unwrap()];
+    for arguments in [&["project", "list"][..], &["keys", "list"], &backup] {
+        let (code, said) = run(data, arguments);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("use the program that serves it"), "{said}");
+    }
+    assert!(!file.exists());
+}

@@ -1,0 +1,211 @@
+//! Players over time, and the ranking.
+
+use std::collections::BTreeMap;
+
+use platform_server::clock::Clock as _;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::{TestApp, send};
+
+/// One player on one game's page.
+struct Player {
+    label: String,
+    bearer: String,
+    page: String,
+}
+
+impl Player {
+    async fn new(app: &TestApp, label: &str, number: usize) -> Self {
+        let request = app
+            .request(Method::POST, "auth", "/token")
+            .header("origin", app.origin(label));
+        Self {
+            label: label.to_owned(),
+            bearer: send(request).await.token(),
+            page: format!("{number:0>21}A"),
+        }
+    }
+
+    async fn beat(&self, app: &TestApp) {
+        let beat = app
+            .request(Method::POST, &self.label, "/__platform/heartbeat")
+            .header("content-type", "application/json")
+            .bearer_auth(&self.bearer)
+            .body(json!({ "page": self.page }).to_string());
+        assert_eq!(send(beat).await.status, 204);
+    }
+}
+
+async fn keep(app: &TestApp) {
+    let (state, now) = (&app.running.state, app.clock.now());
+    let presence = &*state.presence;
+    state.counting.look(presence, now).await.unwrap();
+    state.counting.keep(&*state.store, now).await.unwrap();
+    let ranking = &state.counting.ranking;
+    ranking.refresh(&*state.store, now).await.unwrap();
+}
+
+async fn ranking(app: &TestApp) -> BTreeMap<String, (u64, u64)> {
+    let answer = send(app.get("", "/api/ranking")).await;
+    assert_eq!(answer.header("access-control-allow-origin"), Some("*"));
+    let games = answer.json::<Value>()["games"].as_array().unwrap().clone();
+    let number = |game: &Value, name: &str| game[name].as_u64().unwrap();
+    games
+        .iter()
+        .map(|game| {
+            let numbers = (number(game, "players_now"), number(game, "players_day"));
+            (game["slug"].as_str().unwrap().to_owned(), numbers)
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn who_plays_for_a_minute_counts_in_the_ranking_and_who_only_looks_does_not() {
+    let app = TestApp::start().await;
+    let (one, two) = (
+        Player::new(&app, "demo", 1).await,
+        Player::new(&app, "demo", 2).await,
+    );
+    one.beat(&app).await;
+    two.beat(&app).await;
+    for _ in 0..2 {
+        app.clock.advance(30_000);
+        one.beat(&app).await;
+    }
+    keep(&app).await;
+    assert_eq!(ranking(&app).await["demo"], (2, 1));
+    let home = send(app.get("", "/")).await;
+    let html = home.text();
+    for part in [
+        "2 playing now</strong> · 1 player in the last day",
+        &format!("src=\"{}/", app.origin("demo")),
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    let policy = home.header("content-security-policy").unwrap();
+    let pictures = format!("img-src 'self' {};", app.origin("*"));
+    assert!(policy.contains(&pictures), "{policy}");
+    app.clock.advance(75_001);
+    assert_eq!(ranking(&app).await["demo"], (0, 1));
+    app.clock.advance(24 * 60 * 60 * 1_000);
+    keep(&app).await;
+    assert_eq!(ranking(&app).await["demo"], (0, 0));
+}
+
+/// A console token of an account that owns the demo.
+async fn owner(app: &TestApp) -> String {
+    let ask = |cookie: Option<&str>| {
+        let console = app.running.state.origin.to_string();
+        let request = app
+            .request(Method::POST, "auth", "/token")
+            .header("origin", console);
+        match cookie {
+            Some(cookie) => request.header("cookie", cookie),
+            None => request,
+        }
+    };
+    let guest = send(ask(None)).await;
+    let id = guest.claims().sub.replace('-', "");
+    app.sql(&format!("UPDATE players SET linked = 1 WHERE id = X'{id}'"));
+    app.sql(&format!(
+        "UPDATE projects SET owner = X'{id}' WHERE slug = 'demo'"
+    ));
+    send(ask(guest.cookie())).await.token()
+}
+
+async fn players(app: &TestApp, token: &str, query: &str) -> Value {
+    let path = format!("/api/projects/demo/players{query}");
+    send(app.get("", &path).bearer_auth(token)).await.json()
+}
+
+#[tokio::test]
+async fn players_over_time_are_there_after_a_restart() {
+    let app = TestApp::start().await;
+    let (one, two) = (
+        Player::new(&app, "demo", 1).await,
+        Player::new(&app, "demo", 2).await,
+    );
+    let state = &app.running.state;
+    one.beat(&app).await;
+    two.beat(&app).await;
+    for _ in 0..6 {
+        let now = app.clock.now();
+        state.counting.look(&*state.presence, now).await.unwrap();
+        app.clock.advance(5_000);
+    }
+    one.beat(&app).await;
+    let now = app.clock.now();
+    state.counting.look(&*state.presence, now).await.unwrap();
+    let TestApp {
+        running,
+        directory,
+        clock,
+        ..
+    } = app;
+    // Nothing was kept yet: what came together is kept at the end.
+    running.stop().await.unwrap();
+    let app = TestApp::in_directory(directory, |_| {}).await;
+    app.clock.advance(clock.now() - app.clock.now());
+
+    let token = owner(&app).await;
+    let view = players(&app, &token, "").await;
+    assert_eq!(
+        view["now"], 0,
+        "who plays now is nobody before the next beat"
+    );
+    assert_eq!(view["step_seconds"], 60);
+    let points = view["points"].as_array().unwrap();
+    assert!((1_440..=1_441).contains(&points.len()));
+    let peaks = points.iter().filter_map(|point| point["peak"].as_u64());
+    assert_eq!(peaks.max(), Some(2));
+    let minutes = points.iter().filter_map(|point| point["mean"].as_f64());
+    assert!(minutes.fold(0.0, f64::max) > 0.0);
+    assert_eq!(view["days"][0]["players"], 2);
+    assert_eq!(view["months"][0]["players"], 2);
+
+    // The day goes on with those who were there already.
+    let three = Player::new(&app, "demo", 3).await;
+    three.beat(&app).await;
+    keep(&app).await;
+    let view = players(&app, &token, "?env=prod").await;
+    assert_eq!(view["days"][0]["players"], 3);
+    assert_eq!(view["now"], 1);
+    assert_eq!(players(&app, &token, "?env=dev").await["days"], json!([]));
+}
+
+#[tokio::test]
+async fn only_those_of_a_project_see_its_players() {
+    let app = TestApp::start().await;
+    let token = owner(&app).await;
+    let path = "/api/projects/demo/players";
+    assert_eq!(send(app.get("", path)).await.problem(), "not-signed-in");
+    let wrong = send(app.get("", &format!("{path}?from=now")).bearer_auth(&token)).await;
+    assert_eq!(wrong.problem(), "invalid-request");
+    app.sql("UPDATE projects SET owner = NULL WHERE slug = 'demo'");
+    let other = send(app.get("", path).bearer_auth(&token)).await;
+    assert_eq!(other.problem(), "not-allowed");
+}
+
+#[tokio::test]
+async fn players_are_drawn_for_those_of_the_project() {
+    let app = TestApp::start().await;
+    let one = Player::new(&app, "demo", 1).await;
+    one.beat(&app).await;
+    app.clock.advance(30_000);
+    one.beat(&app).await;
+    keep(&app).await;
+    let token = owner(&app).await;
+    let path = "/api/projects/demo/players/chart";
+    for query in ["", "?show=days&width=360&theme=dark", "?show=months"] {
+        let drawn = send(app.get("", &format!("{path}{query}")).bearer_auth(&token)).await;
+        assert_eq!(drawn.status, 200, "{}", drawn.text());
+        assert_eq!(drawn.header("content-type"), Some("image/svg+xml"));
+        assert_eq!(drawn.header("cache-control"), Some("no-store"));
+        let policy = drawn.header("content-security-policy");
+        assert_eq!(policy, Some("default-src 'none'"));
+        assert!(drawn.text().starts_with("<svg "), "{}", drawn.text());
+    }
+    let wrong = send(app.get("", &format!("{path}?width=1")).bearer_auth(&token)).await;
+    assert_eq!(wrong.problem(), "invalid-request");
+}

@@ -1,0 +1,371 @@
+//! The project API: projects, deploys, test players, backends.
+
+use platform_protocol::claims::PrincipalKind;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::caller::{Caller, archive};
+use crate::support::{TestApp, send};
+
+const PAGE: &str = r#"<head><script defer src="/__platform/runtime.js"></script></head>"#;
+const DEV: &str = "/api/projects/game/environments/dev";
+
+#[tokio::test]
+async fn a_project_belongs_to_who_made_it() {
+    let app = TestApp::start().await;
+    let owner = Caller::account(&app).await;
+    let made = owner.create("game").await;
+    assert_eq!(made.status, 201, "{made:?}");
+    assert_eq!(made.header("location"), Some("/api/projects/game"));
+    let project: Value = made.json();
+    assert_eq!(project["slug"], "game");
+    assert_eq!(project["created_at"], "2026-01-01T00:00:00Z");
+    let dev = &project["environments"]["dev"];
+    assert_eq!(dev["url"], app.origin("dev-game"));
+    assert_eq!(dev["audience"], "game:dev-game");
+    assert_eq!(dev["deployment"], Value::Null);
+    assert_eq!(dev["backend"], Value::Null);
+    let auth = app.origin("auth");
+    let variables = json!({
+        "AUTH_ISSUER": auth,
+        "AUTH_AUDIENCE": "game:dev-game",
+        "AUTH_JWKS_URL": format!("{auth}/.well-known/jwks.json"),
+    });
+    assert_eq!(dev["variables"], variables);
+    for (slug, detail) in [
+        ("game", "You have a project of this name already."),
+        ("demo", "This project name is taken. Please choose another."),
+    ] {
+        let taken = owner.create(slug).await;
+        assert_eq!(taken.problem(), "slug-taken");
+        assert_eq!(taken.json::<Value>()["detail"], detail);
+    }
+    for slug in ["", "ab", "dev-x", "auth", "Game", "a_b"] {
+        assert_eq!(
+            owner.create(slug).await.problem(),
+            "invalid-request",
+            "{slug}"
+        );
+    }
+    let list: Value = owner.get("/api/projects").await.json();
+    assert_eq!(list["projects"].as_array().unwrap().len(), 1);
+
+    let other = Caller::account(&app).await;
+    let list: Value = other.get("/api/projects").await.json();
+    assert_eq!(list, json!({ "projects": [], "is_admin": false }));
+    for path in [
+        "/api/projects/game",
+        DEV,
+        "/api/projects/game/logs",
+        "/api/projects/demo",
+    ] {
+        assert_eq!(other.get(path).await.problem(), "not-allowed", "{path}");
+    }
+    assert_eq!(other.get("/api/projects/none").await.problem(), "not-found");
+    let stranger = send(app.get("", "/api/projects")).await;
+    assert_eq!(stranger.problem(), "not-signed-in");
+    assert_eq!(stranger.header("www-authenticate"), Some("Bearer"));
+    let guest = Caller::guest(&app).await;
+    assert_eq!(guest.create("other").await.problem(), "not-allowed");
+}
+
+#[tokio::test]
+async fn a_token_of_a_game_opens_no_project() {
+    let app = TestApp::start().await;
+    let token = send(app.post_token()).await.token();
+    let request = app.get("", "/api/projects").bearer_auth(token);
+    assert_eq!(send(request).await.problem(), "not-signed-in");
+}
+
+#[tokio::test]
+async fn an_empty_page_is_warned_of_again_and_again() {
+    let app = TestApp::start().await;
+    let owner = Caller::account(&app).await;
+    owner.create("game").await;
+    let made = owner.deploy("dev", archive(&[("index.html", b"")])).await;
+    let made: Value = made.json();
+    assert_eq!(made["warnings"][0]["code"], "runtime-not-loaded");
+    let shown: Value = owner.get(DEV).await.json();
+    assert_eq!(shown["warnings"], made["warnings"]);
+}
+
+#[tokio::test]
+async fn a_deploy_is_played_at_once_and_taken_back() {
+    let app = TestApp::start().await;
+    let owner = Caller::account(&app).await;
+    owner.create("game").await;
+    let first = owner
+        .deploy(
+            "dev",
+            archive(&[
+                ("./index.html", PAGE.as_bytes()),
+                ("main.3f2a9c1b.js", b"one"),
+            ]),
+        )
+        .await;
+    assert_eq!(first.status, 201, "{first:?}");
+    let first: Value = first.json();
+    assert_eq!(first["url"], app.origin("dev-game"));
+    assert_eq!(first["files"], 2);
+    assert_eq!(first["bytes"], PAGE.len() + 3);
+    assert_eq!(first["warnings"], json!([]));
+    assert_eq!(send(app.get("dev-game", "/")).await.text(), PAGE);
+    assert_eq!(send(app.get("game", "/")).await.problem(), "not-found");
+
+    let second = owner
+        .deploy("dev", archive(&[("index.html", b"<body>")]))
+        .await;
+    let second: Value = second.json();
+    assert_eq!(second["warnings"][0]["code"], "runtime-not-loaded");
+    assert_eq!(send(app.get("dev-game", "/")).await.text(), "<body>");
+    let shown = owner.get(DEV).await;
+    let shown: Value = shown.json();
+    assert_eq!(
+        shown["warnings"], second["warnings"],
+        "they can be read later"
+    );
+    // The page of before goes on loading what is named by its content.
+    let kept = send(app.get("dev-game", "/main.3f2a9c1b.js")).await;
+    assert_eq!((kept.status.as_u16(), kept.text()), (200, "one"));
+
+    let back = json!({ "deployment": first["id"] });
+    let environment = owner.post(&format!("{DEV}/rollback"), back).await;
+    assert_eq!(environment.status, 200, "{environment:?}");
+    let environment: Value = environment.json();
+    assert_eq!(environment["deployment"]["id"], first["id"]);
+    assert_eq!(environment["warnings"], json!([]));
+    assert_eq!(environment["deployments"].as_array().unwrap().len(), 2);
+    assert_eq!(send(app.get("dev-game", "/")).await.text(), PAGE);
+    let elsewhere = json!({ "deployment": first["id"] });
+    let prod = owner
+        .post("/api/projects/game/environments/prod/rollback", elsewhere)
+        .await;
+    assert_eq!(prod.problem(), "not-found");
+}
+
+#[tokio::test]
+async fn a_project_whose_page_was_lost_is_shown_all_the_same() {
+    let app = TestApp::start().await;
+    let cookie = app.sign_in("owner", None).await;
+    let owner = Caller::with_cookie(&app, Some(&cookie)).await;
+    owner.create("game").await;
+    let deployed = owner.deploy("dev", archive(&[("index.html", b"x")])).await;
+    assert_eq!(deployed.status, 201);
+    let TestApp {
+        running, directory, ..
+    } = app;
+    running.stop().await.unwrap();
+    std::fs::remove_dir_all(directory.path().join("files")).unwrap();
+    let app = TestApp::in_directory(directory, |_| {}).await;
+    let owner = Caller::with_cookie(&app, Some(&cookie)).await;
+    for path in ["/api/projects", "/api/projects/game", DEV] {
+        assert_eq!(owner.get(path).await.status, 200, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_refused_archive_changes_nothing() {
+    let app = TestApp::start().await;
+    let owner = Caller::account(&app).await;
+    owner.create("game").await;
+    owner
+        .deploy("prod", archive(&[("index.html", b"good")]))
+        .await;
+    let whole = archive(&[("index.html", b"bad")]);
+    for bad in [
+        archive(&[]),
+        archive(&[("main.js", b"x")]),
+        archive(&[("index.html", b"bad"), ("__platform/x", b"x")]),
+        archive(&[("index.html", b"bad"), ("index.html", b"twice")]),
+        whole[..whole.len() - 4].to_vec(),
+        b"no archive".to_vec(),
+        Vec::new(),
+    ] {
+        let answer = owner.deploy("prod", bad).await;
+        assert_eq!(answer.problem(), "deployment-invalid");
+        assert_eq!(answer.status, 422);
+    }
+    assert_eq!(send(app.get("game", "/")).await.text(), "good");
+    let uploads = std::fs::read_dir(app.directory.path().join("uploads")).unwrap();
+    assert_eq!(uploads.count(), 0, "nothing of a refused archive stays");
+
+    let path = "/api/projects/game/environments/prod/deployment";
+    let zip = owner
+        .ask(Method::PUT, path)
+        .header("content-type", "application/zip")
+        .body("x");
+    assert_eq!(send(zip).await.problem(), "unsupported-media-type");
+    let other = Caller::account(&app).await;
+    assert_eq!(other.deploy("prod", whole).await.problem(), "not-allowed");
+    let nowhere = owner.deploy("test", archive(&[("index.html", b"x")])).await;
+    assert_eq!(nowhere.problem(), "not-found");
+}
+
+#[tokio::test]
+async fn the_last_ten_deployments_are_kept_with_their_files() {
+    let app = TestApp::start().await;
+    let owner = Caller::account(&app).await;
+    owner.create("game").await;
+    let mut ids = Vec::new();
+    for index in 0..13 {
+        app.clock.advance(1_000);
+        let content = format!("deploy {index}");
+        let deployed = owner
+            .deploy("dev", archive(&[("index.html", content.as_bytes())]))
+            .await;
+        ids.push(deployed.json::<Value>()["id"].clone());
+    }
+    let state = &app.running.state;
+    let swept = platform_server::deploy::sweep(&*state.store, &state.files);
+    swept.await.unwrap();
+    let environment: Value = owner.get(DEV).await.json();
+    let kept: Vec<&Value> = environment["deployments"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|deployment| &deployment["id"])
+        .collect();
+    let expected: Vec<&Value> = ids.iter().rev().take(10).collect();
+    assert_eq!(kept, expected);
+    let names = state.files.list().await.unwrap();
+    let unreferenced = state.store.list_unreferenced_files(names.clone()).await;
+    assert_eq!(unreferenced.unwrap(), Vec::<String>::new());
+    let gone = json!({ "deployment": ids[0] });
+    let gone = owner.post(&format!("{DEV}/rollback"), gone).await;
+    assert_eq!(gone.problem(), "not-found");
+    let back = json!({ "deployment": ids[3] });
+    assert_eq!(
+        owner.post(&format!("{DEV}/rollback"), back).await.status,
+        200
+    );
+    assert_eq!(send(app.get("dev-game", "/")).await.text(), "deploy 3");
+}
+
+#[tokio::test]
+async fn test_players_are_the_same_every_time() {
+    let app = TestApp::start().await;
+    let owner = Caller::account(&app).await;
+    owner.create("game").await;
+    let path = "/api/projects/game/test-tokens";
+    let early = owner.post(path, json!({ "number": 1 })).await;
+    assert_eq!(early.problem(), "not-deployed");
+    owner.deploy("dev", archive(&[("index.html", b"x")])).await;
+    let user = owner.post(path, json!({ "number": 3 })).await;
+    let claims = user.claims();
+    assert_eq!(claims.username, "test-user-3");
+    assert_eq!(claims.aud, "game:dev-game");
+    assert_eq!(claims.principal_kind, PrincipalKind::TestUser);
+    assert!(!claims.is_anon);
+    assert_eq!(claims.exp - claims.iat, 1_800);
+    let user: Value = user.json();
+    assert_eq!(user["sub"], claims.sub);
+    assert_eq!(user["expires_in"], 1_800);
+    let again = owner
+        .post(path, json!({ "number": 3, "guest": false }))
+        .await;
+    assert_eq!(again.claims().sub, claims.sub);
+    let guest = owner
+        .post(path, json!({ "number": 3, "guest": true }))
+        .await;
+    assert_eq!(guest.claims().username, "test-guest-3");
+    assert!(guest.claims().is_anon);
+    assert_ne!(guest.claims().sub, claims.sub);
+    for bad in [
+        json!({ "number": 0 }),
+        json!({ "number": 11 }),
+        json!({ "number": "3" }),
+        json!({ "number": 3, "more": 1 }),
+        json!({}),
+    ] {
+        assert_eq!(owner.post(path, bad).await.problem(), "invalid-request");
+    }
+    let other = Caller::account(&app).await;
+    let refused = other.post(path, json!({ "number": 3 })).await;
+    assert_eq!(refused.problem(), "not-allowed");
+}
+
+#[tokio::test]
+async fn an_environment_gets_a_backend_and_isolation() {
+    let app = TestApp::start().await;
+    let owner = Caller::account(&app).await;
+    owner.create("game").await;
+    owner.deploy("dev", archive(&[("index.html", b"x")])).await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let router = axum::Router::new().fallback(|| async { "the backend" });
+    tokio::spawn(axum::serve(listener, router).into_future());
+    let path = format!("{DEV}/backend");
+    let set = owner
+        .put(&path, json!({ "url": url, "paths": ["/api/", "/ws/"] }))
+        .await;
+    assert_eq!(set.status, 200, "{set:?}");
+    assert_eq!(set.json::<Value>()["backend"]["url"], url);
+    assert_eq!(
+        send(app.get("dev-game", "/api/x")).await.text(),
+        "the backend"
+    );
+    assert_eq!(
+        send(app.get("dev-game", "/ws/x")).await.text(),
+        "the backend"
+    );
+    assert_eq!(send(app.get("dev-game", "/")).await.text(), "x");
+    // Half a body takes nothing away.
+    let half = owner.put(&path, json!({})).await;
+    assert_eq!(half.problem(), "invalid-request");
+    assert_eq!(
+        send(app.get("dev-game", "/api/x")).await.text(),
+        "the backend"
+    );
+    let gone = owner.put(&path, json!({ "url": null })).await;
+    assert_eq!(gone.json::<Value>()["backend"], Value::Null);
+    assert_eq!(
+        send(app.get("dev-game", "/api/x")).await.problem(),
+        "not-found"
+    );
+    let bad = owner.put(&path, json!({ "url": "ftp://x" })).await;
+    assert_eq!(bad.problem(), "invalid-request");
+
+    let path = format!("{DEV}/isolation");
+    owner
+        .put(&path, json!({ "cross_origin_isolated": true }))
+        .await;
+    let page = send(app.get("dev-game", "/")).await;
+    assert_eq!(
+        page.header("cross-origin-opener-policy"),
+        Some("same-origin")
+    );
+    assert_eq!(
+        page.header("cross-origin-embedder-policy"),
+        Some("require-corp")
+    );
+}
+
+#[tokio::test]
+async fn the_description_is_there_for_everybody() {
+    let app = TestApp::start().await;
+    let answer = send(app.get("", "/api/openapi.json")).await;
+    let description: Value = answer.json();
+    assert!(description["openapi"].as_str().unwrap().starts_with("3.1"));
+    assert!(description["paths"]["/api/projects"]["post"].is_object());
+}
+
+#[tokio::test]
+async fn an_account_owns_as_many_projects_as_the_settings_say() {
+    let app = TestApp::with(|config| config.projects_per_account = 2).await;
+    let caller = Caller::account(&app).await;
+    let other = Caller::account(&app).await;
+    let create = async |caller: &Caller<'_>, slug: &str| {
+        let request = caller.ask(Method::POST, "/api/projects");
+        send(request.json(&json!({ "slug": slug }))).await
+    };
+    // One request after the other would leave out those that come at once.
+    let all = ["one", "two", "three", "four", "five"].map(|slug| create(&caller, slug));
+    let answers = futures_util::future::join_all(all).await;
+    let made = answers.iter().filter(|answer| answer.status == 201);
+    assert_eq!(made.count(), 2);
+    for refused in answers.iter().filter(|answer| answer.status != 201) {
+        assert_eq!(refused.problem(), "not-allowed");
+        assert!(refused.text().contains("2 projects"), "{}", refused.text());
+    }
+    assert_eq!(create(&other, "six").await.status, 201);
+}

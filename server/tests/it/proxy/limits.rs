@@ -1,0 +1,126 @@
+//! One game's backend takes nothing from another's.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::routing::get;
+use platform_protocol::names::Environment;
+use platform_server::backends::{Backends, Settings};
+use platform_server::config::Config;
+use platform_server::http::context::Context;
+use platform_server::http::refusal::Refusal;
+use platform_server::http::request_id::RequestId;
+use platform_server::origin::PlatformOrigin;
+use platform_server::sites::Game;
+use tokio::sync::mpsc;
+
+use super::{read_head, serve, serve_raw, soon};
+use crate::support::{TestApp, send};
+
+fn game(slug: &str) -> Game {
+    Game {
+        slug: slug.into(),
+        environment: Environment::Prod,
+        audience: format!("game:{slug}").into(),
+        origin: PlatformOrigin::local(8787).sub_domain(slug),
+        deployment: None,
+        isolated: false,
+    }
+}
+
+async fn ask(backends: &Backends, slug: &str) -> Result<axum::response::Response, Refusal> {
+    let game = game(slug);
+    let backend = backends.find(&game, "/api/x").unwrap();
+    let peer = SocketAddr::from(([127, 0, 0, 1], 9));
+    let context = Context {
+        id: RequestId::unknown(),
+        peer,
+        trusted_peer: false,
+        client: peer.ip(),
+    };
+    let request = axum::http::Request::get("/api/x").body(Body::empty());
+    let request = request.unwrap();
+    backends.forward(&backend, &game, &context, request).await
+}
+
+#[tokio::test]
+async fn a_backend_has_only_so_many_requests_in_progress_and_others_have_theirs() {
+    let (arrived, mut seen) = mpsc::unbounded_channel();
+    let slow = serve_raw(move |mut stream| {
+        let arrived = arrived.clone();
+        async move {
+            read_head(&mut stream).await;
+            let _ = arrived.send(());
+            std::future::pending::<()>().await;
+        }
+    });
+    let slow = slow.await;
+    let quick = serve(Router::new().route("/api/x", get("here"))).await;
+    let origin = PlatformOrigin::local(8787);
+    let listening = "127.0.0.1:8787".parse().unwrap();
+    let settings = Settings {
+        in_flight: 2,
+        ..Settings::new(&Config::default(), &origin, listening)
+    };
+    let backends = Arc::new(Backends::new(&origin, settings).unwrap());
+    backends.add("slow", Environment::Prod, slow);
+    backends.add("quick", Environment::Prod, quick);
+    let waiting: Vec<_> = (0..2)
+        .map(|_| {
+            let backends = Arc::clone(&backends);
+            tokio::spawn(async move { ask(&backends, "slow").await.is_ok() })
+        })
+        .collect();
+    for _ in 0..2 {
+        soon(seen.recv()).await.unwrap();
+    }
+    let refusal = soon(ask(&backends, "slow")).await.unwrap_err();
+    assert_eq!(refusal.slug().as_str(), "unavailable");
+    for _ in 0..10 {
+        let answer = soon(ask(&backends, "quick")).await.unwrap();
+        assert_eq!(answer.status(), 200);
+    }
+    // Who gives up gives the place back.
+    for task in &waiting {
+        task.abort();
+    }
+    for task in waiting {
+        assert!(task.await.unwrap_err().is_cancelled());
+    }
+    let again = Arc::clone(&backends);
+    let again = tokio::spawn(async move { ask(&again, "slow").await.is_ok() });
+    soon(seen.recv()).await.unwrap();
+    again.abort();
+}
+
+#[tokio::test]
+async fn two_hundred_requests_that_hang_slow_no_other_game() {
+    let app = TestApp::start().await;
+    let (arrived, mut seen) = mpsc::unbounded_channel();
+    let dead = serve_raw(move |mut stream| {
+        let arrived = arrived.clone();
+        async move {
+            read_head(&mut stream).await;
+            let _ = arrived.send(());
+            std::future::pending::<()>().await;
+        }
+    });
+    app.set_api(dead.await).await;
+    let quick = serve(Router::new().route("/api/x", get("here"))).await;
+    let backends = &app.running.state.backends;
+    backends.add("demo", Environment::Dev, quick);
+    let head = format!("GET /api/x HTTP/1.1\r\nHost: {}\r\n\r\n", app.demo());
+    let mut hanging = Vec::new();
+    for _ in 0..200 {
+        hanging.push(app.send_raw(&head).await);
+        soon(seen.recv()).await.unwrap();
+    }
+    let started = tokio::time::Instant::now();
+    for _ in 0..20 {
+        let answer = soon(send(app.get("dev-demo", "/api/x"))).await;
+        assert_eq!(answer.text(), "here");
+    }
+    assert!(started.elapsed() < std::time::Duration::from_secs(5));
+}

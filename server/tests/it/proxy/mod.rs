@@ -1,0 +1,119 @@
+//! The way to a game's backend and back: real sockets on all three sides.
+
+mod hostile;
+mod limits;
+mod secure;
+mod sockets;
+mod streaming;
+mod trouble;
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::Router;
+use platform_protocol::names::Environment;
+use platform_server::domain::project::BackendSettings;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::support::TestApp;
+
+/// Far more than anything here takes; reaching it is a failure.
+const NEVER: Duration = Duration::from_secs(20);
+
+/// Waits for what must come.
+async fn soon<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(NEVER, what)
+        .await
+        .unwrap_or_else(|_| panic!("it did not happen in {NEVER:?}"))
+}
+
+/// A backend that is an axum router.
+async fn serve(routes: Router) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, routes).await });
+    address
+}
+
+/// A backend that does as it likes with every connection.
+async fn serve_raw<F, R>(handle: F) -> SocketAddr
+where
+    F: Fn(TcpStream) -> R + Send + 'static,
+    R: Future<Output = ()> + Send + 'static,
+{
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(handle(stream));
+        }
+    });
+    address
+}
+
+/// Reads to the end of a head.
+async fn read_head(stream: &mut TcpStream) -> String {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        match stream.read_u8().await {
+            Ok(byte) => head.push(byte),
+            Err(_) => break,
+        }
+    }
+    String::from_utf8_lossy(&head).into_owned()
+}
+
+/// A backend that answers every connection with these bytes, once it has read
+/// a head, and closes it.
+async fn answer_raw(answer: &'static str) -> SocketAddr {
+    serve_raw(move |mut stream| async move {
+        read_head(&mut stream).await;
+        let _ = stream.write_all(answer.as_bytes()).await;
+    })
+    .await
+}
+
+impl TestApp {
+    /// Sends these paths of the demo to a backend, as its owner's setting.
+    async fn set_backend(&self, url: &str, paths: &[&str]) {
+        let settings = BackendSettings {
+            url: url.to_owned(),
+            paths: paths.iter().map(ToString::to_string).collect(),
+        };
+        let state = &self.running.state;
+        state
+            .store
+            .set_backend("demo", Environment::Prod, Some(settings))
+            .await
+            .unwrap();
+        state.backends.refresh(&*state.store).await.unwrap();
+    }
+
+    /// Sends the demo's `/api/` to a backend.
+    async fn set_api(&self, backend: SocketAddr) {
+        self.set_backend(&format!("http://{backend}"), &["/api/"])
+            .await;
+    }
+
+    /// `demo.platform.localhost:<port>`
+    fn demo(&self) -> String {
+        format!("demo.platform.localhost:{}", self.port())
+    }
+
+    /// A connection to the platform, after these bytes were sent.
+    async fn send_raw(&self, bytes: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(self.running.address).await.unwrap();
+        stream.write_all(bytes.as_bytes()).await.unwrap();
+        stream
+    }
+}
+
+/// All that comes until the other end closes.
+async fn rest(mut stream: TcpStream) -> String {
+    let mut read = Vec::new();
+    // The end may be a reset.
+    let _ = soon(stream.read_to_end(&mut read)).await;
+    String::from_utf8_lossy(&read).into_owned()
+}

@@ -1,0 +1,192 @@
+// What the pages of administration share: who may, players and events as they
+// are shown, and the question before anything is done.
+
+import { byId, make, moment, plain, said } from "./dom.js";
+import { close, enter, isFinal } from "./gate.js";
+import { Refusal } from "./session.js";
+
+/** That something cannot be done as it was asked for, in a sentence. */
+export const no = (sentence) => new Refusal(0, { detail: sentence });
+
+/** Tells who may not administer how one becomes one who may. */
+const tellOfGrant = ({ slug }) => (byId("grant").hidden = slug !== "not-allowed");
+
+/** Opens the page to administrators; others read how one becomes one. */
+export const open = (show) =>
+  enter(async (session, player) => {
+    byId("grant-command").textContent = `platform-server admin grant ${player.sub}`;
+    try {
+      await show(session, player);
+    } catch (refusal) {
+      tellOfGrant(refusal);
+      throw refusal;
+    }
+  }, "You are a guest here. Sign in with an account that may administer.");
+
+/** Says below a form why it was refused, or for the whole page, where there is nothing more to be had. */
+export const refuse = (refusal, error) => {
+  if (!(refusal instanceof Refusal)) throw refusal;
+  if (!isFinal(refusal)) {
+    error.textContent = refusal.message;
+    return;
+  }
+  tellOfGrant(refusal);
+  close(refusal);
+};
+
+/** Sends a change; what the platform answers. */
+export const send = async (session, method, path, body) => {
+  const json = { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
+  const response = await session.open(path, { method, ...(body === undefined ? {} : json) });
+  return response.json();
+};
+
+/** The path of the API with these parameters, those that are empty left out. */
+export const withQuery = (path, parameters) => {
+  const given = Object.entries(parameters).filter(([, value]) => value);
+  return given.length ? `${path}?${new URLSearchParams(given)}` : path;
+};
+
+/** Says how it went. */
+export const tell = (sentence) => (byId("news").textContent = sentence);
+
+/** Fills a list, or says that there is nothing in it. */
+export const fill = (list, none, rows) => {
+  byId(list).replaceChildren(...rows);
+  byId(none).hidden = rows.length > 0;
+};
+
+/** One thing of a list: what it is, and smaller what else there is to say. */
+export const row = (what, about = [], ...ways) =>
+  make(
+    "li",
+    {},
+    make("div", {}, make("span", { className: "what" }, ...[what].flat()), make("span", { className: "host" }, ...about)),
+    ...ways,
+  );
+
+/** A player by name, with the way to their page. */
+export const who = (sub, names) => {
+  const name = names[sub];
+  return make("a", { href: `/admin/players/${encodeURIComponent(sub)}` }, said(name ?? `player ${sub.slice(-8)}`));
+};
+
+const KINDS = { guest: "Guest", account: "Account", merged: "Merged into another player" };
+
+/** What a player is. */
+export const kindOf = ({ state, linked }) =>
+  KINDS[state] ?? (linked ? "Suspended account" : "Suspended guest");
+
+/** A player in a list. */
+export const playerRow = (player) => {
+  const { sub, username, created_at } = player;
+  return row(
+    [who(sub, { [sub]: username }), player.state === "suspended" ? make("b", { className: "bad", textContent: " suspended" }) : ""],
+    [`${kindOf(player)} · since `, moment(created_at), " · ", make("code", { textContent: sub })],
+  );
+};
+
+/** What happened, as a sentence; in braces, who and what had a part in it. */
+const SENTENCES = {
+  linked: "{player} signed in for the first time, with {subject}",
+  merged: "The guest {player} went into {other}, with {subject}",
+  "signed-in": "{player} signed in with {subject}",
+  created: "{player} came as a new account, with {subject}",
+  renamed: "{player} took another name",
+  "sessions-ended": "Sessions of {player} were ended",
+  suspended: "{player} was suspended",
+  unsuspended: "The suspension of {player} was lifted",
+  "device-approved": "{player} let {subject} sign in on a device",
+  "device-denied": "{player} did not let {subject} sign in on a device",
+  "device-revoked": "{player} was signed out of {subject} on a device",
+  "device-token-reused": "{player} was signed out of {subject} on a device, whose token came twice",
+  "key-added": "The signing key {subject} was added",
+  "admin-granted": "{player} became an administrator",
+  "admin-revoked": "{player} is an administrator no longer",
+  "project-transferred": "The project {subject} went to {player} from {other}",
+  "project-administered": "The project {subject} of {player} was administered",
+};
+
+const part = (name, event, names) => {
+  if (name === "subject") return said(event.subject ?? "nothing", "subject");
+  return event[name] ? who(event[name], names) : "the platform";
+};
+
+/** An event, with who did it. */
+export const eventRow = (event, names) => {
+  const sentence = SENTENCES[event.kind] ?? `${plain(event.kind)}: {player}`;
+  const pieces = sentence.split(/\{(\w+)\}/).map((piece, at) => (at % 2 ? part(piece, event, names) : piece));
+  if (event.actor === "operator") pieces.push(", by the operator");
+  if (event.admin) pieces.push(", by ", who(event.admin, names));
+  // The reason is a sentence of its own.
+  const end = event.kind === "suspended" && event.subject ? [": ", said(event.subject, "subject")] : ["."];
+  return row([...pieces, ...end], [moment(event.at)]);
+};
+
+/** The player of this whole name or id. */
+export const findPlayer = async (session, text) => {
+  if (!text) throw no("Write a name or an id.");
+  const { players } = await session.ask(withQuery("/api/admin/players", { query: text }));
+  const wanted = text.toLowerCase();
+  const found = players.find(({ sub, username }) => sub === wanted || username.toLowerCase() === wanted);
+  if (found) return found;
+  if (!players.length) throw no("There is no such player.");
+  const names = players.slice(0, 5).map(({ username }) => plain(username));
+  throw no(`Nobody is called just that. These begin so: ${names.join(", ")}.`);
+};
+
+/** Questions asked so far. */
+let turns = 0;
+
+/**
+ * Asks before something is done. `act` does it, with what was written where the
+ * page's question takes text; it may answer with one more question.
+ */
+export const ask = ({ heading, words, yes, isGrave = false, takesText = false, act }) => {
+  const [dialog, form, button, cancel, error] = ["ask", "ask-form", "ask-yes", "ask-no", "ask-error"].map(byId);
+  const [field, text] = ["ask-field", "ask-text"].map(byId);
+  const turn = ++turns;
+  // An answer may come when the question is gone, or another one is there.
+  const isAsked = () => turn === turns && dialog.open;
+  const explain = (sentence) => {
+    error.textContent = sentence;
+    if (!takesText) return;
+    field.classList.toggle("wrong", Boolean(sentence));
+    text.ariaInvalid = sentence ? "true" : null;
+    if (sentence) text.focus();
+  };
+  byId("ask-heading").textContent = heading;
+  byId("ask-words").replaceChildren(...words.map((sentence) => make("p", {}, ...[sentence].flat())));
+  button.textContent = yes;
+  button.classList.toggle("danger", isGrave);
+  if (field) field.hidden = !takesText;
+  if (takesText) text.value = "";
+  explain("");
+  button.disabled = false;
+  cancel.onclick = () => dialog.close();
+  form.onsubmit = async (event) => {
+    event.preventDefault();
+    button.disabled = true;
+    explain("");
+    try {
+      const next = await act(takesText ? text.value.replace(/\s+/g, " ").trim() : undefined);
+      if (!isAsked()) return;
+      if (next) ask(next);
+      else {
+        dialog.close();
+        // What was pressed may be gone; the keyboard may not be.
+        if (document.activeElement === document.body) byId("heading").focus();
+      }
+    } catch (refusal) {
+      if (!(refusal instanceof Refusal)) throw refusal;
+      if (isAsked()) explain(refusal.message);
+    } finally {
+      if (turn === turns) button.disabled = false;
+    }
+  };
+  if (!dialog.open) dialog.showModal();
+  (takesText ? text : cancel).focus();
+};
+
+/** A name within a question, which nobody may overlook. */
+export const named = (name) => make("b", {}, said(name));

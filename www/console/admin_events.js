@@ -1,0 +1,34 @@
+// `/admin/events`: what happened to whom and who did it, by the page.
+
+import { eventRow, fill, findPlayer, open, refuse, withQuery } from "./admin.js";
+import { byId } from "./dom.js";
+
+const LIMIT = 50;
+const PAGE = "/admin/events";
+
+open(async (session) => {
+  const asked = Object.fromEntries(new URLSearchParams(location.search));
+  const { player, kind, actor, before } = asked;
+  const [field, kinds, actors, error] = ["player", "kind", "actor", "player-error"].map(byId);
+  field.value = player ?? "";
+  kinds.value = kind ?? "";
+  actors.value = actor ?? "";
+  const query = { player, kind, actor, before, limit: LIMIT };
+  const found = await session.ask(withQuery("/api/admin/events", query));
+  fill("events", "no-events", found.events.map((event) => eventRow(event, found.names)));
+  const [newest, older] = ["newest", "older"].map(byId);
+  newest.hidden = !before;
+  newest.href = withQuery(PAGE, { player, kind, actor });
+  older.hidden = !found.before;
+  older.href = withQuery(PAGE, { player, kind, actor, before: found.before });
+  byId("filter").onsubmit = async (event) => {
+    event.preventDefault();
+    const text = field.value.trim();
+    try {
+      const { sub } = text ? await findPlayer(session, text) : {};
+      location.assign(withQuery(PAGE, { player: sub, kind: kinds.value, actor: actors.value }));
+    } catch (refusal) {
+      refuse(refusal, error);
+    }
+  };
+});

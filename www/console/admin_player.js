@@ -1,0 +1,146 @@
+// `/admin/players/<id>`: all that is known of one player, and what may be done
+// about them.
+
+import { ask, eventRow, fill, kindOf, named, no, open, row, send, tell, who } from "./admin.js";
+import { byId, count, make, moment, plain, said } from "./dom.js";
+
+const { player: sub } = byId("inside").dataset;
+const PATH = `/api/admin/players/${sub}`;
+
+const fact = (name, ...value) => [make("dt", { textContent: name }), make("dd", {}, ...value)];
+
+const facts = ({ sub, is_admin, created_at, seen_at, state, linked, merged_into, names, ...player }) => [
+  ...fact("Name", said(player.username)),
+  ...fact("Id", make("code", { textContent: sub })),
+  ...fact("State", kindOf({ state, linked })),
+  ...(merged_into ? fact("Went into", who(merged_into, names)) : []),
+  ...(is_admin ? fact("May", "Administer the platform") : []),
+  ...fact("Made", moment(created_at)),
+  ...(linked ? [] : fact("Last here", moment(seen_at))),
+];
+
+const browser = ({ created_at, renewed_at }) =>
+  row("A browser", ["since ", moment(created_at), " · last used ", moment(renewed_at)]);
+
+const device = ({ client, network, signed_in_at, used_at }) =>
+  row(["A device, by ", said(client)], [
+    "from ",
+    said(network),
+    " · since ",
+    moment(signed_in_at),
+    " · last used ",
+    moment(used_at),
+  ]);
+
+const identity = ({ provider, issuer, hash, linked_at }) =>
+  row(said(provider), [
+    said(issuer ?? "Its settings are gone"),
+    " · since ",
+    moment(linked_at),
+    make("br"),
+    "Hash of issuer and subject ",
+    make("code", { textContent: hash }),
+  ]);
+
+const project = (slug) => row(make("a", { href: `/projects/${encodeURIComponent(slug)}` }, said(slug)));
+
+const drawState = (shown, self) => {
+  const { state, reason, sessions, devices } = shown;
+  const isSuspended = state === "suspended";
+  const [suspended, suspend, lift, end] = ["suspended", "suspend", "lift", "end"].map(byId);
+  suspended.hidden = !isSuspended;
+  suspended.replaceChildren(...(reason ? ["Suspended. The player reads: ", said(reason)] : ["Suspended, without a reason."]));
+  suspend.hidden = isSuspended || state === "merged" || sub === self.sub;
+  lift.hidden = !isSuspended;
+  end.disabled = sessions.length + devices.length === 0;
+  byId("limits").textContent =
+    state === "merged"
+      ? "This guest went into another player and can play no more. What you want to do, do to that one."
+      : sub === self.sub
+        ? "This is you. Only another administrator may suspend you."
+        : "";
+};
+
+const draw = (shown, self) => {
+  const { username, sessions, devices, identities, merged_from, projects, events, names } = shown;
+  byId("heading").replaceChildren(said(username));
+  document.title = `${plain(username)} · ${document.title.split(" · ").slice(-2).join(" · ")}`;
+  byId("who").replaceChildren(...facts(shown));
+  drawState(shown, self);
+  fill("sessions", "no-sessions", [...sessions.map(browser), ...devices.map(device)]);
+  fill("identities", "no-identities", identities.map(identity));
+  const merges = merged_from.map((guest) =>
+    row(["The guest ", who(guest.sub, names)], guest.merged_at ? [moment(guest.merged_at)] : []),
+  );
+  fill("merges", "no-merges", merges);
+  fill("projects", "no-projects", projects.map(project));
+  fill("events", "no-events", events.map((event) => eventRow(event, names)));
+};
+
+const suspension = (shown, done) => ({
+  heading: "Suspend this player?",
+  words: [
+    [
+      named(shown.username),
+      ", ",
+      shown.linked ? "an account" : "a guest",
+      ", can neither play nor sign in until somebody lifts the suspension. Games that are open learn of it within a minute; their backends may take the player's last token until it ends.",
+    ],
+  ],
+  yes: "Suspend",
+  isGrave: true,
+  takesText: true,
+  act: async (reason) => {
+    if (!reason) throw no("Write a sentence for the player.");
+    done(await send(session, "PUT", `${PATH}/suspension`, { reason }), "is suspended");
+  },
+});
+
+let session;
+
+const lifting = (shown, done) => ({
+  heading: "Lift the suspension?",
+  words: [[named(shown.username), " may sign in and play again at once, as the same player."]],
+  yes: "Lift",
+  act: async () => done(await send(session, "DELETE", `${PATH}/suspension`), "may play again"),
+});
+
+const ending = (shown, done) => {
+  const { sessions, devices, linked, username } = shown;
+  const places = [
+    sessions.length && count(sessions.length, "browser", "browsers"),
+    devices.length && count(devices.length, "device", "devices"),
+  ];
+  const where = places.filter(Boolean).join(" and ");
+  const after = linked
+    ? "Signing in again brings the same player back."
+    : "A guest has no other way back: this player, and all that they have reached, is gone for good.";
+  return {
+    heading: "End all sessions?",
+    words: [[named(username), ` is signed out of ${where}. ${after}`]],
+    yes: "End sessions",
+    isGrave: !linked,
+    act: async () => {
+      const { ended } = await send(session, "POST", `${PATH}/end-sessions`);
+      done(await session.ask(PATH), `was signed out: ${count(ended, "session", "sessions")} ended`);
+    },
+  };
+};
+
+open(async (opened, self) => {
+  session = opened;
+  let shown = await session.ask(PATH);
+  const done = (now, sentence) => {
+    shown = now;
+    draw(shown, self);
+    tell(`${plain(shown.username)} ${sentence}.`);
+  };
+  draw(shown, self);
+  for (const [button, question] of [
+    ["suspend", suspension],
+    ["lift", lifting],
+    ["end", ending],
+  ]) {
+    byId(button).onclick = () => ask(question(shown, done));
+  }
+});

@@ -1,0 +1,35 @@
+// `/admin`: players by id or by how their names begin, and what happened last.
+
+import { eventRow, fill, open, playerRow, refuse, withQuery } from "./admin.js";
+import { byId } from "./dom.js";
+
+const PATH = "/api/admin/players";
+const EVENTS = withQuery("/api/admin/events", { limit: 10 });
+
+open(async (session) => {
+  const [form, field, error] = ["find", "query", "query-error"].map(byId);
+  const find = async (query) => {
+    const { players } = await session.ask(withQuery(PATH, { query, limit: 50 }));
+    byId("found").hidden = false;
+    fill("players", "none", players.map(playerRow));
+  };
+  const asked = new URLSearchParams(location.search).get("query") ?? "";
+  field.value = asked;
+  form.onsubmit = async (event) => {
+    event.preventDefault();
+    const query = field.value.trim();
+    error.textContent = query ? "" : "Write a name or an id.";
+    if (!query) return field.focus();
+    try {
+      await find(query);
+      // So that a player's page leads back here.
+      history.replaceState(null, "", withQuery(location.pathname, { query }));
+    } catch (refusal) {
+      byId("found").hidden = true;
+      refuse(refusal, error);
+    }
+  };
+  const { events, names } = await session.ask(EVENTS);
+  fill("events", "no-events", events.map((event) => eventRow(event, names)));
+  if (asked) await find(asked);
+});

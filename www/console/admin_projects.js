@@ -1,0 +1,84 @@
+// `/admin/projects`: every project, whose it is, and giving it to another
+// player.
+
+import { ask, eventRow, fill, findPlayer, named, no, open, row, send, tell, who, withQuery } from "./admin.js";
+import { byId, count, make, moment, plain, said } from "./dom.js";
+
+const EVENTS = withQuery("/api/admin/events", { kind: "project-transferred", limit: 20 });
+
+let session;
+let shown;
+
+const ownerOf = ({ owner }) => (owner ? (shown.names[owner] ?? owner) : "the platform");
+
+const look = async () => {
+  shown = await session.ask("/api/admin/projects");
+  const { events, names } = await session.ask(EVENTS);
+  fill("events", "no-events", events.map((event) => eventRow(event, names)));
+  draw();
+};
+
+/** The first question: to whom. The second one names everybody. */
+const transfer = (project) => ({
+  heading: "Transfer this project?",
+  words: [["The project ", named(project.slug), " belongs to ", named(ownerOf(project)), "."]],
+  yes: "Go on",
+  takesText: true,
+  act: async (text) => {
+    const player = await findPlayer(session, text);
+    if (player.sub === project.owner) throw no("It is this player's already.");
+    if (player.state === "merged") throw no("This guest went into another player and owns nothing. Name that one.");
+    if (!player.linked) throw no("Guests own no projects: the player has to sign in first.");
+    return confirmed(project, player);
+  },
+});
+
+const confirmed = (project, { sub, username }) => ({
+  heading: "Transfer it to this player?",
+  words: [
+    ["The project ", named(project.slug), " goes to ", named(username), "."],
+    [named(username), " deploys it and reads its log from then on; ", named(ownerOf(project)), " no longer does. Its players notice nothing."],
+    ["Their id is ", make("code", { textContent: sub }), "."],
+  ],
+  yes: "Transfer",
+  act: async () => {
+    await send(session, "PUT", `/api/admin/projects/${encodeURIComponent(project.slug)}/owner`, { owner: sub });
+    await look();
+    tell(`${plain(project.slug)} belongs to ${plain(username)} now.`);
+  },
+});
+
+const projectRow = (project) => {
+  const { slug, owner, players, created_at } = project;
+  const button = make(
+    "button",
+    { className: "button second small-button", type: "button" },
+    "Transfer…",
+    make("span", { className: "aside", textContent: ` ${plain(slug)}` }),
+  );
+  button.onclick = () => ask(transfer(project));
+  const whose = owner ? who(owner, shown.names) : "the platform";
+  return row(
+    make("a", { href: `/projects/${encodeURIComponent(slug)}` }, said(slug)),
+    ["of ", whose, ` · ${count(players, "player", "players")} now · since `, moment(created_at)],
+    button,
+  );
+};
+
+/** Those whose slug or owner has in it what was written. */
+const draw = () => {
+  const wanted = byId("query").value.trim().toLowerCase();
+  const has = (text) => text?.toLowerCase().includes(wanted);
+  const found = shown.projects.filter((project) => [project.slug, ownerOf(project), project.owner].some(has));
+  byId("tally").textContent = wanted
+    ? `${found.length} of ${count(shown.projects.length, "project", "projects")}`
+    : count(found.length, "project", "projects");
+  byId("projects").replaceChildren(...found.map(projectRow));
+};
+
+open(async (opened) => {
+  session = opened;
+  await look();
+  byId("query").oninput = draw;
+  byId("find").onsubmit = (event) => event.preventDefault();
+});

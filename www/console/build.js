@@ -1,0 +1,119 @@
+// `/build/<slug>`: the game on its dev address, its log, its deployments.
+
+import { askRollback, deployment } from "./deployments.js";
+import { byId, make, plain } from "./dom.js";
+import { close, enter, isFinal } from "./gate.js";
+import { Log } from "./log.js";
+import { Refusal } from "./session.js";
+import { Sources } from "./source_map.js";
+import { follow } from "./stream.js";
+import { variable } from "./variables.js";
+
+/** Milliseconds between two looks at what is deployed and who plays. */
+const LOOK = 5000;
+/** What the game may do in its frame: all that it may in a tab, but for leading this page elsewhere. */
+const SANDBOX = [
+  "scripts",
+  "same-origin",
+  "forms",
+  "modals",
+  "orientation-lock",
+  "pointer-lock",
+  "popups",
+  "popups-to-escape-sandbox",
+  "presentation",
+  "downloads",
+].map((what) => `allow-${what}`);
+const ALLOWED = "autoplay; fullscreen; gamepad; clipboard-write; screen-wake-lock";
+
+const { slug, game } = byId("inside").dataset;
+const environment = `/api/projects/${slug}/environments/dev`;
+let shown;
+
+/** Loads the game anew. An element of its own leaves no trace in the tab's history. */
+const reload = () => {
+  const frame = make("iframe", {
+    className: "game-frame",
+    title: `${slug}, its dev environment`,
+    allow: ALLOWED,
+    src: game,
+  });
+  frame.sandbox.add(...SANDBOX);
+  byId("stage").querySelector("iframe")?.remove();
+  byId("stage").append(frame);
+};
+
+const drawWarnings = ({ warnings, deployment: current }) => {
+  byId("warnings").hidden = !current;
+  byId("warnings").classList.toggle("warned", warnings.length > 0);
+  byId("no-warnings").hidden = warnings.length > 0;
+  const item = ({ code, message }) =>
+    make("li", {}, plain(message), " ", make("code", { className: "soft note", textContent: code }));
+  byId("warning-list").replaceChildren(...warnings.map(item));
+};
+
+/** Shows what has changed, and leaves the rest alone: somebody may be in the middle of it. */
+const draw = (session, now) => {
+  const { deployments, deployment: current, variables } = now;
+  const [before, id] = [shown?.deployment?.id, current?.id];
+  if (!shown) byId("variables").replaceChildren(...Object.entries(variables).map(variable));
+  byId("players").textContent = String(now.players);
+  byId("isolated").hidden = !now.cross_origin_isolated;
+  byId("nothing").hidden = Boolean(current);
+  byId("no-deployments").hidden = deployments.length > 0;
+  if (!shown || JSON.stringify(shown.deployments) !== JSON.stringify(deployments)) {
+    const place = { session, environment, game, done: (changed) => draw(session, changed) };
+    const ask = (one, time) => askRollback(place, one, time);
+    byId("deployments").replaceChildren(...deployments.map((one) => deployment(one, current, ask)));
+    drawWarnings(now);
+  }
+  shown = now;
+  for (const button of ["reload", "fullscreen"]) byId(button).disabled = !current;
+  if (id && id !== before) {
+    reload();
+    if (before) byId("news").textContent = "Another deployment is shown now.";
+  }
+};
+
+/** Looks every few seconds, as long as anybody sees the page. */
+const watch = async (session) => {
+  for (;;) {
+    await new Promise((resolve) => setTimeout(resolve, LOOK));
+    if (document.hidden) continue;
+    try {
+      draw(session, await session.ask(environment));
+    } catch (refusal) {
+      if (!(refusal instanceof Refusal)) throw refusal;
+      if (isFinal(refusal)) return close(refusal);
+    }
+  }
+};
+
+const followLog = async (session, player) => {
+  const sources = new Sources(game, () => shown?.deployment?.id);
+  const log = new Log({ game, self: player.sub, sources, now: () => shown });
+  const path = `/api/projects/${slug}/logs`;
+  const { records } = await session.ask(`${path}?env=dev&limit=200`);
+  // Behind the newest of them nothing is missing and nothing comes twice.
+  const last = records[0]?.id ?? "0";
+  log.addPast(records);
+  const connection = byId("connection");
+  follow(session, `${path}/stream?env=dev`, last, {
+    record: (record) => log.add(record),
+    dropped: (number) => log.dropped(number),
+    state: (live, words = "Not connected.") => {
+      connection.textContent = live ? "Live" : `${words} Trying again…`;
+      connection.classList.toggle("live", live);
+    },
+    end: close,
+  });
+};
+
+enter(async (session, player) => {
+  const now = await session.ask(environment);
+  draw(session, now);
+  await followLog(session, player);
+  byId("reload").onclick = reload;
+  byId("fullscreen").onclick = () => byId("stage").requestFullscreen();
+  watch(session);
+});

@@ -1,0 +1,63 @@
+// What the console's pages are made of. Text comes from players, so it is only
+// ever set as text, each piece turned for itself alone, and nothing of it is
+// ever an address, a style or markup.
+
+/**
+ * Characters that turn, hide or move the text around them, that are not to be seen
+ * themselves, or that command a terminal. What makes a picture of a sign may stay.
+ */
+const UNSEEN =
+  // eslint-disable-next-line no-control-regex
+  /(?<!\p{Extended_Pictographic})\ufe0f|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\u{e0000}-\u{e0fff}]/gu;
+
+/** The text with everything in it to be seen. */
+export const plain = (text) =>
+  String(text).replace(/\r\n/g, "\n").replace(UNSEEN, (char) => {
+    const code = char.codePointAt(0);
+    return code < 32 ? String.fromCodePoint(0x2400 + code) : `‹U+${code.toString(16).toUpperCase().padStart(4, "0")}›`;
+  });
+
+/** The element of this id, which the page always has. */
+export const byId = (id) => document.getElementById(id);
+
+/** An element with properties and what is in it: elements, or text. */
+export const make = (name, properties = {}, ...inside) => {
+  const element = Object.assign(document.createElement(name), properties);
+  element.append(...inside);
+  return element;
+};
+
+/** Somebody else's text, isolated from what is around it. */
+export const said = (text, className = "") => make("bdi", { className, textContent: plain(text) });
+
+const days = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const hours = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
+
+const brief = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "numeric", minute: "2-digit" });
+
+/** A moment of these months, where there is little room. */
+export const shortMoment = (text) =>
+  make("time", { dateTime: text, title: text, textContent: brief.format(new Date(text)) });
+
+/** A moment as a reader here would write it. */
+export const moment = (text, withDay = true) =>
+  make("time", { dateTime: text, title: text, textContent: (withDay ? days : hours).format(new Date(text)) });
+
+const decimal = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
+const hundredth = new Intl.NumberFormat(undefined, { maximumFractionDigits: 2 });
+
+/** The mean of what was `most` at most, as a person reads it: what is above nothing is not called nothing. */
+export const mean = (number, most) => {
+  if (!most || number >= 0.1) return decimal.format(number);
+  return number < 0.01 ? `under ${hundredth.format(0.01)}` : hundredth.format(number);
+};
+
+/** Bytes as a person reads them, in the units of the platform's settings and limits. */
+export const size = (bytes) => {
+  if (bytes < 1024) return `${bytes} B`;
+  const [unit, power] = bytes < 1024 ** 2 ? ["KiB", 1] : ["MiB", 2];
+  return `${decimal.format(bytes / 1024 ** power)} ${unit}`;
+};
+
+/** A number with the word that belongs to it. */
+export const count = (number, one, more) => `${number} ${number === 1 ? one : more}`;

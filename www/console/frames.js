@@ -1,0 +1,52 @@
+// Stacks as engines write them, in parts that can be shown.
+
+/** Frames of one stack that are shown, at most. */
+const FRAMES = 50;
+/** Characters of a line that are looked at. */
+const LINE = 1000;
+
+/** `at call (https://…:1:2)`, `at https://…:1:2` and `at async https://…:1:2`, as in Chromium. */
+const AT = /^\s*at (?:(.*) \(|async )?(<anonymous>|[a-z-]+:[^\s()]+?)(?::(\d+))?(?::(\d+))?\)?$/;
+/** `call@https://…:1:2`, as in Firefox and Safari. */
+const MARK = /^([^@]*)@([a-z-]+:\S+?)(?::(\d+))?(?::(\d+))?$/;
+
+/**
+ * Whether the columns of an error are those behind what failed, as WebKit counts
+ * them. Its stacks are like Firefox's, but do not end with a new line.
+ */
+export const countsBehind = (stack) =>
+  Boolean(stack) && !stack.endsWith("\n") && stack.split("\n").some((line) => line.length <= LINE && !AT.test(line) && MARK.test(line));
+
+/** A frame of a module behind one of the platform's script is the platform's too: a game's has its own script between. */
+const claim = (frames) => {
+  let before = false;
+  for (const frame of frames) {
+    frame.isOurs ||= before && frame.file.startsWith("wasm:");
+    before = frame.isOurs;
+  }
+};
+
+/**
+ * Its frames: the call, the file, line and column where they are known, and
+ * whether the platform's own script is there. What is no frame is left out.
+ */
+export const framesOf = (stack) => {
+  const frames = [];
+  const isBehind = countsBehind(stack);
+  for (const line of stack.split("\n")) {
+    const [, call, file, row, column] = (line.length <= LINE && (AT.exec(line) ?? MARK.exec(line))) || [];
+    if (!file) continue;
+    const isOurs = /\/__platform\/runtime\.js(\?|$)/.test(file);
+    frames.push({ call: call ?? "", file, line: Number(row) || 0, column: Number(column) || 0, isBehind, isOurs });
+    if (frames.length >= FRAMES) break;
+  }
+  claim(frames);
+  claim(frames.toReversed());
+  return frames;
+};
+
+/** A place in a file, short where the file is the game's own. */
+export const place = ({ file, line, column }, game) => {
+  const name = file.startsWith(game) ? file.slice(game.length) || "/" : file;
+  return [name, line, column].filter(Boolean).join(":");
+};

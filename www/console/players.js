@@ -1,0 +1,178 @@
+// Players over time: pictures that the platform draws, what is under the
+// pointer, and the same numbers as tables.
+
+import { byId, count, make, mean } from "./dom.js";
+import { Refusal } from "./session.js";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+/** Pixels beside what is drawn, as in the platform's `charts.rs`. */
+const [LEFT, RIGHT] = [44, 16];
+/** Pixels that a picture may be wide. */
+const [NARROWEST, WIDEST] = [240, 2000];
+const PICTURES = ["playing", "days", "months"];
+
+/** What can be chosen: how long it is, how it is called, and how long a row of its table is. */
+export const RANGES = {
+  hour: { length: HOUR, words: "the last hour", row: 5 * MINUTE },
+  day: { length: DAY, words: "the last 24 hours", row: HOUR },
+  week: { length: 7 * DAY, words: "the last 7 days", row: 6 * HOUR },
+  quarter: { length: 90 * DAY, words: "the last 90 days", row: DAY },
+};
+
+const whole = new Intl.NumberFormat();
+const times = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const percent = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 });
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+
+const row = (head, ...cells) =>
+  make("tr", {}, make("th", { scope: "row" }, head), ...cells.map((cell) => make("td", { textContent: cell })));
+
+/** Rows of some points each: the most of them, and their mean. */
+const summed = (points, length) => {
+  const rows = new Map();
+  for (const { time, peak, mean: part } of points) {
+    const start = Math.floor(Date.parse(time) / length) * length;
+    const one = rows.get(start) ?? { start, peak: 0, sum: 0, number: 0 };
+    rows.set(start, { start, peak: Math.max(one.peak, peak), sum: one.sum + part, number: one.number + 1 });
+  }
+  return [...rows.values()].reverse();
+};
+
+/** The players part of the page, of one environment and range at a time. */
+export class Players {
+  #session;
+  #path;
+  #asked;
+  #points = [];
+  #step = MINUTE;
+  #turn = 0;
+  #drawing = 0;
+
+  constructor(session, slug) {
+    this.#session = session;
+    this.#path = `/api/projects/${slug}/players`;
+    const again = async () => {
+      try {
+        await this.#draw();
+      } catch (refusal) {
+        // The picture that is there says the same, in another size or colour.
+        if (!(refusal instanceof Refusal)) throw refusal;
+      }
+    };
+    dark.addEventListener("change", again);
+    let width = innerWidth;
+    let due;
+    addEventListener("resize", () => {
+      if (innerWidth === width) return;
+      width = innerWidth;
+      clearTimeout(due);
+      due = setTimeout(again, 200);
+    });
+    const plot = byId("plot");
+    plot.onpointermove = (event) => this.#point(event.clientX);
+    plot.onpointerdown = (event) => this.#point(event.clientX);
+    plot.onpointerleave = () => this.#point();
+  }
+
+  /** Asks for the numbers and the pictures, and shows them. */
+  async show(environment, range) {
+    const turn = ++this.#turn;
+    if (environment !== this.#asked?.env) this.#forget();
+    const to = new Date();
+    const { length } = RANGES[range];
+    const asked = { env: environment, from: new Date(to - length).toISOString(), to: to.toISOString() };
+    const found = await this.#session.ask(`${this.#path}?${new URLSearchParams(asked)}`);
+    if (turn !== this.#turn) return;
+    this.#asked = asked;
+    this.#points = found.points;
+    this.#step = found.step_seconds * 1000;
+    this.#tell(found, range);
+    await this.#draw();
+  }
+
+  /** Takes away what is of another environment: what comes instead may be late, or not come. */
+  #forget() {
+    this.#asked = undefined;
+    this.#points = [];
+    this.#drawing += 1;
+    for (const id of ["now", "today", "month"]) byId(id).textContent = "–";
+    for (const id of ["nobody", "over-time", "different"]) byId(id).hidden = true;
+    for (const id of PICTURES) {
+      URL.revokeObjectURL(byId(id).src);
+      byId(id).removeAttribute("src");
+    }
+  }
+
+  #tell({ now, points, days, months, distinct_error: error }, range) {
+    const { words, row: length } = RANGES[range];
+    const peak = Math.max(0, ...points.map((point) => point.peak));
+    const average = points.reduce((sum, point) => sum + point.mean, 0) / Math.max(points.length, 1);
+    const today = new Date().toISOString().slice(0, 10);
+    const of = (list, period) => list.find((one) => one.period === period)?.players ?? 0;
+    const different = { today: of(days, today), month: of(months, today.slice(0, 7)) };
+    byId("now").textContent = whole.format(now);
+    for (const [id, number] of Object.entries(different)) {
+      byId(id).textContent = whole.format(number);
+      byId(`${id}-words`).textContent = number === 1 ? "player" : "different players";
+    }
+    const summary = `${whole.format(peak)} at most and ${mean(average, peak)} on average in ${words}`;
+    byId("playing-words").textContent = peak ? `${summary}.` : "";
+    byId("playing").alt = `Players at one time: ${summary}. The table below has the numbers.`;
+    byId("nobody").hidden = peak > 0;
+    byId("nobody").textContent = days.length || now ? `Nobody played in ${words}.` : byId("nobody").dataset.never;
+    byId("over-time").hidden = !peak;
+    byId("different").hidden = !days.length;
+    byId("error").textContent = percent.format(error);
+    byId("playing-rows").replaceChildren(
+      ...summed(points, length).map((one) =>
+        row(times.format(one.start), whole.format(one.peak), mean(one.sum / one.number, one.peak)),
+      ),
+    );
+    const periods = (list) => list.map(({ period, players }) => row(period, whole.format(players)));
+    byId("day-rows").replaceChildren(...periods(days.slice(0, 30)));
+    byId("month-rows").replaceChildren(...periods(months.slice(0, 12)));
+    byId("days").alt = `Different players on each of the last 30 days; today ${count(of(days, today), "player", "players")}. The table below has the numbers.`;
+    byId("months").alt = "Different players in each of the last 12 months. The table below has the numbers.";
+  }
+
+  async #draw() {
+    if (!this.#asked) return;
+    const turn = ++this.#drawing;
+    const show = async (id) => {
+      const image = byId(id);
+      const room = image.parentElement.clientWidth;
+      if (!room) return;
+      const query = new URLSearchParams({
+        ...this.#asked,
+        show: id,
+        width: Math.min(Math.max(room, NARROWEST), WIDEST),
+        theme: dark.matches ? "dark" : "light",
+        utc_offset: -new Date().getTimezoneOffset(),
+      });
+      const response = await this.#session.open(`${this.#path}/chart?${query}`);
+      const picture = await response.blob();
+      if (turn !== this.#drawing) return;
+      URL.revokeObjectURL(image.src);
+      image.src = URL.createObjectURL(picture);
+    };
+    await Promise.all(PICTURES.map(show));
+  }
+
+  /** Says what is at this place of the picture. */
+  #point(x) {
+    const [needle, words] = ["needle", "readout"].map(byId);
+    const bounds = byId("playing").getBoundingClientRect();
+    const part = (x - bounds.left - LEFT) / (bounds.width - LEFT - RIGHT);
+    const [from, to] = [this.#asked?.from, this.#asked?.to].map(Date.parse);
+    const first = Date.parse(this.#points[0]?.time);
+    const point = this.#points[Math.floor((first + part * (to - first) - first) / this.#step)];
+    needle.hidden = !(part >= 0 && part <= 1 && point && from);
+    words.textContent = "";
+    if (needle.hidden) return;
+    needle.style.insetInlineStart = `${x - bounds.left}px`;
+    words.textContent = `${times.format(Date.parse(point.time))}: ${whole.format(point.peak)} at most, ${mean(point.mean, point.peak)} on average`;
+  }
+}

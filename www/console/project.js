@@ -1,0 +1,204 @@
+// `/projects/<slug>`: who plays a game, what goes wrong in it, and what is set
+// for it, in one of its environments at a time.
+
+import { askRollback, deployment } from "./deployments.js";
+import { byId, count, make, moment, said, shortMoment, size } from "./dom.js";
+import { close, enter, isFinal } from "./gate.js";
+import { Players, RANGES } from "./players.js";
+import { Search } from "./search.js";
+import { Refusal } from "./session.js";
+import { Settings } from "./settings.js";
+import { offerTestTokens } from "./test_token.js";
+import { variable } from "./variables.js";
+
+/** Milliseconds between two looks at what changes by itself. */
+const LOOK = 15_000;
+const NAMES = { dev: "dev", prod: "production" };
+
+const { slug } = byId("inside").dataset;
+const chosen = (name) => document.querySelector(`input[name="${name}"]:checked`).value;
+const pathOf = (environment) => `/api/projects/${slug}/environments/${environment}`;
+
+/** The page, once it is known who looks at it. */
+class Page {
+  #session;
+  #players;
+  #search;
+  #settings;
+  /** The environment that all of the page is of. The radio is ahead of it while the next one is asked for. */
+  #environment;
+  #shown;
+  #turn = 0;
+
+  constructor(session, player) {
+    this.#session = session;
+    this.#players = new Players(session, slug);
+    this.#search = new Search(session, slug, player.sub);
+    this.#settings = new Settings(session, (now) => this.#draw(this.#environment, now));
+    offerTestTokens(session, slug);
+    for (const input of document.querySelectorAll('input[name="env"]')) input.onchange = () => this.#switch();
+    for (const input of document.querySelectorAll('input[name="range"]')) {
+      input.onchange = () => this.#guard(() => this.#lookBack());
+    }
+  }
+
+  /** Shows everything there is of an environment. */
+  async open(environment, now) {
+    this.#environment = environment;
+    byId("error-table").hidden = true;
+    byId("no-errors").textContent = "";
+    byId("error-words").textContent = "";
+    this.#settings.show(pathOf(environment), now);
+    byId("variables").replaceChildren(...Object.entries(now.variables).map(variable));
+    this.#draw(environment, now);
+    const search = this.#search.show(environment, `${now.url}/`, () => this.#shown);
+    await Promise.all([this.#lookBack(), search]);
+  }
+
+  async #switch() {
+    const [environment, turn] = [chosen("env"), ++this.#turn];
+    // What is there is of the other environment still, and nobody may save it as this one's.
+    this.#rest(true);
+    await this.#guard(async () => {
+      let opened;
+      try {
+        const now = await this.#session.ask(pathOf(environment));
+        if (turn !== this.#turn) return;
+        opened = this.open(environment, now);
+        history.replaceState(null, "", `?env=${environment}`);
+      } finally {
+        if (turn === this.#turn) {
+          byId(`env-${this.#environment}`).checked = true;
+          this.#rest(false);
+        }
+      }
+      await opened;
+    });
+  }
+
+  #rest(isResting) {
+    for (const part of document.querySelectorAll("#inside > section")) part.inert = isResting;
+  }
+
+  /** What is of a time: players and errors. */
+  async #lookBack() {
+    const [environment, range] = [this.#environment, chosen("range")];
+    await Promise.all([this.#players.show(environment, range), this.#countErrors(environment, range)]);
+  }
+
+  async #countErrors(environment, range) {
+    const { length, words } = RANGES[range];
+    const to = new Date();
+    const query = new URLSearchParams({ env: environment, from: new Date(to - length).toISOString(), to: to.toISOString() });
+    const { deployments } = await this.#session.ask(`/api/projects/${slug}/errors?${query}`);
+    if (environment !== this.#environment || range !== chosen("range")) return;
+    const kept = new Map(this.#shown.deployments.map((one) => [one.id, one]));
+    // Whoever has just deployed wants to know that nothing is wrong with it, so it is there without errors too.
+    const current = this.#shown.deployment?.id;
+    const clean = { deployment: current, errors: 0, warnings: 0 };
+    const first = deployments.find((one) => one.deployment === current) ?? clean;
+    const rows = [...(current ? [first] : []), ...deployments.filter((one) => !current || one !== first)];
+    byId("error-rows").replaceChildren(...rows.map((one) => this.#errorRow(one, kept.get(one.deployment))));
+    byId("error-table").hidden = !rows.length;
+    byId("no-errors").hidden = deployments.length > 0;
+    byId("no-errors").textContent = `No error and no warning was logged in ${words}.`;
+    byId("error-words").textContent = deployments.length ? `In ${words}, by whole hours; a record that stands for many counts as many.` : "";
+  }
+
+  #errorRow({ deployment: id, errors, warnings, last_at: last }, kept) {
+    const what = make("th", { scope: "row" });
+    if (kept) what.append(moment(kept.created_at), ...(kept.current ? [" ", make("b", { className: "now", textContent: "Shown now" })] : []));
+    else if (id) what.append("One that is not kept ", make("code", { textContent: id.slice(-8), title: id }));
+    else what.append("Before the first deployment");
+    const number = (value, className) => make("td", { className: value ? className : "", textContent: value.toLocaleString() });
+    return make("tr", {}, what, number(errors, "bad"), number(warnings, "doubtful"), make("td", {}, last ? shortMoment(last) : "–"));
+  }
+
+  /** Shows what an environment is like now, if it is the one that is shown still. */
+  #draw(environment, now) {
+    if (environment !== this.#environment) return;
+    const done = (then) => this.#draw(environment, then);
+    const place = { session: this.#session, environment: pathOf(environment), game: now.url, done };
+    const ask = (one, time) => askRollback(place, one, time);
+    const same = JSON.stringify(this.#shown?.deployments) === JSON.stringify(now.deployments) && this.#shown?.url === now.url;
+    if (!same) {
+      byId("deployments").replaceChildren(...now.deployments.map((one) => deployment(one, now.deployment, ask)));
+    }
+    this.#shown = now;
+    byId("no-deployments").hidden = now.deployments.length > 0;
+    const address = byId("address");
+    address.href = now.url;
+    address.textContent = now.url.replace(/^https?:\/\//, "");
+    const deploy = `platform deploy --project ${slug}${environment === "prod" ? " --env prod" : ""}`;
+    byId("undeployed").hidden = Boolean(now.deployment);
+    byId("undeployed-words").textContent = `Nothing is deployed to ${NAMES[environment]} yet. In the game's folder, this puts it there:`;
+    byId("undeployed-command").textContent = deploy;
+    byId("nobody").dataset.never = now.deployment
+      ? `Nobody has played here yet. Who plays at ${now.url} is counted within a minute.`
+      : "Nobody has played here yet: there is nothing to play.";
+  }
+
+  async #guard(work) {
+    const turn = this.#turn;
+    try {
+      await work();
+      if (turn === this.#turn) byId("trouble").hidden = true;
+    } catch (refusal) {
+      if (!(refusal instanceof Refusal)) throw refusal;
+      if (isFinal(refusal)) return close(refusal);
+      if (turn !== this.#turn) return;
+      byId("trouble").hidden = false;
+      byId("trouble").textContent = refusal.message;
+    }
+  }
+
+  /** Looks now and then, as long as anybody sees the page. */
+  async watch() {
+    for (;;) {
+      await new Promise((resolve) => setTimeout(resolve, LOOK));
+      if (document.hidden || byId("inside").hidden) continue;
+      await this.#guard(async () => {
+        const project = await this.#session.ask(`/api/projects/${slug}`);
+        drawProject(project);
+        this.#draw(this.#environment, project.environments[this.#environment]);
+        await this.#lookBack();
+      });
+    }
+  }
+}
+
+const drawOwner = ({ owner, owner_username: username, created_at: made }, player) => {
+  byId("owner").replaceChildren(
+    ...(owner
+      ? [said(username ?? "A player"), owner === player.sub ? " (you), " : ", ", make("code", { textContent: owner })]
+      : ["The platform itself."]),
+  );
+  byId("made").replaceChildren(moment(made));
+};
+
+/** What is of the project and not of one environment, and changes by itself. */
+const drawProject = ({ environments: { dev, prod }, logs: { bytes, quota_bytes: quota } }) => {
+  byId("both").textContent = `${count(dev.players + prod.players, "player", "players")} now in both environments`;
+  byId("room").hidden = false;
+  byId("room-words").textContent = quota
+    ? `Logs use ${size(bytes)} of ${size(quota)}; the oldest go first.`
+    : `Logs use ${size(bytes)}.`;
+  byId("room-meter").hidden = !quota;
+  if (quota) Object.assign(byId("room-meter"), { max: quota, value: bytes });
+};
+
+enter(async (session, player) => {
+  const project = await session.ask(`/api/projects/${slug}`);
+  const { dev, prod } = project.environments;
+  const wanted = new URLSearchParams(location.search).get("env");
+  const environment = wanted in NAMES ? wanted : prod.deployment || !dev.deployment ? "prod" : "dev";
+  byId(`env-${environment}`).checked = true;
+  drawOwner(project, player);
+  drawProject(project);
+  // What is hidden has no width, and a picture is drawn for the width it has.
+  byId("gate").hidden = true;
+  byId("inside").hidden = false;
+  const page = new Page(session, player);
+  await page.open(environment, project.environments[environment]);
+  page.watch();
+});

@@ -1,0 +1,52 @@
+// `/build`: the projects of who is signed in, and a new one.
+
+import { byId, count, make } from "./dom.js";
+import { enter } from "./gate.js";
+import { Refusal } from "./session.js";
+
+const link = (words, href, slug) =>
+  make("a", { className: "button second", href }, words, make("span", { className: "aside", textContent: ` ${slug}` }));
+
+const card = ({ slug, environments: { dev, prod } }) => {
+  const playing = dev.players + prod.players;
+  const shown = [dev.deployment && "dev", prod.deployment && "production"].filter(Boolean);
+  const where = shown.length ? `Deployed to ${shown.join(" and ")}` : "Not deployed yet";
+  return make(
+    "li",
+    { className: "card" },
+    make(
+      "span",
+      { className: "game" },
+      make("span", { className: "name", textContent: slug }),
+      make("span", { className: "host", textContent: `${where} · ${count(playing, "player", "players")} now` }),
+    ),
+    make("span", { className: "ways" }, link("Project", `/projects/${slug}`, slug), link("Build", `/build/${slug}`, slug)),
+  );
+};
+
+const show = async (session) => {
+  const { projects, is_admin } = await session.ask("/api/projects");
+  byId("administration").hidden = !is_admin;
+  byId("projects").replaceChildren(...projects.map(card));
+  byId("none").hidden = projects.length > 0;
+  const [form, field, error] = ["new", "slug", "slug-error"].map(byId);
+  const refuse = (sentence) => {
+    error.textContent = sentence;
+    byId("slug-field").classList.toggle("wrong", Boolean(sentence));
+    field.ariaInvalid = sentence ? "true" : null;
+    if (sentence) field.focus();
+  };
+  form.onsubmit = async (event) => {
+    event.preventDefault();
+    refuse("");
+    try {
+      const { slug } = await session.ask("/api/projects", { slug: field.value.trim() });
+      location.assign(`/build/${slug}`);
+    } catch (refusal) {
+      if (!(refusal instanceof Refusal)) throw refusal;
+      refuse(refusal.message);
+    }
+  };
+};
+
+enter(show);

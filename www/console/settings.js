@@ -1,0 +1,101 @@
+// What can be set for an environment: its backend, and whether its pages are
+// isolated.
+
+import { byId } from "./dom.js";
+import { Refusal } from "./session.js";
+
+/** The field of the backend that a refusal is about; none where it is not about what was written. */
+const wrongField = ({ slug, message }) => {
+  if (slug !== "invalid-request") return undefined;
+  return /^A backend(?:'s path| has \d+ to \d+ paths)/.test(message) ? "paths" : "url";
+};
+
+/** The settings part of the page, of one environment at a time. */
+export class Settings {
+  #session;
+  #environment;
+  #done;
+
+  /** `done` is handed the environment after each change. */
+  constructor(session, done) {
+    this.#session = session;
+    this.#done = done;
+    byId("backend").onsubmit = (event) => {
+      event.preventDefault();
+      this.#save();
+    };
+    byId("backend-remove").onclick = () => this.#put("backend", { url: null }, "The backend is taken away. Save puts it back.");
+    byId("isolation").onchange = () => this.#isolate();
+  }
+
+  /** Shows what another environment has. What was being written goes. */
+  show(environment, { backend, cross_origin_isolated: isolated }) {
+    this.#environment = environment;
+    byId("backend-url").value = backend?.url ?? "";
+    byId("backend-paths").value = (backend?.paths ?? ["/api/"]).join("\n");
+    byId("isolation").checked = isolated;
+    for (const what of ["backend", "isolation"]) {
+      this.#refuse(what, "");
+      byId(`${what}-saved`).textContent = "";
+    }
+    this.#tell(backend);
+  }
+
+  #tell(backend) {
+    byId("backend-remove").hidden = !backend;
+    byId("backend-state").textContent = backend
+      ? `Requests under ${backend.paths.join(" and ")} go to ${backend.url}.`
+      : "None is set: every address of the game is a file of its deployment.";
+  }
+
+  /** Says why something was not done; `field` is the one of the backend's that is wrong, if one is. */
+  #refuse(what, sentence, field) {
+    byId(`${what}-error`).textContent = sentence;
+    if (what !== "backend") return;
+    for (const name of ["url", "paths"]) {
+      const wrong = name === field;
+      byId(`backend-${name}`).ariaInvalid = wrong ? "true" : null;
+      byId(`backend-${name}-field`).classList.toggle("wrong", wrong);
+    }
+    if (field) byId(`backend-${field}`).focus();
+  }
+
+  #save() {
+    const url = byId("backend-url").value.trim();
+    const paths = byId("backend-paths").value.split("\n").map((line) => line.trim()).filter(Boolean);
+    if (!url) return this.#refuse("backend", "A backend has an address, such as https://game.example.", "url");
+    return this.#put("backend", { url, paths }, "The backend is saved.");
+  }
+
+  async #isolate() {
+    const box = byId("isolation");
+    const { checked: wanted } = box;
+    const words = wanted ? "The pages are isolated now." : "The pages are not isolated any more.";
+    const done = await this.#put("isolation", { cross_origin_isolated: wanted }, words);
+    if (!done) box.checked = !wanted;
+  }
+
+  /** Whether it was done, or is another environment's by now: then there is nothing to take back. */
+  async #put(what, body, words) {
+    const environment = this.#environment;
+    const headers = { "Content-Type": "application/json" };
+    this.#refuse(what, "");
+    try {
+      const init = { method: "PUT", headers, body: JSON.stringify(body) };
+      const response = await this.#session.open(`${environment}/${what}`, init);
+      const now = await response.json();
+      if (environment !== this.#environment) return true;
+      this.#tell(now.backend);
+      this.#done(now);
+      byId("news").textContent = words;
+      byId(`${what}-saved`).textContent = words;
+      return true;
+    } catch (refusal) {
+      if (!(refusal instanceof Refusal)) throw refusal;
+      if (environment !== this.#environment) return true;
+      byId(`${what}-saved`).textContent = "";
+      this.#refuse(what, refusal.message, wrongField(refusal));
+      return false;
+    }
+  }
+}

@@ -1,0 +1,225 @@
+// Where code stood before it was bundled, by the source maps that lie beside a
+// deployment's scripts or in them (ECMA-426). What is in a map is the game's, and is
+// believed only as far as to be shown.
+
+/** Bytes of a script or a map that are read, at most, as they are once decoded. */
+const LARGEST = 10_000_000;
+/** Milliseconds in which one of them has to be there. */
+const PATIENCE = 30_000;
+/** Scripts whose maps are kept, at most; the one asked for longest ago goes first. */
+const KEPT = 8;
+/** Maps that are fetched at once, at most. */
+const AT_ONCE = 2;
+/** Characters of mappings from one known place to the next. */
+const STRIDE = 4096;
+const COMMENT = "sourceMappingURL=";
+const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const VALUES = new Uint8Array(128);
+[...DIGITS].forEach((digit, value) => (VALUES[digit.charCodeAt(0)] = value));
+const [COMMA, SEMICOLON] = [",", ";"].map((sign) => sign.charCodeAt(0));
+
+/**
+ * Goes through mappings from a place in them, segment by segment, until `take`
+ * is handed one that it answers with true. Lines and columns are from 0; a
+ * segment without a source has `known` false.
+ */
+const walk = (mappings, from, take) => {
+  let { at, row, begin, source, line, column } = from;
+  while (at < mappings.length) {
+    const sign = mappings.charCodeAt(at);
+    if (sign === SEMICOLON) {
+      [row, begin] = [row + 1, 0];
+      at++;
+      continue;
+    }
+    if (sign === COMMA) {
+      at++;
+      continue;
+    }
+    const start = { at, row, begin, source, line, column };
+    // Five bits a digit, the sixth says that more follow.
+    let [field, value, shift] = [0, 0, 0];
+    for (; at < mappings.length; at++) {
+      const digit = mappings.charCodeAt(at);
+      if (digit === COMMA || digit === SEMICOLON) break;
+      const bits = VALUES[digit] ?? 0;
+      value |= (bits & 31) << shift;
+      shift += 5;
+      if (bits & 32) continue;
+      const change = value & 1 ? -(value >>> 1) : value >>> 1;
+      if (field === 0) begin += change;
+      else if (field === 1) source += change;
+      else if (field === 2) line += change;
+      else if (field === 3) column += change;
+      field++;
+      [value, shift] = [0, 0];
+    }
+    if (take({ row, begin, source, line, column, known: field > 3 }, start)) return;
+  }
+};
+
+/** Places in mappings, in order, each with what is to be known to read on from there. */
+const stepsOf = (mappings) => {
+  const first = { at: 0, row: 0, begin: 0, source: 0, line: 0, column: 0 };
+  const steps = [{ from: first, place: first }];
+  let next = STRIDE;
+  walk(mappings, first, (place, from) => {
+    if (from.at < next) return;
+    steps.push({ from, place });
+    next = from.at + STRIDE;
+  });
+  return steps;
+};
+
+/** A source's name without what bundlers put before it. */
+const nameOf = (source) =>
+  String(source ?? "")
+    .replace(/^webpack:\/\/[^/]*\//, "")
+    .replace(/^(\.{1,2}\/)+/, "");
+
+/**
+ * A map's parts, one for each section: where it begins, from 0, and what it says.
+ * Its mappings stay text: what is decoded of a large one would fill the memory.
+ */
+const partsOf = ({ sections, ...whole }) =>
+  (sections ?? [{ offset: { line: 0, column: 0 }, map: whole }]).map(
+    ({ offset: { line, column }, map: { mappings, sources } }) => ({ line, column, mappings, sources }),
+  );
+
+/** The original place of a line and column, both from 1. */
+const original = (parts, line, column) => {
+  const [row, at] = [line - 1, column - 1];
+  // The last part, and in it the last place, at or before it counts.
+  const part = parts.findLast((one) => one.line < row || (one.line === row && one.column <= at));
+  if (!part) return undefined;
+  const [down, within] = [row - part.line, row === part.line ? at - part.column : at];
+  const isBehind = (place) => place.row > down || (place.row === down && place.begin > within);
+  part.steps ??= stepsOf(part.mappings);
+  const { from } = part.steps.findLast((step, index) => !index || !isBehind(step.place));
+  let place;
+  walk(part.mappings, from, (one) => {
+    if (isBehind(one)) return true;
+    if (one.row === down) place = one;
+  });
+  const file = place?.known && nameOf(part.sources[place.source]);
+  return file ? { file, line: place.line + 1, column: place.column + 1 } : undefined;
+};
+
+/** What a script's last comment names: an address, or the map itself. */
+const namedBy = (script) => {
+  const at = script.lastIndexOf(COMMENT);
+  const name = script.slice(at + COMMENT.length).trim();
+  return at < 0 || /\s/.test(name) || !/\/\/[#@] $/.test(script.slice(Math.max(0, at - 4), at)) ? "" : name;
+};
+
+/** The text of a `data:` address (RFC 2397); none where it is something else. */
+const inlined = (name) => {
+  const head = /^data:application\/json(;[a-z]+=[\w-]+)*(;base64)?,/i.exec(name);
+  if (!head) return undefined;
+  const data = decodeURIComponent(name.slice(head[0].length));
+  return head[2] ? new TextDecoder().decode(Uint8Array.from(atob(data), (char) => char.charCodeAt(0))) : data;
+};
+
+/** A file's text; none where there is too much of it. What is too much is not waited for. */
+const text = async (url) => {
+  const response = await fetch(url, { credentials: "omit", cache: "no-store", signal: AbortSignal.timeout(PATIENCE) });
+  if (response.status > 499) throw new Error("not now");
+  const reader = response.body.getReader();
+  const decoder = new TextDecoder();
+  let [whole, bytes] = ["", 0];
+  while (response.ok) {
+    const { value, done } = await reader.read();
+    if (done) return whole + decoder.decode();
+    bytes += value.length;
+    if (bytes > LARGEST) break;
+    whole += decoder.decode(value, { stream: true });
+  }
+  await reader.cancel();
+  return "";
+};
+
+/** The source maps of the deployment that is shown. */
+export class Sources {
+  #game;
+  #shown;
+  #deployment;
+  #maps = new Map();
+  #reading = 0;
+  #queue = [];
+
+  /** `game` is the game's address, `shown` says which deployment it has now. */
+  constructor(game, shown) {
+    this.#game = game;
+    this.#shown = shown;
+  }
+
+  /**
+   * The original of a place in a deployment's script; none where there is no
+   * map, or another deployment is shown by now. `isBehind` where the column is
+   * the one behind what stands there, which may be of another line already.
+   */
+  async find({ file, line, column, isBehind }, deployment) {
+    try {
+      const script = line > 0 && column > 0 && this.#scriptOf(file);
+      if (!script || !deployment || deployment !== this.#shown()) return undefined;
+      if (deployment !== this.#deployment) {
+        this.#deployment = deployment;
+        this.#maps.clear();
+      }
+      const parts = await this.#map(script);
+      // Another one may have been deployed meanwhile, and its map have come.
+      if (deployment !== this.#shown()) return undefined;
+      return parts && original(parts, line, isBehind ? Math.max(1, column - 1) : column);
+    } catch {
+      // No map that can be read is no map.
+      return undefined;
+    }
+  }
+
+  /**
+   * The address of a script of the game, the same for all that lead to it:
+   * whoever plays can write one and the same in a thousand ways.
+   */
+  #scriptOf(file) {
+    if (!file.startsWith(this.#game)) return undefined;
+    const path = decodeURIComponent(new URL(file).pathname);
+    // What a page has inline, or has evaluated, is in no file of its own.
+    if (/\s/.test(file) || !/\.[cm]?js$/.test(path) || path.startsWith("/__platform/")) return undefined;
+    return new URL(path.slice(1).split("/").map(encodeURIComponent).join("/"), this.#game).href;
+  }
+
+  /** The parts of a script's map, which is read once. */
+  #map(script) {
+    const map = this.#maps.get(script) ?? {};
+    this.#maps.delete(script);
+    this.#maps.set(script, map);
+    if (this.#maps.size > KEPT) this.#maps.delete(this.#maps.keys().next().value);
+    // What has had to go before its turn is not fetched any more.
+    if (!map.parts) {
+      map.parts = this.#inTurn(() => this.#maps.get(script) === map && this.#read(script));
+      // What did not come is asked for again by the next who wants it.
+      map.parts.catch(() => this.#maps.get(script) === map && this.#maps.delete(script));
+    }
+    return map.parts;
+  }
+
+  async #inTurn(read) {
+    while (this.#reading >= AT_ONCE) await new Promise((resolve) => this.#queue.push(resolve));
+    this.#reading++;
+    try {
+      return await read();
+    } finally {
+      this.#reading--;
+      this.#queue.shift()?.();
+    }
+  }
+
+  /** Reads the map that a script names in its last comment. */
+  async #read(script) {
+    const name = namedBy(await text(script));
+    if (!name) return undefined;
+    const url = new URL(name, script).href;
+    const map = inlined(name) ?? (url.startsWith(this.#game) && (await text(url)));
+    return map ? partsOf(JSON.parse(map)) : undefined;
+  }
+}

@@ -1,0 +1,33 @@
+// What a game's backend is told, to copy.
+
+import { byId, make } from "./dom.js";
+
+/** Copies what `shown` shows, and says so; `told` is what is said, if not all of it. */
+export const copy = async (button, text, shown, told = text) => {
+  const label = button.firstChild;
+  const before = label.data;
+  try {
+    await navigator.clipboard.writeText(text);
+    label.data = "Copied";
+  } catch {
+    // Not every browser lets a page do it.
+    getSelection().selectAllChildren(shown);
+    label.data = "Selected";
+  }
+  byId("news").textContent = `${label.data}: ${told}`;
+  if (/^(Copied|Selected)$/.test(before)) return;
+  setTimeout(() => (label.data = before), 2000);
+};
+
+/** One variable with its button, as an item of a list. */
+export const variable = ([name, value]) => {
+  const code = make("code", { textContent: `${name}=${value}` });
+  const button = make(
+    "button",
+    { className: "button second small-button", type: "button" },
+    "Copy",
+    make("span", { className: "aside", textContent: ` ${name}` }),
+  );
+  button.onclick = () => copy(button, code.textContent, code);
+  return make("li", {}, code, button);
+};
