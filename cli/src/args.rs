@@ -1,0 +1,385 @@
+//! The command line's grammar and its help.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use platform_protocol::names::Environment;
+
+const EXAMPLES: &str = "\
+Examples:
+  platform login                     sign in, by a code in any browser
+  platform init my-game              a new game from the template
+  platform projects create my-game   a project of your own on the platform
+  platform deploy                    the built game to its dev address
+  platform deploy --env prod         the built game to its players
+
+Settings come from options, then from PLATFORM_ORIGIN, PLATFORM_PROJECT and
+PLATFORM_TOKEN, then from the nearest platform.toml (slug, origin, dist). The
+origin is else the one that you signed in to last.
+
+Exit status: 0 done, 1 failed, 2 wrong usage, 3 not signed in.";
+
+/// Make, test and deploy games on the platform.
+#[derive(Debug, Parser)]
+#[command(name = "platform", version, about, after_help = EXAMPLES, max_term_width = 100)]
+pub(crate) struct Arguments {
+    /// What every command takes.
+    #[command(flatten)]
+    pub(crate) global: GlobalOptions,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options that every command takes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Settings")]
+pub(crate) struct GlobalOptions {
+    /// The platform's origin, such as https://games.example
+    #[arg(long, global = true, value_name = "URL")]
+    pub(crate) origin: Option<String>,
+    /// The project's slug
+    #[arg(long, short, global = true, value_name = "SLUG")]
+    pub(crate) project: Option<String>,
+    /// How long to wait for an answer
+    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 30,
+          value_parser = clap::value_parser!(u64).range(1..=3600))]
+    timeout: u64,
+}
+
+impl GlobalOptions {
+    /// How long the platform may be silent.
+    pub(crate) const fn timeout(&self) -> Duration {
+        Duration::from_secs(self.timeout)
+    }
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Sign in, by a code that is entered in any browser
+    #[command(after_help = "\
+Examples:
+  platform login
+  platform login --no-browser   on a machine without a screen
+
+The address and the code are printed first, so that any device can be used.
+A browser that cannot be opened is no failure. The origin is remembered for
+wherever nothing names one.")]
+    Login {
+        /// Print the address and the code only
+        #[arg(long)]
+        no_browser: bool,
+    },
+    /// Sign out, and revoke what the platform had given
+    Logout,
+    /// Print who is signed in
+    #[command(after_help = "Example:\n  platform whoami --json")]
+    Whoami {
+        /// Print JSON: origin, sub, username
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a token of your own for the project API
+    #[command(after_help = "\
+Example:
+  curl -H \"Authorization: Bearer $(platform token)\" https://games.example/api/projects
+
+Whoever has it can create and change your games for 15 minutes. It is no player
+of a game; for that there is `platform test-token`.")]
+    Token,
+    /// Make a new game from the template
+    #[command(after_help = "\
+Examples:
+  platform init my-game
+  platform init . --project my-game --force
+
+The slug in platform.toml is the folder's name, unless --project says another.")]
+    Init {
+        /// The game's folder; it is made if it is not there
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+        /// Copy into a folder that is not empty, over files of the same name
+        #[arg(long)]
+        force: bool,
+    },
+    /// Your projects
+    Projects {
+        /// What to do with them.
+        #[command(subcommand)]
+        command: ProjectsCommand,
+    },
+    /// Deploy a built game
+    #[command(after_help = "\
+Examples:
+  platform deploy                        the folder `dist` of platform.toml, to dev
+  platform deploy build/web --env prod   asks first
+  platform deploy --env prod --yes       in a script
+
+Left out are names that begin with a dot (but .well-known), and beside them
+platform.toml and node_modules at the top of the folder.")]
+    Deploy {
+        /// The built game [default: `dist` of platform.toml]
+        #[arg(value_name = "DIR")]
+        directory: Option<PathBuf>,
+        /// Where to
+        #[arg(long = "env", value_name = "ENV", default_value = "dev")]
+        environment: EnvironmentName,
+        /// Do not ask before a deploy to production
+        #[arg(long, short)]
+        yes: bool,
+        /// Print the platform's answer as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List what was deployed to an environment, the newest first
+    #[command(after_help = "Example:\n  platform deployments --env prod")]
+    Deployments {
+        /// Which environment's
+        #[arg(long = "env", value_name = "ENV", default_value = "dev")]
+        environment: EnvironmentName,
+        /// Print JSON: deployments, each of id, created_at, files, bytes, current
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show an earlier deployment again
+    #[command(after_help = "\
+Examples:
+  platform rollback                    the one before that which dev shows
+  platform rollback --env prod         asks first
+  platform rollback 0198c2d4-0000-7000-8000-000000000001 --env prod --yes
+
+`platform deployments` lists the ids.")]
+    Rollback {
+        /// Its id [default: that of the one before the current]
+        #[arg(value_name = "DEPLOYMENT")]
+        deployment: Option<String>,
+        /// Where
+        #[arg(long = "env", value_name = "ENV", default_value = "dev")]
+        environment: EnvironmentName,
+        /// Do not ask before production is changed
+        #[arg(long, short)]
+        yes: bool,
+    },
+    /// The game's own backend
+    #[command(after_help = "\
+Examples:
+  platform backend variables > .env
+  platform backend set http://127.0.0.1:8788 --env dev")]
+    Backend {
+        /// What to do about it.
+        #[command(subcommand)]
+        command: BackendCommand,
+    },
+    /// Print the runtime script of the game's dev address
+    #[command(after_help = "Example:\n  platform runtime > public/runtime.js")]
+    Runtime,
+    /// Print a token of one of the project's test players
+    #[command(after_help = "\
+Examples:
+  platform test-token 3
+  platform test-token 3 --guest --json
+  curl -H \"Authorization: Bearer $(platform test-token 3)\" <dev address>/api/me
+
+A token lives 30 minutes, and only the dev environment accepts it.")]
+    TestToken {
+        /// Which test player
+        #[arg(value_name = "1-10", default_value_t = 1,
+              value_parser = clap::value_parser!(u8).range(1..=10))]
+        number: u8,
+        /// The test guest of that number, not the test user
+        #[arg(long)]
+        guest: bool,
+        /// Print JSON: access_token, token_type, expires_in, sub, username
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print what players' pages logged
+    #[command(after_help = "\
+Examples:
+  platform logs --env prod --level error
+  platform logs --follow
+  platform logs --json | jq .message")]
+    Logs(LogsOptions),
+    /// Look for what a deploy would warn of
+    #[command(after_help = "Examples:\n  platform check\n  platform check build/web --strict")]
+    Check {
+        /// The built game [default: `dist` of platform.toml]
+        #[arg(value_name = "DIR")]
+        directory: Option<PathBuf>,
+        /// Fail if there is a warning
+        #[arg(long)]
+        strict: bool,
+        /// Print JSON: warnings, each of code and message
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a completion script for a shell
+    #[command(after_help = "\
+Examples:
+  platform completions bash > ~/.local/share/bash-completion/completions/platform
+  platform completions zsh > ~/.zfunc/_platform
+  platform completions fish > ~/.config/fish/completions/platform.fish")]
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+}
+
+impl Command {
+    /// Whether a program reads the results, so that a failure is one too.
+    pub(crate) const fn wants_json(&self) -> bool {
+        match self {
+            Self::Whoami { json }
+            | Self::Deploy { json, .. }
+            | Self::Deployments { json, .. }
+            | Self::TestToken { json, .. }
+            | Self::Check { json, .. }
+            | Self::Logs(LogsOptions { json, .. })
+            | Self::Backend {
+                command: BackendCommand::Show { json, .. } | BackendCommand::Variables { json, .. },
+            }
+            | Self::Projects {
+                command: ProjectsCommand::Create { json, .. } | ProjectsCommand::List { json },
+            } => *json,
+            _ => false,
+        }
+    }
+}
+
+/// What a backend gets unless other paths are named.
+pub(crate) const DEFAULT_PATH: &str = "/api/";
+
+/// What to do about the backend.
+#[derive(Debug, Subcommand)]
+pub(crate) enum BackendCommand {
+    /// Send the game's requests under some paths to a backend
+    #[command(after_help = "\
+Examples:
+  platform backend set http://127.0.0.1:8788
+  platform backend set http://rings.internal:80 --env prod --path /api/ --path /ws")]
+    Set {
+        /// Its address: scheme, host and port
+        #[arg(value_name = "URL")]
+        url: String,
+        /// Paths that begin with this go to it; may be repeated
+        #[arg(long = "path", value_name = "PATH", default_value = DEFAULT_PATH)]
+        paths: Vec<String>,
+        /// Which environment's
+        #[arg(long = "env", value_name = "ENV", default_value = "dev")]
+        environment: EnvironmentName,
+    },
+    /// Send no requests to a backend any more
+    Remove {
+        /// Which environment's
+        #[arg(long = "env", value_name = "ENV", default_value = "dev")]
+        environment: EnvironmentName,
+    },
+    /// Print the backend's address, and the paths that it gets
+    Show {
+        /// Which environment's
+        #[arg(long = "env", value_name = "ENV", default_value = "dev")]
+        environment: EnvironmentName,
+        /// Print JSON: url, paths; null where there is none
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the variables that the backend verifies players by
+    #[command(after_help = "\
+Examples:
+  platform backend variables --env prod > .env.prod
+  env $(platform backend variables) npm run backend")]
+    Variables {
+        /// Which environment's
+        #[arg(long = "env", value_name = "ENV", default_value = "dev")]
+        environment: EnvironmentName,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// What to do with projects.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProjectsCommand {
+    /// Make a project, which you then own
+    #[command(after_help = "Example:\n  platform projects create my-game")]
+    Create {
+        /// Its slug: 3 to 40 lower-case letters, digits or hyphens
+        slug: String,
+        /// Print the project as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List your projects and their addresses
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Which log records, and how.
+#[derive(Debug, Args)]
+pub(crate) struct LogsOptions {
+    /// Go on with what comes, until interrupted
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+    /// Which environment's
+    #[arg(long = "env", value_name = "ENV", default_value = "dev")]
+    pub(crate) environment: EnvironmentName,
+    /// Only records as grave as this, or graver
+    #[arg(long, default_value = "debug")]
+    pub(crate) level: Level,
+    /// How many of the newest records
+    #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 100,
+          value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) limit: u16,
+    /// Print each record as one line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// An environment, as it is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EnvironmentName {
+    /// The game's dev address
+    Dev,
+    /// What players play
+    Prod,
+}
+
+impl From<EnvironmentName> for Environment {
+    fn from(name: EnvironmentName) -> Self {
+        match name {
+            EnvironmentName::Dev => Self::Dev,
+            EnvironmentName::Prod => Self::Prod,
+        }
+    }
+}
+
+/// A level, as it is typed, from the least grave on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum Level {
+    /// `console.debug`
+    Debug,
+    /// `console.log`, `console.info`
+    Info,
+    /// `console.warn`
+    Warn,
+    /// `console.error`, and uncaught errors
+    Error,
+}
+
+impl Level {
+    /// The level as it stands in addresses and records.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+        }
+    }
+}

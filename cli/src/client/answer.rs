@@ -1,0 +1,139 @@
+//! What the platform answered, and what a bad answer means.
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode, header, response};
+use platform_protocol::problem::{MEDIA_TYPE, Slug};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::origin::PlatformOrigin;
+
+const REQUEST_ID: &str = "x-request-id";
+
+/// An answer, read to its end.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// The status.
+    pub(crate) status: StatusCode,
+    /// The body.
+    pub(crate) body: Bytes,
+    headers: HeaderMap,
+    origin: PlatformOrigin,
+}
+
+impl Answer {
+    pub(super) fn new(origin: &PlatformOrigin, head: &response::Parts, body: Bytes) -> Self {
+        Self {
+            status: head.status,
+            headers: head.headers.clone(),
+            body,
+            origin: origin.clone(),
+        }
+    }
+
+    /// The id under which the platform logged the request.
+    pub(crate) fn request_id(&self) -> Option<String> {
+        let id = self.headers.get(REQUEST_ID)?.to_str().ok()?;
+        (!id.is_empty()).then(|| id.to_owned())
+    }
+
+    /// Whether the body is of this media type, whatever its parameters.
+    pub(crate) fn is_of_type(&self, media_type: &str) -> bool {
+        is_of_type(&self.headers, media_type)
+    }
+
+    /// The answer, if its status says that it was done.
+    ///
+    /// # Errors
+    /// What a bad status means; see [`Answer::failure`].
+    pub(crate) fn done(self) -> Result<Self, Failure> {
+        if self.status.is_success() {
+            Ok(self)
+        } else {
+            Err(self.failure())
+        }
+    }
+
+    /// Reads the body as JSON.
+    ///
+    /// # Errors
+    /// A bad status, or something else than what was expected.
+    pub(crate) fn json<T: DeserializeOwned>(self) -> Result<T, Failure> {
+        let answer = self.done()?;
+        serde_json::from_slice(&answer.body).map_err(|_| answer.not_understood())
+    }
+
+    /// The answer is of another form than was agreed on.
+    pub(crate) fn not_understood(&self) -> Failure {
+        let sentence = format!(
+            "The answer of {} was not understood: check --origin, and that this program is not \
+             older than the platform.",
+            self.origin
+        );
+        Failure::unavailable(&self.origin, sentence).with_request_id(self.request_id())
+    }
+
+    /// What a bad status means: the sentence of the Problem Details (RFC 9457)
+    /// where there are some. 401 means that nobody is signed in.
+    pub(crate) fn failure(&self) -> Failure {
+        let problem = self.problem();
+        let text = |member: &str| {
+            let text = problem.as_ref()?.get(member)?.as_str()?;
+            (!text.is_empty()).then(|| text.to_owned())
+        };
+        let sentence = text("detail").unwrap_or_else(|| {
+            format!(
+                "{} answered {} and did not say why.",
+                self.origin, self.status
+            )
+        });
+        let failure = if self.status == StatusCode::UNAUTHORIZED {
+            let advice = format!("Run {}.", self.origin.login_command());
+            Failure::not_signed_in(&self.origin, format!("{sentence} {advice}"))
+        } else {
+            let advice = advice(self.status, text("type").as_deref().unwrap_or_default());
+            Failure::failed(format!("{sentence}{advice}"))
+        };
+        let failure = failure.with_request_id(text("request_id").or_else(|| self.request_id()));
+        match problem {
+            Some(problem) => failure.with_problem(problem),
+            None => failure,
+        }
+    }
+
+    /// The Problem Details of the answer, if it has some.
+    pub(crate) fn problem(&self) -> Option<Value> {
+        if !self.is_of_type(MEDIA_TYPE) {
+            return None;
+        }
+        let problem: Value = serde_json::from_slice(&self.body).ok()?;
+        problem.is_object().then_some(problem)
+    }
+}
+
+/// What a developer can do where the platform's sentence speaks to players.
+fn advice(status: StatusCode, problem_type: &str) -> &'static str {
+    let slug = problem_type.rsplit('/').next().unwrap_or_default();
+    match Slug::from_slug(slug) {
+        Some(Slug::NotFound | Slug::UnknownHost) => {
+            " Check the project's slug: `platform projects list` shows yours, `platform projects create` makes one."
+        }
+        Some(Slug::NotAllowed) => {
+            " `platform whoami` shows who you are, `platform projects list` what is yours."
+        }
+        _ if status.is_server_error() => {
+            " Try again; if it stays, tell the platform's operator the request's id."
+        }
+        _ => "",
+    }
+}
+
+/// Whether the body is of this media type, whatever its parameters.
+pub(crate) fn is_of_type(headers: &HeaderMap, media_type: &str) -> bool {
+    let content_type = headers.get(header::CONTENT_TYPE);
+    let essence = content_type
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.split(';').next());
+    essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case(media_type))
+}

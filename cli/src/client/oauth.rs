@@ -1,0 +1,248 @@
+//! The auth service's endpoints for a device without a browser (RFC 8628), and
+//! what comes after: refreshing (RFC 6749 §6) and revoking (RFC 7009).
+
+use http::{Request, header};
+use platform_protocol::paths::METADATA;
+use serde::Deserialize;
+use url::Url;
+use url::form_urlencoded::Serializer;
+
+use super::answer::Answer;
+use super::{Http, empty, finish, full};
+use crate::failure::Failure;
+use crate::secret::Secret;
+
+/// This program's name at the auth service.
+const CLIENT_ID: &str = "platform-cli";
+const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
+/// What RFC 8628 §3.2 says where the server does not.
+const DEFAULT_INTERVAL: u64 = 5;
+
+/// Where the endpoints are (RFC 8414).
+#[derive(Debug, Deserialize)]
+pub(crate) struct Metadata {
+    issuer: String,
+    device_authorization_endpoint: String,
+    token_endpoint: String,
+    revocation_endpoint: String,
+}
+
+/// What starts a sign-in (RFC 8628 §3.2).
+#[derive(Debug, Deserialize)]
+pub(crate) struct DeviceAuthorization {
+    /// Known to this program alone.
+    pub(crate) device_code: Secret,
+    /// What the person enters.
+    pub(crate) user_code: String,
+    /// Where the person enters it.
+    pub(crate) verification_uri: String,
+    /// The same with the code in it.
+    pub(crate) verification_uri_complete: Option<String>,
+    /// After how many seconds the codes end.
+    pub(crate) expires_in: u64,
+    /// How many seconds lie between two questions.
+    #[serde(default = "default_interval")]
+    pub(crate) interval: u64,
+}
+
+const fn default_interval() -> u64 {
+    DEFAULT_INTERVAL
+}
+
+/// The tokens of one sign-in or refresh.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Tokens {
+    /// Opens the project API.
+    pub(crate) access_token: Secret,
+    /// How long it lives, in seconds.
+    pub(crate) expires_in: i64,
+    /// Works once, for a new pair.
+    pub(crate) refresh_token: Secret,
+}
+
+/// An error of the token endpoint (RFC 6749 §5.2, RFC 8628 §3.5).
+#[derive(Debug, Deserialize)]
+struct OauthError {
+    error: String,
+    error_description: Option<String>,
+}
+
+/// What the token endpoint said.
+#[derive(Debug)]
+pub(crate) enum Grant {
+    /// The tokens.
+    Given(Tokens),
+    /// None: the error's code, and the failure that it makes.
+    Refused(String, Failure),
+}
+
+impl Http {
+    /// Asks the auth service where its endpoints are.
+    ///
+    /// # Errors
+    /// No answer, or one that speaks for another server.
+    pub(crate) async fn metadata(&self) -> Result<Metadata, Failure> {
+        let auth_url = self.origin().auth_url();
+        let request = Request::get(format!("{auth_url}{METADATA}"));
+        let answer = self.send(finish(request, empty())?).await?.done()?;
+        let metadata: Metadata =
+            serde_json::from_slice(&answer.body).map_err(|_| answer.not_understood())?;
+        // RFC 8414 §3.3: the issuer is the one that was asked. Codes and
+        // tokens go nowhere else either.
+        let ours = |endpoint: &String| is_at(endpoint, &auth_url);
+        let endpoints = [
+            &metadata.device_authorization_endpoint,
+            &metadata.token_endpoint,
+            &metadata.revocation_endpoint,
+        ];
+        if metadata.issuer != auth_url || !endpoints.into_iter().all(ours) {
+            return Err(answer.not_understood());
+        }
+        Ok(metadata)
+    }
+
+    /// Starts a sign-in (RFC 8628 §3.1).
+    ///
+    /// # Errors
+    /// The auth service refuses, or names an address that is not its own.
+    pub(crate) async fn authorize_device(
+        &self,
+        metadata: &Metadata,
+    ) -> Result<DeviceAuthorization, Failure> {
+        let form = [("client_id", CLIENT_ID)];
+        let endpoint = &metadata.device_authorization_endpoint;
+        let answer = self.post_form(endpoint, &form).await?;
+        if !answer.status.is_success() {
+            return Err(refusal(&answer).1);
+        }
+        let started: DeviceAuthorization =
+            serde_json::from_slice(&answer.body).map_err(|_| answer.not_understood())?;
+        // The person is about to sign in there.
+        let ours = |address: &String| is_at(address, &metadata.issuer);
+        let complete = started.verification_uri_complete.as_ref();
+        if !(ours(&started.verification_uri) && complete.is_none_or(ours)) {
+            return Err(answer.not_understood());
+        }
+        Ok(started)
+    }
+
+    /// Asks whether the person has agreed by now (RFC 8628 §3.4).
+    ///
+    /// # Errors
+    /// No answer that could be understood.
+    pub(crate) async fn redeem_device_code(
+        &self,
+        metadata: &Metadata,
+        code: &Secret,
+    ) -> Result<Grant, Failure> {
+        let form = [
+            ("grant_type", DEVICE_GRANT),
+            ("device_code", code.expose()),
+            ("client_id", CLIENT_ID),
+        ];
+        grant(self.post_form(&metadata.token_endpoint, &form).await?)
+    }
+
+    /// Asks for a new pair of tokens (RFC 6749 §6). The old refresh token has
+    /// then been used up.
+    ///
+    /// # Errors
+    /// No answer that could be understood.
+    pub(crate) async fn refresh(
+        &self,
+        metadata: &Metadata,
+        refresh_token: &Secret,
+    ) -> Result<Grant, Failure> {
+        let form = [
+            ("grant_type", "refresh_token"),
+            ("refresh_token", refresh_token.expose()),
+            ("client_id", CLIENT_ID),
+        ];
+        grant(self.post_form(&metadata.token_endpoint, &form).await?)
+    }
+
+    /// Ends what began with one sign-in (RFC 7009). A token that is not known
+    /// is as good as revoked (§2.2).
+    ///
+    /// # Errors
+    /// No answer, or a refusal.
+    pub(crate) async fn revoke(
+        &self,
+        metadata: &Metadata,
+        refresh_token: &Secret,
+    ) -> Result<(), Failure> {
+        let form = [
+            ("token", refresh_token.expose()),
+            ("token_type_hint", "refresh_token"),
+            ("client_id", CLIENT_ID),
+        ];
+        let answer = self.post_form(&metadata.revocation_endpoint, &form).await?;
+        if answer.status.is_success() {
+            Ok(())
+        } else {
+            Err(refusal(&answer).1)
+        }
+    }
+
+    async fn post_form(&self, endpoint: &str, form: &[(&str, &str)]) -> Result<Answer, Failure> {
+        let body = Serializer::new(String::new()).extend_pairs(form).finish();
+        let request = Request::post(endpoint)
+            .header(header::ACCEPT, "application/json")
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+        self.send(finish(request, full(body))?).await
+    }
+}
+
+fn grant(answer: Answer) -> Result<Grant, Failure> {
+    if answer.status.is_success() {
+        return answer.json().map(Grant::Given);
+    }
+    let (code, failure) = refusal(&answer);
+    Ok(Grant::Refused(code, failure))
+}
+
+/// The error's code, empty where there is none, and the failure that it makes.
+fn refusal(answer: &Answer) -> (String, Failure) {
+    let Ok(error) = serde_json::from_slice::<OauthError>(&answer.body) else {
+        return (String::new(), answer.failure());
+    };
+    let sentence = match &error.error_description {
+        Some(description) => format!("The auth service refused: {description}"),
+        None => format!("The auth service refused with {}.", error.error),
+    };
+    let failure = Failure::failed(sentence).with_request_id(answer.request_id());
+    (error.error, failure)
+}
+
+/// Whether an address is at the origin `origin`.
+fn is_at(address: &str, origin: &str) -> bool {
+    Url::parse(address).is_ok_and(|url| {
+        url.origin().is_tuple()
+            && url.username().is_empty()
+            && url.origin().ascii_serialization() == origin
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_elsewhere_is_not_the_auth_services() {
+        let auth = "https://auth.games.example";
+        assert!(is_at(
+            "https://auth.games.example/device?user_code=A-B",
+            auth
+        ));
+        for other in [
+            "https://auth.games.example.evil.example/device",
+            "http://auth.games.example/device",
+            "https://auth.games.example:8443/device",
+            "https://me@auth.games.example/device",
+            "javascript:alert(1)",
+            "/device",
+        ] {
+            assert!(!is_at(other, auth), "{other}");
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! The one place that reads the clock and waits.
+
+use std::time::{Duration, SystemTime};
+
+/// Seconds since the epoch.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "commands read the clock here and hand it on"
+)]
+pub(crate) fn now() -> i64 {
+    SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .ok()
+        .and_then(|since| since.as_secs().try_into().ok())
+        .unwrap_or_default()
+}
+
+/// Waits between two requests, as a server asked or as a limit says.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the device flow (RFC 8628 §3.5) and following logs are made of waiting"
+)]
+pub(crate) async fn pause(time: Duration) {
+    tokio::time::sleep(time).await;
+}

@@ -1,0 +1,212 @@
+//! `platform backend`: where a game's own backend is, and the variables that it
+//! verifies players by.
+
+use std::net::IpAddr;
+
+use http::{Request, header};
+use platform_loopback::is_localhost;
+use platform_protocol::names::Environment;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Context;
+use crate::args::{BackendCommand, DEFAULT_PATH, EnvironmentName};
+use crate::client::json as json_body;
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::terminal::{self, plain};
+
+/// An environment, as far as its backend goes.
+#[derive(Debug, Deserialize)]
+struct View {
+    url: String,
+    backend: Option<Backend>,
+    variables: Variables,
+}
+
+#[derive(Debug, Deserialize)]
+struct Backend {
+    url: String,
+    paths: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Variables {
+    #[serde(rename = "AUTH_ISSUER")]
+    issuer: String,
+    #[serde(rename = "AUTH_AUDIENCE")]
+    audience: String,
+    #[serde(rename = "AUTH_JWKS_URL")]
+    jwks_url: String,
+}
+
+/// Sets, removes or shows the backend, or prints its variables.
+pub(super) async fn run(context: &Context<'_>, command: BackendCommand) -> Result<(), Failure> {
+    match command {
+        BackendCommand::Set {
+            url,
+            paths,
+            environment,
+        } => {
+            has_scheme(&url, &paths, environment)?;
+            let wanted = json!({ "url": url, "paths": paths });
+            let view = put(context, environment, &wanted).await?;
+            terminal::note(format_args!("{}", sentence(&view)));
+            Ok(())
+        }
+        BackendCommand::Remove { environment } => {
+            let view = put(context, environment, &json!({ "url": null })).await?;
+            terminal::note(format_args!("{}", sentence(&view)));
+            Ok(())
+        }
+        BackendCommand::Show { environment, json } => {
+            let (value, view) = get(context, environment).await?;
+            if json {
+                return terminal::print(&format!("{}\n", value["backend"]));
+            }
+            match view.backend {
+                Some(backend) => terminal::print(&format!(
+                    "{} {}\n",
+                    plain(&backend.url),
+                    plain(&backend.paths.join(" "))
+                )),
+                None => {
+                    terminal::note(format_args!("{}", sentence(&view)));
+                    Ok(())
+                }
+            }
+        }
+        BackendCommand::Variables { environment, json } => {
+            let (value, view) = get(context, environment).await?;
+            if json {
+                return terminal::print(&format!("{}\n", value["variables"]));
+            }
+            let Variables {
+                issuer,
+                audience,
+                jwks_url,
+            } = view.variables;
+            terminal::print(&format!(
+                "AUTH_ISSUER={}\nAUTH_AUDIENCE={}\nAUTH_JWKS_URL={}\n",
+                plain(&issuer),
+                plain(&audience),
+                plain(&jwks_url)
+            ))
+        }
+    }
+}
+
+/// Who asks, and the path of an environment.
+fn session(
+    context: &Context<'_>,
+    environment: EnvironmentName,
+) -> Result<(Session, String, String), Failure> {
+    let settings = context.settings()?;
+    let slug = settings.project()?;
+    let environment = Environment::from(environment).as_str();
+    let path = format!("/api/projects/{slug}/environments/{environment}");
+    let origin = settings.origin.to_string();
+    Ok((context.session(&settings)?, origin, path))
+}
+
+async fn get(
+    context: &Context<'_>,
+    environment: EnvironmentName,
+) -> Result<(Value, View), Failure> {
+    let (session, _, path) = session(context, environment)?;
+    let value: Value = session.get(&path).await?.json()?;
+    let view = serde_json::from_value(value.clone())
+        .map_err(|_| Failure::failed("The platform answered in an unknown form."))?;
+    Ok((value, view))
+}
+
+async fn put(
+    context: &Context<'_>,
+    environment: EnvironmentName,
+    wanted: &Value,
+) -> Result<View, Failure> {
+    let (session, origin, path) = session(context, environment)?;
+    let address = format!("{origin}{path}/backend");
+    let answer = session
+        .ask(|| {
+            let request = Request::put(&address).header(header::CONTENT_TYPE, "application/json");
+            Ok((request, json_body(wanted)?))
+        })
+        .await?;
+    answer.json()
+}
+
+/// Whether an address begins with a scheme, which is what is left out most.
+///
+/// # Errors
+/// It does not; the sentence has the command with one.
+fn has_scheme(url: &str, paths: &[String], environment: EnvironmentName) -> Result<(), Failure> {
+    if url.contains("://") {
+        return Ok(());
+    }
+    let host = url.split(['/', ':']).next().unwrap_or_default();
+    let is_near = is_localhost(host) || host.parse::<IpAddr>().is_ok() || url.starts_with('[');
+    let scheme = if is_near { "http" } else { "https" };
+    let mut command = format!("platform backend set {scheme}://{url}");
+    if environment == EnvironmentName::Prod {
+        command.push_str(" --env prod");
+    }
+    if paths != [DEFAULT_PATH] {
+        for path in paths {
+            command.push_str(&format!(" --path {path}"));
+        }
+    }
+    Err(Failure::usage(format!(
+        "{url} has no scheme: run `{command}`."
+    )))
+}
+
+/// What becomes of requests now.
+fn sentence(view: &View) -> String {
+    let game = plain(&view.url);
+    match &view.backend {
+        Some(backend) => {
+            let paths: Vec<String> = backend.paths.iter().map(|path| plain(path)).collect();
+            format!(
+                "Requests under {} of {game} go to {}.",
+                paths.join(", "),
+                plain(&backend.url)
+            )
+        }
+        None => format!("{game} has no backend."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view(backend: Option<Backend>) -> View {
+        View {
+            url: "https://dev-rings.games.example".to_owned(),
+            backend,
+            variables: Variables {
+                issuer: String::new(),
+                audience: String::new(),
+                jwks_url: String::new(),
+            },
+        }
+    }
+
+    #[test]
+    fn it_is_said_where_requests_go() {
+        let backend = Backend {
+            url: "https://rings.example".to_owned(),
+            paths: vec!["/api/".to_owned(), "/ws".to_owned()],
+        };
+        assert_eq!(
+            sentence(&view(Some(backend))),
+            "Requests under /api/, /ws of https://dev-rings.games.example go to \
+             https://rings.example."
+        );
+        assert_eq!(
+            sentence(&view(None)),
+            "https://dev-rings.games.example has no backend."
+        );
+    }
+}

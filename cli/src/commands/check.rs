@@ -1,0 +1,88 @@
+//! `platform check`: what a deploy would warn of, without the platform.
+
+use std::path::Path;
+
+use platform_checks::warnings;
+use serde_json::{Value, json};
+
+use super::Context;
+use crate::archive::{Folder, INDEX};
+use crate::failure::Failure;
+use crate::{sources, terminal};
+
+/// The start page of a browser game is far smaller; one that is not would be
+/// read into memory here.
+const MAX_INDEX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// A warning, of the platform's or of this program's own.
+#[derive(Debug)]
+struct Warned {
+    code: &'static str,
+    message: String,
+}
+
+/// Prints the warnings of a folder.
+pub(super) fn run(
+    context: &Context<'_>,
+    directory: Option<&Path>,
+    strict: bool,
+    json: bool,
+) -> Result<(), Failure> {
+    let folder = context.settings_of(directory)?.dist(directory)?;
+    let found = look(&folder)?;
+    if json {
+        let list: Vec<Value> = found
+            .iter()
+            .map(|warning| json!({"code": warning.code, "message": warning.message}))
+            .collect();
+        terminal::print(&format!("{}\n", json!({"warnings": list})))?;
+    } else {
+        for warning in &found {
+            terminal::print(&format!("{}: {}\n", warning.code, warning.message))?;
+        }
+    }
+    if found.is_empty() {
+        terminal::note(format_args!(
+            "{} loads the runtime as it should.",
+            folder.display()
+        ));
+    } else if strict {
+        let count = terminal::counted(found.len() as u64, "warning");
+        let sentence = format!("{} has {count}: do as they say.", folder.display());
+        return Err(Failure::failed(sentence).said_by_results());
+    }
+    Ok(())
+}
+
+/// The warnings of a folder, once it could be deployed at all.
+fn look(folder: &Path) -> Result<Vec<Warned>, Failure> {
+    let _ = Folder::of_game(folder)?;
+    let page = page(folder)?;
+    let of_page = warnings(&page).into_iter().map(|warning| Warned {
+        code: warning.code.as_str(),
+        message: warning.message,
+    });
+    let of_folder = sources::warning(folder, &page).map(|message| Warned {
+        code: sources::CODE,
+        message,
+    });
+    Ok(of_folder.into_iter().chain(of_page).collect())
+}
+
+/// The page that the game begins with.
+///
+/// # Errors
+/// It cannot be read, or is too large.
+pub(super) fn page(folder: &Path) -> Result<String, Failure> {
+    let page = folder.join(INDEX);
+    let cannot = |why: &str| Failure::failed(format!("{} cannot be read: {why}.", page.display()));
+    let length = page
+        .metadata()
+        .map_err(|error| cannot(&error.to_string()))?
+        .len();
+    if length > MAX_INDEX_BYTES {
+        return Err(cannot("it is too large for a page"));
+    }
+    let bytes = std::fs::read(&page).map_err(|error| cannot(&error.to_string()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

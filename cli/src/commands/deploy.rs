@@ -1,0 +1,94 @@
+//! `platform deploy`: packs a folder and sends it while it is being packed.
+
+mod upload;
+
+use std::path::Path;
+
+use platform_protocol::names::Environment;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Context;
+use super::check::page;
+use super::deployments::path;
+use crate::archive::Folder;
+use crate::failure::Failure;
+use crate::sources;
+use crate::terminal::{self, STRONG, plain};
+
+/// What was asked for.
+#[derive(Debug)]
+pub(super) struct Wanted<'a> {
+    /// The built game, if it was named.
+    pub(super) directory: Option<&'a Path>,
+    /// Where to.
+    pub(super) environment: Environment,
+    /// Whether production needs no question.
+    pub(super) yes: bool,
+    /// Whether a program reads the result.
+    pub(super) json: bool,
+}
+
+/// What the platform answers.
+#[derive(Debug, Deserialize, Serialize)]
+struct Deployed {
+    url: String,
+    #[serde(default)]
+    warnings: Vec<Warned>,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+struct Warned {
+    code: String,
+    message: String,
+}
+
+/// Deploys a folder.
+pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<(), Failure> {
+    let settings = context.settings_of(wanted.directory)?;
+    let slug = settings.project()?;
+    let asks = wanted.environment == Environment::Prod && !wanted.yes;
+    if asks && !terminal::can_ask() {
+        return Err(Failure::usage(
+            "A deploy to production is asked about first, and nobody can answer here: say --yes.",
+        ));
+    }
+    let directory = settings.dist(wanted.directory)?;
+    let session = context.session(&settings)?;
+    session.token().await?;
+    let folder = Folder::of_game(&directory)?;
+    if let Some(message) = sources::warning(&directory, &page(&directory)?) {
+        terminal::warn(format_args!("{} ({})", plain(&message), sources::CODE));
+    }
+    // Whoever may not deploy there hears of it before anything is said to begin.
+    let path = path(slug, wanted.environment);
+    session.get(&path).await?;
+    let game = settings.origin.game_url(slug, wanted.environment);
+    let content = format!(
+        "{} ({}) of {}",
+        terminal::counted(folder.files(), "file"),
+        terminal::bytes(folder.bytes()),
+        plain(&folder.root().to_string_lossy())
+    );
+    if asks {
+        let question = format!("Deploy {content} to production, {STRONG}{game}{STRONG:#}?");
+        if !terminal::ask(&question) {
+            return Err(Failure::failed("Nothing was deployed."));
+        }
+    }
+    terminal::note(format_args!("Deploying {content} to {game}"));
+    let address = format!("{}{path}/deployment", settings.origin);
+    let answer = upload::run(&session, &address, folder).await?;
+    let value: Value = answer.json()?;
+    let deployed: Deployed = serde_json::from_value(value.clone()).map_err(|_| {
+        Failure::failed("The platform deployed it and answered in an unknown form.")
+    })?;
+    for warning in &deployed.warnings {
+        let (message, code) = (plain(&warning.message), plain(&warning.code));
+        terminal::warn(format_args!("{message} ({code})"));
+    }
+    if wanted.json {
+        return terminal::print(&format!("{value}\n"));
+    }
+    terminal::print(&format!("{}\n", plain(&deployed.url)))
+}

@@ -1,0 +1,156 @@
+//! `platform init`: a new game from the template that this program carries.
+
+use std::io;
+use std::path::Path;
+
+use rust_embed::RustEmbed;
+use toml_edit::{DocumentMut, Value, value};
+
+use super::Context;
+use crate::failure::Failure;
+use crate::settings::{FILE_NAME, Settings, usable_slug};
+use crate::terminal;
+
+/// The template's files, without what was built or installed in it.
+#[derive(RustEmbed)]
+#[folder = "../template"]
+#[exclude = "node_modules/*"]
+#[exclude = "*/node_modules/*"]
+#[exclude = "dist/*"]
+#[exclude = "target/*"]
+#[exclude = "*/target/*"]
+#[exclude = ".platform/*"]
+struct Template;
+
+/// Makes the game's folder.
+pub(super) fn run(context: &Context<'_>, directory: &Path, force: bool) -> Result<(), Failure> {
+    // A platform.toml further up belongs to another game, or is the one that is
+    // about to be written.
+    let settings = Settings::settle(context.options, context.environment, &[])?;
+    let slug = match settings.named_project() {
+        Some(slug) => slug.to_owned(),
+        None => slug_of(directory)?,
+    };
+    if !force && !is_empty(directory).map_err(|error| cannot(directory, &error))? {
+        return Err(Failure::failed(format!(
+            "{} is not empty: choose another folder, or say --force to copy over it.",
+            directory.display()
+        )));
+    }
+    for name in Template::iter() {
+        let Some(file) = Template::get(&name) else {
+            continue;
+        };
+        let path = directory.join(Path::new(name.as_ref()));
+        let written = path
+            .parent()
+            .map_or(Ok(()), std::fs::create_dir_all)
+            .and_then(|()| std::fs::write(&path, &file.data));
+        written.map_err(|error| cannot(&path, &error))?;
+    }
+    let template = Template::get(FILE_NAME).map(|file| file.data.into_owned());
+    let path = directory.join(FILE_NAME);
+    let text = settings_text(
+        &template.unwrap_or_default(),
+        &slug,
+        &settings.origin.to_string(),
+    )?;
+    std::fs::write(&path, text).map_err(|error| cannot(&path, &error))?;
+    terminal::note(format_args!(
+        "Made the game {slug} in {}. Its README.md says how to go on.",
+        directory.display()
+    ));
+    Ok(())
+}
+
+/// The template's settings with the game's own slug and platform, comments
+/// kept.
+fn settings_text(template: &[u8], slug: &str, origin: &str) -> Result<String, Failure> {
+    let mut document = std::str::from_utf8(template)
+        .ok()
+        .and_then(|text| text.parse::<DocumentMut>().ok())
+        .ok_or_else(|| Failure::failed("The template's platform.toml cannot be used."))?;
+    set(&mut document, "slug", slug);
+    set(&mut document, "origin", origin);
+    Ok(document.to_string())
+}
+
+/// Sets one value, and keeps the comment behind it.
+fn set(document: &mut DocumentMut, key: &str, text: &str) {
+    let decor = document
+        .get(key)
+        .and_then(|item| item.as_value())
+        .map(|old| old.decor().clone());
+    let mut new = Value::from(text);
+    if let Some(decor) = decor {
+        *new.decor_mut() = decor;
+    }
+    document[key] = value(new);
+}
+
+/// The slug that follows from a folder's name.
+fn slug_of(directory: &Path) -> Result<String, Failure> {
+    let whole = std::path::absolute(directory).map_err(|error| cannot(directory, &error))?;
+    // `.` has a name only once it is resolved.
+    let whole = whole.canonicalize().unwrap_or(whole);
+    let name = whole.file_name().unwrap_or_default().to_string_lossy();
+    let slug: String = name
+        .to_lowercase()
+        .chars()
+        .map(|c| if matches!(c, ' ' | '_' | '.') { '-' } else { c })
+        .collect();
+    usable_slug(&slug).map_err(|why| {
+        Failure::usage(format!(
+            "The folder's name cannot be the project's slug; name one with --project. {why}"
+        ))
+    })?;
+    Ok(slug)
+}
+
+fn is_empty(directory: &Path) -> io::Result<bool> {
+    match std::fs::read_dir(directory) {
+        Ok(mut entries) => Ok(entries.next().is_none()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+fn cannot(path: &Path, error: &io::Error) -> Failure {
+    Failure::failed(format!("{} cannot be written: {error}.", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_built_or_installed_is_not_in_the_template() {
+        assert!(Template::get("platform.d.ts").is_some());
+        for name in Template::iter() {
+            let parts: Vec<&str> = name.split('/').collect();
+            for unwanted in ["node_modules", "dist", "target", ".platform"] {
+                assert!(!parts.contains(&unwanted), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_settings_keep_their_comments() {
+        let template = b"# The game.\nslug = \"my-game\" # Its name.\ndist = \"dist\"\n";
+        let text = settings_text(template, "other", "https://games.example").unwrap();
+        assert_eq!(
+            text,
+            "# The game.\nslug = \"other\" # Its name.\ndist = \"dist\"\n\
+             origin = \"https://games.example\"\n"
+        );
+    }
+
+    #[test]
+    fn a_slug_follows_from_a_folders_name_where_it_can() {
+        let slug = |name: &str| slug_of(Path::new(name)).ok();
+        assert_eq!(slug("games/My_Game 2").as_deref(), Some("my-game-2"));
+        assert_eq!(slug("games/ab"), None);
+        assert_eq!(slug("games/dev-game"), None);
+        assert_eq!(slug("/"), None);
+    }
+}

@@ -1,0 +1,245 @@
+//! `platform login`: the device flow (RFC 8628). A code is shown here and
+//! entered in any browser, on any device.
+
+use std::time::Duration;
+
+use super::Context;
+use crate::client::Http;
+use crate::client::oauth::{DeviceAuthorization, Grant, Metadata, Tokens};
+use crate::clock::{now, pause};
+use crate::credentials::Credentials;
+use crate::failure::Failure;
+use crate::session::{Bearer, entry_of};
+use crate::terminal::{self, STRONG, plain};
+
+/// RFC 8628 §3.5: what `slow_down` adds to the interval.
+const SLOW_DOWN: Duration = Duration::from_secs(5);
+/// No server is asked more often, and none makes a person wait longer.
+const INTERVALS: (u64, u64) = (1, 60);
+/// Silence that is waited through, one question after another.
+const LOST_ANSWERS: u32 = 5;
+
+/// Signs in.
+pub(super) async fn run(context: &Context<'_>, no_browser: bool) -> Result<(), Failure> {
+    let settings = context.settings()?;
+    let http = context.http(&settings)?;
+    let credentials = Credentials::locate(context.environment)?;
+    let metadata = http.metadata().await?;
+    let started = http.authorize_device(&metadata).await?;
+    show(&started);
+    if !no_browser && context.environment.shows_browser {
+        open_browser(&started);
+    }
+    let tokens = wait(&started, || {
+        http.redeem_device_code(&metadata, &started.device_code)
+    })
+    .await?;
+    let bearer = Bearer::of(&tokens.access_token);
+    let locked = credentials.lock(settings.timeout * 3).await?;
+    let former = locked.look_up(&settings.origin)?;
+    locked.sign_in(&settings.origin, entry_of(tokens, now()))?;
+    drop(locked);
+    if let Some(former) = former {
+        end_former(&http, &metadata, &former.refresh_token).await;
+    }
+    let name = bearer.map_or_else(String::new, |bearer| {
+        format!(" as {STRONG}{}{STRONG:#}", plain(&bearer.username))
+    });
+    terminal::note(format_args!("Signed in to {}{name}.", settings.origin));
+    if settings.token.is_some() {
+        terminal::warn("PLATFORM_TOKEN is set and wins over this sign-in.");
+    }
+    Ok(())
+}
+
+/// Tells where to go before anything else is tried: the browser may be on
+/// another machine.
+fn show(started: &DeviceAuthorization) {
+    let address = plain(&started.verification_uri);
+    let code = plain(&started.user_code);
+    terminal::note(format_args!(
+        "Open {STRONG}{address}{STRONG:#} in a browser, on this or any other device,\n\
+         and enter the code {STRONG}{code}{STRONG:#}"
+    ));
+    if let Some(complete) = &started.verification_uri_complete {
+        terminal::note(format_args!("or go straight to {}", plain(complete)));
+    }
+    let minutes = started.expires_in.div_ceil(60);
+    terminal::note(format_args!("Waiting, {minutes} minutes at most …"));
+}
+
+/// Tries to open a browser. It runs beside, for as long as it takes, and
+/// whether it worked does not matter.
+fn open_browser(started: &DeviceAuthorization) {
+    let complete = started.verification_uri_complete.as_ref();
+    let address = complete.unwrap_or(&started.verification_uri).clone();
+    let _ = std::thread::Builder::new().spawn(move || {
+        let mut options = webbrowser::BrowserOptions::new();
+        options.with_suppress_output(true);
+        webbrowser::open_browser_with_options(webbrowser::Browser::Default, &address, &options)
+    });
+}
+
+/// Asks until the person has decided (RFC 8628 §3.4 and §3.5).
+async fn wait<Asked>(
+    started: &DeviceAuthorization,
+    mut ask: impl FnMut() -> Asked,
+) -> Result<Tokens, Failure>
+where
+    Asked: Future<Output = Result<Grant, Failure>>,
+{
+    let mut interval = Duration::from_secs(started.interval.clamp(INTERVALS.0, INTERVALS.1));
+    let asking = async {
+        let mut lost = 0;
+        loop {
+            pause(interval).await;
+            match ask().await {
+                Ok(Grant::Given(tokens)) => return Ok(tokens),
+                Ok(Grant::Refused(code, failure)) => {
+                    lost = 0;
+                    match code.as_str() {
+                        "authorization_pending" => {}
+                        "slow_down" => interval += SLOW_DOWN,
+                        "access_denied" => return Err(denied()),
+                        "expired_token" => return Err(expired()),
+                        _ => return Err(failure),
+                    }
+                }
+                // §3.5: a lost connection is a reason to ask less often, not
+                // to give up while the person is typing.
+                Err(failure) => {
+                    lost += 1;
+                    if lost == LOST_ANSWERS {
+                        return Err(failure);
+                    }
+                    interval *= 2;
+                }
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(started.expires_in), asking)
+        .await
+        .unwrap_or_else(|_| Err(expired()))
+}
+
+fn denied() -> Failure {
+    Failure::failed("The sign-in was refused in the browser. Run `platform login` to try again.")
+}
+
+fn expired() -> Failure {
+    Failure::failed("The code was not entered in time. Run `platform login` for a new one.")
+}
+
+/// Ends the sign-in that the new one replaces. That it lives on somewhere is
+/// no reason to fail now.
+async fn end_former(http: &Http, metadata: &Metadata, refresh_token: &crate::secret::Secret) {
+    if http.revoke(metadata, refresh_token).await.is_err() {
+        terminal::warn("The former sign-in could not be ended; your profile page lists it.");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::collections::VecDeque;
+
+    use tokio::time::Instant;
+
+    use super::*;
+    use crate::secret::Secret;
+
+    fn started(interval: u64) -> DeviceAuthorization {
+        DeviceAuthorization {
+            device_code: Secret::new("device"),
+            user_code: "BCDF-GHJK".into(),
+            verification_uri: "https://auth.games.example/device".into(),
+            verification_uri_complete: None,
+            expires_in: 900,
+            interval,
+        }
+    }
+
+    fn refused(code: &str) -> Result<Grant, Failure> {
+        Ok(Grant::Refused(code.into(), Failure::failed("Refused.")))
+    }
+
+    fn given() -> Result<Grant, Failure> {
+        Ok(Grant::Given(Tokens {
+            access_token: Secret::new("a"),
+            expires_in: 900,
+            refresh_token: Secret::new("r"),
+        }))
+    }
+
+    /// Waits with these answers; the outcome and after how many seconds each
+    /// question came.
+    async fn ask_with(
+        interval: u64,
+        answers: Vec<Result<Grant, Failure>>,
+    ) -> (Result<Tokens, Failure>, Vec<u64>) {
+        let begun = Instant::now();
+        let answers = RefCell::new(VecDeque::from(answers));
+        let asked = RefCell::new(Vec::new());
+        let outcome = wait(&started(interval), || {
+            asked.borrow_mut().push(begun.elapsed().as_secs());
+            let answer = answers.borrow_mut().pop_front();
+            async { answer.unwrap_or_else(|| refused("authorization_pending")) }
+        })
+        .await;
+        (outcome, asked.into_inner())
+    }
+
+    fn sentence(outcome: Result<Tokens, Failure>) -> String {
+        match outcome {
+            Err(Failure::Told(told)) => told.sentence,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn slow_down_adds_five_seconds_for_good() {
+        let answers = vec![
+            refused("authorization_pending"),
+            refused("slow_down"),
+            refused("authorization_pending"),
+            given(),
+        ];
+        let (outcome, asked) = ask_with(5, answers).await;
+        assert!(outcome.is_ok());
+        assert_eq!(asked, [5, 10, 20, 30]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refusal_and_an_expired_code_end_it() {
+        let (outcome, _) = ask_with(5, vec![refused("access_denied")]).await;
+        assert!(sentence(outcome).contains("refused in the browser"));
+        let (outcome, _) = ask_with(5, vec![refused("expired_token")]).await;
+        assert!(sentence(outcome).contains("not entered in time"));
+        let (outcome, asked) = ask_with(5, vec![refused("invalid_client")]).await;
+        assert_eq!((sentence(outcome).as_str(), asked.len()), ("Refused.", 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_is_waited_for_beyond_the_codes_life() {
+        let (outcome, asked) = ask_with(60, Vec::new()).await;
+        assert!(sentence(outcome).contains("not entered in time"));
+        assert_eq!((asked.len(), asked.last()), (15, Some(&900)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lost_answer_is_waited_through_and_slows_down() {
+        let lost = || Err(Failure::failed("Lost."));
+        let (outcome, asked) = ask_with(5, vec![lost(), lost(), given()]).await;
+        assert!(outcome.is_ok());
+        assert_eq!(asked, [5, 15, 35]);
+        let answers = (0..LOST_ANSWERS).map(|_| lost()).collect();
+        let (outcome, _) = ask_with(5, answers).await;
+        assert_eq!(sentence(outcome), "Lost.");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_server_can_make_it_ask_without_pause() {
+        let (_, asked) = ask_with(0, vec![refused("authorization_pending"), given()]).await;
+        assert_eq!(asked, [1, 2]);
+    }
+}

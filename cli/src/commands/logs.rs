@@ -1,0 +1,180 @@
+//! `platform logs`: what players' pages logged, and what they go on to log.
+
+mod follow;
+mod record;
+
+use std::collections::{HashSet, VecDeque};
+
+use serde::Deserialize;
+use serde_json::Value;
+use url::form_urlencoded::Serializer;
+
+use super::Context;
+use crate::args::{Level, LogsOptions};
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::terminal;
+
+/// Ids that are remembered, so that nothing is printed twice.
+const REMEMBERED: usize = 10_000;
+
+/// A page of records, the newest first.
+#[derive(Debug, Deserialize)]
+struct Page {
+    records: Vec<Value>,
+}
+
+/// The records of one environment.
+#[derive(Debug)]
+struct Source {
+    session: Session,
+    /// The project's address in the project API.
+    address: String,
+    /// Where the game is, for whoever reads.
+    game: String,
+    environment: &'static str,
+    level: Level,
+}
+
+/// Prints records, each once.
+#[derive(Debug)]
+struct Printer {
+    json: bool,
+    known: HashSet<String>,
+    order: VecDeque<String>,
+}
+
+/// Prints the newest records, the oldest of them first, and then those that
+/// come.
+pub(super) async fn run(context: &Context<'_>, options: &LogsOptions) -> Result<(), Failure> {
+    let settings = context.settings()?;
+    let environment: platform_protocol::names::Environment = options.environment.into();
+    let slug = settings.project()?;
+    let source = Source {
+        address: format!("/api/projects/{slug}/logs"),
+        game: settings.origin.game_url(slug, environment),
+        session: context.session(&settings)?,
+        environment: environment.as_str(),
+        level: options.level,
+    };
+    let mut printer = Printer {
+        json: options.json,
+        known: HashSet::new(),
+        order: VecDeque::new(),
+    };
+    if !options.follow {
+        return print(&source, &mut printer, options).await;
+    }
+    // That it is interrupted is how it ends, and no failure.
+    tokio::select! {
+        ended = print(&source, &mut printer, options) => ended,
+        interrupted = tokio::signal::ctrl_c() => interrupted.map_err(|error| {
+            Failure::failed(format!("Interrupts cannot be waited for: {error}."))
+        }),
+    }
+}
+
+/// Prints what was asked for.
+async fn print(
+    source: &Source,
+    printer: &mut Printer,
+    options: &LogsOptions,
+) -> Result<(), Failure> {
+    let records = source.newest(options.limit.into()).await?;
+    if records.is_empty() && !options.follow {
+        terminal::note("There are no such records.");
+    }
+    printer.print_page(&records)?;
+    if options.follow {
+        follow::run(source, printer).await?;
+    }
+    Ok(())
+}
+
+impl Source {
+    /// The newest records, the newest first.
+    async fn newest(&self, limit: usize) -> Result<Vec<Value>, Failure> {
+        let mut records: Vec<Value> = Vec::new();
+        while records.len() < limit {
+            let page = self.page(records.last(), limit - records.len()).await?;
+            if page.is_empty() {
+                break;
+            }
+            records.extend(page);
+            // Without an id there is no way to ask for those before.
+            if records.last().is_none_or(|last| id_of(last).is_none()) {
+                break;
+            }
+        }
+        records.truncate(limit);
+        Ok(records)
+    }
+
+    /// A page of records, the newest first, that come before `before`.
+    async fn page(&self, before: Option<&Value>, limit: usize) -> Result<Vec<Value>, Failure> {
+        let mut query = Serializer::new(String::new());
+        query
+            .append_pair("env", self.environment)
+            .append_pair("level", self.level.as_str())
+            .append_pair("limit", &limit.min(PAGE_RECORDS).to_string());
+        if let Some(id) = before.and_then(id_of) {
+            query.append_pair("before", &id);
+        }
+        let path = format!("{}?{}", self.address, query.finish());
+        let page: Page = self.session.get(&path).await?.json()?;
+        Ok(page.records)
+    }
+}
+
+/// Records that one request asks for, at most.
+const PAGE_RECORDS: usize = 100;
+
+impl Printer {
+    /// Prints those of a page that were not printed yet, the oldest first.
+    fn print_page(&mut self, newest_first: &[Value]) -> Result<(), Failure> {
+        for record in newest_first.iter().rev() {
+            self.print(record)?;
+        }
+        Ok(())
+    }
+
+    /// Prints a record, if it was not printed yet.
+    fn print(&mut self, record: &Value) -> Result<(), Failure> {
+        if let Some(id) = id_of(record) {
+            if !self.known.insert(id.clone()) {
+                return Ok(());
+            }
+            self.order.push_back(id);
+            if self.order.len() > REMEMBERED
+                && let Some(oldest) = self.order.pop_front()
+            {
+                self.known.remove(&oldest);
+            }
+        }
+        if self.json {
+            let json = terminal::plain_json(&record.to_string());
+            terminal::print(&format!("{json}\n"))
+        } else {
+            terminal::print_styled(&record::line(record))
+        }
+    }
+
+    /// Whether a record was printed.
+    fn knows(&self, record: &Value) -> bool {
+        id_of(record).is_some_and(|id| self.known.contains(&id))
+    }
+
+    /// The last id, to go on from.
+    fn last_id(&self) -> Option<&str> {
+        self.order.back().map(String::as_str)
+    }
+}
+
+/// A record's id as text.
+fn id_of(record: &Value) -> Option<String> {
+    match record.get("id")? {
+        Value::String(id) => Some(id.clone()),
+        Value::Number(id) => Some(id.to_string()),
+        _ => None,
+    }
+}

@@ -1,0 +1,209 @@
+//! A log record as lines for people.
+
+use std::fmt::Write as _;
+
+use anstyle::{AnsiColor, Style};
+use platform_protocol::paths::RUNTIME_JS;
+use serde_json::Value;
+use time::format_description::well_known::Rfc3339;
+use time::{OffsetDateTime, UtcOffset};
+
+use crate::terminal::plain;
+
+const DIM: Style = Style::new().dimmed();
+
+/// When, how grave, from where, what; below it the stack and what the game
+/// added. Players' pages wrote it, so nothing of it reaches the terminal as it
+/// is.
+pub(super) fn line(record: &Value) -> String {
+    let text = |member: &str| record.get(member).and_then(Value::as_str).map(plain);
+    let level = text("level").unwrap_or_default();
+    let style = match level.as_str() {
+        "error" => AnsiColor::Red.on_default(),
+        "warn" => AnsiColor::Yellow.on_default(),
+        "debug" => DIM,
+        _ => Style::new(),
+    };
+    let time = record.get("time").map(moment).unwrap_or_default();
+    let source = text("source").unwrap_or_default();
+    let mut lines = format!("{DIM}{time}{DIM:#} {style}{level:5}{style:#} {DIM}{source}{DIM:#} ");
+    let message = record.get("message").and_then(Value::as_str);
+    let mut parts = message.unwrap_or_default().lines().map(plain);
+    lines.push_str(&parts.next().unwrap_or_default());
+    if let Some(count @ 2..) = record.get("count").and_then(Value::as_u64) {
+        let _ = write!(lines, " {DIM}(×{count}){DIM:#}");
+    }
+    let place = place(record);
+    if !place.is_empty() {
+        let _ = write!(lines, " {DIM}{}{DIM:#}", plain(&place));
+    }
+    lines.push('\n');
+    for part in parts {
+        let _ = writeln!(lines, "    {part}");
+    }
+    let stack = record.get("stack").and_then(Value::as_str);
+    for part in frames_of_game(stack.unwrap_or_default()) {
+        let _ = writeln!(lines, "    {DIM}{}{DIM:#}", plain(part.trim()));
+    }
+    if let Some(metadata) = record.get("metadata").filter(|value| !value.is_null()) {
+        let _ = writeln!(lines, "    {DIM}{}{DIM:#}", plain(&metadata.to_string()));
+    }
+    lines
+}
+
+/// A stack without the frames of the runtime: that it passed something on says
+/// nothing about the game. Those of its module have no name of their own, but
+/// stand beside those of its script; a game's module has the game's script
+/// between.
+fn frames_of_game(stack: &str) -> impl Iterator<Item = &str> {
+    let frames: Vec<&str> = stack.lines().collect();
+    let mut runtime: Vec<bool> = frames
+        .iter()
+        .map(|frame| frame.contains(RUNTIME_JS))
+        .collect();
+    let claim = |runtime: &mut [bool], at: usize, before: usize| {
+        runtime[at] |= runtime[before] && frames[at].contains("wasm-function[");
+    };
+    for at in 1..frames.len() {
+        claim(&mut runtime, at, at - 1);
+    }
+    for at in (1..frames.len()).rev() {
+        claim(&mut runtime, at - 1, at);
+    }
+    frames
+        .into_iter()
+        .zip(runtime)
+        .filter_map(|(frame, is_runtime)| (!is_runtime).then_some(frame))
+}
+
+/// Where it came up: the file, and the line and column in it.
+fn place(record: &Value) -> String {
+    let mut place = record
+        .get("url")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
+    for member in ["line", "column"] {
+        if let Some(number) = record.get(member).and_then(Value::as_u64) {
+            let _ = write!(place, ":{number}");
+        }
+    }
+    place
+}
+
+/// A moment in UTC, to the millisecond, so that times stand below each other.
+fn shown(moment: OffsetDateTime) -> String {
+    let moment = moment.to_offset(UtcOffset::UTC);
+    format!(
+        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
+        moment.year(),
+        u8::from(moment.month()),
+        moment.day(),
+        moment.hour(),
+        moment.minute(),
+        moment.second(),
+        moment.millisecond()
+    )
+}
+
+/// A record's time: milliseconds since the epoch, or a text already.
+fn moment(time: &Value) -> String {
+    if let Some(text) = time.as_str() {
+        return OffsetDateTime::parse(text, &Rfc3339).map_or_else(|_| plain(text), shown);
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a page's clock has fractions of a millisecond; a float saturates"
+    )]
+    let millis = time.as_f64().unwrap_or_default() as i64;
+    OffsetDateTime::from_unix_timestamp_nanos(i128::from(millis) * 1_000_000)
+        .map(shown)
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn as_text(record: &Value) -> String {
+        anstream::adapter::strip_str(&line(record)).to_string()
+    }
+
+    #[test]
+    fn a_record_is_a_line_and_what_belongs_to_it() {
+        let record = json!({
+            "id": "1", "time": 1_767_225_600_123.5, "level": "error", "source": "error",
+            "message": "boom", "stack": "Error: boom\n  at a.js:1:2\n  at https://a.example/__platform/runtime.js:1:9",
+            "url": "/a.js",
+            "line": 1, "column": 2, "count": 3, "metadata": {"level": 4},
+        });
+        assert_eq!(
+            as_text(&record),
+            "2026-01-01T00:00:00.123Z error error boom (×3) /a.js:1:2\n    \
+             Error: boom\n    at a.js:1:2\n    {\"level\":4}\n"
+        );
+        let bare = json!({"time": "2026-01-01T00:00:00Z", "level": "info", "message": "a\nb"});
+        assert_eq!(as_text(&bare), "2026-01-01T00:00:00.000Z info   a\n    b\n");
+    }
+
+    #[test]
+    fn frames_of_the_runtime_s_module_are_left_out_and_those_of_a_game_s_are_not() {
+        let stack = "Error: boom
+            at wasm://wasm/000139ee:wasm-function[125]:0x43ad
+            at u (https://a.example/__platform/runtime.js:1:10275)
+            at wasm://wasm/000139ee:wasm-function[35]:0x1038
+            at save (https://a.example/game.js:3:4)
+            at wasm://wasm/0badcafe:wasm-function[7]:0x12";
+        let frames: Vec<&str> = frames_of_game(stack).map(str::trim).collect();
+        let expected = [
+            "Error: boom",
+            "at save (https://a.example/game.js:3:4)",
+            "at wasm://wasm/0badcafe:wasm-function[7]:0x12",
+        ];
+        assert_eq!(frames, expected);
+        assert_eq!(frames_of_game("").count(), 0);
+    }
+
+    #[test]
+    fn times_are_as_long_as_each_other() {
+        for (time, shown) in [
+            (json!("2026-01-01T00:00:00Z"), "2026-01-01T00:00:00.000Z "),
+            (json!("2026-01-01T00:00:00.5Z"), "2026-01-01T00:00:00.500Z "),
+            (
+                json!("2026-01-01T02:00:00.1239+02:00"),
+                "2026-01-01T00:00:00.123Z ",
+            ),
+            (json!(1_767_225_600_040_u64), "2026-01-01T00:00:00.040Z "),
+            (json!("yesterday"), "yesterday "),
+        ] {
+            assert!(
+                as_text(&json!({ "time": time })).starts_with(shown),
+                "{time}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_page_wrote_does_not_steer_the_terminal() {
+        let record = json!({
+            "level": "info\u{1b}[31m", "source": "\u{7}", "message": "\u{1b}]0;title\u{7}\u{9b}2J",
+            "stack": "\u{1b}[1A", "url": "\u{1b}c", "metadata": "\u{9b}",
+        });
+        // Escapes of our own are gone; no other is left.
+        assert!(
+            !as_text(&record)
+                .chars()
+                .any(|c| c.is_control() && c != '\n')
+        );
+        assert!(!line(&json!({"message": "\u{1b}[2J"})).contains("\u{1b}[2J"));
+    }
+
+    #[test]
+    fn a_record_of_another_form_is_shown_as_far_as_it_goes() {
+        for record in [json!({}), json!([]), json!({"time": 1e300, "message": 5})] {
+            assert!(line(&record).ends_with('\n'));
+        }
+    }
+}

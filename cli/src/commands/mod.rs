@@ -1,0 +1,120 @@
+//! The commands, one a file.
+
+mod backend;
+mod check;
+mod completions;
+mod deploy;
+mod deployments;
+mod init;
+mod login;
+mod logout;
+mod logs;
+mod projects;
+mod rollback;
+mod runtime;
+mod test_token;
+mod token;
+mod whoami;
+
+use std::path::Path;
+
+use crate::args::{Arguments, Command, GlobalOptions};
+use crate::client::Http;
+use crate::credentials::Credentials;
+use crate::environment::ProcessEnvironment;
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::settings::Settings;
+
+/// What a command goes by.
+#[derive(Debug)]
+struct Context<'a> {
+    options: &'a GlobalOptions,
+    environment: &'a ProcessEnvironment,
+}
+
+impl Context<'_> {
+    /// The settings here.
+    fn settings(&self) -> Result<Settings, Failure> {
+        Settings::settle(self.options, self.environment, &[Path::new(".")])
+    }
+
+    /// The settings of a folder that was named, else those here.
+    fn settings_of(&self, folder: Option<&Path>) -> Result<Settings, Failure> {
+        let here = Path::new(".");
+        Settings::settle(
+            self.options,
+            self.environment,
+            &[folder.unwrap_or(here), here],
+        )
+    }
+
+    /// A client for the platform.
+    fn http(&self, settings: &Settings) -> Result<Http, Failure> {
+        Http::new(&settings.origin, settings.timeout)
+    }
+
+    /// Whoever is signed in at the platform.
+    fn session(&self, settings: &Settings) -> Result<Session, Failure> {
+        let credentials = Credentials::locate(self.environment)?;
+        Session::new(self.http(settings)?, settings, credentials)
+    }
+}
+
+/// Runs the command that was asked for.
+///
+/// # Errors
+/// Why it was not done.
+pub(crate) async fn run(
+    arguments: Arguments,
+    environment: &ProcessEnvironment,
+) -> Result<(), Failure> {
+    let context = Context {
+        options: &arguments.global,
+        environment,
+    };
+    match arguments.command {
+        Command::Login { no_browser } => login::run(&context, no_browser).await,
+        Command::Logout => logout::run(&context).await,
+        Command::Whoami { json } => whoami::run(&context, json).await,
+        Command::Token => token::run(&context).await,
+        Command::Init { directory, force } => init::run(&context, &directory, force),
+        Command::Projects { command } => projects::run(&context, command).await,
+        Command::Deploy {
+            directory,
+            environment,
+            yes,
+            json,
+        } => {
+            let wanted = deploy::Wanted {
+                directory: directory.as_deref(),
+                environment: environment.into(),
+                yes,
+                json,
+            };
+            deploy::run(&context, &wanted).await
+        }
+        Command::Deployments { environment, json } => {
+            deployments::run(&context, environment.into(), json).await
+        }
+        Command::Rollback {
+            deployment,
+            environment,
+            yes,
+        } => rollback::run(&context, deployment.as_deref(), environment.into(), yes).await,
+        Command::Backend { command } => backend::run(&context, command).await,
+        Command::Runtime => runtime::run(&context).await,
+        Command::TestToken {
+            number,
+            guest,
+            json,
+        } => test_token::run(&context, number, guest, json).await,
+        Command::Logs(options) => logs::run(&context, &options).await,
+        Command::Check {
+            directory,
+            strict,
+            json,
+        } => check::run(&context, directory.as_deref(), strict, json),
+        Command::Completions { shell } => completions::run(shell),
+    }
+}

@@ -1,0 +1,79 @@
+//! `platform rollback`: shows an earlier deployment again.
+
+use http::{Request, header};
+use platform_protocol::names::Environment;
+use serde_json::json;
+
+use super::Context;
+use super::deployments::{Deployment, View, path};
+use crate::client::json as json_body;
+use crate::failure::Failure;
+use crate::terminal::{self, STRONG, plain};
+
+/// Goes back to the deployment that is named, else to the one before that which
+/// is shown.
+pub(super) async fn run(
+    context: &Context<'_>,
+    deployment: Option<&str>,
+    environment: Environment,
+    yes: bool,
+) -> Result<(), Failure> {
+    let settings = context.settings()?;
+    let path = path(settings.project()?, environment);
+    let asks = environment == Environment::Prod && !yes;
+    if asks && !terminal::can_ask() {
+        return Err(Failure::usage(
+            "A rollback of production is asked about first, and nobody can answer here: say --yes.",
+        ));
+    }
+    let session = context.session(&settings)?;
+    let view: View = session.get(&path).await?.json()?;
+    let wanted = choose(&view, deployment)?;
+    let game = plain(&view.url);
+    let what = format!(
+        "{} of {}, {}",
+        plain(&wanted.id),
+        plain(&wanted.created_at),
+        wanted.content()
+    );
+    if asks {
+        let question = format!("Show {what}, in production again, {STRONG}{game}{STRONG:#}?");
+        if !terminal::ask(&question) {
+            return Err(Failure::failed("Nothing was changed."));
+        }
+    }
+    let address = format!("{}{path}/rollback", settings.origin);
+    let body = json!({ "deployment": wanted.id });
+    let answer = session
+        .ask(|| {
+            let request = Request::post(&address).header(header::CONTENT_TYPE, "application/json");
+            Ok((request, json_body(&body)?))
+        })
+        .await?;
+    let view: View = answer.json()?;
+    terminal::note(format_args!("Showing {what}, again."));
+    terminal::print(&format!("{}\n", plain(&view.url)))
+}
+
+/// The deployment to go back to.
+fn choose<'a>(view: &'a View, wanted: Option<&str>) -> Result<&'a Deployment, Failure> {
+    let game = plain(&view.url);
+    let list = "`platform deployments` lists those that it keeps";
+    let mut kept = view.deployments.iter();
+    if let Some(wanted) = wanted {
+        return kept.find(|one| one.id == wanted).ok_or_else(|| {
+            Failure::failed(format!("{game} keeps no deployment {wanted}: {list}."))
+        });
+    }
+    if !kept.any(|one| one.current) {
+        return Err(Failure::failed(format!(
+            "{game} shows no deployment, so there is none before it: {list}."
+        )));
+    }
+    // What follows the one that is shown is older.
+    kept.next().ok_or_else(|| {
+        Failure::failed(format!(
+            "{game} keeps no deployment from before the one that it shows: {list}."
+        ))
+    })
+}

@@ -1,0 +1,28 @@
+//! `platform whoami`: whose account the platform takes the caller for.
+
+use serde_json::json;
+
+use super::Context;
+use crate::failure::Failure;
+use crate::session::Bearer;
+use crate::terminal::{self, plain};
+
+/// Prints the account. The platform is asked, so that a sign-in that was
+/// revoked elsewhere is not taken for one, and so that the name is today's.
+pub(super) async fn run(context: &Context<'_>, json: bool) -> Result<(), Failure> {
+    let settings = context.settings()?;
+    let token = context.session(&settings)?.fresh_token().await?;
+    let bearer = Bearer::of(&token).ok_or_else(|| {
+        Failure::failed("The platform's token cannot be read: this program may be too old for it.")
+    })?;
+    if json {
+        let account = json!({
+            "origin": settings.origin.to_string(),
+            "sub": bearer.sub,
+            "username": bearer.username,
+        });
+        return terminal::print(&format!("{account}\n"));
+    }
+    let (name, sub) = (plain(&bearer.username), plain(&bearer.sub));
+    terminal::print(&format!("{name} ({sub}) at {}\n", settings.origin))
+}

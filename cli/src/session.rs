@@ -1,0 +1,241 @@
+//! Who asks: a token from the environment, or what signing in left behind,
+//! refreshed when it is due.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::{Request, StatusCode, header, request};
+use serde::Deserialize;
+
+use crate::client::answer::Answer;
+use crate::client::oauth::{Grant, Tokens};
+use crate::client::{Body, Http, empty, finish};
+use crate::clock::now;
+use crate::credentials::{Credentials, Entry};
+use crate::failure::Failure;
+use crate::origin::PlatformOrigin;
+use crate::secret::Secret;
+use crate::settings::Settings;
+
+/// For whoever never signed in.
+fn sign_in_first(origin: &PlatformOrigin) -> Failure {
+    let sentence = format!(
+        "Nobody is signed in to {origin}: run {}, or set PLATFORM_TOKEN.",
+        origin.login_command()
+    );
+    Failure::not_signed_in(origin, sentence)
+}
+
+/// For whoever did, and no longer is.
+fn sign_in_again(origin: &PlatformOrigin) -> Failure {
+    let sentence = format!(
+        "The sign-in to {origin} has ended: run {}.",
+        origin.login_command()
+    );
+    Failure::not_signed_in(origin, sentence)
+}
+
+/// Asks the project API as somebody.
+#[derive(Debug)]
+pub(crate) struct Session {
+    http: Http,
+    given: Option<Secret>,
+    credentials: Credentials,
+}
+
+/// What a token says of its bearer. It is shown, and nothing is decided by it:
+/// the platform verifies tokens, this program does not.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Bearer {
+    /// The account's id.
+    pub(crate) sub: String,
+    /// Its name.
+    pub(crate) username: String,
+    iss: String,
+}
+
+impl Bearer {
+    /// Reads a token's claims.
+    pub(crate) fn of(token: &Secret) -> Option<Self> {
+        let claims = token.expose().split('.').nth(1)?;
+        serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok()
+    }
+}
+
+impl Session {
+    /// Whoever the settings say.
+    ///
+    /// # Errors
+    /// `PLATFORM_TOKEN` is for another platform: it is not sent there.
+    pub(crate) fn new(
+        http: Http,
+        settings: &Settings,
+        credentials: Credentials,
+    ) -> Result<Self, Failure> {
+        let given = settings.token.clone();
+        let auth_url = settings.origin.auth_url();
+        // A platform.toml that came with somebody else's game may name any
+        // origin.
+        if let Some(bearer) = given.as_ref().and_then(Bearer::of)
+            && bearer.iss != auth_url
+        {
+            return Err(Failure::usage(format!(
+                "PLATFORM_TOKEN is of {}, and the platform is {}: name the right one with \
+                 --origin.",
+                bearer.iss, settings.origin
+            )));
+        }
+        Ok(Self {
+            http,
+            given,
+            credentials,
+        })
+    }
+
+    /// The client that the session asks with.
+    pub(crate) const fn http(&self) -> &Http {
+        &self.http
+    }
+
+    /// Whether the token comes from the environment.
+    pub(crate) const fn is_given(&self) -> bool {
+        self.given.is_some()
+    }
+
+    /// A token that can be sent now.
+    ///
+    /// # Errors
+    /// Nobody is signed in, or the auth service gives no new token.
+    pub(crate) async fn token(&self) -> Result<Secret, Failure> {
+        if let Some(token) = &self.given {
+            return Ok(token.clone());
+        }
+        match self.credentials.look_up(self.http.origin())? {
+            None => Err(sign_in_first(self.http.origin())),
+            Some(entry) if entry.is_fresh(now()) => Ok(entry.access_token),
+            Some(entry) => self.another_than(&entry.access_token).await,
+        }
+    }
+
+    /// A token that the platform has just given, or one from the environment
+    /// that it has just taken: a sign-in that was ended elsewhere is noticed.
+    ///
+    /// # Errors
+    /// Nobody is signed in, or the platform does not answer.
+    pub(crate) async fn fresh_token(&self) -> Result<Secret, Failure> {
+        let token = self.token().await?;
+        if self.is_given() {
+            self.get("/api/projects").await?;
+            return Ok(token);
+        }
+        self.another_than(&token).await
+    }
+
+    /// A token in place of one that is over or was refused.
+    ///
+    /// # Errors
+    /// Nobody is signed in any more, or the auth service does not answer.
+    pub(crate) async fn another_than(&self, refused: &Secret) -> Result<Secret, Failure> {
+        let origin = self.http.origin();
+        // Whoever holds the lock may wait for two answers.
+        let locked = self.credentials.lock(self.http.timeout() * 3).await?;
+        let Some(entry) = locked.look_up(origin)? else {
+            return Err(sign_in_again(origin));
+        };
+        // Another command was faster.
+        if entry.access_token != *refused && entry.is_fresh(now()) {
+            return Ok(entry.access_token);
+        }
+        let metadata = self.http.metadata().await?;
+        match self.http.refresh(&metadata, &entry.refresh_token).await? {
+            Grant::Given(tokens) => {
+                let entry = entry_of(tokens, now());
+                let token = entry.access_token.clone();
+                locked.set(origin, Some(entry))?;
+                Ok(token)
+            }
+            // RFC 6749 §5.2: used up, revoked or expired. It stays so.
+            Grant::Refused(code, _) if code == "invalid_grant" => {
+                locked.set(origin, None)?;
+                Err(sign_in_again(origin))
+            }
+            Grant::Refused(_, failure) => Err(failure),
+        }
+    }
+
+    /// Sends a request as the person, and a second time with a new token if the
+    /// first is refused.
+    ///
+    /// # Errors
+    /// No answer, or a bad one.
+    pub(crate) async fn ask(
+        &self,
+        make: impl Fn() -> Result<(request::Builder, Body), Failure>,
+    ) -> Result<Answer, Failure> {
+        let token = self.token().await?;
+        let answer = self.http.send(signed(make()?, &token)?).await?;
+        if answer.status != StatusCode::UNAUTHORIZED || self.is_given() {
+            return self.done(answer);
+        }
+        let token = self.another_than(&token).await?;
+        self.http.send(signed(make()?, &token)?).await?.done()
+    }
+
+    /// The answer, if its status says that it was done. Signing in does not
+    /// help against a given token that is refused, since that wins over it.
+    ///
+    /// # Errors
+    /// What a bad status means; see [`Answer::failure`].
+    pub(crate) fn done(&self, answer: Answer) -> Result<Answer, Failure> {
+        if answer.status != StatusCode::UNAUTHORIZED || !self.is_given() {
+            return answer.done();
+        }
+        let problem = answer.problem();
+        let origin = self.http.origin();
+        let sentence = format!(
+            "{origin} refused PLATFORM_TOKEN: set one that is valid there, or unset it and run {}.",
+            origin.login_command()
+        );
+        let failure = Failure::not_signed_in(origin, sentence);
+        let failure = failure.with_request_id(answer.request_id());
+        // A program is told what the platform said; the sentence is for people.
+        Err(match problem {
+            Some(problem) => failure.with_problem(problem),
+            None => failure,
+        })
+    }
+
+    /// Gets a path of the project API.
+    ///
+    /// # Errors
+    /// No answer, or a bad one.
+    pub(crate) async fn get(&self, path: &str) -> Result<Answer, Failure> {
+        let address = format!("{}{path}", self.http.origin());
+        self.ask(|| Ok((Request::get(&address), empty()))).await
+    }
+}
+
+/// A request with its token.
+///
+/// # Errors
+/// The token cannot stand in a header.
+pub(crate) fn signed(
+    (request, body): (request::Builder, Body),
+    token: &Secret,
+) -> Result<Request<Body>, Failure> {
+    let mut value =
+        header::HeaderValue::try_from(format!("Bearer {}", token.expose())).map_err(|_| {
+            Failure::usage("PLATFORM_TOKEN is no token: it has characters that none has.")
+        })?;
+    value.set_sensitive(true);
+    finish(request.header(header::AUTHORIZATION, value), body)
+}
+
+/// What is kept of an answer with tokens.
+pub(crate) fn entry_of(tokens: Tokens, now: i64) -> Entry {
+    Entry {
+        access_token: tokens.access_token,
+        received_at: now,
+        expires_in: tokens.expires_in,
+        refresh_token: tokens.refresh_token,
+    }
+}

@@ -1,0 +1,201 @@
+//! The settings of a call: from options, then from the environment, then from
+//! the nearest `platform.toml`. The platform may also be the one that was
+//! signed in to last.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use platform_protocol::names::check_slug;
+use serde::Deserialize;
+
+use crate::args::GlobalOptions;
+use crate::credentials::Credentials;
+use crate::environment::ProcessEnvironment;
+use crate::failure::Failure;
+use crate::origin::{DEFAULT_ORIGIN, PlatformOrigin};
+use crate::secret::Secret;
+
+/// The file beside a game.
+pub(crate) const FILE_NAME: &str = "platform.toml";
+/// The built game, where the file does not say.
+const DEFAULT_DIST: &str = "dist";
+
+/// What `platform.toml` says. A server's settings have a file of the same
+/// name, so keys that are not ours are left alone.
+#[derive(Debug, Default, Deserialize)]
+struct Manifest {
+    slug: Option<String>,
+    origin: Option<String>,
+    dist: Option<PathBuf>,
+}
+
+/// The settings in force.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// The platform.
+    pub(crate) origin: PlatformOrigin,
+    /// `PLATFORM_TOKEN`, which stands in for signing in.
+    pub(crate) token: Option<Secret>,
+    /// How long the platform may be silent.
+    pub(crate) timeout: Duration,
+    project: Option<String>,
+    /// The game's folder: that of `platform.toml`, else the one that one is in.
+    folder: PathBuf,
+    /// The built game, as far as `platform.toml` says; from `folder`.
+    dist: PathBuf,
+}
+
+impl Settings {
+    /// Settles them. `platform.toml` is looked for from each of `starts`
+    /// upwards.
+    ///
+    /// # Errors
+    /// A setting that cannot be used; exit status 2.
+    pub(crate) fn settle(
+        options: &GlobalOptions,
+        environment: &ProcessEnvironment,
+        starts: &[&Path],
+    ) -> Result<Self, Failure> {
+        let (manifest, folder) = nearest(starts)?;
+        let named = first([
+            ("--origin", options.origin.as_deref()),
+            ("PLATFORM_ORIGIN", environment.origin.as_deref()),
+            ("origin in platform.toml", manifest.origin.as_deref()),
+        ]);
+        let remembered = match named {
+            Some(_) => None,
+            None => last_origin(environment),
+        };
+        let origin =
+            named.or_else(|| first([("last_origin in credentials.toml", remembered.as_deref())]));
+        let (from, text) = origin.unwrap_or(("The default", DEFAULT_ORIGIN));
+        let origin = text
+            .parse()
+            .map_err(|advice| Failure::usage(format!("{from} is not an origin: {advice}.")))?;
+        let project = first([
+            ("--project", options.project.as_deref()),
+            ("PLATFORM_PROJECT", environment.project.as_deref()),
+            ("slug in platform.toml", manifest.slug.as_deref()),
+        ]);
+        if let Some((from, slug)) = project {
+            usable_slug(slug).map_err(|why| Failure::usage(format!("{from} is no slug: {why}")))?;
+        }
+        Ok(Self {
+            origin,
+            token: environment.token.clone(),
+            timeout: options.timeout(),
+            project: project.map(|(_, slug)| slug.to_owned()),
+            folder,
+            dist: manifest.dist.unwrap_or_else(|| DEFAULT_DIST.into()),
+        })
+    }
+
+    /// The project that the command is about.
+    ///
+    /// # Errors
+    /// None is named; exit status 2.
+    pub(crate) fn project(&self) -> Result<&str, Failure> {
+        self.project.as_deref().ok_or_else(|| {
+            Failure::usage(
+                "No project is named: give --project, set PLATFORM_PROJECT, or write slug = \"…\" \
+                 into platform.toml.",
+            )
+        })
+    }
+
+    /// The project that was named, if one was.
+    pub(crate) fn named_project(&self) -> Option<&str> {
+        self.project.as_deref()
+    }
+
+    /// The built game: the folder that was named, else that of `platform.toml`.
+    ///
+    /// # Errors
+    /// The folder of `platform.toml` leaves the game's own, by its name or by
+    /// a link: the file may have come with somebody else's game, and what a
+    /// deploy sends is public. Exit status 2.
+    pub(crate) fn dist(&self, named: Option<&Path>) -> Result<PathBuf, Failure> {
+        if let Some(named) = named {
+            return Ok(named.to_owned());
+        }
+        let dist = self.folder.join(&self.dist);
+        // One that is not there is told of where it would be listed.
+        let Ok(real) = dist.canonicalize() else {
+            return Ok(dist);
+        };
+        let folder = self.folder.canonicalize();
+        if folder.is_ok_and(|folder| real.starts_with(folder)) {
+            return Ok(real);
+        }
+        let (dist, real) = (self.dist.display(), real.display());
+        Err(Failure::usage(format!(
+            "The folder {dist} of the settings leads out of the game's folder, to {real}: name the \
+             folder on the command line if that is meant."
+        )))
+    }
+}
+
+/// Whether a text can be a project's slug.
+///
+/// # Errors
+/// Why not, a sentence.
+pub(crate) fn usable_slug(slug: &str) -> Result<(), &'static str> {
+    check_slug(slug).map_err(|error| error.sentence())
+}
+
+fn first<'a, const N: usize>(
+    sources: [(&'static str, Option<&'a str>); N],
+) -> Option<(&'static str, &'a str)> {
+    sources
+        .into_iter()
+        .find_map(|(from, value)| value.map(|value| (from, value)))
+}
+
+/// The platform that was signed in to last. A file that cannot be read is
+/// complained of by the commands that cannot do without it.
+fn last_origin(environment: &ProcessEnvironment) -> Option<String> {
+    let credentials = Credentials::locate(environment).ok()?;
+    credentials.last_origin().ok().flatten()
+}
+
+/// The nearest `platform.toml`, and the folder that it speaks of.
+fn nearest(starts: &[&Path]) -> Result<(Manifest, PathBuf), Failure> {
+    for start in starts {
+        // A folder that is not there has no parents that could be known.
+        let Ok(start) = start.canonicalize() else {
+            continue;
+        };
+        for folder in start.ancestors() {
+            let path = folder.join(FILE_NAME);
+            match std::fs::read_to_string(&path) {
+                Ok(text) => {
+                    let manifest = toml::from_str(&text).map_err(|error| {
+                        let why = error.message().trim_end_matches('.');
+                        Failure::usage(format!("{} cannot be used: {why}.", path.display()))
+                    })?;
+                    return Ok((manifest, folder.to_owned()));
+                }
+                Err(error) if is_absent(&error) => {}
+                Err(error) => {
+                    return Err(Failure::usage(format!(
+                        "{} cannot be read: {error}.",
+                        path.display()
+                    )));
+                }
+            }
+        }
+    }
+    Ok((Manifest::default(), PathBuf::from(".")))
+}
+
+/// Whether there is no such file; a folder of that name is none.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::IsADirectory
+            | io::ErrorKind::PermissionDenied
+    )
+}

@@ -1,0 +1,106 @@
+//! Whether a folder holds the sources of a game, where what was built from them
+//! is wanted.
+
+use std::path::Path;
+
+use platform_checks::module_scripts;
+
+use crate::archive::INDEX;
+
+/// The code of the warning.
+pub(crate) const CODE: &str = "looks-like-sources";
+/// Where most tools build to.
+const BUILT: &str = "dist";
+/// What stands at the top of a project, and never of what it was built into.
+const NAMES: [&str; 3] = ["package.json", "Cargo.toml", "node_modules"];
+/// What the names of a build tool's settings begin with.
+const CONFIG: &str = "vite.config.";
+/// What no browser runs.
+const ENDINGS: [&str; 3] = [".ts", ".tsx", ".jsx"];
+
+/// The sentence of the warning, if the folder looks like sources.
+pub(crate) fn warning(folder: &Path, index_html: &str) -> Option<String> {
+    let sign = sign(folder, index_html)?;
+    let advice = if folder.join(BUILT).join(INDEX).is_file() {
+        format!("name the folder {} instead", folder.join(BUILT).display())
+    } else {
+        "build the game, and name the folder that it was built into".to_owned()
+    };
+    Some(format!(
+        "{} looks like the sources of a game ({sign}), all of which anybody could read: {advice}.",
+        folder.display()
+    ))
+}
+
+/// What gives the sources away.
+fn sign(folder: &Path, index_html: &str) -> Option<String> {
+    let scripts = module_scripts(index_html);
+    let source = scripts.into_iter().find(|src| {
+        let path = src.split(['?', '#']).next().unwrap_or_default();
+        ENDINGS.iter().any(|ending| path.ends_with(ending))
+    });
+    if let Some(source) = source {
+        return Some(format!("{INDEX} loads {source}"));
+    }
+    let name = NAMES.iter().find(|name| folder.join(name).exists());
+    if let Some(name) = name {
+        return Some(format!("it has {name}"));
+    }
+    let entries = std::fs::read_dir(folder).ok()?.flatten();
+    let mut names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let config = names.find(|name| name.starts_with(CONFIG))?;
+    Some(format!("it has {config}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_known_by_what_no_built_game_has() {
+        let page = |src: &str| format!("<script type=\"module\" src=\"{src}\"></script>");
+        for (name, src, sign) in [
+            ("package.json", "/a.js", Some("it has package.json")),
+            (
+                "node_modules/a/index.js",
+                "/a.js",
+                Some("it has node_modules"),
+            ),
+            ("vite.config.mts", "/a.js", Some("it has vite.config.mts")),
+            ("Cargo.toml", "/a.js", Some("it has Cargo.toml")),
+            (
+                "a.txt",
+                "/src/main.ts",
+                Some("index.html loads /src/main.ts"),
+            ),
+            ("a.txt", "./main.tsx?v=1", Some("loads ./main.tsx?v=1")),
+            ("a.txt", "main.jsx", Some("loads main.jsx")),
+            ("a.txt", "/assets/main.js?from=main.ts", None),
+            ("assets/package.json", "/a.mjs", None),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+            let said = warning(folder.path(), &page(src));
+            let matches = match (&said, sign) {
+                (Some(said), Some(sign)) => said.contains(sign),
+                (None, None) => true,
+                _ => false,
+            };
+            assert!(matches, "{name} {src}: {said:?}");
+        }
+    }
+
+    #[test]
+    fn the_folder_that_was_built_is_named_where_there_is_one() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("package.json"), "").unwrap();
+        let said = |folder: &Path| warning(folder, "").unwrap();
+        assert!(said(folder.path()).contains("build the game, and name"));
+        let dist = folder.path().join("dist");
+        std::fs::create_dir(&dist).unwrap();
+        std::fs::write(dist.join("index.html"), "").unwrap();
+        assert!(said(folder.path()).contains(&format!("name the folder {} ", dist.display())));
+    }
+}

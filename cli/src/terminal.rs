@@ -1,0 +1,173 @@
+//! Results to standard output, everything else to standard error.
+
+use std::fmt::Display;
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+
+use anstyle::{AnsiColor, Style};
+
+use crate::failure::Failure;
+
+/// The style of `error:`.
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+/// The style of `warning:`.
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+/// The style of what should be seen first.
+pub(crate) const STRONG: Style = Style::new().bold();
+
+/// Writes results to standard output.
+///
+/// # Errors
+/// [`Failure::ReaderGone`] if nobody reads them any more.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    print_bytes(text.as_bytes())
+}
+
+/// Writes a result with colours, which are left out where they are not wanted.
+///
+/// # Errors
+/// [`Failure::ReaderGone`] if nobody reads them any more.
+pub(crate) fn print_styled(text: &str) -> Result<(), Failure> {
+    let mut output = anstream::stdout().lock();
+    output
+        .write_all(text.as_bytes())
+        .and_then(|()| output.flush())
+        .map_err(|error| not_written(&error))
+}
+
+/// Writes results to standard output as they are.
+///
+/// # Errors
+/// [`Failure::ReaderGone`] if nobody reads them any more.
+pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
+    let mut output = io::stdout().lock();
+    output
+        .write_all(bytes)
+        .and_then(|()| output.flush())
+        .map_err(|error| not_written(&error))
+}
+
+fn not_written(error: &io::Error) -> Failure {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        Failure::ReaderGone
+    } else {
+        Failure::failed(format!("The results could not be written: {error}."))
+    }
+}
+
+/// Tells something on standard error. That nobody listens there is no failure.
+pub(crate) fn note(text: impl Display) {
+    let _ = writeln!(anstream::stderr().lock(), "{text}");
+}
+
+/// Tells a warning on standard error.
+pub(crate) fn warn(text: impl Display) {
+    note(format_args!("{WARNING}warning:{WARNING:#} {text}"));
+}
+
+/// Tells on standard error why it failed.
+pub(crate) fn error(text: impl Display) {
+    note(format_args!("{ERROR}error:{ERROR:#} {text}"));
+}
+
+/// Whether somebody sits there who can be asked.
+pub(crate) fn can_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks a question; anything but yes means no.
+pub(crate) fn ask(question: &str) -> bool {
+    let mut stderr = anstream::stderr().lock();
+    let _ = write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush());
+    let mut answer = String::new();
+    let read = io::stdin().lock().read_line(&mut answer);
+    read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+}
+
+/// A text of others, fit for a terminal: control characters, which could move
+/// the cursor or rewrite what stands above, and marks that turn the direction
+/// of writing or are not to be seen become a visible sign.
+pub(crate) fn plain(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\t' | '\n' => ' ',
+            c if steers(c) => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}
+
+/// JSON of others, fit for a terminal: the same value, in which whatever steers
+/// one is written as an escape (RFC 8259 §7).
+pub(crate) fn plain_json(json: &str) -> String {
+    let mut plain = String::with_capacity(json.len());
+    for c in json.chars() {
+        if steers(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                plain.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            plain.push(c);
+        }
+    }
+    plain
+}
+
+/// Whether a terminal may obey a character, or hide something by it.
+fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            // Marks of direction (Unicode Standard Annex 9), and what separates
+            // lines and paragraphs.
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
+            // What takes no room, or shows nothing, and marks that are out of use.
+            // What makes a picture of a sign may stay.
+            | '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{2060}'..='\u{206f}' | '\u{2800}'
+            | '\u{3164}' | '\u{fe00}'..='\u{fe0e}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// A count of bytes for people.
+pub(crate) fn bytes(count: u64) -> String {
+    indicatif::DecimalBytes(count).to_string()
+}
+
+/// `1 file`, `2 files`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_does_not_obey_what_others_wrote() {
+        assert_eq!(
+            plain("a\u{1b}[2Jb\r\u{202e}c\u{9b}d"),
+            "a\u{fffd}[2Jb\u{fffd}\u{fffd}c\u{fffd}d"
+        );
+        assert_eq!(plain("zwei\nZeilen\tÄ"), "zwei Zeilen Ä");
+    }
+
+    #[test]
+    fn json_keeps_its_value_and_steers_no_terminal() {
+        let value = "a\u{1b}[2J\u{9b}2J\u{7f}\u{202e}\u{200f}\u{2028}\u{e0041}ä🦦\\\n";
+        let json = serde_json::to_string(value).unwrap();
+        assert!(json.chars().any(steers));
+        let plain = plain_json(&json);
+        assert!(!plain.chars().any(steers), "{plain}");
+        assert!(plain.contains("ä🦦"), "{plain}");
+        assert_eq!(serde_json::from_str::<String>(&plain).unwrap(), value);
+    }
+
+    #[test]
+    fn counts_read_as_english() {
+        assert_eq!(counted(1, "file"), "1 file");
+        assert_eq!(counted(0, "file"), "0 files");
+        assert_eq!(bytes(1_234_567), "1.23 MB");
+    }
+}

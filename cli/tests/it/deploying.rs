@@ -1,0 +1,426 @@
+//! A game's way from the template to its addresses.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+
+use flate2::read::GzDecoder;
+use serde_json::{Value, json};
+
+use crate::platform::Platform;
+use crate::support::{Home, last_line};
+
+const PAGE: &str = "<!doctype html><head><script defer src=\"/__platform/runtime.js\"></script>";
+
+fn project(platform: &Platform, slug: &str) -> Value {
+    let environment = |prefix: &str| {
+        json!({"url": format!("http://{prefix}{slug}.platform.localhost:{}", platform.port),
+               "deployment": null, "players": 2})
+    };
+    json!({"slug": slug, "owner": "me", "created_at": "2026-01-01T00:00:00Z",
+           "environments": {"dev": environment("dev-"), "prod": environment("")}})
+}
+
+/// What an archive unpacks to.
+fn unpacked(archive: &[u8]) -> BTreeMap<String, Vec<u8>> {
+    let mut read = tar::Archive::new(GzDecoder::new(archive));
+    let entries = read.entries().unwrap().map(|entry| {
+        let mut entry = entry.unwrap();
+        assert!(entry.header().entry_type().is_file());
+        let name = entry.path().unwrap().to_str().unwrap().to_owned();
+        let mut content = Vec::new();
+        entry.read_to_end(&mut content).unwrap();
+        (name, content)
+    });
+    entries.collect()
+}
+
+#[tokio::test]
+async fn a_deploy_sends_the_folder_and_prints_the_address() {
+    let platform = Platform::start().await;
+    let home = Home::signed_in(&platform).await;
+    // Large and hard to compress, so that it is sent in many pieces.
+    let mut state = 1_u32;
+    let noise: Vec<u8> = (0..3_000_000)
+        .map(|_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            state.to_be_bytes()[0]
+        })
+        .collect();
+    home.write("game/platform.toml", "slug = \"game\"\ndist = \"build\"\n");
+    home.write("game/build/index.html", PAGE);
+    home.write("game/build/assets/noise.bin", &noise);
+    home.write("game/build/.env", "SECRET=1");
+    let path = "/api/projects/game/environments/dev/deployment";
+    let answer = json!({
+        "id": "1", "url": "http://dev-game.platform.localhost", "files": 2, "bytes": 3_000_000,
+        "warnings": [{"code": "runtime-async", "message": "The tag is async."}],
+    });
+    platform.say(&format!("PUT - {path}"), &[(201, answer.clone())]);
+    platform.has("game", "dev");
+    // From above, the folder's own platform.toml counts.
+    let outcome = home.run(&["deploy", "game/build"]).await.succeeded();
+    assert_eq!(outcome.stdout, "http://dev-game.platform.localhost\n");
+    assert!(
+        outcome
+            .stderr
+            .contains("warning: The tag is async. (runtime-async)"),
+        "{outcome:?}"
+    );
+    let build = home.path("game/build").canonicalize().unwrap();
+    let content = format!("Deploying 2 files (3.00 MB) of {} to ", build.display());
+    assert!(outcome.stderr.contains(&content), "{outcome:?}");
+    let sent = platform.seen(path);
+    assert_eq!(sent[0].headers["content-type"], "application/gzip");
+    let files = unpacked(&sent[0].body);
+    assert_eq!(
+        files.keys().collect::<Vec<_>>(),
+        ["assets/noise.bin", "index.html"]
+    );
+    assert_eq!(files["assets/noise.bin"], noise);
+
+    let mut command = home.command(&["deploy", "--json"]);
+    command.current_dir(home.path("game/build/assets"));
+    let outcome = crate::support::outcome(command).await.succeeded();
+    assert_eq!(
+        serde_json::from_str::<Value>(&outcome.stdout).unwrap(),
+        answer
+    );
+    assert_eq!(platform.seen(path)[1].body, sent[0].body);
+}
+
+#[tokio::test]
+async fn a_deploy_with_a_refused_token_is_sent_whole_again() {
+    let platform = Platform::start().await;
+    let home = Home::signed_in(&platform).await;
+    home.write("dist/index.html", PAGE);
+    let path = "/api/projects/game/environments/prod/deployment";
+    let refused = platform.problem("not-signed-in", 401, "Please sign in first.");
+    let answer = json!({"id": "1", "url": "http://game.platform.localhost", "warnings": []});
+    platform.say(&format!("PUT - {path}"), &[(401, refused), (201, answer)]);
+    platform.has("game", "prod");
+    let arguments = &["deploy", "-p", "game", "--env", "prod", "--yes"];
+    home.run(arguments).await.succeeded();
+    let sent = platform.seen(path);
+    assert_eq!(unpacked(&sent[1].body)["index.html"], PAGE.as_bytes());
+}
+
+#[tokio::test]
+async fn production_is_not_deployed_to_unasked() {
+    let platform = Platform::start().await;
+    let home = Home::signed_in(&platform).await;
+    home.write("dist/index.html", PAGE);
+    let outcome = home
+        .run(&["deploy", "-p", "game", "--env", "prod"])
+        .await
+        .ended_with(2);
+    assert!(last_line(&outcome.stderr).contains("--yes"), "{outcome:?}");
+    assert!(
+        platform
+            .seen("/api/projects/game/environments/prod/deployment")
+            .is_empty()
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn the_question_before_production_names_the_folder() {
+    let platform = Platform::start().await;
+    let home = Home::signed_in(&platform).await;
+    home.write("dist/index.html", PAGE);
+    platform.has("game", "prod");
+    // A terminal, in which nobody answers.
+    let program = home.command(&[]).as_std().get_program().to_owned();
+    let program = program.to_str().unwrap();
+    let mut command = tokio::process::Command::new("/usr/bin/script");
+    command
+        .args([
+            "-qec",
+            &format!("{program} deploy -p game --env prod"),
+            "/dev/null",
+        ])
+        .env_clear()
+        .env("HOME", home.path(""))
+        .env("XDG_CONFIG_HOME", home.path("config"))
+        .env("PLATFORM_ORIGIN", platform.origin())
+        .env("NO_COLOR", "1")
+        .current_dir(home.path(""))
+        .stdin(std::process::Stdio::null());
+    let outcome = crate::support::outcome(command).await;
+    let dist = home.path("dist").canonicalize().unwrap();
+    let question = format!("Deploy 1 file (73 B) of {} to production", dist.display());
+    assert!(outcome.stdout.contains(&question), "{outcome:?}");
+    assert!(
+        outcome.stdout.contains("Nothing was deployed"),
+        "{outcome:?}"
+    );
+    assert!(
+        platform
+            .seen("/api/projects/game/environments/prod/deployment")
+            .is_empty()
+    );
+}
+
+#[tokio::test]
+async fn what_cannot_be_deployed_is_not_sent() {
+    let platform = Platform::start().await;
+    let home = Home::signed_in(&platform).await;
+    home.write("empty/readme.txt", "");
+    home.write("reserved/index.html", PAGE);
+    home.write("reserved/__platform/runtime.js", "");
+    for (folder, part) in [
+        ("none", "Build the game first"),
+        ("empty", "has no index.html"),
+        ("reserved", "__platform"),
+    ] {
+        let outcome = home
+            .run(&["deploy", folder, "-p", "game"])
+            .await
+            .ended_with(1);
+        assert!(outcome.stderr.contains(part), "{outcome:?}");
+    }
+    assert!(
+        platform
+            .seen("/api/projects/game/environments/dev/deployment")
+            .is_empty()
+    );
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn settings_that_came_with_a_game_deploy_nothing_from_outside_of_it() {
+    let platform = Platform::start().await;
+    let home = Home::signed_in(&platform).await;
+    home.write("private/index.html", "secret");
+    platform.has("game", "dev");
+    home.write("game/build/index.html", PAGE);
+    std::os::unix::fs::symlink("../private", home.path("game/link")).unwrap();
+    let path = "/api/projects/game/environments/dev/deployment";
+    let answer = json!({"id": "1", "url": "http://dev-game.platform.localhost", "warnings": []});
+    platform.say(
+        &format!("PUT - {path}"),
+        &[(201, answer.clone()), (201, answer)],
+    );
+    let run = async |arguments: &[&str]| {
+        let mut command = home.command(arguments);
+        command.current_dir(home.path("game"));
+        crate::support::outcome(command).await
+    };
+    let absolute = home.path("private").display().to_string();
+    for dist in [
+        "../private",
+        absolute.as_str(),
+        "link",
+        "build/../../private",
+        "..",
+    ] {
+        let settings = format!("slug = \"game\"\ndist = \"{dist}\"\n");
+        home.write("game/platform.toml", settings);
+        for command in ["deploy", "check"] {
+            let outcome = run(&[command]).await.ended_with(2);
+            let told = last_line(&outcome.stderr);
+            assert!(
+                told.contains("leads out of the game's folder"),
+                "{dist}: {told}"
+            );
+            assert!(
+                told.contains("name the folder on the command line"),
+                "{told}"
+            );
+        }
+    }
+    assert!(platform.seen(path).is_empty());
+
+    // The link is the folder that is taken where the settings say nothing.
+    std::fs::rename(home.path("game/link"), home.path("game/dist")).unwrap();
+    home.write("game/platform.toml", "slug = \"game\"\n");
+    run(&["deploy"]).await.ended_with(2);
+    // Whoever names it means it.
+    run(&["deploy", "dist"]).await.succeeded();
+    assert_eq!(
+        unpacked(&platform.seen(path)[0].body)["index.html"],
+        b"secret"
+    );
+    home.write(
+        "game/platform.toml",
+        "slug = \"game\"\ndist = \"build/../build\"\n",
+    );
+    run(&["deploy"]).await.succeeded();
+    assert_eq!(
+        unpacked(&platform.seen(path)[1].body)["index.html"],
+        PAGE.as_bytes()
+    );
+}
+
+#[tokio::test]
+async fn a_refused_deploy_says_why() {
+    let platform = Platform::start().await;
+    let home = Home::signed_in(&platform).await;
+    home.write("dist/index.html", PAGE);
+    let problem = platform.problem("deployment-invalid", 422, "Two files have one name.");
+    let call = "PUT - /api/projects/game/environments/dev/deployment";
+    platform.say(call, &[(422, problem)]);
+    platform.has("game", "dev");
+    let outcome = home.run(&["deploy", "-p", "game"]).await.ended_with(1);
+    assert_eq!(
+        last_line(&outcome.stderr),
+        "error: Two files have one name. (request req-1)"
+    );
+}
+
+#[tokio::test]
+async fn nothing_is_said_to_begin_where_it_cannot() {
+    let platform = Platform::start().await;
+    let home = Home::signed_in(&platform).await;
+    home.write("dist/index.html", PAGE);
+    let outcome = home.run(&["deploy", "-p", "not-there"]).await.ended_with(1);
+    assert!(
+        outcome.stderr.contains("platform projects create"),
+        "{outcome:?}"
+    );
+    assert!(!outcome.stderr.contains("Deploying"), "{outcome:?}");
+
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let stopped = format!(
+        "http://platform.localhost:{}",
+        listener.local_addr().unwrap().port()
+    );
+    drop(listener);
+    let kept = std::fs::read_to_string(home.credentials()).unwrap();
+    let moved = kept.replace(&platform.origin(), &stopped);
+    std::fs::write(home.credentials(), moved).unwrap();
+    let arguments = &["deploy", "-p", "game", "--origin", &stopped];
+    let outcome = home.run(arguments).await.ended_with(1);
+    assert!(outcome.stderr.contains("cannot be reached"), "{outcome:?}");
+    assert!(!outcome.stderr.contains("Deploying"), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn sources_are_warned_of_before_they_are_sent() {
+    let platform = Platform::start().await;
+    let home = Home::signed_in(&platform).await;
+    home.write("game/index.html", PAGE);
+    home.write("game/package.json", "{}");
+    home.write("game/dist/index.html", PAGE);
+    let outcome = home.run(&["check", "game"]).await.succeeded();
+    assert!(
+        outcome.stdout.starts_with("looks-like-sources: game looks"),
+        "{outcome:?}"
+    );
+    assert!(outcome.stdout.contains("game/dist"), "{outcome:?}");
+    let outcome = home
+        .run(&["check", "game", "--strict", "--json"])
+        .await
+        .ended_with(1);
+    let found: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(found["warnings"][0]["code"], "looks-like-sources");
+    home.run(&["check", "game/dist", "--strict"])
+        .await
+        .succeeded();
+
+    platform.has("game", "dev");
+    let answer = json!({"id": "1", "url": "http://dev-game.platform.localhost", "warnings": []});
+    platform.say(
+        "PUT - /api/projects/game/environments/dev/deployment",
+        &[(201, answer)],
+    );
+    let outcome = home
+        .run(&["deploy", "game", "-p", "game"])
+        .await
+        .succeeded();
+    let warned = outcome.stderr.find("(looks-like-sources)").unwrap();
+    assert!(
+        warned < outcome.stderr.find("Deploying").unwrap(),
+        "{outcome:?}"
+    );
+    let outcome = home
+        .run(&["deploy", "game/dist", "-p", "game"])
+        .await
+        .succeeded();
+    assert!(!outcome.stderr.contains("looks-like"), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn projects_are_made_and_listed() {
+    let platform = Platform::start().await;
+    let home = Home::signed_in(&platform).await;
+    let game = project(&platform, "game");
+    platform.say("POST - /api/projects", &[(201, game.clone())]);
+    let outcome = home.run(&["projects", "create", "game"]).await.succeeded();
+    let dev = format!(
+        "game     dev         2  http://dev-game.platform.localhost:{}",
+        platform.port
+    );
+    assert!(outcome.stdout.contains(&dev), "{outcome:?}");
+    let sent = &platform.seen("/api/projects")[0];
+    assert_eq!(
+        (sent.method.as_str(), &sent.body[..]),
+        ("POST", &b"{\"slug\":\"game\"}"[..])
+    );
+
+    let list = json!({"projects": [game]});
+    platform.say(
+        "GET - /api/projects",
+        &[(200, list.clone()), (200, list.clone())],
+    );
+    let outcome = home.run(&["projects", "list"]).await.succeeded();
+    assert!(outcome.stdout.contains("(not deployed)"), "{outcome:?}");
+    let outcome = home.run(&["projects", "list", "--json"]).await.succeeded();
+    assert_eq!(
+        serde_json::from_str::<Value>(&outcome.stdout).unwrap(),
+        list
+    );
+}
+
+#[tokio::test]
+async fn a_new_game_goes_into_an_empty_folder_with_its_own_settings() {
+    let platform = Platform::start().await;
+    let home = Home::of(&platform);
+    home.run(&["init", "games/My_Game"]).await.succeeded();
+    let settings = std::fs::read_to_string(home.path("games/My_Game/platform.toml")).unwrap();
+    assert!(settings.contains("slug = \"my-game\""), "{settings}");
+    assert!(
+        settings.contains(&format!("origin = \"{}\"", platform.origin())),
+        "{settings}"
+    );
+    assert!(home.path("games/My_Game/platform.d.ts").is_file());
+
+    home.write("full/mine.txt", "kept");
+    let outcome = home.run(&["init", "full"]).await.ended_with(1);
+    assert!(outcome.stderr.contains("--force"), "{outcome:?}");
+    assert!(!home.path("full/platform.toml").exists());
+    home.run(&["init", "full", "--force", "-p", "other"])
+        .await
+        .succeeded();
+    assert!(home.path("full/platform.toml").is_file() && home.path("full/mine.txt").is_file());
+}
+
+#[tokio::test]
+async fn a_check_names_the_warnings_without_a_platform() {
+    let home = Home::at("http://platform.localhost:1");
+    home.write("good/index.html", PAGE);
+    home.write(
+        "bad/index.html",
+        "<!doctype html><head></head><body></body>",
+    );
+    home.write("none/readme.txt", "");
+    assert_eq!(
+        home.run(&["check", "good", "--strict"])
+            .await
+            .succeeded()
+            .stdout,
+        ""
+    );
+    let outcome = home.run(&["check", "bad"]).await.succeeded();
+    assert!(
+        outcome.stdout.starts_with("runtime-not-loaded: "),
+        "{outcome:?}"
+    );
+    let outcome = home
+        .run(&["check", "bad", "--strict", "--json"])
+        .await
+        .ended_with(1);
+    let found: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(found["warnings"][0]["code"], "runtime-not-loaded");
+    home.run(&["check", "none"]).await.ended_with(1);
+    home.run(&["check", "absent"]).await.ended_with(1);
+}

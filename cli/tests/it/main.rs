@@ -1,0 +1,16 @@
+//! The built program against a small server that plays the platform.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a helper of tests may fail as loudly as a test"
+)]
+
+mod backend;
+mod deploying;
+mod exits;
+mod help;
+mod logs;
+mod platform;
+mod rolling_back;
+mod signing_in;
+mod support;

@@ -1,0 +1,118 @@
+//! A person at a terminal: folders of their own, and the program in them.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use tokio::process::Command;
+
+use crate::platform::Platform;
+
+/// Where one test's program lives.
+pub(crate) struct Home {
+    folder: tempfile::TempDir,
+    origin: Option<String>,
+}
+
+/// What a run of the program came to.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Home {
+    pub(crate) fn of(platform: &Platform) -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            origin: Some(platform.origin()),
+        }
+    }
+
+    pub(crate) fn at(origin: &str) -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            origin: Some(origin.to_owned()),
+        }
+    }
+
+    /// Signed in already.
+    pub(crate) async fn signed_in(platform: &Platform) -> Self {
+        let home = Self::of(platform);
+        home.run(&["login", "--no-browser"]).await.succeeded();
+        home
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn credentials(&self) -> PathBuf {
+        self.path("config/platform/credentials.toml")
+    }
+
+    /// Writes a file, with its folders.
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    /// The program with nothing of this machine's environment.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_platform"));
+        command
+            .args(arguments)
+            .env_clear()
+            .env("HOME", self.folder.path())
+            .env("XDG_CONFIG_HOME", self.path("config"))
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
+        if let Some(origin) = &self.origin {
+            command.env("PLATFORM_ORIGIN", origin);
+        }
+        command
+    }
+
+    pub(crate) async fn run(&self, arguments: &[&str]) -> Outcome {
+        outcome(self.command(arguments)).await
+    }
+}
+
+/// Runs a command to its end.
+pub(crate) async fn outcome(mut command: Command) -> Outcome {
+    let output = command.output().await.unwrap();
+    Outcome {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+impl Outcome {
+    #[track_caller]
+    pub(crate) fn succeeded(self) -> Self {
+        self.ended_with(0)
+    }
+
+    #[track_caller]
+    pub(crate) fn ended_with(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{self:?}");
+        // Nothing here is a terminal, so nothing is coloured.
+        assert!(!self.stderr.contains('\u{1b}'), "{self:?}");
+        self
+    }
+}
+
+/// The last line of a text, which is where a failure stands.
+pub(crate) fn last_line(text: &str) -> &str {
+    text.lines().last().unwrap_or_default()
+}
+
+/// A file's permissions.
+#[cfg(unix)]
+pub(crate) fn mode(path: &Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt as _;
+    path.metadata().unwrap().permissions().mode() & 0o777
+}
