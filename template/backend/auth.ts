@@ -1,0 +1,116 @@
+// Who calls: verifies game tokens by the platform's rules.
+
+import { request } from 'node:http';
+import { text } from 'node:stream/consumers';
+import type { MiddlewareHandler } from 'hono';
+import { createRemoteJWKSet, customFetch, errors, type FetchImplementation, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import { problem } from './problem.ts';
+
+/** A verified player. Key data on `sub`; `username` can change. */
+export interface Player {
+  readonly sub: string;
+  readonly username: string;
+  /** A guest: a player like any other, unless the game asks for accounts. */
+  readonly is_anon: boolean;
+}
+
+function required(name: string): string {
+  const value = process.env[name];
+  if (!value) throw new Error(`${name} is not set: "npm run dev" sets it, and so must whoever starts the backend elsewhere.`);
+  return value;
+}
+
+const issuer = required('AUTH_ISSUER');
+const audience = required('AUTH_AUDIENCE');
+const keySetUrl = new URL(required('AUTH_JWKS_URL'));
+
+// Cached, and fetched again for an unknown `kid` only, at most twice a minute.
+const keySet = createRemoteJWKSet(keySetUrl, {
+  cacheMaxAge: Infinity,
+  cooldownDuration: 30_000,
+  timeoutDuration: 5_000,
+  ...(keySetUrl.hostname.endsWith('.localhost') && { [customFetch]: fetchFromHere }),
+});
+
+/** There are no keys to verify with: nobody's fault but ours. */
+class NoKeySet extends Error {}
+
+/** The key that the token's header names. */
+const keyOf: JWTVerifyGetKey = async (header, token) => {
+  if (!header.kid) throw new errors.JWTInvalid('the header has no kid');
+  try {
+    return await keySet(header, token);
+  } catch (cause) {
+    // With keys at hand, a `kid` that cannot be looked up is an unknown one.
+    if (keySet.jwks() || cause instanceof errors.JOSENotSupported) throw new errors.JWKSNoMatchingKey();
+    throw new NoKeySet('no key set', { cause });
+  }
+};
+
+/** Lets a request through whose token is good, with `player` set. */
+export function requirePlayer(): MiddlewareHandler<{ Variables: { player: Player } }> {
+  return async (context, next) => {
+    const token = /^bearer +(\S+)$/i.exec(context.req.header('Authorization') ?? '')?.[1];
+    if (!token) {
+      return problem(401, 'not-signed-in', 'Not signed in', 'This needs a player.', { 'WWW-Authenticate': 'Bearer' });
+    }
+    try {
+      context.set('player', await verify(token));
+    } catch (error) {
+      if (error instanceof NoKeySet) {
+        console.error(`The key set at ${keySetUrl} cannot be fetched:`, error.cause);
+        return problem(503, 'unavailable', 'Unavailable', 'Players cannot be verified at the moment.');
+      }
+      if (!(error instanceof errors.JOSEError)) throw error;
+      // Which check failed is for the log, not for whoever tries.
+      console.warn(`A token was refused: ${error.message}`);
+      return problem(401, 'not-signed-in', 'Not signed in', 'The game token is not valid.', {
+        'WWW-Authenticate': 'Bearer error="invalid_token"',
+      });
+    }
+    await next();
+    return undefined;
+  };
+}
+
+async function verify(token: string): Promise<Player> {
+  const { payload } = await jwtVerify(token, keyOf, {
+    algorithms: ['ES256'],
+    typ: 'JWT',
+    issuer,
+    // Without this check a token for another game would pass.
+    audience,
+    // Clocks may differ by a minute.
+    clockTolerance: 60,
+    requiredClaims: ['sub', 'exp', 'iat'],
+  });
+  const { sub, username, is_anon, aud, iat } = payload;
+  // The platform's tokens are for one game alone: `aud` is never a list.
+  if (aud !== audience || typeof sub !== 'string' || sub.trim() === '') {
+    throw new errors.JWTInvalid('aud or sub is not as it should be');
+  }
+  if (typeof iat !== 'number' || iat > Date.now() / 1_000 + 60) {
+    throw new errors.JWTInvalid('iat lies in the future');
+  }
+  if (typeof username !== 'string' || typeof is_anon !== 'boolean') {
+    throw new errors.JWTInvalid('username or is_anon is not as it should be');
+  }
+  return { sub, username, is_anon };
+}
+
+/**
+ * The part of `fetch` that jose uses, for a platform on this machine: names
+ * under `.localhost` are this machine (RFC 6761 §6.3), but not every system's
+ * resolver knows.
+ */
+async function fetchFromHere(...[url, { headers, signal }]: Parameters<FetchImplementation>): Promise<Response> {
+  const { host, port, pathname } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const options = { host: '127.0.0.1', port, path: pathname, signal, headers: { ...Object.fromEntries(headers), host } };
+    request(options, (response) => {
+      text(response).then((body) => resolve(new Response(body, { status: response.statusCode ?? 502 })), reject);
+    })
+      .on('error', reject)
+      .end();
+  });
+}

@@ -1,0 +1,163 @@
+// Two Rings: the states of the game, its loop, its input.
+//
+//   account.ts  who plays, and what to do when a call fails
+//   world.ts    the rules
+//   view.ts     the canvas
+
+import './style.css';
+import { links, Offline, type Player, sendScore, signOut, Suspended, whoPlays } from './account.ts';
+import { View } from './view.ts';
+import { World } from './world.ts';
+
+function element<T extends HTMLElement>(id: string): T {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`index.html has no #${id}`);
+  return found as T;
+}
+
+const canvas = element<HTMLCanvasElement>('sky');
+const card = element('card');
+const playButton = element<HTMLButtonElement>('play');
+const view = new View(canvas);
+
+let state: 'ready' | 'playing' | 'paused' | 'over' | 'stopped' = 'ready';
+let world = new World(Math.random);
+let player: Player | undefined;
+let best = 0;
+/** The best score that the backend does not know yet. */
+let unsent = 0;
+
+function frame(now: number, before: number): void {
+  // Longer frames are cut: after a hiccup the world must not jump.
+  const seconds = Math.min((now - before) / 1_000, 1 / 20);
+  if (state === 'playing') {
+    view.celebrate(world.step(seconds));
+    if (world.over) end();
+  }
+  view.draw(world, seconds);
+  requestAnimationFrame((next) => frame(next, now));
+}
+
+function show(next: typeof state, headline: string, words: string, button?: string): void {
+  state = next;
+  card.hidden = false;
+  element('headline').textContent = headline;
+  element('words').textContent = words;
+  playButton.hidden = button === undefined;
+  playButton.textContent = button ?? '';
+  if (button) playButton.focus({ preventScroll: true });
+}
+
+function play(): void {
+  if (state === 'stopped') return;
+  if (state !== 'paused') world = new World(Math.random);
+  state = 'playing';
+  card.hidden = true;
+  canvas.focus({ preventScroll: true });
+}
+
+function pause(): void {
+  if (state === 'playing') show('paused', 'Paused', 'The rings wait for you.', 'Go on');
+}
+
+function end(): void {
+  const { score } = world;
+  const record = score > best;
+  show('over', record ? 'A new best!' : 'Ouch, a rock', `You gathered ${score} sparks.`, 'Play again');
+  if (!record) return;
+  showBest(score);
+  unsent = score;
+  void online(save);
+}
+
+function showBest(score: number): void {
+  best = score;
+  element('best').querySelector('b')!.textContent = String(best);
+}
+
+function showPlayer({ username, is_anon }: Player): void {
+  const name = element<HTMLAnchorElement>('name');
+  name.hidden = false;
+  name.textContent = username;
+  name.href = links.profile();
+  name.title = 'Change your name';
+  const signIn = element<HTMLAnchorElement>('sign-in');
+  signIn.hidden = !is_anon;
+  signIn.href = links.signIn();
+  // A guest who signed out could not come back: there is no button for it.
+  element('sign-out').hidden = is_anon;
+}
+
+/** Looks who plays, and brings their best score up to date. */
+async function refresh(): Promise<void> {
+  const now = await whoPlays();
+  // A score belongs to the player who made it.
+  if (player && player.sub !== now.sub) unsent = best = 0;
+  player = now;
+  showPlayer(player);
+  showBest(Math.max(best, player.best));
+  await save();
+}
+
+async function save(): Promise<void> {
+  if (unsent === 0) return;
+  const sent = unsent;
+  const after = await sendScore(sent);
+  if (unsent === sent) unsent = 0;
+  showBest(Math.max(best, after.best));
+}
+
+/** Does something that needs the backend; without it, the game goes on. */
+async function online(action: () => Promise<void>): Promise<void> {
+  if (state === 'stopped') return;
+  const notice = element('notice');
+  try {
+    await action();
+    notice.textContent = '';
+  } catch (error) {
+    if (error instanceof Suspended) {
+      show('stopped', 'You cannot play', error.message);
+    } else if (error instanceof Offline) {
+      notice.textContent = `${error.message} You can play on: your best score is sent later.`;
+    } else {
+      throw error;
+    }
+  }
+}
+
+playButton.addEventListener('click', play);
+canvas.addEventListener('pointerdown', (event) => {
+  event.preventDefault();
+  if (state === 'playing') world.hop();
+});
+addEventListener('keydown', (event) => {
+  if (event.repeat || event.ctrlKey || event.metaKey || event.altKey) return;
+  // Buttons and links keep their keys.
+  const free = event.target === document.body || event.target === canvas;
+  if (['Space', 'Enter', 'ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight'].includes(event.code) && free) {
+    event.preventDefault();
+    if (state === 'playing') world.hop();
+    else play();
+  } else if (event.code === 'Escape' || event.code === 'KeyP') {
+    if (state === 'paused') play();
+    else pause();
+  }
+});
+element('sign-out').addEventListener('click', () => void online(signOutOrSay));
+addEventListener('blur', pause);
+document.addEventListener('visibilitychange', () => document.hidden && pause());
+// What could not be sent is sent when the connection is back; and a page from
+// the back/forward cache may show a player who signed out since.
+addEventListener('online', () => void online(refresh));
+addEventListener('pageshow', (event) => event.persisted && void online(refresh));
+
+async function signOutOrSay(): Promise<void> {
+  try {
+    await signOut();
+  } catch (error) {
+    throw new Offline(error instanceof Error ? error.message : 'You could not be signed out.');
+  }
+}
+
+requestAnimationFrame((now) => frame(now, now));
+void online(refresh);
