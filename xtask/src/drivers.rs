@@ -11,20 +11,16 @@ use crate::workspace::Workspace;
 pub(crate) fn add_to(mut command: Command, workspace: &Workspace) -> Result<Command> {
     let chromedriver = which::which_in("chromedriver", Some(&workspace.path), &workspace.root)
         .context("chromedriver is not on the PATH")?;
-    let geckodriver = Tool::Geckodriver.file(workspace)?;
-    let runner = Tool::WasmBindgenTestRunner.file(workspace)?;
-    let folders = [&runner, &geckodriver]
-        .into_iter()
-        .filter_map(|file| file.parent());
+    let geckodriver = Tool::Geckodriver.bin(workspace)?;
     let path = std::env::join_paths(
-        folders
-            .map(Into::into)
+        [Tool::WasmBindgen.bin(workspace)?, geckodriver.clone()]
+            .into_iter()
             .chain(std::env::split_paths(&workspace.path)),
     )
     .context("the PATH cannot be made longer")?;
     command
         .env("PATH", path)
         .env("CHROMEDRIVER", chromedriver)
-        .env("GECKODRIVER", geckodriver);
+        .env("GECKODRIVER", geckodriver.join("geckodriver"));
     Ok(command)
 }

@@ -63,7 +63,11 @@ enum Task {
     /// Print the size of runtime.js, and fail over its budget.
     Size,
     /// Measure the server beside others, and fail where a stated goal is missed.
-    Bench,
+    Bench {
+        /// How much of the large store is filled: 0.01 for a quick look.
+        #[arg(long, default_value_t = 1.0)]
+        share: f64,
+    },
     /// Check formatting, lints, dependencies between parts, and documentation.
     Tidy,
 }
@@ -89,7 +93,7 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Task::Size => size::run(&workspace),
-        Task::Bench => bench::run(&workspace),
+        Task::Bench { share } => bench::run(&workspace, share),
         Task::Tidy => tidy::run(&workspace),
     }
 }

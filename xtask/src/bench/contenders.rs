@@ -89,8 +89,13 @@ pub(super) fn server(workspace: &Workspace, data: &Path, settings: Settings) -> 
     for setting in &workspace.settings {
         server.env_remove(setting);
     }
+    server.arg("serve");
+    // Settings that only a measurement of its own needs.
+    let file = data.join("platform.toml");
+    if file.exists() {
+        server.arg("--config").arg(file);
+    }
     server
-        .arg("serve")
         .current_dir(data)
         .env("PLATFORM_LISTEN", "127.0.0.1:0")
         .env("PLATFORM_DATA", data)
@@ -134,10 +139,12 @@ pub(super) fn visit(server: &Process) -> Result<String> {
 
 /// A game token of the visitor who holds `cookie`.
 pub(super) fn token(server: &Process, cookie: &str) -> Result<String> {
-    let headers = format!(
-        "Origin: http://{}\r\nCookie: {cookie}\r\n",
-        server.host("demo")
-    );
+    token_for(server, cookie, &format!("http://{}", server.host("demo")))
+}
+
+/// A token of the same visitor for the page at `origin`.
+pub(super) fn token_for(server: &Process, cookie: &str, origin: &str) -> Result<String> {
+    let headers = format!("Origin: {origin}\r\nCookie: {cookie}\r\n");
     let response = server.ask("POST", &server.host("auth"), "/token", &headers)?;
     let (_, after) = response
         .split_once("\"access_token\":\"")

@@ -3,7 +3,11 @@
 
 use serde_json::{Value, json};
 
+use super::followers::Followers;
+use super::hosting::Hosting;
 use super::ingest::Ingest;
+use super::large::Large;
+use super::proxy::Proxy;
 use super::startup::{Startup, WHOLE};
 use super::wrk::Sample;
 
@@ -71,6 +75,14 @@ pub(super) struct Figures {
     pub(super) startup: Startup,
     /// Heartbeats and frontend logs.
     pub(super) ingest: Ingest,
+    /// Readers of a log stream.
+    pub(super) followers: Followers,
+    /// Pages and the API on a large store.
+    pub(super) large: Large,
+    /// Deployed files beside nginx.
+    pub(super) hosting: Hosting,
+    /// What the way to a backend costs.
+    pub(super) proxy: Proxy,
     /// Bytes of runtime.js in brotli.
     pub(super) runtime_brotli: u64,
     /// Bytes that it may have.
@@ -90,6 +102,16 @@ enum Limit {
     AtMost(f64),
 }
 
+/// A goal with what was measured.
+fn goal(name: &'static str, measured: f64, limit: Limit, unit: &'static str) -> Goal {
+    Goal {
+        name,
+        measured,
+        limit,
+        unit,
+    }
+}
+
 impl Goal {
     pub(super) fn is_met(&self) -> bool {
         match self.limit {
@@ -99,18 +121,16 @@ impl Goal {
     }
 }
 
+/// As a figure; more than fits is the most that does.
+fn whole(number: u64) -> f64 {
+    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
+}
+
 impl Figures {
     /// The goals of this project, with what was measured.
     pub(super) fn goals(&self) -> Vec<Goal> {
         use Limit::{AtLeast, AtMost};
-        let goal = |name, measured, limit, unit| Goal {
-            name,
-            measured,
-            limit,
-            unit,
-        };
-        let whole = |number: u64| f64::from(u32::try_from(number).unwrap_or(u32::MAX));
-        vec![
+        let mut goals = vec![
             goal(
                 "returning guest / bare signing handler",
                 self.returning.ratio(&self.bare),
@@ -149,6 +169,53 @@ impl Figures {
                 "ms",
             ),
             goal(
+                "runtime's start in Chromium",
+                self.started_in("chromium"),
+                AtMost(8.0),
+                "ms",
+            ),
+            goal(
+                "runtime.js, brotli",
+                whole(self.runtime_brotli),
+                AtMost(whole(self.runtime_budget)),
+                "bytes",
+            ),
+        ];
+        goals.extend(self.goals_of_traffic());
+        goals.extend(self.hosting_goals());
+        goals.extend(self.large_goals());
+        goals
+    }
+
+    /// The goals of what comes beside tokens.
+    fn goals_of_traffic(&self) -> [Goal; 7] {
+        use Limit::{AtLeast, AtMost};
+        let Followers {
+            ratio,
+            grown_kilobytes,
+            wrong,
+            ..
+        } = self.followers;
+        [
+            goal(
+                "pages' log requests while 200 follow / nobody does, p99",
+                ratio,
+                AtMost(2.0),
+                "×",
+            ),
+            goal(
+                "memory for 200 who follow",
+                whole(grown_kilobytes) / 1_024.0,
+                AtMost(64.0),
+                "MiB",
+            ),
+            goal(
+                "records that came twice or in the wrong order",
+                whole(wrong),
+                AtMost(0.0),
+                "records",
+            ),
+            goal(
                 "heartbeats / bare handler",
                 self.ingest.beats_ratio,
                 AtLeast(0.5),
@@ -167,16 +234,47 @@ impl Figures {
                 "×",
             ),
             goal(
-                "runtime's start in Chromium",
-                self.started_in("chromium"),
-                AtMost(8.0),
+                "added by the proxy to a backend's median",
+                self.proxy.added_p50,
+                AtMost(0.5),
+                "ms",
+            ),
+        ]
+    }
+
+    /// The goals of a large store.
+    fn large_goals(&self) -> [Goal; 2] {
+        use Limit::AtMost;
+        [
+            goal(
+                "start on a large store",
+                self.large.ready,
+                AtMost(500.0),
                 "ms",
             ),
             goal(
-                "runtime.js, brotli",
-                whole(self.runtime_brotli),
-                AtMost(whole(self.runtime_budget)),
-                "bytes",
+                "slowest page or call on a large store, p99",
+                self.large.slowest(),
+                AtMost(20.0),
+                "ms",
+            ),
+        ]
+    }
+
+    fn hosting_goals(&self) -> [Goal; 2] {
+        use Limit::AtLeast;
+        [
+            goal(
+                "a file of 20 kB in brotli / nginx",
+                self.hosting.files_ratio,
+                AtLeast(0.9),
+                "×",
+            ),
+            goal(
+                "a file that has not changed / nginx",
+                self.hosting.unchanged_ratio,
+                AtLeast(0.9),
+                "×",
             ),
         ]
     }
@@ -223,6 +321,23 @@ impl Figures {
                 "| frontend log records, 50 a request | {:.0} | |",
                 self.ingest.records
             ),
+            format!(
+                "| a deployed file of 20 kB in brotli | {:.0} | |",
+                self.hosting.files
+            ),
+            format!("| nginx, the same | {:.0} | |", self.hosting.nginx_files),
+            format!(
+                "| a deployed file that has not changed | {:.0} | |",
+                self.hosting.unchanged
+            ),
+            format!(
+                "| nginx, the same | {:.0} | |",
+                self.hosting.nginx_unchanged
+            ),
+            format!(
+                "| a backend by way of the platform / straight | {:.2}× | |",
+                self.proxy.ratio
+            ),
             String::new(),
             "| the runtime's start | part | ms |".into(),
             "|---|---|---:|".into(),
@@ -234,6 +349,14 @@ impl Figures {
                 }),
             );
         }
+        lines.extend([
+            String::new(),
+            "| on a large store, one after the other | p50, ms | p99, ms |".into(),
+            "|---|---:|---:|".into(),
+        ]);
+        let medians = self.large.p50.values();
+        let kinds = self.large.p99.iter().zip(medians);
+        lines.extend(kinds.map(|((name, p99), p50)| format!("| {name} | {p50:.1} | {p99:.1} |")));
         lines.extend([
             String::new(),
             "| goal | measured | wanted | |".into(),
@@ -271,8 +394,16 @@ impl Figures {
                 json!({ "name": goal.name, "measured": goal.measured, "unit": goal.unit, kind: limit, "met": goal.is_met() })
             })
             .collect();
-        json!({ "rates": rates, "startup": self.startup, "ingest": self.ingest, "goals": goals })
+        json!({ "rates": rates, "startup": self.startup, "ingest": self.ingest, "followers": self.followers, "large": self.large, "hosting": self.hosting, "proxy": self.proxy, "goals": goals })
     }
+}
+
+/// The value that 99 of 100 do not exceed.
+pub(super) fn percentile_99(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let place = (sorted.len() * 99).div_ceil(100).saturating_sub(1);
+    sorted.get(place).copied().unwrap_or(f64::NAN)
 }
 
 /// The middle value; the mean of the two middle ones of an even number, and
@@ -297,6 +428,7 @@ mod tests {
         for per_second in rates {
             series.add(Sample {
                 per_second: *per_second,
+                p50_milliseconds: p99 / 2.0,
                 p99_milliseconds: p99,
             });
         }
@@ -322,6 +454,24 @@ mod tests {
                 records_ratio: 0.8,
                 token_p99_ratio: 2.0,
                 ..Ingest::default()
+            },
+            followers: Followers {
+                ratio: 1.2,
+                ..Followers::default()
+            },
+            hosting: Hosting {
+                files_ratio: 1.0,
+                unchanged_ratio: 1.0,
+                ..Hosting::default()
+            },
+            large: Large {
+                ready: 200.0,
+                p99: [("home page", 9.0)].into(),
+                p50: [("home page", 5.0)].into(),
+            },
+            proxy: Proxy {
+                added_p50: 0.2,
+                ..Proxy::default()
             },
             runtime_brotli: 17_000,
             runtime_budget: 18_000,
@@ -360,6 +510,16 @@ mod tests {
             token_p99_ratio: 3.1,
             ..Ingest::default()
         };
+        bad.followers = Followers {
+            ratio: 2.1,
+            grown_kilobytes: 65 * 1_024,
+            wrong: 1,
+            ..Followers::default()
+        };
+        bad.hosting = Hosting::default();
+        bad.large.ready = 501.0;
+        bad.large.p99 = [("home page", 9.0), ("log search", 20.1)].into();
+        bad.proxy.added_p50 = 0.51;
         bad.runtime_brotli = 18_001;
         assert_eq!(missed(&bad).len(), bad.goals().len());
         assert!(bad.markdown(&bad.goals()).contains("**missed**"));

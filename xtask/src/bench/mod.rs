@@ -4,8 +4,12 @@
 
 mod contenders;
 mod figures;
+mod followers;
+mod hosting;
 mod ingest;
+mod large;
 mod process;
+mod proxy;
 mod startup;
 mod wrk;
 
@@ -28,8 +32,8 @@ const ROUNDS: usize = 5;
 const STARTS: usize = 5;
 
 /// Measures, prints a table, writes `target/bench.json`, and fails where a
-/// stated goal is missed.
-pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
+/// stated goal is missed. The large store has this `share` of its records.
+pub(crate) fn run(workspace: &Workspace, share: f64) -> Result<ExitCode> {
     setup::run(workspace, Purpose::Bench)?;
     let report = build::run(workspace, true)?;
     let example = [
@@ -43,6 +47,21 @@ pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
         "bare_beat",
         "--example",
         "raw_log_rows",
+        "--example",
+        "hosted_file",
+        "--example",
+        "bare_backend",
+        "--example",
+        "large_store",
+    ];
+    run_command(&mut cargo(&workspace.root, &example))?;
+    let example = [
+        "build",
+        "--release",
+        "--package",
+        "platform-tests",
+        "--example",
+        "followers",
     ];
     run_command(&mut cargo(&workspace.root, &example))?;
 
@@ -50,7 +69,12 @@ pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
     let (ready_milliseconds, idle_kilobytes) = starts(workspace, folder.path())?;
     let startup = startup::measure(workspace)?;
     let ingest = ingest::measure(workspace, folder.path())?;
+    let followers = followers::measure(workspace)?;
+    let hosting = hosting::measure(workspace, folder.path())?;
+    let proxy = proxy::measure(workspace, folder.path())?;
     let [bare, returning, new_guest, oidc_provider] = rates(workspace, folder.path())?;
+    // The longest comes last: what is wrong with the others shows before.
+    let large = large::measure(workspace, folder.path(), share)?;
     let figures = Figures {
         bare,
         returning,
@@ -60,6 +84,10 @@ pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
         ready_milliseconds,
         startup,
         ingest,
+        followers,
+        large,
+        hosting,
+        proxy,
         runtime_brotli: report.brotli,
         runtime_budget: report.budget,
     };

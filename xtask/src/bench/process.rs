@@ -84,11 +84,24 @@ impl Process {
         path: &str,
         headers: &str,
     ) -> Result<String> {
+        self.send(method, host, path, headers, "")
+    }
+
+    /// The same with a body.
+    pub(super) fn send(
+        &self,
+        method: &str,
+        host: &str,
+        path: &str,
+        headers: &str,
+        body: &str,
+    ) -> Result<String> {
+        let length = body.len();
         let mut stream = TcpStream::connect(self.address)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         write!(
             stream,
-            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\nConnection: close\r\n{headers}\r\n"
+            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\nConnection: close\r\n{headers}\r\n{body}"
         )?;
         let mut response = Vec::new();
         stream.read_to_end(&mut response)?;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::command::{command, output};
 
 /// Connections that ask all the time.
-const CONNECTIONS: &str = "64";
+const CONNECTIONS: usize = 64;
 /// Seconds of one measurement.
 const SECONDS: &str = "4";
 
@@ -27,6 +27,8 @@ pub(super) struct Load {
 pub(super) struct Sample {
     /// Answers a second.
     pub(super) per_second: f64,
+    /// The time that half of the answers stayed under, in milliseconds.
+    pub(super) p50_milliseconds: f64,
     /// The time that 99 of 100 answers stayed under, in milliseconds.
     pub(super) p99_milliseconds: f64,
 }
@@ -43,14 +45,27 @@ pub(super) fn script(headers: &[(&str, &str)], body: Option<&str>) -> String {
     lines.join("\n") + "\n"
 }
 
+/// A wrk script for one `GET` request.
+pub(super) fn get_script(headers: &[(&str, &str)]) -> String {
+    let headers = headers
+        .iter()
+        .map(|(name, value)| format!("wrk.headers[{name:?}] = {value:?}\n"));
+    headers.collect()
+}
+
 /// Sends as many requests as are answered, for a few seconds.
 pub(super) fn run(load: &Load) -> Result<Sample> {
+    run_on(load, CONNECTIONS)
+}
+
+/// The same on so many connections.
+pub(super) fn run_on(load: &Load, connections: usize) -> Result<Sample> {
     let mut wrk = command("wrk", Path::new("/"));
     wrk.args([
         "--threads",
         "1",
         "--connections",
-        CONNECTIONS,
+        &connections.to_string(),
         "--duration",
         SECONDS,
         "--latency",
@@ -82,9 +97,11 @@ fn read(text: &str) -> Result<Sample> {
     let per_second = after("Requests/sec:")
         .context("there is no rate")?
         .parse()?;
+    let p50 = after("50%").context("there is no median")?;
     let p99 = after("99%").context("there is no 99th percentile")?;
     Ok(Sample {
         per_second,
+        p50_milliseconds: milliseconds(p50)?,
         p99_milliseconds: milliseconds(p99)?,
     })
 }
@@ -126,6 +143,7 @@ Transfer/sec:      4.99MB
     fn the_rate_and_the_99th_percentile_are_read() {
         let sample = Sample {
             per_second: 12_069.83,
+            p50_milliseconds: 5.0,
             p99_milliseconds: 9.25,
         };
         assert_eq!(read(GOOD).unwrap(), sample);

@@ -33,8 +33,11 @@ impl<'a> Machine<'a> {
     pub(super) fn has(&self, check: &Check) -> bool {
         match check {
             Check::Programs(programs) => programs.iter().all(|name| self.finds(name)),
+            Check::Files(files) => files.iter().all(|file| Path::new(file).exists()),
             Check::Toolchain(files) => files.iter().all(|file| self.toolchain.join(file).exists()),
-            Check::Tool(tool) => tool.file(self.workspace).is_ok_and(|file| file.is_file()),
+            Check::Tool(tool) => tool
+                .bin(self.workspace)
+                .is_ok_and(|bin| tool.programs().iter().all(|name| bin.join(name).is_file())),
             Check::NpmPackages(folder) => packages_are_current(&self.workspace.root.join(folder)),
         }
     }
@@ -103,10 +106,32 @@ mod tests {
         fs::write(bin.join("geckodriver"), "").unwrap();
         assert!(!machine.has(&Check::Tool(Tool::Geckodriver)));
 
-        let wanted = Tool::Geckodriver.file(&workspace).unwrap();
-        fs::create_dir_all(wanted.parent().unwrap()).unwrap();
-        fs::write(wanted, "").unwrap();
+        let wanted = Tool::Geckodriver.bin(&workspace).unwrap();
+        fs::create_dir_all(&wanted).unwrap();
+        fs::write(wanted.join("geckodriver"), "").unwrap();
         assert!(machine.has(&Check::Tool(Tool::Geckodriver)));
+    }
+
+    #[test]
+    fn every_program_of_a_tool_must_be_there() {
+        let root = tempfile::tempdir().unwrap();
+        let workspace = workspace(root.path());
+        fs::write(
+            root.path().join("Cargo.toml"),
+            "[workspace.dependencies]\nwasm-bindgen = \"=0.2.1\"\n",
+        )
+        .unwrap();
+        let machine = Machine {
+            workspace: &workspace,
+            toolchain: root.path().to_owned(),
+        };
+        let bin = Tool::WasmBindgen.bin(&workspace).unwrap();
+        fs::create_dir_all(&bin).unwrap();
+        fs::write(bin.join("wasm-bindgen-test-runner"), "").unwrap();
+        assert!(!machine.has(&Check::Tool(Tool::WasmBindgen)));
+
+        fs::write(bin.join("wasm-bindgen"), "").unwrap();
+        assert!(machine.has(&Check::Tool(Tool::WasmBindgen)));
     }
 
     #[test]
@@ -125,6 +150,18 @@ mod tests {
         fs::set_permissions(&node, fs::Permissions::from_mode(0o755)).unwrap();
         assert!(machine.has(&Check::Programs(&["node"])));
         assert!(!machine.has(&Check::Programs(&["node", "npm"])));
+    }
+
+    #[test]
+    fn every_file_of_a_step_must_be_there() {
+        let root = tempfile::tempdir().unwrap();
+        let workspace = workspace(root.path());
+        let machine = Machine {
+            workspace: &workspace,
+            toolchain: root.path().to_owned(),
+        };
+        assert!(machine.has(&Check::Files(&["/"])));
+        assert!(!machine.has(&Check::Files(&["/", "/nowhere/at/all"])));
     }
 
     #[test]

@@ -70,13 +70,14 @@ impl<'a> Fixer<'a> {
         let folder = tool.folder(self.workspace)?;
         let version = format!("={}", tool.version(self.workspace)?);
         let mut install = cargo(&self.workspace.root, &["install", tool.package()]);
-        install
-            .args(["--version", &version, "--bin", tool.program(), "--root"])
-            .arg(&folder);
+        install.args(["--version", &version, "--root"]).arg(&folder);
+        for program in tool.programs() {
+            install.args(["--bin", program]);
+        }
         run(&mut install).with_context(|| {
             format!(
                 "try the same command by hand; it should leave {} there",
-                tool.program()
+                tool.programs().join(" and ")
             )
         })
     }

@@ -1,6 +1,8 @@
 //! The steps, as data: what, why, for which purpose, how to see that it is
 //! done, and how to do it.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 
 use super::Purpose::{self, Bench, Serve, Test, Tidy};
@@ -40,6 +42,8 @@ impl Step {
 pub(super) enum Check {
     /// Each of these programs is on the `PATH`.
     Programs(&'static [&'static str]),
+    /// Each of these files is there.
+    Files(&'static [&'static str]),
     /// Each of these files is in the toolchain's folder.
     Toolchain(&'static [&'static str]),
     /// The tool is installed in exactly the version that is wanted.
@@ -63,10 +67,11 @@ pub(super) enum Fix {
 /// A program from crates.io, kept in the user's cache by its version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tool {
-    /// Runs the tests of the module in a browser.
+    /// Runs the tests of the module in a browser, and builds a game.
     WasmPack,
-    /// What wasm-pack starts in place of each test program.
-    WasmBindgenTestRunner,
+    /// What wasm-pack starts in place of each test program, and what it makes
+    /// a game's module fit for the web with.
+    WasmBindgen,
     /// Drives Firefox.
     Geckodriver,
 }
@@ -76,40 +81,40 @@ impl Tool {
     pub(super) const fn package(self) -> &'static str {
         match self {
             Tool::WasmPack => "wasm-pack",
-            Tool::WasmBindgenTestRunner => "wasm-bindgen-cli",
+            Tool::WasmBindgen => "wasm-bindgen-cli",
             Tool::Geckodriver => "geckodriver",
         }
     }
 
-    /// The program's name.
-    pub(super) const fn program(self) -> &'static str {
+    /// The programs that are needed of it.
+    pub(super) const fn programs(self) -> &'static [&'static str] {
         match self {
-            Tool::WasmPack => "wasm-pack",
-            Tool::WasmBindgenTestRunner => "wasm-bindgen-test-runner",
-            Tool::Geckodriver => "geckodriver",
+            Tool::WasmPack => &["wasm-pack"],
+            Tool::WasmBindgen => &["wasm-bindgen", "wasm-bindgen-test-runner"],
+            Tool::Geckodriver => &["geckodriver"],
         }
     }
 
-    /// The version that is wanted. The test runner must be of the version of
-    /// wasm-bindgen that the module is linked with.
+    /// The version that is wanted. wasm-bindgen's programs must be of the
+    /// version that the module is linked with.
     pub(super) fn version(self, workspace: &Workspace) -> Result<String> {
         match self {
             Tool::WasmPack => Ok("0.15.1".into()),
-            Tool::WasmBindgenTestRunner => workspace.wasm_bindgen_version(),
+            Tool::WasmBindgen => workspace.wasm_bindgen_version(),
             Tool::Geckodriver => Ok("0.37.1".into()),
         }
     }
 
     /// The folder that it is installed in.
-    pub(super) fn folder(self, workspace: &Workspace) -> Result<std::path::PathBuf> {
+    pub(super) fn folder(self, workspace: &Workspace) -> Result<PathBuf> {
         Ok(workspace
             .tools
             .join(format!("{}-{}", self.package(), self.version(workspace)?)))
     }
 
-    /// The program's file.
-    pub(crate) fn file(self, workspace: &Workspace) -> Result<std::path::PathBuf> {
-        Ok(self.folder(workspace)?.join("bin").join(self.program()))
+    /// The folder of its programs.
+    pub(crate) fn bin(self, workspace: &Workspace) -> Result<PathBuf> {
+        Ok(self.folder(workspace)?.join("bin"))
     }
 }
 
@@ -188,6 +193,78 @@ pub(super) const STEPS: &[Step] = &[
         fix: Fix::NpmPackages("tests/engines"),
     },
     Step {
+        name: "npm packages of the games of other kinds",
+        why: "engines and tools that games are built with, to deploy and play them",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::NpmPackages("tests/foreign-games"),
+        fix: Fix::NpmPackages("tests/foreign-games"),
+    },
+    Step {
+        name: "npm packages of the template",
+        why: "the template is checked, built and played as a game maker would",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::NpmPackages("template"),
+        fix: Fix::NpmPackages("template"),
+    },
+    Step {
+        name: "npm packages of the documents' backend",
+        why: "the documents' backend on Node is tested",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::NpmPackages("docs/backends/node"),
+        fix: Fix::NpmPackages("docs/backends/node"),
+    },
+    Step {
+        name: "npm packages of the documents' dev servers",
+        why: "the documents' dev servers on Node are tested",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::NpmPackages("docs/dev-server/node"),
+        fix: Fix::NpmPackages("docs/dev-server/node"),
+    },
+    Step {
+        name: "Python",
+        why: "the documents' backend and dev server in Python are tested, and schemathesis runs",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::Programs(&["python3"]),
+        fix: Fix::Debian(&["python3", "python3-venv"]),
+    },
+    Step {
+        name: "Go",
+        why: "the documents' backend in Go is tested",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::Programs(&["go"]),
+        fix: Fix::Debian(&["golang-go"]),
+    },
+    Step {
+        name: "Java",
+        why: "the documents' backend in Java is tested",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::Programs(&["java", "javac"]),
+        fix: Fix::Debian(&["default-jdk-headless"]),
+    },
+    Step {
+        name: "Jackson",
+        why: "reads JSON for the documents' backend in Java",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::Files(&["/usr/share/java/jackson-databind.jar"]),
+        fix: Fix::Debian(&["libjackson2-databind-java"]),
+    },
+    Step {
         name: "Chromium",
         why: "a browser to test in",
         must: &[Test, Bench],
@@ -234,7 +311,7 @@ pub(super) const STEPS: &[Step] = &[
     },
     Step {
         name: "wasm-pack",
-        why: "tests the runtime in browsers; compiled once, in about five minutes",
+        why: "tests the runtime in browsers, and builds a game to test; compiled once, in about five minutes",
         must: &[Test],
         may: &[],
         without: "",
@@ -242,13 +319,13 @@ pub(super) const STEPS: &[Step] = &[
         fix: Fix::CargoInstall(Tool::WasmPack),
     },
     Step {
-        name: "wasm-bindgen-test-runner",
-        why: "what wasm-pack runs the tests with; compiled once, in about five minutes",
+        name: "wasm-bindgen",
+        why: "what wasm-pack runs the tests and builds a game with; compiled once, in about five minutes",
         must: &[Test, Bench],
         may: &[],
         without: "",
-        check: Check::Tool(Tool::WasmBindgenTestRunner),
-        fix: Fix::CargoInstall(Tool::WasmBindgenTestRunner),
+        check: Check::Tool(Tool::WasmBindgen),
+        fix: Fix::CargoInstall(Tool::WasmBindgen),
     },
     Step {
         name: "wrk",
@@ -258,5 +335,23 @@ pub(super) const STEPS: &[Step] = &[
         without: "",
         check: Check::Programs(&["wrk"]),
         fix: Fix::Debian(&["wrk"]),
+    },
+    Step {
+        name: "nginx",
+        why: "what hosting is measured beside, and one of the documents' dev servers",
+        must: &[Test, Bench],
+        may: &[],
+        without: "",
+        check: Check::Programs(&["nginx"]),
+        fix: Fix::Debian(&["nginx"]),
+    },
+    Step {
+        name: "Caddy",
+        why: "one of the documents' dev servers",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::Programs(&["caddy"]),
+        fix: Fix::Debian(&["caddy"]),
     },
 ];

@@ -101,7 +101,10 @@ fn firefox(workspace: &Workspace, count: &mut Count) -> Result<()> {
 /// `wasm-pack test`, which must take the tools that are there: it would
 /// otherwise download others.
 fn wasm_pack(workspace: &Workspace, browser: &str) -> Result<Command> {
-    let mut wasm_pack = command(Tool::WasmPack.file(workspace)?, &workspace.root);
+    let mut wasm_pack = command(
+        Tool::WasmPack.bin(workspace)?.join("wasm-pack"),
+        &workspace.root,
+    );
     // The folder stands last: what follows it goes to cargo.
     wasm_pack.args([
         "test",
@@ -124,10 +127,10 @@ fn end_to_end(workspace: &Workspace, count: &mut Count) -> Result<()> {
         "--",
         "--test-threads=2",
     ];
-    read(
-        &mut drivers::add_to(cargo(&workspace.root, &arguments), workspace)?,
-        count,
-    )
+    let mut tests = drivers::add_to(cargo(&workspace.root, &arguments), workspace)?;
+    // A test's panic says where and why; its frames are the runner's own, and
+    // would push that out of sight.
+    read(tests.env("RUST_BACKTRACE", "0"), count)
 }
 
 /// `npm test` in each folder whose `package.json` has such a script.

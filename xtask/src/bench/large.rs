@@ -1,0 +1,178 @@
+//! The server on a large store: how long it takes to start, and how long pages
+//! and calls of the API take there, one after the other. An example of the
+//! server's crate fills the store.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use super::contenders::{self, Settings};
+use super::figures::{median, percentile_99};
+use super::process::Process;
+use crate::command::output;
+use crate::terminal::{self, Stopwatch};
+use crate::workspace::Workspace;
+
+/// Starts of the server that are timed.
+const STARTS: usize = 5;
+/// Requests of every kind. The 99th percentile is then no single one.
+const ROUNDS: usize = 200;
+/// Games that there are.
+const GAMES: usize = 200;
+/// The time between two calls, which is what one player may make.
+const PAUSE: Duration = Duration::from_millis(51);
+
+/// Milliseconds.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Large {
+    /// From start to ready line, the median.
+    pub(super) ready: f64,
+    /// The 99th percentile of every kind of request.
+    pub(super) p99: BTreeMap<&'static str, f64>,
+    /// The median of every kind of request.
+    pub(super) p50: BTreeMap<&'static str, f64>,
+}
+
+impl Large {
+    /// That of the slowest kind of request.
+    pub(super) fn slowest(&self) -> f64 {
+        self.p99.values().copied().fold(f64::NAN, f64::max)
+    }
+}
+
+/// What the store was filled with.
+#[derive(Debug, Deserialize)]
+pub(super) struct Filled {
+    /// The cookie of the games' owner.
+    pub(super) cookie: String,
+    /// Times so many days ago, as RFC 3339 writes them, by the days.
+    days: BTreeMap<String, String>,
+    /// The id of a log record of some days ago.
+    before: String,
+}
+
+/// What is asked for, by its name; `{game}` is another one each time.
+const REQUESTS: [(&str, &str); 14] = [
+    ("home page", "/"),
+    ("ranking", "/api/ranking"),
+    ("project", "/api/projects/{game}"),
+    ("players of 24 h", "/api/projects/{game}/players?{1}"),
+    ("players of 7 d", "/api/projects/{game}/players?{7}"),
+    ("players of 90 d", "/api/projects/{game}/players?{90}"),
+    ("chart of 90 d", "/api/projects/{game}/players/chart?{90}"),
+    ("logs", "/api/projects/{game}/logs"),
+    ("logs, errors", "/api/projects/{game}/logs?level=error"),
+    ("logs, far back", "/api/projects/{game}/logs?{before}"),
+    (
+        "logs of a player",
+        "/api/projects/{game}/logs?player={player}",
+    ),
+    (
+        "logs, text that is there",
+        "/api/projects/{game}/logs?q=socket+waits&{1}",
+    ),
+    (
+        "logs, text that is not",
+        "/api/projects/{game}/logs?q=nowhere&{7}",
+    ),
+    ("errors by deployment", "/api/projects/{game}/errors"),
+];
+
+/// Fills a store and measures the server on it. A share of 0.01 makes a
+/// hundredth of what there is.
+pub(super) fn measure(workspace: &Workspace, folder: &Path, share: f64) -> Result<Large> {
+    terminal::note("bench: filling a large store, which takes minutes and gigabytes");
+    let data = folder.join("large");
+    let filled = fill(workspace, &data, share)?;
+    let large = measure_on(workspace, &data, &filled);
+    // It is as large as all the rest together, and nothing looks at it again.
+    std::fs::remove_dir_all(&data).context("the large store cannot be removed")?;
+    large
+}
+
+/// Fills a store with a share of what there is; all of the games are there.
+pub(super) fn fill(workspace: &Workspace, data: &Path, share: f64) -> Result<Filled> {
+    let mut fill = Command::new(workspace.binary(true, "examples/large_store"));
+    let filled = output(fill.arg(data).arg(share.to_string()))?;
+    let filled = filled.lines().last().context("nothing was printed")?;
+    serde_json::from_str(filled).context("what was filled cannot be read")
+}
+
+fn measure_on(workspace: &Workspace, data: &Path, filled: &Filled) -> Result<Large> {
+    let settings = Settings::default();
+    // The first start deploys the demo.
+    contenders::server(workspace, data, settings)?.stop();
+    let mut times = Vec::new();
+    for _ in 0..STARTS {
+        let server = contenders::server(workspace, data, settings)?;
+        times.push(server.ready_after.as_secs_f64() * 1_000.0);
+        server.stop();
+    }
+    let server = contenders::server(workspace, data, settings)?;
+    let token = contenders::token_for(&server, &filled.cookie, &server.origin)?;
+    let mut samples: BTreeMap<&'static str, Vec<f64>> = BTreeMap::new();
+    for round in 0..ROUNDS {
+        if round % 50 == 0 {
+            terminal::note(&format!("bench: large store, round {round} of {ROUNDS}"));
+        }
+        for (name, path) in REQUESTS {
+            let took = ask(&server, &token, &filled.path(path, round))?;
+            samples.entry(name).or_default().push(took);
+        }
+    }
+    let of = |figure: fn(&[f64]) -> f64| {
+        let kinds = samples.iter();
+        kinds.map(|(name, times)| (*name, figure(times))).collect()
+    };
+    Ok(Large {
+        ready: median(&times),
+        p99: of(percentile_99),
+        p50: of(median),
+    })
+}
+
+/// Asks once: milliseconds.
+fn ask(server: &Process, token: &str, path: &str) -> Result<f64> {
+    pause();
+    let host = server.host("").trim_start_matches('.').to_owned();
+    let bearer = format!("Authorization: Bearer {token}\r\n");
+    let stopwatch = Stopwatch::start();
+    server.ask("GET", &host, path, &bearer)?;
+    Ok(stopwatch.elapsed().as_secs_f64() * 1_000.0)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "one player may ask only so often, and that is real time"
+)]
+fn pause() {
+    std::thread::sleep(PAUSE);
+}
+
+impl Filled {
+    /// The path of one round. Large games, with ten times the records of
+    /// another, are every other one.
+    fn path(&self, path: &str, round: usize) -> String {
+        let game = if round.is_multiple_of(2) {
+            round * 10 % GAMES
+        } else {
+            round * 37 % GAMES
+        };
+        let player = format!(
+            "00000000-0000-0000-0000-{:012x}",
+            game * 1_000 + round % 500
+        );
+        let mut path = path
+            .replace("{game}", &format!("game-{game:03}"))
+            .replace("{player}", &player)
+            .replace("{before}", &format!("before={}", self.before));
+        for (days, from) in &self.days {
+            path = path.replace(&format!("{{{days}}}"), &format!("from={from}"));
+        }
+        path
+    }
+}

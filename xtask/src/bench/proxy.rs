@@ -1,0 +1,96 @@
+//! What the way through the platform adds to a request to a game's backend.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+use serde::Serialize;
+use serde_json::json;
+
+use super::contenders::{self, Settings, load};
+use super::figures::median;
+use super::large;
+use super::process::Process;
+use super::wrk::{self, script};
+use crate::terminal;
+use crate::workspace::Workspace;
+
+/// Rounds; both ways take turns in each.
+const ROUNDS: usize = 5;
+/// A game of the large store, of which there is as little as can be.
+const GAME: &str = "game-000";
+const SHARE: f64 = 0.0001;
+/// Where the game's backend is set.
+const BACKEND: &str = "/api/projects/game-000/environments/prod/backend";
+/// What the backend answers.
+const PATH: &str = "/api/move";
+
+/// The medians of the rounds.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(super) struct Proxy {
+    /// The median time of one request after the other straight to the backend,
+    /// in milliseconds.
+    pub(super) direct_p50: f64,
+    /// The same by way of the platform.
+    pub(super) proxied_p50: f64,
+    /// What the platform adds to the median, in milliseconds.
+    pub(super) added_p50: f64,
+    /// Requests a second by way of the platform by those straight to the
+    /// backend, on many connections.
+    pub(super) ratio: f64,
+}
+
+/// Measures both ways.
+pub(super) fn measure(workspace: &Workspace, folder: &Path) -> Result<Proxy> {
+    let backend = Process::start(&mut Command::new(
+        workspace.binary(true, "examples/bare_backend"),
+    ))?;
+    let data = folder.join("proxy");
+    let server = owned(workspace, &data, &backend)?;
+    let host = server.host(GAME);
+    let headers = [
+        ("Host", host.as_str()),
+        ("Content-Type", "application/json"),
+    ];
+    let body = json!({"move": "e2e4", "player": 1}).to_string();
+    let text = script(&headers, Some(&body));
+    let direct = load(folder, "backend", &backend, "direct", PATH, &text)?;
+    let proxied = load(folder, "proxied backend", &server, "proxied", PATH, &text)?;
+
+    let mut rounds = Vec::new();
+    // The first turn warms up and does not count.
+    for number in 0..=ROUNDS {
+        terminal::note(&format!("bench: proxy, round {number} of {ROUNDS}"));
+        let [straight, around] = [&direct, &proxied].map(|load| wrk::run_on(load, 1));
+        let (straight, around) = (straight?, around?);
+        let [many, many_around] = [&direct, &proxied].map(wrk::run);
+        let round = Proxy {
+            direct_p50: straight.p50_milliseconds,
+            proxied_p50: around.p50_milliseconds,
+            added_p50: around.p50_milliseconds - straight.p50_milliseconds,
+            ratio: many_around?.per_second / many?.per_second,
+        };
+        if number > 0 {
+            rounds.push(round);
+        }
+    }
+    let of = |figure: fn(&Proxy) -> f64| median(&rounds.iter().map(figure).collect::<Vec<_>>());
+    Ok(Proxy {
+        direct_p50: of(|round| round.direct_p50),
+        proxied_p50: of(|round| round.proxied_p50),
+        added_p50: of(|round| round.added_p50),
+        ratio: of(|round| round.ratio),
+    })
+}
+
+/// A server with a game that `backend` answers for, as the game's owner set it.
+fn owned(workspace: &Workspace, data: &Path, backend: &Process) -> Result<Process> {
+    let filled = large::fill(workspace, data, SHARE)?;
+    let server = contenders::server(workspace, data, Settings::default())?;
+    let platform = server.origin.trim_start_matches("http://");
+    let console = contenders::token_for(&server, &filled.cookie, &server.origin)?;
+    let headers = format!("Authorization: Bearer {console}\r\nContent-Type: application/json\r\n");
+    let body = json!({"url": format!("http://{}", backend.address), "paths": ["/api/"]});
+    server.send("PUT", platform, BACKEND, &headers, &body.to_string())?;
+    Ok(server)
+}
