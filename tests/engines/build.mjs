@@ -1,5 +1,6 @@
 // Bundles each game into dist/<engine>/: an index.html and one script, which
-// is all that a deployment of it holds. Nothing is loaded from elsewhere.
+// is all that a deployment of it needs, and the script's source map. Nothing is
+// loaded from elsewhere.
 
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 
@@ -26,6 +27,9 @@ for (const engine of ENGINES) {
     format: "iife",
     target: "es2022",
     legalComments: "none",
+    // With a map beside it, and without the sources themselves.
+    sourcemap: "linked",
+    sourcesContent: false,
     logLevel: "warning",
   });
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use crate::browser::{Engine, Stage};
-use crate::npm;
+use crate::{npm, poll};
 
 /// Runs axe where the driver runs scripts, which a page's own policy does not
 /// forbid; its findings in a line each.
@@ -30,6 +30,10 @@ const RUN: &str = "
 pub enum Look {
     /// Light colours, a wide window.
     Desk,
+    /// Dark colours, a wide window.
+    DarkDesk,
+    /// Light colours, a phone's window.
+    Phone,
     /// Dark colours, a phone's window.
     DarkPhone,
 }
@@ -40,7 +44,7 @@ impl Look {
     #[must_use]
     pub const fn of(engine: Engine) -> &'static [Self] {
         match engine {
-            Engine::Chromium => &[Self::Desk, Self::DarkPhone],
+            Engine::Chromium => &[Self::Desk, Self::DarkDesk, Self::Phone, Self::DarkPhone],
             Engine::Firefox | Engine::WebKit => &[Self::Desk],
         }
     }
@@ -56,10 +60,11 @@ impl Stage {
             return;
         }
         let tools = self.browser().session.cdp();
-        let dark = look == Look::DarkPhone;
+        let dark = matches!(look, Look::DarkDesk | Look::DarkPhone);
+        let narrow = matches!(look, Look::Phone | Look::DarkPhone);
         let scheme = if dark { "dark" } else { "" };
         let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
-        let (metrics, size) = if dark {
+        let (metrics, size) = if narrow {
             let phone =
                 json!({ "width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": true });
             ("Emulation.setDeviceMetricsOverride", phone)
@@ -71,7 +76,11 @@ impl Stage {
             done.unwrap_or_else(|error| panic!("{method}: {error}"));
         }
         let shown = "return [matchMedia('(prefers-color-scheme: dark)').matches, innerWidth < 500]";
-        assert_eq!(self.look(shown, vec![]).await, json!([dark, dark]));
+        // A page that is large takes a moment to be laid out anew.
+        poll::until(&format!("the page is shown as {look:?}"), async || {
+            (self.look(shown, vec![]).await == json!([dark, narrow])).then_some(())
+        })
+        .await;
     }
 
     /// Everything that is wrong with the page as it is shown, a line each.

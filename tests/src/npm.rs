@@ -52,6 +52,57 @@ pub async fn games() -> PathBuf {
     dist
 }
 
+/// A game as others build it, in a folder that can be deployed but for the tag:
+/// built anew where a source is newer.
+///
+/// # Panics
+/// When it cannot be built.
+pub async fn foreign_game(name: &str) -> PathBuf {
+    let _turn = TURN.lock().await;
+    let folder = install("foreign-games").await;
+    let sources = [name, "build.mjs", "package-lock.json"].map(|source| folder.join(source));
+    let newest = sources.iter().filter_map(|source| newest(source)).max();
+    let built = age(&folder.join("dist").join(format!(".built-{name}")));
+    if built.is_none() || built < newest {
+        let mut build = Command::new(settings::program("NODE", &["node"]));
+        build.arg("build.mjs").arg(name).current_dir(&folder);
+        if name == "wasm" {
+            add_wasm_tools(&mut build);
+        }
+        let status = build.status().await;
+        assert!(
+            status.is_ok_and(|status| status.success()),
+            "{name} does not build: node build.mjs {name} in {}",
+            folder.display()
+        );
+    }
+    folder.join("dist").join(name)
+}
+
+/// wasm-pack takes the wasm-bindgen that is on the `PATH`.
+fn add_wasm_tools(build: &mut Command) {
+    let bindgen = settings::program("WASM_BINDGEN", &["wasm-bindgen"]);
+    let bindgen = bindgen.parent().expect("it lies in a folder");
+    let path = settings::variable("PATH").unwrap_or_default();
+    build
+        .env("WASM_PACK", settings::program("WASM_PACK", &["wasm-pack"]))
+        .env("PATH", format!("{}:{path}", bindgen.display()));
+    for name in settings::set_by_cargo() {
+        build.env_remove(name);
+    }
+}
+
+/// When the newest file in `path` was written, or `path` itself.
+fn newest(path: &Path) -> Option<std::time::SystemTime> {
+    let Ok(entries) = std::fs::read_dir(path) else {
+        return age(path);
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| newest(&entry.path()))
+        .max()
+}
+
 async fn install(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
     let wanted = std::fs::read(folder.join("package-lock.json")).expect("a lock file");

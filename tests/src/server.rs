@@ -198,38 +198,52 @@ fn ready(line: &str) -> Option<(String, SocketAddr)> {
 /// now if it is not up to date.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let test = std::env::current_exe().expect("a test knows its own program");
-        let profile = test
-            .parent()
-            .and_then(Path::parent)
-            .expect("target/<profile>/deps/<test>");
-        let mut build = Command::new(env!("CARGO"));
-        build
-            .args([
-                "build",
-                "--quiet",
-                "--package",
-                "platform-server",
-                "--bin",
-                "platform-server",
-            ])
-            .current_dir(env!("CARGO_MANIFEST_DIR"));
-        if profile.ends_with("release") {
-            build.arg("--release");
-        }
-        // What cargo tells this test about its own package is not true of the
-        // server, and build scripts that read it would run again each time.
-        for name in settings::set_by_cargo() {
-            build.env_remove(name);
-        }
-        let built = build.status().expect("cargo can be run");
-        assert!(
-            built.success(),
-            "the server does not build: cargo build -p platform-server"
-        );
-        profile.join("platform-server")
-    })
+    PROGRAM.get_or_init(|| built("platform-server", "platform-server"))
+}
+
+/// The folder of everything that is built, which tests may add to.
+///
+/// # Panics
+/// When the test's program lies elsewhere than cargo puts it.
+#[must_use]
+pub fn target() -> PathBuf {
+    let profile = profile();
+    profile.parent().expect("target/<profile>").to_owned()
+}
+
+/// `target/<profile>`, where this test was built.
+fn profile() -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows its own program");
+    let profile = test.parent().and_then(Path::parent);
+    profile.expect("target/<profile>/deps/<test>").to_owned()
+}
+
+/// The program `name` of the workspace's package `package`, in the profile that these
+/// tests were built with, built now if it is not up to date.
+///
+/// # Panics
+/// When it does not build.
+#[must_use]
+pub fn built(package: &str, name: &str) -> PathBuf {
+    let profile = profile();
+    let mut build = Command::new(env!("CARGO"));
+    build
+        .args(["build", "--quiet", "--package", package, "--bin", name])
+        .current_dir(env!("CARGO_MANIFEST_DIR"));
+    if profile.ends_with("release") {
+        build.arg("--release");
+    }
+    // What cargo tells this test about its own package is not true of the
+    // other, and build scripts that read it would run again each time.
+    for name in settings::set_by_cargo() {
+        build.env_remove(name);
+    }
+    let built = build.status().expect("cargo can be run");
+    assert!(
+        built.success(),
+        "{name} does not build: cargo build -p {package}"
+    );
+    profile.join(name)
 }
 
 #[cfg(test)]

@@ -72,9 +72,14 @@ impl Visitor {
 
     /// A request to `path` of the address `label`.
     pub fn request(&self, method: reqwest::Method, label: &str, path: &str) -> RequestBuilder {
+        self.request_host(method, &self.host(label), path)
+    }
+
+    /// A request to `path` of this `host`.
+    pub fn request_host(&self, method: reqwest::Method, host: &str, path: &str) -> RequestBuilder {
         self.client
             .request(method, format!("http://{}{path}", self.address))
-            .header(HOST, self.host(label))
+            .header(HOST, host)
     }
 
     /// Exchanges `cookie`, if there is one, for a token of the game `label`.

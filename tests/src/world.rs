@@ -7,6 +7,7 @@ use platform_protocol::log::LogLevel;
 use platform_protocol::names::Environment;
 use platform_server::clock::{Clock, ManualClock, SystemClock};
 use platform_server::config::Config;
+use platform_server::domain::audit::Actor;
 use platform_server::domain::log::{LogEntry, LogQuery};
 use platform_server::domain::player::Player;
 use platform_server::domain::project::Project;
@@ -15,10 +16,13 @@ use platform_server::origin::PlatformOrigin;
 use platform_server::{Running, deploy};
 use reqwest::Method;
 use tempfile::TempDir;
+use tokio::sync::OnceCell;
 use uuid::Uuid;
 
 use crate::backend::Backend;
 use crate::gateway::{Fault, Gateway};
+use crate::owner::Owner;
+use crate::platform::Site;
 use crate::poll;
 use crate::visitor::Visitor;
 
@@ -108,6 +112,7 @@ pub struct World {
     pub backend: Backend,
     running: Running,
     clock: Arc<ManualClock>,
+    owner: OnceCell<Owner>,
     _data: TempDir,
 }
 
@@ -139,6 +144,7 @@ impl World {
             backend: Backend::listen().await,
             running,
             clock,
+            owner: OnceCell::new(),
             _data: data,
         }
     }
@@ -184,13 +190,23 @@ impl World {
             .add_project(project)
             .await
             .expect("the slug is free");
+        self.publish_files(slug, Environment::Prod, files).await;
+    }
+
+    async fn publish_files(
+        &self,
+        slug: &str,
+        environment: Environment,
+        files: Vec<(String, Bytes)>,
+    ) {
+        let state = &self.running.state;
         deploy::publish(
             &*state.store,
             &state.files,
             &*state.entropy,
-            now,
+            self.clock.now(),
             slug,
-            Environment::Prod,
+            environment,
             files,
         )
         .await
@@ -274,7 +290,9 @@ impl World {
         let id = Uuid::parse_str(sub).expect("a player's id is a UUID");
         let now = self.clock.now();
         let store = &self.running.state.store;
-        let done = store.suspend_player(id, Some(reason), now).await;
+        let done = store
+            .suspend_player(id, Some(reason), Actor::Operator, now)
+            .await;
         assert!(done.expect("the store answers"), "nobody was suspended");
         let life = self.running.state.config.token_seconds;
         let looked = self.running.state.suspensions.refresh(&**store, life, now);
@@ -286,8 +304,34 @@ impl World {
         let id = Uuid::parse_str(sub).expect("a player's id is a UUID");
         let now = self.clock.now();
         let store = &self.running.state.store;
-        let done = store.unsuspend_player(id, now).await;
+        let done = store.unsuspend_player(id, Actor::Operator, now).await;
         assert!(done.expect("the store answers"), "nobody was suspended");
+    }
+
+    /// Makes `slug` a project of this world's [`Owner`], with a page in its dev
+    /// environment, with which its test players come.
+    pub async fn own(&self, slug: &str) {
+        self.owner().await.create(slug).await;
+        let page = Bytes::from(PageBuilder::new().html());
+        let files = vec![("index.html".to_owned(), page)];
+        self.publish_files(slug, Environment::Dev, files).await;
+    }
+
+    /// What `platform test-token --json` prints for a test player of `slug`,
+    /// which [`World::own`] made.
+    pub async fn test_token(&self, slug: &str, kind: &str, number: u8) -> serde_json::Value {
+        self.owner().await.test_token(slug, kind, number).await
+    }
+
+    /// Somebody with an account, who owns projects.
+    async fn owner(&self) -> &Owner {
+        let site = Site {
+            origin: self.running.origin.clone(),
+            address: self.running.address,
+        };
+        self.owner
+            .get_or_init(async || Owner::sign_in(&site, "Ada").await)
+            .await
     }
 
     /// Makes a new signing key, which will sign when verifiers know it.
@@ -295,7 +339,7 @@ impl World {
         self.running
             .state
             .keys
-            .rotate()
+            .rotate(Actor::Operator)
             .await
             .expect("a key can be made");
     }
@@ -310,9 +354,10 @@ impl World {
                 level: LogLevel::Debug,
                 before: None,
                 limit: 100,
+                bytes: usize::MAX,
             };
             let records = self.running.state.store.list_log_records(query).await;
-            let records = records.expect("the log can be read");
+            let records = records.expect("the log can be read").records;
             let mut entries = records.into_iter().map(|record| record.entry);
             entries.find(|entry| entry.message.contains(part))
         })

@@ -1,4 +1,5 @@
-//! The games with other people's engines are what a game maker would deploy.
+//! The games with other people's engines are what a game maker would deploy,
+//! the maps to their sources included.
 
 use platform_tests::npm;
 
@@ -12,7 +13,7 @@ async fn each_game_is_a_page_that_loads_the_runtime_and_then_one_bundle() {
             .map(|file| file.unwrap().file_name().into_string().unwrap())
             .collect();
         files.sort();
-        assert_eq!(files, ["game.js", "index.html"], "{engine}");
+        assert_eq!(files, ["game.js", "game.js.map", "index.html"], "{engine}");
 
         let page = std::fs::read_to_string(game.join("index.html")).unwrap();
         let scripts: Vec<&str> = page

@@ -12,7 +12,7 @@ use platform_protocol::log::LogLevel;
 use platform_protocol::names::Environment;
 use platform_protocol::paths;
 use platform_server::domain::log::LogQuery;
-use platform_server::store;
+use platform_server::store::{self, Older};
 use platform_tests::server::Server;
 use platform_tests::visitor::Visitor;
 use platform_tests::{poll, settings};
@@ -95,15 +95,16 @@ async fn live_and_die(data: &TempDir, round: usize, random: &mut fastrand::Rng) 
 /// The requests that the dead server left behind.
 async fn kept(data: &TempDir) -> Requests {
     let url = format!("sqlite://{}", data.path().join("platform.db").display());
-    let store = store::connect(&url).await.unwrap();
+    let store = store::connect(&url, Older::Upgrade).await.unwrap();
     let query = LogQuery {
         slug: "demo".into(),
         environment: Environment::Prod,
         level: LogLevel::Debug,
         before: None,
         limit: usize::MAX,
+        bytes: usize::MAX,
     };
-    let records = store.list_log_records(query).await.unwrap();
+    let records = store.list_log_records(query).await.unwrap().records;
     store.close().await.unwrap();
     let ids: HashSet<_> = records.iter().map(|record| record.id).collect();
     assert_eq!(ids.len(), records.len(), "no record stands there twice");

@@ -21,6 +21,13 @@ export const begin = (engine) => {
   let began;
   let mustThrow = false;
 
+  // Engines stop for what their loops throw, but not for this.
+  let thrown = 0;
+  const throwLater = () => {
+    thrown += 1;
+    throw new Error(`${engine} throws later: ${thrown}`);
+  };
+
   return {
     /** The engine begins a frame. */
     frameBegins() {
@@ -39,6 +46,7 @@ export const begin = (engine) => {
       game.keys.push(key);
       if (key === "e") mustThrow = true;
       if (key === "l") console.log(`${engine} logs a line`);
+      if (key === "t") setTimeout(throwLater);
       if (key === "r") Promise.reject(new Error(`${engine} rejects a promise`));
     },
 

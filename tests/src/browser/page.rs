@@ -90,6 +90,12 @@ impl Stage {
         self.browser.engine
     }
 
+    /// Ends the stage; the browser that it had.
+    #[must_use]
+    pub fn into_browser(self) -> Arc<Browser> {
+        self.browser
+    }
+
     /// The browser, for what this type has no method for.
     #[must_use]
     pub fn browser(&self) -> &Browser {
@@ -187,17 +193,25 @@ impl Stage {
     }
 
     /// Waits until the browser shows `url` and its page has loaded.
+    ///
+    /// # Panics
+    /// With where it is instead, and what has the keyboard there.
     pub async fn arrives_at(&self, url: &str) {
-        poll::until(url, async || {
+        let mut last = Value::Null;
+        let arriving = poll::comes(async || {
             let session = &self.browser.session;
             let there = session.current_url().await.ok()?;
-            let state = session
-                .execute("return document.readyState", vec![])
-                .await
-                .ok()?;
-            (there.as_str() == url && state.json() == "complete").then_some(())
-        })
-        .await;
+            let script = "let at = document.activeElement;
+                while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
+                return [document.readyState, at?.outerHTML.slice(0, 200), document.referrer, history.length]";
+            let state = session.execute(script, vec![]).await.ok()?;
+            last = json!([there, state.json()]);
+            (there.as_str() == url && state.json()[0] == "complete").then_some(())
+        });
+        if arriving.await.is_none() {
+            let bound = poll::BOUND.as_secs();
+            panic!("waited {bound} s in vain until the browser is at {url}; it is at {last}");
+        }
     }
 
     /// How many cookies the browser has, for any host.

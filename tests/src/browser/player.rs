@@ -3,7 +3,7 @@
 //! run all the same.
 
 use serde_json::{Value, json};
-use thirtyfour::WebElement;
+use thirtyfour::{By, Key, WebElement};
 
 use super::Stage;
 use crate::poll;
@@ -23,6 +23,31 @@ const FIND: &str = "
     return [...document.querySelectorAll(arguments[0])].filter(element =>
         element.getClientRects().length && called(element) === arguments[1])";
 
+/// What can be pressed.
+const CONTROLS: &str = "button, a[href], summary";
+
+/// Where `arguments[0]` is in the window.
+const PLACE: &str = "
+    const { x, y, width, height } = arguments[0].getBoundingClientRect();
+    return [x, y, width, height, innerWidth, innerHeight];";
+
+/// Notes what the next click is on, and whether that is `arguments[0]` or a
+/// label of it. A click in a frame is that page's own affair.
+const AIM: &str = "
+    const [element] = arguments;
+    const press = document[Symbol.for('press')] = {};
+    if (element.localName === 'iframe') press.hit = true;
+    addEventListener('click', event => {
+        const path = event.composedPath();
+        press.hit = [element, ...element.labels ?? []].some(one => path.includes(one));
+        press.on = event.target.outerHTML?.slice(0, 200) ?? String(event.target);
+    }, { capture: true, once: true });";
+
+/// What [`AIM`] noted; all is well if the click has led to another page.
+const LANDED: &str = "
+    const press = document[Symbol.for('press')] ?? { hit: true };
+    return press.hit === undefined ? null : press;";
+
 impl Stage {
     /// Runs a script beside the page's own, which its policy does not forbid;
     /// what it returns.
@@ -39,19 +64,19 @@ impl Stage {
     /// The first visible element that `selector` selects and that is called
     /// `name`.
     async fn find(&self, selector: &str, name: &str) -> WebElement {
+        let what = format!("{selector} called {name:?} is there");
+        poll::until(&what, async || self.seen(selector, name).await).await
+    }
+
+    /// The same, if it is there now and can be used.
+    async fn seen(&self, selector: &str, name: &str) -> Option<WebElement> {
         let script = format!("{CALLED}{FIND}");
-        poll::until(
-            &format!("{selector} called {name:?} is there"),
-            async || {
-                let arguments = vec![json!(selector), json!(name)];
-                let session = &self.browser().session;
-                let found = session.execute(script.as_str(), arguments).await.ok()?;
-                let element = found.elements().ok()?.into_iter().next()?;
-                let usable = element.is_enabled().await.unwrap_or(false);
-                usable.then_some(element)
-            },
-        )
-        .await
+        let arguments = vec![json!(selector), json!(name)];
+        let session = &self.browser().session;
+        let found = session.execute(script, arguments).await.ok()?;
+        let element = found.elements().ok()?.into_iter().next()?;
+        let usable = element.is_enabled().await.unwrap_or(false);
+        usable.then_some(element)
     }
 
     /// What has the keyboard is called, and whether one sees that it has it.
@@ -71,7 +96,7 @@ impl Stage {
 
     /// The button or link that is called `name`, when it is to be seen.
     pub async fn control(&self, name: &str) -> WebElement {
-        self.find("button, a[href], summary", name).await
+        self.find(CONTROLS, name).await
     }
 
     /// Presses the button or link that is called `name`.
@@ -79,9 +104,74 @@ impl Stage {
     /// # Panics
     /// When something is in its way.
     pub async fn press(&self, name: &str) {
-        if let Err(error) = self.control(name).await.click().await {
+        let control = self.aim(name, async || self.seen(CONTROLS, name).await);
+        let control = control.await;
+        if let Err(error) = control.click().await {
             panic!("{name:?} could not be pressed: {error}");
         }
+        self.landed(name).await;
+    }
+
+    /// Presses what `selector` selects, wherever it is on the page.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub async fn click(&self, selector: &str) {
+        let session = &self.browser().session;
+        let shown = async || {
+            let element = session.find(By::Css(selector)).await.ok()?;
+            element.scroll_into_view().await.ok()?;
+            Some(element)
+        };
+        let element = self.aim(selector, shown).await;
+        let chain = session.action_chain().move_to_element_center(&element);
+        chain.click().perform().await.expect("the mouse works");
+        self.landed(selector).await;
+    }
+
+    /// What `find` finds, once it lies still: a driver presses the place where
+    /// it was. A page may draw it anew meanwhile, so it is found each time.
+    async fn aim(
+        &self,
+        name: &str,
+        mut find: impl AsyncFnMut() -> Option<WebElement>,
+    ) -> WebElement {
+        let session = &self.browser().session;
+        let mut before = (Value::Null, 0);
+        poll::until(&format!("{name:?} is there and lies still"), async || {
+            let element = find().await?;
+            let argument = element.to_json().ok()?;
+            let place = session.execute(PLACE, vec![argument.clone()]).await.ok()?;
+            let looks = if *place.json() == before.0 {
+                before.1 + 1
+            } else {
+                0
+            };
+            before = (place.json().clone(), looks);
+            if looks < 2 {
+                return None;
+            }
+            session.execute(AIM, vec![argument]).await.ok()?;
+            Some(element)
+        })
+        .await
+    }
+
+    /// Waits until the press has arrived.
+    ///
+    /// # Panics
+    /// When it arrived elsewhere: the page moved under the pointer, and a
+    /// person's press would have missed as well.
+    async fn landed(&self, name: &str) {
+        let press = poll::until(&format!("the press of {name:?} arrives"), async || {
+            let session = &self.browser().session;
+            let press = session.execute(LANDED, vec![]).await.ok()?;
+            let press = press.json().clone();
+            (!press.is_null()).then_some(press)
+        })
+        .await;
+        let hit = press["hit"] == true;
+        assert!(hit, "the press of {name:?} was on {}", press["on"]);
     }
 
     /// The field that is called `label`.
@@ -89,26 +179,38 @@ impl Stage {
         self.find("input, textarea", label).await
     }
 
-    /// Writes `text` into the field that is called `label`, in place of what is
-    /// there.
+    /// Types `text` into the field that is called `label`, in place of what is
+    /// there; a line break by the key for it.
     ///
     /// # Panics
     /// When it cannot be written into.
     pub async fn fill(&self, label: &str, text: &str) {
         let field = self.field(label).await;
         field.clear().await.expect("the field can be emptied");
-        field.send_keys(text).await.expect("the field takes text");
+        // WebKit's driver refuses to type nothing, and types no line break.
+        if !text.is_empty() {
+            let keys = text.replace('\n', &Key::Enter.value().to_string());
+            field.send_keys(keys).await.expect("the field takes text");
+        }
     }
 
     /// Waits until the page says `part`.
+    ///
+    /// # Panics
+    /// With what it says instead, when it does not.
     pub async fn says(&self, part: &str) {
-        poll::until(&format!("the page says {part:?}"), async || {
+        let mut said = String::new();
+        let saying = poll::comes(async || {
             let script = "return document.body?.innerText ?? ''";
             let session = &self.browser().session;
             let text = session.execute(script, vec![]).await.ok()?;
-            text.json().as_str()?.contains(part).then_some(())
-        })
-        .await;
+            text.json().as_str()?.clone_into(&mut said);
+            said.contains(part).then_some(())
+        });
+        if saying.await.is_none() {
+            let bound = poll::BOUND.as_secs();
+            panic!("waited {bound} s in vain until the page says {part:?}; it says:\n{said}");
+        }
     }
 
     /// What the page says in a status or an alert: the first that says

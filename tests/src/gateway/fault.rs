@@ -20,6 +20,9 @@ pub enum Fault {
         /// Its body.
         body: Vec<u8>,
     },
+    /// This is answered over and over, for as long as anybody takes it, to pages
+    /// of every origin.
+    Endless(&'static [u8]),
     /// It waits at the gate, and is passed on when the gate opens.
     Hold(Arc<Gate>),
 }

@@ -1,17 +1,22 @@
 //! A reverse proxy in front of the platform, as an operator has one. It
 //! remembers every request in order, and on demand holds one, answers it
-//! itself, or ends its connection without an answer.
+//! itself, or ends its connection without an answer. A stream of events is
+//! passed on as it comes, and cut off where a test wants it.
 
 mod fault;
 
 pub use fault::{Fault, Gate};
 
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{CONNECTION, HOST, HeaderMap, HeaderValue, TRANSFER_ENCODING};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Bytes, Frame, Incoming};
+use hyper::header::{
+    ACCEPT_ENCODING, CONNECTION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, TRANSFER_ENCODING,
+};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
@@ -52,7 +57,11 @@ struct State {
     exchanges: Vec<Exchange>,
     order: u64,
     rules: Vec<Rule>,
+    stream_bytes: Option<usize>,
 }
+
+/// What goes to the browser.
+type Body = UnsyncBoxBody<Bytes, Dropped>;
 
 /// The proxy. It listens at once; requests wait until it knows the platform.
 #[derive(Debug)]
@@ -76,14 +85,23 @@ impl Shared {
 }
 
 impl Gateway {
-    /// Listens on a free port of the loopback address.
+    /// Listens on a port of the loopback address that is free, and that no
+    /// gateway of this program had before: a browser may still keep what it
+    /// fetched from there, such as the runtime, for five minutes and more.
     pub async fn listen() -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-            .await
-            .expect("a port is free");
-        let address = listener
-            .local_addr()
-            .expect("a bound socket has an address");
+        static HAD: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+        let (listener, address) = loop {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+                .await
+                .expect("a port is free");
+            let address = listener
+                .local_addr()
+                .expect("a bound socket has an address");
+            let mut had = HAD.lock().unwrap_or_else(PoisonError::into_inner);
+            if had.insert(address.port()) {
+                break (listener, address);
+            }
+        };
         let client = reqwest::Client::builder()
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
@@ -125,9 +143,17 @@ impl Gateway {
         });
     }
 
+    /// Cuts each stream of events that begins from now on off after so many
+    /// bytes, wherever in an event that is.
+    pub fn cut_streams_after(&self, bytes: usize) {
+        self.shared.state().stream_bytes = Some(bytes);
+    }
+
     /// Forgets the faults that have not happened.
     pub fn heal(&self) {
-        self.shared.state().rules.clear();
+        let mut state = self.shared.state();
+        state.rules.clear();
+        state.stream_bytes = None;
     }
 
     /// Every request of `method` so far whose path starts with `path`.
@@ -189,7 +215,7 @@ impl std::error::Error for Dropped {}
 async fn exchange(
     request: Request<Incoming>,
     shared: Arc<Shared>,
-) -> Result<Response<Full<Bytes>>, Dropped> {
+) -> Result<Response<Body>, Dropped> {
     let (parts, body) = request.into_parts();
     let body = body.collect().await.map_err(|_| Dropped)?.to_bytes();
     let path = parts
@@ -220,6 +246,7 @@ async fn exchange(
             headers,
             body,
         }) => Ok(made(status, headers, body)),
+        Some(Fault::Endless(part)) => Ok(endless(part)),
         Some(Fault::Hold(gate)) => {
             gate.pass().await;
             pass_on(&shared, &seen).await
@@ -254,7 +281,7 @@ fn take_down(shared: &Shared, seen: &Exchange) -> (usize, Option<Fault>) {
     (place, fault)
 }
 
-fn made(status: u16, headers: Vec<(&'static str, String)>, body: Vec<u8>) -> Response<Full<Bytes>> {
+fn made(status: u16, headers: Vec<(&'static str, String)>, body: Vec<u8>) -> Response<Body> {
     let mut answer = Response::builder()
         .status(status)
         .header(CONNECTION, "close");
@@ -262,15 +289,27 @@ fn made(status: u16, headers: Vec<(&'static str, String)>, body: Vec<u8>) -> Res
         answer = answer.header(name, value);
     }
     answer
-        .body(Full::new(body.into()))
+        .body(whole(body.into()))
         .expect("a test's answer is well-formed")
+}
+
+fn endless(part: &'static [u8]) -> Response<Body> {
+    let mut answer = made(
+        200,
+        vec![("access-control-allow-origin", "*".into())],
+        vec![],
+    );
+    let parts =
+        futures_util::stream::repeat_with(move || Ok(Frame::data(Bytes::from_static(part))));
+    *answer.body_mut() = StreamBody::new(parts).boxed_unsync();
+    answer
 }
 
 /// Hands a request to the platform with its `Host`, and the answer back.
 ///
 /// The browser's connection ends after every answer: on a used connection that
 /// ends early, browsers repeat the request by themselves, and counts would lie.
-async fn pass_on(shared: &Shared, seen: &Exchange) -> Result<Response<Full<Bytes>>, Dropped> {
+async fn pass_on(shared: &Shared, seen: &Exchange) -> Result<Response<Body>, Dropped> {
     let mut upstream = shared.upstream.subscribe();
     let known = *upstream
         .wait_for(Option::is_some)
@@ -280,6 +319,10 @@ async fn pass_on(shared: &Shared, seen: &Exchange) -> Result<Response<Full<Bytes
     let mut headers = seen.headers.clone();
     headers.remove(CONNECTION);
     headers.remove(TRANSFER_ENCODING);
+    if shared.state().stream_bytes.is_some() {
+        // What is cut is counted as text, which no browser keeps back to unpack it.
+        headers.remove(ACCEPT_ENCODING);
+    }
     let answer = shared
         .client
         .request(
@@ -291,13 +334,48 @@ async fn pass_on(shared: &Shared, seen: &Exchange) -> Result<Response<Full<Bytes
         .send()
         .await
         .map_err(|_| Dropped)?;
-    let mut response = Response::new(Full::default());
+    let mut response = Response::new(whole(Bytes::new()));
     *response.status_mut() = answer.status();
     *response.headers_mut() = answer.headers().clone();
     response.headers_mut().remove(TRANSFER_ENCODING);
     response
         .headers_mut()
         .insert(CONNECTION, HeaderValue::from_static("close"));
-    *response.body_mut() = Full::new(answer.bytes().await.map_err(|_| Dropped)?);
+    let kind = response.headers().get(CONTENT_TYPE);
+    *response.body_mut() = if kind.is_some_and(|kind| kind == "text/event-stream") {
+        let left = shared.state().stream_bytes;
+        passed(answer, left.unwrap_or(usize::MAX))
+    } else {
+        whole(answer.bytes().await.map_err(|_| Dropped)?)
+    };
     Ok(response)
+}
+
+fn whole(body: Bytes) -> Body {
+    Full::new(body)
+        .map_err(|never| match never {})
+        .boxed_unsync()
+}
+
+/// The body of `answer` as it comes; after `left` bytes the connection ends.
+fn passed(answer: reqwest::Response, left: usize) -> Body {
+    let chunks = futures_util::stream::unfold(Some((answer, left)), async |state| {
+        let (mut answer, left) = state?;
+        if left == 0 {
+            // What was passed on before is on its way only once there is
+            // nothing to send for a moment.
+            tokio::task::yield_now().await;
+            return Some((Err(Dropped), None));
+        }
+        match answer.chunk().await {
+            Ok(Some(mut chunk)) => {
+                chunk.truncate(left);
+                let left = left - chunk.len();
+                Some((Ok(Frame::data(chunk)), Some((answer, left))))
+            }
+            Ok(None) => None,
+            Err(_) => Some((Err(Dropped), None)),
+        }
+    });
+    StreamBody::new(chunks).boxed_unsync()
 }

@@ -3,6 +3,7 @@
 
 use platform_protocol::claims::PrincipalKind;
 use platform_protocol::paths;
+use platform_server::domain::audit::Actor;
 use platform_server::domain::player::PlayerState;
 use platform_tests::hostile_provider::HostileProvider;
 use platform_tests::person::{Answer, Person};
@@ -211,7 +212,12 @@ async fn a_suspended_account_plays_again_when_the_suspension_is_lifted() {
     person.become_account(PROVIDER, "alice").await;
     let (id, store) = (guest.sub.parse().unwrap(), scene.platform.store());
     let now = scene.platform.running.state.clock.now();
-    assert!(store.suspend_player(id, None, now).await.unwrap());
+    assert!(
+        store
+            .suspend_player(id, None, Actor::Operator, now)
+            .await
+            .unwrap()
+    );
     let before = scene.platform.tables();
     for _ in 0..2 {
         let answer = person.token().await;
@@ -219,7 +225,12 @@ async fn a_suspended_account_plays_again_when_the_suspension_is_lifted() {
         assert_eq!(answer.slug(), "account-suspended");
     }
     before.demand_same(&scene.platform.tables(), "a suspended account");
-    assert!(store.unsuspend_player(id, now).await.unwrap());
+    assert!(
+        store
+            .unsuspend_player(id, Actor::Operator, now)
+            .await
+            .unwrap()
+    );
     assert_eq!(person.play().await.sub, guest.sub);
 }
 

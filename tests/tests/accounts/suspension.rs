@@ -1,6 +1,7 @@
 //! Suspended players: no token, no fresh guest, no way around it, and back to
 //! play as soon as the suspension is lifted.
 
+use platform_server::domain::audit::Actor;
 use platform_server::domain::player::PlayerState;
 use platform_tests::hostile_provider::{CLIENT_ID, CLIENT_SECRET, HostileProvider};
 use platform_tests::person::{Answer, Person};
@@ -53,7 +54,7 @@ async fn a_suspended_account_gets_no_token_from_any_of_its_sessions() {
     for reason in [None, Some(REASON)] {
         assert!(
             store
-                .suspend_player(id(&guest.sub), reason, now)
+                .suspend_player(id(&guest.sub), reason, Actor::Operator, now)
                 .await
                 .unwrap()
         );
@@ -76,7 +77,12 @@ async fn a_suspended_account_gets_no_token_from_any_of_its_sessions() {
     );
     assert_ne!(phone_guest.sub, guest.sub);
 
-    assert!(store.unsuspend_player(id(&guest.sub), now).await.unwrap());
+    assert!(
+        store
+            .unsuspend_player(id(&guest.sub), Actor::Operator, now)
+            .await
+            .unwrap()
+    );
     for person in [&mut laptop, &mut phone] {
         let claims = person.play().await;
         assert_eq!(claims.sub, guest.sub);
@@ -92,7 +98,7 @@ async fn signing_in_to_a_suspended_account_merges_nobody() {
     let store = scene.platform.store();
     let now = scene.platform.running.state.clock.now();
     store
-        .suspend_player(id(&account.sub), Some(REASON), now)
+        .suspend_player(id(&account.sub), Some(REASON), Actor::Operator, now)
         .await
         .unwrap();
 
@@ -117,7 +123,12 @@ async fn signing_in_to_a_suspended_account_merges_nobody() {
     before.demand_same(&scene.lasting(), "signing in while suspended");
 
     // Lifted, the guest goes into the account.
-    assert!(store.unsuspend_player(id(&account.sub), now).await.unwrap());
+    assert!(
+        store
+            .unsuspend_player(id(&account.sub), Actor::Operator, now)
+            .await
+            .unwrap()
+    );
     assert_eq!(
         other.become_account(PROVIDER, "alice").await.sub,
         account.sub
@@ -137,7 +148,7 @@ async fn a_suspended_player_may_sign_out_and_another_may_sign_in_there() {
     let store = scene.platform.store();
     let now = scene.platform.running.state.clock.now();
     store
-        .suspend_player(id(&account.sub), Some(REASON), now)
+        .suspend_player(id(&account.sub), Some(REASON), Actor::Operator, now)
         .await
         .unwrap();
     let kept = person.clone();
@@ -156,7 +167,10 @@ async fn a_suspended_player_may_sign_out_and_another_may_sign_in_there() {
     is_suspended(&person.token().await, Some(REASON));
     let mut kept = kept;
     is_suspended(&kept.token().await, Some(REASON));
-    store.unsuspend_player(id(&account.sub), now).await.unwrap();
+    store
+        .unsuspend_player(id(&account.sub), Actor::Operator, now)
+        .await
+        .unwrap();
     assert_eq!(person.token().await.status, 401);
     assert_eq!(
         person.become_account(PROVIDER, "alice").await.sub,
@@ -173,7 +187,7 @@ async fn a_suspended_guest_gets_no_token_and_no_account() {
     let store = scene.platform.store();
     let now = scene.platform.running.state.clock.now();
     store
-        .suspend_player(id(&guest.sub), Some(REASON), now)
+        .suspend_player(id(&guest.sub), Some(REASON), Actor::Operator, now)
         .await
         .unwrap();
     is_suspended(&person.token().await, Some(REASON));
@@ -184,7 +198,12 @@ async fn a_suspended_guest_gets_no_token_and_no_account() {
     before.demand_same(&scene.lasting(), "a suspended guest");
     is_suspended(&person.token().await, Some(REASON));
 
-    assert!(store.unsuspend_player(id(&guest.sub), now).await.unwrap());
+    assert!(
+        store
+            .unsuspend_player(id(&guest.sub), Actor::Operator, now)
+            .await
+            .unwrap()
+    );
     let claims = person.play().await;
     assert_eq!(claims.sub, guest.sub);
     assert!(claims.is_anon);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use platform_tests::browser::Stage;
-use platform_tests::gateway::Fault;
+use platform_tests::gateway::{Exchange, Fault};
 use platform_tests::poll;
 use platform_tests::world::{PageBuilder, World};
 use reqwest::Method;
@@ -275,6 +275,9 @@ async fn a_test_program_does_not_count_on_a_platform_elsewhere(stage: Stage) {
         .gateway
         .spoil(Method::GET, "/__platform/runtime.js", answer, 1);
     stage.open(&page).await;
+    let fetched = world.gateway.seen(&Method::GET, "/__platform/runtime.js");
+    let by_page = |seen: &Exchange| seen.host.starts_with("arena.");
+    assert!(fetched.iter().any(by_page), "not the one in the cache");
     stage.run("console.log('here'); await pass(60)").await;
     world.record("here").await;
     catch_up(&stage).await;

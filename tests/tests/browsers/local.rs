@@ -125,12 +125,16 @@ async fn a_test_player_is_found_by_number_and_picked_with_enter(stage: Stage) {
         (" 10 ", vec!["test-guest-10", "test-user-10"]),
         ("USER-7", vec!["test-user-7"]),
         ("nobody", vec![]),
+        // It may be the Enter that opened this page, which somebody still holds down.
+        ("", vec![]),
     ] {
         stage.open(&login).await;
         // The field has the keyboard from the start.
-        let type_in = stage.browser().session.action_chain().send_keys(text);
-        type_in.perform().await.unwrap();
-        assert_eq!(stage.run(visible).await, json!(found), "{text:?}");
+        if !text.is_empty() {
+            let type_in = stage.browser().session.action_chain().send_keys(text);
+            type_in.perform().await.unwrap();
+            assert_eq!(stage.run(visible).await, json!(found), "{text:?}");
+        }
         let enter = stage
             .browser()
             .session
@@ -255,7 +259,9 @@ async fn the_badge_is_reached_by_keyboard_and_covers_no_click_elsewhere(stage: S
             .await
             .unwrap();
     }
-    let focused = "return document.activeElement.shadowRoot?.activeElement?.textContent.trim()";
+    // What comes of a request leaves the keyboard where it is.
+    let focused = "await platform.getAccessToken({ forceRefresh: true });
+        return document.activeElement.shadowRoot?.activeElement?.textContent.trim()";
     assert_eq!(stage.run(focused).await, json!("DEV test-guest-1"));
     let places = stage
         .run(

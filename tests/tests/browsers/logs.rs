@@ -138,6 +138,7 @@ async fn rejections_are_recorded_whatever_their_reason(stage: Stage) {
             Promise.reject();
             Promise.reject({ code: 7 });
             Promise.reject(null);
+            Promise.reject(new platform.PlatformError(502, 'No backend', 'https://a.example/problems/backend-unreachable', 'a1'));
             await new Promise(turn => setTimeout(turn, 50));
             late.catch(() => {});",
         )
@@ -150,6 +151,7 @@ async fn rejections_are_recorded_whatever_their_reason(stage: Stage) {
         "undefined",
         "{code: 7}",
         "null",
+        "PlatformError: No backend",
     ];
     assert_eq!(messages(&records), expected);
     for record in &records {
@@ -161,7 +163,14 @@ async fn rejections_are_recorded_whatever_their_reason(stage: Stage) {
         stack.starts_with("TypeError: deliberate error\n"),
         "{stack}"
     );
-    assert!(records[2..].iter().all(|record| record.stack.is_none()));
+    assert!(records[2..6].iter().all(|record| record.stack.is_none()));
+    let told = |record: &Record| record.metadata.clone();
+    assert!(records[..6].iter().all(|record| told(record).is_none()));
+    let problem = "https://a.example/problems/backend-unreachable";
+    assert_eq!(
+        told(&records[6]),
+        Some(json!({ "status": 502, "type": problem }))
+    );
 }
 
 async fn resources_that_do_not_load_are_recorded(stage: Stage) {

@@ -9,8 +9,15 @@
 )]
 
 mod accounts;
+mod admin;
 mod answers;
+mod build;
+mod build_bounds;
+mod build_games;
+mod build_hostile;
+mod build_stream;
 mod calls;
+mod devices;
 mod engines;
 mod failures;
 mod focus;
@@ -23,7 +30,9 @@ mod logs;
 mod pages;
 mod profile;
 mod program;
+mod project;
 mod sending;
+mod stacks;
 mod surroundings;
 mod suspension;
 mod tokens;
@@ -36,8 +45,22 @@ fn main() -> std::process::ExitCode {
         identity::TESTS,
         accounts::TESTS,
         profile::TESTS,
+        devices::TESTS,
         suspension::TESTS,
+        stacks::TESTS,
         pages::TESTS,
+        build::TESTS,
+        project::page::TESTS,
+        project::players::TESTS,
+        project::log::TESTS,
+        project::settings::TESTS,
+        admin::page::TESTS,
+        admin::players::TESTS,
+        admin::platform::TESTS,
+        build_bounds::TESTS,
+        build_games::TESTS,
+        build_hostile::TESTS,
+        build_stream::TESTS,
         tokens::TESTS,
         calls::TESTS,
         answers::TESTS,

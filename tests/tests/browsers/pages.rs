@@ -27,7 +27,7 @@ const ACTIVE: &str = "
     return found";
 
 /// Looks at the page that is shown, in every way there is.
-async fn examine(stage: &Stage, what: &str) {
+pub(crate) async fn examine(stage: &Stage, what: &str) {
     // The proxy of the tests puts a script of its own into WebKit's pages.
     if stage.engine() != Engine::WebKit {
         let active = stage.look(ACTIVE, vec![]).await;

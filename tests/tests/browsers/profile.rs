@@ -175,4 +175,6 @@ async fn sign_in_and_end_the_others(other: &Stage, world: &World, sub: &str) {
     other.arrives_with("saved=sign-out-others").await;
     other.press("Back to Firefly").await;
     other.arrives_at(&demo).await;
+    // Its request for a token is answered before anybody counts them.
+    assert_eq!(player(other).await.sub, sub);
 }

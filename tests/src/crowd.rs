@@ -1,0 +1,347 @@
+//! A crowd that plays: guests of many games with real tokens, whose heartbeats
+//! go to a platform over HTTP and into a file, from which a program that knows
+//! nothing of the platform computes what should be counted.
+//!
+//! Not all of them play as they should: some only look in, some leave too soon
+//! to count, some leave a page open that beats too seldom, some have two tabs,
+//! and some send beats as fast as they can.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use platform_protocol::paths;
+use platform_server::clock::Millis;
+use reqwest::Method;
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::owner::Owner;
+use crate::settings;
+use crate::visitor::Visitor;
+
+/// Requests that are on their way at once.
+const AT_ONCE: usize = 32;
+/// Seconds between two beats of one page.
+const BEAT: u64 = 30;
+/// Milliseconds that a player counts as playing after a beat.
+const PLAYING: Millis = 75_000;
+
+/// Time as the crowd goes through it.
+pub trait Pace {
+    /// Lets time pass until so many seconds after the start.
+    fn reach(&self, second: u64) -> impl Future<Output = ()> + Send;
+    /// Now, in milliseconds since the epoch.
+    fn now(&self) -> Millis;
+}
+
+/// How one of the crowd plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Habit {
+    /// A page that beats for as long as it is open.
+    Plays,
+    /// One beat and nothing more.
+    LooksIn,
+    /// Two beats: half a minute of play.
+    LeavesSoon,
+    /// A page that beats once in 100 seconds.
+    Idle,
+    /// Two pages of one player, not at the same moments.
+    TwoTabs,
+    /// A beat every second, for 45 seconds.
+    Script,
+}
+
+/// One of the crowd.
+#[derive(Clone, Debug)]
+struct Player {
+    game: String,
+    sub: String,
+    token: String,
+    pages: [String; 2],
+    habit: Habit,
+    /// The second of the first beat.
+    from: u64,
+}
+
+impl Player {
+    /// The page that sends a beat in this second, if one does.
+    fn beats(&self, second: u64) -> Option<&str> {
+        let since = second.checked_sub(self.from)?;
+        let first = match self.habit {
+            Habit::Plays | Habit::TwoTabs => since % BEAT == 0,
+            Habit::LooksIn => since == 0,
+            Habit::LeavesSoon => since == 0 || since == BEAT,
+            Habit::Idle => since % 100 == 0,
+            Habit::Script => since < 45,
+        };
+        if first {
+            return Some(&self.pages[0]);
+        }
+        let second_tab = self.habit == Habit::TwoTabs && since % BEAT == 13;
+        second_tab.then_some(&*self.pages[1])
+    }
+}
+
+/// A crowd on its way through the games.
+#[derive(Debug)]
+pub struct Crowd {
+    visitor: Visitor,
+    players: Vec<Player>,
+    /// The last beat of each player of each game.
+    last: BTreeMap<(String, String), Millis>,
+    beats: std::fs::File,
+    /// How many beats were sent.
+    pub sent: usize,
+}
+
+/// What a program or the platform says of one game.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+pub struct Ranked {
+    /// The game.
+    pub slug: String,
+    /// Players of the last day.
+    pub players_day: usize,
+    /// Players at that moment.
+    pub players_now: usize,
+}
+
+/// Makes and deploys so many games, and answers their slugs.
+///
+/// # Panics
+/// When one cannot be.
+pub async fn deploy(owner: &Owner, games: usize) -> Vec<String> {
+    let slugs: Vec<String> = (0..games)
+        .map(|game| format!("crowded-{game:02}"))
+        .collect();
+    for slug in &slugs {
+        owner.create(slug).await;
+        let page = format!(
+            "<!doctype html><title>{slug}</title><script defer src=\"/__platform/runtime.js\"></script>"
+        );
+        owner.deploy(slug, "prod", &[("index.html", &page)]).await;
+    }
+    slugs
+}
+
+impl Crowd {
+    /// Makes the guests, of whom more choose the first games, and the file
+    /// that their beats are written into.
+    ///
+    /// # Panics
+    /// When a guest cannot be made.
+    pub async fn gather(visitor: &Visitor, games: &[String], count: usize, beats: &Path) -> Self {
+        let mut coming = JoinSet::new();
+        let mut players = Vec::new();
+        for number in 0..count {
+            let visitor = visitor.clone();
+            // Every game has one; then the first ones are preferred, as products
+            // of two numbers are rather small than large.
+            let product = (number * 7_919 % count) * (number * 104_729 % count);
+            let game = games.get(number).unwrap_or_else(|| {
+                let place = product * games.len() / (count * count);
+                &games[place]
+            });
+            let game = game.clone();
+            coming.spawn(async move { player(&visitor, number, game).await });
+            if coming.len() >= AT_ONCE {
+                players.extend(coming.join_next().await.map(|one| one.expect("a player")));
+            }
+        }
+        players.extend(coming.join_all().await);
+        Self {
+            visitor: visitor.clone(),
+            players,
+            last: BTreeMap::new(),
+            beats: std::fs::File::create(beats).expect("a file for the beats"),
+            sent: 0,
+        }
+    }
+
+    /// Plays from one second to another.
+    ///
+    /// # Panics
+    /// When a beat is refused.
+    pub async fn play(&mut self, seconds: std::ops::Range<u64>, pace: &impl Pace) {
+        for second in seconds {
+            pace.reach(second).await;
+            let mut sending = JoinSet::new();
+            let mut sent = Vec::new();
+            for player in &self.players {
+                let Some(page) = player.beats(second) else {
+                    continue;
+                };
+                let now = pace.now();
+                sent.push((player.game.clone(), player.sub.clone(), now));
+                let beat = self
+                    .visitor
+                    .request(Method::POST, &player.game, paths::HEARTBEAT)
+                    .header(AUTHORIZATION, format!("Bearer {}", player.token))
+                    .header(CONTENT_TYPE, "application/json")
+                    .body(json!({ "page": page }).to_string());
+                sending.spawn(async move { beat.send().await.expect("an answer").status() });
+                if sending.len() >= AT_ONCE {
+                    expect_taken(sending.join_next().await);
+                }
+            }
+            while !sending.is_empty() {
+                expect_taken(sending.join_next().await);
+            }
+            for (game, player, time) in sent {
+                let line = json!({ "time": time, "game": game, "player": player });
+                writeln!(self.beats, "{line}").expect("a beat is written down");
+                self.last.insert((game, player), time);
+                self.sent += 1;
+            }
+        }
+    }
+
+    /// Every other player closes the page without a farewell.
+    pub fn half_leaves(&mut self) {
+        let mut number = 0;
+        self.players.retain(|_| {
+            number += 1;
+            number % 2 == 0
+        });
+    }
+
+    /// How many play at `now`, by game; a game without a player is left out.
+    #[must_use]
+    pub fn playing(&self, now: Millis) -> BTreeMap<String, usize> {
+        let mut playing = BTreeMap::new();
+        for ((game, _), last) in &self.last {
+            if now - last <= PLAYING {
+                *playing.entry(game.clone()).or_default() += 1;
+            }
+        }
+        playing
+    }
+}
+
+fn expect_taken(status: Option<Result<reqwest::StatusCode, tokio::task::JoinError>>) {
+    let status = status
+        .expect("a beat is on its way")
+        .expect("a beat is sent");
+    assert_eq!(status, 204);
+}
+
+async fn player(visitor: &Visitor, number: usize, game: String) -> Player {
+    let minted = visitor.mint(&game, None).await.expect("a guest");
+    let page = |tab: u8| {
+        let mut bytes = [tab; 16];
+        bytes[..8].copy_from_slice(&(number as u64).to_be_bytes());
+        URL_SAFE_NO_PAD.encode(bytes)
+    };
+    let habit = match number % 16 {
+        0 => Habit::LooksIn,
+        3 => Habit::LeavesSoon,
+        6 => Habit::Idle,
+        9 | 10 => Habit::TwoTabs,
+        13 => Habit::Script,
+        _ => Habit::Plays,
+    };
+    Player {
+        game,
+        sub: minted.claims.sub,
+        token: minted.token,
+        pages: [page(1), page(2)],
+        habit,
+        from: (number as u64).wrapping_mul(2_654_435_761) % BEAT,
+    }
+}
+
+/// What `GET /api/ranking` says, in its order.
+///
+/// # Panics
+/// When it does not answer.
+pub async fn ranking(visitor: &Visitor) -> Vec<Ranked> {
+    let text = console(visitor, "/api/ranking").await;
+    let mut answer: Value = serde_json::from_str(&text).expect("JSON");
+    serde_json::from_value(answer["games"].take()).expect("games")
+}
+
+/// How many play now by the page at `/`, by game, those without one left out.
+///
+/// # Panics
+/// When it does not answer.
+pub async fn page(visitor: &Visitor) -> BTreeMap<String, usize> {
+    let page = console(visitor, "/").await;
+    let entries = page.split("<li ").skip(1);
+    let playing = entries.filter_map(|entry| {
+        let (_, slug) = entry.split_once("class=\"name\">")?;
+        let (slug, _) = slug.split_once('<')?;
+        let (_, now) = entry.split_once("<strong class=\"now\">")?;
+        let (now, _) = now.split_once(" playing now")?;
+        Some((slug.to_owned(), now.parse().expect("a number")))
+    });
+    playing.collect()
+}
+
+async fn console(visitor: &Visitor, path: &str) -> String {
+    let host = visitor.host("x").replacen("x.", "", 1);
+    let answer = visitor.request_host(Method::GET, &host, path).send().await;
+    let answer = answer.expect("the platform answers");
+    assert_eq!(answer.status(), 200);
+    answer.text().await.expect("a whole answer")
+}
+
+/// What `tests/ranking.py` computes from the beats in `file`, at `now`.
+///
+/// # Panics
+/// When it fails.
+#[must_use]
+pub fn computed(file: &Path, now: Millis) -> Vec<Ranked> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("ranking.py");
+    let python = settings::program("PYTHON", &["python3"]);
+    let output = Command::new(python)
+        .arg(script)
+        .arg(file)
+        .arg(now.to_string())
+        .output()
+        .expect("python3 runs");
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// The platform's ranking without the games that the crowd never played, which
+/// must have no player and come last.
+///
+/// # Panics
+/// When one of them has a player or comes before another.
+#[must_use]
+pub fn of_the_crowd(ranking: Vec<Ranked>, computed: &[Ranked]) -> Vec<Ranked> {
+    let known: BTreeSet<&str> = computed.iter().map(|game| game.slug.as_str()).collect();
+    let (crowd, others): (Vec<_>, Vec<_>) = ranking
+        .into_iter()
+        .partition(|game| known.contains(game.slug.as_str()));
+    for game in others {
+        assert_eq!((game.players_day, game.players_now), (0, 0), "{game:?}");
+    }
+    crowd
+}
+
+/// What a manual clock is to the crowd: time passes when it says so.
+#[derive(Debug)]
+pub struct ManualPace {
+    /// The platform's clock.
+    pub clock: Arc<platform_server::clock::ManualClock>,
+    /// What it showed at the start.
+    pub start: Millis,
+}
+
+impl Pace for ManualPace {
+    async fn reach(&self, second: u64) {
+        let end = self.start + i64::try_from(second).unwrap_or(i64::MAX) * 1_000;
+        self.clock.advance((end - self.now()).max(0));
+    }
+
+    fn now(&self) -> Millis {
+        platform_server::clock::Clock::now(&*self.clock)
+    }
+}

@@ -1,0 +1,135 @@
+//! Somebody who owns projects: signed in with the demo provider over plain
+//! HTTP, with a token for the console.
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use platform_protocol::paths;
+use platform_protocol::token::TokenAnswer;
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN};
+use reqwest::{Client, Method};
+use serde_json::{Value, json};
+
+use crate::person::Person;
+use crate::platform::Site;
+use crate::terminal;
+
+/// The owner, and how they reach the platform.
+#[derive(Debug)]
+pub struct Owner {
+    client: Client,
+    site: Site,
+    /// The token for the console.
+    pub token: String,
+}
+
+impl Owner {
+    /// Signs in as whoever is called `name` at the demo provider.
+    ///
+    /// # Panics
+    /// When that does not lead to a token for the console.
+    pub async fn sign_in(site: &Site, name: &str) -> Self {
+        let mut person = Person::new(site);
+        terminal::sign_in(&mut person, name, &site.origin).await;
+        let answer = person
+            .ask(Method::POST, paths::TOKEN, &[(ORIGIN, &site.origin)], None)
+            .await;
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        let token: TokenAnswer = serde_json::from_str(&answer.body).expect("a token answer");
+        let client = Client::builder()
+            .no_proxy()
+            .timeout(crate::poll::BOUND)
+            .build()
+            .expect("a client can be made");
+        Self {
+            client,
+            site: site.clone(),
+            token: token.access_token,
+        }
+    }
+
+    /// Asks the project API; status and answer.
+    ///
+    /// # Panics
+    /// When there is no answer of JSON.
+    pub async fn ask(&self, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
+        let (_, host) = self.site.origin.split_once("://").expect("an origin");
+        let mut request = self
+            .client
+            .request(method, format!("http://{}{path}", self.site.address))
+            .header(HOST, host)
+            .header(AUTHORIZATION, format!("Bearer {}", self.token));
+        if let Some(body) = body {
+            request = request
+                .header(CONTENT_TYPE, "application/json")
+                .body(body.to_string());
+        }
+        let answer = request.send().await.expect("the platform answers");
+        let status = answer.status().as_u16();
+        let text = answer.text().await.expect("a whole answer");
+        let body = serde_json::from_str(&text);
+        (
+            status,
+            body.unwrap_or_else(|_| panic!("{path} answered {text}")),
+        )
+    }
+
+    /// Makes the project `slug`.
+    ///
+    /// # Panics
+    /// When the slug is taken.
+    pub async fn create(&self, slug: &str) {
+        let wanted = json!({ "slug": slug });
+        let (status, body) = self.ask(Method::POST, "/api/projects", Some(wanted)).await;
+        assert_eq!(status, 201, "{body}");
+    }
+
+    /// Deploys `files` to an environment of `slug`, as an archive; what is
+    /// answered.
+    ///
+    /// # Panics
+    /// When the archive is refused.
+    pub async fn deploy(&self, slug: &str, environment: &str, files: &[(&str, &str)]) -> Value {
+        let (_, host) = self.site.origin.split_once("://").expect("an origin");
+        let path = format!("/api/projects/{slug}/environments/{environment}/deployment");
+        let request = self
+            .client
+            .put(format!("http://{}{path}", self.site.address))
+            .header(HOST, host)
+            .header(AUTHORIZATION, format!("Bearer {}", self.token))
+            .header(CONTENT_TYPE, "application/gzip")
+            .body(archive(files));
+        let answer = request.send().await.expect("the platform answers");
+        let status = answer.status();
+        let text = answer.text().await.expect("a whole answer");
+        assert_eq!(status, 201, "{text}");
+        serde_json::from_str(&text).expect("JSON")
+    }
+
+    /// A token of a test player of `slug`, as `platform test-token --json`
+    /// prints it. `kind` is `user` or `guest`.
+    ///
+    /// # Panics
+    /// When it is refused.
+    pub async fn test_token(&self, slug: &str, kind: &str, number: u8) -> Value {
+        let path = format!("/api/projects/{slug}/test-tokens");
+        let wanted = json!({ "number": number, "guest": kind == "guest" });
+        let (status, body) = self.ask(Method::POST, &path, Some(wanted)).await;
+        assert_eq!(status, 200, "{body}");
+        body
+    }
+}
+
+/// A tar of `files` in gzip.
+fn archive(files: &[(&str, &str)]) -> Vec<u8> {
+    let gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    let mut archive = tar::Builder::new(gzip);
+    for (path, content) in files {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(content.len() as u64);
+        header.set_mode(0o644);
+        let added = archive.append_data(&mut header, path, content.as_bytes());
+        added.expect("a vector takes every byte");
+    }
+    let gzip = archive.into_inner().expect("a vector takes every byte");
+    gzip.finish().expect("a vector takes every byte")
+}

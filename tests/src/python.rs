@@ -1,0 +1,37 @@
+//! Programs from PyPI, each in a Python environment of its own, as its
+//! `requirements.txt` says.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::{server, settings};
+
+/// The programs of an environment with what `requirements.txt` in `folder` asks
+/// for, made now if it is not there. `name` is that of the environment.
+///
+/// # Panics
+/// When it cannot be made.
+#[must_use]
+pub fn environment(folder: &Path, name: &str) -> PathBuf {
+    let requirements = folder.join("requirements.txt");
+    let wanted = std::fs::read(&requirements).expect("a file");
+    let home = server::target().join("python").join(name);
+    let marker = home.join("installed-requirements.txt");
+    if std::fs::read(&marker).ok().as_ref() != Some(&wanted) {
+        let python = settings::program("PYTHON", &["python3"]);
+        run(Command::new(python).args(["-m", "venv"]).arg(&home));
+        let mut pip = Command::new(home.join("bin/pip"));
+        pip.args(["install", "--quiet", "--disable-pip-version-check", "-r"]);
+        run(pip.arg(&requirements));
+        std::fs::write(&marker, wanted).expect("a file");
+    }
+    home.join("bin")
+}
+
+fn run(command: &mut Command) {
+    let status = command.status();
+    assert!(
+        status.is_ok_and(|status| status.success()),
+        "{command:?} failed: `cargo xtask test` installs what the tests need"
+    );
+}

@@ -1,0 +1,248 @@
+//! A developer's terminal: folders of their own, the real command line in
+//! them, and the browser in which its code is approved.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::OnceLock;
+
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+
+use crate::forms::{Form, forms};
+use crate::person::{Answer, Person};
+use crate::platform::Site;
+use crate::server;
+
+/// A terminal, with a home folder that nobody else has.
+#[derive(Debug)]
+pub struct Terminal {
+    folder: TempDir,
+    origin: String,
+}
+
+/// What a run of the program came to.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Its exit status.
+    pub code: i32,
+    /// What it printed.
+    pub stdout: String,
+    /// What it said beside.
+    pub stderr: String,
+}
+
+/// A `platform login` that waits for its code to be approved.
+#[derive(Debug)]
+pub struct Login {
+    child: Child,
+    said: BufReader<tokio::process::ChildStderr>,
+    /// The address with the code, as it was printed.
+    pub address: String,
+    /// The code, as it was printed.
+    pub code: String,
+}
+
+impl Outcome {
+    /// The outcome, once it has ended with `code`.
+    ///
+    /// # Panics
+    /// When it has ended otherwise.
+    #[track_caller]
+    #[must_use = "an outcome that nobody reads is checked with drop"]
+    pub fn ended_with(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{self:?}");
+        self
+    }
+
+    /// What a command printed that has done what it was told.
+    ///
+    /// # Panics
+    /// When it has not.
+    #[track_caller]
+    #[must_use]
+    pub fn done(self) -> String {
+        self.ended_with(0).stdout
+    }
+}
+
+impl Terminal {
+    /// A terminal for the platform at `site`, where nobody is signed in.
+    ///
+    /// # Panics
+    /// When its folder cannot be made.
+    #[must_use]
+    pub fn of(site: &Site) -> Self {
+        Self {
+            folder: TempDir::with_prefix("platform-terminal-").expect("a folder"),
+            origin: site.origin.clone(),
+        }
+    }
+
+    /// The path of a file in the home folder.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a file, with its folders.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    pub fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        let folder = path.parent().expect("a file is in a folder");
+        std::fs::create_dir_all(folder).expect("folders can be made");
+        std::fs::write(path, text).expect("a file can be written");
+    }
+
+    /// What signing in has left behind.
+    ///
+    /// # Panics
+    /// When nothing is there.
+    #[must_use]
+    pub fn credentials(&self) -> String {
+        let path = self.path("config/platform/credentials.toml");
+        std::fs::read_to_string(path).expect("credentials")
+    }
+
+    /// The program with nothing of this machine's environment.
+    fn command(&self, arguments: &[&str]) -> Command {
+        static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+        let program = PROGRAM.get_or_init(|| server::built("platform-cli", "platform"));
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .env_clear()
+            .env("HOME", self.folder.path())
+            .env("XDG_CONFIG_HOME", self.path("config"))
+            .env("PLATFORM_ORIGIN", &self.origin)
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
+        command
+    }
+
+    /// Runs the program to its end.
+    ///
+    /// # Panics
+    /// When it cannot be run.
+    pub async fn run(&self, arguments: &[&str]) -> Outcome {
+        let output = self.command(arguments).output().await;
+        let output = output.expect("the program runs");
+        let text = |bytes| String::from_utf8(bytes).expect("it speaks UTF-8");
+        Outcome {
+            code: output.status.code().unwrap_or(-1),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
+
+    /// Runs the program, which has to do what it is told: what it prints.
+    pub async fn done(&self, arguments: &[&str]) -> String {
+        self.run(arguments).await.done()
+    }
+
+    /// Begins to sign in, and waits for the code.
+    ///
+    /// # Panics
+    /// When none is printed.
+    pub async fn begin_login(&self) -> Login {
+        let mut command = self.command(&["login", "--no-browser"]);
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program runs");
+        let mut said = BufReader::new(child.stderr.take().expect("a pipe"));
+        let (mut address, mut code) = (None, None);
+        while address.is_none() {
+            let mut line = String::new();
+            let read = said.read_line(&mut line).await.expect("it is read");
+            assert_ne!(read, 0, "no address was printed");
+            let after = |words: &str| Some(line.split_once(words)?.1.trim().to_owned());
+            code = code.or_else(|| after("the code "));
+            address = after("go straight to ");
+        }
+        Login {
+            child,
+            said,
+            address: address.expect("an address"),
+            code: code.expect("a code"),
+        }
+    }
+
+    /// Signs in with the browser of `person`.
+    ///
+    /// # Panics
+    /// When that fails.
+    pub async fn log_in(&self, person: &mut Person) -> Outcome {
+        let login = self.begin_login().await;
+        login.decide(person, "approve").await;
+        login.ended().await.ended_with(0)
+    }
+}
+
+impl Login {
+    /// Presses a button of the page at the address that was printed.
+    ///
+    /// # Panics
+    /// When the page has no such form.
+    pub async fn decide(&self, person: &mut Person, action: &str) -> Answer {
+        let page = person.follow(&self.address).await;
+        let form = form(&page, "/device", "account");
+        let answer = press(person, &form, &[("action", action)]).await;
+        let shown = answer.see_other().to_owned();
+        person.follow(&shown).await
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Panics
+    /// When that cannot be waited for.
+    pub async fn ended(mut self) -> Outcome {
+        let mut stderr = String::new();
+        let read = self.said.read_to_string(&mut stderr).await;
+        read.expect("it is read");
+        let output = self.child.wait_with_output().await.expect("it ends");
+        Outcome {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).expect("it speaks UTF-8"),
+            stderr,
+        }
+    }
+}
+
+/// The form of a page that leads to `action` and has the hidden field `field`.
+///
+/// # Panics
+/// When there is none.
+#[must_use]
+pub fn form(page: &Answer, action: &str, field: &str) -> Form {
+    let found = forms(&page.body).into_iter();
+    let mut found = found.filter(|form| form.action == action && form.field(field).is_some());
+    let form = found.next();
+    form.unwrap_or_else(|| panic!("no form to {action} with {field}: {page:?}"))
+}
+
+/// Sends a form with its hidden fields, and `more`.
+pub async fn press(person: &mut Person, form: &Form, more: &[(&str, &str)]) -> Answer {
+    let hidden = form.hidden.iter();
+    let fields = hidden.map(|(name, value)| (name.as_str(), value.as_str()));
+    let fields: Vec<_> = fields.chain(more.iter().copied()).collect();
+    person.submit(&form.action, &fields).await
+}
+
+/// Signs in with the platform's own demo provider, on the way to `redirect`.
+///
+/// # Panics
+/// When that fails.
+pub async fn sign_in(person: &mut Person, name: &str, redirect: &str) -> Answer {
+    let address = person.begin("demo", redirect).await;
+    let page = person.follow(&address).await;
+    let form = form(&page, "/demo-provider/authorize", "request");
+    let more = [("name", name), ("action", "sign-in")];
+    let answered = press(person, &form, &more).await;
+    let callback = answered.see_other().to_owned();
+    person.follow(&callback).await
+}

@@ -1,0 +1,359 @@
+//! The backends of the documents: each gives the verdicts of the verifier, and
+//! each is on the page as it is.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test reports by failing"
+)]
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use platform_server::clock::{Clock, SystemClock};
+use platform_tests::signer::{KeySetServer, Signer, encode, signing_input, with};
+use platform_tests::snippets::{Language, Program, Verdict};
+use platform_tests::{npm, poll, settings};
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+const ISSUER: &str = "https://auth.platform.example";
+const AUDIENCE: &str = "game:dev-rings";
+const SUB: &str = "0197a1c0-7e3b-7c3e-9f4a-1f2e3d4c5b6a";
+
+/// Seconds since the epoch.
+fn now() -> i64 {
+    SystemClock.now() / 1_000
+}
+
+/// The claims of a good token.
+fn claims() -> Value {
+    let now = now();
+    json!({
+        "sub": SUB, "username": "swift-otter-4821", "aud": AUDIENCE, "iss": ISSUER,
+        "is_anon": true, "principal_kind": "test_user",
+        "exp": now + 900, "iat": now, "jti": "0197a1c0-7e3b-7c3e-9f4a-000000000001",
+    })
+}
+
+/// What `mint.js` makes of these claims.
+async fn mint_with_jose(key: &Signer, claims: &Value) -> Value {
+    let mut node = Command::new(settings::program("NODE", &["node"]))
+        .arg("mint.js")
+        .current_dir(npm::packages("npm").await)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let question = json!({ "key": key.private_jwk(), "claims": claims }).to_string();
+    let mut input = node.stdin.take().unwrap();
+    input.write_all(question.as_bytes()).await.unwrap();
+    drop(input);
+    let output = poll::within("node", node.wait_with_output()).await.unwrap();
+    assert!(output.status.success(), "mint.js failed");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// A token, and whether it is to pass.
+struct Case {
+    name: String,
+    token: String,
+    passes: bool,
+}
+
+fn case(name: impl Into<String>, token: String, passes: bool) -> Case {
+    Case {
+        name: name.into(),
+        token,
+        passes,
+    }
+}
+
+/// Tokens whose header or signature differs from a good one's.
+fn forms(key: &Signer) -> Vec<Case> {
+    let (header, claims) = (key.header(), claims());
+    let good = key.token(&header, &claims);
+    let (input, signature) = good.rsplit_once('.').unwrap();
+    let other = Signer::new(2, "first");
+    let bent = if signature.starts_with('A') { "B" } else { "A" };
+    let none = signing_input(&with(&header, &json!({ "alg": "none" })), &claims);
+    let richer = signing_input(&header, &with(&claims, &json!({ "sub": "somebody-else" })));
+    let mut cases = vec![
+        case("good", good.clone(), true),
+        case(
+            "bent signature",
+            format!("{input}.{bent}{}", &signature[1..]),
+            false,
+        ),
+        case("another key", other.token(&header, &claims), false),
+        case("DER", key.token_in_der(&header, &claims), false),
+        case("no signature", format!("{input}."), false),
+        case(
+            "zero signature",
+            format!("{input}.{}", encode([0; 64])),
+            false,
+        ),
+        case("other payload", format!("{richer}.{signature}"), false),
+        case("alg none", format!("{none}."), false),
+        case("alg none, signed", format!("{none}.{signature}"), false),
+        case("two parts", input.to_owned(), false),
+        case("four parts", format!("{good}.x"), false),
+        case("no token", "nonsense".to_owned(), false),
+    ];
+    for (name, change) in [
+        ("alg es256", json!({ "alg": "es256" })),
+        ("alg RS256", json!({ "alg": "RS256" })),
+        ("alg ES384", json!({ "alg": "ES384" })),
+        ("no alg", json!({ "alg": null })),
+        ("no typ", json!({ "typ": null })),
+        ("typ at+jwt", json!({ "typ": "at+jwt" })),
+        ("unknown kid", json!({ "kid": "unknown" })),
+        ("no kid", json!({ "kid": null })),
+        ("empty kid", json!({ "kid": "" })),
+        ("kid is a number", json!({ "kid": 1 })),
+        ("crit", json!({ "crit": ["exp"] })),
+    ] {
+        cases.push(case(
+            name,
+            key.token(&with(&header, &change), &claims),
+            false,
+        ));
+    }
+    cases
+}
+
+/// A well-signed token with these claims changed.
+fn changed(key: &Signer, (name, change, passes): (&str, Value, bool)) -> Case {
+    let token = key.token(&key.header(), &with(&claims(), &change));
+    case(name, token, passes)
+}
+
+/// Well-signed tokens for or from somebody else.
+fn names(key: &Signer) -> Vec<Case> {
+    let changes = [
+        ("an account", json!({ "is_anon": false }), true),
+        (
+            "iss of another",
+            json!({ "iss": "https://auth.example" }),
+            false,
+        ),
+        (
+            "iss with a slash",
+            json!({ "iss": format!("{ISSUER}/") }),
+            false,
+        ),
+        ("no iss", json!({ "iss": null }), false),
+        ("aud of production", json!({ "aud": "game:rings" }), false),
+        (
+            "aud of another game",
+            json!({ "aud": "game:dev-other" }),
+            false,
+        ),
+        (
+            "aud longer",
+            json!({ "aud": format!("{AUDIENCE}-2") }),
+            false,
+        ),
+        (
+            "aud in capitals",
+            json!({ "aud": AUDIENCE.to_uppercase() }),
+            false,
+        ),
+        ("aud empty", json!({ "aud": "" }), false),
+        ("aud list of it", json!({ "aud": [AUDIENCE] }), false),
+        (
+            "aud list with it",
+            json!({ "aud": ["game:other", AUDIENCE] }),
+            false,
+        ),
+        (
+            "aud list of others",
+            json!({ "aud": ["game:other"] }),
+            false,
+        ),
+        ("aud empty list", json!({ "aud": [] }), false),
+        ("no aud", json!({ "aud": null }), false),
+    ];
+    changes.map(|change| changed(key, change)).into()
+}
+
+/// Well-signed tokens at the edges of the clock, and with odd claims.
+fn times(key: &Signer) -> Vec<Case> {
+    let now = now();
+    let changes = [
+        (
+            "expired within the leeway",
+            json!({ "exp": now - 40 }),
+            true,
+        ),
+        ("expired", json!({ "exp": now - 61 }), false),
+        ("expired long ago", json!({ "exp": 1 }), false),
+        (
+            "exp is text",
+            json!({ "exp": (now + 900).to_string() }),
+            false,
+        ),
+        ("no exp", json!({ "exp": null }), false),
+        (
+            "issued ahead within the leeway",
+            json!({ "iat": now + 50 }),
+            true,
+        ),
+        ("issued ahead", json!({ "iat": now + 150 }), false),
+        ("iat is text", json!({ "iat": "now" }), false),
+        ("no iat", json!({ "iat": null }), false),
+        ("nbf past", json!({ "nbf": now - 5 }), true),
+        ("nbf within the leeway", json!({ "nbf": now + 50 }), true),
+        ("nbf ahead", json!({ "nbf": now + 150 }), false),
+        ("nbf is text", json!({ "nbf": "soon" }), false),
+        ("no sub", json!({ "sub": null }), false),
+        ("sub empty", json!({ "sub": "" }), false),
+        ("sub is a number", json!({ "sub": 7 }), false),
+        ("no username", json!({ "username": null }), false),
+        ("is_anon is text", json!({ "is_anon": "true" }), false),
+    ];
+    changes.map(|change| changed(key, change)).into()
+}
+
+/// What is wrong with a verdict, if anything.
+fn complaint(verdict: &Verdict, status: u16) -> Option<String> {
+    let Verdict {
+        status: given,
+        kind,
+        challenge,
+        body,
+    } = verdict;
+    if *given != status {
+        return Some(format!("{given} instead of {status}: {body}"));
+    }
+    if status == 200 {
+        let right = body["sub"] == SUB && body["username"] == "swift-otter-4821";
+        return (!right).then(|| format!("not the player: {body}"));
+    }
+    let problem = kind.starts_with("application/problem+json")
+        && body["status"] == status
+        && body["type"].is_string()
+        && body["detail"].is_string();
+    let challenged = (status == 401) == challenge.starts_with("Bearer");
+    (!problem || !challenged).then(|| format!("no problem: {kind} {challenge:?} {body}"))
+}
+
+/// Asks with `token` until it passes, as it must within a minute; how often it
+/// was refused before.
+async fn until_it_passes(program: &Program, token: &str) -> usize {
+    let asking = async {
+        let mut ticks = tokio::time::interval(Duration::from_millis(250));
+        for refused in 0.. {
+            ticks.tick().await;
+            if program.ask(&format!("Bearer {token}")).await.status == 200 {
+                return refused;
+            }
+        }
+        usize::MAX
+    };
+    let passed = tokio::time::timeout(Duration::from_secs(60), asking).await;
+    passed.unwrap_or_else(|_| panic!("{:?} never takes the key", program.language))
+}
+
+/// Everything that a program gets wrong, a line each.
+async fn judge(program: Program, keys: KeySetServer, cases: &[Case]) -> Vec<String> {
+    let language = program.language;
+    let (first, second) = (Signer::new(1, "first"), Signer::new(3, "second"));
+    let mut complaints = Vec::new();
+    let mut check = |name: &str, verdict: Verdict, status| {
+        let found = complaint(&verdict, status);
+        complaints.extend(found.map(|found| format!("{language:?}: {name}: {found}")));
+    };
+    let good = first.token(&first.header(), &claims());
+    let bearer = format!("Bearer {good}");
+    check("no key set", program.ask(&bearer).await, 503);
+    check("no bearer", program.ask("Basic abc").await, 401);
+    check("nothing after Bearer", program.ask("Bearer").await, 401);
+
+    keys.publish(&[&first]);
+    until_it_passes(&program, &good).await;
+    let before = keys.hits();
+    for Case {
+        name,
+        token,
+        passes,
+    } in cases
+    {
+        let verdict = program.ask(&format!("Bearer {token}")).await;
+        check(name, verdict, if *passes { 200 } else { 401 });
+    }
+    check(
+        "scheme in capitals",
+        program.ask(&format!("BEARER {good}")).await,
+        200,
+    );
+
+    // The key set is out of reach: what is known goes on, and is not forgotten.
+    keys.fail();
+    let rotated = second.token(&second.header(), &claims());
+    check("outage, known key", program.ask(&bearer).await, 200);
+    let verdict = program.ask(&format!("Bearer {rotated}")).await;
+    check("outage, unknown key", verdict, 401);
+    check("after the outage", program.ask(&bearer).await, 200);
+
+    // A new key is taken, though not at the price of a fetch for every token.
+    keys.publish(&[&first, &second]);
+    let refused = until_it_passes(&program, &rotated).await;
+    let fetched = keys.hits() - before;
+    if refused > 20 && fetched > 4 {
+        complaints.push(format!(
+            "{language:?}: {fetched} fetches for {refused} tokens"
+        ));
+    }
+    if fetched == 0 {
+        complaints.push(format!("{language:?}: it knew a key that nobody gave it"));
+    }
+    complaints
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_language_gives_the_verdicts_of_the_verifier() {
+    // One after the other: what compiles or installs has the machine to itself.
+    let mut programs = Vec::new();
+    for language in Language::ALL {
+        let keys = KeySetServer::listen().await;
+        let program = language.start(ISSUER, AUDIENCE, &keys.url).await;
+        programs.push((program, keys));
+    }
+    let key = Signer::new(1, "first");
+    let mut cases = forms(&key);
+    cases.extend(names(&key));
+    cases.extend(times(&key));
+    let minted = mint_with_jose(&key, &claims()).await;
+    for (name, passes) in [("es256", true), ("hs256_pem", false), ("hs256_jwk", false)] {
+        let token = minted[name].as_str().unwrap().to_owned();
+        cases.push(case(format!("jose {name}"), token, passes));
+    }
+    let judged = programs
+        .into_iter()
+        .map(|(program, keys)| judge(program, keys, &cases));
+    let complaints = join_all(judged).await.concat();
+    assert_eq!(complaints, [""; 0], "{}", complaints.join("\n"));
+}
+
+#[test]
+fn the_page_shows_each_program_as_it_is() {
+    let documents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+    let page = std::fs::read_to_string(documents.join("backends.md")).unwrap();
+    for (language, file) in [
+        ("js", "node/server.js"),
+        ("python", "python/server.py"),
+        ("go", "go/main.go"),
+        ("java", "java/Server.java"),
+    ] {
+        let text = std::fs::read_to_string(documents.join("backends").join(file)).unwrap();
+        assert!(
+            page.contains(&format!("```{language}\n{text}```\n")),
+            "docs/backends.md shows another {file}"
+        );
+    }
+}

@@ -1,0 +1,211 @@
+//! The project page as a whole: a fresh one, one with everything on it, and what others wrote.
+
+use platform_protocol::log::{LogLevel, LogSource};
+use platform_server::domain::counting::MINUTE;
+use platform_server::domain::log::LogEntry;
+use platform_tests::browser::Stage;
+use platform_tests::sign_in::Way;
+use platform_tests::visitor::claims;
+use serde_json::json;
+
+use super::{Scene, comes_to, entry};
+use crate::build::{choose, examine, logged};
+
+platform_tests::browser_tests![
+    a_fresh_project_says_what_to_do,
+    an_earlier_deployment_is_shown_again_from_the_project_page,
+    what_others_wrote_is_inert_on_the_project_page,
+    the_project_page_has_no_barrier_and_fits_a_phone,
+];
+
+async fn a_fresh_project_says_what_to_do(stage: Stage) {
+    let scene = Scene::start().await;
+    let build = format!("{}/build", scene.platform.site.origin);
+    stage.open(&build).await;
+    stage.press("Sign in").await;
+    Way::BuiltIn.sign_in(&stage, "Ada").await;
+    stage.says("Not deployed yet").await;
+    stage.press("Project game").await;
+    stage.arrives_at(&scene.page()).await;
+    stage.says("Nothing is deployed to production yet").await;
+    stage
+        .says("platform deploy --project game --env prod")
+        .await;
+    stage.says("there is nothing to play").await;
+    stage.says("No error and no warning was logged").await;
+    stage.says("Nothing was logged yet").await;
+    stage.says("None is set").await;
+    stage.says("platform-server project transfer game").await;
+    stage.tolerate_log("409");
+    stage.press("Get a token").await;
+    stage.says("Test players come with the first deploy").await;
+    stage.click("#env-dev").await;
+    stage.says("Nothing is deployed to dev yet").await;
+    let dev = format!("{}?env=dev", scene.page());
+    stage.arrives_at(&dev).await;
+    stage.press(&claims(&scene.owner.token).username).await;
+    stage.says("Your profile").await;
+    stage.press("Back to the project game").await;
+    stage.arrives_at(&dev).await;
+    stage.says("Nothing is deployed to dev yet").await;
+    stage.press("Build page").await;
+    stage.arrives_at(&format!("{build}/game")).await;
+    stage.press("Project page").await;
+    stage.arrives_at(&scene.page()).await;
+}
+
+async fn an_earlier_deployment_is_shown_again_from_the_project_page(stage: Stage) {
+    let scene = Scene::start().await;
+    let first = scene.deploy("prod").await;
+    scene.deploy("prod").await;
+    scene.open(&stage).await;
+    let listed = "return document.querySelectorAll('#deployments li').length";
+    comes_to(&stage, listed, json!(2)).await;
+    stage.click("#deployments li:last-child button").await;
+    stage.says("Roll back?").await;
+    stage.click("#rollback-yes").await;
+    let current =
+        "return document.querySelector('#deployments li:last-child .now')?.textContent ?? null";
+    comes_to(&stage, current, json!("Shown now")).await;
+    let shown = scene.environment("prod").await;
+    assert_eq!(shown["deployment"]["id"], first.to_string());
+}
+
+async fn what_others_wrote_is_inert_on_the_project_page(stage: Stage) {
+    let scene = Scene::start().await;
+    let deployment = scene.deploy("prod").await;
+    let texts = [
+        r#"<img src=x onerror="window.hurt = 1">"#,
+        "<script>window.hurt = 1</script>",
+        "javascript:window.hurt = 1",
+        "\u{202e}gnp.exe\u{202c} \u{1b}[31m",
+    ];
+    let hostile = texts.map(|text| LogEntry {
+        stack: Some(format!(
+            "Error: {text}\n    at {text} (javascript:hurt=1:1:2)"
+        )),
+        url: Some(text.into()),
+        metadata: Some(json!({ text: [text, { "__proto__": text }] }).to_string()),
+        ..entry(text, LogLevel::Error)
+    });
+    scene.log(deployment, 0, hostile.into()).await;
+    scene.open(&stage).await;
+    logged(&stage, "‹U+202E›gnp.exe‹U+202C› ␛[31m").await;
+    let open = "document.querySelectorAll('.entry summary').forEach(summary => summary.click())";
+    stage.look(open, vec![]).await;
+    let all =
+        "return [...document.querySelectorAll('.entry')].every(entry => entry.querySelector('dl'))";
+    comes_to(&stage, all, json!(true)).await;
+    let found = "const log = document.getElementById('records');
+        const inside = [...log.querySelectorAll('*')];
+        return [window.hurt ?? null, document.querySelectorAll('h1').length,
+            /[\\u0000-\\u0008\\u001b\\u202a-\\u202e]/.test(log.textContent),
+            inside.some(element => ['script', 'img', 'a', 'svg', 'iframe'].includes(element.localName)
+                || ['href', 'src', 'style', 'onerror'].some(name => element.hasAttribute(name)))]";
+    let found = stage.look(found, vec![]).await;
+    assert_eq!(found, json!([null, 1, false, false]));
+
+    // What is typed here, and what is refused of it, is text as well.
+    stage.tolerate_log("400");
+    stage.fill("Address", texts[0]).await;
+    stage.fill("Paths, one a line", texts[1]).await;
+    stage.press("Save").await;
+    stage.says("A backend's address is").await;
+    stage.fill("Text", texts[0]).await;
+    stage.press("Search").await;
+    comes_to(
+        &stage,
+        "return document.querySelectorAll('.entry').length",
+        json!(1),
+    )
+    .await;
+    let hurt =
+        "return [window.hurt ?? null, document.querySelectorAll('main img:not(.chart)').length]";
+    assert_eq!(stage.look(hurt, vec![]).await, json!([null, 0]));
+    let slug = format!("{}/projects/%3Cimg%20src=x%3E", scene.platform.site.origin);
+    stage.tolerate_log("404");
+    stage.open(&slug).await;
+    assert_eq!(
+        stage
+            .look(
+                "return document.querySelectorAll('main img').length",
+                vec![]
+            )
+            .await,
+        0
+    );
+}
+
+async fn the_project_page_has_no_barrier_and_fits_a_phone(stage: Stage) {
+    let scene = Scene::start().await;
+    let first = scene.deploy("prod").await;
+    let second = scene.deploy("prod").await;
+    scene.deploy("dev").await;
+    scene.play().await;
+    let mut broken = entry(
+        "Uncaught TypeError: the ship is not a function",
+        LogLevel::Error,
+    );
+    broken.count = 1_234;
+    broken.source = LogSource::Error;
+    broken.url = Some("https://game.example/assets/index-4f2c81aa.js".into());
+    broken.stack = Some("TypeError: the ship\n    at lose (https://game.example/a.js:1:2)".into());
+    let warning = entry("low on fuel", LogLevel::Warn);
+    scene
+        .log(first, 30 * MINUTE, vec![broken.clone(), warning.clone()])
+        .await;
+    broken.count = 3;
+    let infos = (0..60).map(|round| entry(&format!("round {round} begins"), LogLevel::Info));
+    scene
+        .log(second, MINUTE, infos.chain([warning, broken]).collect())
+        .await;
+    scene.open(&stage).await;
+    stage.says("40 at most").await;
+    logged(&stage, "the ship is not a function").await;
+    let drawn = "return document.getElementById('playing').naturalWidth > 200";
+    comes_to(&stage, drawn, json!(true)).await;
+    examine(&stage, "the project page").await;
+    lies_in_columns_where_there_is_room(&stage).await;
+    stage
+        .look(
+            "document.querySelectorAll('main details:not([open]) > summary').forEach((summary, at) => at < 5 && summary.click())",
+            vec![],
+        )
+        .await;
+    choose(&stage, "time", "between").await;
+    stage.tolerate_log("400");
+    stage.fill("Address", "nowhere").await;
+    stage.press("Save").await;
+    stage.says("A backend's address is").await;
+    stage.press("Get a token").await;
+    stage.says("good until").await;
+    examine(&stage, "the project page with everything open").await;
+    stage.click("#deployments button").await;
+    stage.says("Roll back?").await;
+    examine(&stage, "the question before a roll-back").await;
+    stage.press("Cancel").await;
+    stage.click("#env-dev").await;
+    stage.says("Nobody has played here yet").await;
+    examine(&stage, "an environment where nobody played").await;
+}
+
+/// In a wide window settings are beside each other, and nothing sticks out.
+async fn lies_in_columns_where_there_is_room(stage: &Stage) {
+    let session = &stage.browser().session;
+    let before = session.get_window_rect().await.unwrap();
+    session.set_window_rect(0, 0, 1500, 950).await.unwrap();
+    let beside = "const [one, two] = ['deployments', 'backend'].map(id => document.getElementById(id).closest('section').getBoundingClientRect());
+        return innerWidth > 1200 && one.top === two.top && one.right < two.left
+            && document.documentElement.scrollWidth <= innerWidth";
+    comes_to(stage, beside, json!(true)).await;
+    let wide = "return document.getElementById('playing').naturalWidth > 900";
+    comes_to(stage, wide, json!(true)).await;
+    let barriers = stage.barriers().await;
+    assert!(barriers.is_empty(), "wide:\n{}", barriers.join("\n"));
+    let size = [before.width, before.height].map(|side| u32::try_from(side).unwrap());
+    let back = session.set_window_rect(before.x, before.y, size[0], size[1]);
+    back.await.unwrap();
+    let drawn_again = "const picture = document.getElementById('playing');
+        return innerWidth < 1400 && picture.naturalWidth === picture.parentElement.clientWidth";
+    comes_to(stage, drawn_again, json!(true)).await;
+}
