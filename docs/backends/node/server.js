@@ -1,0 +1,80 @@
+// A game's backend on Node, with jose.
+
+import { createServer } from 'node:http';
+import { createRemoteJWKSet, errors, jwtVerify } from 'jose';
+
+const { AUTH_ISSUER, AUTH_AUDIENCE, AUTH_JWKS_URL, PORT = 8788 } = process.env;
+if (!AUTH_ISSUER || !AUTH_AUDIENCE || !AUTH_JWKS_URL) throw new Error('AUTH_* is not set');
+
+const LEEWAY = 60; // seconds that two clocks may differ
+
+// Cached; fetched again for an unknown kid only, and at most every 30 seconds.
+const keySet = createRemoteJWKSet(new URL(AUTH_JWKS_URL), {
+  cacheMaxAge: Infinity,
+  cooldownDuration: 30_000,
+});
+
+class NoKeySet extends Error {}
+
+async function keyOf(header, token) {
+  if (!header.kid) throw new errors.JWTInvalid('no kid');
+  try {
+    return await keySet(header, token);
+  } catch (cause) {
+    if (keySet.jwks()) throw new errors.JWKSNoMatchingKey();
+    throw new NoKeySet('the key set cannot be fetched', { cause });
+  }
+}
+
+/** The player of a game token. Key data on `sub`; `username` can change. */
+async function verify(token) {
+  const { payload } = await jwtVerify(token, keyOf, {
+    algorithms: ['ES256'],
+    typ: 'JWT',
+    issuer: AUTH_ISSUER,
+    audience: AUTH_AUDIENCE,
+    clockTolerance: LEEWAY,
+    requiredClaims: ['sub', 'exp', 'iat'],
+  });
+  const { sub, username, is_anon, aud, iat } = payload;
+  const latest = Date.now() / 1000 + LEEWAY;
+  // A game token is for one audience: a list is no game token.
+  if (aud !== AUTH_AUDIENCE || typeof iat !== 'number' || iat > latest) {
+    throw new errors.JWTInvalid('aud or iat is not as it should be');
+  }
+  if (typeof sub !== 'string' || !sub.trim() || typeof username !== 'string' || typeof is_anon !== 'boolean') {
+    throw new errors.JWTInvalid('a claim is missing');
+  }
+  return { sub, username, is_anon };
+}
+
+async function answer(request) {
+  const token = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
+  if (!token) return problem(401, 'not-signed-in', 'This needs a player.');
+  try {
+    const player = await verify(token);
+    if (request.method === 'GET' && request.url === '/api/me') return [200, player];
+    return problem(404, 'not-found', 'There is nothing here.');
+  } catch (error) {
+    console.warn(`refused: ${error.message}`);
+    if (error instanceof NoKeySet) {
+      return problem(503, 'unavailable', 'Players cannot be verified at the moment.');
+    }
+    if (error instanceof errors.JOSEError) {
+      return problem(401, 'not-signed-in', 'The game token is not valid.');
+    }
+    return problem(500, 'internal', 'Something went wrong.');
+  }
+}
+
+function problem(status, slug, detail) {
+  return [status, { type: `urn:platform:${slug}`, status, detail }];
+}
+
+createServer(async (request, response) => {
+  const [status, body] = await answer(request);
+  const type = status === 200 ? 'application/json' : 'application/problem+json';
+  const headers = { 'Content-Type': type, 'Cache-Control': 'no-store' };
+  if (status === 401) headers['WWW-Authenticate'] = 'Bearer';
+  response.writeHead(status, headers).end(JSON.stringify(body));
+}).listen(Number(PORT), '127.0.0.1');
