@@ -11,16 +11,21 @@ const LASTING = 5000;
 /** The server says every 15 s that it is there; who hears nothing for so long is cut off. */
 const SILENCE = 45000;
 
-/** Splits a stream of text into events, which are handed to `take`. */
+/**
+ * Splits a stream of text into events, which are handed to `take`. It is read
+ * without a `TextDecoderStream` between, which would lose what it holds when
+ * the connection breaks off.
+ */
 const readEvents = async (body, take, heard) => {
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
   let event = {};
   let rest = "";
   for (;;) {
     const { value, done } = await reader.read();
     if (done) return;
     heard();
-    const lines = (rest + value).split("\n");
+    const lines = (rest + decoder.decode(value, { stream: true })).split("\n");
     rest = lines.pop();
     for (const line of lines) {
       if (!line) {

@@ -75,6 +75,7 @@ pub struct Gateway {
 struct Shared {
     state: Mutex<State>,
     upstream: watch::Sender<Option<SocketAddr>>,
+    cuts: watch::Sender<usize>,
     client: reqwest::Client,
 }
 
@@ -111,6 +112,7 @@ impl Gateway {
         let shared = Arc::new(Shared {
             state: Mutex::default(),
             upstream,
+            cuts: watch::Sender::new(0),
             client,
         });
         let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
@@ -143,10 +145,17 @@ impl Gateway {
         });
     }
 
-    /// Cuts each stream of events that begins from now on off after so many
-    /// bytes, wherever in an event that is.
-    pub fn cut_streams_after(&self, bytes: usize) {
+    /// Passes so many bytes of each stream of events on that begins from now on,
+    /// wherever in an event that ends. What is behind them never comes.
+    pub fn stop_streams_after(&self, bytes: usize) {
         self.shared.state().stream_bytes = Some(bytes);
+    }
+
+    /// Breaks each stream off that is stopped, and those that run as soon as they
+    /// are. That is for the test to say, once the browser has what was passed on:
+    /// what comes together with the end of a connection may be lost.
+    pub fn cut_streams(&self) {
+        self.shared.cuts.send_modify(|cuts| *cuts += 1);
     }
 
     /// Forgets the faults that have not happened.
@@ -344,7 +353,7 @@ async fn pass_on(shared: &Shared, seen: &Exchange) -> Result<Response<Body>, Dro
     let kind = response.headers().get(CONTENT_TYPE);
     *response.body_mut() = if kind.is_some_and(|kind| kind == "text/event-stream") {
         let left = shared.state().stream_bytes;
-        passed(answer, left.unwrap_or(usize::MAX))
+        passed(answer, left.unwrap_or(usize::MAX), shared.cuts.subscribe())
     } else {
         whole(answer.bytes().await.map_err(|_| Dropped)?)
     };
@@ -357,21 +366,21 @@ fn whole(body: Bytes) -> Body {
         .boxed_unsync()
 }
 
-/// The body of `answer` as it comes; after `left` bytes the connection ends.
-fn passed(answer: reqwest::Response, left: usize) -> Body {
-    let chunks = futures_util::stream::unfold(Some((answer, left)), async |state| {
-        let (mut answer, left) = state?;
+/// The body of `answer` as it comes; after `left` bytes nothing more, until the
+/// connection is broken off at the next of `cuts`.
+fn passed(answer: reqwest::Response, left: usize, cuts: watch::Receiver<usize>) -> Body {
+    let chunks = futures_util::stream::unfold(Some((answer, left, cuts)), async |state| {
+        let (mut answer, left, mut cuts) = state?;
         if left == 0 {
-            // What was passed on before is on its way only once there is
-            // nothing to send for a moment.
-            tokio::task::yield_now().await;
+            // An error here is a gateway that is gone.
+            let _ = cuts.changed().await;
             return Some((Err(Dropped), None));
         }
         match answer.chunk().await {
             Ok(Some(mut chunk)) => {
                 chunk.truncate(left);
                 let left = left - chunk.len();
-                Some((Ok(Frame::data(chunk)), Some((answer, left))))
+                Some((Ok(Frame::data(chunk)), Some((answer, left, cuts))))
             }
             Ok(None) => None,
             Err(_) => Some((Err(Dropped), None)),
