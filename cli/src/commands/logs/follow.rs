@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use serde_json::Value;
 use url::form_urlencoded::Serializer;
 
-use super::{PAGE_RECORDS, Printer, Source};
+use super::{PAGE_RECORDS, Printer, Source, id_of};
 use crate::args::Level;
 use crate::client::answer::is_of_type;
 use crate::client::empty;
@@ -142,11 +142,12 @@ async fn catch_up(source: &Source, printer: &mut Printer) -> Result<(), Failure>
     while pages.len() < PAGES {
         let before = pages.last().and_then(|page| page.last());
         let page = source.page(before, PAGE_RECORDS).await?;
-        let is_full = page.len() >= PAGE_RECORDS;
+        // A page may hold fewer than asked for and still not be the last.
+        let leads_on = page.last().is_some_and(|last| id_of(last).is_some());
         let meets = page.iter().any(|record| printer.knows(record));
         pages.push(page);
         // Whoever has seen nothing yet wants what comes, not what was.
-        if !is_full || meets || printer.last_id().is_none() {
+        if !leads_on || meets || printer.last_id().is_none() {
             break;
         }
     }
