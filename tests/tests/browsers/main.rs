@@ -24,6 +24,7 @@ mod focus;
 mod harness;
 mod heartbeat;
 mod identity;
+mod keyboard;
 mod loading;
 mod local;
 mod logs;
@@ -61,6 +62,7 @@ fn main() -> std::process::ExitCode {
         build_games::TESTS,
         build_hostile::TESTS,
         build_stream::TESTS,
+        keyboard::TESTS,
         tokens::TESTS,
         calls::TESTS,
         answers::TESTS,

@@ -1,0 +1,146 @@
+//! The console by keyboard alone, from signing in to rolling a deploy back and
+//! searching the log: who has no mouse does all of it, and sees where they are.
+
+use platform_tests::browser::Stage;
+use platform_tests::owner::Owner;
+use platform_tests::platform::Platform;
+use platform_tests::poll;
+use platform_tests::world::PageBuilder;
+use serde_json::json;
+use thirtyfour::Key;
+use thirtyfour::prelude::TypingData;
+
+use crate::build::{Scene, logged};
+use crate::build_stream::record;
+
+platform_tests::browser_tests![a_developer_without_a_mouse_gets_everywhere];
+
+/// Presses of Tab from one end of a page to the other, at most.
+const STOPS: usize = 80;
+
+async fn keys(stage: &Stage, keys: impl Into<TypingData>) {
+    let chain = stage.browser().session.action_chain();
+    chain.send_keys(keys).perform().await.unwrap();
+}
+
+/// To the stop before this one.
+async fn back(stage: &Stage) {
+    let chain = stage.browser().session.action_chain();
+    let back = chain.key_down(Key::Shift).send_keys(Key::Tab);
+    back.key_up(Key::Shift).perform().await.unwrap();
+}
+
+/// Presses Tab until something has the keyboard whose name begins with the words
+/// `name`, unless it has it by itself. At each stop before it, too, one sees
+/// where one is. What is behind the last stop differs: some browsers begin
+/// again, others go to controls of their own and stay there.
+async fn reach(stage: &Stage, name: &str) {
+    let mut passed = Vec::new();
+    let is_it = |stop: &str| stop == name || stop.starts_with(&format!("{name} "));
+    if stage.focused().await.is_some_and(|(stop, _)| is_it(&stop)) {
+        return;
+    }
+    for _ in 0..STOPS {
+        keys(stage, Key::Tab).await;
+        // A frame has no name here.
+        let Some((stop, is_seen)) = stage.focused().await.filter(|(stop, _)| !stop.is_empty())
+        else {
+            continue;
+        };
+        assert!(is_seen, "one does not see that {stop:?} has the keyboard");
+        if is_it(&stop) {
+            return;
+        }
+        passed.push(stop);
+    }
+    panic!("{name:?} is not reached by Tab, but these are: {passed:?}");
+}
+
+/// Goes to what is called so, and presses it.
+async fn enter(stage: &Stage, name: &str) {
+    stage.control(name).await;
+    reach(stage, name).await;
+    keys(stage, Key::Enter).await;
+}
+
+/// Goes to the field of this label, and writes into it.
+async fn write(stage: &Stage, label: &str, text: &str) {
+    stage.field(label).await;
+    reach(stage, label).await;
+    keys(stage, text).await;
+}
+
+async fn a_developer_without_a_mouse_gets_everywhere(stage: Stage) {
+    let platform = Platform::start(&[]).await;
+    let origin = platform.site.origin.clone();
+    stage.open(&format!("{origin}/build")).await;
+    enter(&stage, "Sign in").await;
+    enter(&stage, "Sign in with Demo").await;
+    write(&stage, "Name", "Ada").await;
+    keys(&stage, Key::Enter).await;
+    stage.arrives_at(&format!("{origin}/build")).await;
+    write(&stage, "Slug", "game").await;
+    keys(&stage, Key::Enter).await;
+    stage.arrives_at(&format!("{origin}/build/game")).await;
+    stage.says("Live").await;
+
+    let owner = Owner::sign_in(&platform.site, "Ada").await;
+    let scene = Scene { platform, owner };
+    for name in ["one", "two"] {
+        scene.platform.clock.advance(1_000);
+        let page = PageBuilder::new()
+            .after(&format!("<meta name={name}>"))
+            .html();
+        scene
+            .owner
+            .deploy("game", "dev", &[("index.html", &page)])
+            .await;
+    }
+    let earlier = "return document.querySelector('#deployments button') !== null";
+    poll::until("there is something to roll back to", async || {
+        (stage.look(earlier, vec![]).await == true).then_some(())
+    })
+    .await;
+    let records = [record("info", "a word"), record("error", "a mishap")];
+    scene.log(&records, None).await;
+    logged(&stage, "a mishap").await;
+    // Past the frame, which takes the keyboard and gives it back.
+    enter(&stage, "Show errors only").await;
+    let shown =
+        "return [...document.querySelectorAll('.entry')].filter(entry => !entry.hidden).length";
+    poll::until("the error alone is shown", async || {
+        (stage.look(shown, vec![]).await == json!(1)).then_some(())
+    })
+    .await;
+
+    reach(&stage, "Roll back to the deployment of").await;
+    keys(&stage, Key::Enter).await;
+    stage.says("Roll back?").await;
+    assert_eq!(stage.focused().await, Some(("Cancel".to_owned(), true)));
+    keys(&stage, Key::Escape).await;
+    poll::until("the question is closed", async || {
+        let (name, _) = stage.focused().await?;
+        name.starts_with("Roll back to the deployment of")
+            .then_some(())
+    })
+    .await;
+    keys(&stage, Key::Enter).await;
+    stage.says("Roll back?").await;
+    back(&stage).await;
+    assert_eq!(stage.focused().await, Some(("Roll back".to_owned(), true)));
+    keys(&stage, Key::Enter).await;
+    stage.says("is shown now.").await;
+
+    stage.open(&format!("{origin}/projects/game")).await;
+    stage.says("Test players").await;
+    // One arrow chooses another period.
+    reach(&stage, "24 hours").await;
+    keys(&stage, Key::Right).await;
+    let week = "return document.querySelector('[value=week]').checked";
+    assert_eq!(stage.look(week, vec![]).await, true);
+    write(&stage, "Text", "mishap").await;
+    keys(&stage, Key::Enter).await;
+    stage.says("a mishap").await;
+    enter(&stage, "Get a token").await;
+    stage.says("A token of test-user-1").await;
+}
