@@ -1,13 +1,11 @@
 //! `runtime.js` with this platform's settings in it, and its source map.
 
-use bytes::Bytes;
 use platform_protocol::paths::SETTINGS_PLACEHOLDER;
 
-use crate::http::asset::Asset;
+use crate::http::asset::{Asset, Packed, packed};
 use crate::origin::PlatformOrigin;
 
 const SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/runtime.js"));
-const SOURCE_MAP: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtime.js.map"));
 
 /// Games follow a new runtime within minutes, and never wait for it.
 const CACHE_CONTROL: &str = "public, max-age=300, stale-while-revalidate=86400";
@@ -36,22 +34,22 @@ pub enum RuntimeError {
 }
 
 impl RuntimeFiles {
-    /// Puts the settings in and compresses, which takes a moment.
+    /// Puts the settings in and compresses the script, which takes a moment.
     ///
     /// # Errors
     /// [`RuntimeError`]
     pub fn new(origin: &PlatformOrigin, heartbeat_seconds: u64) -> Result<Self, RuntimeError> {
         let script = with_settings(SCRIPT, origin, heartbeat_seconds)?;
         let script = Asset::new(
-            script.into(),
+            Packed::new(script.into())?,
             "text/javascript; charset=utf-8",
             CACHE_CONTROL,
-        )?;
+        );
         let source_map = Asset::new(
-            Bytes::from_static(SOURCE_MAP),
+            packed!("runtime.js.map"),
             "application/json; charset=utf-8",
             CACHE_CONTROL,
-        )?;
+        );
         Ok(Self {
             script: script.for_any_origin(),
             source_map: source_map.for_any_origin(),

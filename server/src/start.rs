@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
@@ -23,7 +22,7 @@ use crate::entropy::Entropy;
 use crate::faces::Faces;
 use crate::files::{FileError, FileStore};
 use crate::hosting::contents::Contents;
-use crate::http::asset::Asset;
+use crate::http::asset::{Asset, packed};
 use crate::http::entry::App;
 use crate::http::limiter::Limiter;
 use crate::http::refusal::chain;
@@ -88,9 +87,6 @@ pub enum StartError {
     /// The demo cannot be deployed.
     #[error(transparent)]
     Demo(#[from] DemoError),
-    /// Something that is made at the start could not be made.
-    #[error("the platform's own files could not be made ready")]
-    Assets(#[source] std::io::Error),
     /// The folder that deploys are unpacked in cannot be made.
     #[error("the folder `uploads` in the data folder could not be made ready")]
     Uploads(#[source] std::io::Error),
@@ -154,7 +150,7 @@ pub async fn start(
         .clone()
         .unwrap_or_else(|| PlatformOrigin::local(listening.port()));
 
-    let assets = begin_assets(&origin, &config);
+    let runtime = begin_runtime(&origin, &config);
     let Opened {
         store,
         keys,
@@ -170,9 +166,9 @@ pub async fn start(
     if has_demo {
         demo::start_backends(&backends, &mut server, &config, &origin, &clock, &stopped).await?;
     }
-    let (runtime, stylesheet, console_files) = assets
+    let runtime = runtime
         .await
-        .map_err(|error| StartError::Assets(std::io::Error::other(error)))??;
+        .map_err(|error| RuntimeError::Compress(error.into()))??;
     let (providers, demo_provider) = providers(&config, &origin, &clock, &entropy)?;
     let state = AppState::new(Parts {
         sign_in_limiter: Limiter::new(&config.sign_in_rate, Arc::clone(&clock)),
@@ -202,8 +198,12 @@ pub async fn start(
         faces: Faces::default(),
         page_warnings: PageWarnings::default(),
         runtime,
-        stylesheet,
-        console_files,
+        stylesheet: Asset::new(
+            packed!("platform.css"),
+            "text/css; charset=utf-8",
+            "public, max-age=300",
+        ),
+        console_files: ConsoleFiles::default(),
         backends,
         deploys,
     });
@@ -360,23 +360,12 @@ pub async fn open_keys(
 }
 
 /// Compressing takes a moment of computing, meanwhile the store is opened.
-fn begin_assets(origin: &PlatformOrigin, config: &Config) -> JoinHandle<AssetsResult> {
+fn begin_runtime(
+    origin: &PlatformOrigin,
+    config: &Config,
+) -> JoinHandle<Result<RuntimeFiles, RuntimeError>> {
     let (origin, heartbeat) = (origin.clone(), config.heartbeat_seconds);
-    tokio::task::spawn_blocking(move || assets(&origin, heartbeat))
-}
-
-type AssetsResult = Result<(RuntimeFiles, Asset, ConsoleFiles), StartError>;
-
-fn assets(origin: &PlatformOrigin, heartbeat: u64) -> AssetsResult {
-    let runtime = RuntimeFiles::new(origin, heartbeat)?;
-    let stylesheet = Asset::new(
-        Bytes::from_static(include_bytes!("../../www/styles/platform.css")),
-        "text/css; charset=utf-8",
-        "public, max-age=300",
-    )
-    .map_err(StartError::Assets)?;
-    let console_files = ConsoleFiles::new().map_err(StartError::Assets)?;
-    Ok((runtime, stylesheet, console_files))
+    tokio::task::spawn_blocking(move || RuntimeFiles::new(&origin, heartbeat))
 }
 
 /// Follows what other nodes and the operator's commands do.

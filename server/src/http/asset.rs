@@ -1,4 +1,4 @@
-//! Small files that are kept in memory, compressed once at the start.
+//! Small files that are kept in memory in every coding.
 
 use std::io::Write as _;
 
@@ -36,22 +36,61 @@ struct Variant {
     etag: HeaderValue,
 }
 
-impl Asset {
-    /// Compresses `bytes`, which takes a moment.
+/// A file's bytes in every coding.
+#[derive(Clone, Debug)]
+pub struct Packed {
+    /// As they are.
+    pub plain: Bytes,
+    /// In gzip (RFC 1952).
+    pub gzip: Bytes,
+    /// In brotli (RFC 7932).
+    pub brotli: Bytes,
+}
+
+impl Packed {
+    /// Compresses `plain`, which takes a moment.
     ///
     /// # Errors
     /// Only if a compressor fails.
-    pub fn new(
-        bytes: Bytes,
-        content_type: &'static str,
-        cache_control: &'static str,
-    ) -> std::io::Result<Self> {
-        let digest = URL_SAFE_NO_PAD.encode(Sha256::digest(&bytes));
-        let digest = digest.get(..ETAG_CHARS).unwrap_or(&digest);
-        let brotli = brotli(&bytes, BEST, SMALL)?;
+    pub fn new(plain: Bytes) -> std::io::Result<Self> {
         let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
-        gzip.write_all(&bytes)?;
-        let gzip = gzip.finish()?;
+        gzip.write_all(&plain)?;
+        Ok(Self {
+            gzip: gzip.finish()?.into(),
+            brotli: brotli(&plain, BEST, SMALL)?.into(),
+            plain,
+        })
+    }
+}
+
+/// A file that the build script has packed, by its name.
+macro_rules! packed {
+    ($name:literal) => {
+        $crate::http::asset::Packed {
+            plain: bytes::Bytes::from_static(include_bytes!(concat!(env!("OUT_DIR"), "/", $name))),
+            gzip: bytes::Bytes::from_static(include_bytes!(concat!(
+                env!("OUT_DIR"),
+                "/",
+                $name,
+                ".gz"
+            ))),
+            brotli: bytes::Bytes::from_static(include_bytes!(concat!(
+                env!("OUT_DIR"),
+                "/",
+                $name,
+                ".br"
+            ))),
+        }
+    };
+}
+pub(crate) use packed;
+
+impl Asset {
+    /// A file with these bytes and headers.
+    #[must_use]
+    pub fn new(packed: Packed, content_type: &'static str, cache_control: &'static str) -> Self {
+        let digest = URL_SAFE_NO_PAD.encode(Sha256::digest(&packed.plain));
+        let digest = digest.get(..ETAG_CHARS).unwrap_or(&digest);
         // A strong ETag names one sequence of bytes, so each coding has its own
         // (RFC 9110 §8.8.3.3).
         let variant = |bytes: Bytes, coding: &str| {
@@ -61,14 +100,14 @@ impl Asset {
                 etag: etag.unwrap_or(HeaderValue::from_static("\"\"")),
             }
         };
-        Ok(Self {
-            identity: variant(bytes, ""),
-            gzip: variant(gzip.into(), "-gzip"),
-            brotli: variant(brotli.into(), "-br"),
+        Self {
+            identity: variant(packed.plain, ""),
+            gzip: variant(packed.gzip, "-gzip"),
+            brotli: variant(packed.brotli, "-br"),
             content_type: HeaderValue::from_static(content_type),
             cache_control: HeaderValue::from_static(cache_control),
             cross_origin: false,
-        })
+        }
     }
 
     /// The same, to be loaded by pages of any origin.
@@ -111,16 +150,6 @@ impl Asset {
         }
         *response.body_mut() = Body::from(variant.bytes.clone());
         response
-    }
-
-    /// Length in bytes: as it is, in gzip, in brotli.
-    #[must_use]
-    pub const fn sizes(&self) -> (usize, usize, usize) {
-        (
-            self.identity.bytes.len(),
-            self.gzip.bytes.len(),
-            self.brotli.bytes.len(),
-        )
     }
 }
 
