@@ -9,9 +9,9 @@ use platform_protocol::problem::Slug;
 
 use crate::demo_provider::{self, DemoProvider};
 use crate::handlers::{
-    admin, api, build, callback, console, demo_provider as demo, device, game_files, heartbeat,
-    icon, key_set, login, logs, metadata, new_guest, problem_page, profile, project, runtime_files,
-    sign_in, sign_out, stylesheet, token,
+    admin, api, build, callback, console, demo_provider as demo, device, heartbeat, icon, key_set,
+    login, logs, metadata, new_guest, problem_page, profile, project, runtime_files, sign_in,
+    sign_out, stylesheet, token,
 };
 use crate::http::page::{ICON, STYLESHEET};
 use crate::http::redirect::DEVICE_PAGE;
@@ -177,7 +177,13 @@ fn game_routes() -> Router<AppState> {
         .route("/__platform", any(nothing_here))
         .route(paths::PREFIX, any(nothing_here))
         .route(&format!("{}{{*path}}", paths::PREFIX), any(nothing_here))
-        .fallback(game_files::handle)
+}
+
+/// Whether the game itself answers at this path of its address, by its files or
+/// its backend, and not the platform.
+#[must_use]
+pub fn is_the_games(path: &str) -> bool {
+    !path.starts_with(paths::PREFIX) && path != "/__platform"
 }
 
 /// The paths that ask with the player's cookie from a game's page, and so

@@ -3,9 +3,7 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
@@ -13,7 +11,7 @@ use percent_encoding::{CONTROLS, percent_decode_str, utf8_percent_encode};
 use platform_protocol::names::Environment;
 use platform_protocol::problem::Slug;
 
-use crate::backends::is_reserved;
+use crate::backends::{Backend, is_reserved};
 use crate::domain::project::{Deployment, FileEntry};
 use crate::files::FileError;
 use crate::hosting::contents::Contents;
@@ -31,6 +29,8 @@ use crate::state::AppState;
 const INDEX: &str = "index.html";
 /// What a deployment may show where there is nothing.
 const NOT_FOUND: &str = "404.html";
+/// Headers that the answer with a file has, at most, but for rare ones.
+const HEADERS: usize = 12;
 /// Bytes of a path that a sentence shows.
 const PATH_SHOWN: usize = 200;
 
@@ -39,22 +39,22 @@ const PATH_SHOWN: usize = 200;
 /// # Errors
 /// `not-found`, `method-not-allowed`; those of the backend.
 pub async fn handle(
-    State(state): State<AppState>,
-    Extension(game): Extension<Arc<Game>>,
-    context: Context,
+    state: &AppState,
+    game: &Game,
+    backend: Option<Arc<Backend>>,
+    context: &Context,
     request: Request<Body>,
 ) -> Result<Response, Refusal> {
     if is_reserved(request.uri().path()) {
         return Err(Slug::NotFound.into());
     }
-    if let Some(backend) = state.backends.find(&game, request.uri().path()) {
-        return state
-            .backends
-            .forward(&backend, &game, &context, request)
-            .await;
+    if let Some(backend) = backend {
+        let forwarded = state.backends.forward(&backend, game, context, request);
+        // It is much larger than what answers a file.
+        return Box::pin(forwarded).await;
     }
-    let console = asks_as_console(&state, request.headers());
-    let mut response = file(&state, &game, request).await?;
+    let console = asks_as_console(state, request.headers());
+    let mut response = file(state, game, request).await?;
     // In dev also to whoever else asks: a cache in between may keep this for the
     // console. Production's files are to be kept as one for everybody; where that
     // keeps a source map from the console, it shows the place in the script.
@@ -238,13 +238,17 @@ async fn answer(
     found: Siblings<'_>,
     request: &HeaderMap,
 ) -> Result<Response, Refusal> {
-    let plain = etag(&found.plain.sha256, "")?;
-    let (coding, mut response) = if is_unchanged(request, &plain) {
+    let plain = request
+        .contains_key(header::IF_NONE_MATCH)
+        .then(|| etag(&found.plain.sha256, ""))
+        .transpose()?
+        .filter(|plain| is_unchanged(request, plain));
+    let (coding, mut response) = match plain {
         // Whoever has the file as it is needs no other coding of it.
-        (Coding::Identity, unchanged(plain))
-    } else {
-        in_coding(&state.contents, path, found, request).await?
+        Some(plain) => (Coding::Identity, unchanged(plain)),
+        None => in_coding(&state.contents, path, found, request).await?,
     };
+    response.headers_mut().reserve(HEADERS);
     headers::describe(response.headers_mut(), path, coding);
     if response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
         // It is an answer to this range alone, whatever the file is called.
@@ -267,10 +271,10 @@ async fn in_coding(
     // A part of a file is of the file as it is.
     let whole = !request.contains_key(header::RANGE);
     let deployed = |coding| whole && found.of(coding).is_some();
-    let could_be_made = whole && headers::is_compressible(path);
-    let wish = encoding::choose(request, |coding| deployed(coding) || could_be_made);
-    if could_be_made
-        && !deployed(wish)
+    let could_be_made = || whole && headers::is_compressible(path);
+    let wish = encoding::choose(request, |coding| deployed(coding) || could_be_made());
+    if !deployed(wish)
+        && could_be_made()
         && let Some(bytes) = contents.compressed(found.plain, wish).await
     {
         return Ok((wish, answer_compressed(found.plain, wish, bytes, request)?));
@@ -290,7 +294,13 @@ struct Siblings<'a> {
 
 impl<'a> Siblings<'a> {
     fn find(deployment: &'a Deployment, path: &str) -> Option<Self> {
-        let beside = |ending: &str| deployment.files.get(&format!("{path}{ending}"));
+        let mut name = String::with_capacity(path.len() + ".br".len());
+        let mut beside = |ending| {
+            name.clear();
+            name.push_str(path);
+            name.push_str(ending);
+            deployment.files.get(&name)
+        };
         Some(Self {
             plain: deployment.files.get(path)?,
             gzip: beside(".gz"),
@@ -373,7 +383,7 @@ fn answer_compressed(
 /// (RFC 9110 §8.8.3.3).
 fn etag(sha256: &str, coding: &str) -> Result<HeaderValue, Refusal> {
     let dash = if coding.is_empty() { "" } else { "-" };
-    HeaderValue::from_str(&format!("\"{sha256}{dash}{coding}\""))
+    HeaderValue::try_from(format!("\"{sha256}{dash}{coding}\""))
         .map_err(|error| Refusal::internal(&error))
 }
 

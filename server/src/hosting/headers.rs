@@ -57,7 +57,7 @@ fn content_type(path: &str) -> HeaderValue {
     let text = guessed.type_() == mime_guess::mime::TEXT
         || matches!(guessed.subtype().as_str(), "json" | "javascript");
     let charset = if text { UTF8 } else { "" };
-    HeaderValue::from_str(&format!("{}{charset}", guessed.essence_str()))
+    HeaderValue::try_from(format!("{}{charset}", guessed.essence_str()))
         .unwrap_or(HeaderValue::from_static("application/octet-stream"))
 }
 

@@ -156,6 +156,12 @@ impl Asset {
 /// Whether `If-None-Match` names this `ETag` (RFC 9110 §13.1.2).
 #[must_use]
 pub fn is_unchanged(request: &HeaderMap, etag: &HeaderValue) -> bool {
+    // Most name the one that they got.
+    match request.get(header::IF_NONE_MATCH) {
+        None => return false,
+        Some(named) if named == etag => return true,
+        Some(_) => {}
+    }
     let Some(condition) = request.typed_get::<IfNoneMatch>() else {
         return false;
     };

@@ -5,6 +5,7 @@
 
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -22,6 +23,8 @@ use super::cors::{self, Caller};
 use super::navigation;
 use super::refusal::Refusal;
 use super::request_id::{RequestId, X_REQUEST_ID};
+use crate::backends::Backend;
+use crate::handlers::game_files;
 use crate::hosts::{self, Site};
 use crate::routes::{self, Routes};
 use crate::state::AppState;
@@ -52,24 +55,29 @@ impl App {
         };
 
         let found = hosts::requested_host(&parts, context.trusted_peer);
-        let host = found.as_deref().unwrap_or("-").to_owned();
         let mut caller = None;
         let mut asked_with_cookie = false;
         let navigates = navigation::is_navigation(&parts.headers);
         let looped = self.state.backends.refuse_loop(&parts.headers);
-        let found = looped.and(found);
-        let response = match found.and_then(|host| self.find_site(&host)) {
+        let (host, site) = match found {
+            Ok(host) => {
+                let site = looped.and_then(|()| self.find_site(&host));
+                (host, site)
+            }
+            Err(refusal) => ("-".to_owned(), looped.and(Err(refusal))),
+        };
+        let response = match site {
             Err(refusal) => refusal.into_response(),
             Ok(site) => {
                 if matches!(site, Site::Auth) && routes::asks_with_cookie(parts.uri.path()) {
                     asked_with_cookie = true;
                     caller = self.caller(&parts);
                 }
-                parts.extensions.insert(context.clone());
                 if let Some(caller) = caller.clone() {
                     parts.extensions.insert(caller);
                 }
-                self.dispatch(site, Request::from_parts(parts, body)).await
+                let request = Request::from_parts(parts, body);
+                self.dispatch(site, &context, request).await
             }
         };
 
@@ -108,36 +116,22 @@ impl App {
             .caller(cors::single_origin(&parts.headers)?)
     }
 
-    async fn dispatch(&self, site: Site, mut request: Request<Body>) -> Response {
-        let limit = match &site {
-            Site::Game(game)
-                if self
-                    .state
-                    .backends
-                    .find(game, request.uri().path())
-                    .is_some() =>
-            {
-                None
-            }
-            Site::Console if routes::takes_uploads(request.uri().path()) => None,
-            _ => Some(HANDLING),
+    async fn dispatch(&self, site: Site, context: &Context, request: Request<Body>) -> Response {
+        let path = request.uri().path();
+        let backend = match &site {
+            Site::Game(game) => self.state.backends.find(game, path),
+            Site::Console | Site::Auth => None,
         };
-        let router = match site {
-            Site::Console => self.routes.console.clone(),
-            Site::Auth => self.routes.auth.clone(),
-            Site::Game(game) => {
-                request.extensions_mut().insert(game);
-                self.routes.game.clone()
-            }
-        };
-        let answer = AssertUnwindSafe(router.oneshot(request)).catch_unwind();
+        let takes_uploads = matches!(site, Site::Console) && routes::takes_uploads(path);
+        let limit = (backend.is_none() && !takes_uploads).then_some(HANDLING);
+        let answer = self.route(site, backend, context, request);
+        let answer = AssertUnwindSafe(answer).catch_unwind();
         let answered = match limit {
             Some(limit) => tokio::time::timeout(limit, answer).await,
             None => Ok(answer.await),
         };
         match answered {
-            Ok(Ok(Ok(response))) => response,
-            Ok(Ok(Err(never))) => match never {},
+            Ok(Ok(response)) => response,
             Ok(Err(_panic)) => {
                 // The panic hook has logged what and where.
                 Refusal::new(Slug::Internal)
@@ -147,6 +141,34 @@ impl App {
             Err(_) => Refusal::new(Slug::Unavailable)
                 .with_cause("a handler took too long")
                 .into_response(),
+        }
+    }
+
+    /// Hands a request to whoever answers it. Most are for a game's files, which
+    /// have one way, and no router to go through.
+    async fn route(
+        &self,
+        site: Site,
+        backend: Option<Arc<Backend>>,
+        context: &Context,
+        mut request: Request<Body>,
+    ) -> Response {
+        let router = match site {
+            Site::Console => &self.routes.console,
+            Site::Auth => &self.routes.auth,
+            Site::Game(game) if routes::is_the_games(request.uri().path()) => {
+                let answer = game_files::handle(&self.state, &game, backend, context, request);
+                return answer.await.unwrap_or_else(Refusal::into_response);
+            }
+            Site::Game(game) => {
+                request.extensions_mut().insert(game);
+                &self.routes.game
+            }
+        };
+        request.extensions_mut().insert(context.clone());
+        match router.clone().oneshot(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
         }
     }
 
