@@ -26,7 +26,9 @@ const server = { port: Number(process.env['PORT'] || 5173), proxy: { '/api': bac
 
 export default defineConfig({
   plugins: [platform()],
-  build: { outDir: dist },
+  // With its source map the Build page shows an error where the sources have it. The map is deployed
+  // with the rest, so that anybody can read them; `false` keeps them to yourself.
+  build: { outDir: dist, sourcemap: true },
   server,
   preview: server,
 });

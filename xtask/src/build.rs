@@ -10,6 +10,7 @@ use crate::workspace::Workspace;
 pub(crate) fn run(workspace: &Workspace, release: bool) -> Result<platform_loader::Report> {
     let report = runtime(workspace)?;
     let stopwatch = Stopwatch::start();
+    terminal::note("building the server");
     let mut arguments = vec!["build", "--package", "platform-server"];
     if release {
         arguments.push("--release");
@@ -22,6 +23,9 @@ pub(crate) fn run(workspace: &Workspace, release: bool) -> Result<platform_loade
 /// Builds runtime.js alone.
 pub(crate) fn runtime(workspace: &Workspace) -> Result<platform_loader::Report> {
     let stopwatch = Stopwatch::start();
+    terminal::note(
+        "building runtime.js; where it has changed, with a standard library made for size, which takes minutes the first time",
+    );
     let options = platform_loader::Options {
         workspace_root: workspace.root.clone(),
     };

@@ -27,7 +27,7 @@ fn where_to_look(arguments: &[OsString], settings: &[String]) -> String {
         "When the server is ready, open http://demo.platform.localhost:8787/ (Ctrl-C stops it)."
             .into()
     } else {
-        "When the server is ready, it says its address, http://platform.localhost:<port> where no origin is set; the demo game is then at http://demo.platform.localhost:<port>/ (Ctrl-C stops it)."
+        "When the server is ready, it says its address; the demo game is at the same one with `demo.` before its host (Ctrl-C stops it)."
             .into()
     }
 }

@@ -57,8 +57,9 @@ pub(super) fn run(context: &Context<'_>, directory: &Path, force: bool) -> Resul
     )?;
     std::fs::write(&path, text).map_err(|error| cannot(&path, &error))?;
     terminal::note(format_args!(
-        "Made the game {slug} in {}. Its README.md says how to go on.",
-        directory.display()
+        "Made the game {slug} in {}, for the platform {} (`origin` in its platform.toml). Its README.md says how to go on.",
+        directory.display(),
+        settings.origin
     ));
     Ok(())
 }

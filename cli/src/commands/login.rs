@@ -30,7 +30,8 @@ pub(super) async fn run(context: &Context<'_>, no_browser: bool) -> Result<(), F
     if !no_browser && context.environment.shows_browser {
         open_browser(&started);
     }
-    let tokens = wait(&started, || {
+    let command = settings.origin.login_command();
+    let tokens = wait(&started, &command, || {
         http.redeem_device_code(&metadata, &started.device_code)
     })
     .await?;
@@ -83,6 +84,7 @@ fn open_browser(started: &DeviceAuthorization) {
 /// Asks until the person has decided (RFC 8628 §3.4 and §3.5).
 async fn wait<Asked>(
     started: &DeviceAuthorization,
+    command: &str,
     mut ask: impl FnMut() -> Asked,
 ) -> Result<Tokens, Failure>
 where
@@ -100,8 +102,8 @@ where
                     match code.as_str() {
                         "authorization_pending" => {}
                         "slow_down" => interval += SLOW_DOWN,
-                        "access_denied" => return Err(denied()),
-                        "expired_token" => return Err(expired()),
+                        "access_denied" => return Err(denied(command)),
+                        "expired_token" => return Err(expired(command)),
                         _ => return Err(failure),
                     }
                 }
@@ -119,15 +121,19 @@ where
     };
     tokio::time::timeout(Duration::from_secs(started.expires_in), asking)
         .await
-        .unwrap_or_else(|_| Err(expired()))
+        .unwrap_or_else(|_| Err(expired(command)))
 }
 
-fn denied() -> Failure {
-    Failure::failed("The sign-in was refused in the browser. Run `platform login` to try again.")
+fn denied(command: &str) -> Failure {
+    Failure::failed(format!(
+        "The sign-in was refused in the browser. Run {command} to try again."
+    ))
 }
 
-fn expired() -> Failure {
-    Failure::failed("The code was not entered in time. Run `platform login` for a new one.")
+fn expired(command: &str) -> Failure {
+    Failure::failed(format!(
+        "The code was not entered in time. Run {command} for a new one."
+    ))
 }
 
 /// Ends the sign-in that the new one replaces. That it lives on somewhere is
@@ -180,7 +186,7 @@ mod tests {
         let begun = Instant::now();
         let answers = RefCell::new(VecDeque::from(answers));
         let asked = RefCell::new(Vec::new());
-        let outcome = wait(&started(interval), || {
+        let outcome = wait(&started(interval), "`platform login`", || {
             asked.borrow_mut().push(begun.elapsed().as_secs());
             let answer = answers.borrow_mut().pop_front();
             async { answer.unwrap_or_else(|| refused("authorization_pending")) }

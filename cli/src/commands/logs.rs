@@ -82,7 +82,11 @@ async fn print(
 ) -> Result<(), Failure> {
     let records = source.newest(options.limit.into()).await?;
     if records.is_empty() && !options.follow {
-        terminal::note("There are no such records.");
+        let nothing = match options.level {
+            Level::Debug => "Nothing was logged",
+            _ => "Nothing as grave as that was logged",
+        };
+        terminal::note(format_args!("{nothing} on {} yet.", source.game));
     }
     printer.print_page(&records)?;
     if options.follow {
