@@ -30,7 +30,8 @@ pub struct Routes {
     pub console: Router,
     /// `auth.platform.localhost`
     pub auth: Router,
-    /// `<slug>.platform.localhost` and `dev-<slug>.platform.localhost`
+    /// The platform's own paths on `<slug>.platform.localhost` and
+    /// `dev-<slug>.platform.localhost`; whatever else there is, is the game's.
     pub game: Router,
 }
 
@@ -166,8 +167,7 @@ fn demo_provider_routes(provider: &Arc<DemoProvider>) -> Router<AppState> {
         .layer(Extension(Arc::clone(provider)))
 }
 
-/// A game's page. What is not the platform's goes to the game's backend or its
-/// files.
+/// A game's page asks the platform.
 fn game_routes() -> Router<AppState> {
     Router::new()
         .route(paths::RUNTIME_JS, get(runtime_files::script))

@@ -34,7 +34,8 @@ const HEADERS: usize = 12;
 /// Bytes of a path that a sentence shows.
 const PATH_SHOWN: usize = 200;
 
-/// Answers for the game.
+/// Answers for the game: its `backend` where that one answers at the request's
+/// path, else its files.
 ///
 /// # Errors
 /// `not-found`, `method-not-allowed`; those of the backend.
