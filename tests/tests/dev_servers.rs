@@ -339,10 +339,11 @@ async fn a_caddy_before_a_small_server_answers_the_four_paths() {
 async fn an_nginx_before_a_small_server_answers_the_four_paths() {
     let game = Game::new();
     let mut command = Command::new(settings::program("NGINX", &["nginx"]));
+    // One process: workers would outlive a master that is killed.
     command
         .arg("-p")
         .arg(game.folder.path())
-        .args(["-c", "nginx.conf", "-g", "daemon off;"])
+        .args(["-c", "nginx.conf", "-g", "daemon off; master_process off;"])
         .stderr(Stdio::null());
     game.judge_front("nginx/nginx.conf", command).await;
 }
