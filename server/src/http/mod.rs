@@ -3,6 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`serve`] | listening, connections and their limits, the graceful stop |
+//! | `head_budget` | the memory that requests' heads may take |
 //! | [`entry`] | the one way in: ids, hosts, limits of time, CORS, the log |
 //! | [`context`] | what is known of a request before a handler sees it |
 //! | [`refusal`] | Problem Details (RFC 9457) |
@@ -37,6 +38,7 @@ pub mod date;
 pub mod encoding;
 pub mod entry;
 pub mod form;
+mod head_budget;
 pub mod json;
 pub mod limiter;
 pub mod mend;

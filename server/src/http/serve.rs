@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -20,14 +20,11 @@ use tokio_io_timeout::TimeoutStream;
 
 use super::client_address::Network;
 use super::entry::App;
+use super::head_budget::{HeadBudget, HeadMeter, MAX_HEAD, Metered};
 use crate::backends::Held;
 
 /// Connections at one time; further ones wait in the system's queue.
 const CONNECTIONS: u32 = 8_192;
-/// Bytes of a request's head and of a piece of its body, at most. The cookies
-/// of all sites under one domain come to more than 64 KiB now and then, and a
-/// player whose browser holds them has no way to make them fewer.
-const BUFFER: usize = 256 * 1024;
 /// How long a connection is silent before the system asks whether its peer is
 /// still there, and between two questions; after three it is over. A phone that
 /// loses its network says nothing, and its WebSocket would stay for good.
@@ -54,6 +51,10 @@ pub struct ConnectionLimits {
     /// Connections of this machine at one time: programs that measure, and
     /// tests, are many visitors in one.
     pub per_loopback: usize,
+    /// Bytes of large heads that all connections hold at one time.
+    pub heads: usize,
+    /// Bytes of large heads that the connections of one network hold.
+    pub heads_per_network: usize,
 }
 
 impl Default for ConnectionLimits {
@@ -63,6 +64,8 @@ impl Default for ConnectionLimits {
             stall: Duration::from_secs(30),
             per_network: 512,
             per_loopback: 2_048,
+            heads: 128 * 1_024 * 1_024,
+            heads_per_network: 16 * 1_024 * 1_024,
         }
     }
 }
@@ -79,6 +82,7 @@ pub async fn serve(
     let protocol = protocol(&limits);
     let permits = Arc::new(Semaphore::new(CONNECTIONS as usize));
     let peers = Peers::default();
+    let heads = HeadBudget::new(limits.heads, limits.heads_per_network);
     loop {
         let accepted = tokio::select! {
             accepted = accept(&listener, &permits) => accepted,
@@ -93,13 +97,14 @@ pub async fn serve(
         };
         let mut io = TimeoutStream::new(stream);
         io.set_write_timeout(Some(limits.stall));
+        let meter = heads.meter(place.network());
         // A WebSocket goes on holding them when the connection is out of our
         // hands.
         let held = Held::new(Arc::new((permit, place)));
         let app = Arc::clone(&app);
         tokio::spawn(connection(
             protocol.clone(),
-            io,
+            (io, meter),
             (peer, held),
             app,
             stopping.clone(),
@@ -148,28 +153,37 @@ fn protocol(limits: &ConnectionLimits) -> Builder {
     builder
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head)
-        .max_buf_size(BUFFER);
+        .max_buf_size(MAX_HEAD);
     builder
 }
 
 /// Answers the requests of one connection, and after the stop no further one.
 async fn connection(
     protocol: Builder,
-    io: TimeoutStream<TcpStream>,
+    (io, meter): (TimeoutStream<TcpStream>, Arc<HeadMeter>),
     (peer, held): (SocketAddr, Held),
     app: Arc<App>,
     mut stopping: watch::Receiver<bool>,
 ) {
+    let io = Metered::new(Box::pin(io), Arc::clone(&meter));
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
-        let app = Arc::clone(&app);
+        let (app, meter) = (Arc::clone(&app), Arc::clone(&meter));
+        let answering = meter.answer();
         let mut request = request.map(Body::new);
         if request.headers().contains_key(header::UPGRADE) {
             request.extensions_mut().insert(held.clone());
         }
-        async move { Ok::<_, Infallible>(app.answer(peer, request).await) }
+        async move {
+            let response = app.answer(peer, request).await;
+            drop(answering);
+            if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+                meter.retire();
+            }
+            Ok::<_, Infallible>(response)
+        }
     });
     let connection = protocol
-        .serve_connection(TokioIo::new(Box::pin(io)), service)
+        .serve_connection(TokioIo::new(io), service)
         .with_upgrades();
     let mut connection = pin!(connection);
     let stop = async {
@@ -223,6 +237,13 @@ impl Peers {
 /// One connection's place; dropping it gives it back.
 #[derive(Debug)]
 struct Place(Option<(Peers, Network)>);
+
+impl Place {
+    /// Which network it counts for; none behind a trusted proxy.
+    fn network(&self) -> Option<Network> {
+        self.0.as_ref().map(|(_, network)| *network)
+    }
+}
 
 impl Drop for Place {
     fn drop(&mut self) {

@@ -205,6 +205,8 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     let service = service_fn(move |request| exchange(request, Arc::clone(&shared)));
     // An error here is a connection that was ended, by a browser or a fault.
     let _ = hyper::server::conn::http1::Builder::new()
+        // As large a head as the platform itself takes.
+        .max_buf_size(1 << 20)
         .serve_connection(TokioIo::new(stream), service)
         .await;
 }
