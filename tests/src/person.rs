@@ -240,15 +240,29 @@ impl Person {
             .await
     }
 
+    /// Opens an address of the auth service as somebody does who types it, or
+    /// follows a link of another program.
+    pub async fn type_address(&mut self, address: &str) -> Answer {
+        let none = (HeaderName::from_static("sec-fetch-site"), "none");
+        let path = self.path_of(address);
+        self.ask(Method::GET, &path, &[(ACCEPT, "text/html"), none], None)
+            .await
+    }
+
+    /// The path of an address of the auth service.
+    fn path_of(&self, address: &str) -> String {
+        let path = address.strip_prefix(&self.site.url("auth", ""));
+        let path = path.unwrap_or_else(|| panic!("{address} leads away from the auth service"));
+        path.to_owned()
+    }
+
     /// Opens an address of the auth service as a browser follows a redirect
     /// from elsewhere.
     ///
     /// # Panics
     /// When it is another site's.
     pub async fn follow(&mut self, address: &str) -> Answer {
-        let path = address.strip_prefix(&self.site.url("auth", ""));
-        let path = path.unwrap_or_else(|| panic!("{address} leads away from the auth service"));
-        let path = path.to_owned();
+        let path = self.path_of(address);
         self.open(&path).await
     }
 

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::OnceLock;
 
+use platform_server::clock::{Clock as _, SystemClock};
+use platform_server::http::seal::PRESS_MILLIS;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::process::{Child, Command};
@@ -12,7 +14,7 @@ use tokio::process::{Child, Command};
 use crate::forms::{Form, forms};
 use crate::person::{Answer, Person};
 use crate::platform::Site;
-use crate::server;
+use crate::{poll, server};
 
 /// A terminal, with a home folder that nobody else has.
 #[derive(Debug)]
@@ -189,8 +191,9 @@ impl Login {
     /// # Panics
     /// When the page has no such form.
     pub async fn decide(&self, person: &mut Person, action: &str) -> Answer {
-        let page = person.follow(&self.address).await;
+        let page = person.type_address(&self.address).await;
         let form = form(&page, "/device", "account");
+        considered(&form).await;
         let answer = press(person, &form, &[("action", action)]).await;
         let shown = answer.see_other().to_owned();
         person.follow(&shown).await
@@ -223,6 +226,20 @@ pub fn form(page: &Answer, action: &str, field: &str) -> Form {
     let mut found = found.filter(|form| form.action == action && form.field(field).is_some());
     let form = found.next();
     form.unwrap_or_else(|| panic!("no form to {action} with {field}: {page:?}"))
+}
+
+/// Waits until a press of the form counts: a person reads first.
+///
+/// # Panics
+/// When the form does not say when it was shown.
+pub async fn considered(form: &Form) {
+    let shown = form.field("shown").and_then(|seal| seal.split_once('.'));
+    let (shown, _) = shown.expect("the form says when it was shown");
+    let shown: i64 = shown.parse().expect("a time");
+    poll::until("the form could be read", async || {
+        (SystemClock.now() >= shown + PRESS_MILLIS).then_some(())
+    })
+    .await;
 }
 
 /// Sends a form with its hidden fields, and `more`.

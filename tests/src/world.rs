@@ -12,6 +12,7 @@ use platform_server::domain::log::{LogEntry, LogQuery};
 use platform_server::domain::player::Player;
 use platform_server::domain::project::Project;
 use platform_server::entropy::SystemEntropy;
+use platform_server::http::seal::PRESS_MILLIS;
 use platform_server::origin::PlatformOrigin;
 use platform_server::{Running, deploy};
 use reqwest::Method;
@@ -362,6 +363,12 @@ impl World {
             entries.find(|entry| entry.message.contains(part))
         })
         .await
+    }
+
+    /// Lets as much time pass as a person needs to read a page before a press
+    /// of it counts.
+    pub fn pass_reading(&self) {
+        self.clock.advance(PRESS_MILLIS);
     }
 
     /// Lets `minutes` pass, and does what the platform does every half minute.

@@ -5,6 +5,7 @@
 
 use platform_server::domain::audit::Actor;
 use platform_server::domain::device::ACCESS_TOKEN_SECONDS;
+use platform_server::http::seal::PRESS_MILLIS;
 use platform_tests::person::Person;
 use platform_tests::platform::Platform;
 use platform_tests::terminal::{self, Outcome, Terminal, form, press};
@@ -182,6 +183,7 @@ async fn a_device_that_is_ended_on_the_profile_page_has_to_sign_in_again() {
 
     let profile = person.open("/profile").await;
     let device = form(&profile, "/profile", "device");
+    platform.clock.advance(PRESS_MILLIS);
     let answer = press(&mut person, &device, &[]).await;
     assert!(answer.see_other().ends_with("saved=end-device"));
     // The access token lives on for as long as it says.
@@ -193,6 +195,7 @@ async fn a_device_that_is_ended_on_the_profile_page_has_to_sign_in_again() {
 
     let profile = person.open("/profile").await;
     let others = forms_of_others(&profile.body);
+    platform.clock.advance(PRESS_MILLIS);
     let _ = press(&mut person, &others, &[]).await;
     assert_signed_out(kept.run(&["whoami"]).await);
 }

@@ -1,6 +1,7 @@
 // What the pages of administration share: who may, players and events as they
 // are shown, and the question before anything is done.
 
+import { Considered } from "./considered.js";
 import { byId, make, moment, plain, said } from "./dom.js";
 import { close, enter, isFinal } from "./gate.js";
 import { Refusal } from "./session.js";
@@ -137,6 +138,8 @@ export const findPlayer = async (session, text) => {
 
 /** Questions asked so far. */
 let turns = 0;
+/** The button that does what was asked, once anything was. */
+let confirm;
 
 /**
  * Asks before something is done. `act` does it, with what was written where the
@@ -162,11 +165,13 @@ export const ask = ({ heading, words, yes, isGrave = false, takesText = false, a
   if (field) field.hidden = !takesText;
   if (takesText) text.value = "";
   explain("");
-  button.disabled = false;
+  confirm ??= new Considered(button);
+  confirm.isBusy = false;
+  confirm.show();
   cancel.onclick = () => dialog.close();
   form.onsubmit = async (event) => {
     event.preventDefault();
-    button.disabled = true;
+    confirm.isBusy = true;
     explain("");
     try {
       const next = await act(takesText ? text.value.replace(/\s+/g, " ").trim() : undefined);
@@ -181,7 +186,7 @@ export const ask = ({ heading, words, yes, isGrave = false, takesText = false, a
       if (!(refusal instanceof Refusal)) throw refusal;
       if (isAsked()) explain(refusal.message);
     } finally {
-      if (turn === turns) button.disabled = false;
+      if (turn === turns) confirm.isBusy = false;
     }
   };
   if (!dialog.open) dialog.showModal();

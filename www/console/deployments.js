@@ -1,5 +1,6 @@
 // The deployments of an environment, and the way back to an earlier one.
 
+import { Considered } from "./considered.js";
 import { byId, count, make, moment, size } from "./dom.js";
 import { Refusal } from "./session.js";
 
@@ -22,6 +23,8 @@ export const deployment = (one, current, ask) => {
 
 /** Questions asked so far. */
 let turns = 0;
+/** The button that rolls back, once it was asked for. */
+let confirm;
 
 /**
  * Asks whether an earlier deployment shall be shown, and does it. `game` is the
@@ -32,10 +35,12 @@ export const askRollback = ({ session, environment, game, done }, { id }, time) 
   const turn = ++turns;
   byId("rollback-words").textContent = `${game} will show the deployment of ${time}.`;
   error.textContent = "";
-  yes.disabled = false;
+  confirm ??= new Considered(yes);
+  confirm.isBusy = false;
+  confirm.show();
   byId("rollback-no").onclick = () => dialog.close();
   yes.onclick = async () => {
-    yes.disabled = true;
+    confirm.isBusy = true;
     try {
       done(await session.ask(`${environment}/rollback`, { deployment: id }));
       // What is open by now may be a later question.
@@ -45,7 +50,7 @@ export const askRollback = ({ session, environment, game, done }, { id }, time) 
       if (!(refusal instanceof Refusal)) throw refusal;
       if (turn === turns) error.textContent = refusal.message;
     } finally {
-      if (turn === turns) yes.disabled = false;
+      if (turn === turns) confirm.isBusy = false;
     }
   };
   dialog.showModal();

@@ -1,6 +1,7 @@
 // What can be set for an environment: its backend, and whether its pages are
 // isolated.
 
+import { Considered } from "./considered.js";
 import { byId } from "./dom.js";
 import { Refusal } from "./session.js";
 
@@ -26,6 +27,8 @@ export class Settings {
     };
     byId("backend-remove").onclick = () => this.#put("backend", { url: null }, "The backend is taken away. Save puts it back.");
     byId("isolation").onchange = () => this.#isolate();
+    // These two ask nothing before they act.
+    for (const id of ["backend-remove", "isolation"]) new Considered(byId(id));
   }
 
   /** Shows what another environment has. What was being written goes. */

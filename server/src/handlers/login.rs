@@ -13,6 +13,7 @@ use crate::http::csrf::BrowserSecret;
 use crate::http::page::{self, FormTarget, Frame};
 use crate::http::redirect::ReturnAddress;
 use crate::http::refusal::Refusal;
+use crate::http::seal::Sealed;
 use crate::state::AppState;
 
 #[derive(Template)]
@@ -28,6 +29,8 @@ struct Page {
     profile: String,
     providers: Vec<Provider>,
     csrf: String,
+    /// The seal of the moment at which the forms are shown.
+    shown: String,
 }
 
 /// A provider's button.
@@ -78,14 +81,14 @@ pub async fn handle(
     let page = Page {
         frame: Frame::new(&state.origin),
         way_back: WayBack::of(&state, &address).await,
-        // Who is signed in after all has nothing to try again.
-        problem: problem(query.as_deref()).filter(|_| signed_in.is_none()),
+        problem: problem(query.as_deref(), signed_in.is_some()),
         ended,
         signed_in,
         guest,
         profile: page_path(paths::PROFILE, &address, &[]),
         providers: providers(&state),
         csrf: secret.form_token(),
+        shown: secret.seal(Sealed::Form, state.clock.now()),
     };
     let target = FormTarget::of_sign_in(&state.origin);
     let mut response = page::render_form(StatusCode::OK, &page, target);
@@ -101,24 +104,48 @@ pub(super) fn providers(state: &AppState) -> Vec<Provider> {
     known.map(|(id, name)| Provider::new(id, name)).collect()
 }
 
-/// Why the player is back without being signed in, as a sentence.
-fn problem(query: Option<&str>) -> Option<&'static str> {
+/// Why the player is back without being signed in, or is who they were before,
+/// as a sentence.
+fn problem(query: Option<&str>, signed_in: bool) -> Option<&'static str> {
     let query = query.unwrap_or_default().as_bytes();
     let (_, code) = form_urlencoded::parse(query).find(|(name, _)| name == "problem")?;
-    Some(match &*code {
-        "cancelled" => "You did not finish signing in. Nothing was changed; you can try again.",
-        "failed" => {
+    Some(match (&*code, signed_in) {
+        ("cancelled", false) => {
+            "You did not finish signing in. Nothing was changed; you can try again."
+        }
+        ("cancelled", true) => {
+            "You did not finish signing in to another account. Nothing was changed: you are \
+             signed in as before."
+        }
+        ("failed", _) => {
             "Signing in did not work. Nothing was changed; please try again, or sign in another \
              way."
         }
-        "provider-unavailable" => {
+        ("provider-unavailable", _) => {
             "The service that you chose does not answer at the moment. Please try again in a \
              minute, or sign in another way."
         }
-        "expired" => "Signing in took too long, or this step was used already. Please start again.",
-        "other-browser" => {
+        ("expired", false) => {
+            "Signing in took too long, or this step was used already. Please start again."
+        }
+        ("expired", true) => {
+            "Signing in took too long, or this step was used already. Nothing was changed by it: \
+             you are signed in as it says here."
+        }
+        ("other-browser", _) => {
             "You started to sign in with another browser, or your browser takes no cookies from \
              this site. Please start again here."
+        }
+        ("not-saved", false) => {
+            "Nothing was saved: you are not signed in any more. Sign in, and change your profile \
+             again."
+        }
+        ("not-saved", true) => {
+            "Nothing was saved: you were not signed in any more. Change your profile again."
+        }
+        ("hurried", _) => {
+            "Nothing was done yet: the button was pressed within two seconds of being shown, as \
+             happens with a click that was meant for another page. Press it again if you want it."
         }
         _ => return None,
     })
@@ -136,12 +163,17 @@ mod tests {
             "provider-unavailable",
             "expired",
             "other-browser",
+            "not-saved",
+            "hurried",
         ] {
-            let sentence = problem(Some(&format!("redirect=x&problem={code}"))).unwrap();
-            assert!(
-                sentence.ends_with('.') && !sentence.contains("  "),
-                "{sentence}"
-            );
+            for signed_in in [false, true] {
+                let query = format!("redirect=x&problem={code}");
+                let sentence = problem(Some(&query), signed_in).unwrap();
+                assert!(
+                    sentence.ends_with('.') && !sentence.contains("  "),
+                    "{sentence}"
+                );
+            }
         }
         for other in [
             None,
@@ -150,7 +182,7 @@ mod tests {
             Some("problem=Cancelled"),
             Some("problem=<b>"),
         ] {
-            assert_eq!(problem(other), None, "{other:?}");
+            assert_eq!(problem(other, false), None, "{other:?}");
         }
     }
 

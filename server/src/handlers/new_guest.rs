@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 
-use super::sign_in::see_other;
+use super::sign_in::{Setback, back_to_login, see_other};
 use super::token::suspended;
 use super::visitor::Visitor;
 use crate::http::cookies;
@@ -14,6 +14,7 @@ use crate::http::csrf::{self, check_form};
 use crate::http::form::Form;
 use crate::http::redirect::{REDIRECT, ReturnAddress};
 use crate::http::refusal::Refusal;
+use crate::http::seal::SHOWN;
 use crate::state::AppState;
 
 /// The path. It is beside that of the sign-in page rather than below it, where
@@ -22,7 +23,8 @@ pub const PATH: &str = "/new-guest";
 
 /// Answers 303 to the return address, with a browser that has no session any
 /// more: the game that it comes to makes it a guest. A session that is still
-/// good stays, since a guest could never come back to it.
+/// good stays, since a guest could never come back to it. A press that came
+/// before the page could be read leads back to it.
 ///
 /// # Errors
 /// `not-allowed` for a form that is not ours, `invalid-request`,
@@ -36,13 +38,16 @@ pub async fn handle(
 ) -> Result<Response, Refusal> {
     let form = Form::read(&headers, body).await?;
     let secure = state.origin.is_secure();
-    check_form(&headers, secure, &state.auth_url, form.field(csrf::FIELD)?)?;
+    let secret = check_form(&headers, secure, &state.auth_url, form.field(csrf::FIELD)?)?;
     let address = ReturnAddress::read(&state, form.field(REDIRECT)?)?;
     let forgets = match Visitor::of(&state, &headers).await? {
         Visitor::Unknown | Visitor::Ended => true,
         Visitor::Guest(_) | Visitor::Account(_) => false,
         Visitor::Suspended { reason } => return Err(suspended(reason)),
     };
+    if !secret.was_shown(form.field(SHOWN)?, state.clock.now()) {
+        return back_to_login(&state, Some(address.as_str()), Setback::Hurried);
+    }
     let mut response = see_other(address.as_str())?;
     if forgets {
         let cookie = cookies::clear_session(secure);

@@ -44,6 +44,10 @@ pub(super) enum Setback {
     Expired,
     /// Another browser began it, or this one has lost its cookies.
     OtherBrowser,
+    /// A form of the profile page came when nobody was signed in any more.
+    NotSaved,
+    /// A button was pressed before its page could be read.
+    Hurried,
 }
 
 impl Setback {
@@ -54,6 +58,8 @@ impl Setback {
             Self::ProviderUnavailable => "provider-unavailable",
             Self::Expired => "expired",
             Self::OtherBrowser => "other-browser",
+            Self::NotSaved => "not-saved",
+            Self::Hurried => "hurried",
         }
     }
 }
@@ -164,11 +170,17 @@ pub(super) fn back_to_login(
     redirect: Option<&str>,
     setback: Setback,
 ) -> Result<Response, Refusal> {
+    let path = login_path(redirect, setback);
+    see_other(&format!("{}{path}", state.auth_url))
+}
+
+/// The path of the sign-in page, which says what happened.
+pub(super) fn login_path(redirect: Option<&str>, setback: Setback) -> String {
     let query = form_urlencoded::Serializer::new(String::new())
         .extend_pairs(redirect.map(|redirect| (REDIRECT, redirect)))
         .append_pair("problem", setback.code())
         .finish();
-    see_other(&format!("{}{}?{query}", state.auth_url, paths::LOGIN))
+    format!("{}?{query}", paths::LOGIN)
 }
 
 /// 303 (RFC 9110 §15.4.4), which turns a form into a visit, and which nobody

@@ -109,7 +109,7 @@ impl BrowserSecret {
 
     /// A purpose is a fixed text and the secret of fixed length, so no two
     /// purposes hash the same bytes.
-    fn derive(&self, purpose: &[u8]) -> [u8; 32] {
+    pub(super) fn derive(&self, purpose: &[u8]) -> [u8; 32] {
         Sha256::new()
             .chain_update(purpose)
             .chain_update([0])
@@ -143,11 +143,7 @@ pub fn check_form(
     auth_url: &str,
     token: Option<&str>,
 ) -> Result<BrowserSecret, Refusal> {
-    let mut sites = headers.get_all("sec-fetch-site").iter();
-    let foreign_site = sites.any(|site| !matches!(site.as_bytes(), b"same-origin" | b"none"));
-    let foreign_origin =
-        headers.contains_key(header::ORIGIN) && single_origin(headers) != Some(auth_url);
-    if foreign_site || foreign_origin {
+    if sender(headers, auth_url) == Sender::Foreign {
         return Err(Refusal::new(Slug::NotAllowed).with_detail(
             "This form was sent from another page, so nothing was done. Please use the form on \
              the platform's own page.",
@@ -170,6 +166,40 @@ pub fn check_form(
                  back, reload the page and try again.",
             )
         })
+}
+
+/// Whether the browser says of a form which [`check_form`] refuses that one of
+/// our own pages sent it: the page is older than the browser's cookie, and what
+/// was typed into it may be shown to the person once more.
+#[must_use]
+pub fn is_own_stale_form(headers: &HeaderMap, secure: bool, auth_url: &str) -> bool {
+    let cookies = cookies::find(headers, browser_cookie_name(secure));
+    sender(headers, auth_url) == Sender::Own && !matches!(cookies, Named::Several)
+}
+
+/// Which page sent a form, as the browser says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sender {
+    /// One of ours.
+    Own,
+    /// The browser is too old to say.
+    Unknown,
+    /// Another one.
+    Foreign,
+}
+
+fn sender(headers: &HeaderMap, auth_url: &str) -> Sender {
+    let mut sites = headers.get_all("sec-fetch-site").iter().peekable();
+    let (says_site, says_origin) = (sites.peek().is_some(), headers.contains_key(header::ORIGIN));
+    let foreign_site = sites.any(|site| !matches!(site.as_bytes(), b"same-origin" | b"none"));
+    let foreign_origin = says_origin && single_origin(headers) != Some(auth_url);
+    if foreign_site || foreign_origin {
+        Sender::Foreign
+    } else if says_site || says_origin {
+        Sender::Own
+    } else {
+        Sender::Unknown
+    }
 }
 
 #[cfg(test)]

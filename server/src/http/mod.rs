@@ -25,6 +25,7 @@
 //! | [`form`] | what the platform's own pages post |
 //! | [`oauth`] | what OAuth clients send, and the errors that they are told |
 //! | [`csrf`] | forms that only our own pages can send |
+//! | [`seal`] | what a page tells its own browser, and the time before a press counts |
 //! | [`redirect`] | where a player goes back to |
 
 pub mod asset;
@@ -49,6 +50,7 @@ pub mod page;
 pub mod redirect;
 pub mod refusal;
 pub mod request_id;
+pub mod seal;
 pub mod serve;
 pub(crate) mod tls;
 pub mod upload;

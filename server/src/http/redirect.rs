@@ -12,6 +12,7 @@ use platform_protocol::problem::Slug;
 use url::{Url, form_urlencoded};
 
 use super::refusal::Refusal;
+use super::seal::may_be_seal;
 use crate::domain::device::UserCode;
 use crate::sites::Game;
 use crate::state::AppState;
@@ -23,6 +24,9 @@ pub const REDIRECT: &str = "redirect";
 pub const DEVICE_PAGE: &str = "/device";
 /// The name of its parameter (RFC 8628 §3.3.1).
 pub const USER_CODE: &str = "user_code";
+/// The parameter beside it that makes it believed: a seal of this browser
+/// ([`Sealed`](super::seal::Sealed)).
+pub const PROOF: &str = "proof";
 
 /// Bytes of an address, at most, as given and as written by our parser.
 const MAX_BYTES: usize = 2_048;
@@ -58,10 +62,12 @@ impl ReturnAddress {
         Self(format!("{}/", state.origin))
     }
 
-    /// The page that signs in a device, with the code in its field.
+    /// The page that signs in a device; with a code, and the seal without
+    /// which the page does not believe an address.
     #[must_use]
-    pub fn device(state: &AppState, code: Option<&UserCode>) -> Self {
-        Self(device_address(&state.auth_url, code))
+    pub fn device(state: &AppState, code: Option<(&UserCode, &str)>) -> Self {
+        let (code, proof) = code.unzip();
+        Self(device_address(&state.auth_url, code, proof))
     }
 
     /// The same, out of a query. Given twice it is nobody's guess which one
@@ -107,20 +113,29 @@ impl ReturnAddress {
     }
 }
 
-fn device_address(auth_url: &str, code: Option<&UserCode>) -> String {
-    match code {
-        Some(code) => format!("{auth_url}{DEVICE_PAGE}?{USER_CODE}={code}"),
-        None => format!("{auth_url}{DEVICE_PAGE}"),
+fn device_address(auth_url: &str, code: Option<&UserCode>, proof: Option<&str>) -> String {
+    let mut address = format!("{auth_url}{DEVICE_PAGE}");
+    if let Some(code) = code {
+        address.push_str(&format!("?{USER_CODE}={code}"));
+        if let Some(proof) = proof {
+            address.push_str(&format!("&{PROOF}={proof}"));
+        }
     }
+    address
 }
 
 /// The address of the page that signs in a device, if it is `given` to the
-/// letter: nothing is parsed but the code, and nothing of the text is kept.
+/// letter: nothing is parsed but the code and the characters of the seal, and
+/// nothing else of the text is kept.
 fn device_page(auth_url: &str, given: &str) -> Option<String> {
-    let code = given
-        .split_once('=')
-        .and_then(|(_, code)| UserCode::parse(code));
-    let page = device_address(auth_url, code.as_ref());
+    let query = given.split_once('?').map(|(_, query)| query);
+    let mut values = query
+        .unwrap_or_default()
+        .split('&')
+        .map(|pair| pair.split_once('=').map(|(_, value)| value));
+    let code = values.next().flatten().and_then(UserCode::parse);
+    let proof = values.next().flatten().filter(|proof| may_be_seal(proof));
+    let page = device_address(auth_url, code.as_ref(), proof);
     (page == given).then_some(page)
 }
 

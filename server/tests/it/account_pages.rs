@@ -172,13 +172,21 @@ async fn the_sign_in_page_knows_who_is_there_already() {
 }
 
 #[tokio::test]
-async fn a_problem_is_not_told_to_who_is_signed_in() {
+async fn a_sign_in_that_came_to_nothing_is_told_to_who_is_signed_in_as_well() {
     let app = TestApp::start().await;
     let account = app.sign_in("7", None).await;
-    let page = app.open("/login?problem=expired", Some(&account)).await;
-    let html = page.answer.text();
-    assert!(html.contains("You are signed in as"), "{html}");
-    assert!(!html.contains("role=\"status\""), "{html}");
+    for (code, words) in [
+        ("cancelled", "you are signed in as before"),
+        ("expired", "Nothing was changed by it"),
+        ("failed", "Signing in did not work."),
+    ] {
+        let path = format!("/login?problem={code}");
+        let page = app.open(&path, Some(&account)).await.answer;
+        let html = page.text();
+        assert!(html.contains("You are signed in as"), "{html}");
+        assert!(html.contains("role=\"status\""), "{html}");
+        assert!(html.contains(words), "{code}: {html}");
+    }
 }
 
 const ENDED: &str = "Your session has ended. Sign in again, and you are the same player.";
@@ -217,7 +225,16 @@ async fn who_comes_with_an_ended_session_reads_why_and_may_start_again() {
         assert!(!html.contains("without signing in"), "{html}");
         assert!(html.contains("action=\"/login/demo\""), "{html}");
 
-        let fields = [("csrf", opened.token()), ("redirect", &game)];
+        let fields = [
+            ("csrf", opened.token()),
+            ("redirect", &game),
+            ("shown", opened.shown()),
+        ];
+        let hurried = send(app.post_form("/new-guest", &opened.cookies, &fields)).await;
+        assert_eq!(hurried.header("set-cookie"), None);
+        let said = hurried.header("location").unwrap().to_owned();
+        assert!(said.ends_with("&problem=hurried"), "{said}");
+        app.clock.advance(2_000);
         let left = send(app.post_form("/new-guest", &opened.cookies, &fields)).await;
         assert_eq!(left.status, 303);
         assert_eq!(left.header("location"), Some(game.as_str()));
@@ -234,12 +251,18 @@ async fn who_comes_with_an_ended_session_reads_why_and_may_start_again() {
 #[tokio::test]
 async fn a_session_that_is_good_is_not_forgotten_for_a_new_guest() {
     let app = TestApp::start().await;
+    let [over, ..] = ended_sessions(&app).await;
     let guest = send(app.post_token()).await;
     let account = app.sign_in("7", None).await;
     for session in [guest.cookie().unwrap(), &account] {
         let opened = app.open("/login", Some(session)).await;
-        let fields = [("csrf", opened.token())];
-        let left = send(app.post_form("/new-guest", &opened.cookies, &fields)).await;
+        let ended = app.open("/login", Some(&over)).await;
+        let form_cookie = ended.cookies.split("; ").nth(1).unwrap();
+        let cookies = format!("{session}; {form_cookie}");
+        app.clock.advance(2_000);
+        assert!(!opened.answer.text().contains("/new-guest"));
+        let fields = [("csrf", ended.token()), ("shown", ended.shown())];
+        let left = send(app.post_form("/new-guest", &cookies, &fields)).await;
         assert_eq!(left.status, 303);
         assert_eq!(left.header("set-cookie"), None);
     }

@@ -95,6 +95,13 @@ impl<'app> Browser<'app> {
         self.send(request).await
     }
 
+    /// Opens an address as a person does who types it, or follows a link of
+    /// another program.
+    pub(crate) async fn type_address(&mut self, address: &str) -> Answer {
+        let request = self.request(Method::GET, address);
+        self.send(request.header("sec-fetch-site", "none")).await
+    }
+
     pub(crate) async fn post(&mut self, address: &str, fields: &[(&str, &str)]) -> Answer {
         let body = url::form_urlencoded::Serializer::new(String::new())
             .extend_pairs(fields)

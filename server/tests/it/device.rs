@@ -6,7 +6,7 @@ use platform_server::domain::audit::Actor;
 use reqwest::Method;
 use serde_json::Value;
 
-use crate::browser::Browser;
+use crate::browser::{Browser, hidden_field};
 use crate::support::{Answer, TestApp, send};
 
 /// A device that asks for an account.
@@ -54,16 +54,29 @@ impl<'app> Device<'app> {
         ask(self.app, "/device/token", &fields).await
     }
 
-    /// Presses a button of the page with this browser.
+    /// Opens the address with the code, and presses a button of the page with
+    /// this browser once it could be read.
     pub(crate) async fn decide(&self, browser: &mut Browser<'app>, action: &str) -> Answer {
-        let page = browser.get(&self.complete).await;
-        assert_eq!(page.status, 200, "{}", page.text());
-        let account = crate::browser::hidden_field(&page, "account");
+        let page = browser.type_address(&self.complete).await;
+        self.app.clock.advance(2_000);
+        self.press(browser, &page, action).await
+    }
+
+    /// Presses a button of `page` with this browser.
+    pub(crate) async fn press(
+        &self,
+        browser: &mut Browser<'app>,
+        page: &Answer,
+        action: &str,
+    ) -> Answer {
         let token = browser.form_token().to_owned();
+        let [code, account, shown] =
+            ["user_code", "account", "shown"].map(|name| hidden_field(page, name));
         let fields = [
             ("csrf", token.as_str()),
-            ("user_code", self.user_code.as_str()),
+            ("user_code", code.as_str()),
             ("account", account.as_str()),
+            ("shown", shown.as_str()),
             ("action", action),
         ];
         let address = format!("{}/device", self.app.origin("auth"));

@@ -30,10 +30,13 @@ async fn a_code_is_typed_in_any_spelling_and_nothing_happens_before_the_decision
         code.replace('-', " "),
         format!(" {code} "),
     ] {
-        let entered = enter(&app, &mut browser, &typed).await;
-        assert_eq!(entered.location(), device.complete, "{typed}");
+        let entered = enter(&app, &mut browser, &typed).await.location();
+        let proof = entered.strip_prefix(&device.complete).unwrap();
+        assert!(proof.starts_with("&proof="), "{typed}: {entered}");
+        let asked = browser.get(&entered).await;
+        assert!(asked.text().contains(">Approve<"), "{}", asked.text());
     }
-    let asked = browser.get(&device.complete).await;
+    let asked = browser.type_address(&device.complete).await;
     assert_is_page(&asked, "device");
     assert_eq!(asked.header("cache-control"), Some("no-store"));
     for part in [
@@ -53,7 +56,7 @@ async fn a_code_is_typed_in_any_spelling_and_nothing_happens_before_the_decision
     let done = device.decide(&mut browser, "approve").await.location();
     assert!(browser.get(&done).await.text().contains("is signed in"));
     assert_eq!(device.poll().await.status, 200);
-    let again = browser.get(&device.complete).await;
+    let again = browser.type_address(&device.complete).await;
     assert_eq!(again.status, 404);
     assert!(again.text().contains("No device waits with this code."));
 }
@@ -66,7 +69,7 @@ async fn a_denied_device_is_told_and_its_code_is_used_up() {
     let done = device.decide(&mut browser, "deny").await.location();
     assert!(browser.get(&done).await.text().contains("turned away"));
     assert_eq!(error(&device.poll().await, 400), "access_denied");
-    assert_eq!(browser.get(&device.complete).await.status, 404);
+    assert_eq!(browser.type_address(&device.complete).await.status, 404);
 }
 
 #[tokio::test]
@@ -88,18 +91,9 @@ async fn what_is_no_code_is_told_and_kept_in_the_field() {
     assert_eq!(browser.get(&unknown).await.status, 404);
     // The time for a code is over while its page is open.
     let device = Device::begin(&app).await;
-    let page = browser.get(&device.complete).await;
-    let player = hidden_field(&page, "account");
+    let page = browser.type_address(&device.complete).await;
     app.clock.advance(15 * 60_000);
-    let token = browser.form_token().to_owned();
-    let fields = [
-        ("csrf", token.as_str()),
-        ("user_code", device.user_code.as_str()),
-        ("account", player.as_str()),
-        ("action", "approve"),
-    ];
-    let address = format!("{}/device", app.origin("auth"));
-    let late = browser.post(&address, &fields).await;
+    let late = device.press(&mut browser, &page, "approve").await;
     assert_eq!(late.status, 404);
     assert!(late.text().contains("older than 15 minutes"));
     for twice in [
@@ -120,7 +114,7 @@ async fn who_has_no_account_signs_in_first_and_comes_back_to_the_code() {
     let token = guest.token().await;
     assert!(token.claims().is_anon);
     for browser in [&mut stranger, &mut guest] {
-        let login = browser.get(&device.complete).await.location();
+        let login = browser.type_address(&device.complete).await.location();
         let auth = app.origin("auth");
         let page = browser.get(&format!("{auth}{login}")).await;
         let redirect = hidden_field(&page, "redirect");
@@ -128,13 +122,16 @@ async fn who_has_no_account_signs_in_first_and_comes_back_to_the_code() {
         assert!(page.text().contains("to let your device in"));
         assert!(!page.text().contains("without signing in"));
         let back = browser.sign_in("ada", &redirect).await;
-        assert_eq!(back.location(), device.complete);
-        let asked = browser.get(&device.complete).await;
+        assert_eq!(back.location(), redirect);
+        let asked = browser.get(&redirect).await;
         assert!(asked.text().contains(&device.user_code));
+        assert!(asked.text().contains(">Approve<"));
     }
-    // What is no code does not travel.
+    // What is no code does not travel, nor does one that another page brought.
     let odd = format!("{}/device?user_code=%22%3E", app.origin("auth"));
-    let login = Browser::new(&app).get(&odd).await.location();
+    let login = Browser::new(&app).type_address(&odd).await.location();
+    assert!(login.ends_with("%2Fdevice"), "{login}");
+    let login = Browser::new(&app).get(&device.complete).await.location();
     assert!(login.ends_with("%2Fdevice"), "{login}");
 }
 
@@ -143,18 +140,24 @@ async fn only_our_own_form_of_this_account_decides() {
     let app = TestApp::start().await;
     let mut browser = account(&app, "ada").await;
     let device = Device::begin(&app).await;
-    let page = browser.get(&device.complete).await;
+    let page = browser.type_address(&device.complete).await;
     let player = hidden_field(&page, "account");
     let address = format!("{}/device", app.origin("auth"));
+    let shown = hidden_field(&page, "shown");
     let token = browser.form_token().to_owned();
+    app.clock.advance(2_000);
     let good = [
         ("csrf", token.as_str()),
         ("user_code", device.user_code.as_str()),
         ("account", player.as_str()),
+        ("shown", shown.as_str()),
         ("action", "approve"),
     ];
     // Without the token, and with another one.
-    for fields in [&good[1..], &[("csrf", "x"), good[1], good[2], good[3]]] {
+    for fields in [
+        &good[1..],
+        &[("csrf", "x"), good[1], good[2], good[3], good[4]],
+    ] {
         let refused = browser.post(&address, fields).await;
         assert_eq!(refused.problem(), "not-allowed");
     }
@@ -174,7 +177,10 @@ async fn only_our_own_form_of_this_account_decides() {
         assert_eq!(send(request).await.problem(), "not-allowed");
     }
     let odd = browser
-        .post(&address, &[good[0], good[1], good[2], ("action", "maybe")])
+        .post(
+            &address,
+            &[good[0], good[1], good[2], good[3], ("action", "maybe")],
+        )
         .await;
     assert_eq!(odd.problem(), "invalid-request");
 
@@ -182,12 +188,12 @@ async fn only_our_own_form_of_this_account_decides() {
     // are shown the page before anything is decided for them.
     let game = format!("{}/", app.origin("demo"));
     browser.sign_in("eve", &game).await;
-    let shown = browser.post(&address, &good).await;
-    assert_eq!(shown.location(), device.complete);
+    let led_back = browser.post(&address, &good).await;
+    assert!(led_back.location().starts_with(&device.complete));
     assert_eq!(error(&device.poll().await, 400), "authorization_pending");
     // Opening an address decides nothing.
     let url = format!("{}&action=approve&account={player}", device.complete);
-    assert_eq!(browser.get(&url).await.status, 200);
+    assert_eq!(browser.type_address(&url).await.status, 200);
     app.clock.advance(5_000);
     assert_eq!(error(&device.poll().await, 400), "authorization_pending");
 }
@@ -199,17 +205,17 @@ async fn an_account_looks_at_no_more_than_a_few_codes() {
     let device = Device::begin(&app).await;
     let wrong = format!("{}/device?user_code=BCDF-GHJK", app.origin("auth"));
     for _ in 0..20 {
-        assert_eq!(browser.get(&wrong).await.status, 404);
+        assert_eq!(browser.type_address(&wrong).await.status, 404);
     }
     for address in [&wrong, &device.complete] {
-        let refused = browser.get(address).await;
+        let refused = browser.type_address(address).await;
         assert_eq!(refused.problem(), "too-many-requests");
         assert_eq!(refused.header("retry-after"), Some("6"));
     }
     let mut other = account(&app, "bob").await;
-    assert_eq!(other.get(&device.complete).await.status, 200);
+    assert_eq!(other.type_address(&device.complete).await.status, 200);
     app.clock.advance(6_000);
-    assert_eq!(browser.get(&device.complete).await.status, 200);
+    assert_eq!(browser.type_address(&device.complete).await.status, 200);
 }
 
 #[tokio::test]
@@ -223,6 +229,7 @@ async fn another_network_is_named_as_one() {
     for (address, same) in [("127.0.0.1", true), ("203.0.113.7", false)] {
         let request = browser
             .request(reqwest::Method::GET, &device.complete)
+            .header("sec-fetch-site", "none")
             .header("x-forwarded-for", address);
         let page = browser.send(request).await;
         let html = page.text();
@@ -260,32 +267,142 @@ async fn the_profile_page_lists_devices_and_ends_them() {
     }
     assert_eq!(html.matches("name=\"device\"").count(), 3);
     let first = hidden_field(&page, "device");
+    let mut eve = account(&app, "eve").await;
+    let eves_page = eve.get(&address).await;
 
+    app.clock.advance(2_000);
     let token = browser.form_token().to_owned();
+    let shown = hidden_field(&page, "shown");
     let end = [
         ("csrf", token.as_str()),
+        ("shown", shown.as_str()),
         ("action", "end-device"),
         ("device", first.as_str()),
     ];
-    let mut eve = account(&app, "eve").await;
     let eves = eve.form_token().to_owned();
-    eve.post(&address, &[("csrf", eves.as_str()), end[1], end[2]])
-        .await
-        .location();
+    let eves_shown = hidden_field(&eves_page, "shown");
+    let fields = [
+        ("csrf", eves.as_str()),
+        ("shown", eves_shown.as_str()),
+        end[2],
+        end[3],
+    ];
+    eve.post(&address, &fields).await.location();
     let next = refresh_token(&refresh(&app, &next).await);
     let ended = browser.post(&address, &end).await.location();
     assert!(ended.ends_with("&saved=end-device"), "{ended}");
     assert_eq!(error(&refresh(&app, &next).await, 400), "invalid_grant");
     let left = refresh_token(&refresh(&app, &tokens[1]).await);
-    let odd = [end[0], end[1], ("device", "1")];
+    let odd = [end[0], end[1], end[2], ("device", "1")];
     let odd = browser.post(&address, &odd).await;
     assert_eq!(odd.problem(), "invalid-request");
 
-    let others = [end[0], ("action", "sign-out-others")];
+    let others = [end[0], end[1], ("action", "sign-out-others")];
     browser.post(&address, &others).await.location();
     for token in [&left, &tokens[2]] {
         assert_eq!(error(&refresh(&app, token).await, 400), "invalid_grant");
     }
     let page = browser.get(&address).await;
     assert!(!page.text().contains("<h2>Devices</h2>"));
+}
+
+#[tokio::test]
+async fn a_code_that_another_page_brought_is_left_out() {
+    let app = TestApp::start().await;
+    let mut browser = account(&app, "ada").await;
+    let device = Device::begin(&app).await;
+    for site in ["same-origin", "same-site", "cross-site", ""] {
+        let request = browser.request(reqwest::Method::GET, &device.complete);
+        let led = browser.send(request.header("sec-fetch-site", site)).await;
+        assert_eq!(led.status, 200);
+        let html = led.text();
+        assert!(html.contains("name=\"user_code\" type=\"text\" value=\"\""));
+        assert!(
+            html.contains("brought a code, which was left out"),
+            "{html}"
+        );
+        for part in [device.user_code.as_str(), "Approve", "another network"] {
+            assert!(!html.contains(part), "{site}: {part}: {html}");
+        }
+    }
+    // Nor is a proof believed that is somebody else's, or that is old.
+    let mut eve = account(&app, "eve").await;
+    let eves = enter(&app, &mut eve, &device.user_code).await.location();
+    assert!(eves.contains("&proof="), "{eves}");
+    let led = browser.get(&eves).await;
+    assert!(!led.text().contains("Approve"), "{}", led.text());
+    let own = enter(&app, &mut browser, &device.user_code)
+        .await
+        .location();
+    assert!(browser.get(&own).await.text().contains("Approve"));
+    app.clock.advance(15 * 60_000);
+    let late = browser.get(&own).await;
+    assert!(late.text().contains("was left out"), "{}", late.text());
+}
+
+#[tokio::test]
+async fn a_press_within_two_seconds_of_the_page_decides_nothing() {
+    let app = TestApp::start().await;
+    let mut browser = account(&app, "ada").await;
+    let device = Device::begin(&app).await;
+    for action in ["approve", "deny"] {
+        let page = browser.type_address(&device.complete).await;
+        app.clock.advance(1_999);
+        let hurried = device.press(&mut browser, &page, action).await;
+        assert_eq!(hurried.status, 409);
+        assert_is_page(&hurried, "device");
+        let html = hurried.text();
+        assert!(html.contains("within two seconds"), "{html}");
+        assert!(html.contains(&device.user_code), "{html}");
+        // The page that says so is one of its own: it too can be read first.
+        let again = device.press(&mut browser, &hurried, action).await;
+        assert_eq!(again.status, 409);
+        app.clock.advance(5_000);
+        assert_eq!(error(&device.poll().await, 400), "authorization_pending");
+    }
+    let page = browser.type_address(&device.complete).await;
+    let mut eve = account(&app, "eve").await;
+    let eves = eve.type_address(&device.complete).await;
+    app.clock.advance(2_000);
+    // Another browser's time does not count.
+    let shown = hidden_field(&page, "shown");
+    let eves_shown = hidden_field(&eves, "shown");
+    assert_ne!(shown, eves_shown);
+    let html = page.text().replace(&shown, &eves_shown);
+    let forged = Answer {
+        status: page.status,
+        headers: page.headers.clone(),
+        body: html.into_bytes(),
+    };
+    let refused = device.press(&mut browser, &forged, "approve").await;
+    assert_eq!(refused.status, 409);
+    device
+        .press(&mut browser, &page, "approve")
+        .await
+        .location();
+    app.clock.advance(5_000);
+    assert_eq!(device.poll().await.status, 200);
+}
+
+#[tokio::test]
+async fn an_address_that_says_what_was_decided_is_believed_of_this_decision_alone() {
+    let app = TestApp::start().await;
+    let mut browser = account(&app, "ada").await;
+    let device = Device::begin(&app).await;
+    let done = device.decide(&mut browser, "approve").await.location();
+    let said = browser.get(&done).await;
+    assert!(said.text().contains("The device is signed in"));
+    let auth = app.origin("auth");
+    let denied = done.replace("approve", "deny");
+    let mut eve = account(&app, "eve").await;
+    for address in [format!("{auth}/device?done=approve"), denied] {
+        let shown = browser.type_address(&address).await;
+        assert_eq!(shown.status, 200);
+        assert!(shown.text().contains("<h1>Sign in a device</h1>"));
+    }
+    let shown = eve.type_address(&done).await;
+    assert!(shown.text().contains("<h1>Sign in a device</h1>"));
+    app.clock.advance(10 * 60_000);
+    let shown = browser.get(&done).await;
+    assert!(shown.text().contains("<h1>Sign in a device</h1>"));
 }

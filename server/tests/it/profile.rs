@@ -4,6 +4,7 @@
 use platform_server::domain::session::SESSION_MILLIS;
 use uuid::Uuid;
 
+use crate::pages::assert_is_page;
 use crate::support::{Answer, NOW, Opened, TestApp, send};
 
 /// A visitor with a session and the profile page open.
@@ -39,9 +40,16 @@ impl Player {
     }
 
     async fn post(&self, app: &TestApp, fields: &[(&str, &str)]) -> Answer {
-        let mut all = vec![("csrf", self.opened.token())];
+        app.clock.advance(2_000);
+        self.press(app, fields).await
+    }
+
+    /// The same at once.
+    async fn press(&self, app: &TestApp, fields: &[(&str, &str)]) -> Answer {
+        let opened = &self.opened;
+        let mut all = vec![("csrf", opened.token()), ("shown", opened.shown())];
         all.extend_from_slice(fields);
-        send(app.post_form("/profile", &self.opened.cookies, &all)).await
+        send(app.post_form("/profile", &opened.cookies, &all)).await
     }
 
     async fn rename(&self, app: &TestApp, name: &str) -> Answer {
@@ -51,7 +59,7 @@ impl Player {
             ("action", "rename"),
             ("username", name),
         ];
-        self.post(app, &fields).await
+        self.press(app, &fields).await
     }
 
     /// The name in the player's next token.
@@ -243,11 +251,8 @@ async fn only_the_browser_that_has_the_page_can_send_its_form() {
         ),
     ] {
         let refused = send(request).await;
-        assert_eq!(
-            (refused.status.as_u16(), refused.problem().as_str()),
-            (403, "not-allowed"),
-            "{what}"
-        );
+        assert_eq!(refused.status, 403, "{what}");
+        assert_eq!(refused.header("location"), None, "{what}");
     }
     for (name, value) in [
         ("sec-fetch-site", "cross-site"),
@@ -338,7 +343,8 @@ async fn signing_out_ends_this_session_alone_and_leads_to_the_sign_in_page() {
     let wrong = [("action", "sign-out"), ("csrf", "wrong")];
     let cookies = &here.opened.cookies;
     let refused = send(app.post_form("/profile", cookies, &wrong)).await;
-    assert_eq!(refused.problem(), "not-allowed");
+    assert_eq!(refused.status, 403);
+    assert_eq!(refused.header("set-cookie"), None);
     let fields = [("redirect", game.as_str()), ("action", "sign-out")];
     let done = here.post(&app, &fields).await;
     assert_eq!(done.status, 303);
@@ -401,8 +407,15 @@ async fn who_has_no_session_is_led_to_sign_in_with_the_way_back() {
         assert_eq!(answer.status, 303);
         let answer = player.rename(&app, "too_late").await;
         assert_eq!(answer.status, 303);
-        assert_eq!(answer.header("location"), Some(expected.as_str()));
+        let said = format!("{expected}&problem=not-saved");
+        assert_eq!(answer.header("location"), Some(said.as_str()));
     }
+    let said = format!("{expected}&problem=not-saved");
+    let page = app.open(&said, None).await.answer;
+    assert!(
+        page.text()
+            .contains("Nothing was saved: you are not signed in any more.")
+    );
 }
 
 #[tokio::test]
@@ -421,4 +434,104 @@ async fn suspended_players_read_why_instead_of_their_profile() {
     assert_eq!(refused.problem(), "account-suspended");
     app.sql("UPDATE players SET suspended_at = NULL, suspension_reason = NULL");
     assert_eq!(player.name_in_token(&app).await, player.name);
+}
+
+#[tokio::test]
+async fn a_form_that_is_too_old_says_why_nothing_was_saved_and_keeps_what_was_typed() {
+    let app = TestApp::start().await;
+    let player = Player::guest(&app).await;
+    // The browser was closed and opened again: it has another cookie, or none.
+    let other = Player::guest(&app).await;
+    let others = other.opened.cookies.split("; ").nth(1).unwrap();
+    let form_cookie = format!("{}; {others}", player.session);
+    for cookies in [player.session.as_str(), &form_cookie] {
+        let fields = [
+            ("csrf", player.opened.token()),
+            ("shown", player.opened.shown()),
+            ("action", "rename"),
+            ("username", "Ada_Lovelace"),
+        ];
+        let stale = send(app.post_form("/profile", cookies, &fields)).await;
+        assert_eq!(stale.status, 403);
+        assert_is_page(&stale, "profile");
+        let html = stale.text();
+        for part in [
+            "role=\"alert\">Nothing was saved: this page was open for longer",
+            "value=\"Ada_Lovelace\"",
+        ] {
+            assert!(html.contains(part), "{part}: {html}");
+        }
+        assert_eq!(player.name_in_token(&app).await, player.name);
+        // The page that says so saves it.
+        let set = stale
+            .cookie()
+            .map(|cookie| format!("{}; {cookie}", player.session));
+        let cookies = set.unwrap_or_else(|| cookies.to_owned());
+        let opened = Opened {
+            answer: stale,
+            cookies,
+        };
+        let fields = [
+            ("csrf", opened.token()),
+            ("account", opened.hidden("account")),
+            ("action", "rename"),
+            ("username", "ab"),
+        ];
+        let sent = send(app.post_form("/profile", &opened.cookies, &fields)).await;
+        assert_eq!(sent.status, 422, "the form counts, the name does not");
+    }
+    // Whoever does not say that our own page sent it is shown nothing.
+    let bare = app.post_form("/profile", &player.session, &[("username", "x")]);
+    let mut bare = bare.build().unwrap();
+    bare.headers_mut().remove("origin");
+    bare.headers_mut().remove("sec-fetch-site");
+    assert_eq!(app.execute(bare).await.problem(), "not-allowed");
+}
+
+#[tokio::test]
+async fn a_form_that_was_shown_to_another_player_saves_nothing() {
+    let app = TestApp::start().await;
+    let first = Player::account(&app, "7").await;
+    let second = Player::account(&app, "8").await;
+    let form_cookie = first.opened.cookies.split("; ").nth(1).unwrap();
+    let cookies = format!("{}; {form_cookie}", second.session);
+    let fields = [
+        ("csrf", first.opened.token()),
+        ("account", first.opened.hidden("account")),
+        ("action", "rename"),
+        ("username", "Ada_Lovelace"),
+    ];
+    let refused = send(app.post_form("/profile", &cookies, &fields)).await;
+    assert_eq!(refused.status, 409);
+    let html = refused.text();
+    for part in [
+        "Nothing was saved: since this page",
+        "value=\"Ada_Lovelace\"",
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    for player in [&first, &second] {
+        assert_eq!(player.name_in_token(&app).await, player.name);
+    }
+}
+
+#[tokio::test]
+async fn a_press_within_two_seconds_of_the_page_ends_nothing() {
+    let app = TestApp::start().await;
+    let here = Player::account(&app, "7").await;
+    let there = app.sign_in("7", None).await;
+    app.clock.advance(1_999);
+    for action in ["sign-out", "sign-out-others", "end-device"] {
+        let hurried = here.press(&app, &[("action", action)]).await;
+        assert_eq!(hurried.status, 409, "{action}");
+        assert_is_page(&hurried, "profile");
+        assert!(hurried.text().contains("within two seconds"), "{action}");
+        assert_eq!(hurried.header("set-cookie"), None);
+    }
+    for session in [&here.session, &there] {
+        let token = send(app.post_token().header("cookie", session)).await;
+        assert_eq!(token.status, 200);
+    }
+    // A name has to be typed, which takes longer by itself.
+    assert_eq!(here.rename(&app, "quick").await.status, 303);
 }

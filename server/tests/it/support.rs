@@ -218,10 +218,20 @@ pub(crate) struct Opened {
 impl Opened {
     /// The token that the page's forms carry.
     pub(crate) fn token(&self) -> &str {
+        self.hidden("csrf")
+    }
+
+    /// The seal of the moment at which the page's forms were shown.
+    pub(crate) fn shown(&self) -> &str {
+        self.hidden("shown")
+    }
+
+    /// The value of the first hidden field of this name.
+    pub(crate) fn hidden(&self, name: &str) -> &str {
         let html = self.answer.text();
         let (_, rest) = html
-            .split_once("name=\"csrf\" value=\"")
-            .unwrap_or_else(|| panic!("no form: {html}"));
+            .split_once(&format!("name=\"{name}\" value=\""))
+            .unwrap_or_else(|| panic!("no form with {name}: {html}"));
         rest.split('"').next().unwrap()
     }
 }

@@ -21,7 +21,8 @@ const CALLED: &str = "
 /// `arguments[1]`.
 const FIND: &str = "
     return [...document.querySelectorAll(arguments[0])].filter(element =>
-        element.getClientRects().length && called(element) === arguments[1])";
+        element.getClientRects().length && getComputedStyle(element).visibility === 'visible'
+        && called(element) === arguments[1])";
 
 /// What can be pressed.
 const CONTROLS: &str = "button, a[href], summary";
@@ -121,7 +122,8 @@ impl Stage {
         let shown = async || {
             let element = session.find(By::Css(selector)).await.ok()?;
             element.scroll_into_view().await.ok()?;
-            Some(element)
+            let usable = element.is_enabled().await.unwrap_or(false);
+            usable.then_some(element)
         };
         let element = self.aim(selector, shown).await;
         let chain = session.action_chain().move_to_element_center(&element);

@@ -5,9 +5,11 @@ use platform_protocol::claims::PrincipalKind;
 use platform_protocol::paths;
 use platform_server::domain::audit::Actor;
 use platform_server::domain::player::PlayerState;
+use platform_server::http::seal::PRESS_MILLIS;
 use platform_tests::hostile_provider::HostileProvider;
 use platform_tests::person::{Answer, Person};
 use platform_tests::platform::Platform;
+use platform_tests::terminal;
 use reqwest::Method;
 use reqwest::header::ORIGIN;
 use serde_json::json;
@@ -117,14 +119,14 @@ async fn an_account_whose_session_ended_expires_and_comes_back_by_signing_in() {
     // Ended by its own player in another browser.
     let mut other = Person::new(&scene.platform.site);
     assert_eq!(other.become_account(PROVIDER, "alice").await.sub, guest.sub);
-    let game = other.game();
-    let token = other.login_form(PROVIDER, &game).await;
-    let token = token.field("csrf").unwrap();
+    let profile = other.open(paths::PROFILE).await;
+    let form = terminal::form(&profile, paths::PROFILE, "csrf");
     let fields = [
-        ("csrf", token),
-        ("redirect", game.as_str()),
+        ("csrf", form.field("csrf").unwrap()),
+        ("shown", form.field("shown").unwrap()),
         ("action", "sign-out-others"),
     ];
+    scene.platform.clock.advance(PRESS_MILLIS);
     let answer = other.submit(paths::PROFILE, &fields).await;
     assert!(answer.see_other().contains("saved=sign-out-others"));
     is_expired(&scene, &mut person).await;

@@ -28,14 +28,16 @@ async fn ask(world: &World, path: &str, fields: &[(&str, &str)]) -> (StatusCode,
     (answer.status(), answer.json().await.unwrap())
 }
 
-async fn begin(world: &World) -> Value {
+/// A device begins to be signed in; what it is told.
+pub(crate) async fn begin(world: &World) -> Value {
     let client = [("client_id", "platform-cli")];
     let (status, begun) = ask(world, "/device/authorization", &client).await;
     assert_eq!(status, StatusCode::OK, "{begun}");
     begun
 }
 
-async fn poll(world: &World, begun: &Value) -> (StatusCode, Value) {
+/// The device asks for its tokens.
+pub(crate) async fn poll(world: &World, begun: &Value) -> (StatusCode, Value) {
     let fields = [
         ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
         ("device_code", begun["device_code"].as_str().unwrap()),
@@ -55,9 +57,11 @@ async fn a_device_is_let_in_turned_away_and_ended_by_its_person(stage: Stage) {
     stage.says("to let your device in").await;
     examine(&stage, "the sign-in page on the way to a device").await;
     way.sign_in(&stage, "ada").await;
-    stage.arrives_at(complete).await;
+    // The code travels with what this browser alone can bring back.
+    stage.arrives_below(&format!("{complete}&proof=")).await;
     stage.says(denied["user_code"].as_str().unwrap()).await;
     examine(&stage, "the decision").await;
+    world.pass_reading();
     stage.press("Deny").await;
     stage.says("turned away").await;
     examine(&stage, "a device that was turned away").await;
@@ -82,6 +86,7 @@ async fn a_device_is_let_in_turned_away_and_ended_by_its_person(stage: Stage) {
     stage.says("Only if you started this yourself").await;
     let (_, waiting) = poll(&world, &begun).await;
     assert_eq!(waiting["error"], "authorization_pending");
+    world.pass_reading();
     stage.press("Approve").await;
     stage.says("The device is signed in").await;
     examine(&stage, "a device that is signed in").await;
@@ -99,6 +104,7 @@ async fn a_device_is_let_in_turned_away_and_ended_by_its_person(stage: Stage) {
         end.starts_with("End The command line from 127.0.0.1, signed in on "),
         "{end}"
     );
+    world.pass_reading();
     stage.press(end).await;
     stage.arrives_with("saved=end-device").await;
     assert!(

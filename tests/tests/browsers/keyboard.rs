@@ -126,6 +126,8 @@ async fn a_developer_without_a_mouse_gets_everywhere(stage: Stage) {
     .await;
     keys(&stage, Key::Enter).await;
     stage.says("Roll back?").await;
+    // The button comes when the question could be read.
+    stage.control("Roll back").await;
     back(&stage).await;
     assert_eq!(stage.focused().await, Some(("Roll back".to_owned(), true)));
     keys(&stage, Key::Enter).await;

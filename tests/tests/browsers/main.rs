@@ -17,6 +17,7 @@ mod build_games;
 mod build_hostile;
 mod build_stream;
 mod calls;
+mod clicks;
 mod devices;
 mod engines;
 mod failures;
@@ -47,6 +48,7 @@ fn main() -> std::process::ExitCode {
         accounts::TESTS,
         profile::TESTS,
         devices::TESTS,
+        clicks::TESTS,
         suspension::TESTS,
         stacks::TESTS,
         pages::TESTS,

@@ -66,7 +66,7 @@ async fn no_page_has_a_barrier_or_a_script(stage: Stage) {
         .await;
     examine(&stage, "the console").await;
     sign_in_examined(&stage, &world, way, &demo).await;
-    rename_examined(&stage, &demo).await;
+    rename_examined(&stage, &world, &demo).await;
     let account = player(&stage).await;
     world
         .suspend(&account.sub, "You sold other players' lights.")
@@ -125,7 +125,7 @@ async fn sign_in_examined(stage: &Stage, world: &World, way: Way, demo: &str) {
 }
 
 /// The profile of an account, in each of its states.
-async fn rename_examined(stage: &Stage, demo: &str) {
+async fn rename_examined(stage: &Stage, world: &World, demo: &str) {
     let account = player(stage).await;
     stage.press(&account.username).await;
     examine(stage, "an account's profile").await;
@@ -137,7 +137,9 @@ async fn rename_examined(stage: &Stage, demo: &str) {
     stage.press(SAVE).await;
     stage.status().await;
     examine(stage, "a name that is saved").await;
+    world.pass_reading();
     stage.press(SIGN_OUT_OTHERS).await;
+    stage.arrives_with("saved=sign-out-others").await;
     stage.status().await;
     examine(stage, "others signed out").await;
     stage.press("Back to Firefly").await;

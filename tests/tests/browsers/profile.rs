@@ -171,6 +171,8 @@ async fn sign_in_and_end_the_others(other: &Stage, world: &World, sub: &str) {
     let same = player(other).await;
     assert_eq!(same.sub, sub);
     other.press(&same.username).await;
+    other.says(SIGN_OUT_OTHERS).await;
+    world.pass_reading();
     other.press(SIGN_OUT_OTHERS).await;
     other.arrives_with("saved=sign-out-others").await;
     other.press("Back to Firefly").await;

@@ -6,10 +6,13 @@
 //! | [`page`] | the person, who types the code and decides |
 //! | [`token`] | the device: whether it was let in, and its next tokens |
 //! | [`revoke`] | the device that signs out |
+//!
+//! `step` is what [`page`] shows.
 
 pub mod authorization;
 pub mod page;
 pub mod revoke;
+mod step;
 pub mod token;
 
 /// Where a device begins (RFC 8628 §3.1).

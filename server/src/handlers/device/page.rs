@@ -2,20 +2,22 @@
 //! device shows, sees what asks, and decides (RFC 8628 §3.3).
 //!
 //! Whoever has talked somebody into typing a code has their account
-//! (RFC 8628 §5.4). So nothing happens by opening an address, the page says
-//! what asks and from where, and the form names the account that it was shown
-//! to.
+//! (RFC 8628 §5.4), and a game can lead its player here between two clicks. So
+//! nothing happens by opening an address. A code in one is believed only if the
+//! person opened it themselves, or if this browser's person entered it here
+//! before. The page says what asks and from where, its form names the account
+//! that it was shown to, and a press counts once the page could be read.
 
-use askama::Template;
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use platform_protocol::paths;
 use platform_protocol::problem::Slug;
 
+use super::step::{Asking, NO_CODE, NO_SUCH_CODE, Step, ago};
 use crate::clock::Millis;
-use crate::domain::device::{Decided, UserCode, client_name};
+use crate::domain::device::{CODE_MILLIS, Decided, UserCode, client_name};
 use crate::domain::session::Session;
 use crate::handlers::sign_in::see_other;
 use crate::handlers::token::suspended;
@@ -26,73 +28,20 @@ use crate::http::context::Context;
 use crate::http::csrf::{self, BrowserSecret};
 use crate::http::form::Form;
 use crate::http::limiter::too_many_requests;
-use crate::http::page::{self, FormTarget, Frame};
-use crate::http::redirect::{DEVICE_PAGE, ReturnAddress, USER_CODE};
+use crate::http::redirect::{DEVICE_PAGE, PROOF, ReturnAddress, USER_CODE};
 use crate::http::refusal::Refusal;
+use crate::http::seal::{SHOWN, Sealed, opened_by_person};
 use crate::state::AppState;
-
-/// What a code that no device shows is answered with.
-const NO_SUCH_CODE: &str = "No device waits with this code. It may be mistyped, used already, or \
-                            older than 15 minutes: look at your device, or begin there again.";
-/// What anything else is answered with.
-const NO_CODE: &str =
-    "A code has eight letters, such as BCDF-GHJK, with no vowel, no Y and no digit.";
-/// Characters of what somebody typed that are shown again.
-const SHOWN: usize = 32;
 
 const ACTION: &str = "action";
 const APPROVE: &str = "approve";
 const DENY: &str = "deny";
 /// The parameter that says what was decided just before.
 const DONE: &str = "done";
+/// For how long the address that says so is believed.
+const DONE_MILLIS: Millis = 10 * 60 * 1_000;
 /// The field that names the account that a form was shown to.
 const ACCOUNT: &str = "account";
-
-#[derive(Template)]
-#[template(path = "device.html")]
-struct Page {
-    frame: Frame,
-    csrf: String,
-    username: String,
-    account: String,
-    profile: String,
-    step: Step,
-}
-
-enum Step {
-    /// The code is typed.
-    Enter {
-        typed: String,
-        error: Option<&'static str>,
-    },
-    /// What asks is shown.
-    Decide(Asking),
-    Approved,
-    Denied,
-}
-
-/// A device that asks to be signed in.
-struct Asking {
-    code: UserCode,
-    client: String,
-    network: String,
-    begun: String,
-    /// Whether it is in another network than the browser.
-    elsewhere: bool,
-}
-
-impl Step {
-    /// The status of the page that shows it.
-    fn status(&self) -> StatusCode {
-        match self {
-            Self::Enter {
-                error: Some(error), ..
-            } if *error == NO_SUCH_CODE => StatusCode::NOT_FOUND,
-            Self::Enter { error: Some(_), .. } => StatusCode::BAD_REQUEST,
-            _ => StatusCode::OK,
-        }
-    }
-}
 
 /// Answers `GET /device`.
 ///
@@ -105,26 +54,56 @@ pub async fn show(
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let query = Form::of_query(query.as_deref());
-    let typed = query.field(USER_CODE)?;
-    let Some(session) = account(&state, &headers).await? else {
-        return to_sign_in(&state, typed);
-    };
-    let step = match (query.field(DONE)?, typed) {
-        (Some(APPROVE), _) => Step::Approved,
-        (Some(DENY), _) => Step::Denied,
-        (_, Some(typed)) => look_up(&state, &session, &context, typed).await?,
-        (_, None) => Step::Enter {
-            typed: String::new(),
-            error: None,
-        },
-    };
     let secure = state.origin.is_secure();
     let (secret, set_cookie) = BrowserSecret::of_browser(&headers, secure, &*state.entropy);
-    let mut response = render(&state, session, &secret, step);
-    if let Some(cookie) = set_cookie {
-        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    let given = Given::read(&state, &query, &headers, &secret)?;
+    let Some(session) = account(&state, &headers).await? else {
+        return to_sign_in(&state, &secret, given.own, set_cookie);
+    };
+    let step = match (given.decided, given.own) {
+        (Some(APPROVE), _) => Step::Approved,
+        (Some(_), _) => Step::Denied,
+        (None, Some(typed)) => look_up(&state, &session, &context, typed).await?,
+        (None, None) => Step::enter(given.led),
+    };
+    Ok(step.render(&state, session, &secret, set_cookie))
+}
+
+/// What an address says, as far as it is believed.
+struct Given<'a> {
+    /// The code that the person brought themselves.
+    own: Option<&'a str>,
+    /// Whether there is a code that somebody else may have put there.
+    led: bool,
+    /// What was decided at this browser just before.
+    decided: Option<&'a str>,
+}
+
+impl<'a> Given<'a> {
+    fn read(
+        state: &AppState,
+        query: &'a Form,
+        headers: &HeaderMap,
+        secret: &BrowserSecret,
+    ) -> Result<Self, Refusal> {
+        let typed = query.field(USER_CODE)?;
+        let proof = query.field(PROOF)?.unwrap_or_default();
+        let now = state.clock.now();
+        let own = typed.filter(|typed| {
+            let code = UserCode::parse(typed);
+            let is_sealed = |code| secret.has_sealed(Sealed::Code(code), proof, CODE_MILLIS, now);
+            opened_by_person(headers) || code.as_ref().is_some_and(is_sealed)
+        });
+        let decided = query.field(DONE)?.filter(|action| {
+            matches!(*action, APPROVE | DENY)
+                && secret.has_sealed(Sealed::Decision(action), proof, DONE_MILLIS, now)
+        });
+        Ok(Self {
+            led: typed.is_some() && own.is_none(),
+            own,
+            decided,
+        })
     }
-    Ok(response)
 }
 
 /// Answers `POST /device`.
@@ -132,7 +111,8 @@ pub async fn show(
 /// # Errors
 /// `not-allowed` for a form that is not ours, `account-suspended`,
 /// `invalid-request`, `too-many-requests`; the store's. A code that does not
-/// count is no error of this kind: its answer is the page with what was typed.
+/// count and a press that came too soon are no errors of this kind: their
+/// answer is the page again.
 pub async fn decide(
     State(state): State<AppState>,
     context: Context,
@@ -145,14 +125,15 @@ pub async fn decide(
     let secret = csrf::check_form(&headers, secure, &state.auth_url, token)?;
     let typed = form.field(USER_CODE)?.unwrap_or_default();
     let Some(session) = account(&state, &headers).await? else {
-        return to_sign_in(&state, Some(typed));
+        return to_sign_in(&state, &secret, Some(typed), None);
     };
     let Some(code) = UserCode::parse(typed) else {
         let step = look_up(&state, &session, &context, typed).await?;
-        return Ok(render(&state, session, &secret, step));
+        return Ok(step.render(&state, session, &secret, None));
     };
+    let now = state.clock.now();
     let action = match form.field(ACTION)? {
-        None => return see_other(ReturnAddress::device(&state, Some(&code)).as_str()),
+        None => return see_other(with_code(&state, &secret, Some(&code)).as_str()),
         Some(APPROVE) => APPROVE,
         Some(DENY) => DENY,
         Some(_) => return Err(Slug::InvalidRequest.into()),
@@ -160,21 +141,26 @@ pub async fn decide(
     // Somebody else has signed in with this browser since the page was shown:
     // nobody decides for an account that they did not see.
     if form.field(ACCOUNT)? != Some(session.player.id.to_string().as_str()) {
-        return see_other(ReturnAddress::device(&state, Some(&code)).as_str());
+        return see_other(with_code(&state, &secret, Some(&code)).as_str());
+    }
+    if !secret.was_shown(form.field(SHOWN)?, now) {
+        let mut step = look_up(&state, &session, &context, typed).await?;
+        if let Step::Decide(asking) = &mut step {
+            asking.hurried = true;
+        }
+        return Ok(step.render(&state, session, &secret, None));
     }
     count_code(&state, &session, &context)?;
-    let (player, now) = (session.player.id, state.clock.now());
-    let decided = state
-        .store
-        .decide_device_authorization(&code, player, action == APPROVE, now);
+    let (player, approves) = (session.player.id, action == APPROVE);
+    let store = &state.store;
+    let decided = store.decide_device_authorization(&code, player, approves, now);
     match decided.await? {
         // By itself a reload then repeats nothing (RFC 9110 §15.4.4).
-        Decided::Done => see_other(&format!("{}{DEVICE_PAGE}?{DONE}={action}", state.auth_url)),
+        Decided::Done => see_other(&decision(&state, &secret, action)),
         Decided::Suspended { reason } => Err(suspended(reason)),
-        Decided::Guest => to_sign_in(&state, Some(typed)),
+        Decided::Guest => to_sign_in(&state, &secret, Some(typed), None),
         Decided::Unknown => {
-            let step = refused(typed, NO_SUCH_CODE);
-            Ok(render(&state, session, &secret, step))
+            Ok(Step::refused(typed, NO_SUCH_CODE).render(&state, session, &secret, None))
         }
     }
 }
@@ -189,11 +175,36 @@ async fn account(state: &AppState, headers: &HeaderMap) -> Result<Option<Session
     }
 }
 
+/// The address of this page with a code that this browser's person brought.
+fn with_code(state: &AppState, secret: &BrowserSecret, code: Option<&UserCode>) -> ReturnAddress {
+    let proof = code.map(|code| secret.seal(Sealed::Code(code), state.clock.now()));
+    ReturnAddress::device(state, code.zip(proof.as_deref()))
+}
+
+/// The address that says what was decided.
+fn decision(state: &AppState, secret: &BrowserSecret, action: &str) -> String {
+    let proof = secret.seal(Sealed::Decision(action), state.clock.now());
+    format!(
+        "{}{DEVICE_PAGE}?{DONE}={action}&{PROOF}={proof}",
+        state.auth_url
+    )
+}
+
 /// To the sign-in page, which leads back here with the code.
-fn to_sign_in(state: &AppState, typed: Option<&str>) -> Result<Response, Refusal> {
+fn to_sign_in(
+    state: &AppState,
+    secret: &BrowserSecret,
+    typed: Option<&str>,
+    set_cookie: Option<HeaderValue>,
+) -> Result<Response, Refusal> {
     let code = typed.and_then(UserCode::parse);
-    let address = ReturnAddress::device(state, code.as_ref());
-    see_other(&page_path(paths::LOGIN, &address, &[]))
+    let address = with_code(state, secret, code.as_ref());
+    let mut response = see_other(&page_path(paths::LOGIN, &address, &[]))?;
+    // The way back is believed of this browser alone.
+    if let Some(cookie) = set_cookie {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    Ok(response)
 }
 
 fn count_code(state: &AppState, session: &Session, context: &Context) -> Result<(), Refusal> {
@@ -212,13 +223,13 @@ async fn look_up(
     typed: &str,
 ) -> Result<Step, Refusal> {
     let Some(code) = UserCode::parse(typed) else {
-        return Ok(refused(typed, NO_CODE));
+        return Ok(Step::refused(typed, NO_CODE));
     };
     count_code(state, session, context)?;
     let now = state.clock.now();
     let found = state.store.find_device_authorization(&code, now).await?;
     let Some(found) = found else {
-        return Ok(refused(typed, NO_SUCH_CODE));
+        return Ok(Step::refused(typed, NO_SUCH_CODE));
     };
     Ok(Step::Decide(Asking {
         code,
@@ -226,61 +237,6 @@ async fn look_up(
         elsewhere: found.network != Network::of(context.client).to_string(),
         network: found.network,
         begun: ago(now - found.started_at),
+        hurried: false,
     }))
-}
-
-fn refused(typed: &str, error: &'static str) -> Step {
-    let visible = typed.chars().filter(|char| !char.is_control());
-    Step::Enter {
-        typed: visible.take(SHOWN).collect(),
-        error: Some(error),
-    }
-}
-
-fn render(state: &AppState, session: Session, secret: &BrowserSecret, step: Step) -> Response {
-    let address = ReturnAddress::console(state);
-    let status = step.status();
-    let page = Page {
-        frame: Frame::new(&state.origin),
-        csrf: secret.form_token(),
-        account: session.player.id.to_string(),
-        username: session.player.username,
-        profile: page_path(paths::PROFILE, &address, &[]),
-        step,
-    };
-    page::render_form(status, &page, FormTarget::Own)
-}
-
-/// How long ago something was, in words.
-fn ago(passed: Millis) -> String {
-    match passed / 60_000 {
-        ..=0 => "less than a minute ago".to_owned(),
-        1 => "1 minute ago".to_owned(),
-        minutes => format!("{minutes} minutes ago"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_is_told_in_minutes() {
-        for (passed, words) in [
-            (-1, "less than a minute ago"),
-            (59_999, "less than a minute ago"),
-            (60_000, "1 minute ago"),
-            (899_999, "14 minutes ago"),
-        ] {
-            assert_eq!(ago(passed), words);
-        }
-    }
-
-    #[test]
-    fn what_was_typed_is_shown_in_part() {
-        let Step::Enter { typed, .. } = refused(&format!("a\0{}", "b".repeat(99)), NO_CODE) else {
-            panic!("the code is typed again");
-        };
-        assert_eq!(typed, format!("a{}", "b".repeat(31)));
-    }
 }

@@ -274,6 +274,7 @@ fn of_the_auth_service_only_the_page_for_devices_is_an_address_to_go_back_to() {
     for page in [
         "https://auth.games.example/device",
         "https://auth.games.example/device?user_code=BCDF-GHJK",
+        "https://auth.games.example/device?user_code=BCDF-GHJK&proof=17.aB-_",
     ] {
         assert_eq!(device_page(AUTH, page).as_deref(), Some(page));
     }
@@ -294,6 +295,12 @@ fn of_the_auth_service_only_the_page_for_devices_is_an_address_to_go_back_to() {
         "https://auth.games.example/device?user_code=BCDF-GHJK&done=approve",
         "https://auth.games.example/device?user_code=BCDF-GHJK#",
         "https://auth.games.example/device?user_code=BCDF-GHJK ",
+        "https://auth.games.example/device?user_code=BCDF-GHJK&proof=",
+        "https://auth.games.example/device?user_code=BCDF-GHJK&proof=a%20b",
+        "https://auth.games.example/device?user_code=BCDF-GHJK&proof=a&proof=a",
+        "https://auth.games.example/device?user_code=BCDF-GHJK&proof=a#b",
+        "https://auth.games.example/device?proof=a&user_code=BCDF-GHJK",
+        "https://auth.games.example/device?proof=a",
         "https://auth.games.example/device?done=approve",
         "https://auth.games.example/device?user%5Fcode=BCDF-GHJK",
         "https://auth.games.example/device/token?user_code=BCDF-GHJK",

@@ -1,7 +1,8 @@
 //! `GET {auth_url}/profile` and `POST` to it: the player's name, how they sign
 //! in, and in which browsers and devices they are.
 
-use askama::Template;
+mod page;
+
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -9,73 +10,47 @@ use axum::response::{IntoResponse as _, Response};
 use platform_protocol::paths;
 use platform_protocol::problem::Slug;
 use url::form_urlencoded;
-use uuid::Uuid;
 
+use self::page::{Page, Saved};
+use super::sign_in::{Setback, login_path};
 use super::token::suspended;
 use super::visitor::Visitor;
-use super::way_back::{WayBack, page_path};
+use super::way_back::page_path;
 use crate::domain::audit::Actor;
-use crate::domain::device::client_name;
 use crate::domain::session::Session;
 use crate::domain::username::{self, Username};
 use crate::http::cookies;
 use crate::http::csrf::{self, BrowserSecret};
-use crate::http::date::Date;
 use crate::http::form::Form;
 use crate::http::limiter::too_many_requests;
-use crate::http::page::{self, FormTarget, Frame};
 use crate::http::redirect::{REDIRECT, ReturnAddress};
 use crate::http::refusal::Refusal;
+use crate::http::seal::SHOWN;
 use crate::state::AppState;
 use crate::store::StoreError;
 
-#[derive(Template)]
-#[template(path = "profile.html")]
-struct Page {
-    frame: Frame,
-    way_back: WayBack,
-    csrf: String,
-    username: String,
-    is_guest: bool,
-    sign_in: String,
-    saved: Option<Saved>,
-    /// What stands in the name's field.
-    typed: String,
-    error: Option<String>,
-    identities: Vec<Linked>,
-    devices: Vec<SignedIn>,
-    /// How many other sessions the player has.
-    others: usize,
-    /// When this session began.
-    since: Date,
-}
-
-struct Linked {
-    provider: String,
-    since: Date,
-}
-
-/// A device that is signed in.
-struct SignedIn {
-    id: Uuid,
-    client: String,
-    network: String,
-    since: Date,
-    used: Date,
-}
-
-/// What was done just before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Saved {
-    Name,
-    SessionsEnded,
-    DeviceEnded,
-}
+const ACTION: &str = "action";
+/// The field that names the player whom a form was shown to.
+const ACCOUNT: &str = "account";
+const USERNAME: &str = "username";
 
 const RENAME: &str = "rename";
 const SIGN_OUT: &str = "sign-out";
 const SIGN_OUT_OTHERS: &str = "sign-out-others";
 const END_DEVICE: &str = "end-device";
+
+/// What a press that came too soon is answered with.
+const HURRIED: &str = "Nothing was done yet: the button was pressed within two seconds of being \
+                       shown, as happens with a click that was meant for another page. Press it \
+                       again if you want it.";
+/// What a form of another browser session is answered with.
+const STALE: &str = "Nothing was saved: this page was open for longer than your browser kept its \
+                     cookie of it, as happens when a browser is closed in between. What you typed \
+                     is still here; send it again.";
+/// What a form that was shown to another player is answered with.
+const OTHER_PLAYER: &str = "Nothing was saved: since this page was shown, somebody else has come \
+                            to play in this browser. What you typed is still here; it would be \
+                            their name.";
 
 impl Saved {
     fn from_query(query: Option<&str>) -> Option<Self> {
@@ -93,7 +68,6 @@ impl Saved {
 /// A name that was not taken: the form is shown again with what was typed.
 struct NotRenamed {
     status: Slug,
-    typed: String,
     error: String,
 }
 
@@ -108,17 +82,13 @@ pub async fn show(
 ) -> Result<Response, Refusal> {
     let address = ReturnAddress::from_query(&state, query.as_deref())?;
     let Some(session) = session(&state, &headers).await? else {
-        return Ok(to_sign_in(&address));
+        return Ok(see_other(&page_path(paths::LOGIN, &address, &[])));
     };
     let secure = state.origin.is_secure();
     let (secret, set_cookie) = BrowserSecret::of_browser(&headers, secure, &*state.entropy);
-    let mut page = page(&state, &address, session, &secret).await?;
+    let mut page = Page::of(&state, &address, session, &secret).await?;
     page.saved = Saved::from_query(query.as_deref());
-    let mut response = page::render_form(StatusCode::OK, &page, FormTarget::Own);
-    if let Some(cookie) = set_cookie {
-        response.headers_mut().insert(header::SET_COOKIE, cookie);
-    }
-    Ok(response)
+    Ok(page.render(StatusCode::OK, set_cookie))
 }
 
 /// Answers `POST /profile`.
@@ -126,8 +96,9 @@ pub async fn show(
 /// # Errors
 /// `not-allowed` for a form that is not ours, `invalid-redirect`,
 /// `account-suspended`, `invalid-request` for an action that there is not; the
-/// store's. A name that cannot be had is no error of this kind: its answer is
-/// the page with what was typed.
+/// store's. A name that cannot be had, a form that is too old and a press that
+/// came too soon are no errors of this kind: their answer is the page, which
+/// says so, with what was typed.
 pub async fn change(
     State(state): State<AppState>,
     headers: HeaderMap,
@@ -136,28 +107,68 @@ pub async fn change(
     let form = Form::read(&headers, body).await?;
     let token = form.field(csrf::FIELD)?;
     let secure = state.origin.is_secure();
-    let secret = csrf::check_form(&headers, secure, &state.auth_url, token)?;
+    let checked = csrf::check_form(&headers, secure, &state.auth_url, token);
+    let is_stale = checked.is_err() && csrf::is_own_stale_form(&headers, secure, &state.auth_url);
+    let (secret, set_cookie) = if is_stale {
+        BrowserSecret::of_browser(&headers, secure, &*state.entropy)
+    } else {
+        (checked?, None)
+    };
     let address = ReturnAddress::read(&state, form.field(REDIRECT)?)?;
     let Some(session) = session(&state, &headers).await? else {
-        return Ok(to_sign_in(&address));
+        let address = Some(address.as_str());
+        return Ok(see_other(&login_path(address, Setback::NotSaved)));
     };
-    let action = match form.field("action")? {
+    let player = session.player.id.to_string();
+    let other = form.field(ACCOUNT)?.is_some_and(|shown| shown != player);
+    let action = form.field(ACTION)?.unwrap_or_default();
+    let hurried = action != RENAME && !secret.was_shown(form.field(SHOWN)?, state.clock.now());
+    let not_done = match (is_stale, other) {
+        (true, _) => Some((StatusCode::FORBIDDEN, STALE)),
+        (false, true) => Some((StatusCode::CONFLICT, OTHER_PLAYER)),
+        (false, false) if hurried && ACTIONS.contains(&action) => {
+            Some((StatusCode::CONFLICT, HURRIED))
+        }
+        (false, false) => None,
+    };
+    if let Some((status, problem)) = not_done {
+        let mut page = Page::of(&state, &address, session, &secret).await?;
+        page.problem = Some(problem);
+        if let (RENAME, Some(typed)) = (action, form.field(USERNAME)?) {
+            typed.clone_into(&mut page.typed);
+        }
+        return Ok(page.render(status, set_cookie));
+    }
+    act(&state, &address, session, &secret, &form).await
+}
+
+/// What a form of the page may ask for.
+const ACTIONS: [&str; 4] = [RENAME, SIGN_OUT, SIGN_OUT_OTHERS, END_DEVICE];
+
+/// Does what a form asks for.
+async fn act(
+    state: &AppState,
+    address: &ReturnAddress,
+    session: Session,
+    secret: &BrowserSecret,
+    form: &Form,
+) -> Result<Response, Refusal> {
+    let (player, now) = (session.player.id, state.clock.now());
+    let store = &state.store;
+    let action = match form.field(ACTION)? {
         Some(RENAME) => {
-            let typed = form.field("username")?.unwrap_or_default();
-            match rename(&state, &session, typed).await? {
+            let typed = form.field(USERNAME)?.unwrap_or_default();
+            match rename(state, &session, typed).await? {
                 Ok(()) => RENAME,
-                Err(not_renamed) => {
-                    let mut page = page(&state, &address, session, &secret).await?;
-                    page.typed = not_renamed.typed;
-                    page.error = Some(not_renamed.error);
-                    let status = Refusal::new(not_renamed.status).status();
-                    return Ok(page::render_form(status, &page, FormTarget::Own));
+                Err(NotRenamed { status, error }) => {
+                    let mut page = Page::of(state, address, session, secret).await?;
+                    typed.clone_into(&mut page.typed);
+                    page.error = Some(error);
+                    return Ok(page.render(Refusal::new(status).status(), None));
                 }
             }
         }
         Some(SIGN_OUT_OTHERS) => {
-            let (player, now) = (session.player.id, state.clock.now());
-            let store = &state.store;
             store
                 .end_other_sessions(player, Some(&session.hash), Actor::Own, now)
                 .await?;
@@ -166,20 +177,16 @@ pub async fn change(
         Some(END_DEVICE) => {
             let device = form.field("device")?.and_then(|id| id.parse().ok());
             let device = device.ok_or(Slug::InvalidRequest)?;
-            let (player, now) = (session.player.id, state.clock.now());
             // One that is there no more has ended as well.
-            state.store.end_device(player, device, now).await?;
+            store.end_device(player, device, now).await?;
             END_DEVICE
         }
-        Some(SIGN_OUT) => return sign_out(&state, &session, &address).await,
+        Some(SIGN_OUT) => return sign_out(state, &session, address).await,
         _ => return Err(Slug::InvalidRequest.into()),
     };
     // By itself a reload then repeats nothing (RFC 9110 §15.4.4).
-    Ok(see_other(&page_path(
-        paths::PROFILE,
-        &address,
-        &[("saved", action)],
-    )))
+    let saved = [("saved", action)];
+    Ok(see_other(&page_path(paths::PROFILE, address, &saved)))
 }
 
 /// Ends the session of this browser. It leads to the sign-in page: the page's
@@ -191,7 +198,7 @@ async fn sign_out(
 ) -> Result<Response, Refusal> {
     let now = state.clock.now();
     state.store.end_session(&session.hash, now).await?;
-    let mut response = to_sign_in(address);
+    let mut response = see_other(&page_path(paths::LOGIN, address, &[]));
     let cookie = cookies::clear_session(state.origin.is_secure());
     response.headers_mut().insert(header::SET_COOKIE, cookie);
     Ok(response)
@@ -211,11 +218,7 @@ async fn rename(
     session: &Session,
     typed: &str,
 ) -> Result<Result<(), NotRenamed>, Refusal> {
-    let refused = |status, error: String| NotRenamed {
-        status,
-        typed: typed.to_owned(),
-        error,
-    };
+    let refused = |status, error: String| NotRenamed { status, error };
     let name = match username::check(typed) {
         Ok(name) => name,
         Err(error) => return Ok(Err(refused(Slug::InvalidUsername, error.to_string()))),
@@ -245,68 +248,6 @@ async fn store_name(
     }
     let (player, now) = (session.player.id, state.clock.now());
     state.store.rename_player(player, name.as_str(), now).await
-}
-
-async fn page(
-    state: &AppState,
-    address: &ReturnAddress,
-    session: Session,
-    secret: &BrowserSecret,
-) -> Result<Page, Refusal> {
-    let player = session.player;
-    let sessions = state
-        .store
-        .list_sessions(player.id, state.clock.now())
-        .await?;
-    let identities = state.store.list_identities(player.id).await?;
-    let devices = state.store.list_devices(player.id, state.clock.now());
-    Ok(Page {
-        frame: Frame::new(&state.origin),
-        way_back: WayBack::of(state, address).await,
-        csrf: secret.form_token(),
-        is_guest: player.is_anonymous(),
-        sign_in: page_path(paths::LOGIN, address, &[]),
-        saved: None,
-        typed: player.username.clone(),
-        username: player.username,
-        error: None,
-        identities: identities
-            .into_iter()
-            .map(|identity| Linked {
-                since: Date::of(identity.linked_at),
-                provider: provider_name(state, identity.provider),
-            })
-            .collect(),
-        devices: devices
-            .await?
-            .into_iter()
-            .map(|device| SignedIn {
-                id: device.id,
-                client: client_name(&device.client).to_owned(),
-                network: device.network,
-                since: Date::of(device.signed_in_at),
-                used: Date::of(device.used_at),
-            })
-            .collect(),
-        others: sessions
-            .iter()
-            .filter(|other| other.hash != session.hash)
-            .count(),
-        since: Date::of(session.created_at),
-    })
-}
-
-/// What a provider is called. One that is no longer in the settings has only
-/// its id left.
-fn provider_name(state: &AppState, id: String) -> String {
-    super::login::providers(state)
-        .into_iter()
-        .find_map(|provider| (provider.id == id).then_some(provider.name))
-        .unwrap_or(id)
-}
-
-fn to_sign_in(address: &ReturnAddress) -> Response {
-    see_other(&page_path(paths::LOGIN, address, &[]))
 }
 
 fn see_other(location: &str) -> Response {

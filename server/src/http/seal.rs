@@ -1,0 +1,206 @@
+//! What a page of ours tells its own browser in an address or in a form, and
+//! believes when it comes back: from that browser alone, and with its time.
+//!
+//! A game can lead a browser to any address of the auth service while the
+//! person clicks, so an address by itself is believed nothing, and a form that
+//! acts by one press does nothing before it could be read. Nothing is kept for
+//! this on the server: a seal follows from the secret of the browser's form
+//! cookie ([`BrowserSecret`]), which no script and no other host can read.
+
+use axum::http::HeaderMap;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use subtle::ConstantTimeEq as _;
+
+use super::csrf::BrowserSecret;
+use crate::clock::Millis;
+use crate::domain::device::UserCode;
+
+/// The field of a form that says when the form was shown.
+pub const SHOWN: &str = "shown";
+
+/// How long a form has to have been shown before a press of it counts: longer
+/// than the second click of a double click that began on another page.
+pub const PRESS_MILLIS: Millis = 2_000;
+
+/// Bytes of a seal, at most: the time has 20, its stop one, the hash 43.
+const MAX_BYTES: usize = 64;
+
+/// What is sealed. No two of them have the same text.
+#[derive(Clone, Copy, Debug)]
+pub enum Sealed<'a> {
+    /// A form was shown.
+    Form,
+    /// The person at this browser entered this code, or opened its address
+    /// themselves.
+    Code(&'a UserCode),
+    /// The person at this browser decided so on a device.
+    Decision(&'a str),
+}
+
+impl Sealed<'_> {
+    /// No value has a colon or a NUL in it.
+    fn text(self, at: Millis) -> String {
+        let (kind, value) = match self {
+            Self::Form => ("form", ""),
+            Self::Code(code) => ("code", code.letters()),
+            Self::Decision(action) => ("decision", action),
+        };
+        format!("platform seal:{kind}:{value}:{at}")
+    }
+}
+
+impl BrowserSecret {
+    /// The seal of `what` at `now`: the time, and a hash that only we and this
+    /// browser's cookie can make. Letters, digits, `-`, `_` and one full stop.
+    #[must_use]
+    pub fn seal(&self, what: Sealed<'_>, now: Millis) -> String {
+        let hash = self.derive(what.text(now).as_bytes());
+        format!("{now}.{}", URL_SAFE_NO_PAD.encode(hash))
+    }
+
+    /// How long ago `what` was sealed; none for anything but a seal of it for
+    /// this browser. It is negative where the clock was set back.
+    #[must_use]
+    pub fn age_of_seal(&self, what: Sealed<'_>, seal: &str, now: Millis) -> Option<Millis> {
+        if !may_be_seal(seal) {
+            return None;
+        }
+        let (at, _) = seal.split_once('.')?;
+        let at: Millis = at.parse().ok()?;
+        let expected = self.seal(what, at);
+        let same: bool = expected.as_bytes().ct_eq(seal.as_bytes()).into();
+        same.then(|| now.saturating_sub(at))
+    }
+
+    /// Whether `what` was sealed for this browser within the last `life`
+    /// milliseconds.
+    #[must_use]
+    pub fn has_sealed(&self, what: Sealed<'_>, seal: &str, life: Millis, now: Millis) -> bool {
+        self.age_of_seal(what, seal, now)
+            .is_some_and(|age| (0..life).contains(&age))
+    }
+
+    /// Whether a form had been shown for long enough when it was pressed.
+    /// `shown` is its field [`SHOWN`].
+    #[must_use]
+    pub fn was_shown(&self, shown: Option<&str>, now: Millis) -> bool {
+        shown
+            .and_then(|seal| self.age_of_seal(Sealed::Form, seal, now))
+            .is_some_and(|age| age >= PRESS_MILLIS)
+    }
+}
+
+/// Whether a text has the characters of a seal and no others, so that it can
+/// stand in an address as it is.
+#[must_use]
+pub fn may_be_seal(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    !text.is_empty() && text.len() <= MAX_BYTES && text.bytes().all(plain)
+}
+
+/// Whether the person opened the address themselves, and no page led there:
+/// they typed it, chose a bookmark, or another program opened it (Fetch
+/// Metadata, `Sec-Fetch-Site: none`). A browser that does not say so was led.
+#[must_use]
+pub fn opened_by_person(headers: &HeaderMap) -> bool {
+    let mut sites = headers.get_all("sec-fetch-site").iter();
+    let first = sites.next();
+    first.is_some_and(|site| site == "none") && sites.next().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entropy::SystemEntropy;
+
+    const NOW: Millis = 1_767_225_600_000;
+
+    fn code(text: &str) -> UserCode {
+        UserCode::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_seal_is_believed_of_its_own_browser_and_of_nothing_else() {
+        let here = BrowserSecret::generate(&SystemEntropy);
+        let there = BrowserSecret::generate(&SystemEntropy);
+        let (one, other) = (code("BCDFGHJK"), code("BCDFGHJL"));
+        let seal = here.seal(Sealed::Code(&one), NOW);
+        assert!(may_be_seal(&seal), "{seal}");
+        let age =
+            |secret: &BrowserSecret, what, seal: &str| secret.age_of_seal(what, seal, NOW + 5);
+        assert_eq!(age(&here, Sealed::Code(&one), &seal), Some(5));
+        assert_eq!(age(&there, Sealed::Code(&one), &seal), None);
+        assert_eq!(age(&here, Sealed::Code(&other), &seal), None);
+        assert_eq!(age(&here, Sealed::Form, &seal), None);
+        let (_, hash) = seal.split_once('.').unwrap();
+        for forged in [
+            String::new(),
+            ".".to_owned(),
+            hash.to_owned(),
+            format!("{NOW}."),
+            format!("{}.{hash}", NOW - 1),
+            format!("0{seal}"),
+            format!("+{seal}"),
+            format!("{seal}A"),
+            format!("{seal}.{hash}"),
+        ] {
+            assert_eq!(age(&here, Sealed::Code(&one), &forged), None, "{forged}");
+        }
+    }
+
+    #[test]
+    fn a_form_counts_two_seconds_after_it_was_shown() {
+        let secret = BrowserSecret::generate(&SystemEntropy);
+        let shown = secret.seal(Sealed::Form, NOW);
+        for (now, counts) in [
+            (NOW, false),
+            (NOW + 1_999, false),
+            (NOW + 2_000, true),
+            (NOW + 86_400_000, true),
+            // The clock was set back.
+            (NOW - 1, false),
+        ] {
+            assert_eq!(secret.was_shown(Some(&shown), now), counts, "{now}");
+        }
+        assert!(!secret.was_shown(None, NOW + 2_000));
+        let other = secret.seal(Sealed::Decision("approve"), NOW);
+        assert!(!secret.was_shown(Some(&other), NOW + 2_000));
+    }
+
+    #[test]
+    fn a_seal_is_believed_for_its_life_alone() {
+        let secret = BrowserSecret::generate(&SystemEntropy);
+        let what = Sealed::Decision("approve");
+        let seal = secret.seal(what, NOW);
+        for (now, believed) in [
+            (NOW, true),
+            (NOW + 9, true),
+            (NOW + 10, false),
+            (NOW - 1, false),
+        ] {
+            assert_eq!(secret.has_sealed(what, &seal, 10, now), believed, "{now}");
+        }
+        assert!(!secret.has_sealed(Sealed::Decision("deny"), &seal, 10, NOW));
+    }
+
+    #[test]
+    fn only_an_address_that_no_page_led_to_was_opened_by_the_person() {
+        for (sites, expected) in [
+            (&["none"][..], true),
+            (&[], false),
+            (&["same-origin"], false),
+            (&["same-site"], false),
+            (&["cross-site"], false),
+            (&["None"], false),
+            (&["none", "cross-site"], false),
+            (&["none", "none"], false),
+        ] {
+            let mut headers = HeaderMap::new();
+            for site in sites {
+                headers.append("sec-fetch-site", site.parse().unwrap());
+            }
+            assert_eq!(opened_by_person(&headers), expected, "{sites:?}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Clicks that were meant for another page: a game leads away between the two
+//! halves of a double click, and the second half lands on the platform's page.
+
+use platform_tests::browser::Stage;
+use platform_tests::owner::Owner;
+use platform_tests::platform::Platform;
+use platform_tests::poll;
+use platform_tests::sign_in::Way;
+use platform_tests::world::{PageBuilder, World};
+use serde_json::{Value, json};
+
+use crate::devices::{begin, poll as ask_for_tokens};
+use crate::identity::player;
+
+platform_tests::browser_tests![
+    a_double_click_in_a_game_lets_no_device_in,
+    what_acts_by_one_press_on_the_console_waits_until_it_could_be_read,
+];
+
+/// Where a button would be pressed: in its middle, or in the middle of the page
+/// where there is none that is called so.
+const MIDDLE: &str = "
+    const button = [...document.querySelectorAll('button')].find(one => one.textContent === arguments[0]);
+    const { x, y, width, height } = (button ?? document.documentElement).getBoundingClientRect();
+    return [Math.round(x + width / 2), Math.round(y + Math.min(height, innerHeight) / 2)]";
+
+/// Where the middle of a button is, or of the page.
+async fn middle(stage: &Stage, name: &str) -> (i64, i64) {
+    let place = stage.look(MIDDLE, vec![json!(name)]).await;
+    (place[0].as_i64().unwrap(), place[1].as_i64().unwrap())
+}
+
+/// A game that leads to `address` as soon as a button of the mouse goes down.
+async fn game_that_leads_to(world: &World, address: &str) -> String {
+    let address = Value::from(address);
+    let script = format!(
+        "<script>addEventListener('mousedown', () => {{ location.href = {address} }})</script>"
+    );
+    world.publish(PageBuilder::new().after(&script)).await
+}
+
+async fn a_double_click_in_a_game_lets_no_device_in(stage: Stage) {
+    let way = Way::BuiltIn;
+    let world = way.world().await;
+    let demo = world.url("demo", "/");
+    stage.open(&demo).await;
+    stage.press("Sign in").await;
+    way.sign_in(&stage, "ada").await;
+    stage.arrives_at(&demo).await;
+    assert!(!player(&stage).await.is_anon);
+
+    // The attacker's own device waits for its code.
+    let begun = begin(&world).await;
+    let complete = begun["verification_uri_complete"].as_str().unwrap();
+    let game = game_that_leads_to(&world, complete).await;
+    for _ in 0..2 {
+        stage.open(&game).await;
+        let session = &stage.browser().session;
+        let press = session.action_chain().move_to(200, 200).click();
+        press.perform().await.unwrap();
+        stage.arrives_at(complete).await;
+        // As quick as a browser lets anybody be, and where the attacker knows
+        // that the button is.
+        let (x, y) = middle(&stage, "Approve").await;
+        let press = session.action_chain().move_to(x, y).click();
+        press.perform().await.unwrap();
+        stage.says("Sign in a device").await;
+        stage.says("brought a code, which was left out").await;
+        let typed = stage.field("Code").await.prop("value").await.unwrap();
+        assert_eq!(typed.as_deref(), Some(""));
+        let (_, answer) = ask_for_tokens(&world, &begun).await;
+        assert_ne!(answer["token_type"], "Bearer", "the device was let in");
+    }
+    // Whoever opens the address themselves has the buttons when they have read.
+    stage.open("about:blank").await;
+    stage.open(complete).await;
+    stage.says("Only if you started this yourself").await;
+    let (x, y) = middle(&stage, "Approve").await;
+    let session = &stage.browser().session;
+    let press = session.action_chain().move_to(x, y).click();
+    press.perform().await.unwrap();
+    stage.control("Approve").await;
+    assert_eq!(
+        ask_for_tokens(&world, &begun).await.1["token_type"],
+        Value::Null
+    );
+    world.pass_reading();
+    stage.press("Approve").await;
+    stage.says("The device is signed in").await;
+}
+
+async fn what_acts_by_one_press_on_the_console_waits_until_it_could_be_read(stage: Stage) {
+    let platform = Platform::start(&[]).await;
+    let owner = Owner::sign_in(&platform.site, "Ada").await;
+    owner.create("game").await;
+    let page = PageBuilder::new().html();
+    for _ in 0..2 {
+        owner.deploy("game", "prod", &[("index.html", &page)]).await;
+    }
+    let address = format!("{}/projects/game", platform.site.origin);
+    stage.open(&address).await;
+    stage.press("Sign in").await;
+    Way::BuiltIn.sign_in(&stage, "Ada").await;
+    stage.arrives_at(&address).await;
+    stage.says("Errors by deployment").await;
+    let listed = "return document.querySelectorAll('#deployments button').length";
+    poll::until("the deployments are listed", async || {
+        (stage.look(listed, vec![]).await == 1).then_some(())
+    })
+    .await;
+    // All of it between two turns of the page, so that no time passes.
+    let hurried = "
+        document.querySelector('#deployments button').click();
+        const yes = document.getElementById('rollback-yes');
+        const isHeld = yes.disabled;
+        yes.click();
+        dispatchEvent(new Event('focus'));
+        return [isHeld, document.getElementById('rollback').open,
+            document.getElementById('backend-remove').disabled, document.getElementById('isolation').disabled]";
+    let held = stage.look(hurried, vec![]).await;
+    assert_eq!(held, json!([true, true, true, true]));
+    // It comes by itself.
+    stage.click("#rollback-yes").await;
+    stage.says("is shown now.").await;
+    stage.click("#isolation").await;
+    stage.says("The pages are isolated now.").await;
+}
