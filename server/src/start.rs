@@ -211,7 +211,8 @@ pub async fn start(
         routes: routes(&state),
         state: state.clone(),
     };
-    server.spawn(serve(listener, app, ConnectionLimits::default(), stopped));
+    let limits = ConnectionLimits::of_this_process();
+    server.spawn(serve(listener, app, limits, stopped));
     Ok(Running {
         origin: origin.to_string(),
         address: listening,

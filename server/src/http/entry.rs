@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, Method, Request, Uri, header};
+use axum::http::{HeaderValue, Method, Request, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 use platform_protocol::problem::Slug;
@@ -89,6 +89,19 @@ impl App {
         }
         log(&seen, &host, &context.id, &response, started);
         response
+    }
+
+    /// The id and the problem body of an answer to a head that could not be
+    /// read. Nobody was asked, and there is nothing else to say of it.
+    pub(super) fn explain_unread(&self, status: StatusCode) -> (RequestId, Vec<u8>) {
+        let id = RequestId::generate(&*self.state.entropy);
+        tracing::info!(
+            status = status.as_u16(),
+            request_id = id.as_str(),
+            "a request's head could not be read"
+        );
+        let body = Refusal::unread(status).problem(&self.state.auth_url, &id);
+        (id, body)
     }
 
     fn context(&self, peer: SocketAddr, parts: &Parts) -> Context {

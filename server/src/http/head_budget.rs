@@ -122,12 +122,13 @@ impl HeadMeter {
             return true;
         }
         // A body that nobody reads goes by here too, and is not kept.
-        reading.bytes = (reading.bytes + bytes).min(MAX_HEAD);
-        let wanted = reading.bytes.saturating_sub(FREE);
+        let bytes = (reading.bytes + bytes).min(MAX_HEAD);
+        let wanted = bytes.saturating_sub(FREE);
         let more = wanted.saturating_sub(reading.taken);
         if more > 0 && !self.budget.take(self.network, more) {
             return false;
         }
+        reading.bytes = bytes;
         reading.taken += more;
         true
     }

@@ -4,6 +4,10 @@
 //! |---|---|
 //! | [`serve`] | listening, connections and their limits, the graceful stop |
 //! | `head_budget` | the memory that requests' heads may take |
+//! | `places` | who may have a connection, and who gives way to whom |
+//! | `descriptors` | how many connections the system lets us have |
+//! | `unread` | answers to what is no request |
+//! | [`shares`] | how many of something each holds |
 //! | [`entry`] | the one way in: ids, hosts, limits of time, CORS, the log |
 //! | [`context`] | what is known of a request before a handler sees it |
 //! | [`refusal`] | Problem Details (RFC 9457) |
@@ -36,6 +40,7 @@ pub mod cookies;
 pub mod cors;
 pub mod csrf;
 pub mod date;
+mod descriptors;
 pub mod encoding;
 pub mod entry;
 pub mod form;
@@ -47,10 +52,13 @@ pub mod navigation;
 pub mod oauth;
 pub mod packed;
 pub mod page;
+mod places;
 pub mod redirect;
 pub mod refusal;
 pub mod request_id;
 pub mod seal;
 pub mod serve;
+pub mod shares;
 pub(crate) mod tls;
+mod unread;
 pub mod upload;

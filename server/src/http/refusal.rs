@@ -63,6 +63,21 @@ impl Refusal {
         refusal.with_header(header::CONNECTION, HeaderValue::from_static("close"))
     }
 
+    /// The request's head could not be read, which is answered with `status`.
+    #[must_use]
+    pub fn unread(status: StatusCode) -> Self {
+        let mut refusal = Self::new(Slug::InvalidRequest).with_detail(match status {
+            StatusCode::URI_TOO_LONG => "The address of the request is too long.",
+            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => {
+                "The request's header is too large. Often there are too many cookies: delete \
+                 those of this site in the browser, then try again."
+            }
+            _ => "The request does not follow HTTP/1.1 and could not be read.",
+        });
+        refusal.status = status;
+        refusal
+    }
+
     /// With a sentence that says more; it may be shown to a player.
     #[must_use]
     pub fn with_detail(mut self, detail: impl Into<Cow<'static, str>>) -> Self {
@@ -110,6 +125,11 @@ impl Refusal {
 
     /// The body of the answer.
     pub(super) fn body(&self, auth_url: &str, id: &RequestId) -> Body {
+        Body::from(self.problem(auth_url, id))
+    }
+
+    /// The problem as JSON (RFC 9457 §3).
+    pub(super) fn problem(&self, auth_url: &str, id: &RequestId) -> Vec<u8> {
         let problem = Problem {
             type_uri: format!(
                 "{auth_url}{}{}",
@@ -122,7 +142,7 @@ impl Refusal {
             request_id: id.as_str().to_owned(),
         };
         // Five plain members cannot fail to serialize.
-        Body::from(serde_json::to_vec(&problem).unwrap_or_default())
+        serde_json::to_vec(&problem).unwrap_or_default()
     }
 }
 

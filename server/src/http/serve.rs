@@ -1,11 +1,9 @@
 //! Listening, connections and their limits, and the graceful stop.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -15,16 +13,26 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio_io_timeout::TimeoutStream;
 
 use super::client_address::Network;
+use super::descriptors;
 use super::entry::App;
 use super::head_budget::{HeadBudget, HeadMeter, MAX_HEAD, Metered};
+use super::places::{Group, Place, Places};
+use super::unread::{Answering, Explained, Turn};
 use crate::backends::Held;
 
-/// Connections at one time; further ones wait in the system's queue.
-const CONNECTIONS: u32 = 8_192;
+/// Connections at one time, at most, however many files may be open.
+const MOST: usize = 16_384;
+/// Connections at one time, at least, however few files may be open.
+const LEAST: usize = 64;
+/// Where there are fewer, the operator is told.
+const FEW: usize = 1_024;
+/// Which part of all connections one network may hold, and which part those
+/// around it may hold together.
+const SHARES: (usize, usize) = (8, 4);
 /// How long a connection is silent before the system asks whether its peer is
 /// still there, and between two questions; after three it is over. A phone that
 /// loses its network says nothing, and its WebSocket would stay for good.
@@ -46,8 +54,15 @@ pub struct ConnectionLimits {
     /// How long a write may make no progress, as with a peer that does not
     /// read what it asked for.
     pub stall: Duration,
+    /// Connections at one time. Where all are held, the one that has waited
+    /// longest for a request ends for the next; where none waits, further ones
+    /// stay in the system's queue.
+    pub all: usize,
     /// Connections of one network at one time.
     pub per_network: usize,
+    /// Connections at one time of the networks around one: the /24 of an IPv4
+    /// address, or the /48 of an IPv6 one.
+    pub per_neighbourhood: usize,
     /// Connections of this machine at one time: programs that measure, and
     /// tests, are many visitors in one.
     pub per_loopback: usize,
@@ -55,6 +70,8 @@ pub struct ConnectionLimits {
     pub heads: usize,
     /// Bytes of large heads that the connections of one network hold.
     pub heads_per_network: usize,
+    /// How long requests in flight may take to finish once the stop has begun.
+    pub drain: Duration,
 }
 
 impl Default for ConnectionLimits {
@@ -62,16 +79,63 @@ impl Default for ConnectionLimits {
         Self {
             head: Duration::from_secs(30),
             stall: Duration::from_secs(30),
+            all: MOST,
             per_network: 512,
+            per_neighbourhood: 2_048,
             per_loopback: 2_048,
             heads: 128 * 1_024 * 1_024,
             heads_per_network: 16 * 1_024 * 1_024,
+            drain: DRAIN,
         }
     }
 }
 
+impl ConnectionLimits {
+    /// As many connections as this process can have open. It raises what the
+    /// system lets it have open as far as it may.
+    #[must_use]
+    pub fn of_this_process() -> Self {
+        let descriptors = descriptors::raise();
+        let limits = Self::of(descriptors::connections(descriptors));
+        if limits.all < FEW {
+            tracing::warn!(
+                descriptors,
+                connections = limits.all,
+                "this process may have few files and connections open; raise the limit, for \
+                 example with LimitNOFILE= of systemd or `ulimit -n`"
+            );
+        }
+        limits
+    }
+
+    /// So many connections, of which no network holds more than its part.
+    fn of(all: usize) -> Self {
+        let usual = Self::default();
+        let all = all.clamp(LEAST, usual.all);
+        Self {
+            all,
+            per_network: usual.per_network.min(all / SHARES.0),
+            per_neighbourhood: usual.per_neighbourhood.min(all / SHARES.1),
+            ..usual
+        }
+    }
+
+    /// What a network's connections are counted by, and how many there may be.
+    fn groups(&self, peer: SocketAddr) -> Vec<(Group, usize)> {
+        let address = peer.ip().to_canonical();
+        let network = Group::Network(Network::of(address));
+        if address.is_loopback() {
+            return vec![(network, self.per_loopback)];
+        }
+        vec![
+            (network, self.per_network),
+            (Group::around(address), self.per_neighbourhood),
+        ]
+    }
+}
+
 /// Serves until `stopping` turns true, then lets requests in flight finish,
-/// for [`DRAIN`] at most.
+/// for as long as `limits` say.
 pub async fn serve(
     listener: TcpListener,
     app: App,
@@ -80,49 +144,64 @@ pub async fn serve(
 ) {
     let app = Arc::new(app);
     let protocol = protocol(&limits);
-    let permits = Arc::new(Semaphore::new(CONNECTIONS as usize));
-    let peers = Peers::default();
+    let places = Places::new(limits.all);
     let heads = HeadBudget::new(limits.heads, limits.heads_per_network);
     loop {
+        let next = next(&listener, &places, &app, &limits);
         let accepted = tokio::select! {
-            accepted = accept(&listener, &permits) => accepted,
+            accepted = next => accepted,
             _ = stopping.wait_for(|stopping| *stopping) => break,
         };
-        let Some((stream, peer, permit)) = accepted else {
-            continue;
-        };
-        let Some(place) = peers.admit(peer, &app, &limits) else {
-            tracing::debug!(%peer, "a network holds too many connections");
+        let Some((stream, peer, place)) = accepted else {
             continue;
         };
         let mut io = TimeoutStream::new(stream);
         io.set_write_timeout(Some(limits.stall));
-        let meter = heads.meter(place.network());
-        // A WebSocket goes on holding them when the connection is out of our
-        // hands.
-        let held = Held::new(Arc::new((permit, place)));
+        let meter = heads.meter(network_of(peer, &app));
         let app = Arc::clone(&app);
+        let stopping = stopping.clone();
         tokio::spawn(connection(
             protocol.clone(),
             (io, meter),
-            (peer, held),
+            (peer, place),
             app,
-            stopping.clone(),
+            stopping,
         ));
     }
     drop(listener);
-    // Every connection holds one, so all of them are there when the last ends.
-    let ended = permits.acquire_many(CONNECTIONS);
-    if tokio::time::timeout(DRAIN, ended).await.is_err() {
+    if tokio::time::timeout(limits.drain, places.empty())
+        .await
+        .is_err()
+    {
         tracing::warn!("requests were still in flight and are cut off");
     }
 }
 
-async fn accept(
+/// The next connection that has a place. It is taken from the system's queue
+/// first: only a newcomer makes another one give way.
+async fn next(
     listener: &TcpListener,
-    permits: &Arc<Semaphore>,
-) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
-    let permit = Arc::clone(permits).acquire_owned().await.ok()?;
+    places: &Places,
+    app: &App,
+    limits: &ConnectionLimits,
+) -> Option<(TcpStream, SocketAddr, Place)> {
+    let (stream, peer) = accept(listener).await?;
+    let groups = network_of(peer, app).map_or_else(Vec::new, |_| limits.groups(peer));
+    let place = places.take(&groups).await;
+    if place.is_none() {
+        tracing::debug!(%peer, "a network holds too many connections");
+    }
+    Some((stream, peer, place?))
+}
+
+/// Which network a connection counts for. Behind a trusted proxy are many
+/// visitors, so for those there is none.
+fn network_of(peer: SocketAddr, app: &App) -> Option<Network> {
+    let address = peer.ip().to_canonical();
+    (!app.state.config.trusts(address)).then(|| Network::of(address))
+}
+
+async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
     match listener.accept().await {
         Ok((stream, peer)) => {
             // Without it an answer in two segments waits for the peer's
@@ -135,7 +214,7 @@ async fn accept(
             if let Err(error) = SockRef::from(&stream).set_tcp_keepalive(&alive) {
                 tracing::debug!(%error, "SO_KEEPALIVE could not be set");
             }
-            Some((stream, peer, permit))
+            Some((stream, peer))
         }
         Err(error) => {
             tracing::warn!(%error, "a connection could not be accepted");
@@ -161,30 +240,38 @@ fn protocol(limits: &ConnectionLimits) -> Builder {
 async fn connection(
     protocol: Builder,
     (io, meter): (TimeoutStream<TcpStream>, Arc<HeadMeter>),
-    (peer, held): (SocketAddr, Held),
+    (peer, place): (SocketAddr, Place),
     app: Arc<App>,
     mut stopping: watch::Receiver<bool>,
 ) {
+    let turn = Arc::new(Turn::default());
+    let explaining = Arc::clone(&app);
     let io = Metered::new(Box::pin(io), Arc::clone(&meter));
+    let io = Explained::new(TokioIo::new(io), Arc::clone(&turn), move |status| {
+        explaining.explain_unread(status)
+    });
+    // A WebSocket goes on holding the place when the connection is out of our
+    // hands.
+    let held = Held::new(Arc::new(place.clone()));
+    let in_use = place.clone();
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
         let (app, meter) = (Arc::clone(&app), Arc::clone(&meter));
-        let answering = meter.answer();
+        let metered = meter.answer();
+        let answering = Answering::begin(&turn, &in_use);
         let mut request = request.map(Body::new);
         if request.headers().contains_key(header::UPGRADE) {
             request.extensions_mut().insert(held.clone());
         }
         async move {
             let response = app.answer(peer, request).await;
-            drop(answering);
+            drop(metered);
             if response.status() == StatusCode::SWITCHING_PROTOCOLS {
                 meter.retire();
             }
-            Ok::<_, Infallible>(response)
+            Ok::<_, Infallible>(answering.go_with(response))
         }
     });
-    let connection = protocol
-        .serve_connection(TokioIo::new(io), service)
-        .with_upgrades();
+    let connection = protocol.serve_connection(io, service).with_upgrades();
     let mut connection = pin!(connection);
     let stop = async {
         // An error means that the server is gone, which is a stop too.
@@ -193,6 +280,10 @@ async fn connection(
     let ended = tokio::select! {
         biased;
         ended = connection.as_mut() => ended,
+        () = place.dismissed() => {
+            tracing::debug!(%peer, "a connection without a request gave way to another");
+            return;
+        }
         () = stop => {
             connection.as_mut().graceful_shutdown();
             connection.await
@@ -200,63 +291,6 @@ async fn connection(
     };
     if let Err(error) = ended {
         tracing::debug!(%error, "connection ended");
-    }
-}
-
-/// How many connections each network holds. Networks with none are not in it.
-#[derive(Clone, Debug, Default)]
-struct Peers(Arc<Mutex<HashMap<Network, usize>>>);
-
-impl Peers {
-    /// A place for one more connection, if the network may have it. Behind a
-    /// trusted proxy are many visitors, so those are not counted.
-    fn admit(&self, peer: SocketAddr, app: &App, limits: &ConnectionLimits) -> Option<Place> {
-        let address = peer.ip().to_canonical();
-        if app.state.config.trusts(address) {
-            return Some(Place(None));
-        }
-        let limit = if address.is_loopback() {
-            limits.per_loopback
-        } else {
-            limits.per_network
-        };
-        self.take(Network::of(address), limit)
-    }
-
-    fn take(&self, network: Network, limit: usize) -> Option<Place> {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = held.entry(network).or_default();
-        if *count >= limit {
-            return None;
-        }
-        *count += 1;
-        Some(Place(Some((self.clone(), network))))
-    }
-}
-
-/// One connection's place; dropping it gives it back.
-#[derive(Debug)]
-struct Place(Option<(Peers, Network)>);
-
-impl Place {
-    /// Which network it counts for; none behind a trusted proxy.
-    fn network(&self) -> Option<Network> {
-        self.0.as_ref().map(|(_, network)| *network)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let Some((peers, network)) = self.0.take() else {
-            return;
-        };
-        let mut held = peers.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Entry::Occupied(mut count) = held.entry(network) {
-            *count.get_mut() -= 1;
-            if *count.get() == 0 {
-                count.remove();
-            }
-        }
     }
 }
 
@@ -268,9 +302,7 @@ mod tests {
     async fn a_connection_answers_at_once_and_is_asked_whether_it_lives() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let permits = Arc::new(Semaphore::new(1));
-        let (accepted, _client) =
-            tokio::join!(accept(&listener, &permits), TcpStream::connect(address));
+        let (accepted, _client) = tokio::join!(accept(&listener), TcpStream::connect(address));
         let (stream, ..) = accepted.unwrap();
         assert!(stream.nodelay().unwrap());
         let socket = SockRef::from(&stream);
@@ -279,17 +311,15 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_given_back() {
-        let peers = Peers::default();
-        let network = |text: &str| Network::of(text.parse().unwrap());
-        let first = peers.take(network("192.0.2.1"), 2);
-        let second = peers.take(network("192.0.2.1"), 2);
-        assert!(first.is_some() && second.is_some());
-        assert!(peers.take(network("192.0.2.1"), 2).is_none());
-        assert!(peers.take(network("192.0.2.2"), 2).is_some());
-        drop(first);
-        assert!(peers.take(network("192.0.2.1"), 2).is_some());
-        drop(second);
-        assert!(peers.0.lock().unwrap().is_empty(), "nothing is left over");
+    fn no_network_holds_more_than_its_part_however_few_connections_there_are() {
+        for all in [0, 384, 10_000, 1_000_000] {
+            let limits = ConnectionLimits::of(all);
+            assert!((LEAST..=MOST).contains(&limits.all), "{all}");
+            assert!(limits.per_network <= limits.all / 8, "{all}");
+            assert!(limits.per_neighbourhood <= limits.all / 4, "{all}");
+        }
+        let many = ConnectionLimits::of(usize::MAX);
+        assert_eq!((many.per_network, many.per_neighbourhood), (512, 2_048));
+        assert_eq!(many.drain, Duration::from_secs(10));
     }
 }

@@ -1,5 +1,6 @@
 //! Connections that take and give nothing.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use platform_server::http::entry::App;
@@ -17,17 +18,23 @@ const NEVER: Duration = Duration::from_secs(20);
 
 /// The same platform on a further socket, with limits of the test's own.
 /// Dropping the sender ends it.
-async fn listen_with(
-    app: &TestApp,
-    limits: ConnectionLimits,
-) -> (std::net::SocketAddr, watch::Sender<bool>) {
+async fn listen_with(app: &TestApp, limits: ConnectionLimits) -> (SocketAddr, watch::Sender<bool>) {
+    let (listener, address) = socket().await;
+    let (stopping, stopped) = watch::channel(false);
+    tokio::spawn(serve(listener, platform(app), limits, stopped));
+    (address, stopping)
+}
+
+async fn socket() -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let (stopping, stopped) = watch::channel(false);
+    (listener, address)
+}
+
+fn platform(app: &TestApp) -> App {
     let state = app.running.state.clone();
     let routes = routes(&state);
-    tokio::spawn(serve(listener, App { state, routes }, limits, stopped));
-    (address, stopping)
+    App { state, routes }
 }
 
 fn short_head() -> ConnectionLimits {
@@ -109,6 +116,43 @@ async fn a_peer_that_never_reads_is_cut_off() {
     assert!(cut.is_ok(), "the server still waits for the peer to read");
 }
 
+/// A connection with a request that is being answered: the server has asked for
+/// the body, and waits for it.
+async fn in_use(app: &TestApp, address: SocketAddr) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let head = format!(
+        "POST /token HTTP/1.1\r\nHost: auth.platform.localhost:{}\r\nOrigin: {}\r\n\
+         Content-Length: 2\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n",
+        app.port(),
+        app.origin("demo")
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut asked = [0; 25];
+    let asking = timeout(NEVER, stream.read_exact(&mut asked)).await;
+    asking.unwrap().unwrap();
+    assert_eq!(&asked, b"HTTP/1.1 100 Continue\r\n\r\n");
+    stream
+}
+
+/// The answer to a request that [`in_use`] has begun.
+async fn go_on(mut stream: TcpStream) -> String {
+    stream.write_all(b"{}").await.unwrap();
+    rest(&mut stream).await
+}
+
+/// A visitor who comes, asks, and goes.
+async fn visit(app: &TestApp, address: SocketAddr) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let head = format!(
+        "GET / HTTP/1.1\r\nHost: platform.localhost:{}\r\nConnection: close\r\n\r\n",
+        app.port()
+    );
+    match stream.write_all(head.as_bytes()).await {
+        Ok(()) => rest(&mut stream).await,
+        Err(_) => String::new(),
+    }
+}
+
 #[tokio::test]
 async fn one_network_holds_only_so_many_connections() {
     let app = TestApp::start().await;
@@ -117,29 +161,105 @@ async fn one_network_holds_only_so_many_connections() {
         ..ConnectionLimits::default()
     };
     let (address, _stopping) = listen_with(&app, limits).await;
-    let first = TcpStream::connect(address).await.unwrap();
-    let _second = TcpStream::connect(address).await.unwrap();
+    let first = in_use(&app, address).await;
+    let second = in_use(&app, address).await;
     let mut third = TcpStream::connect(address).await.unwrap();
     assert_eq!(rest(&mut third).await, "");
     drop(first);
     // The server notices the end of the first at its own time.
-    let head = format!(
-        "GET / HTTP/1.1\r\nHost: platform.localhost:{}\r\nConnection: close\r\n\r\n",
-        app.port()
-    );
-    let again = async {
-        loop {
+    let again = async { while !visit(&app, address).await.starts_with("HTTP/1.1 200") {} };
+    timeout(NEVER, again).await.unwrap();
+    assert!(go_on(second).await.starts_with("HTTP/1.1 200"));
+}
+
+#[tokio::test]
+async fn heads_that_are_never_finished_keep_no_visitor_out() {
+    let app = TestApp::start().await;
+    for limits in [
+        ConnectionLimits {
+            all: 8,
+            ..ConnectionLimits::default()
+        },
+        ConnectionLimits {
+            per_loopback: 8,
+            ..ConnectionLimits::default()
+        },
+    ] {
+        let (address, _stopping) = listen_with(&app, limits).await;
+        let busy = in_use(&app, address).await;
+        let mut heads = Vec::new();
+        for begun in ["", "G", "GET / HTTP/1.1\r\nHost: "].repeat(20) {
             let mut stream = TcpStream::connect(address).await.unwrap();
-            let mut answer = String::new();
-            if stream.write_all(head.as_bytes()).await.is_ok()
-                && stream.read_to_string(&mut answer).await.is_ok()
-                && answer.starts_with("HTTP/1.1 200")
-            {
-                return;
-            }
+            // The first of them may have been closed already.
+            let _ = stream.write_all(begun.as_bytes()).await;
+            heads.push(stream);
+        }
+        for _ in 0..20 {
+            let answer = visit(&app, address).await;
+            assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        }
+        // The one that had waited longest was the first to go.
+        assert_eq!(rest(&mut heads[0]).await, "");
+        // Who had asked before all of them is answered.
+        let answer = go_on(busy).await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn requests_behind_one_another_are_answered_while_heads_flood_in() {
+    let app = TestApp::start().await;
+    let limits = ConnectionLimits {
+        all: 4,
+        ..ConnectionLimits::default()
+    };
+    let (address, _stopping) = listen_with(&app, limits).await;
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let host = format!("Host: platform.localhost:{}", app.port());
+    let pipelined = format!("GET / HTTP/1.1\r\n{host}\r\n\r\n").repeat(50)
+        + &format!("GET / HTTP/1.1\r\n{host}\r\nConnection: close\r\n\r\n");
+    stream.write_all(pipelined.as_bytes()).await.unwrap();
+    let flood = async {
+        for _ in 0..100 {
+            let _ = TcpStream::connect(address).await;
         }
     };
-    timeout(NEVER, again).await.unwrap();
+    let (answers, ()) = tokio::join!(rest(&mut stream), flood);
+    // Between two of them it waits, for no time at all.
+    assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 51);
+}
+
+#[tokio::test]
+async fn a_visitor_waits_where_all_connections_are_in_use() {
+    let app = TestApp::start().await;
+    let limits = ConnectionLimits {
+        all: 2,
+        ..ConnectionLimits::default()
+    };
+    let (address, _stopping) = listen_with(&app, limits).await;
+    let first = in_use(&app, address).await;
+    let second = in_use(&app, address).await;
+    let (visited, answered) = tokio::join!(visit(&app, address), go_on(first));
+    assert!(answered.starts_with("HTTP/1.1 200"), "{answered}");
+    assert!(visited.starts_with("HTTP/1.1 200"), "{visited}");
+    assert!(go_on(second).await.starts_with("HTTP/1.1 200"));
+}
+
+#[tokio::test]
+async fn requests_in_flight_are_cut_off_when_the_stop_has_waited_for_long_enough() {
+    let app = TestApp::start().await;
+    let limits = ConnectionLimits {
+        drain: Duration::from_millis(200),
+        ..ConnectionLimits::default()
+    };
+    let (listener, address) = socket().await;
+    let (stopping, stopped) = watch::channel(false);
+    let serving = tokio::spawn(serve(listener, platform(&app), limits, stopped));
+    let hanging = in_use(&app, address).await;
+    stopping.send_replace(true);
+    let ended = timeout(NEVER, serving).await;
+    assert!(ended.is_ok(), "the stop waits for a request without end");
+    drop(hanging);
 }
 
 #[tokio::test]

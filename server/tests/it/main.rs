@@ -33,6 +33,7 @@ mod program;
 mod projects;
 mod proxy;
 mod redirects;
+mod request_ids;
 mod runtime;
 mod sessions;
 mod settings;

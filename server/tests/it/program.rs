@@ -107,6 +107,56 @@ fn one_line_says_ready_and_both_signals_stop_it_with_zero() {
     }
 }
 
+/// The program, started by a shell that has set these limits.
+fn limited(data: &Path, limits: &str) -> Command {
+    let mut command = Command::new("sh");
+    let run = format!("{limits} && exec \"$0\" \"$@\"");
+    command
+        .args(["-c", &run, env!("CARGO_BIN_EXE_platform-server")])
+        .env_clear()
+        .env("PLATFORM_DATA", data)
+        .env("PLATFORM_LISTEN", "127.0.0.1:0")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+#[test]
+fn as_many_files_may_be_open_as_the_system_allows() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(&mut limited(directory.path(), "ulimit -Sn 200"));
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", server.child.id())).unwrap();
+    let files = limits
+        .lines()
+        .find(|line| line.starts_with("Max open files"));
+    let numbers: Vec<&str> = files.unwrap().split_ascii_whitespace().collect();
+    assert_eq!(numbers[3], numbers[4], "{numbers:?}");
+    let (_, log, code) = server.stop("-TERM");
+    assert_eq!(code, Some(0), "{log}");
+}
+
+#[test]
+fn more_unfinished_heads_than_files_may_be_open_keep_no_visitor_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(&mut limited(directory.path(), "ulimit -n 512"));
+    let heads: Vec<_> = (0..600)
+        .map(|_| {
+            let mut stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+            // The first of them may have been closed already.
+            let _ = stream.write_all(b"GET / HTTP/1.1\r\nHost: ");
+            stream
+        })
+        .collect();
+    let answer = server.ask("GET /", "demo.platform.localhost", "");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    drop(heads);
+    let (_, log, code) = server.stop("-TERM");
+    assert_eq!(code, Some(0), "{log}");
+    assert!(!log.contains("could not be accepted"), "{log}");
+    assert!(log.contains("LimitNOFILE="), "the operator is told: {log}");
+}
+
 #[test]
 fn no_secret_is_ever_logged() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,0 +1,354 @@
+//! Who may have a connection: how many there are in all, of one network and of
+//! the networks around it, and which one ends when a newcomer needs its place.
+//!
+//! A connection *waits* while it has not sent a whole head: it is new, or idle
+//! between two requests. Nothing is lost with it that a browser would not ask
+//! for again by itself, so the one that has waited longest gives way. One whose
+//! request is being answered, or that is a WebSocket, never does.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::client_address::Network;
+
+/// What connections are counted by, beside their number in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Group {
+    /// One network, as for all other limits.
+    Network(Network),
+    /// What is around it: what one customer of a provider can have many
+    /// networks of.
+    Around(IpAddr),
+}
+
+impl Group {
+    /// The /24 of an IPv4 address, or the /48 of an IPv6 one: what end sites
+    /// are given (RFC 6177 §2).
+    pub(super) const fn around(address: IpAddr) -> Self {
+        Self::Around(match address.to_canonical() {
+            IpAddr::V4(address) => {
+                IpAddr::V4(Ipv4Addr::from_bits(address.to_bits() & (u32::MAX << 8)))
+            }
+            IpAddr::V6(address) => {
+                IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 80)))
+            }
+        })
+    }
+}
+
+/// The places of one listening socket.
+#[derive(Clone, Debug)]
+pub(super) struct Places(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    all: usize,
+    table: Mutex<Table>,
+    /// Something ended, or began to wait.
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    held: usize,
+    /// Those that were told to end and have not yet.
+    leaving: usize,
+    /// The number of the next one that waits.
+    next: u64,
+    /// Those that wait, by since when.
+    waiting: BTreeMap<u64, CancellationToken>,
+    groups: HashMap<Group, Members>,
+}
+
+#[derive(Debug, Default)]
+struct Members {
+    held: usize,
+    waiting: BTreeSet<u64>,
+}
+
+/// Why there was no place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Full {
+    /// One will be free.
+    ForNow,
+    /// The network has all that it may have, and none of them waits.
+    ForThem,
+}
+
+impl Places {
+    /// So many places in all.
+    pub(super) fn new(all: usize) -> Self {
+        Self(Arc::new(Shared {
+            all,
+            table: Mutex::default(),
+            changed: Notify::new(),
+        }))
+    }
+
+    /// A place for a new connection of these groups, each with how many it may
+    /// have; none where one of them has that many, all in use. Where all
+    /// connections there may be are in use, it waits until one ends.
+    pub(super) async fn take(&self, groups: &[(Group, usize)]) -> Option<Place> {
+        loop {
+            let changed = self.0.changed.notified();
+            match self.try_take(groups) {
+                Ok(place) => return Some(place),
+                Err(Full::ForThem) => return None,
+                Err(Full::ForNow) => changed.await,
+            }
+        }
+    }
+
+    /// Waits until no connection is left.
+    pub(super) async fn empty(&self) {
+        loop {
+            let changed = self.0.changed.notified();
+            if self.table().held == 0 {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    fn try_take(&self, groups: &[(Group, usize)]) -> Result<Place, Full> {
+        let mut table = self.table();
+        let full = groups.iter().find_map(|(group, limit)| {
+            let members = table.groups.get(group)?;
+            (members.held >= *limit).then(|| members.waiting.first().copied())
+        });
+        let all_are_held = table.held >= self.0.all;
+        if full.is_some() || all_are_held {
+            if table.leaving > 0 {
+                return Err(Full::ForNow);
+            }
+            let oldest = match full {
+                Some(of_the_group) => of_the_group.ok_or(Full::ForThem)?,
+                None => *table.waiting.keys().next().ok_or(Full::ForNow)?,
+            };
+            table.dismiss(oldest);
+            return Err(Full::ForNow);
+        }
+        table.held += 1;
+        for (group, _) in groups {
+            table.groups.entry(*group).or_default().held += 1;
+        }
+        drop(table);
+        let place = Place(Arc::new(Held {
+            places: self.clone(),
+            groups: groups.iter().map(|(group, _)| *group).collect(),
+            give_way: CancellationToken::new(),
+            since: Mutex::new(None),
+        }));
+        place.wait();
+        Ok(place)
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    /// Tells one that waits to end. It is counted until it has.
+    fn dismiss(&mut self, since: u64) {
+        if let Some(give_way) = self.waiting.remove(&since) {
+            give_way.cancel();
+            self.leaving += 1;
+        }
+    }
+}
+
+/// A connection's place. The last owner gives it back.
+#[derive(Clone, Debug)]
+pub(super) struct Place(Arc<Held>);
+
+#[derive(Debug)]
+struct Held {
+    places: Places,
+    groups: Vec<Group>,
+    give_way: CancellationToken,
+    /// Its number among those that wait.
+    since: Mutex<Option<u64>>,
+}
+
+impl Place {
+    /// From now on the connection waits for its peer.
+    pub(super) fn wait(&self) {
+        let held = &*self.0;
+        let mut table = held.places.table();
+        // Who was dismissed ends, whatever else it does.
+        if held.give_way.is_cancelled() {
+            return;
+        }
+        held.stop_waiting(&mut table);
+        let since = table.next;
+        table.next += 1;
+        table.waiting.insert(since, held.give_way.clone());
+        for group in &held.groups {
+            if let Some(members) = table.groups.get_mut(group) {
+                members.waiting.insert(since);
+            }
+        }
+        *held.since() = Some(since);
+        drop(table);
+        held.places.0.changed.notify_waiters();
+    }
+
+    /// From now on the connection is in use.
+    pub(super) fn use_it(&self) {
+        let mut table = self.0.places.table();
+        self.0.stop_waiting(&mut table);
+    }
+
+    /// Waits until a newcomer needs the place.
+    pub(super) async fn dismissed(&self) {
+        self.0.give_way.cancelled().await;
+    }
+}
+
+impl Held {
+    fn since(&self) -> MutexGuard<'_, Option<u64>> {
+        self.since.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stop_waiting(&self, table: &mut Table) {
+        let Some(since) = self.since().take() else {
+            return;
+        };
+        table.waiting.remove(&since);
+        for group in &self.groups {
+            if let Some(members) = table.groups.get_mut(group) {
+                members.waiting.remove(&since);
+            }
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut table = self.places.table();
+        self.stop_waiting(&mut table);
+        table.held -= 1;
+        if self.give_way.is_cancelled() {
+            table.leaving -= 1;
+        }
+        for group in &self.groups {
+            if let Some(members) = table.groups.get_mut(group) {
+                members.held -= 1;
+                if members.held == 0 {
+                    table.groups.remove(group);
+                }
+            }
+        }
+        drop(table);
+        self.places.0.changed.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    /// Two of a network, three of those around it.
+    fn groups(text: &str) -> [(Group, usize); 2] {
+        let address = address(text);
+        [
+            (Group::Network(Network::of(address)), 2),
+            (Group::around(address), 3),
+        ]
+    }
+
+    fn is_dismissed(place: &Place) -> bool {
+        place.0.give_way.is_cancelled()
+    }
+
+    #[test]
+    fn networks_are_counted_alone_and_with_those_around_them() {
+        for (one, other, together) in [
+            ("192.0.2.1", "192.0.2.200", true),
+            ("192.0.2.1", "192.0.3.1", false),
+            ("::ffff:192.0.2.1", "192.0.2.200", true),
+            ("2001:db8:1:2::1", "2001:db8:1:ffff::1", true),
+            ("2001:db8:1:2::1", "2001:db8:2:2::1", false),
+        ] {
+            let same = Group::around(address(one)) == Group::around(address(other));
+            assert_eq!(same, together, "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn a_network_that_uses_all_its_places_gets_no_further_one() {
+        let places = Places::new(100);
+        let mut held = Vec::new();
+        for network in ["192.0.2.1", "192.0.2.1", "192.0.2.2"] {
+            let place = places.try_take(&groups(network)).unwrap();
+            place.use_it();
+            held.push(place);
+        }
+        for full in ["192.0.2.1", "192.0.2.2", "192.0.2.3"] {
+            let refused = places.try_take(&groups(full)).unwrap_err();
+            assert_eq!(refused, Full::ForThem, "{full}");
+        }
+        let other = places.try_take(&groups("192.0.3.1"));
+        assert!(other.is_ok());
+        held.pop();
+        assert!(places.try_take(&groups("192.0.2.3")).is_ok());
+        drop((held, other));
+        let table = places.table();
+        assert!(table.groups.is_empty() && table.waiting.is_empty());
+        assert_eq!((table.held, table.leaving), (0, 0));
+    }
+
+    #[test]
+    fn the_one_of_a_network_that_has_waited_longest_gives_way() {
+        let places = Places::new(100);
+        let other = places.try_take(&groups("198.51.100.1")).unwrap();
+        let first = places.try_take(&groups("192.0.2.1")).unwrap();
+        let second = places.try_take(&groups("192.0.2.1")).unwrap();
+        // It has had a request in between, so it has not waited for long.
+        first.use_it();
+        first.wait();
+        for _ in 0..2 {
+            // However often is asked, one newcomer costs one place.
+            let full = places.try_take(&groups("192.0.2.1")).unwrap_err();
+            assert_eq!(full, Full::ForNow);
+            assert!(is_dismissed(&second) && !is_dismissed(&first) && !is_dismissed(&other));
+        }
+        // It is too late for a request now.
+        second.wait();
+        drop(second);
+        assert!(places.try_take(&groups("192.0.2.1")).is_ok());
+    }
+
+    #[tokio::test]
+    async fn where_all_places_are_held_a_newcomer_gets_the_one_that_waited_longest() {
+        let places = Places::new(2);
+        let busy = places.try_take(&[]).unwrap();
+        busy.use_it();
+        let waiting = places.try_take(&[]).unwrap();
+        let newcomer = places.take(&[]);
+        let leaving = async {
+            waiting.dismissed().await;
+            drop(waiting);
+        };
+        let (newcomer, ()) = tokio::join!(newcomer, leaving);
+        let newcomer = newcomer.unwrap();
+        assert!(!is_dismissed(&busy));
+        // Now both are in use, and the next one waits for an end.
+        newcomer.use_it();
+        assert_eq!(places.try_take(&[]).unwrap_err(), Full::ForNow);
+        let next = places.take(&[]);
+        let ending = async { drop(busy) };
+        let (next, ()) = tokio::join!(next, ending);
+        drop((next, newcomer));
+        places.empty().await;
+    }
+}

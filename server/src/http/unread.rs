@@ -1,0 +1,321 @@
+//! Answers to what is no request: a head that cannot be read.
+//!
+//! hyper answers those by itself, 400, 414 or 431 with an empty body, asks
+//! nobody, and has no switch for it. So the connection is watched: what is
+//! written while no request is being answered, and after all of the answer
+//! before it has been written, can only be hyper's own. It gets the request id
+//! and the problem body that every answer of the platform has.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{Response, StatusCode};
+use bytes::Bytes;
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
+use platform_protocol::problem::MEDIA_TYPE;
+use tokio::time::Sleep;
+
+use super::places::Place;
+use super::request_id::{RequestId, X_REQUEST_ID};
+
+/// How long the rest of what cannot be read is still taken, and how many bytes
+/// of it. If the connection were closed at once, a client that is still writing
+/// would see it reset, and never the answer (RFC 9112 §9.6).
+const LINGER: (Duration, usize) = (Duration::from_secs(2), 4 * 1024 * 1024);
+
+/// Whose turn it is on one connection.
+#[derive(Debug)]
+pub(super) struct Turn {
+    /// A request is being answered: the answer is not yet handed over whole.
+    answering: AtomicBool,
+    /// All that was handed over has been written.
+    written: AtomicBool,
+}
+
+impl Default for Turn {
+    fn default() -> Self {
+        Self {
+            answering: AtomicBool::new(false),
+            written: AtomicBool::new(true),
+        }
+    }
+}
+
+impl Turn {
+    // One task at a time has the connection, so no order has to be kept.
+    fn is_hypers(&self) -> bool {
+        !self.answering.load(Ordering::Relaxed) && self.written.load(Ordering::Relaxed)
+    }
+
+    fn flushed(&self) {
+        let answering = self.answering.load(Ordering::Relaxed);
+        self.written.store(!answering, Ordering::Relaxed);
+    }
+}
+
+/// One request, from the end of its head until its answer is handed over. As
+/// long as it lives, the connection is in use.
+#[derive(Debug)]
+pub(super) struct Answering(Option<(Arc<Turn>, Place)>);
+
+impl Answering {
+    /// A head was read whole.
+    pub(super) fn begin(turn: &Arc<Turn>, place: &Place) -> Self {
+        place.use_it();
+        turn.answering.store(true, Ordering::Relaxed);
+        turn.written.store(false, Ordering::Relaxed);
+        Self(Some((Arc::clone(turn), place.clone())))
+    }
+
+    /// Lives on in the body of the answer.
+    pub(super) fn go_with(mut self, response: Response<Body>) -> Response<Answered> {
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            // What follows is no HTTP, and in use until it ends.
+            self.0 = None;
+        }
+        response.map(|body| Answered {
+            body,
+            _answering: self,
+        })
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        if let Some((turn, place)) = self.0.take() {
+            turn.answering.store(false, Ordering::Relaxed);
+            place.wait();
+        }
+    }
+}
+
+/// The body of an answer. hyper drops it once it has taken over the last byte.
+#[derive(Debug)]
+pub(super) struct Answered {
+    body: Body,
+    _answering: Answering,
+}
+
+impl HttpBody for Answered {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A connection whose every answer has a request id. `explain` makes the id and
+/// the body of an answer with this status.
+#[derive(Debug)]
+pub(super) struct Explained<T, F> {
+    stream: T,
+    turn: Arc<Turn>,
+    explain: F,
+    /// What is sent in place of hyper's answer, as far as it is not yet.
+    own: Bytes,
+    refused: bool,
+    lingering: Option<(Pin<Box<Sleep>>, usize)>,
+}
+
+impl<T, F> Explained<T, F>
+where
+    T: Read + Write + Unpin,
+    F: Fn(StatusCode) -> (RequestId, Vec<u8>) + Unpin,
+{
+    pub(super) const fn new(stream: T, turn: Arc<Turn>, explain: F) -> Self {
+        Self {
+            stream,
+            turn,
+            explain,
+            own: Bytes::new(),
+            refused: false,
+            lingering: None,
+        }
+    }
+
+    /// Whether `bytes` were an answer of hyper's own, which is replaced.
+    fn replaces(&mut self, bytes: &[u8]) -> bool {
+        if !self.turn.is_hypers() {
+            return false;
+        }
+        let Some((status, before, after)) = own_answer(bytes) else {
+            return false;
+        };
+        let (id, body) = (self.explain)(status);
+        let fields = format!(
+            "content-type: {MEDIA_TYPE}\r\ncontent-length: {}\r\ncache-control: no-store\r\n\
+             x-content-type-options: nosniff\r\n{X_REQUEST_ID}: {}\r\n",
+            body.len(),
+            id.as_str()
+        );
+        self.own = [before, fields.as_bytes(), after, &body].concat().into();
+        self.refused = true;
+        true
+    }
+
+    fn poll_own(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.own.is_empty() {
+            let written = ready!(Pin::new(&mut self.stream).poll_write(context, &self.own))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            let _ = self.own.split_to(written);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Reads and throws away, until the peer has closed too.
+    fn poll_rest(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let Some((patience, left)) = &mut self.lingering else {
+            return Poll::Ready(());
+        };
+        if patience.as_mut().poll(context).is_ready() {
+            return Poll::Ready(());
+        }
+        let mut piece = [0; 4_096];
+        loop {
+            let mut into = ReadBuf::new(&mut piece);
+            match ready!(Pin::new(&mut self.stream).poll_read(context, into.unfilled())) {
+                Ok(()) if !into.filled().is_empty() => {}
+                Ok(()) | Err(_) => return Poll::Ready(()),
+            }
+            match left.checked_sub(into.filled().len()) {
+                Some(rest) => *left = rest,
+                None => return Poll::Ready(()),
+            }
+        }
+    }
+}
+
+/// The status of an answer that hyper makes by itself, and what stands before
+/// and after the length of its empty body.
+fn own_answer(bytes: &[u8]) -> Option<(StatusCode, &[u8], &[u8])> {
+    const NO_BODY: &[u8] = b"content-length: 0\r\n";
+    if !bytes.starts_with(b"HTTP/1.") || !bytes.ends_with(b"\r\n\r\n") {
+        return None;
+    }
+    let status = StatusCode::from_bytes(bytes.get(9..12)?).ok()?;
+    let at = bytes
+        .windows(NO_BODY.len())
+        .position(|part| part == NO_BODY)?;
+    let (before, rest) = bytes.split_at(at);
+    let after = rest.get(NO_BODY.len()..)?;
+    status.is_client_error().then_some((status, before, after))
+}
+
+impl<T, F> Read for Explained<T, F>
+where
+    T: Read + Unpin,
+    F: Unpin,
+{
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, into)
+    }
+}
+
+impl<T, F> Write for Explained<T, F>
+where
+    T: Read + Write + Unpin,
+    F: Fn(StatusCode) -> (RequestId, Vec<u8>) + Unpin,
+{
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        ready!(self.poll_own(context))?;
+        if self.replaces(bytes) {
+            return Poll::Ready(Ok(bytes.len()));
+        }
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_own(context))?;
+        // hyper flushes when it has nothing left to write.
+        self.turn.flushed();
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_own(context))?;
+        if self.lingering.is_none() {
+            ready!(Pin::new(&mut self.stream).poll_shutdown(context))?;
+            if !self.refused {
+                return Poll::Ready(Ok(()));
+            }
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "a connection's silence is real time, whatever clock tests move"
+            )]
+            let patience = Box::pin(tokio::time::sleep(LINGER.0));
+            self.lingering = Some((patience, LINGER.1));
+        }
+        self.poll_rest(context).map(Ok)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        ready!(self.poll_own(context))?;
+        // An answer without a body is in one piece.
+        if let [head] = pieces
+            && self.replaces(head)
+        {
+            return Poll::Ready(Ok(head.len()));
+        }
+        Pin::new(&mut self.stream).poll_write_vectored(context, pieces)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_empty_refusal_is_hypers_own() {
+        let head = b"HTTP/1.1 431 Request Header Fields Too Large\r\n\
+            connection: close\r\ncontent-length: 0\r\ndate: now\r\n\r\n";
+        let (status, before, after) = own_answer(head).unwrap();
+        assert_eq!(status, 431);
+        assert!(before.ends_with(b"close\r\n"));
+        assert_eq!(after, b"date: now\r\n\r\n");
+        for other in [
+            &b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"[..],
+            b"HTTP/1.1 400 Bad Request\r\ncontent-length: 5\r\n\r\nhello",
+            b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n",
+            b"HTTP/1.1 100 Continue\r\n\r\n",
+            b"",
+        ] {
+            assert!(own_answer(other).is_none());
+        }
+    }
+}
