@@ -26,13 +26,15 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use platform_protocol::names::Environment;
 use platform_protocol::problem::Slug;
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
 use crate::domain::project::BackendSettings;
+use crate::http::client_address::Network;
 use crate::http::context::Context;
 use crate::http::refusal::{Refusal, chain};
+use crate::http::shares::{Share, Shares};
 use crate::http::tls;
 use crate::http::upload::{self, Upload};
 use crate::origin::PlatformOrigin;
@@ -58,6 +60,10 @@ const KEPT_CONNECTIONS: usize = 64;
 /// Requests and WebSockets that one backend may have open at one time, so that
 /// one that does not answer takes nothing from those of other games.
 const IN_FLIGHT: usize = 1_024;
+/// Which part of those one network may have, so that few visitors cannot take
+/// all of them. This machine itself may have all: programs that measure are many
+/// visitors in one.
+const SHARE: usize = 4;
 
 /// The way to one backend.
 type Proxy = ReverseProxy<HttpsConnector<reach::Connector>>;
@@ -80,6 +86,7 @@ pub struct Backend {
     proxy: Proxy,
     settings: BackendSettings,
     places: Arc<Semaphore>,
+    networks: Shares<Network>,
 }
 
 impl fmt::Debug for Backend {
@@ -226,6 +233,7 @@ impl Backends {
             proxy: proxy.with_policy(self.policy.clone()),
             settings,
             places: Arc::new(Semaphore::new(self.settings.in_flight)),
+            networks: Shares::default(),
         })
     }
 
@@ -268,13 +276,7 @@ impl Backends {
     ) -> Result<Response, Refusal> {
         let (mut parts, body) = request.into_parts();
         self.check(&parts)?;
-        let place = Arc::clone(&backend.places)
-            .try_acquire_owned()
-            .map_err(|_| {
-                Refusal::new(Slug::Unavailable)
-                    .with_detail("The game's backend has too much to do. Try again in a moment.")
-                    .with_header(header::RETRY_AFTER, HeaderValue::from_static("1"))
-            })?;
+        let place = self.place(backend, context)?;
         headers::prepare(&mut parts, game, context);
         let held = parts.extensions.remove::<Held>().map(|Held(held)| held);
         parts.extensions.insert(TunnelGuard::new((place, held)));
@@ -300,6 +302,32 @@ impl Backends {
         }
         headers::protect_others(response.headers_mut(), game);
         Ok(response.map(|body| silence::listen(body, self.settings.idle)))
+    }
+
+    /// A place for one more request at a backend, and its network's share in it.
+    fn place(
+        &self,
+        backend: &Backend,
+        context: &Context,
+    ) -> Result<(OwnedSemaphorePermit, Share<Network>), Refusal> {
+        let busy = |detail: &'static str| {
+            Refusal::new(Slug::Unavailable)
+                .with_detail(detail)
+                .with_header(header::RETRY_AFTER, HeaderValue::from_static("1"))
+        };
+        let most = if context.client.is_loopback() {
+            self.settings.in_flight
+        } else {
+            self.settings.in_flight.div_ceil(SHARE)
+        };
+        let share = backend.networks.take(Network::of(context.client), most);
+        let share = share.ok_or_else(|| {
+            busy("Your network has too many requests at the game's backend. Try again in a moment.")
+        })?;
+        let place = Arc::clone(&backend.places).try_acquire_owned();
+        let place = place
+            .map_err(|_| busy("The game's backend has too much to do. Try again in a moment."))?;
+        Ok((place, share))
     }
 
     fn check(&self, parts: &Parts) -> Result<(), Refusal> {

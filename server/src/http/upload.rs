@@ -1,5 +1,5 @@
 //! A request's body on its way to a game's backend, watched: how large it is,
-//! and whether anything moves.
+//! whether anything moves, and whether it comes as fast as anybody can send.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use platform_protocol::problem::Slug;
 use tokio::sync::watch;
+use tokio::time::{Instant, Sleep};
 
 use super::refusal::Refusal;
 
@@ -23,6 +24,28 @@ pub struct Limits {
     /// How long nothing may move: no piece of the body, and once it has ended,
     /// no answer. As long as it flows an upload may take any time.
     pub quiet: Duration,
+    /// How fast it has to flow.
+    pub pace: Pace,
+}
+
+/// How fast a body has to come: one byte now and then would hold a place at the
+/// backend for hours. Time in which nobody asks for more does not count.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// So many bytes, or the rest,
+    pub bytes: u64,
+    /// may be waited for this long.
+    pub within: Duration,
+}
+
+impl Default for Pace {
+    /// What the slowest of mobile networks can do.
+    fn default() -> Self {
+        Self {
+            bytes: 64 * 1024,
+            within: Duration::from_secs(30),
+        }
+    }
 }
 
 impl Default for Limits {
@@ -30,6 +53,7 @@ impl Default for Limits {
         Self {
             bytes: 32 * 1024 * 1024,
             quiet: Duration::from_secs(30),
+            pace: Pace::default(),
         }
     }
 }
@@ -40,6 +64,7 @@ enum Progress {
     Flowing,
     Ended,
     TooLarge,
+    TooSlow,
     Broken,
 }
 
@@ -70,6 +95,7 @@ impl Upload {
             left: limits.bytes,
             progress: sender,
             starved,
+            waiting: Waiting::new(limits.pace),
         };
         (upload, Body::new(watched))
     }
@@ -105,10 +131,12 @@ impl Upload {
     /// Whether the body was one that can be sent on.
     ///
     /// # Errors
-    /// `payload-too-large`, or `invalid-request` where it broke off.
+    /// `payload-too-large`, 408 where it came too slowly, or `invalid-request`
+    /// where it broke off.
     pub fn check(&self) -> Result<(), Refusal> {
         match *self.progress.borrow() {
             Progress::TooLarge => Err(Slug::PayloadTooLarge.into()),
+            Progress::TooSlow => Err(Refusal::request_timeout()),
             Progress::Broken => {
                 Err(Refusal::new(Slug::InvalidRequest).with_detail("The request broke off."))
             }
@@ -131,6 +159,56 @@ struct Watched {
     progress: watch::Sender<Progress>,
     /// Whether the next piece is asked for and not there.
     starved: Arc<AtomicBool>,
+    waiting: Waiting,
+}
+
+/// How long the client was waited for, since so many bytes came last.
+struct Waiting {
+    pace: Pace,
+    bytes: u64,
+    /// What is left of the time, beside what goes by now.
+    left: Duration,
+    /// Since when the next piece is waited for.
+    since: Option<Instant>,
+    end: Pin<Box<Sleep>>,
+}
+
+impl Waiting {
+    fn new(pace: Pace) -> Self {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a connection's silence is real time, whatever clock tests move"
+        )]
+        let end = Box::pin(tokio::time::sleep(pace.within));
+        Self {
+            pace,
+            bytes: 0,
+            left: pace.within,
+            since: None,
+            end,
+        }
+    }
+
+    /// A piece is waited for. Ready where that has taken too long.
+    fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.since.is_none() {
+            let now = Instant::now();
+            self.since = Some(now);
+            self.end.as_mut().reset(now + self.left);
+        }
+        self.end.as_mut().poll(context)
+    }
+
+    fn arrived(&mut self, bytes: u64) {
+        if let Some(since) = self.since.take() {
+            self.left = self.left.saturating_sub(since.elapsed());
+        }
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes >= self.pace.bytes {
+            self.bytes = 0;
+            self.left = self.pace.within;
+        }
+    }
 }
 
 impl HttpBody for Watched {
@@ -145,7 +223,12 @@ impl HttpBody for Watched {
         let polled = Pin::new(&mut this.body).poll_frame(context);
         this.starved.store(polled.is_pending(), Ordering::Relaxed);
         let Poll::Ready(frame) = polled else {
-            return Poll::Pending;
+            if this.waiting.poll_end(context).is_pending() {
+                return Poll::Pending;
+            }
+            this.progress.send_replace(Progress::TooSlow);
+            let error = axum::Error::new("the body comes too slowly");
+            return Poll::Ready(Some(Err(error)));
         };
         let (progress, frame) = match frame {
             None => (Progress::Ended, None),
@@ -153,6 +236,7 @@ impl HttpBody for Watched {
             Some(Ok(frame)) => {
                 let length = frame.data_ref().map_or(0, Bytes::len);
                 let length = u64::try_from(length).unwrap_or(u64::MAX);
+                this.waiting.arrived(length);
                 match this.left.checked_sub(length) {
                     None => {
                         let error = axum::Error::new("the body is too large");
@@ -193,6 +277,10 @@ mod tests {
     const LIMITS: Limits = Limits {
         bytes: 100,
         quiet: Duration::from_secs(30),
+        pace: Pace {
+            bytes: 1,
+            within: Duration::from_secs(60),
+        },
     };
 
     /// A body of `pieces` pieces of ten bytes, one every `pause`; then, if it
@@ -226,6 +314,43 @@ mod tests {
         let (upload, body) = Upload::watch(body(3, Duration::from_secs(1), true), LIMITS);
         let refusal = upload.wait_for(read(body)).await.unwrap_err();
         assert_eq!(refusal.slug(), Slug::InvalidRequest);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_upload_that_trickles_is_given_up() {
+        let slow = Limits {
+            pace: Pace {
+                bytes: 20,
+                within: Duration::from_secs(30),
+            },
+            ..LIMITS
+        };
+        for (pause, kept) in [(14, true), (16, false)] {
+            let trickle = body(10, Duration::from_secs(pause), false);
+            let (upload, body) = Upload::watch(trickle, slow);
+            let arrived = upload.wait_for(read(body)).await.unwrap();
+            assert_eq!(arrived, kept, "a piece every {pause} s");
+            let status = upload.check().map_err(|refusal| refusal.status().as_u16());
+            assert_eq!(status, if kept { Ok(()) } else { Err(408) });
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn time_in_which_the_backend_reads_nothing_is_not_the_clients() {
+        let quick = body(5, Duration::from_millis(1), false);
+        let (upload, mut body) = Upload::watch(quick, LIMITS);
+        let reading = async {
+            let mut pieces = 0;
+            while let Some(frame) = body.frame().await {
+                assert!(frame.is_ok());
+                pieces += 1;
+                // A backend that is slow, and not for as long as to be silent.
+                tokio::time::advance(Duration::from_secs(25)).await;
+            }
+            pieces
+        };
+        assert_eq!(upload.wait_for(reading).await.unwrap(), 5);
+        assert!(upload.check().is_ok());
     }
 
     #[tokio::test(start_paused = true)]

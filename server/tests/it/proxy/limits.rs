@@ -2,10 +2,12 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::routing::get;
+use axum::routing::{get, post};
+use futures_util::stream;
 use platform_protocol::names::Environment;
 use platform_server::backends::{Backends, Settings};
 use platform_server::config::Config;
@@ -15,6 +17,7 @@ use platform_server::http::request_id::RequestId;
 use platform_server::origin::PlatformOrigin;
 use platform_server::sites::Game;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 use super::{read_head, serve, serve_raw, soon};
 use crate::support::{TestApp, send};
@@ -31,23 +34,41 @@ fn game(slug: &str) -> Game {
 }
 
 async fn ask(backends: &Backends, slug: &str) -> Result<axum::response::Response, Refusal> {
+    ask_from([127, 0, 0, 1], backends, slug).await
+}
+
+async fn ask_from(
+    address: [u8; 4],
+    backends: &Backends,
+    slug: &str,
+) -> Result<axum::response::Response, Refusal> {
+    post_from(address, backends, slug, Body::empty()).await
+}
+
+async fn post_from(
+    address: [u8; 4],
+    backends: &Backends,
+    slug: &str,
+    body: Body,
+) -> Result<axum::response::Response, Refusal> {
     let game = game(slug);
     let backend = backends.find(&game, "/api/x").unwrap();
-    let peer = SocketAddr::from(([127, 0, 0, 1], 9));
+    let peer = SocketAddr::from((address, 9));
     let context = Context {
         id: RequestId::unknown(),
         peer,
         trusted_peer: false,
         client: peer.ip(),
     };
-    let request = axum::http::Request::get("/api/x").body(Body::empty());
+    let request = axum::http::Request::post("/api/x").body(body);
     let request = request.unwrap();
     backends.forward(&backend, &game, &context, request).await
 }
 
-#[tokio::test]
-async fn a_backend_has_only_so_many_requests_in_progress_and_others_have_theirs() {
-    let (arrived, mut seen) = mpsc::unbounded_channel();
+/// Backends with these settings, of which `slow` takes requests and says
+/// nothing; and the word that it has taken one.
+async fn slow(change: impl FnOnce(&mut Settings)) -> (Arc<Backends>, mpsc::UnboundedReceiver<()>) {
+    let (arrived, seen) = mpsc::unbounded_channel();
     let slow = serve_raw(move |mut stream| {
         let arrived = arrived.clone();
         async move {
@@ -56,16 +77,78 @@ async fn a_backend_has_only_so_many_requests_in_progress_and_others_have_theirs(
             std::future::pending::<()>().await;
         }
     });
-    let slow = slow.await;
-    let quick = serve(Router::new().route("/api/x", get("here"))).await;
     let origin = PlatformOrigin::local(8787);
     let listening = "127.0.0.1:8787".parse().unwrap();
-    let settings = Settings {
-        in_flight: 2,
-        ..Settings::new(&Config::default(), &origin, listening)
-    };
+    let mut settings = Settings::new(&Config::default(), &origin, listening);
+    change(&mut settings);
     let backends = Arc::new(Backends::new(&origin, settings).unwrap());
-    backends.add("slow", Environment::Prod, slow);
+    backends.add("slow", Environment::Prod, slow.await);
+    (backends, seen)
+}
+
+#[tokio::test]
+async fn a_network_has_only_its_share_of_a_backend() {
+    let (backends, mut seen) = slow(|settings| settings.in_flight = 8).await;
+    let mut waiting = JoinSet::new();
+    for address in [[192, 0, 2, 1], [192, 0, 2, 1], [192, 0, 2, 2]] {
+        let backends = Arc::clone(&backends);
+        waiting.spawn(async move { ask_from(address, &backends, "slow").await.is_ok() });
+        soon(seen.recv()).await.unwrap();
+    }
+    let refusal = ask_from([192, 0, 2, 1], &backends, "slow")
+        .await
+        .unwrap_err();
+    assert_eq!(refusal.slug().as_str(), "unavailable");
+    assert!(refusal.detail().contains("network"), "{}", refusal.detail());
+    // This machine has no share, and who gives up gives the place back.
+    for _ in 0..5 {
+        let backends = Arc::clone(&backends);
+        waiting.spawn(async move { ask(&backends, "slow").await.is_ok() });
+        soon(seen.recv()).await.unwrap();
+    }
+    waiting.shutdown().await;
+    let again =
+        tokio::spawn(async move { ask_from([192, 0, 2, 1], &backends, "slow").await.is_ok() });
+    soon(seen.recv()).await.unwrap();
+    again.abort();
+}
+
+#[tokio::test]
+async fn a_body_that_trickles_gives_its_place_at_the_backend_back() {
+    let (backends, mut seen) = slow(|settings| {
+        settings.in_flight = 2;
+        settings.limits.pace.within = Duration::from_millis(200);
+    })
+    .await;
+    let asked: Vec<_> = (0..2)
+        .map(|_| {
+            let backends = Arc::clone(&backends);
+            // It is never silent for long.
+            let ticks = tokio::time::interval(Duration::from_millis(20));
+            let trickle = stream::unfold(ticks, |mut ticks| async move {
+                ticks.tick().await;
+                Some((Ok::<_, std::io::Error>("x"), ticks))
+            });
+            let body = Body::from_stream(trickle);
+            tokio::spawn(async move { post_from([127, 0, 0, 1], &backends, "slow", body).await })
+        })
+        .collect();
+    for _ in 0..2 {
+        soon(seen.recv()).await.unwrap();
+    }
+    for asked in asked {
+        let refusal = soon(asked).await.unwrap().unwrap_err();
+        assert_eq!(refusal.status(), 408);
+    }
+    let again = tokio::spawn(async move { ask(&backends, "slow").await.is_ok() });
+    soon(seen.recv()).await.unwrap();
+    again.abort();
+}
+
+#[tokio::test]
+async fn a_backend_has_only_so_many_requests_in_progress_and_others_have_theirs() {
+    let (backends, mut seen) = slow(|settings| settings.in_flight = 2).await;
+    let quick = serve(Router::new().route("/api/x", post("here"))).await;
     backends.add("quick", Environment::Prod, quick);
     let waiting: Vec<_> = (0..2)
         .map(|_| {
