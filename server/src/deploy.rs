@@ -5,6 +5,7 @@
 //! leaves files behind that nothing refers to, and the next sweep takes them.
 
 mod incoming;
+mod spool;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -4,10 +4,8 @@
 //! The body goes to the disk piece by piece, as fast as it is written there, so
 //! that memory does not grow with it.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -16,21 +14,18 @@ use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use platform_checks::limits::MAX_ARCHIVE_BYTES;
 use platform_protocol::problem::Slug;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit, mpsc};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit, mpsc};
 use uuid::Uuid;
 
+use super::spool::{Room, Spool, Spooled};
 use crate::http::refusal::Refusal;
+use crate::http::shares::{Share, Shares};
 use crate::store::make_private_directory;
 
-/// Archives that are taken in at one time; others wait. It costs next to
-/// nothing but room on the disk, so that slow ones keep few from deploying.
-const AT_ONCE: usize = 32;
 /// Archives that are unpacked at one time.
 const UNPACKED_AT_ONCE: usize = 4;
 /// Those of one player, so that nobody takes all places by being slow.
 const AT_ONCE_OF_ONE: usize = 2;
-/// How long an archive waits for a place.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// When somebody who got no place may come again, in seconds.
 const COME_AGAIN: HeaderValue = HeaderValue::from_static("10");
 /// Pieces that wait to be written.
@@ -42,9 +37,9 @@ const LINGER: (Duration, usize) = (Duration::from_secs(5), 64 * 1024 * 1024);
 #[derive(Debug)]
 pub struct Deploys {
     folder: PathBuf,
-    slots: Arc<Semaphore>,
+    spool: Spool,
     turns: Semaphore,
-    players: Players,
+    players: Shares<Uuid>,
     pub(super) done: Notify,
 }
 
@@ -61,9 +56,9 @@ impl Deploys {
         }
         Ok(Self {
             folder,
-            slots: Arc::new(Semaphore::new(AT_ONCE)),
+            spool: Spool::new(Room::default()),
             turns: Semaphore::new(UNPACKED_AT_ONCE),
-            players: Players::default(),
+            players: Shares::default(),
             done: Notify::new(),
         })
     }
@@ -72,22 +67,18 @@ impl Deploys {
     ///
     /// # Errors
     /// `too-many-requests` where the player has as many on the way as one may;
-    /// `unavailable` where none became free; `internal`.
+    /// `unavailable` where there is no room, and nobody is so slow as to give
+    /// way; `internal`.
     pub async fn incoming(&self, player: Uuid) -> Result<Incoming, Refusal> {
-        let place = self.players.take(player).ok_or_else(|| {
+        let share = self.players.take(player, AT_ONCE_OF_ONE).ok_or_else(|| {
             Refusal::new(Slug::TooManyRequests)
                 .with_detail("You are deploying already. Please wait until that has ended.")
                 .with_header(header::RETRY_AFTER, COME_AGAIN)
         })?;
-        let slot = Arc::clone(&self.slots).acquire_owned();
-        let slot = match tokio::time::timeout(PATIENCE, slot).await {
-            Ok(Ok(slot)) => slot,
-            Ok(Err(_)) | Err(_) => {
-                return Err(Refusal::new(Slug::Unavailable)
-                    .with_detail("Too many games are being deployed. Please try again soon.")
-                    .with_header(header::RETRY_AFTER, COME_AGAIN));
-            }
-        };
+        let spooled = self
+            .spool
+            .enter()
+            .ok_or_else(|| no_room("Too many games are being deployed. Please try again soon."))?;
         let parent = self.folder.clone();
         let made = tokio::task::spawn_blocking(move || {
             let folder = tempfile::tempdir_in(parent)?;
@@ -100,10 +91,16 @@ impl Deploys {
             .map_err(|error| Refusal::internal(&error))?;
         Ok(Incoming {
             folder: Arc::new(Folder(Some(folder))),
-            _slot: slot,
-            _place: place,
+            spooled,
+            _share: share,
         })
     }
+}
+
+fn no_room(detail: &'static str) -> Refusal {
+    Refusal::new(Slug::Unavailable)
+        .with_detail(detail)
+        .with_header(header::RETRY_AFTER, COME_AGAIN)
 }
 
 impl Deploys {
@@ -149,8 +146,8 @@ impl Default for Limits {
 #[must_use = "dropping it removes the archive"]
 pub struct Incoming {
     folder: Arc<Folder>,
-    _slot: OwnedSemaphorePermit,
-    _place: Place,
+    spooled: Spooled,
+    _share: Share<Uuid>,
 }
 
 impl Incoming {
@@ -175,7 +172,7 @@ impl Incoming {
     ///
     /// # Errors
     /// 408, `payload-too-large`, `invalid-request` where it breaks off,
-    /// `internal`.
+    /// `unavailable` where it has to give way to quicker ones, `internal`.
     pub async fn receive(&self, body: &mut Body, limits: Limits) -> Result<(), Refusal> {
         let (pieces, waiting) = mpsc::channel::<Bytes>(WAITING);
         let (path, held) = (self.archive(), self.hold());
@@ -184,7 +181,17 @@ impl Incoming {
             drop(held);
             written
         });
-        let sent = send(body, limits, pieces).await;
+        let sent = tokio::select! {
+            biased;
+            () = self.spooled.given_up() => Err(no_room(
+                "Too many games are being deployed, and this upload was the slowest. Please try \
+                 again soon.",
+            )),
+            sent = send(body, limits, pieces, &self.spooled) => sent,
+        };
+        if sent.is_ok() {
+            self.spooled.whole();
+        }
         let written = writer
             .await
             .unwrap_or_else(|error| Err(std::io::Error::other(error)));
@@ -206,8 +213,14 @@ impl Incoming {
 
 /// Hands the pieces of the body to the writer, in time. Dropping `pieces` ends
 /// it.
-async fn send(body: &mut Body, limits: Limits, pieces: mpsc::Sender<Bytes>) -> Result<(), Refusal> {
-    let all = tokio::time::timeout(limits.whole, send_all(body, limits, pieces));
+async fn send(
+    body: &mut Body,
+    limits: Limits,
+    pieces: mpsc::Sender<Bytes>,
+    spooled: &Spooled,
+) -> Result<(), Refusal> {
+    let all = send_all(body, limits, pieces, spooled);
+    let all = tokio::time::timeout(limits.whole, all);
     all.await
         .unwrap_or_else(|_| Err(Refusal::request_timeout()))
 }
@@ -216,10 +229,11 @@ async fn send_all(
     body: &mut Body,
     limits: Limits,
     pieces: mpsc::Sender<Bytes>,
+    spooled: &Spooled,
 ) -> Result<(), Refusal> {
     let mut left = limits.bytes;
     loop {
-        let some = send_some(body, &mut left, limits, &pieces);
+        let some = send_some(body, &mut left, limits, (&pieces, spooled));
         let ended = tokio::time::timeout(limits.quiet, some).await;
         if ended.map_err(|_| Refusal::request_timeout())?? {
             return Ok(());
@@ -233,7 +247,7 @@ async fn send_some(
     body: &mut Body,
     left: &mut u64,
     limits: Limits,
-    pieces: &mpsc::Sender<Bytes>,
+    (pieces, spooled): (&mpsc::Sender<Bytes>, &Spooled),
 ) -> Result<bool, Refusal> {
     let mut arrived = 0;
     while arrived < limits.least {
@@ -251,6 +265,7 @@ async fn send_some(
             .checked_sub(length)
             .ok_or_else(|| too_large(limits.bytes))?;
         arrived += length;
+        spooled.grow(length);
         if pieces.send(data).await.is_err() {
             // The writer has given up, and says why itself.
             return Ok(true);
@@ -317,39 +332,6 @@ impl Drop for Folder {
     }
 }
 
-/// How many archives each player has on the way. Players with none are not in
-/// it.
-#[derive(Clone, Debug, Default)]
-struct Players(Arc<Mutex<HashMap<Uuid, usize>>>);
-
-impl Players {
-    fn take(&self, player: Uuid) -> Option<Place> {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = held.entry(player).or_default();
-        if *count >= AT_ONCE_OF_ONE {
-            return None;
-        }
-        *count += 1;
-        Some(Place(self.clone(), player))
-    }
-}
-
-/// One archive's place; dropping it gives it back.
-#[derive(Debug)]
-struct Place(Players, Uuid);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut held = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Entry::Occupied(mut count) = held.entry(self.1) {
-            *count.get_mut() -= 1;
-            if *count.get() == 0 {
-                count.remove();
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -402,7 +384,9 @@ mod tests {
             }
             count
         };
-        let (sent, count) = tokio::join!(send(&mut body, limits, pieces), counting);
+        let spooled = Spool::new(Room::default()).enter().unwrap();
+        let sending = send(&mut body, limits, pieces, &spooled);
+        let (sent, count) = tokio::join!(sending, counting);
         sent.map(|()| count)
     }
 
@@ -496,13 +480,33 @@ mod tests {
         assert_eq!(refusal.slug(), Slug::TooManyRequests);
         held.pop();
         held.push(deploys.incoming(PLAYER).await.unwrap());
-        for other in (1..).take(AT_ONCE - AT_ONCE_OF_ONE) {
+        let most = u128::try_from(Room::default().arriving).unwrap();
+        for other in (1..most).take_while(|other| *other < most - 1) {
             held.push(deploys.incoming(Uuid::from_u128(other)).await.unwrap());
         }
         let late = deploys.incoming(Uuid::max()).await.unwrap_err();
         assert_eq!(late.slug(), Slug::Unavailable);
         held.clear();
         drop(deploys.incoming(Uuid::max()).await.unwrap());
-        assert!(deploys.players.0.lock().unwrap().is_empty());
+        assert!(deploys.players.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_upload_that_gives_way_is_told_so() {
+        let (_directory, deploys) = deploys();
+        let incoming = deploys.incoming(PLAYER).await.unwrap();
+        let mut body = Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>());
+        let most = u128::try_from(Room::default().arriving).unwrap();
+        let mut others = Vec::new();
+        let crowd = async {
+            tokio::time::advance(Duration::from_secs(10)).await;
+            for other in 1..=most {
+                others.push(deploys.incoming(Uuid::from_u128(other)).await.unwrap());
+            }
+        };
+        let (received, ()) = tokio::join!(incoming.receive(&mut body, LIMITS), crowd);
+        let refusal = received.unwrap_err();
+        assert_eq!(refusal.slug(), Slug::Unavailable);
+        assert!(refusal.detail().contains("slowest"), "{}", refusal.detail());
     }
 }

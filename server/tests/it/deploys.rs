@@ -334,3 +334,37 @@ async fn one_player_has_two_deploys_on_the_way_at_most() {
     assert_eq!(world.page().await, "new");
     world.deploy(&[("index.html", GOOD.as_bytes())]).await;
 }
+
+#[tokio::test]
+async fn slow_uploads_of_many_accounts_keep_nobody_from_deploying() {
+    let app = TestApp::start().await;
+    let world = World::new(&app).await;
+    let mut uploads = Vec::new();
+    for number in 0..16 {
+        let account = Caller::account(&app).await;
+        let slug = format!("slow-{number}");
+        assert_eq!(account.create(&slug).await.status, 201);
+        for _ in 0..2 {
+            let mut stream = TcpStream::connect(app.running.address).await.unwrap();
+            let head = format!(
+                "PUT /api/projects/{slug}/environments/prod/deployment HTTP/1.1\r\n\
+                 Host: platform.localhost:{}\r\nAuthorization: Bearer {}\r\n\
+                 Content-Type: application/gzip\r\nContent-Length: 1000000\r\n\
+                 Expect: 100-continue\r\n\r\n",
+                app.port(),
+                account.token
+            );
+            stream.write_all(head.as_bytes()).await.unwrap();
+            // Its place is taken when its body is asked for.
+            read_until(&mut stream, "100 Continue\r\n\r\n").await;
+            stream.write_all(b"x").await.unwrap();
+            uploads.push(stream);
+        }
+    }
+    let deploying = world.deploy(&[("index.html", b"after all")]);
+    let deployed = timeout(NEVER, deploying).await;
+    assert!(deployed.is_ok(), "a deploy waits for those of others");
+    assert_eq!(world.page().await, "after all");
+    drop(uploads);
+    world.nothing_is_left().await;
+}

@@ -1,0 +1,244 @@
+//! The room for archives that are on their way: how many there may be, how many
+//! bytes, and which of them gives way where there is no more.
+//!
+//! An archive waits for nobody while it arrives, and nobody waits for it: its
+//! turn to be unpacked comes when all of it is here. Where the room runs out,
+//! the one that comes most slowly is given up, so that many slow uploads keep
+//! no other from deploying.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// What all archives on their way may take together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    /// Archives that arrive at one time.
+    pub(super) arriving: usize,
+    /// Bytes of all that lie on the disk.
+    pub(super) bytes: u64,
+    /// The pace of an archive is the time that so many bytes of it take.
+    pub(super) step: u64,
+    /// One whose step takes less is too quick to be given up.
+    pub(super) slow: Duration,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self {
+            arriving: 256,
+            bytes: 16 * 1024 * 1024 * 1024,
+            step: 64 * 1024,
+            slow: Duration::from_secs(2),
+        }
+    }
+}
+
+/// All archives on their way.
+#[derive(Clone, Debug)]
+pub(super) struct Spool {
+    room: Room,
+    table: Arc<Mutex<Table>>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    next: u64,
+    bytes: u64,
+    arriving: HashMap<u64, Arriving>,
+}
+
+/// One that is not whole yet.
+#[derive(Debug)]
+struct Arriving {
+    give_way: CancellationToken,
+    /// Since when there were so many bytes towards the next step.
+    since: Instant,
+    bytes: u64,
+    /// How long the step before took.
+    before: Duration,
+}
+
+impl Arriving {
+    fn pace(&self) -> Duration {
+        self.before.max(self.since.elapsed())
+    }
+}
+
+impl Spool {
+    pub(super) fn new(room: Room) -> Self {
+        Self {
+            room,
+            table: Arc::default(),
+        }
+    }
+
+    /// A place for one more. Where there is none, the slowest gives its own up;
+    /// where none is slow, there is none.
+    pub(super) fn enter(&self) -> Option<Spooled> {
+        let mut table = self.table();
+        if table.arriving.len() >= self.room.arriving {
+            table.give_up_slowest(self.room.slow)?;
+        }
+        let number = table.next;
+        table.next += 1;
+        let give_way = CancellationToken::new();
+        table.arriving.insert(
+            number,
+            Arriving {
+                give_way: give_way.clone(),
+                since: Instant::now(),
+                bytes: 0,
+                before: Duration::ZERO,
+            },
+        );
+        Some(Spooled {
+            spool: self.clone(),
+            number,
+            give_way,
+            bytes: Mutex::new(0),
+        })
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    fn give_up_slowest(&mut self, slow: Duration) -> Option<()> {
+        let paces = self
+            .arriving
+            .iter()
+            .map(|(number, one)| (one.pace(), *number));
+        let (_, number) = paces.max().filter(|(pace, _)| *pace >= slow)?;
+        let slowest = self.arriving.remove(&number)?;
+        slowest.give_way.cancel();
+        Some(())
+    }
+}
+
+/// One archive's part of the room. Dropping it gives it back.
+#[derive(Debug)]
+pub(super) struct Spooled {
+    spool: Spool,
+    number: u64,
+    give_way: CancellationToken,
+    bytes: Mutex<u64>,
+}
+
+impl Spooled {
+    /// So many more bytes have arrived. Where they do not fit, the slowest gives
+    /// way, or this one.
+    pub(super) fn grow(&self, bytes: u64) {
+        let room = self.spool.room;
+        let mut table = self.spool.table();
+        *self.own() += bytes;
+        table.bytes += bytes;
+        if let Some(arriving) = table.arriving.get_mut(&self.number) {
+            arriving.bytes += bytes;
+            if arriving.bytes >= room.step {
+                arriving.before = arriving.since.elapsed();
+                arriving.since = Instant::now();
+                arriving.bytes = 0;
+            }
+        }
+        if table.bytes > room.bytes && table.give_up_slowest(room.slow).is_none() {
+            table.arriving.remove(&self.number);
+            self.give_way.cancel();
+        }
+    }
+
+    /// All of it is here, and it is given up no more.
+    pub(super) fn whole(&self) {
+        self.spool.table().arriving.remove(&self.number);
+    }
+
+    /// Waits until it has to give way.
+    pub(super) async fn given_up(&self) {
+        self.give_way.cancelled().await;
+    }
+
+    fn own(&self) -> MutexGuard<'_, u64> {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Spooled {
+    fn drop(&mut self) {
+        let mut table = self.spool.table();
+        table.arriving.remove(&self.number);
+        table.bytes -= *self.own();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROOM: Room = Room {
+        arriving: 3,
+        bytes: 100,
+        step: 10,
+        slow: Duration::from_secs(2),
+    };
+
+    fn is_given_up(one: &Spooled) -> bool {
+        one.give_way.is_cancelled()
+    }
+
+    async fn pass(seconds: u64) {
+        tokio::time::advance(Duration::from_secs(seconds)).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_slowest_gives_its_place_to_a_newcomer() {
+        let spool = Spool::new(ROOM);
+        let [quick, stalled, slow] = [(); 3].map(|()| spool.enter().unwrap());
+        assert!(spool.enter().is_none(), "nobody is slow yet");
+        // Who was quick at first and then stalls is slow.
+        stalled.grow(30);
+        for _ in 0..5 {
+            pass(1).await;
+            quick.grow(10);
+        }
+        pass(1).await;
+        slow.grow(10);
+        let newcomer = spool.enter().unwrap();
+        assert!(is_given_up(&stalled) != is_given_up(&slow));
+        assert!(!is_given_up(&quick) && !is_given_up(&newcomer));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_that_is_whole_is_given_up_no_more_and_makes_place() {
+        let spool = Spool::new(ROOM);
+        let whole = spool.enter().unwrap();
+        whole.grow(50);
+        whole.whole();
+        let others = [(); 3].map(|()| spool.enter().unwrap());
+        pass(5).await;
+        assert!(spool.enter().is_some());
+        assert!(!is_given_up(&whole));
+        drop((whole, others));
+        let table = spool.table();
+        assert_eq!((table.bytes, table.arriving.len()), (0, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn where_the_bytes_do_not_fit_the_slowest_or_the_last_gives_way() {
+        let spool = Spool::new(ROOM);
+        let slow = spool.enter().unwrap();
+        slow.grow(50);
+        pass(5).await;
+        let quick = spool.enter().unwrap();
+        quick.grow(60);
+        assert!(is_given_up(&slow) && !is_given_up(&quick));
+        drop(slow);
+        let last = spool.enter().unwrap();
+        last.grow(60);
+        assert!(is_given_up(&last) && !is_given_up(&quick));
+    }
+}
