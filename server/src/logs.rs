@@ -26,9 +26,20 @@ const BATCH: usize = 50;
 const QUOTA_WRITES: usize = 1_000;
 const DAY_MILLIS: Millis = 24 * 60 * 60 * 1_000;
 
-/// How many records, and how many bytes, may come in, by who sends them.
+/// How many records, and how many bytes, may come in. Records with a player's
+/// token are counted apart from those of strangers, of whom anybody may be as
+/// many as they like: they take nothing from the players.
 #[derive(Debug)]
 pub struct LogLimits {
+    /// Of requests with a player's token.
+    pub players: LogRates,
+    /// Of all others.
+    pub strangers: LogRates,
+}
+
+/// How many records, and how many bytes, may come in, by who sends them.
+#[derive(Debug)]
+pub struct LogRates {
     /// By network address.
     pub by_address: Limiter<Network>,
     /// By environment of a project, as its audience.
@@ -43,20 +54,26 @@ impl LogLimits {
     /// The limits of the settings.
     #[must_use]
     pub fn new(config: &Config, clock: &Arc<dyn Clock>) -> Self {
-        Self {
+        let rates = || LogRates {
             by_address: Limiter::new(&config.log_rate, Arc::clone(clock)),
             by_game: Limiter::new(&config.log_rate_game, Arc::clone(clock)),
             bytes_by_address: Limiter::new(&config.log_bytes_rate, Arc::clone(clock)),
             bytes_by_game: Limiter::new(&config.log_bytes_rate_game, Arc::clone(clock)),
+        };
+        Self {
+            players: rates(),
+            strangers: rates(),
         }
     }
 
     /// Forgets those who have been quiet for long enough.
     pub fn sweep(&self) {
-        self.by_address.sweep();
-        self.by_game.sweep();
-        self.bytes_by_address.sweep();
-        self.bytes_by_game.sweep();
+        for rates in [&self.players, &self.strangers] {
+            rates.by_address.sweep();
+            rates.by_game.sweep();
+            rates.bytes_by_address.sweep();
+            rates.bytes_by_game.sweep();
+        }
     }
 }
 

@@ -212,7 +212,7 @@ pub const SETTINGS: [Setting; 28] = [
         Key::LogRate,
         "log_rate",
         "1000/s, burst 10000",
-        "rate limit on frontend log records, per address",
+        "rate limit on frontend log records, per address; here and in the next three, those with a player's token and those without are counted apart",
     ),
     setting(
         Key::LogRateGame,
@@ -242,7 +242,7 @@ pub const SETTINGS: [Setting; 28] = [
         Key::LogQuotaMib,
         "log_quota_mib",
         "200",
-        "MiB that the log records of one project may take, both environments together; the oldest go first; 0 for any number",
+        "MiB that the log records of one project may take, both environments together; the oldest go first, those without a player's token before all others while they take more than half of it; 0 for any number",
     ),
     setting(
         Key::PrivateBackends,

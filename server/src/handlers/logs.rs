@@ -29,6 +29,7 @@ use crate::http::json;
 use crate::http::limiter::too_many_requests;
 use crate::http::mend::{mend_surrogates, shortened, sound_metadata};
 use crate::http::refusal::Refusal;
+use crate::logs::LogRates;
 use crate::sites::Game;
 use crate::state::AppState;
 use crate::store::StoreError;
@@ -36,9 +37,9 @@ use crate::store::StoreError;
 /// How far a page's clock is believed to be behind: a record may have waited
 /// that long. Beyond it, and ahead of ours, the page's clock is wrong.
 const BELIEVED_MILLIS: Millis = 24 * 60 * 60 * 1_000;
-/// Repeats that one record may stand for, at most: about what a page can do in
-/// the second in which equal records are folded. A larger number would drown
-/// the count of a game's errors.
+/// Repeats that the records of one request may stand for beside themselves, at
+/// most: about what a page can do in the seconds in which it gathers them. A
+/// larger number would drown the count of a game's errors.
 const MOST_REPEATS: u32 = 10_000;
 /// When to come back while the store has too much to write.
 const BUSY: Duration = Duration::from_secs(5);
@@ -63,14 +64,20 @@ pub async fn handle(
         return Err(Slug::PayloadTooLarge.into());
     }
     let received_at = state.clock.now();
+    let player = state.tokens.of(&headers, &game.audience);
+    // Anybody can send what has no token, and say any number.
+    let mut repeats = if player.is_some() { MOST_REPEATS } else { 0 };
     let entries = batch
         .records
         .into_iter()
-        .map(|record| check(record, received_at))
+        .map(|record| check(record, received_at, &mut repeats))
         .collect::<Result<Vec<_>, _>>()?;
-    count(&state, &game, &context, entries.len(), bytes.len())?;
+    let rates = match player {
+        Some(_) => &state.log_limits.players,
+        None => &state.log_limits.strangers,
+    };
+    count(rates, &game, &context, (entries.len(), bytes.len()))?;
 
-    let player = state.tokens.of(&headers, &game.audience);
     let records = NewLogRecords {
         slug: game.slug.clone(),
         environment: game.environment,
@@ -94,35 +101,37 @@ pub async fn handle(
 /// address and of the game: neither one player nor one game may use up what
 /// all share.
 fn count(
-    state: &AppState,
+    rates: &LogRates,
     game: &Game,
     context: &Context,
-    records: usize,
-    bytes: usize,
+    (records, bytes): (usize, usize),
 ) -> Result<(), Refusal> {
     let many = |count: usize| {
         let many = u32::try_from(count).ok().and_then(NonZeroU32::new);
         many.unwrap_or(NonZeroU32::MIN)
     };
     let (records, bytes) = (many(records), many(bytes));
-    let limits = &state.log_limits;
     let network = Network::of(context.client);
-    limits
+    rates
         .by_address
         .count_many(&network, records)
-        .and_then(|()| limits.bytes_by_address.count_many(&network, bytes))
-        .and_then(|()| limits.by_game.count_many(&game.audience, records))
-        .and_then(|()| limits.bytes_by_game.count_many(&game.audience, bytes))
+        .and_then(|()| rates.bytes_by_address.count_many(&network, bytes))
+        .and_then(|()| rates.by_game.count_many(&game.audience, records))
+        .and_then(|()| rates.bytes_by_game.count_many(&game.audience, bytes))
         .map_err(too_many_requests)
 }
 
 /// Brings a record within the limits. What a game logs is not in the hands of
-/// who logs it, so one odd record must not cost those beside it.
-fn check(record: LogRecord<Box<RawValue>>, received_at: Millis) -> Result<LogEntry, Refusal> {
-    let count = record.count.unwrap_or(1).min(MOST_REPEATS);
-    if count == 0 {
-        return Err(Slug::InvalidRequest.into());
-    }
+/// who logs it, so one odd record must not cost those beside it. `repeats` are
+/// those that are left to the records of its request.
+fn check(
+    record: LogRecord<Box<RawValue>>,
+    received_at: Millis,
+    repeats: &mut u32,
+) -> Result<LogEntry, Refusal> {
+    let repeated = record.count.unwrap_or(1).checked_sub(1);
+    let repeated = repeated.ok_or(Slug::InvalidRequest)?.min(*repeats);
+    *repeats -= repeated;
     Ok(LogEntry {
         time: believed(record.time, received_at),
         level: record.level,
@@ -133,7 +142,7 @@ fn check(record: LogRecord<Box<RawValue>>, received_at: Millis) -> Result<LogEnt
         line: record.line,
         column: record.column,
         metadata: record.metadata.map(|json| sound_metadata(json.get())),
-        count,
+        count: 1 + repeated,
     })
 }
 

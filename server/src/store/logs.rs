@@ -52,7 +52,9 @@ pub trait LogStore: Send + Sync {
     /// Removes the oldest frontend log records of every project, of both its
     /// environments, whose records count for more than `quota` bytes: until
     /// they do not, or about `limit` of them all are gone, more where one is
-    /// flooded. Answers how many; none if no project is over it.
+    /// flooded. Records without a player go before all others while they count
+    /// for more than half of the quota. Answers how many; none if no project is
+    /// over it.
     async fn sweep_log_quota(&self, quota: u64, limit: usize) -> Result<usize, StoreError>;
 
     /// What the frontend log records of a project count for, in bytes: their

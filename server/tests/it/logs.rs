@@ -71,9 +71,10 @@ async fn a_record_is_kept_with_everything_that_the_page_told() {
         Some("Error: no coins\n at a.js:1:2")
     );
     assert_eq!(entry.url.as_deref(), Some("/a.js"));
+    // How often it was seen is believed of players alone.
     assert_eq!(
         (entry.line, entry.column, entry.count),
-        (Some(1), Some(2), 3)
+        (Some(1), Some(2), 1)
     );
     let metadata: Value = serde_json::from_str(entry.metadata.as_deref().unwrap()).unwrap();
     assert_eq!(metadata, json!({"level": [1, null, "ä"]}));
@@ -114,6 +115,59 @@ async fn a_good_token_adds_the_player_and_a_bad_one_changes_nothing() {
         assert_eq!(newest.entry.message, name);
         let player = known.then(|| token.claims().sub);
         assert_eq!(newest.player.map(|id| id.to_string()), player, "{name}");
+    }
+}
+
+/// The header of a player who plays at `label`.
+async fn bearer(app: &TestApp, label: &str) -> String {
+    let request = app.request(Method::POST, "auth", "/token");
+    let token = send(request.header("origin", app.origin(label)))
+        .await
+        .token();
+    format!("Bearer {token}")
+}
+
+#[tokio::test]
+async fn a_record_without_a_token_stands_for_itself_alone() {
+    let app = TestApp::start().await;
+    let token = bearer(&app, "demo").await;
+    let repeated = |count: u32| json!({"time": NOW, "level": "error", "source": "error", "message": "m", "count": count});
+    let sent = body(&[repeated(7), repeated(u32::MAX), repeated(5)]);
+    let counts = async || -> Vec<u32> {
+        let newest = records(&app).await.into_iter().take(3);
+        newest.map(|record| record.entry.count).collect()
+    };
+    assert_eq!(send(post(&app, "demo", &sent)).await.status, 204);
+    assert_eq!(counts().await, [1, 1, 1]);
+    let known = post(&app, "demo", &sent).header("authorization", &token);
+    assert_eq!(send(known).await.status, 204);
+    // Newest first: what one request may stand for was used up before.
+    assert_eq!(counts().await, [1, 9_995, 7]);
+}
+
+#[tokio::test]
+async fn what_strangers_send_takes_nothing_from_the_players() {
+    for limited_by_game in [false, true] {
+        let app = TestApp::with(|config| {
+            if limited_by_game {
+                config.log_rate_game = rate(1, 5);
+            } else {
+                config.log_bytes_rate = rate(1, 2_000);
+            }
+        })
+        .await;
+        let token = bearer(&app, "demo").await;
+        let many = body(&vec![record("m"); 5]);
+        let mut refused = None;
+        for _ in 0..10 {
+            let answer = send(post(&app, "demo", &many)).await;
+            refused = (answer.status == 429).then_some(()).or(refused);
+        }
+        assert!(refused.is_some());
+        let known = post(&app, "demo", &body(&[record("of a player")]));
+        let known = known.header("authorization", &token);
+        assert_eq!(send(known).await.status, 204);
+        assert_eq!(messages(&app).await[0], "of a player");
     }
 }
 
@@ -515,6 +569,7 @@ async fn errors_are_counted_by_deployment_for_the_owner() {
         let error = json!({"time": NOW, "level": "error", "source": "error", "message": "m", "count": round});
         let warning = json!({"time": NOW, "level": "warn", "source": "console", "message": "m"});
         let sent = post(&app, "game", &body(&[error, warning, record("no error")]));
+        let sent = sent.header("authorization", bearer(&app, "game").await);
         assert_eq!(send(sent).await.status, 204);
         app.clock.advance(1_000);
     }

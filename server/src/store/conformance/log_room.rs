@@ -31,6 +31,7 @@ macro_rules! log_room_suite {
         $crate::store::conformance::log_room::log_room_suite!($place;
             the_room_of_records_is_known_exactly_whatever_happens
             the_oldest_of_a_project_go_first_and_other_projects_keep_theirs
+            a_flood_of_strangers_takes_no_record_of_a_player_away
             what_is_known_of_the_room_outlives_the_process
         );
     };
@@ -58,6 +59,7 @@ enum Act {
 struct Write {
     project: usize,
     environment: Environment,
+    strange: bool,
     after: Millis,
     levels: Vec<(usize, usize)>,
 }
@@ -65,10 +67,17 @@ struct Write {
 fn acts() -> impl Strategy<Value = Vec<Act>> {
     let environment = prop_oneof![Just(Environment::Dev), Just(Environment::Prod)];
     let levels = prop::collection::vec((0..4_usize, 0..40_usize), 0..5);
-    let write = (0..PROJECTS.len(), environment, 0..5_i64, levels);
-    let write = write.prop_map(|(project, environment, after, levels)| Write {
+    let write = (
+        0..PROJECTS.len(),
+        environment,
+        any::<bool>(),
+        0..5_i64,
+        levels,
+    );
+    let write = write.prop_map(|(project, environment, strange, after, levels)| Write {
         project,
         environment,
+        strange,
         after,
         levels,
     });
@@ -86,6 +95,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 struct Known {
     project: usize,
     environment: Environment,
+    strange: bool,
     received_at: Millis,
     message: String,
     bytes: u64,
@@ -105,10 +115,19 @@ impl Model {
         of_project.map(|one| one.bytes).sum()
     }
 
+    fn strangers_bytes(&self, project: usize) -> u64 {
+        let of_project = self.records.iter().filter(|one| one.project == project);
+        let strange = of_project.filter(|one| one.strange);
+        strange.map(|one| one.bytes).sum()
+    }
+
     /// What a page sends, which is then known.
     fn write(&mut self, write: &Write) -> NewLogRecords {
         self.now += write.after;
         let mut new = request(PROJECTS[write.project], write.environment, self.now);
+        if write.strange {
+            new.player = None;
+        }
         for &(level, length) in &write.levels {
             self.written += 1;
             let entry = entry(self.written, LogLevel::ALL[level], length);
@@ -118,6 +137,7 @@ impl Model {
             self.records.push(Known {
                 project: write.project,
                 environment: write.environment,
+                strange: write.strange,
                 received_at: self.now,
                 message: entry.message.clone(),
                 bytes: EACH + bytes as u64,
@@ -135,6 +155,7 @@ impl Model {
     }
 
     /// Each project over the quota has its share, and a flooded one eight.
+    /// Strangers' records go first, while they take more than half.
     fn sweep_quota(&mut self, quota: u64, limit: usize) -> usize {
         let over = (0..PROJECTS.len()).filter(|project| self.bytes(*project) > quota);
         let over: Vec<usize> = over.collect();
@@ -144,7 +165,10 @@ impl Model {
             let flooded = self.bytes(project) / 2 > quota;
             let mut left = if flooded { share * 8 } else { share };
             while left > 0 && self.bytes(project) > quota {
-                let oldest = self.records.iter().position(|one| one.project == project);
+                let strangers_first = self.strangers_bytes(project) > quota / 2;
+                let goes =
+                    |one: &Known| one.project == project && (one.strange || !strangers_first);
+                let oldest = self.records.iter().position(goes);
                 self.records.remove(oldest.unwrap());
                 left -= 1;
                 removed += 1;
@@ -304,6 +328,30 @@ pub(in crate::store) async fn the_oldest_of_a_project_go_first_and_other_project
     while store.sweep_log_quota(0, 1_000).await.unwrap() > 0 {}
     assert_eq!(store.log_bytes("a").await.unwrap(), 0);
     assert_eq!(store.log_bytes("nobody").await.unwrap(), 0);
+}
+
+pub(in crate::store) async fn a_flood_of_strangers_takes_no_record_of_a_player_away(
+    place: &dyn Place,
+) {
+    let store = place.open().await;
+    fill(&store, "a", NOW, 20).await;
+    let of_players = store.log_bytes("a").await.unwrap();
+    for number in 0..100 {
+        let mut flood = request("a", Environment::Prod, NOW + 1_000 + number);
+        flood.player = None;
+        flood.entries = vec![entry(1_000, LogLevel::Error, 30)];
+        store.add_log_records(flood).await.unwrap();
+    }
+    let quota = of_players * 2;
+    while store.sweep_log_quota(quota, 9).await.unwrap() > 0 {}
+    let left = store.log_bytes("a").await.unwrap();
+    assert!(left <= quota && quota - left < 1_000, "no more than needed");
+    let dev = messages(&*store, "a", Environment::Dev).await;
+    assert_eq!(dev.len(), 10, "all of the players'");
+    let prod = messages(&*store, "a", Environment::Prod).await;
+    let strange = prod.iter().filter(|text| text.starts_with("1000")).count();
+    assert_eq!(prod.len() - strange, 10, "all of the players'");
+    assert!(strange > 0, "and the newest of the others");
 }
 
 pub(in crate::store) async fn what_is_known_of_the_room_outlives_the_process(place: &dyn Place) {

@@ -11,9 +11,20 @@ use crate::store::StoreError;
 
 /// How much more is taken from a project that is over twice its quota.
 const FLOODED: usize = 8;
+/// Which part of a quota records without a player's token may take, where those
+/// with one want the rest: anybody can send them.
+const SHARE_OF_STRANGERS: i64 = 2;
 
-/// Bytes that were taken away, by environment.
-type Freed = BTreeMap<i64, i64>;
+/// Bytes that were taken away, by environment: of all records, and of those
+/// without a player.
+type Freed = BTreeMap<i64, (i64, i64)>;
+
+/// What a project's records count for, in bytes.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    all: i64,
+    strangers: i64,
+}
 
 /// What the records of a project count for, in bytes.
 pub(super) fn log_bytes(connection: &Connection, slug: &str) -> Result<u64, StoreError> {
@@ -38,13 +49,13 @@ pub(super) fn sweep_log_records(
     let (mut freed, mut last) = (Freed::new(), None);
     {
         let mut select = connection.prepare_cached(
-            "SELECT id, environment, bytes FROM log_record_sizes
+            "SELECT id, environment, bytes, is_strangers FROM log_record_sizes
              WHERE id < ?1 ORDER BY id LIMIT ?2",
         )?;
         let mut rows = select.query([LogId::first_of(before).0, limit])?;
         while let Some(row) = rows.next()? {
             last = Some(row.get::<_, i64>(0)?);
-            *freed.entry(row.get(1)?).or_default() += row.get::<_, i64>(2)?;
+            add(&mut freed, row.get(1)?, (row.get(2)?, row.get(3)?));
         }
     }
     let Some(last) = last else { return Ok(0) };
@@ -57,7 +68,8 @@ pub(super) fn sweep_log_records(
 
 /// Removes the oldest records of the projects whose records count for more than
 /// `quota` bytes, about `limit` of them in all; more where one of them grows
-/// faster than so little takes away. Answers how many; none where no project is
+/// faster than so little takes away. Those without a player go first, as long as
+/// they take more than their part. Answers how many; none where no project is
 /// over it.
 pub(super) fn sweep_log_quota(
     connection: &Connection,
@@ -65,67 +77,126 @@ pub(super) fn sweep_log_quota(
     limit: usize,
 ) -> Result<usize, StoreError> {
     let quota = i64::try_from(quota).unwrap_or(i64::MAX);
-    let over: Vec<(String, i64)> = connection
+    let over: Vec<(String, Room)> = connection
         .prepare_cached(
-            "SELECT project, sum(bytes) FROM log_environments
+            "SELECT project, sum(bytes), sum(strangers_bytes) FROM log_environments
              GROUP BY project HAVING sum(bytes) > ?1",
         )?
-        .query_map([quota], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .query_map([quota], |row| {
+            let room = Room {
+                all: row.get(1)?,
+                strangers: row.get(2)?,
+            };
+            Ok((row.get(0)?, room))
+        })?
         .collect::<Result<_, _>>()?;
     // Each in every write: one that is flooded must not keep the others waiting.
     let share = limit.div_ceil(over.len().max(1));
     let mut removed = 0;
-    for (slug, bytes) in over {
-        let share = if bytes / 2 > quota {
+    for (slug, room) in over {
+        let share = if room.all / 2 > quota {
             share * FLOODED
         } else {
             share
         };
-        removed += remove_oldest(connection, &slug, bytes - quota, share)?;
+        removed += make_room(connection, &slug, (room, quota), share)?;
     }
     Ok(removed)
 }
 
-/// Removes the oldest records of a project until they have made up `surplus`
-/// bytes, at most `limit` of them. Answers how many.
-fn remove_oldest(
+/// Removes records of a project until the others fit into `quota`, at most
+/// `limit` of them. Answers how many.
+fn make_room(
     connection: &Connection,
     slug: &str,
-    mut surplus: i64,
+    (room, quota): (Room, i64),
     limit: usize,
 ) -> Result<usize, StoreError> {
-    let (mut removed, mut freed) = (0, Freed::new());
-    let mut size = connection
-        .prepare_cached("SELECT environment, bytes FROM log_record_sizes WHERE id = ?1")?;
+    let surplus = room.all - quota;
+    let of_strangers = surplus.min(room.strangers - quota / SHARE_OF_STRANGERS);
+    let (mut removed, mut freed) = (0, 0);
+    if of_strangers > 0 {
+        let ids = oldest_of_strangers(connection, slug, limit)?;
+        (removed, freed) = remove(connection, &ids, of_strangers)?;
+    }
+    if freed < surplus && removed < limit {
+        let ids = oldest(connection, slug, limit - removed)?;
+        removed += remove(connection, &ids, surplus - freed)?.0;
+    }
+    Ok(removed)
+}
+
+/// Removes these records until they have made up `surplus` bytes. Answers how
+/// many, and how many bytes.
+fn remove(connection: &Connection, ids: &[i64], surplus: i64) -> Result<(usize, i64), StoreError> {
+    let (mut removed, mut bytes, mut freed) = (0, 0, Freed::new());
+    let mut size = connection.prepare_cached(
+        "SELECT environment, bytes, is_strangers FROM log_record_sizes WHERE id = ?1",
+    )?;
     let mut delete = connection.prepare_cached("DELETE FROM log_records WHERE id = ?1")?;
-    for id in oldest(connection, slug, limit)? {
-        if surplus <= 0 {
+    for id in ids {
+        if bytes >= surplus {
             break;
         }
-        let (environment, bytes) = size.query_row([id], |row| {
-            Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
+        let (environment, of_one) = size.query_row([id], |row| {
+            Ok((row.get::<_, i64>(0)?, (row.get(1)?, row.get(2)?)))
         })?;
         removed += delete.execute([id])?;
-        surplus -= bytes;
-        *freed.entry(environment).or_default() += bytes;
+        bytes += of_one.0;
+        add(&mut freed, environment, of_one);
     }
     take_off(connection, &freed)?;
-    Ok(removed)
+    Ok((removed, bytes))
+}
+
+/// Adds the bytes of one record, with or without a player.
+fn add(freed: &mut Freed, environment: i64, (bytes, is_strangers): (i64, bool)) {
+    let (all, strangers) = freed.entry(environment).or_default();
+    *all += bytes;
+    if is_strangers {
+        *strangers += bytes;
+    }
+}
+
+fn environments(connection: &Connection, slug: &str) -> Result<Vec<i64>, StoreError> {
+    Ok(connection
+        .prepare_cached("SELECT id FROM log_environments WHERE project = ?1")?
+        .query_map([slug], |row| row.get(0))?
+        .collect::<Result<_, _>>()?)
+}
+
+/// The ids of the oldest records of a project that have no player, at most
+/// `limit` of them.
+fn oldest_of_strangers(
+    connection: &Connection,
+    slug: &str,
+    limit: usize,
+) -> Result<Vec<i64>, StoreError> {
+    let mut select = connection.prepare_cached(
+        "SELECT id FROM log_records WHERE environment = ?1 AND player IS NULL
+         ORDER BY id LIMIT ?2",
+    )?;
+    let most = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut ids = Vec::new();
+    for environment in environments(connection, slug)? {
+        for id in select.query_map([environment, most], |row| row.get(0))? {
+            ids.push(id?);
+        }
+    }
+    ids.sort_unstable();
+    ids.truncate(limit);
+    Ok(ids)
 }
 
 /// The ids of the oldest records of a project, at most `limit` of them.
 fn oldest(connection: &Connection, slug: &str, limit: usize) -> Result<Vec<i64>, StoreError> {
-    let environments: Vec<i64> = connection
-        .prepare_cached("SELECT id FROM log_environments WHERE project = ?1")?
-        .query_map([slug], |row| row.get(0))?
-        .collect::<Result<_, _>>()?;
     let mut select = connection.prepare_cached(
         "SELECT id FROM log_records WHERE environment = ?1 AND level = ?2 ORDER BY id LIMIT ?3",
     )?;
     let most = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut ids = Vec::new();
     // Each is one range of the index alone.
-    for environment in environments {
+    for environment in environments(connection, slug)? {
         for level in LogLevel::ALL {
             let found =
                 select.query_map(params![environment, level as i64, most], |row| row.get(0));
@@ -140,10 +211,12 @@ fn oldest(connection: &Connection, slug: &str, limit: usize) -> Result<Vec<i64>,
 }
 
 fn take_off(connection: &Connection, freed: &Freed) -> Result<(), StoreError> {
-    let mut update = connection
-        .prepare_cached("UPDATE log_environments SET bytes = bytes - ?2 WHERE id = ?1")?;
-    for (environment, bytes) in freed {
-        update.execute([environment, bytes])?;
+    let mut update = connection.prepare_cached(
+        "UPDATE log_environments
+         SET bytes = bytes - ?2, strangers_bytes = strangers_bytes - ?3 WHERE id = ?1",
+    )?;
+    for (environment, (all, strangers)) in freed {
+        update.execute([environment, all, strangers])?;
     }
     Ok(())
 }

@@ -117,8 +117,12 @@ pub(super) fn add_log_records(
     }
     connection
         .prepare_cached(
-            "UPDATE log_environments SET bytes = bytes +
-                 (SELECT sum(bytes) FROM log_record_sizes WHERE id BETWEEN ?2 AND ?3)
+            "UPDATE log_environments SET bytes = bytes + added.all_of_them,
+                 strangers_bytes = strangers_bytes + added.of_strangers
+             FROM (
+                 SELECT sum(bytes) AS all_of_them, sum(bytes * is_strangers) AS of_strangers
+                 FROM log_record_sizes WHERE id BETWEEN ?2 AND ?3
+             ) AS added
              WHERE id = ?1",
         )?
         .execute([environment, first, last])?;

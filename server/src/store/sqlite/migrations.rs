@@ -63,6 +63,10 @@ pub(super) const LOGS: Schema = Schema(&[
         "V3__error_counts",
         include_str!("../../../migrations/sqlite/logs/0003_error_counts.sql"),
     ),
+    (
+        "V4__strangers",
+        include_str!("../../../migrations/sqlite/logs/0004_strangers.sql"),
+    ),
 ]);
 
 /// The table in which the migration library records what it applied.
