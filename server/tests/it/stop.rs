@@ -1,7 +1,11 @@
 //! The graceful stop.
 
+use std::time::Duration;
+
+use platform_protocol::names::Environment;
+use platform_server::domain::project::BackendSettings;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::support::TestApp;
 
@@ -42,5 +46,40 @@ async fn requests_in_flight_finish_and_new_connections_are_refused() {
     assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
     assert!(answer.contains("access_token"), "{answer}");
     stopping.await.unwrap().unwrap();
+    drop(directory);
+}
+
+#[tokio::test]
+async fn a_request_that_never_ends_holds_the_stop_up_for_ten_seconds() {
+    let app = TestApp::start().await;
+    // The owner's backend takes the request and says nothing; the backend's own
+    // patience is a minute.
+    let backend = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", backend.local_addr().unwrap());
+    let settings = BackendSettings {
+        url,
+        paths: vec!["/api/".to_owned()],
+    };
+    let state = &app.running.state;
+    let store = &state.store;
+    let set = store.set_backend("demo", Environment::Prod, Some(settings));
+    set.await.unwrap();
+    state.backends.refresh(&**store).await.unwrap();
+    let mut stream = TcpStream::connect(app.running.address).await.unwrap();
+    let head = format!(
+        "GET /api/x HTTP/1.1\r\nHost: demo.platform.localhost:{}\r\n\r\n",
+        app.port()
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let (_asked, _) = backend.accept().await.unwrap();
+
+    let TestApp {
+        running, directory, ..
+    } = app;
+    let started = tokio::time::Instant::now();
+    running.stop().await.unwrap();
+    let took = started.elapsed();
+    assert!(took >= Duration::from_secs(10), "{took:?}");
+    assert!(took < Duration::from_secs(14), "{took:?}");
     drop(directory);
 }

@@ -1,9 +1,23 @@
 //! `POST /token`: who may ask, and with what.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use reqwest::Method;
 
 use crate::support::{TestApp, send};
 
+/// The claims of a game token, in the order of the alphabet.
+const NINE: [&str; 9] = [
+    "aud",
+    "exp",
+    "iat",
+    "is_anon",
+    "iss",
+    "jti",
+    "principal_kind",
+    "sub",
+    "username",
+];
 /// What a browser says of where the request comes from.
 const SITES: [Option<&str>; 5] = [
     Some("same-origin"),
@@ -322,4 +336,21 @@ async fn an_address_holds_so_many_guests_and_those_it_holds_play_on() {
             .status,
         200
     );
+}
+
+#[tokio::test]
+async fn a_game_token_has_the_nine_claims_and_no_other() {
+    let app = TestApp::start().await;
+    let guest = send(app.post_token()).await.token();
+    let session = app.sign_in("somebody", None).await;
+    let account = send(app.post_token().header("cookie", session)).await;
+    for token in [guest, account.token()] {
+        let payload = token.split('.').nth(1).unwrap();
+        let payload = URL_SAFE_NO_PAD.decode(payload).unwrap();
+        let claims: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_slice(&payload).unwrap();
+        let mut names: Vec<&str> = claims.keys().map(String::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(names, NINE);
+    }
 }

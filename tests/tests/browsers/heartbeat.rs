@@ -14,6 +14,7 @@ use crate::logs::open;
 
 platform_tests::browser_tests![
     the_first_beat_comes_after_five_visible_seconds_and_then_every_thirty,
+    a_page_beats_as_often_as_the_operator_has_set,
     a_hidden_page_does_not_beat,
     an_idle_page_stops_and_a_touch_of_it_resumes,
     a_moving_gamepad_is_use_of_the_page,
@@ -68,6 +69,22 @@ async fn the_first_beat_comes_after_five_visible_seconds_and_then_every_thirty(s
     })
     .await;
     assert!(beats[3].leaving && beats[3].page == first.page, "{beats:?}");
+}
+
+async fn a_page_beats_as_often_as_the_operator_has_set(stage: Stage) {
+    let world = World::start_with(async |config| config.heartbeat_seconds = 7).await;
+    let page = PageBuilder::new().clock();
+    stage.open(&world.publish(page).await).await;
+    stage.run("await pass(5)").await;
+    world.beats_reach(1).await;
+    stage.run("await pass(6)").await;
+    catch_up(&stage).await;
+    assert_eq!(world.beats().len(), 1);
+    stage.run("await pass(1)").await;
+    world.beats_reach(2).await;
+    stage.run("await pass(70)").await;
+    catch_up(&stage).await;
+    assert_eq!(world.beats().len(), 12);
 }
 
 /// Makes the page think that it is hidden, or visible.
