@@ -277,6 +277,7 @@ declare namespace platform {
     | "not-found"
     | "not-signed-in"
     | "not-allowed"
+    | "step-up-required"
     | "invalid-request"
     | "invalid-redirect"
     | "invalid-username"

@@ -42,6 +42,9 @@ pub(crate) struct GlobalOptions {
     /// The project's slug
     #[arg(long, short, global = true, value_name = "SLUG")]
     pub(crate) project: Option<String>,
+    /// Act on somebody else's project, which administrators may
+    #[arg(long, global = true)]
+    pub(crate) as_administrator: bool,
     /// How long to wait for an answer
     #[arg(long, global = true, value_name = "SECONDS", default_value_t = 30,
           value_parser = clap::value_parser!(u64).range(1..=3600))]
@@ -86,7 +89,8 @@ wherever nothing names one.")]
 Example:
   curl -H \"Authorization: Bearer $(platform token)\" https://games.example/api/projects
 
-Whoever has it can create and change your games for 15 minutes. It is no player
+Whoever has it can create and change your games for 5 minutes, or until you sign
+out. It is no player
 of a game; for that there is `platform test-token`.")]
     Token,
     /// Make a new game from the template

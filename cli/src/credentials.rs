@@ -24,7 +24,8 @@ const FILE_NAME: &str = "credentials.toml";
 const LOCK_NAME: &str = "credentials.lock";
 /// Between two looks at a lock that another command holds.
 const LOCK_LOOK: Duration = Duration::from_millis(50);
-/// A token is not used in its last seconds: it would end on its way.
+/// A token is not used in its last seconds, or the last fifth of its life if
+/// that is shorter: it would end on its way.
 const MARGIN_SECONDS: i64 = 60;
 
 /// What one platform gave at sign-in.
@@ -45,7 +46,7 @@ impl Entry {
     /// back says nothing about it.
     pub(crate) fn is_fresh(&self, now: i64) -> bool {
         let age = now.saturating_sub(self.received_at);
-        age >= 0 && age < self.expires_in.saturating_sub(MARGIN_SECONDS)
+        age >= 0 && age < self.expires_in - MARGIN_SECONDS.min(self.expires_in / 5)
     }
 }
 

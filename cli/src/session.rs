@@ -4,6 +4,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::{Request, StatusCode, header, request};
+use platform_protocol::claims::SCOPE_ADMINISTRATION;
 use serde::Deserialize;
 
 use crate::client::answer::Answer;
@@ -15,6 +16,7 @@ use crate::failure::Failure;
 use crate::origin::PlatformOrigin;
 use crate::secret::Secret;
 use crate::settings::Settings;
+use crate::terminal;
 
 /// For whoever never signed in.
 fn sign_in_first(origin: &PlatformOrigin) -> Failure {
@@ -40,6 +42,14 @@ pub(crate) struct Session {
     http: Http,
     given: Option<Secret>,
     credentials: Credentials,
+    as_administrator: bool,
+}
+
+/// A project, as far as it matters whose it is.
+#[derive(Debug, Deserialize)]
+struct Owned {
+    owner: Option<String>,
+    owner_username: Option<String>,
 }
 
 /// What a token says of its bearer. It is shown, and nothing is decided by it:
@@ -51,9 +61,20 @@ pub(crate) struct Bearer {
     /// Its name.
     pub(crate) username: String,
     iss: String,
+    /// What the token is good for; words with spaces between.
+    #[serde(default)]
+    scope: String,
 }
 
 impl Bearer {
+    /// Whether the platform lets the token act on other people's projects, if
+    /// its bearer is an administrator. Those of devices never are.
+    fn may_administer(&self) -> bool {
+        self.scope
+            .split(' ')
+            .any(|scope| scope == SCOPE_ADMINISTRATION)
+    }
+
     /// Reads a token's claims.
     pub(crate) fn of(token: &Secret) -> Option<Self> {
         let claims = token.expose().split('.').nth(1)?;
@@ -88,6 +109,7 @@ impl Session {
             http,
             given,
             credentials,
+            as_administrator: settings.as_administrator,
         })
     }
 
@@ -202,6 +224,39 @@ impl Session {
             Some(problem) => failure.with_problem(problem),
             None => failure,
         })
+    }
+
+    /// Asks whose a project is before anything is done to it, where the token
+    /// would let an administrator act on anybody's.
+    ///
+    /// # Errors
+    /// It is somebody else's, and `--as-administrator` was not said.
+    pub(crate) async fn look_whose(&self, slug: &str) -> Result<(), Failure> {
+        let bearer = Bearer::of(&self.token().await?);
+        let Some(bearer) = bearer.filter(Bearer::may_administer) else {
+            return Ok(());
+        };
+        let owned: Owned = self.get(&format!("/api/projects/{slug}")).await?.json()?;
+        if owned.owner.as_deref() == Some(bearer.sub.as_str()) {
+            return Ok(());
+        }
+        let owner = match (owned.owner_username, owned.owner) {
+            (Some(name), _) => name,
+            (None, Some(id)) => format!("the player {id}"),
+            (None, None) => "the platform itself".to_owned(),
+        };
+        if !self.as_administrator {
+            return Err(Failure::failed(format!(
+                "The project {slug} belongs to {owner}, not to you ({}). To act on it as an \
+                 administrator, say --as-administrator.",
+                bearer.username
+            )));
+        }
+        terminal::note(format_args!(
+            "As an administrator: {slug} belongs to {}.",
+            terminal::plain(&owner)
+        ));
+        Ok(())
     }
 
     /// Gets a path of the project API.

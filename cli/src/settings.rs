@@ -39,6 +39,8 @@ pub(crate) struct Settings {
     pub(crate) token: Option<Secret>,
     /// How long the platform may be silent.
     pub(crate) timeout: Duration,
+    /// Whether the command may be about somebody else's project.
+    pub(crate) as_administrator: bool,
     project: Option<String>,
     /// The game's folder: that of `platform.toml`, else the one that one is in.
     folder: PathBuf,
@@ -85,6 +87,7 @@ impl Settings {
             origin,
             token: environment.token.clone(),
             timeout: options.timeout(),
+            as_administrator: options.as_administrator,
             project: project.map(|(_, slug)| slug.to_owned()),
             folder,
             dist: manifest.dist.unwrap_or_else(|| DEFAULT_DIST.into()),

@@ -28,6 +28,31 @@ pub struct GameTokenClaims {
     pub jti: String,
 }
 
+/// What a console token may be used for: one's own projects.
+pub const SCOPE_PROJECTS: &str = "projects";
+/// What a console token may be used for as well: administration, for whom it is
+/// granted to. No device ever gets it.
+pub const SCOPE_ADMINISTRATION: &str = "administration";
+
+/// The claims of a token for the platform's own API, audience
+/// `platform:console`: those of a game token, and what it ends with and is good
+/// for. A game token has its nine claims and no others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConsoleTokenClaims {
+    /// Who it is.
+    #[serde(flatten)]
+    pub player: GameTokenClaims,
+    /// The session in a browser that the token ends with, by a name that opens
+    /// nothing (OpenID Connect Front-Channel Logout 1.0 §3, `sid`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sid: Option<String>,
+    /// The device that the token ends with, a UUID.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// What it is good for, words with spaces between (RFC 9068 §2.2.3).
+    pub scope: String,
+}
+
 /// Who stands behind a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -77,6 +77,8 @@ slugs! {
     NotSignedIn = "not-signed-in", 401, "Not signed in", "Please sign in first.";
     /// The caller may not do this.
     NotAllowed = "not-allowed", 403, "Not allowed", "You are not allowed to do this.";
+    /// Administration needs a sign-in of the last minutes, in a browser.
+    StepUpRequired = "step-up-required", 403, "Sign in again", "Please sign in again in your browser to do this.";
     /// The request cannot be understood.
     InvalidRequest = "invalid-request", 400, "Invalid request", "The request could not be understood.";
     /// The address to return to belongs to no known game.
@@ -130,6 +132,6 @@ mod tests {
             assert_eq!(Slug::from_slug(slug.as_str()), Some(*slug));
             assert!((400..600).contains(&slug.status()));
         }
-        assert_eq!(Slug::ALL.len(), 23);
+        assert_eq!(Slug::ALL.len(), 24);
     }
 }

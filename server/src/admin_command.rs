@@ -60,7 +60,7 @@ impl AdminCommand {
         let failed = |error: StoreError| chain(&error);
         match self {
             Self::Grant { sub, .. } => {
-                let granted = store.grant_admin(sub, Actor::Operator, now).await;
+                let granted = store.grant_admin(sub, Actor::Operator.into(), now).await;
                 match granted.map_err(failed)? {
                     Granted::Done => Ok(format!("{sub} is an administrator\n")),
                     Granted::Already => Ok(format!("{sub} was an administrator before\n")),
@@ -74,7 +74,7 @@ impl AdminCommand {
                 }
             }
             Self::Revoke { sub, .. } => {
-                let revoked = store.revoke_admin(sub, Actor::Operator, now).await;
+                let revoked = store.revoke_admin(sub, Actor::Operator.into(), now).await;
                 let revoked = revoked.map_err(failed)?;
                 if config.admins.contains(&sub) {
                     return Err(format!(

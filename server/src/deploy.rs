@@ -20,6 +20,7 @@ use tokio::time::MissedTickBehavior;
 pub use self::incoming::{Deploys, Incoming, Limits, linger, too_large};
 use crate::archive::{self, ArchiveError, UnpackedFile};
 use crate::clock::Millis;
+use crate::domain::audit::{Actor, By};
 use crate::domain::project::{Deployment, FileEntry};
 use crate::entropy::Entropy;
 use crate::files::{FileError, FileStore};
@@ -73,13 +74,15 @@ pub enum DeployError {
     Store(#[source] StoreError),
 }
 
-/// Which environment something is deployed to.
-#[derive(Clone, Copy, Debug)]
-pub struct Target<'a> {
+/// Which environment something is deployed to, and by whom.
+#[derive(Clone, Debug)]
+pub struct Target {
     /// The project.
-    pub slug: &'a str,
+    pub slug: String,
     /// Which of its environments.
     pub environment: Environment,
+    /// Who deploys it.
+    pub by: By,
 }
 
 /// A deployment from an archive, with what its page does wrong.
@@ -97,7 +100,7 @@ pub struct Published {
 /// [`DeployError`]; what the environment showed before, it still shows.
 pub async fn publish_archive(
     state: &AppState,
-    target: Target<'_>,
+    target: &Target,
     incoming: &Incoming,
 ) -> Result<Published, DeployError> {
     let (from, into, held) = (incoming.archive(), incoming.files(), incoming.hold());
@@ -105,7 +108,7 @@ pub async fn publish_archive(
         "{}/",
         state
             .origin
-            .sub_domain(&target.environment.label(target.slug))
+            .sub_domain(&target.environment.label(&target.slug))
     );
     let _turn = state.deploys.turn().await;
     let unpacked = tokio::task::spawn_blocking(move || {
@@ -184,17 +187,20 @@ async fn record(
     store: &dyn Store,
     entropy: &dyn Entropy,
     now: Millis,
-    target: Target<'_>,
+    target: &Target,
     files: BTreeMap<String, FileEntry>,
 ) -> Result<Deployment, DeployError> {
     let deployment = Deployment {
         id: entropy.uuid_v7(now),
-        slug: target.slug.to_owned(),
+        slug: target.slug.clone(),
         environment: target.environment,
         files,
         created_at: now,
     };
-    match store.add_deployment(deployment.clone()).await {
+    match store
+        .add_deployment(deployment.clone(), target.by.clone())
+        .await
+    {
         Ok(()) => Ok(deployment),
         Err(StoreError::Missing { .. }) => Err(DeployError::UnknownProject(deployment.slug)),
         Err(error) => Err(DeployError::Store(error)),
@@ -236,7 +242,8 @@ pub async fn sweep(store: &dyn Store, files: &FileStore) -> Result<usize, String
     files.sweep(store).await.map_err(|error| chain(&error))
 }
 
-/// Makes `content` what the environment of a project shows.
+/// Makes `content` what the environment of a project shows, as the platform
+/// itself.
 ///
 /// # Errors
 /// [`DeployError`]; what the environment showed before, it still shows.
@@ -264,8 +271,12 @@ pub async fn publish(
         .buffer_unordered(WRITES_AT_ONCE)
         .try_collect()
         .await?;
-    let target = Target { slug, environment };
-    record(store, entropy, now, target, files).await
+    let target = Target {
+        slug: slug.to_owned(),
+        environment,
+        by: Actor::Own.into(),
+    };
+    record(store, entropy, now, &target, files).await
 }
 
 /// Checks every limit and every path before anything is written.

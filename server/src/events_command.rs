@@ -1,14 +1,21 @@
 //! `platform-server events`: the log of security events.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use platform_server::domain::audit::{ActorKind, AuditEvent, AuditKind, AuditQuery};
+use platform_server::handlers::api::admin::views::EventView;
 use platform_server::http::refusal::chain;
 use platform_server::store::Store;
 use uuid::Uuid;
 
 use crate::player_command::{circumstances, date, player_id};
 use crate::{Failure, Settings};
+
+/// How often it is looked for new events.
+const LOOK: Duration = Duration::from_millis(500);
+/// Events that are read at one time.
+const PAGE: usize = 500;
 
 /// Which events.
 #[derive(clap::Args)]
@@ -29,6 +36,13 @@ pub(crate) struct EventsCommand {
     /// How many, at most
     #[arg(long, default_value_t = 50)]
     limit: usize,
+    /// The newest ones with the oldest first, and then those that come, until
+    /// interrupted
+    #[arg(long, conflicts_with = "before")]
+    follow: bool,
+    /// Print each event as one line of JSON, as the API has it
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     settings: Settings,
 }
@@ -50,19 +64,77 @@ impl EventsCommand {
         &self.settings
     }
 
+    /// Whether it goes on until it is interrupted.
+    pub(crate) const fn follows(&self) -> bool {
+        self.follow
+    }
+
     /// The events, newest first, in a line each.
     pub(crate) async fn run(self, store: &dyn Store) -> Result<String, Failure> {
-        let query = AuditQuery {
+        let events = list(store, self.query()).await?;
+        self.lines(events)
+    }
+
+    /// Hands the newest events to `print`, the oldest of them first, and then
+    /// those that come, as long as `print` takes them.
+    pub(crate) async fn follow(
+        self,
+        store: &dyn Store,
+        print: impl Fn(&str) -> bool,
+    ) -> Result<(), Failure> {
+        let mut events = list(store, self.query()).await?;
+        events.reverse();
+        // Whatever is asked for, the next ones come behind the newest of all.
+        let newest = list(store, AuditQuery::newest(1)).await?;
+        let mut last = newest.first().map_or(0, |event| event.id);
+        loop {
+            if let Some(event) = events.last() {
+                last = last.max(event.id);
+            }
+            if !events.is_empty() && !print(&self.lines(events)?) {
+                return Ok(());
+            }
+            let query = AuditQuery {
+                after: Some(last),
+                limit: PAGE,
+                ..self.query()
+            };
+            events = list(store, query).await?;
+            if events.is_empty() {
+                tokio::time::sleep(LOOK).await;
+            }
+        }
+    }
+
+    const fn query(&self) -> AuditQuery {
+        AuditQuery {
             player: self.player,
             kind: self.kind,
             actor: self.actor,
             before: self.before,
+            after: None,
             limit: self.limit,
-        };
-        let events = store.list_audit_events(query).await;
-        let events = events.map_err(|error| chain(&error))?;
-        Ok(events.iter().map(line).collect())
+        }
     }
+
+    fn lines(&self, events: Vec<AuditEvent>) -> Result<String, Failure> {
+        if !self.json {
+            return Ok(events.iter().map(line).collect());
+        }
+        let mut lines = String::new();
+        for event in events {
+            let json = serde_json::to_string(&EventView::from(event));
+            let json = json.map_err(|error| format!("an event cannot be written: {error}"))?;
+            lines.push_str(&json);
+            lines.push('\n');
+        }
+        Ok(lines)
+    }
+}
+
+async fn list(store: &dyn Store, query: AuditQuery) -> Result<Vec<AuditEvent>, Failure> {
+    let events = store.list_audit_events(query).await;
+    events.map_err(|error| chain(&error))
 }
 
 fn line(event: &AuditEvent) -> String {

@@ -17,6 +17,7 @@
 //! | [`keys`] | the signing keys |
 //! | [`tokens`] | verifying the platform's own game tokens |
 //! | [`suspensions`], [`sessions`] | who is suspended while their token lives; sweeping sessions |
+//! | [`refusals`] | keeping what was refused, within bounds |
 //! | [`devices`] | how often devices may ask, and people type codes |
 //! | [`logs`], [`log_streams`] | how many frontend log records are taken in, and how long they are kept; who follows them |
 //! | [`data_folder`] | one server at a time in the data folder |
@@ -56,6 +57,7 @@ pub mod logs;
 pub mod oidc;
 pub mod origin;
 pub mod page_warnings;
+pub mod refusals;
 pub mod routes;
 pub mod runtime;
 pub mod sessions;

@@ -174,7 +174,18 @@ fn run(command: Command) -> Result<(), Failure> {
         }
         Command::Events(command) => {
             let config = read(command.settings().config.as_deref())?;
-            on_store(&config, async |store| command.run(store).await)
+            on_store(&config, async |store| {
+                if !command.follows() {
+                    return command.run(store).await;
+                }
+                // That it is interrupted is how it ends, and no failure.
+                let mut stop = Stop::listen()?;
+                tokio::select! {
+                    followed = command.follow(store, print) => followed?,
+                    () = stop.signalled() => {}
+                }
+                Ok(String::new())
+            })
         }
         Command::Backup { file, settings } => {
             let config = read(settings.config.as_deref())?;
@@ -217,6 +228,7 @@ fn on_store(
             .map_err(|error| chain(&error))?;
         // What is dropped here tidies up after itself.
         let said = tokio::select! {
+            biased;
             said = work(&*store) => said?,
             () = stop.signalled() => return Err("stopped before it was done".to_owned()),
         };
@@ -341,13 +353,15 @@ fn minutes(millis: i64) -> String {
 /// Libraries whose finest lines name addresses with their queries.
 const QUERY_LOGGERS: [&str; 1] = ["axum_reverse_proxy=info"];
 
-/// Results go to standard output, and a closed pipe is nobody's fault.
-fn print(text: &str) {
+/// Results go to standard output, and a closed pipe is nobody's fault. Answers
+/// whether somebody reads them.
+fn print(text: &str) -> bool {
     use std::io::Write as _;
     let mut output = std::io::stdout().lock();
-    let _ = output
+    let written = output
         .write_all(text.as_bytes())
         .and_then(|()| output.flush());
+    written.is_ok()
 }
 
 fn log_to_stderr(config: &Config) {

@@ -172,7 +172,7 @@ impl PlayerCommand {
                     ));
                 }
                 store
-                    .suspend_player(sub, reason.as_deref(), Actor::Operator, now)
+                    .suspend_player(sub, reason.as_deref(), Actor::Operator.into(), now)
                     .await
                     .map_err(failed)?;
                 Ok(format!("{} ({sub}) is suspended\n", player.username))
@@ -180,7 +180,7 @@ impl PlayerCommand {
             Self::Unsuspend { sub, .. } => {
                 let player = find(store, sub).await?;
                 let lifted = store
-                    .unsuspend_player(sub, Actor::Operator, now)
+                    .unsuspend_player(sub, Actor::Operator.into(), now)
                     .await
                     .map_err(failed)?;
                 let now_or_still = if lifted {
@@ -193,7 +193,7 @@ impl PlayerCommand {
             Self::EndSessions { sub, .. } => {
                 let player = find(store, sub).await?;
                 let ended = store
-                    .end_other_sessions(sub, None, Actor::Operator, now)
+                    .end_other_sessions(sub, None, Actor::Operator.into(), now)
                     .await
                     .map_err(failed)?;
                 let sessions = if ended == 1 { "session" } else { "sessions" };
@@ -349,6 +349,14 @@ pub(crate) fn circumstances(event: &AuditEvent) -> String {
         Actor::Operator => text.push_str(", by the operator"),
         Actor::Admin(admin) => {
             let _ = write!(text, ", by {admin}");
+        }
+    }
+    if let Some(detail) = &event.detail {
+        let _ = write!(text, ", {detail}");
+    }
+    for (word, place) in [("from", &event.network), ("request", &event.request)] {
+        if let Some(place) = place {
+            let _ = write!(text, ", {word} {place}");
         }
     }
     if let Some(reason) = why {

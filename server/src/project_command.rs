@@ -57,7 +57,7 @@ impl ProjectCommand {
                 Ok(text)
             }
             Self::Transfer { slug, sub, .. } => {
-                let done = store.transfer_project(&slug, sub, Actor::Operator, now);
+                let done = store.transfer_project(&slug, sub, Actor::Operator.into(), now);
                 match done.await.map_err(failed)? {
                     Transferred::Done => Ok(format!("{slug} belongs to {sub}\n")),
                     Transferred::Already => Ok(format!("{slug} belonged to {sub} before\n")),

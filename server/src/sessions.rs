@@ -1,4 +1,4 @@
-//! Sweeping sessions and sign-ins that mean nothing any more.
+//! Sweeping sessions, sign-ins and routine events that mean nothing any more.
 
 use std::time::Duration;
 
@@ -22,6 +22,13 @@ pub async fn sweep(store: &dyn Store, now: Millis) -> Result<usize, StoreError> 
     let mut removed = 0;
     loop {
         let batch = store.sweep_sessions(now, BATCH).await?;
+        removed += batch;
+        if batch == 0 {
+            break;
+        }
+    }
+    loop {
+        let batch = store.sweep_audit_events(now, BATCH).await?;
         removed += batch;
         if batch == 0 {
             return Ok(removed);

@@ -34,6 +34,7 @@ use crate::logs::{self, LogLimits};
 use crate::oidc::{Providers, ProvidersError};
 use crate::origin::PlatformOrigin;
 use crate::page_warnings::PageWarnings;
+use crate::refusals::RefusalLimits;
 use crate::routes::routes;
 use crate::runtime::{RuntimeError, RuntimeFiles};
 use crate::sessions;
@@ -177,6 +178,7 @@ pub async fn start(
         providers,
         demo_provider,
         api_limiter: Limiter::new(&API_RATE, Arc::clone(&clock)),
+        refusal_limits: RefusalLimits::new(&clock),
         guest_limiter: Limiter::new(&config.guest_rate, Arc::clone(&clock)),
         tokens: GameTokens::new(Arc::clone(&keys), Arc::clone(&clock), origin.auth_url()),
         suspensions: Suspensions::default(),
@@ -398,6 +400,7 @@ async fn look_again(state: AppState) {
         state.rename_limiter.sweep();
         state.log_limits.sweep();
         state.api_limiter.sweep();
+        state.refusal_limits.sweep();
         state.presence.sweep(state.clock.now()).await;
     }
 }

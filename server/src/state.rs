@@ -28,6 +28,7 @@ use crate::logs::LogLimits;
 use crate::oidc::Providers;
 use crate::origin::PlatformOrigin;
 use crate::page_warnings::PageWarnings;
+use crate::refusals::RefusalLimits;
 use crate::runtime::RuntimeFiles;
 use crate::sites::Sites;
 use crate::store::Store;
@@ -102,6 +103,8 @@ pub struct Parts {
     pub backends: Backends,
     /// The deploys on their way.
     pub deploys: Deploys,
+    /// How many refusals the log of events keeps.
+    pub refusal_limits: RefusalLimits,
     /// The limit on calls of the project API, by player.
     pub api_limiter: Limiter<Uuid>,
 }

@@ -11,7 +11,6 @@ use tokio::time::MissedTickBehavior;
 use uuid::Uuid;
 
 use crate::clock::Millis;
-use crate::domain::device::ACCESS_TOKEN_SECONDS;
 use crate::http::refusal::chain;
 use crate::state::AppState;
 use crate::store::{Store, StoreError};
@@ -26,8 +25,7 @@ pub struct Suspensions(ArcSwap<HashSet<Uuid>>);
 
 impl Suspensions {
     /// Reads the store again. `token_seconds` is the life of a game token:
-    /// whoever was suspended before that, and before the life of a device's
-    /// token, has none any more.
+    /// whoever was suspended before that has none any more.
     ///
     /// # Errors
     /// The store's; what was known stays so.
@@ -37,8 +35,7 @@ impl Suspensions {
         token_seconds: u64,
         now: Millis,
     ) -> Result<(), StoreError> {
-        let life = token_seconds.max(ACCESS_TOKEN_SECONDS);
-        let life = life.saturating_add(CLOCK_LEEWAY_SECONDS);
+        let life = token_seconds.saturating_add(CLOCK_LEEWAY_SECONDS);
         let life = Millis::try_from(life).unwrap_or(Millis::MAX / 1_000) * 1_000;
         let players = store.list_suspended_players(now - life).await?;
         self.0

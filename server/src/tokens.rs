@@ -8,15 +8,19 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use axum::http::HeaderMap;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
-use platform_protocol::claims::GameTokenClaims;
+use platform_protocol::claims::{ConsoleTokenClaims, GameTokenClaims};
 use platform_protocol::limits::CLOCK_LEEWAY_SECONDS;
+use platform_protocol::names::CONSOLE_AUDIENCE;
 use platform_verifier::{Credentials, Expected, KeySet, VerifyError, bearer, check};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use crate::clock::Clock;
+use crate::domain::console_token::{Hold, may_administer};
 use crate::keys::KeyRing;
 
 /// Tokens that are remembered; beyond that, those that were not shown for
@@ -28,8 +32,36 @@ const REMEMBERED: u64 = 100_000;
 pub struct VerifiedToken {
     /// The player, `sub`.
     pub player: Uuid,
-    /// Everything that the token says.
+    /// Everything that a game token says.
     pub claims: GameTokenClaims,
+    /// What a console token says beyond that; none for a game's.
+    pub console: Option<ConsoleRights>,
+}
+
+/// What a console token says beyond who it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConsoleRights {
+    /// What it hangs on.
+    pub hold: Hold,
+    /// Whether it is good for administration, should its bearer be an
+    /// administrator.
+    pub may_administer: bool,
+}
+
+impl ConsoleRights {
+    /// Reads them off a token whose signature and claims are good.
+    fn of(token: &str) -> Result<Self, VerifyError> {
+        let payload = token.split('.').nth(1).unwrap_or_default();
+        let claims: Option<ConsoleTokenClaims> = URL_SAFE_NO_PAD
+            .decode(payload)
+            .ok()
+            .and_then(|payload| serde_json::from_slice(&payload).ok());
+        let claims = claims.ok_or(VerifyError::Claim("scope"))?;
+        Ok(Self {
+            hold: Hold::of(&claims).ok_or(VerifyError::Claim("sid"))?,
+            may_administer: may_administer(&claims),
+        })
+    }
 }
 
 /// A key set, parsed, and the document that it was parsed from.
@@ -104,7 +136,14 @@ impl GameTokens {
         };
         let claims = check(token, &self.published()?.keys, expected)?;
         let player = claims.sub.parse().map_err(|_| VerifyError::Claim("sub"))?;
-        let verified = Arc::new(VerifiedToken { player, claims });
+        let console = (audience == CONSOLE_AUDIENCE)
+            .then(|| ConsoleRights::of(token))
+            .transpose()?;
+        let verified = Arc::new(VerifiedToken {
+            player,
+            claims,
+            console,
+        });
         self.verified.insert(hash, Arc::clone(&verified));
         Ok(verified)
     }

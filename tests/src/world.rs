@@ -292,7 +292,7 @@ impl World {
         let now = self.clock.now();
         let store = &self.running.state.store;
         let done = store
-            .suspend_player(id, Some(reason), Actor::Operator, now)
+            .suspend_player(id, Some(reason), Actor::Operator.into(), now)
             .await;
         assert!(done.expect("the store answers"), "nobody was suspended");
         let life = self.running.state.config.token_seconds;
@@ -305,7 +305,9 @@ impl World {
         let id = Uuid::parse_str(sub).expect("a player's id is a UUID");
         let now = self.clock.now();
         let store = &self.running.state.store;
-        let done = store.unsuspend_player(id, Actor::Operator, now).await;
+        let done = store
+            .unsuspend_player(id, Actor::Operator.into(), now)
+            .await;
         assert!(done.expect("the store answers"), "nobody was suspended");
     }
 

@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test reports by failing")]
 
 use platform_server::domain::audit::Actor;
-use platform_server::domain::device::ACCESS_TOKEN_SECONDS;
+use platform_server::domain::console_token::CONSOLE_TOKEN_SECONDS;
 use platform_server::http::seal::PRESS_MILLIS;
 use platform_tests::person::Person;
 use platform_tests::platform::Platform;
@@ -32,7 +32,7 @@ async fn scene() -> (Platform, Person, String) {
 
 /// Lets access tokens end.
 fn expire(platform: &Platform) {
-    let seconds = i64::try_from(ACCESS_TOKEN_SECONDS).unwrap();
+    let seconds = i64::try_from(CONSOLE_TOKEN_SECONDS).unwrap();
     // Verifiers forgive a difference of one minute.
     platform.clock.advance((seconds + 61) * 1_000);
 }
@@ -226,14 +226,19 @@ async fn a_suspended_developer_is_told_and_stays_signed_in_for_later() {
     let player = sub.parse().unwrap();
     let now = || platform.running.state.clock.now();
     let store = platform.store();
-    let suspended = store.suspend_player(player, Some("You sold lights."), Actor::Operator, now());
+    let suspended = store.suspend_player(
+        player,
+        Some("You sold lights."),
+        Actor::Operator.into(),
+        now(),
+    );
     assert!(suspended.await.unwrap());
     expire(&platform);
     let refused = terminal.run(&["projects", "list"]).await.ended_with(1);
     assert!(refused.stderr.contains("You sold lights."), "{refused:?}");
     assert!(
         store
-            .unsuspend_player(player, Actor::Operator, now())
+            .unsuspend_player(player, Actor::Operator.into(), now())
             .await
             .unwrap()
     );

@@ -94,6 +94,8 @@ const SENTENCES = {
   "signed-in": "{player} signed in with {subject}",
   created: "{player} came as a new account, with {subject}",
   renamed: "{player} took another name",
+  "sign-in-failed": "A sign-in with {subject} failed",
+  "signed-out": "{player} signed out",
   "sessions-ended": "Sessions of {player} were ended",
   suspended: "{player} was suspended",
   unsuspended: "The suspension of {player} was lifted",
@@ -105,6 +107,13 @@ const SENTENCES = {
   "admin-granted": "{player} became an administrator",
   "admin-revoked": "{player} is an administrator no longer",
   "project-transferred": "The project {subject} went to {player} from {other}",
+  "administration-refused": "{player} was refused what administrators alone may do",
+  "project-created": "{player} made the project {subject}",
+  deployed: "The project {subject} of {player} was deployed",
+  "rolled-back": "The project {subject} of {player} was rolled back",
+  "backend-changed": "The backend of the project {subject} of {player} was changed",
+  "setting-changed": "A setting of the project {subject} of {player} was changed",
+  "test-token-given": "A test player of the project {subject} of {player} was given a token",
   "project-administered": "The project {subject} of {player} was administered",
 };
 
@@ -121,7 +130,14 @@ export const eventRow = (event, names) => {
   if (event.admin) pieces.push(", by ", who(event.admin, names));
   // The reason is a sentence of its own.
   const end = event.kind === "suspended" && event.subject ? [": ", said(event.subject, "subject")] : ["."];
-  return row([...pieces, ...end], [moment(event.at)]);
+  const { detail, network, request } = event;
+  const about = [
+    moment(event.at),
+    ...(detail ? [" · ", said(detail)] : []),
+    ...(network ? [` · from ${plain(network)}`] : []),
+    ...(request ? [" · request ", make("code", {}, said(request))] : []),
+  ];
+  return row([...pieces, ...end], about);
 };
 
 /** The player of this whole name or id. */

@@ -5,12 +5,19 @@ import { byId, plain, said } from "./dom.js";
 import { Session } from "./session.js";
 
 /** Says why there is nothing else to be seen, and what leads on. */
-const say = (words, { signIn = false, again = false, projects = false } = {}) => {
+const say = (words, { signIn = false, fresh = false, again = false, projects = false } = {}) => {
   document.querySelector("dialog[open]")?.close();
   byId("inside").hidden = true;
   byId("gate").hidden = false;
   byId("gate-words").textContent = plain(words);
-  byId("gate-sign-in").hidden = !signIn;
+  const link = byId("gate-sign-in");
+  link.hidden = !signIn && !fresh;
+  link.textContent = fresh ? "Sign in again" : "Sign in";
+  if (fresh) {
+    // The page's own address changes with what is chosen on it.
+    const parameters = { redirect: location.href, again: "1" };
+    link.search = String(new URLSearchParams(parameters));
+  }
   byId("gate-again").hidden = !again;
   byId("gate-projects").hidden = !projects;
   // What is not there for them has no other pages either.
@@ -42,6 +49,8 @@ export const close = (refusal) => {
     // The reason is somebody's own sentence, which need not say what it is the reason of.
     const why = /suspended/i.test(message) ? message : `Your account is suspended: ${message}`;
     say(`${why} Sign in as somebody else to go on.`, { signIn: true });
+  } else if (slug === "step-up-required") {
+    say(message, { fresh: true, projects: true });
   } else if (slug === "not-found" || slug === "not-allowed") {
     // Who may can be changed by others at any time.
     say(message, { again: slug === "not-allowed", projects: true });
@@ -68,6 +77,7 @@ export const enter = async (show, toGuests = TO_GUESTS) => {
   byId("gate-again").onclick = () => location.reload();
   const inside = byId("inside");
   const session = new Session(inside.dataset.auth);
+  session.wantsFresh = close;
   try {
     const player = await session.player();
     sayWho(player);

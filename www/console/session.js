@@ -54,6 +54,9 @@ export class Session {
     this.#auth = auth;
   }
 
+  /** What is done where the platform wants a fresh sign-in first, and says so in a refusal. */
+  wantsFresh = () => {};
+
   /** Who it is; a guest where nobody is signed in. */
   async player() {
     const { sub, username, is_anon } = claims(await this.token());
@@ -100,7 +103,10 @@ export class Session {
         throw new Refusal(0);
       }
       if (response.ok) return response;
-      if (response.status !== 401 || renew) throw await refused(response);
+      if (response.status === 401 && !renew) continue;
+      const refusal = await refused(response);
+      if (refusal.slug === "step-up-required") this.wantsFresh(refusal);
+      throw refusal;
     }
   }
 

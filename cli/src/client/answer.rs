@@ -119,6 +119,9 @@ fn advice(status: StatusCode, problem_type: &str) -> &'static str {
         Some(Slug::NotFound | Slug::UnknownHost) => {
             " Check the project's slug: `platform projects list` shows yours, `platform projects create` makes one."
         }
+        Some(Slug::StepUpRequired) => {
+            " This program has no right to administer; `platform projects list` shows what is yours."
+        }
         Some(Slug::NotAllowed) => {
             " `platform whoami` shows who you are, `platform projects list` what is yours."
         }

@@ -97,7 +97,7 @@ pub(super) async fn run(context: &Context<'_>, command: BackendCommand) -> Resul
 }
 
 /// Who asks, and the path of an environment.
-fn session(
+async fn session(
     context: &Context<'_>,
     environment: EnvironmentName,
 ) -> Result<(Session, String, String), Failure> {
@@ -106,14 +106,16 @@ fn session(
     let environment = Environment::from(environment).as_str();
     let path = format!("/api/projects/{slug}/environments/{environment}");
     let origin = settings.origin.to_string();
-    Ok((context.session(&settings)?, origin, path))
+    let session = context.session(&settings)?;
+    session.look_whose(slug).await?;
+    Ok((session, origin, path))
 }
 
 async fn get(
     context: &Context<'_>,
     environment: EnvironmentName,
 ) -> Result<(Value, View), Failure> {
-    let (session, _, path) = session(context, environment)?;
+    let (session, _, path) = session(context, environment).await?;
     let value: Value = session.get(&path).await?.json()?;
     let view = serde_json::from_value(value.clone())
         .map_err(|_| Failure::failed("The platform answered in an unknown form."))?;
@@ -125,7 +127,7 @@ async fn put(
     environment: EnvironmentName,
     wanted: &Value,
 ) -> Result<View, Failure> {
-    let (session, origin, path) = session(context, environment)?;
+    let (session, origin, path) = session(context, environment).await?;
     let address = format!("{origin}{path}/backend");
     let answer = session
         .ask(|| {

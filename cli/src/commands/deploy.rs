@@ -55,7 +55,7 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
     }
     let directory = settings.dist(wanted.directory)?;
     let session = context.session(&settings)?;
-    session.token().await?;
+    session.look_whose(slug).await?;
     let folder = Folder::of_game(&directory)?;
     if let Some(message) = sources::warning(&directory, &page(&directory)?) {
         terminal::warn(format_args!("{} ({})", plain(&message), sources::CODE));

@@ -45,8 +45,11 @@ pub(super) async fn run(
     json: bool,
 ) -> Result<(), Failure> {
     let settings = context.settings()?;
-    let path = path(settings.project()?, environment);
-    let answer = context.session(&settings)?.get(&path).await?;
+    let slug = settings.project()?;
+    let path = path(slug, environment);
+    let session = context.session(&settings)?;
+    session.look_whose(slug).await?;
+    let answer = session.get(&path).await?;
     if json {
         let mut value: Value = answer.json()?;
         let list = json!({ "deployments": value["deployments"].take() });

@@ -50,10 +50,12 @@ pub(super) async fn run(context: &Context<'_>, options: &LogsOptions) -> Result<
     let settings = context.settings()?;
     let environment: platform_protocol::names::Environment = options.environment.into();
     let slug = settings.project()?;
+    let session = context.session(&settings)?;
+    session.look_whose(slug).await?;
     let source = Source {
         address: format!("/api/projects/{slug}/logs"),
         game: settings.origin.game_url(slug, environment),
-        session: context.session(&settings)?,
+        session,
         environment: environment.as_str(),
         level: options.level,
     };

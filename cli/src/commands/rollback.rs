@@ -19,7 +19,8 @@ pub(super) async fn run(
     yes: bool,
 ) -> Result<(), Failure> {
     let settings = context.settings()?;
-    let path = path(settings.project()?, environment);
+    let slug = settings.project()?;
+    let path = path(slug, environment);
     let asks = environment == Environment::Prod && !yes;
     if asks && !terminal::can_ask() {
         return Err(Failure::usage(
@@ -27,6 +28,7 @@ pub(super) async fn run(
         ));
     }
     let session = context.session(&settings)?;
+    session.look_whose(slug).await?;
     let view: View = session.get(&path).await?.json()?;
     let wanted = choose(&view, deployment)?;
     let game = plain(&view.url);

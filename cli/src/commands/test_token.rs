@@ -20,6 +20,7 @@ pub(super) async fn run(
     let slug = settings.project()?;
     let address = format!("{}/api/projects/{slug}/test-tokens", settings.origin);
     let session = context.session(&settings)?;
+    session.look_whose(slug).await?;
     let answer = session
         .ask(|| {
             let body = json_body(&json!({"number": number, "guest": guest}))?;

@@ -424,3 +424,76 @@ async fn a_check_names_the_warnings_without_a_platform() {
     home.run(&["check", "none"]).await.ended_with(1);
     home.run(&["check", "absent"]).await.ended_with(1);
 }
+
+#[tokio::test]
+async fn an_administrator_says_so_before_a_command_is_about_somebody_elses_project() {
+    use base64::Engine as _;
+    let platform = Platform::start().await;
+    let home = Home::of(&platform);
+    home.write("dist/index.html", PAGE);
+    let claims = json!({
+        "iss": platform.auth_url(), "sub": "0198c2d4-0000-7000-8000-000000000001",
+        "username": "ada", "scope": "projects administration",
+    });
+    let claims = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(claims.to_string());
+    let run = |arguments: &[&str]| {
+        let mut command = home.command(arguments);
+        command.env("PLATFORM_TOKEN", format!("e30.{claims}.c2ln"));
+        crate::support::outcome(command)
+    };
+    let of = |owner: &str, name: &str| {
+        let project = json!({"slug": "game", "owner": owner, "owner_username": name});
+        platform.say("GET - /api/projects/game", &[(200, project)]);
+    };
+    let path = "/api/projects/game/environments/prod/deployment";
+    let answer = json!({"id": "1", "url": "http://game.platform.localhost", "warnings": []});
+    platform.say(&format!("PUT - {path}"), &[(201, answer)]);
+    platform.has("game", "prod");
+    let deploy = ["deploy", "dist", "-p", "game", "--env", "prod", "--yes"];
+
+    of("0198c2d4-0000-7000-8000-000000000002", "heron");
+    let refused = run(&deploy).await.ended_with(1);
+    for part in ["belongs to heron", "--as-administrator"] {
+        assert!(refused.stderr.contains(part), "{refused:?}");
+    }
+    for other in [
+        &["test-token", "-p", "game"][..],
+        &["rollback", "-p", "game"],
+        &["logs", "-p", "game"],
+        &["deployments", "-p", "game"],
+        &["backend", "remove", "-p", "game"],
+    ] {
+        let refused = run(other).await.ended_with(1);
+        assert!(refused.stderr.contains("belongs to heron"), "{refused:?}");
+    }
+    assert!(platform.seen(path).is_empty());
+    let all = [&deploy[..], &["--as-administrator"]].concat();
+    let done = run(&all).await.succeeded();
+    assert!(done.stderr.contains("belongs to heron"), "{done:?}");
+    assert_eq!(platform.seen(path).len(), 1);
+    // One's own needs no word.
+    of("0198c2d4-0000-7000-8000-000000000001", "ada");
+    run(&deploy).await.succeeded();
+    assert_eq!(platform.seen(path).len(), 2);
+}
+
+#[tokio::test]
+async fn a_device_that_may_not_administer_is_told_so() {
+    let platform = Platform::start().await;
+    let home = Home::signed_in(&platform).await;
+    home.write("dist/index.html", PAGE);
+    let detail = "The project game belongs to heron, not to you. A device has no right to it.";
+    let refused = platform.problem("step-up-required", 403, detail);
+    let environment = "GET - /api/projects/game/environments/dev";
+    platform.say(environment, &[(403, refused)]);
+    let refused = home
+        .run(&["deploy", "dist", "-p", "game"])
+        .await
+        .ended_with(1);
+    assert!(refused.stderr.contains("belongs to heron"), "{refused:?}");
+    assert!(
+        platform
+            .seen("/api/projects/game/environments/dev/deployment")
+            .is_empty()
+    );
+}

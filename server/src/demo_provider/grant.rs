@@ -62,6 +62,8 @@ pub(super) struct Request {
 /// What a code stands for.
 pub(super) struct Grant {
     subject: String,
+    /// When the person said who they are, in seconds since the Unix epoch.
+    said_at: i64,
     nonce: Option<String>,
     challenge: String,
 }
@@ -126,6 +128,7 @@ struct IdTokenClaims<'a> {
     aud: &'a str,
     exp: i64,
     iat: i64,
+    auth_time: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     nonce: Option<&'a str>,
 }
@@ -179,6 +182,7 @@ impl DemoProvider {
         let code = self.random();
         let grant = Grant {
             subject,
+            said_at: self.clock.now() / 1_000,
             nonce: request.nonce,
             challenge: request.challenge,
         };
@@ -229,6 +233,7 @@ impl DemoProvider {
             aud: &self.client_id,
             exp: now + TOKEN_SECONDS,
             iat: now,
+            auth_time: grant.said_at,
             nonce: grant.nonce.as_deref(),
         };
         Ok(NewToken {

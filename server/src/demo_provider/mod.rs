@@ -71,7 +71,7 @@ pub struct Metadata<'a> {
     id_token_signing_alg_values_supported: [&'static str; 1],
     token_endpoint_auth_methods_supported: [&'static str; 1],
     code_challenge_methods_supported: [&'static str; 1],
-    claims_supported: [&'static str; 6],
+    claims_supported: [&'static str; 7],
     authorization_response_iss_parameter_supported: bool,
 }
 
@@ -139,7 +139,7 @@ impl DemoProvider {
             id_token_signing_alg_values_supported: ["ES256"],
             token_endpoint_auth_methods_supported: ["client_secret_basic"],
             code_challenge_methods_supported: ["S256"],
-            claims_supported: ["iss", "sub", "aud", "exp", "iat", "nonce"],
+            claims_supported: ["iss", "sub", "aud", "exp", "iat", "auth_time", "nonce"],
             authorization_response_iss_parameter_supported: true,
         }
     }

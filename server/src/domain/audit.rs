@@ -17,6 +17,46 @@ pub enum Actor {
     Admin(Uuid),
 }
 
+/// Where an act came from.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Source {
+    /// The address (IPv4, or IPv6 /64).
+    pub network: String,
+    /// The id of the request, which the server's log has as well.
+    pub request: String,
+}
+
+/// Who did it, and where it came from: what the store is told with every act
+/// that the log keeps.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct By {
+    /// Who.
+    pub actor: Actor,
+    /// From where; none for what did not come as a request.
+    pub source: Option<Source>,
+}
+
+impl By {
+    /// What somebody did by a request.
+    #[must_use]
+    pub const fn request(actor: Actor, source: Source) -> Self {
+        Self {
+            actor,
+            source: Some(source),
+        }
+    }
+}
+
+/// What did not come as a request.
+impl From<Actor> for By {
+    fn from(actor: Actor) -> Self {
+        Self {
+            actor,
+            source: None,
+        }
+    }
+}
+
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AuditKind {
@@ -30,6 +70,11 @@ pub enum AuditKind {
     Created,
     /// A player took another name.
     Renamed,
+    /// A sign-in failed: `subject` is the provider, `detail` why. Nobody knows
+    /// whose it would have been.
+    SignInFailed,
+    /// A player signed out, in one browser.
+    SignedOut,
     /// Sessions of a player were ended.
     SessionsEnded,
     /// A player was suspended; `subject` is the reason, if one was given.
@@ -52,6 +97,25 @@ pub enum AuditKind {
     AdminRevoked,
     /// A project (`subject`) went to a player, from another one (`other`).
     ProjectTransferred,
+    /// Somebody asked for what administrators alone may do, or an administrator
+    /// without the right to it just then; `detail` is the call.
+    AdministrationRefused,
+    /// A project (`subject`) was made; its owner is `player`.
+    ProjectCreated,
+    /// A project (`subject`) was deployed; `detail` is the environment and the
+    /// deployment. The owner is `player`, here and below.
+    Deployed,
+    /// An earlier deployment of a project (`subject`) is shown again; `detail` is
+    /// the environment and the deployment.
+    RolledBack,
+    /// A backend of a project (`subject`) was set or taken away; `detail` is the
+    /// environment and the address.
+    BackendChanged,
+    /// Another setting of a project (`subject`) was changed; `detail` says which.
+    SettingChanged,
+    /// Somebody was given a token of one of a project's (`subject`) test players,
+    /// which `detail` names.
+    TestTokenGiven,
     /// An administrator was let to change somebody else's project (`subject`),
     /// or to play it as a test player; its owner is `player`.
     ProjectAdministered,
@@ -59,12 +123,14 @@ pub enum AuditKind {
 
 impl AuditKind {
     /// Every kind.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 26] = [
         Self::Linked,
         Self::Merged,
         Self::SignedIn,
         Self::Created,
         Self::Renamed,
+        Self::SignInFailed,
+        Self::SignedOut,
         Self::SessionsEnded,
         Self::Suspended,
         Self::Unsuspended,
@@ -76,7 +142,22 @@ impl AuditKind {
         Self::AdminGranted,
         Self::AdminRevoked,
         Self::ProjectTransferred,
+        Self::AdministrationRefused,
+        Self::ProjectCreated,
+        Self::Deployed,
+        Self::RolledBack,
+        Self::BackendChanged,
+        Self::SettingChanged,
+        Self::TestTokenGiven,
         Self::ProjectAdministered,
+    ];
+
+    /// Those that are kept for [`ROUTINE_MILLIS`] alone.
+    pub const ROUTINE: [Self; 4] = [
+        Self::SignInFailed,
+        Self::SignedOut,
+        Self::AdministrationRefused,
+        Self::TestTokenGiven,
     ];
 
     /// The name under which it is kept and shown.
@@ -88,6 +169,8 @@ impl AuditKind {
             Self::SignedIn => "signed-in",
             Self::Created => "created",
             Self::Renamed => "renamed",
+            Self::SignInFailed => "sign-in-failed",
+            Self::SignedOut => "signed-out",
             Self::SessionsEnded => "sessions-ended",
             Self::Suspended => "suspended",
             Self::Unsuspended => "unsuspended",
@@ -99,6 +182,13 @@ impl AuditKind {
             Self::AdminGranted => "admin-granted",
             Self::AdminRevoked => "admin-revoked",
             Self::ProjectTransferred => "project-transferred",
+            Self::AdministrationRefused => "administration-refused",
+            Self::ProjectCreated => "project-created",
+            Self::Deployed => "deployed",
+            Self::RolledBack => "rolled-back",
+            Self::BackendChanged => "backend-changed",
+            Self::SettingChanged => "setting-changed",
+            Self::TestTokenGiven => "test-token-given",
             Self::ProjectAdministered => "project-administered",
         }
     }
@@ -126,9 +216,36 @@ pub struct AuditEvent {
     /// The id of the provider, the client or the key, the project, or the reason
     /// of a suspension.
     pub subject: Option<String>,
+    /// What was done, beyond the subject: the environment and the deployment, or
+    /// why a sign-in failed.
+    pub detail: Option<String>,
     /// Who did it.
     pub actor: Actor,
+    /// The network (IPv4, or IPv6 /64) that it came from, for as long as that is
+    /// kept; none for what did not come as a request.
+    pub network: Option<String>,
+    /// The id of the request.
+    pub request: Option<String>,
 }
+
+/// Something that was refused, of which nothing but the event is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// [`AuditKind::SignInFailed`] or [`AuditKind::AdministrationRefused`].
+    pub kind: AuditKind,
+    /// Who asked, where that is known.
+    pub player: Option<Uuid>,
+    /// The provider, or the problem that was answered.
+    pub subject: Option<String>,
+    /// Why, or what was asked for.
+    pub detail: String,
+}
+
+/// How long routine events are kept: those that anybody can cause, and that
+/// there are most of.
+pub const ROUTINE_MILLIS: Millis = 90 * 24 * 60 * 60 * 1_000;
+/// How long it is kept where an act came from.
+pub const SOURCE_MILLIS: Millis = 365 * 24 * 60 * 60 * 1_000;
 
 /// What kind of actor did it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -183,6 +300,8 @@ pub struct AuditQuery {
     pub actor: Option<ActorKind>,
     /// Only those before this number.
     pub before: Option<i64>,
+    /// Only those after this number, the oldest first.
+    pub after: Option<i64>,
     /// At most so many.
     pub limit: usize,
 }
@@ -196,6 +315,7 @@ impl AuditQuery {
             kind: None,
             actor: None,
             before: None,
+            after: None,
             limit,
         }
     }

@@ -8,6 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
+use super::audit::Source;
 use super::player::Player;
 use crate::clock::Millis;
 use crate::entropy::Entropy;
@@ -33,8 +34,6 @@ pub const DEVICE_MILLIS: Millis = 90 * 24 * 60 * 60 * 1_000;
 /// For how long after its first use a refresh token may come once more, as
 /// long as its successor was not used: the answer may have been lost.
 pub const LOST_ANSWER_MILLIS: Millis = 60 * 1_000;
-/// Life of a device's access token, in seconds.
-pub const ACCESS_TOKEN_SECONDS: u64 = 900;
 
 /// What people call a client.
 #[must_use]
@@ -205,12 +204,14 @@ pub enum Decided {
 }
 
 /// What a device is given, should it get anything.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct FreshDevice {
     /// The device's id, where it is new.
     pub device: Uuid,
     /// Its next refresh token.
     pub refresh_token: TokenHash,
+    /// Where it asks from; none in a test.
+    pub source: Option<Source>,
     /// Now.
     pub now: Millis,
 }
@@ -241,7 +242,12 @@ pub enum Redeemed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refreshed {
     /// It stays signed in as this account, and has the next token.
-    Given(Player),
+    Given {
+        /// The account.
+        player: Player,
+        /// The device.
+        device: Uuid,
+    },
     /// There is no such token, or the device is not signed in any more.
     Unknown,
     /// The token was used before: somebody has a copy, so the device's

@@ -4,6 +4,7 @@
 
 pub mod administration;
 pub mod audit;
+pub mod console_token;
 pub mod counting;
 pub mod device;
 pub mod identity;

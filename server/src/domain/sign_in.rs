@@ -6,6 +6,7 @@ use std::fmt;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use super::audit::Source;
 use super::identity::Identity;
 use super::player::Player;
 use super::session::SessionHash;
@@ -46,6 +47,9 @@ pub struct PendingSignIn {
     pub redirect: String,
     /// When it began.
     pub started_at: Millis,
+    /// Whether the provider has to ask the player, whomever it remembers: for
+    /// administration, which wants a fresh sign-in.
+    pub again: bool,
 }
 
 impl fmt::Debug for PendingSignIn {
@@ -80,10 +84,14 @@ pub struct SignIn {
     pub held: Option<SessionHash>,
     /// The session that the browser gets.
     pub session: SessionHash,
+    /// When the player proved to the provider to be it.
+    pub authenticated_at: Millis,
     /// The id of the account, where one has to be made.
     pub new_player: Uuid,
     /// Names for it to try, best first.
     pub usernames: Vec<String>,
+    /// Where the browser is; none in a test.
+    pub source: Option<Source>,
     /// Now.
     pub now: Millis,
 }

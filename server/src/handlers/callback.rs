@@ -7,6 +7,8 @@ use axum::response::Response;
 
 use super::sign_in::{Setback, back_to_login, provider_of, see_other};
 use super::token::{suspended, two_cookies};
+use crate::clock::Millis;
+use crate::domain::audit::{AuditKind, Refused};
 use crate::domain::identity::Identity;
 use crate::domain::session::{SessionHash, SessionSecret};
 use crate::domain::sign_in::{PendingSignIn, SignIn, SignInOutcome, StateHash, TakenSignIn};
@@ -18,6 +20,7 @@ use crate::http::form::Form;
 use crate::http::redirect::ReturnAddress;
 use crate::http::refusal::{Refusal, chain};
 use crate::oidc::{Answer, Provider, SignInError, Subject};
+use crate::refusals;
 use crate::state::AppState;
 
 /// Bytes of a `state`, at most: ours have 43.
@@ -26,6 +29,8 @@ const MAX_STATE_BYTES: usize = 128;
 const MAX_CODE_BYTES: usize = 8 * 1_024;
 /// Bytes of an issuer and of an error code, at most.
 const MAX_SHORT_BYTES: usize = 1_024;
+/// Characters of a failure's reason that the log of events keeps.
+const KEPT_CHARS: usize = 200;
 
 /// The error codes that say that the player changed their mind: RFC 6749
 /// §4.1.2.1, and what providers say in its place.
@@ -59,6 +64,7 @@ pub async fn handle(
     };
     let query = Form::of_query(query.as_deref());
     let Some(returned) = Returned::read(&query) else {
+        failed(&state, provider, &context, "unreadable answer").await;
         return back_to_login(&state, None, Setback::Failed);
     };
     let Some(browser) = BrowserSecret::read(&headers, secure) else {
@@ -71,8 +77,14 @@ pub async fn handle(
         .await?
     {
         TakenSignIn::Taken(pending) => pending,
-        TakenSignIn::OtherBrowser => return back_to_login(&state, None, Setback::OtherBrowser),
-        TakenSignIn::Unknown => return back_to_login(&state, None, Setback::Expired),
+        TakenSignIn::OtherBrowser => {
+            failed(&state, provider, &context, "another browser").await;
+            return back_to_login(&state, None, Setback::OtherBrowser);
+        }
+        TakenSignIn::Unknown => {
+            failed(&state, provider, &context, "unknown or too late").await;
+            return back_to_login(&state, None, Setback::Expired);
+        }
     };
     // Games come and go, so the address is checked once more before anything
     // happens.
@@ -80,10 +92,17 @@ pub async fn handle(
     match identify(provider, &returned, &pending).await {
         Ok(subject) => {
             let identity = Identity::new(provider.id(), &subject.issuer, &subject.subject);
-            complete(&state, identity, &pending, held, &redirect, &context).await
+            let proved = Proved {
+                identity,
+                at: subject.authenticated_at,
+            };
+            complete(&state, proved, &pending, held, &redirect, &context).await
         }
         Err(failure) => {
             failure.log(provider, &context);
+            if failure.setback() != Setback::Cancelled {
+                failed(&state, provider, &context, &failure.reason()).await;
+            }
             back_to_login(&state, Some(redirect.as_str()), failure.setback())
         }
     }
@@ -155,15 +174,22 @@ impl Failure {
         }
     }
 
-    /// Says what happened to the operator, who alone can mend most of it.
-    fn log(&self, provider: &Provider, context: &Context) {
-        let error = match self {
-            // A player who changes their mind is no news.
-            Self::Answered(_) if self.setback() == Setback::Cancelled => return,
+    /// What happened, for those who run the platform.
+    fn reason(&self) -> String {
+        match self {
             Self::OtherProvider => "the sign-in began at another provider".to_owned(),
             Self::Answered(error) => format!("the provider answered: {error}"),
             Self::Exchange(error) => chain(error),
-        };
+        }
+    }
+
+    /// Says what happened to the operator, who alone can mend most of it.
+    fn log(&self, provider: &Provider, context: &Context) {
+        // A player who changes their mind is no news.
+        if self.setback() == Setback::Cancelled {
+            return;
+        }
+        let error = self.reason();
         tracing::warn!(
             request_id = context.id.as_str(),
             provider = provider.id(),
@@ -171,6 +197,21 @@ impl Failure {
             "a sign-in failed"
         );
     }
+}
+
+/// Keeps that a sign-in failed, and why.
+async fn failed(state: &AppState, provider: &Provider, context: &Context, why: &str) {
+    keep_failed(state, provider.id(), context, why).await;
+}
+
+async fn keep_failed(state: &AppState, provider: &str, context: &Context, why: &str) {
+    let refused = Refused {
+        kind: AuditKind::SignInFailed,
+        player: None,
+        subject: Some(provider.to_owned()),
+        detail: why.chars().take(KEPT_CHARS).collect(),
+    };
+    refusals::keep(state, refused, context.source()).await;
 }
 
 async fn identify(
@@ -198,6 +239,7 @@ async fn identify(
         nonce: &pending.nonce,
         pkce_verifier: &pending.pkce_verifier,
         started_at: pending.started_at,
+        again: pending.again,
     };
     provider.finish(answer).await.map_err(Failure::Exchange)
 }
@@ -213,10 +255,17 @@ fn shown(error: &str) -> String {
     }
 }
 
+/// What the provider has vouched for.
+struct Proved {
+    identity: Identity,
+    /// When the player proved it, where the provider says so.
+    at: Option<Millis>,
+}
+
 /// The one store operation that changes anything.
 async fn complete(
     state: &AppState,
-    identity: Identity,
+    proved: Proved,
     pending: &PendingSignIn,
     held: Option<SessionHash>,
     redirect: &ReturnAddress,
@@ -225,17 +274,24 @@ async fn complete(
     let now = state.clock.now();
     let secret = SessionSecret::generate(&*state.entropy);
     let sign_in = SignIn {
-        identity,
+        identity: proved.identity,
         guest: pending.guest,
         held,
         session: secret.hash(),
+        // Clocks may differ a little.
+        authenticated_at: proved.at.map_or(now, |at| at.min(now)),
         new_player: state.entropy.uuid_v7(now),
         usernames: username::generate_guest_names(&*state.entropy),
+        source: Some(context.source()),
         now,
     };
     let outcome = state.store.complete_sign_in(sign_in).await?;
     let what = match outcome {
-        SignInOutcome::Suspended { reason } => return Err(suspended(reason)),
+        SignInOutcome::Suspended { reason } => {
+            let provider = &pending.provider;
+            keep_failed(state, provider, context, "suspended").await;
+            return Err(suspended(reason));
+        }
         SignInOutcome::Linked(_) => "linked",
         SignInOutcome::Merged { .. } => "merged",
         SignInOutcome::Returned(_) => "returned",

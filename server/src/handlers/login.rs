@@ -7,9 +7,11 @@ use axum::response::Response;
 use platform_protocol::paths;
 use url::form_urlencoded;
 
+use super::sign_in::AGAIN;
 use super::visitor::Visitor;
 use super::way_back::{WayBack, page_path};
 use crate::http::csrf::BrowserSecret;
+use crate::http::form::Form;
 use crate::http::page::{self, FormTarget, Frame};
 use crate::http::redirect::ReturnAddress;
 use crate::http::refusal::Refusal;
@@ -24,6 +26,8 @@ struct Page {
     problem: Option<&'static str>,
     /// Whether the session that the browser holds is over.
     ended: bool,
+    /// Whether something asks for a fresh sign-in.
+    again: bool,
     signed_in: Option<String>,
     guest: Option<String>,
     profile: String,
@@ -83,6 +87,7 @@ pub async fn handle(
         way_back: WayBack::of(&state, &address).await,
         problem: problem(query.as_deref(), signed_in.is_some()),
         ended,
+        again: Form::of_query(query.as_deref()).field(AGAIN)?.is_some(),
         signed_in,
         guest,
         profile: page_path(paths::PROFILE, &address, &[]),

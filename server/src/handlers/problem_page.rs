@@ -80,6 +80,7 @@ const fn explain(slug: Slug) -> Explanation {
         | Slug::AccountSuspended
         | Slug::NotSignedIn
         | Slug::NotAllowed
+        | Slug::StepUpRequired
         | Slug::InvalidUsername
         | Slug::UsernameTaken => of_players(slug),
         Slug::UnknownOrigin
@@ -115,6 +116,11 @@ const fn of_players(slug: Slug) -> Explanation {
             "What you wanted to do belongs to a player, and the request did not say which one.",
             "Sign in and try again.",
             "Send a game token as Authorization: Bearer. platform.fetch() does so by itself.",
+        ),
+        Slug::StepUpRequired => because(
+            "This belongs to administration, which asks for a sign-in of the last 15 minutes, in a browser: a session that somebody left open, or a device that was signed in once, is not enough.",
+            "Sign in again. You come back to where you were.",
+            "Lead the person to /login on the auth service with again=1 and a redirect back here. Tokens of devices carry no right to administer, however fresh they are.",
         ),
         Slug::NotAllowed => because(
             "This is reserved for others, such as a game's owner, or a form was sent that is too old or came from another page.",

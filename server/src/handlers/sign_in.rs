@@ -31,6 +31,10 @@ const PROVIDER: &str = "provider";
 /// provider remembers in this browser.
 const ANOTHER: &str = "another";
 
+/// The parameter of the sign-in page, and the field of its forms, that is for a
+/// fresh sign-in: the provider asks, whomever it remembers.
+pub(super) const AGAIN: &str = "again";
+
 /// What the sign-in page is told of a sign-in that came to nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Setback {
@@ -83,10 +87,11 @@ pub async fn handle(
     let form = Form::read(&headers, body).await?;
     let browser = check_form(&headers, secure, &state.auth_url, form.field(csrf::FIELD)?)?;
     let redirect = ReturnAddress::read(&state, form.field(REDIRECT)?)?;
-    let who = if form.field(ANOTHER)?.is_some() {
-        Who::Another
-    } else {
-        Who::Anyone
+    let again = form.field(AGAIN)?.is_some();
+    let who = match form.field(ANOTHER)? {
+        _ if again => Who::Again,
+        Some(_) => Who::Another,
+        None => Who::Anyone,
     };
     state
         .sign_in_limiter
@@ -120,6 +125,7 @@ pub async fn handle(
         guest,
         redirect: redirect.as_str().to_owned(),
         started_at,
+        again,
     };
     state.store.add_pending_sign_in(pending).await?;
     see_other(beginning.address.as_str())

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse as _, Response};
 use super::token::{IGNORED_BODY_BYTES, two_cookies};
 use crate::domain::player::PlayerState;
 use crate::http::body;
+use crate::http::context::Context;
 use crate::http::cookies::{self, SessionCookie};
 use crate::http::cors::Caller;
 use crate::http::refusal::Refusal;
@@ -21,6 +22,7 @@ use crate::state::AppState;
 pub async fn handle(
     State(state): State<AppState>,
     _: Caller,
+    context: Context,
     headers: HeaderMap,
     request_body: Body,
 ) -> Result<Response, Refusal> {
@@ -32,7 +34,8 @@ pub async fn handle(
         SessionCookie::Absent => {}
         SessionCookie::Present(secret) => {
             let hash = secret.hash();
-            state.store.end_session(&hash, state.clock.now()).await?;
+            let now = state.clock.now();
+            state.store.end_session(&hash, context.own(), now).await?;
             // A browser without a cookie would be a fresh guest, and that is no
             // way round a suspension. Lifted, the session has ended all the
             // same.

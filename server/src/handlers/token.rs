@@ -8,12 +8,14 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use platform_protocol::claims::{GameTokenClaims, PrincipalKind};
+use platform_protocol::names::CONSOLE_AUDIENCE;
 use platform_protocol::problem::Slug;
 use platform_protocol::token::{BEARER, TokenAnswer};
 
 use crate::clock::Millis;
+use crate::domain::console_token::{self, Hold};
 use crate::domain::player::Player;
-use crate::domain::session::{SessionSecret, Standing};
+use crate::domain::session::{SessionHash, SessionSecret, Standing};
 use crate::domain::username;
 use crate::http::body;
 use crate::http::client_address::Network;
@@ -64,7 +66,13 @@ pub async fn handle(
             see(&state, &session.player, now).await;
             let renewed = session.wants_renewal(now) && renew(&state, &secret, now).await;
             let cookie = renewed.then(|| cookies::set_session(&secret, secure));
-            token_answer(&state, &caller, &session.player, now, cookie)
+            token_answer(
+                &state,
+                &caller,
+                (&session.player, session.hash),
+                now,
+                cookie,
+            )
         }
     }
 }
@@ -142,7 +150,7 @@ async fn new_guest(
     };
     let player = state.store.add_guest(guest).await?;
     let cookie = cookies::set_session(&secret, state.origin.is_secure());
-    token_answer(state, caller, &player, now, Some(cookie))
+    token_answer(state, caller, (&player, secret.hash()), now, Some(cookie))
 }
 
 /// The one 429 without a problem body: nothing is wrong with the player, and
@@ -163,15 +171,48 @@ fn too_many_guests(wait: Duration) -> Response {
 ///
 /// # Errors
 /// It cannot be signed.
-pub(super) fn mint(
+fn mint(
     state: &AppState,
     player: &Player,
     audience: &str,
     life: u64,
     now: Millis,
 ) -> Result<String, Refusal> {
+    let claims = claims(state, player, audience, life, now);
+    state
+        .keys
+        .sign(&claims)
+        .map_err(|error| Refusal::internal(&error))
+}
+
+/// A player's token for the platform's own API, which ends with `hold`; and its
+/// life in seconds.
+///
+/// # Errors
+/// It cannot be signed.
+pub(super) fn mint_console(
+    state: &AppState,
+    player: &Player,
+    hold: Hold,
+    now: Millis,
+) -> Result<(String, u64), Refusal> {
+    let life = console_token::life(state.config.token_seconds);
+    let claims = hold.claims(claims(state, player, CONSOLE_AUDIENCE, life, now));
+    let token = state.keys.sign(&claims);
+    let token = token.map_err(|error| Refusal::internal(&error))?;
+    Ok((token, life))
+}
+
+/// What every token says of its player.
+fn claims(
+    state: &AppState,
+    player: &Player,
+    audience: &str,
+    life: u64,
+    now: Millis,
+) -> GameTokenClaims {
     let issued = u64::try_from(now / 1_000).unwrap_or(0);
-    let claims = GameTokenClaims {
+    GameTokenClaims {
         sub: player.id.to_string(),
         username: player.username.clone(),
         aud: audience.to_owned(),
@@ -181,23 +222,24 @@ pub(super) fn mint(
         exp: issued + life,
         iat: issued,
         jti: state.entropy.uuid_v4().to_string(),
-    };
-    state
-        .keys
-        .sign(&claims)
-        .map_err(|error| Refusal::internal(&error))
+    }
 }
 
 fn token_answer(
     state: &AppState,
     caller: &Caller,
-    player: &Player,
+    (player, session): (&Player, SessionHash),
     now: Millis,
     cookie: Option<HeaderValue>,
 ) -> Result<Response, Refusal> {
-    let life = state.config.token_seconds;
+    let (access_token, life) = if &*caller.audience == CONSOLE_AUDIENCE {
+        mint_console(state, player, Hold::Session(session), now)?
+    } else {
+        let life = state.config.token_seconds;
+        (mint(state, player, &caller.audience, life, now)?, life)
+    };
     let answer = TokenAnswer {
-        access_token: mint(state, player, &caller.audience, life, now)?,
+        access_token,
         token_type: BEARER.to_owned(),
         expires_in: life,
     };

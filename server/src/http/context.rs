@@ -6,7 +6,9 @@ use std::net::{IpAddr, SocketAddr};
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
+use super::client_address::Network;
 use super::request_id::RequestId;
+use crate::domain::audit::{Actor, By, Source};
 
 /// The facts that the entry found, for handlers as an extractor.
 #[derive(Clone, Debug)]
@@ -19,6 +21,23 @@ pub struct Context {
     pub trusted_peer: bool,
     /// The client's address, behind trusted proxies too.
     pub client: IpAddr,
+}
+
+impl Context {
+    /// What the log of security events keeps of where a request came from.
+    #[must_use]
+    pub fn source(&self) -> Source {
+        Source {
+            network: Network::of(self.client).to_string(),
+            request: self.id.as_str().to_owned(),
+        }
+    }
+
+    /// A player's own act, by this request.
+    #[must_use]
+    pub fn own(&self) -> By {
+        By::request(Actor::Own, self.source())
+    }
 }
 
 /// The context of a request that did not come through the entry: nobody's.

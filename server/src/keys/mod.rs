@@ -16,7 +16,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use platform_protocol::claims::{ALGORITHM, GameTokenClaims, GameTokenHeader};
+use platform_protocol::claims::{ALGORITHM, GameTokenHeader};
 use serde::Serialize;
 use zeroize::Zeroizing;
 
@@ -25,7 +25,7 @@ pub use self::signer::Signer;
 use self::signer::{PrivateKey, PublicJwk};
 pub use self::sole::SoleKey;
 use crate::clock::{Clock, Millis};
-use crate::domain::audit::Actor;
+use crate::domain::audit::{Actor, By};
 use crate::domain::key::{KeyPhase, KeySchedule, KeyTimes, LONGEST_TOKEN_MILLIS, StoredKey};
 use crate::entropy::Entropy;
 use crate::store::{Store, StoreError};
@@ -167,7 +167,7 @@ impl KeyRing {
     ///
     /// # Errors
     /// [`KeyError::Signing`] or [`KeyError::Json`]; neither is expected.
-    pub fn sign(&self, claims: &GameTokenClaims) -> Result<String, KeyError> {
+    pub fn sign<C: Serialize>(&self, claims: &C) -> Result<String, KeyError> {
         let ring = self.ring.load();
         let index = ring
             .schedule
@@ -210,7 +210,7 @@ impl KeyRing {
             };
             // If it was not added, another node was first, and its key is read.
             let after = stored.last().map(|key| key.kid.as_str());
-            self.add(times, after, Actor::Own).await?;
+            self.add(times, after, Actor::Own.into()).await?;
             stored = self.store.list_keys().await?;
         }
         let schedule = self.schedule(&stored);
@@ -238,12 +238,13 @@ impl KeyRing {
     ///
     /// # Errors
     /// [`KeyError`].
-    pub async fn rotate(&self, by: Actor) -> Result<String, KeyError> {
+    pub async fn rotate(&self, by: impl Into<By>) -> Result<String, KeyError> {
+        let by = by.into();
         for _ in 0..ATTEMPTS {
             let stored = self.store.list_keys().await?;
             let times = KeyTimes::following(self.clock.now());
             let after = stored.last().map(|key| key.kid.as_str());
-            if let Some(kid) = self.add(times, after, by).await? {
+            if let Some(kid) = self.add(times, after, by.clone()).await? {
                 self.refresh().await?;
                 return Ok(kid);
             }
@@ -281,7 +282,7 @@ impl KeyRing {
         &self,
         times: KeyTimes,
         after: Option<&str>,
-        by: Actor,
+        by: By,
     ) -> Result<Option<String>, KeyError> {
         let private = PrivateKey::generate(&*self.entropy);
         let kid = private.public().kid().to_owned();

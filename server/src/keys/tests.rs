@@ -355,7 +355,7 @@ async fn a_private_key_under_anothers_kid_is_refused() {
     exchanged.kid = "x".repeat(43);
     world
         .store
-        .add_key(exchanged, Some(&stored.kid), Actor::Own)
+        .add_key(exchanged, Some(&stored.kid), Actor::Own.into())
         .await
         .unwrap();
     let error = world.try_ring(None).await.unwrap_err();

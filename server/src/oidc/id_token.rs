@@ -41,7 +41,18 @@ pub(super) struct Expected<'a> {
     pub(super) nonce: &'a Nonce,
     /// When the sign-in began; no token of it is older.
     pub(super) started_at: Millis,
+    /// Whether the provider had to ask the player anew.
+    pub(super) again: bool,
     pub(super) now: Millis,
+}
+
+/// What a good token says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Proved {
+    pub(super) subject: String,
+    /// When the player proved to be it: the claim `auth_time`, where it is
+    /// there.
+    pub(super) authenticated_at: Option<Millis>,
 }
 
 /// Why a token is not believed. The text is for the log.
@@ -53,15 +64,15 @@ pub(super) enum TokenError {
     Bad(String),
 }
 
-/// Verifies a token by `keys` and answers its subject.
+/// Verifies a token by `keys` and answers what it says.
 ///
 /// # Errors
 /// [`TokenError`]
-pub(super) fn subject(
+pub(super) fn verify(
     token: &CoreIdToken,
     keys: &CoreJsonWebKeySet,
     expected: Expected<'_>,
-) -> Result<String, TokenError> {
+) -> Result<Proved, TokenError> {
     let now = time(expected.now)?;
     let earliest = time(expected.started_at)? - LEEWAY;
     // A verifier without the client secret cannot verify what is signed with
@@ -102,7 +113,37 @@ pub(super) fn subject(
             "the ID token's sub is empty or too long".to_owned(),
         ));
     }
-    Ok(subject.to_owned())
+    Ok(Proved {
+        subject: subject.to_owned(),
+        authenticated_at: check_authentication(claims, now, earliest, expected.again)?,
+    })
+}
+
+/// When the player proved to be it. A provider that was to ask anew, and says
+/// that it did so before it was asked, did not (OpenID Connect Core 1.0
+/// §3.1.3.7, 13). One that does not say is taken by its word, the sign-in.
+fn check_authentication(
+    claims: &CoreIdTokenClaims,
+    now: DateTime<Utc>,
+    earliest: DateTime<Utc>,
+    again: bool,
+) -> Result<Option<Millis>, TokenError> {
+    let Some(at) = claims.auth_time() else {
+        return Ok(None);
+    };
+    if at > now + LEEWAY {
+        return Err(TokenError::Bad(
+            "the ID token's auth_time is in the future; compare the clocks".to_owned(),
+        ));
+    }
+    if again && at < earliest {
+        return Err(TokenError::Bad(
+            "the ID token's auth_time is before this sign-in: the provider was to ask again, and \
+             did not"
+                .to_owned(),
+        ));
+    }
+    Ok(Some(at.timestamp_millis()))
 }
 
 /// `azp` names us where it is there. Where there are several audiences it has

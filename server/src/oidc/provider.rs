@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,7 +17,7 @@ use openidconnect::{
 use url::{ParseError, Url};
 
 use super::client::{HttpClient, HttpError};
-use super::id_token::{self, Expected, TokenError};
+use super::id_token::{self, Expected, Proved, TokenError};
 use super::metadata::{Discovery, Known, Registration};
 use super::{SignInError, shown};
 use crate::clock::{Clock, Millis};
@@ -45,6 +46,9 @@ pub enum Who {
     /// is `prompt=login`, which every provider knows (OpenID Connect Core 1.0
     /// §15.1); not every one knows `select_account`.
     Another,
+    /// Whoever it is, proved anew: for what asks for a fresh sign-in (OpenID
+    /// Connect Core 1.0 §3.1.2.1, `prompt=login` and `max_age`).
+    Again,
 }
 
 /// A sign-in that begins: where the browser goes, and what is kept here.
@@ -79,6 +83,8 @@ pub struct Answer<'a> {
     pub pkce_verifier: &'a str,
     /// As kept.
     pub started_at: Millis,
+    /// As kept: whether the provider had to ask.
+    pub again: bool,
 }
 
 impl fmt::Debug for Answer<'_> {
@@ -95,6 +101,8 @@ pub struct Subject {
     pub issuer: String,
     /// The player there.
     pub subject: String,
+    /// When the player proved to be it, where the provider says so.
+    pub authenticated_at: Option<Millis>,
 }
 
 impl Provider {
@@ -154,8 +162,11 @@ impl Provider {
             )
             .add_scopes(self.scopes.iter().cloned())
             .set_pkce_challenge(PkceCodeChallenge::from_code_verifier_sha256(&pkce_verifier));
-        if who == Who::Another {
+        if matches!(who, Who::Another | Who::Again) {
             request = request.add_prompt(CoreAuthPrompt::Login);
+        }
+        if who == Who::Again {
+            request = request.set_max_age(Duration::ZERO);
         }
         let (address, state, nonce) = request.url();
         Ok(Beginning {
@@ -189,17 +200,19 @@ impl Provider {
                 "the answer does not say which issuer it is from".to_owned(),
             ));
         }
-        let subject = self.identify(&known, answer).await;
-        if subject.is_err() {
+        let proved = self.identify(&known, answer).await;
+        if proved.is_err() {
             self.discovery.doubt(&known);
         }
+        let proved = proved?;
         Ok(Subject {
             issuer: self.discovery.registration().issuer.to_string(),
-            subject: subject?,
+            subject: proved.subject,
+            authenticated_at: proved.authenticated_at,
         })
     }
 
-    async fn identify(&self, known: &Known, answer: Answer<'_>) -> Result<String, SignInError> {
+    async fn identify(&self, known: &Known, answer: Answer<'_>) -> Result<Proved, SignInError> {
         let response = self.exchange(known, answer).await?;
         let token = response
             .id_token()
@@ -211,16 +224,17 @@ impl Provider {
             client_id: &registration.client_id,
             nonce: &nonce,
             started_at: answer.started_at,
+            again: answer.again,
             now: self.discovery.clock().now(),
         };
         let seen = known.keys();
-        let mut subject = id_token::subject(token, &seen, expected);
-        if subject == Err(TokenError::UnknownKey)
+        let mut proved = id_token::verify(token, &seen, expected);
+        if proved == Err(TokenError::UnknownKey)
             && let Some(keys) = self.discovery.keys_again(known, &seen).await?
         {
-            subject = id_token::subject(token, &keys, expected);
+            proved = id_token::verify(token, &keys, expected);
         }
-        subject.map_err(|error| match error {
+        proved.map_err(|error| match error {
             TokenError::UnknownKey => SignInError::Refused(
                 "the ID token is signed with a key that is not in the key set".to_owned(),
             ),

@@ -13,24 +13,18 @@ use crate::clock::Millis;
 use crate::domain::administration::{
     Admin, Granted, HoldingAddress, MergedGuest, StoreCopy, Transferred,
 };
-use crate::domain::audit::Actor;
+use crate::domain::audit::{By, Refused};
 use crate::domain::player::Player;
-use crate::domain::project::Project;
 
 /// Operations of administration. [`Store`](super::Store)'s documentation says
 /// what every one promises.
 #[async_trait]
 pub trait AdminStore: Send + Sync {
     /// Makes an account an administrator.
-    async fn grant_admin(
-        &self,
-        player: Uuid,
-        by: Actor,
-        now: Millis,
-    ) -> Result<Granted, StoreError>;
+    async fn grant_admin(&self, player: Uuid, by: By, now: Millis) -> Result<Granted, StoreError>;
 
     /// Makes a player an administrator no longer. Answers whether it was one.
-    async fn revoke_admin(&self, player: Uuid, by: Actor, now: Millis) -> Result<bool, StoreError>;
+    async fn revoke_admin(&self, player: Uuid, by: By, now: Millis) -> Result<bool, StoreError>;
 
     /// Whether the player was made an administrator.
     async fn is_admin(&self, player: Uuid) -> Result<bool, StoreError>;
@@ -43,17 +37,16 @@ pub trait AdminStore: Send + Sync {
         &self,
         slug: &str,
         to: Uuid,
-        by: Actor,
+        by: By,
         now: Millis,
     ) -> Result<Transferred, StoreError>;
 
-    /// Keeps that somebody other than its owner was let to change a project.
-    async fn note_administered(
-        &self,
-        project: &Project,
-        by: Actor,
-        now: Millis,
-    ) -> Result<(), StoreError>;
+    /// Keeps that somebody was refused.
+    async fn note_refusal(&self, refused: Refused, by: By, now: Millis) -> Result<(), StoreError>;
+
+    /// Removes routine events that are too old, and from where those came that
+    /// are older still, at most `limit` of each. Answers how many.
+    async fn sweep_audit_events(&self, now: Millis, limit: usize) -> Result<usize, StoreError>;
 
     /// The player who has this name, or one that looks like it.
     async fn find_player_by_name(&self, name: &str) -> Result<Option<Player>, StoreError>;

@@ -298,10 +298,19 @@ pub(super) async fn an_ended_session_is_found_as_ended_and_stays_so(place: &dyn 
     let store = place.open().await;
     let new = guest(&["otter"]);
     store.add_guest(new.clone()).await.unwrap();
-    store.end_session(&new.session, NOW + 5).await.unwrap();
-    store.end_session(&new.session, NOW + 9).await.unwrap();
+    store
+        .end_session(&new.session, Actor::Own.into(), NOW + 5)
+        .await
+        .unwrap();
+    store
+        .end_session(&new.session, Actor::Own.into(), NOW + 9)
+        .await
+        .unwrap();
     store.renew_session(&new.session, NOW + 10).await.unwrap();
-    store.end_session(&SessionHash([0; 32]), NOW).await.unwrap();
+    store
+        .end_session(&SessionHash([0; 32]), Actor::Own.into(), NOW)
+        .await
+        .unwrap();
     let session = store.lookup_session(&new.session).await.unwrap().unwrap();
     assert_eq!((session.ended_at, session.renewed_at), (Some(NOW + 5), NOW));
     assert!(session.has_ended(NOW + 5));
@@ -331,16 +340,23 @@ pub(super) async fn keys_come_back_as_they_were_in_the_order_of_adding(place: &d
         signs_from: -4,
         ..key("a")
     };
-    assert!(store.add_key(key("b"), None, Actor::Own).await.unwrap());
     assert!(
         store
-            .add_key(older.clone(), Some(&key("b").kid), Actor::Own)
+            .add_key(key("b"), None, Actor::Own.into())
+            .await
+            .unwrap()
+    );
+    assert!(
+        store
+            .add_key(older.clone(), Some(&key("b").kid), Actor::Own.into())
             .await
             .unwrap()
     );
     assert_eq!(store.list_keys().await.unwrap(), [key("b"), older.clone()]);
     assert_conflict(
-        store.add_key(key("b"), Some(&older.kid), Actor::Own).await,
+        store
+            .add_key(key("b"), Some(&older.kid), Actor::Own.into())
+            .await,
         ("signing_keys", "kid"),
     );
 }
@@ -349,21 +365,31 @@ pub(super) async fn a_key_after_a_stale_one_is_not_added(place: &dyn Place) {
     let store = place.open().await;
     assert!(
         !store
-            .add_key(key("a"), Some(&key("b").kid), Actor::Own)
+            .add_key(key("a"), Some(&key("b").kid), Actor::Own.into())
             .await
             .unwrap()
     );
-    assert!(store.add_key(key("a"), None, Actor::Own).await.unwrap());
-    assert!(!store.add_key(key("b"), None, Actor::Own).await.unwrap());
     assert!(
         store
-            .add_key(key("b"), Some(&key("a").kid), Actor::Own)
+            .add_key(key("a"), None, Actor::Own.into())
             .await
             .unwrap()
     );
     assert!(
         !store
-            .add_key(key("c"), Some(&key("a").kid), Actor::Own)
+            .add_key(key("b"), None, Actor::Own.into())
+            .await
+            .unwrap()
+    );
+    assert!(
+        store
+            .add_key(key("b"), Some(&key("a").kid), Actor::Own.into())
+            .await
+            .unwrap()
+    );
+    assert!(
+        !store
+            .add_key(key("c"), Some(&key("a").kid), Actor::Own.into())
             .await
             .unwrap()
     );
@@ -376,7 +402,12 @@ pub(super) async fn of_many_keys_at_once_one_is_added(place: &dyn Place) {
         .into_iter()
         .map(|letter| {
             let store = Arc::clone(&store);
-            tokio::spawn(async move { store.add_key(key(letter), None, Actor::Own).await.unwrap() })
+            tokio::spawn(async move {
+                store
+                    .add_key(key(letter), None, Actor::Own.into())
+                    .await
+                    .unwrap()
+            })
         })
         .collect();
     let mut added = 0;
@@ -388,9 +419,12 @@ pub(super) async fn of_many_keys_at_once_one_is_added(place: &dyn Place) {
 
 pub(super) async fn removed_keys_are_forgotten(place: &dyn Place) {
     let store = place.open().await;
-    store.add_key(key("a"), None, Actor::Own).await.unwrap();
     store
-        .add_key(key("b"), Some(&key("a").kid), Actor::Own)
+        .add_key(key("a"), None, Actor::Own.into())
+        .await
+        .unwrap();
+    store
+        .add_key(key("b"), Some(&key("a").kid), Actor::Own.into())
         .await
         .unwrap();
     store
@@ -439,18 +473,24 @@ pub(super) async fn the_last_deployment_of_an_environment_is_the_current_one(pla
     let second = deployment("demo", Prod, &["index.html", "c.js"]);
     let other = deployment("demo", Dev, &["index.html"]);
     for added in [&first, &second, &other] {
-        store.add_deployment(added.clone()).await.unwrap();
+        store
+            .add_deployment(added.clone(), Actor::Own.into())
+            .await
+            .unwrap();
     }
     let current = |environment| store.find_current_deployment("demo", environment);
     assert_eq!(current(Prod).await.unwrap(), Some(second));
     assert_eq!(current(Dev).await.unwrap(), Some(other));
-    assert_conflict(store.add_deployment(first).await, ("deployments", "id"));
+    assert_conflict(
+        store.add_deployment(first, Actor::Own.into()).await,
+        ("deployments", "id"),
+    );
 }
 
 pub(super) async fn a_deployment_of_an_unknown_project_changes_nothing(place: &dyn Place) {
     let store = place.open().await;
     let added = deployment("demo", Environment::Dev, &["index.html"]);
-    let missing = store.add_deployment(added.clone()).await;
+    let missing = store.add_deployment(added.clone(), Actor::Own.into()).await;
     assert!(
         matches!(missing, Err(StoreError::Missing { table: "projects" })),
         "{missing:?}"
@@ -461,14 +501,20 @@ pub(super) async fn a_deployment_of_an_unknown_project_changes_nothing(place: &d
         .await
         .unwrap();
     assert_eq!(found, None);
-    store.add_deployment(added).await.unwrap();
+    store
+        .add_deployment(added, Actor::Own.into())
+        .await
+        .unwrap();
 }
 
 pub(super) async fn what_was_answered_is_there_after_a_drop_without_close(place: &dyn Place) {
     let new = guest(&["otter"]);
     let store = place.open().await;
     let player = store.add_guest(new.clone()).await.unwrap();
-    store.add_key(key("a"), None, Actor::Own).await.unwrap();
+    store
+        .add_key(key("a"), None, Actor::Own.into())
+        .await
+        .unwrap();
     drop(store);
     let store = place.open().await;
     assert_eq!(

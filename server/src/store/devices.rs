@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::StoreError;
 use crate::clock::Millis;
+use crate::domain::audit::By;
 use crate::domain::device::{
     Decided, Device, DeviceAuthorization, FreshDevice, NewDeviceAuthorization, Redeemed, Refreshed,
     TokenHash, UserCode,
@@ -39,6 +40,7 @@ pub trait DeviceStore: Send + Sync {
         user_code: &UserCode,
         player: Uuid,
         approve: bool,
+        by: By,
         now: Millis,
     ) -> Result<Decided, StoreError>;
 
@@ -69,12 +71,18 @@ pub trait DeviceStore: Send + Sync {
     async fn revoke_refresh_token(
         &self,
         refresh_token: &TokenHash,
+        by: By,
         now: Millis,
     ) -> Result<bool, StoreError>;
 
     /// Ends a device's sign-in, if it is the player's. Answers whether it was.
-    async fn end_device(&self, player: Uuid, device: Uuid, now: Millis)
-    -> Result<bool, StoreError>;
+    async fn end_device(
+        &self,
+        player: Uuid,
+        device: Uuid,
+        by: By,
+        now: Millis,
+    ) -> Result<bool, StoreError>;
 
     /// The player's devices that are signed in at `now`, newest use first.
     async fn list_devices(&self, player: Uuid, now: Millis) -> Result<Vec<Device>, StoreError>;

@@ -27,7 +27,8 @@ pub use self::logs::LogStore;
 pub use self::projects::ProjectStore;
 pub(crate) use self::sqlite::{make_private_directory, make_private_file};
 use crate::clock::Millis;
-use crate::domain::audit::{Actor, AuditEvent, AuditQuery};
+use crate::domain::audit::{AuditEvent, AuditQuery, By};
+use crate::domain::console_token::{Hold, Holder};
 use crate::domain::identity::LinkedIdentity;
 use crate::domain::key::StoredKey;
 use crate::domain::player::Player;
@@ -188,6 +189,9 @@ pub trait Store:
     /// The session of this hash with its player, whether it has ended or not.
     async fn lookup_session(&self, hash: &SessionHash) -> Result<Option<Session>, StoreError>;
 
+    /// Who holds what a token hangs on, if it has not ended at `now`.
+    async fn find_holder(&self, hold: &Hold, now: Millis) -> Result<Option<Holder>, StoreError>;
+
     /// Makes a guest and its session in one.
     ///
     /// # Errors
@@ -201,9 +205,9 @@ pub trait Store:
     /// Moves a guest's last use forward to `now`.
     async fn see_guest(&self, player: Uuid, now: Millis) -> Result<(), StoreError>;
 
-    /// Ends a session. Ending an unknown or ended one changes nothing. A guest
-    /// without a session is held by no address any more.
-    async fn end_session(&self, hash: &SessionHash, now: Millis) -> Result<(), StoreError>;
+    /// Ends a session, by its browser. Ending an unknown or ended one changes
+    /// nothing. A guest without a session is held by no address any more.
+    async fn end_session(&self, hash: &SessionHash, by: By, now: Millis) -> Result<(), StoreError>;
 
     /// Ends the player's sessions but `kept`, and signs out every device of
     /// theirs. Answers how many of both.
@@ -211,7 +215,7 @@ pub trait Store:
         &self,
         player: Uuid,
         kept: Option<&SessionHash>,
-        by: Actor,
+        by: By,
         now: Millis,
     ) -> Result<usize, StoreError>;
 
@@ -241,6 +245,7 @@ pub trait Store:
         &self,
         player: Uuid,
         username: &str,
+        by: By,
         now: Millis,
     ) -> Result<(), StoreError>;
 
@@ -250,17 +255,13 @@ pub trait Store:
         &self,
         player: Uuid,
         reason: Option<&str>,
-        by: Actor,
+        by: By,
         now: Millis,
     ) -> Result<bool, StoreError>;
 
     /// Lifts a suspension. Answers whether there was one.
-    async fn unsuspend_player(
-        &self,
-        player: Uuid,
-        by: Actor,
-        now: Millis,
-    ) -> Result<bool, StoreError>;
+    async fn unsuspend_player(&self, player: Uuid, by: By, now: Millis)
+    -> Result<bool, StoreError>;
 
     /// Who is suspended, and has been only since `since`.
     async fn list_suspended_players(&self, since: Millis) -> Result<Vec<Uuid>, StoreError>;
@@ -303,7 +304,7 @@ pub trait Store:
         &self,
         key: StoredKey,
         after: Option<&str>,
-        by: Actor,
+        by: By,
     ) -> Result<bool, StoreError>;
 
     /// Forgets keys by their `kid`: those that are out of the key set for good.

@@ -6,6 +6,8 @@ use platform_protocol::names::Environment;
 use uuid::Uuid;
 
 use super::StoreError;
+use crate::clock::Millis;
+use crate::domain::audit::By;
 use crate::domain::project::{
     BackendSettings, Deployment, DeploymentSummary, EnvironmentRecord, FileEntry, Project,
 };
@@ -24,7 +26,12 @@ pub trait ProjectStore: Send + Sync {
     ///
     /// # Errors
     /// Those of [`ProjectStore::add_project`]; [`StoreError::ProjectCap`].
-    async fn add_project_within(&self, project: Project, most: u32) -> Result<(), StoreError>;
+    async fn add_project_within(
+        &self,
+        project: Project,
+        most: u32,
+        by: By,
+    ) -> Result<(), StoreError>;
 
     /// Every project, by slug.
     async fn list_projects(&self) -> Result<Vec<Project>, StoreError>;
@@ -36,7 +43,7 @@ pub trait ProjectStore: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::Missing`] on `projects` if there is no such project.
-    async fn add_deployment(&self, deployment: Deployment) -> Result<(), StoreError>;
+    async fn add_deployment(&self, deployment: Deployment, by: By) -> Result<(), StoreError>;
 
     /// The current deployment of an environment.
     async fn find_current_deployment(
@@ -78,6 +85,8 @@ pub trait ProjectStore: Send + Sync {
         slug: &str,
         environment: Environment,
         deployment: Uuid,
+        by: By,
+        now: Millis,
     ) -> Result<(), StoreError>;
 
     /// The newest file at this path that a deployment of the environment has.
@@ -109,6 +118,8 @@ pub trait ProjectStore: Send + Sync {
         slug: &str,
         environment: Environment,
         backend: Option<BackendSettings>,
+        by: By,
+        now: Millis,
     ) -> Result<(), StoreError>;
 
     /// Sets whether an environment's pages are isolated from other origins.
@@ -120,10 +131,12 @@ pub trait ProjectStore: Send + Sync {
         slug: &str,
         environment: Environment,
         isolated: bool,
+        by: By,
+        now: Millis,
     ) -> Result<(), StoreError>;
 
-    /// The id of a project's test user, or test guest. It is `fresh` if it was
-    /// never asked for.
+    /// The id of a project's test user, or test guest, for whom somebody is given
+    /// a token. It is `fresh` if it was never asked for.
     ///
     /// # Errors
     /// [`StoreError::Missing`] on `projects` if there is no such project, on
@@ -134,5 +147,7 @@ pub trait ProjectStore: Send + Sync {
         guest: bool,
         number: u8,
         fresh: Uuid,
+        by: By,
+        now: Millis,
     ) -> Result<Uuid, StoreError>;
 }

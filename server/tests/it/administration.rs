@@ -232,7 +232,7 @@ async fn guests_are_listed_by_the_addresses_that_hold_them() {
     assert_eq!(none.problem(), "invalid-request");
     assert_ne!(one["guests"][1]["sub"], one["guests"][0]["sub"]);
     app.clock.advance(25 * 60 * 60 * 1_000);
-    let admin = Caller::with_cookie(&app, Some(&admin.cookie)).await;
+    let admin = admin.sign_in_again().await;
     let later: Value = admin.get("/api/admin/guests").await.json();
     assert_eq!(later["addresses"], json!([]), "all are idle");
 }

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use crate::caller::{Caller, archive};
 use crate::support::{NOW, TestApp, read, send};
 
-/// The callers, in the order of the table's columns. The last four come with
+/// The callers, in the order of the table's columns. The last seven come with
 /// an administrator's tokens, or what was made of one.
-const CALLERS: [&str; 9] = [
+const CALLERS: [&str; 12] = [
     "anonymous",
     "guest",
     "other player",
@@ -23,37 +23,51 @@ const CALLERS: [&str; 9] = [
     "game token",
     "ended token",
     "nonsense",
+    "admin who signed in long ago",
+    "admin's device",
+    "admin who signed out",
 ];
 
 /// What each caller gets: done, or this problem.
-type Row = [Option<&'static str>; 9];
+type Row = [Option<&'static str>; 12];
 
 const NO_TOKEN: Option<&str> = Some("not-signed-in");
 const NO: Option<&str> = Some("not-allowed");
 const MISSING: Option<&str> = Some("not-found");
 const SUSPENDED: Option<&str> = Some("account-suspended");
+const STEP_UP: Option<&str> = Some("step-up-required");
 
 /// Everybody may, whatever token they show.
-const EVERYBODY: Row = [None; 9];
+const EVERYBODY: Row = [None; 12];
 /// Whoever has a console token.
 const ANYONE: Row = with_token([None, None, None, None]);
 /// Whoever has signed in.
 const ACCOUNTS: Row = with_token([NO, None, None, None]);
 /// The project's owner, and administrators.
-const OWNER: Row = with_token([NO, NO, None, None]);
+const OWNER: Row = guarded([NO, NO, None, None]);
 /// Administrators.
-const ADMIN: Row = with_token([NO, NO, NO, None]);
+const ADMIN: Row = guarded([NO, NO, NO, None]);
 /// There is no such thing, for whoever may ask.
 const NOTHING: Row = with_token([MISSING; 4]);
 /// There is no such player, which only administrators learn.
-const NOBODY: Row = with_token([NO, NO, NO, MISSING]);
+const NOBODY: Row = guarded([NO, NO, NO, MISSING]);
 
 /// What guest, other player, owner and administrator get; nobody else gets
 /// anything.
 const fn with_token([guest, other, owner, admin]: [Option<&'static str>; 4]) -> Row {
     [
-        NO_TOKEN, guest, other, owner, admin, SUSPENDED, NO_TOKEN, NO_TOKEN, NO_TOKEN,
+        NO_TOKEN, guest, other, owner, admin, SUSPENDED, NO_TOKEN, NO_TOKEN, NO_TOKEN, admin,
+        admin, NO_TOKEN,
     ]
+}
+
+/// The same where an administrator does more than everybody else may: who has
+/// not just signed in, in a browser, is asked to.
+const fn guarded(row: [Option<&'static str>; 4]) -> Row {
+    let mut row = with_token(row);
+    row[9] = STEP_UP;
+    row[10] = STEP_UP;
+    row
 }
 
 /// What goes with a call.
@@ -176,7 +190,7 @@ async fn suspend(app: &TestApp, caller: &Caller<'_>) {
     let state = &app.running.state;
     let suspended = state
         .store
-        .suspend_player(caller.sub, None, Actor::Operator, NOW);
+        .suspend_player(caller.sub, None, Actor::Operator.into(), NOW);
     assert!(suspended.await.unwrap());
     let read = state
         .suspensions
@@ -258,6 +272,18 @@ async fn every_call_is_answered_by_who_makes_it() {
     let files = archive(&[("index.html", b"x")]);
     let deployed: Value = owner.deploy("dev", files.clone()).await.json();
     suspend(&app, &suspended).await;
+    let (long_ago, signed_out) = (Caller::admin(&app).await, Caller::admin(&app).await);
+    let sub = long_ago.sub.simple();
+    app.sql(&format!(
+        "UPDATE sessions SET authenticated_at = 0 WHERE player = X'{sub}'"
+    ));
+    let store = &app.running.state.store;
+    let ended_by = Actor::Operator.into();
+    let done_with = store.end_other_sessions(signed_out.sub, None, ended_by, NOW);
+    assert_eq!(done_with.await.unwrap(), 1);
+    let mut browser = crate::device::account(&app, "Ada").await;
+    Caller::of(&app, &browser).await.grant().await;
+    let device = crate::device::signed_in(&app, &mut browser).await.token();
     let game = app.post_token().header("cookie", &admin.cookie);
     let tokens = [
         String::new(),
@@ -269,6 +295,9 @@ async fn every_call_is_answered_by_who_makes_it() {
         send(game).await.token(),
         ended(&admin),
         "nonsense.of.all".to_owned(),
+        long_ago.token.clone(),
+        device,
+        signed_out.token.clone(),
     ];
     let mut calls = of_projects(deployed["id"].as_str().unwrap());
     calls.extend(of_administration(&owner));
@@ -294,7 +323,7 @@ async fn every_call_is_answered_by_who_makes_it() {
                 Body::Json(value) => request.header("content-type", "application/json").body(
                     value
                         .to_string()
-                        .replace("{caller}", &caller.replace(' ', "-")),
+                        .replace("{caller}", &caller.replace([' ', '\''], "-")),
                 ),
             };
             let cell = format!("{method} {path} by {caller}");
@@ -310,26 +339,28 @@ async fn every_call_is_answered_by_who_makes_it() {
     assert_eq!(kinds, ["sessions-ended", "unsuspended", "suspended"]);
     let by = Actor::Admin(admin.sub);
     assert!(events.iter().all(|event| event.actor == by), "{events:?}");
-    // The owner finds what the administrator did to the game, and nothing of
-    // what they did themselves.
+    // The owner finds what the administrator did to the game, and from where.
     let query = AuditQuery::of(owner.sub, 100);
     let events = app.running.state.store.list_audit_events(query).await;
     let mut events = events.unwrap();
-    events.retain(|event| event.kind == AuditKind::ProjectAdministered);
+    events.retain(|event| event.actor == by);
+    let kinds: Vec<_> = events.iter().map(|event| event.kind).collect();
     let changes = [
-        "test-tokens",
-        "deployment",
-        "rollback",
-        "backend",
-        "isolation",
+        AuditKind::SettingChanged,
+        AuditKind::BackendChanged,
+        AuditKind::RolledBack,
+        AuditKind::Deployed,
+        AuditKind::TestTokenGiven,
     ];
-    assert_eq!(events.len(), changes.len(), "{events:?}");
-    let of_game = Some("game".to_owned());
-    assert!(
-        events
-            .iter()
-            .all(|event| event.actor == by && event.subject == of_game)
-    );
+    assert_eq!(kinds, changes);
+    for event in events {
+        assert_eq!(event.subject.as_deref(), Some("game"));
+        assert_eq!(event.network.as_deref(), Some("127.0.0.1"));
+        assert!(
+            event.request.is_some() && event.detail.is_some(),
+            "{event:?}"
+        );
+    }
 }
 
 /// Method and path of every call that the description has.
@@ -354,16 +385,18 @@ async fn a_suspension_of_this_moment_takes_an_administrators_rights() {
     assert_eq!(admin.get("/api/admin/keys").await.status, 200);
     // As by a command in another process: nothing in memory knows it yet.
     let store = &app.running.state.store;
-    let suspended = store.suspend_player(admin.sub, None, Actor::Operator, NOW);
+    let suspended = store.suspend_player(admin.sub, None, Actor::Operator.into(), NOW);
     assert!(suspended.await.unwrap());
     let answer = admin.get("/api/admin/keys").await;
     assert_eq!(answer.problem(), "account-suspended");
     store
-        .unsuspend_player(admin.sub, Actor::Operator, NOW)
+        .unsuspend_player(admin.sub, Actor::Operator.into(), NOW)
         .await
         .unwrap();
     assert_eq!(admin.get("/api/admin/keys").await.status, 200);
-    let revoked = store.revoke_admin(admin.sub, Actor::Operator, NOW).await;
+    let revoked = store
+        .revoke_admin(admin.sub, Actor::Operator.into(), NOW)
+        .await;
     assert!(revoked.unwrap());
     assert_eq!(admin.get("/api/admin/keys").await.problem(), "not-allowed");
 }

@@ -13,6 +13,7 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::browser::Browser;
 use crate::support::{Answer, NOW, TestApp, send};
 
 /// Somebody with a console token.
@@ -30,6 +31,38 @@ impl<'a> Caller<'a> {
         Self::with_cookie(app, None).await
     }
 
+    /// The account that somebody signed in with a provider to.
+    pub(crate) async fn of(app: &'a TestApp, browser: &Browser<'a>) -> Self {
+        let session = browser.cookie("platform-session").unwrap();
+        Self::with_cookie(app, Some(&format!("platform-session={session}"))).await
+    }
+
+    /// The same caller with a token of their device.
+    pub(crate) fn with_token(&self, token: &str) -> Self {
+        Self {
+            token: token.to_owned(),
+            ..self.clone()
+        }
+    }
+
+    /// The same caller, who has just signed in once more.
+    pub(crate) async fn sign_in_again(&self) -> Self {
+        let (now, sub) = (self.app.running.state.clock.now(), self.sub.simple());
+        self.app.sql(&format!(
+            "UPDATE sessions SET authenticated_at = {now} WHERE player = X'{sub}'"
+        ));
+        Self::with_cookie(self.app, Some(&self.cookie)).await
+    }
+
+    /// Makes the caller an administrator.
+    pub(crate) async fn grant(&self) {
+        let store = &self.app.running.state.store;
+        let granted = store
+            .grant_admin(self.sub, Actor::Operator.into(), NOW)
+            .await;
+        assert_eq!(granted.unwrap(), Granted::Done);
+    }
+
     /// A player with a linked identity.
     pub(crate) async fn account(app: &'a TestApp) -> Self {
         let console = app.running.state.origin.to_string();
@@ -40,6 +73,11 @@ impl<'a> Caller<'a> {
         let sub = guest.claims().sub.replace('-', "");
         app.sql(&format!(
             "UPDATE players SET linked = 1 WHERE id = X'{sub}'"
+        ));
+        // As if they had just signed in.
+        let now = app.running.state.clock.now();
+        app.sql(&format!(
+            "UPDATE sessions SET authenticated_at = {now} WHERE player = X'{sub}'"
         ));
         Self::with_cookie(app, guest.cookie()).await
     }
@@ -65,9 +103,7 @@ impl<'a> Caller<'a> {
     /// An administrator.
     pub(crate) async fn admin(app: &'a TestApp) -> Self {
         let admin = Self::account(app).await;
-        let store = &app.running.state.store;
-        let granted = store.grant_admin(admin.sub, Actor::Operator, NOW).await;
-        assert_eq!(granted.unwrap(), Granted::Done);
+        admin.grant().await;
         admin
     }
 

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use platform_checks::limits::MAX_ARCHIVE_BYTES;
+use platform_server::domain::audit::Actor;
 use reqwest::Method;
 use serde_json::Value;
 use tar::EntryType;
@@ -367,4 +368,24 @@ async fn slow_uploads_of_many_accounts_keep_nobody_from_deploying() {
     assert_eq!(world.page().await, "after all");
     drop(uploads);
     world.nothing_is_left().await;
+}
+
+#[tokio::test]
+async fn an_upload_that_outlives_its_session_deploys_nothing() {
+    let app = TestApp::start().await;
+    let world = World::new(&app).await;
+    let whole = archive(&[("index.html", b"new")]);
+    let length = format!("Content-Length: {}\r\n", whole.len());
+    let mut stream = world.begin(&world.owner.token, &length).await;
+    while world.left_over().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let store = &app.running.state.store;
+    let ended = store.end_other_sessions(world.owner.sub, None, Actor::Operator.into(), 0);
+    assert_eq!(ended.await.unwrap(), 1);
+    stream.write_all(&whole).await.unwrap();
+    let answer = read_until(&mut stream, "}").await;
+    assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+    world.nothing_is_left().await;
+    assert_eq!(world.page().await, GOOD);
 }

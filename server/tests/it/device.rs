@@ -168,11 +168,11 @@ async fn an_approved_device_asks_as_its_account_and_stays_signed_in() {
     );
     assert_eq!(claims.aud, "platform:console");
     assert_eq!(claims.iss, app.origin("auth"));
-    assert_eq!(claims.exp - claims.iat, 900);
+    assert_eq!(claims.exp - claims.iat, 300);
     assert!(!claims.is_anon);
     let members: Value = given.json();
     assert_eq!(members["token_type"], "Bearer");
-    assert_eq!(members["expires_in"], 900);
+    assert_eq!(members["expires_in"], 300);
     assert_eq!(given.header("cache-control"), Some("no-store"));
     let projects = app.get("", "/api/projects").bearer_auth(given.token());
     assert_eq!(send(projects).await.status, 200);
@@ -328,9 +328,10 @@ async fn a_suspended_account_gets_no_token_for_its_devices() {
     let player = browser.token().await.claims().sub.parse().unwrap();
     let state = &app.running.state;
     let reason = Some("You sold lights.");
-    let suspended = state
-        .store
-        .suspend_player(player, reason, Actor::Operator, state.clock.now());
+    let suspended =
+        state
+            .store
+            .suspend_player(player, reason, Actor::Operator.into(), state.clock.now());
     assert!(suspended.await.unwrap());
     for answer in [refresh(&app, &token).await, late.poll().await] {
         assert_eq!(error(&answer, 400), "access_denied");
@@ -341,7 +342,7 @@ async fn a_suspended_account_gets_no_token_for_its_devices() {
 
     let lifted = state
         .store
-        .unsuspend_player(player, Actor::Operator, state.clock.now());
+        .unsuspend_player(player, Actor::Operator.into(), state.clock.now());
     assert!(lifted.await.unwrap());
     assert_eq!(refresh(&app, &token).await.status, 200);
     assert_eq!(late.poll().await.status, 200);

@@ -252,7 +252,7 @@ async fn a_page_of_a_suspended_player_is_told_within_seconds_while_its_token_liv
     let now = state.clock.now();
     state
         .store
-        .suspend_player(player, Some("Why."), Actor::Operator, now)
+        .suspend_player(player, Some("Why."), Actor::Operator.into(), now)
         .await
         .unwrap();
     look().await;
@@ -263,7 +263,7 @@ async fn a_page_of_a_suspended_player_is_told_within_seconds_while_its_token_liv
     );
     state
         .store
-        .unsuspend_player(player, Actor::Operator, now)
+        .unsuspend_player(player, Actor::Operator.into(), now)
         .await
         .unwrap();
     look().await;

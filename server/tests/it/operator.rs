@@ -28,6 +28,10 @@ fn account(server: &Server, data: &Path) -> (String, String) {
         sub.replace('-', "")
     );
     database.execute_batch(&link).unwrap();
+    // As if they had just signed in.
+    database
+        .execute_batch("UPDATE sessions SET authenticated_at = 1000 * unixepoch()")
+        .unwrap();
     (sub, cookie)
 }
 
@@ -323,4 +327,45 @@ fn commands_leave_the_database_of_an_older_program_as_it_is() {
         assert!(said.contains("use the program that serves it"), "{said}");
     }
     assert!(!file.exists());
+}
+
+#[test]
+fn events_are_followed_as_lines_of_json_beside_a_running_server() {
+    use std::io::{BufRead as _, BufReader};
+    use std::process::Stdio;
+
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path();
+    let server = Server::start(&mut program(data));
+    let (sub, _) = account(&server, data);
+    let mut command = program(data);
+    command.args(["events", "--follow", "--json", "--player", &sub]);
+    let mut following = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
+    for (arguments, kind) in [
+        (["admin", "grant"], "admin-granted"),
+        (["admin", "revoke"], "admin-revoked"),
+    ] {
+        assert_eq!(run(data, &[arguments[0], arguments[1], &sub]).0, Some(0));
+        let line = lines.next().unwrap().unwrap();
+        let event: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(event["kind"], kind);
+        assert_eq!(event["player"], sub);
+        assert_eq!(event["actor"], "operator");
+    }
+    let terminate = std::process::Command::new("kill")
+        .args(["-TERM", &following.id().to_string()])
+        .status();
+    assert!(terminate.unwrap().success());
+    assert_eq!(following.wait().unwrap().code(), Some(0));
+    let (_, listed) = run(
+        data,
+        &["events", "--json", "--limit", "2", "--player", &sub],
+    );
+    let kinds: Vec<_> = listed
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["kind"].clone())
+        .collect();
+    assert_eq!(kinds, ["admin-revoked", "admin-granted"]);
+    server.stop("-TERM");
 }

@@ -1,6 +1,7 @@
 //! The profile page: the name, the identity, the sessions, and whose form it
 //! is.
 
+use platform_server::domain::audit::Actor;
 use platform_server::domain::session::SESSION_MILLIS;
 use uuid::Uuid;
 
@@ -195,7 +196,9 @@ async fn a_name_of_24_letters_fits_in_whatever_script() {
         // The schema counts characters as the check does.
         let store = &app.running.state.store;
         for other in [letter.repeat(25), letter.repeat(2)] {
-            let refused = store.rename_player(player.id, &other, NOW).await;
+            let refused = store
+                .rename_player(player.id, &other, Actor::Own.into(), NOW)
+                .await;
             assert!(refused.is_err(), "{other}");
         }
     }

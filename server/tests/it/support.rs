@@ -139,6 +139,8 @@ impl TestApp {
             session: secret.hash(),
             new_player: state.entropy.uuid_v7(now),
             usernames: generate_guest_names(&*state.entropy),
+            source: None,
+            authenticated_at: now,
             now,
         };
         let outcome = state.store.complete_sign_in(sign_in).await.unwrap();

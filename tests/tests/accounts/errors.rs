@@ -69,7 +69,7 @@ async fn every_problem_of_the_token_exchange_is_as_the_table_says() {
     for reason in [None, Some("You were not nice.")] {
         assert!(
             store
-                .suspend_player(id, reason, Actor::Operator, now)
+                .suspend_player(id, reason, Actor::Operator.into(), now)
                 .await
                 .unwrap()
         );

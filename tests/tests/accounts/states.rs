@@ -97,11 +97,11 @@ async fn a_guest_with_a_known_identity_goes_into_its_account() {
     assert_ne!(merged.username, guest.username);
     let now = scene.platform.running.state.clock.now();
     store
-        .rename_player(into, &guest.username, now)
+        .rename_player(into, &guest.username, Actor::Own.into(), now)
         .await
         .unwrap();
     store
-        .rename_player(into, &account.username, now)
+        .rename_player(into, &account.username, Actor::Own.into(), now)
         .await
         .unwrap();
     // The first browser is signed in still.
@@ -216,7 +216,7 @@ async fn a_suspended_account_plays_again_when_the_suspension_is_lifted() {
     let now = scene.platform.running.state.clock.now();
     assert!(
         store
-            .suspend_player(id, None, Actor::Operator, now)
+            .suspend_player(id, None, Actor::Operator.into(), now)
             .await
             .unwrap()
     );
@@ -229,7 +229,7 @@ async fn a_suspended_account_plays_again_when_the_suspension_is_lifted() {
     before.demand_same(&scene.platform.tables(), "a suspended account");
     assert!(
         store
-            .unsuspend_player(id, Actor::Operator, now)
+            .unsuspend_player(id, Actor::Operator.into(), now)
             .await
             .unwrap()
     );

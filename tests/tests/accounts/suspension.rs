@@ -54,7 +54,7 @@ async fn a_suspended_account_gets_no_token_from_any_of_its_sessions() {
     for reason in [None, Some(REASON)] {
         assert!(
             store
-                .suspend_player(id(&guest.sub), reason, Actor::Operator, now)
+                .suspend_player(id(&guest.sub), reason, Actor::Operator.into(), now)
                 .await
                 .unwrap()
         );
@@ -79,7 +79,7 @@ async fn a_suspended_account_gets_no_token_from_any_of_its_sessions() {
 
     assert!(
         store
-            .unsuspend_player(id(&guest.sub), Actor::Operator, now)
+            .unsuspend_player(id(&guest.sub), Actor::Operator.into(), now)
             .await
             .unwrap()
     );
@@ -98,7 +98,7 @@ async fn signing_in_to_a_suspended_account_merges_nobody() {
     let store = scene.platform.store();
     let now = scene.platform.running.state.clock.now();
     store
-        .suspend_player(id(&account.sub), Some(REASON), Actor::Operator, now)
+        .suspend_player(id(&account.sub), Some(REASON), Actor::Operator.into(), now)
         .await
         .unwrap();
 
@@ -125,7 +125,7 @@ async fn signing_in_to_a_suspended_account_merges_nobody() {
     // Lifted, the guest goes into the account.
     assert!(
         store
-            .unsuspend_player(id(&account.sub), Actor::Operator, now)
+            .unsuspend_player(id(&account.sub), Actor::Operator.into(), now)
             .await
             .unwrap()
     );
@@ -148,7 +148,7 @@ async fn a_suspended_player_may_sign_out_and_another_may_sign_in_there() {
     let store = scene.platform.store();
     let now = scene.platform.running.state.clock.now();
     store
-        .suspend_player(id(&account.sub), Some(REASON), Actor::Operator, now)
+        .suspend_player(id(&account.sub), Some(REASON), Actor::Operator.into(), now)
         .await
         .unwrap();
     let kept = person.clone();
@@ -168,7 +168,7 @@ async fn a_suspended_player_may_sign_out_and_another_may_sign_in_there() {
     let mut kept = kept;
     is_suspended(&kept.token().await, Some(REASON));
     store
-        .unsuspend_player(id(&account.sub), Actor::Operator, now)
+        .unsuspend_player(id(&account.sub), Actor::Operator.into(), now)
         .await
         .unwrap();
     assert_eq!(person.token().await.status, 401);
@@ -187,7 +187,7 @@ async fn a_suspended_guest_gets_no_token_and_no_account() {
     let store = scene.platform.store();
     let now = scene.platform.running.state.clock.now();
     store
-        .suspend_player(id(&guest.sub), Some(REASON), Actor::Operator, now)
+        .suspend_player(id(&guest.sub), Some(REASON), Actor::Operator.into(), now)
         .await
         .unwrap();
     is_suspended(&person.token().await, Some(REASON));
@@ -200,7 +200,7 @@ async fn a_suspended_guest_gets_no_token_and_no_account() {
 
     assert!(
         store
-            .unsuspend_player(id(&guest.sub), Actor::Operator, now)
+            .unsuspend_player(id(&guest.sub), Actor::Operator.into(), now)
             .await
             .unwrap()
     );

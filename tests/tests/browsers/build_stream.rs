@@ -179,10 +179,12 @@ async fn a_session_that_is_over_leads_to_a_new_one(stage: Stage) {
     let scene = Scene::open(&stage, PageBuilder::new()).await;
     let player = owner_of(&scene);
     let platform = &scene.platform;
-    let ended =
-        platform
-            .store()
-            .end_other_sessions(player, None, Actor::Operator, platform.clock.now());
+    let ended = platform.store().end_other_sessions(
+        player,
+        None,
+        Actor::Operator.into(),
+        platform.clock.now(),
+    );
     assert!(ended.await.unwrap() >= 2);
     platform
         .clock
@@ -221,7 +223,7 @@ async fn a_suspended_account_reads_so_and_may_sign_in_as_somebody_else(stage: St
     let suspended = platform.store().suspend_player(
         owner_of(&scene),
         Some("You know why."),
-        Actor::Operator,
+        Actor::Operator.into(),
         now,
     );
     assert!(suspended.await.unwrap());

@@ -80,9 +80,10 @@ pub async fn handle(
     let environment = names.environment()?;
     let wanted: Wanted = body.read().await?;
     let backend = wanted.settings(state.backends.reach()).map_err(invalid)?;
+    let by = caller.by(&project);
     state
         .store
-        .set_backend(&project.slug, environment, backend)
+        .set_backend(&project.slug, environment, backend, by, state.clock.now())
         .await?;
     state.backends.refresh(&*state.store).await?;
     let view = EnvironmentView::of(&state, &project.slug, environment).await?;

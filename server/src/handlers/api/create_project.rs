@@ -68,7 +68,8 @@ pub async fn handle(
         _ if caller.is_admin => u32::MAX,
         most => most,
     };
-    let added = state.store.add_project_within(project.clone(), most);
+    let by = caller.by(&project);
+    let added = state.store.add_project_within(project.clone(), most, by);
     match added.await {
         Err(StoreError::ProjectCap) => {
             return Err(Refusal::new(Slug::NotAllowed).with_detail(format!(

@@ -10,7 +10,6 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use hyper::body::Body as _;
-use platform_protocol::names::Environment;
 use platform_protocol::problem::Slug;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -20,7 +19,6 @@ use super::caller::ApiCaller;
 use super::views::{EnvironmentName, WarningView};
 use crate::archive::ArchiveError;
 use crate::deploy::{self, DeployError, Incoming, Limits, Published, Target};
-use crate::domain::project::Project;
 use crate::http::body;
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
@@ -85,15 +83,15 @@ pub async fn handle(
     let length = body.size_hint().lower();
     let taken = async {
         let caller = caller?;
-        let (project, environment) = target(&state, &caller, &names).await?;
+        let target = target(&state, &caller, &names).await?;
         refuse_other_forms(&headers)?;
         if length > limits.bytes {
             return Err(deploy::too_large(limits.bytes));
         }
         let incoming = state.deploys.incoming(caller.player).await?;
-        Ok((project, environment, incoming))
+        Ok((caller, target, incoming))
     };
-    let (project, environment, incoming) = match taken.await {
+    let (mut caller, target, incoming) = match taken.await {
         Ok(taken) => taken,
         Err(refusal) => {
             // Who waits to be told to go on has sent nothing (RFC 9110 §10.1.1).
@@ -108,20 +106,29 @@ pub async fn handle(
         deploy::linger(body);
         return Err(refusal);
     }
-    let publishing = publish(state.clone(), project, environment, incoming);
+    // An upload takes its time, and whoever sends it may have been signed out.
+    let may = async {
+        caller.look_again(&state).await?;
+        caller.project_to_change(&state, &target.slug).await
+    };
+    if let Err(refusal) = may.await {
+        incoming.remove().await;
+        return Err(refusal);
+    }
+    let publishing = publish(state.clone(), target, incoming);
     let published = tokio::spawn(publishing)
         .await
         .map_err(|error| Refusal::internal(&error))??;
     super::answer(StatusCode::CREATED, &DeployedView::of(&state, published))
 }
 
-async fn target(
-    state: &AppState,
-    caller: &ApiCaller,
-    names: &Names,
-) -> Result<(Project, Environment), Refusal> {
+async fn target(state: &AppState, caller: &ApiCaller, names: &Names) -> Result<Target, Refusal> {
     let project = caller.project_to_change(state, names.slug()).await?;
-    Ok((project, names.environment()?))
+    Ok(Target {
+        environment: names.environment()?,
+        by: caller.by(&project),
+        slug: project.slug,
+    })
 }
 
 /// An archive is one gzip stream, and not packed once more for the way.
@@ -141,15 +148,10 @@ fn refuse_other_forms(headers: &HeaderMap) -> Result<(), Refusal> {
 
 async fn publish(
     state: AppState,
-    project: Project,
-    environment: Environment,
+    target: Target,
     incoming: Incoming,
 ) -> Result<Published, DeployError> {
-    let target = Target {
-        slug: &project.slug,
-        environment,
-    };
-    let published = deploy::publish_archive(&state, target, &incoming).await;
+    let published = deploy::publish_archive(&state, &target, &incoming).await;
     incoming.remove().await;
     published
 }

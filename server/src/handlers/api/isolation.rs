@@ -47,9 +47,10 @@ pub async fn handle(
     let project = caller.project_to_change(&state, names.slug()).await?;
     let environment = names.environment()?;
     let wanted: Isolation = body.read().await?;
+    let (isolated, by) = (wanted.cross_origin_isolated, caller.by(&project));
     state
         .store
-        .set_isolated(&project.slug, environment, wanted.cross_origin_isolated)
+        .set_isolated(&project.slug, environment, isolated, by, state.clock.now())
         .await?;
     state.sites.refresh(&*state.store).await?;
     let view = EnvironmentView::of(&state, &project.slug, environment).await?;

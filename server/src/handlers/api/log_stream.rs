@@ -39,6 +39,8 @@ const PAGE: usize = 500;
 const BACKLOG: usize = 20_000;
 /// How long a stream may say nothing, so that nobody in between thinks it dead.
 const ALIVE: Duration = Duration::from_secs(15);
+/// How often it is looked whether the reader is signed in still, and may read.
+const CHECK: Duration = Duration::from_secs(5);
 /// How often the store is looked at though nothing was announced: another
 /// process may have written.
 const LOOK: Duration = Duration::from_secs(2);
@@ -355,7 +357,7 @@ impl Follow {
         if self.state.suspensions.contains(&self.caller.player) {
             return Some(Reason::NotAllowed);
         }
-        if self.checked.elapsed() >= ALIVE {
+        if self.checked.elapsed() >= CHECK {
             self.checked = Instant::now();
             let refused = |refusal: Refusal| refusal.status().is_client_error();
             if self.may_still().await.is_err_and(refused) {

@@ -49,9 +49,13 @@ pub async fn handle(
     let project = caller.project_to_change(&state, names.slug()).await?;
     let environment = names.environment()?;
     let wanted: Rollback = body.read().await?;
-    let set = state
-        .store
-        .set_current_deployment(&project.slug, environment, wanted.deployment);
+    let set = state.store.set_current_deployment(
+        &project.slug,
+        environment,
+        wanted.deployment,
+        caller.by(&project),
+        state.clock.now(),
+    );
     match set.await {
         Err(StoreError::Missing { .. }) => {
             return Err(Refusal::new(Slug::NotFound)

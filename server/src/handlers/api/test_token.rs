@@ -88,9 +88,14 @@ pub async fn handle(
         .ok_or_else(|| invalid("A test player's number is from 1 to 10."))?;
     let now = state.clock.now();
     let fresh = state.entropy.uuid_v7(now);
-    let known = state
-        .store
-        .ensure_test_player(&project.slug, wanted.guest, number, fresh);
+    let known = state.store.ensure_test_player(
+        &project.slug,
+        wanted.guest,
+        number,
+        fresh,
+        caller.by(&project),
+        now,
+    );
     let id = match known.await {
         Err(StoreError::Missing {
             table: "deployments",

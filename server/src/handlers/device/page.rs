@@ -151,9 +151,9 @@ pub async fn decide(
         return Ok(step.render(&state, session, &secret, None));
     }
     count_code(&state, &session, &context)?;
-    let (player, approves) = (session.player.id, action == APPROVE);
+    let (player, approves, by) = (session.player.id, action == APPROVE, context.own());
     let store = &state.store;
-    let decided = store.decide_device_authorization(&code, player, approves, now);
+    let decided = store.decide_device_authorization(&code, player, approves, by, now);
     match decided.await? {
         // By itself a reload then repeats nothing (RFC 9110 §15.4.4).
         Decided::Done => see_other(&decision(&state, &secret, action)),

@@ -12,7 +12,7 @@ use crate::http::oauth::{OauthError, Parameters};
 use crate::state::AppState;
 
 /// Answers 200, also for a token that there is not: it is as good as ended
-/// (RFC 7009 §2.2). An access token ends by itself, in 15 minutes.
+/// (RFC 7009 §2.2). The device's access tokens end with it.
 ///
 /// # Errors
 /// `invalid_request`, `invalid_client`, `slow_down` with status 429; the
@@ -30,7 +30,10 @@ pub async fn handle(
         .map_err(OauthError::too_many_requests)?;
     let token = TokenHash::of(parameters.required("token")?);
     let now = state.clock.now();
-    state.store.revoke_refresh_token(&token, now).await?;
+    state
+        .store
+        .revoke_refresh_token(&token, context.own(), now)
+        .await?;
     let mut response = StatusCode::OK.into_response();
     response
         .headers_mut()

@@ -6,17 +6,17 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use platform_protocol::names::CONSOLE_AUDIENCE;
+use platform_protocol::claims::SCOPE_PROJECTS;
 use platform_protocol::problem::Slug;
 use platform_protocol::token::BEARER;
 use serde::Serialize;
+use uuid::Uuid;
 
 use super::{DEVICE_GRANT, REFRESH_GRANT};
-use crate::domain::device::{
-    ACCESS_TOKEN_SECONDS, CLIENT_ID, DeviceSecret, FreshDevice, Redeemed, Refreshed, TokenHash,
-};
+use crate::domain::console_token::Hold;
+use crate::domain::device::{CLIENT_ID, DeviceSecret, FreshDevice, Redeemed, Refreshed, TokenHash};
 use crate::domain::player::Player;
-use crate::handlers::token::mint;
+use crate::handlers::token::mint_console;
 use crate::http::client_address::Network;
 use crate::http::context::Context;
 use crate::http::oauth::{self, Code, OauthError, Parameters};
@@ -30,6 +30,8 @@ struct Answer<'a> {
     access_token: String,
     token_type: &'static str,
     expires_in: u64,
+    /// What the device may do (RFC 6749 §5.1): never administration.
+    scope: &'static str,
     refresh_token: &'a str,
 }
 
@@ -54,12 +56,15 @@ pub async fn handle(
     let fresh = FreshDevice {
         device: state.entropy.uuid_v4(),
         refresh_token: refresh_token.hash(),
+        source: Some(context.source()),
         now,
     };
-    let player = match parameters.required("grant_type")? {
+    let new_device = fresh.device;
+    let (player, device) = match parameters.required("grant_type")? {
         DEVICE_GRANT => {
             let code = TokenHash::of(parameters.required("device_code")?);
-            redeemed(state.store.redeem_device_code(&code, fresh).await?)?
+            let player = redeemed(state.store.redeem_device_code(&code, fresh).await?)?;
+            (player, new_device)
         }
         REFRESH_GRANT => {
             let token = TokenHash::of(parameters.required(REFRESH_GRANT)?);
@@ -72,10 +77,12 @@ pub async fn handle(
             ));
         }
     };
+    let (access_token, expires_in) = mint_console(&state, &player, Hold::Device(device), now)?;
     Ok(oauth::answer(&Answer {
-        access_token: mint(&state, &player, CONSOLE_AUDIENCE, ACCESS_TOKEN_SECONDS, now)?,
+        access_token,
         token_type: BEARER,
-        expires_in: ACCESS_TOKEN_SECONDS,
+        expires_in,
+        scope: SCOPE_PROJECTS,
         refresh_token: refresh_token.expose(),
     })?)
 }
@@ -102,9 +109,9 @@ fn redeemed(redeemed: Redeemed) -> Result<Player, OauthError> {
     Err(OauthError::new(code, sentence))
 }
 
-fn refreshed(refreshed: Refreshed) -> Result<Player, OauthError> {
+fn refreshed(refreshed: Refreshed) -> Result<(Player, Uuid), OauthError> {
     match refreshed {
-        Refreshed::Given(player) => Ok(player),
+        Refreshed::Given { player, device } => Ok((player, device)),
         Refreshed::Suspended { reason } => Err(suspended(reason)),
         // Who holds a copy need not know that it was noticed.
         Refreshed::Unknown | Refreshed::Reused => Err(OauthError::new(Code::InvalidGrant, ENDED)),

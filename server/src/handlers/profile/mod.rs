@@ -16,9 +16,9 @@ use super::sign_in::{Setback, login_path};
 use super::token::suspended;
 use super::visitor::Visitor;
 use super::way_back::page_path;
-use crate::domain::audit::Actor;
 use crate::domain::session::Session;
 use crate::domain::username::{self, Username};
+use crate::http::context::Context;
 use crate::http::cookies;
 use crate::http::csrf::{self, BrowserSecret};
 use crate::http::form::Form;
@@ -101,6 +101,7 @@ pub async fn show(
 /// says so, with what was typed.
 pub async fn change(
     State(state): State<AppState>,
+    context: Context,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
@@ -139,7 +140,7 @@ pub async fn change(
         }
         return Ok(page.render(status, set_cookie));
     }
-    act(&state, &address, session, &secret, &form).await
+    act(&state, &address, session, &secret, &form, &context).await
 }
 
 /// What a form of the page may ask for.
@@ -152,13 +153,14 @@ async fn act(
     session: Session,
     secret: &BrowserSecret,
     form: &Form,
+    context: &Context,
 ) -> Result<Response, Refusal> {
     let (player, now) = (session.player.id, state.clock.now());
     let store = &state.store;
     let action = match form.field(ACTION)? {
         Some(RENAME) => {
             let typed = form.field(USERNAME)?.unwrap_or_default();
-            match rename(state, &session, typed).await? {
+            match rename(state, &session, typed, context).await? {
                 Ok(()) => RENAME,
                 Err(NotRenamed { status, error }) => {
                     let mut page = Page::of(state, address, session, secret).await?;
@@ -170,7 +172,7 @@ async fn act(
         }
         Some(SIGN_OUT_OTHERS) => {
             store
-                .end_other_sessions(player, Some(&session.hash), Actor::Own, now)
+                .end_other_sessions(player, Some(&session.hash), context.own(), now)
                 .await?;
             SIGN_OUT_OTHERS
         }
@@ -178,10 +180,10 @@ async fn act(
             let device = form.field("device")?.and_then(|id| id.parse().ok());
             let device = device.ok_or(Slug::InvalidRequest)?;
             // One that is there no more has ended as well.
-            store.end_device(player, device, now).await?;
+            store.end_device(player, device, context.own(), now).await?;
             END_DEVICE
         }
-        Some(SIGN_OUT) => return sign_out(state, &session, address).await,
+        Some(SIGN_OUT) => return sign_out(state, &session, address, context).await,
         _ => return Err(Slug::InvalidRequest.into()),
     };
     // By itself a reload then repeats nothing (RFC 9110 §15.4.4).
@@ -195,9 +197,13 @@ async fn sign_out(
     state: &AppState,
     session: &Session,
     address: &ReturnAddress,
+    context: &Context,
 ) -> Result<Response, Refusal> {
     let now = state.clock.now();
-    state.store.end_session(&session.hash, now).await?;
+    state
+        .store
+        .end_session(&session.hash, context.own(), now)
+        .await?;
     let mut response = see_other(&page_path(paths::LOGIN, address, &[]));
     let cookie = cookies::clear_session(state.origin.is_secure());
     response.headers_mut().insert(header::SET_COOKIE, cookie);
@@ -217,6 +223,7 @@ async fn rename(
     state: &AppState,
     session: &Session,
     typed: &str,
+    context: &Context,
 ) -> Result<Result<(), NotRenamed>, Refusal> {
     let refused = |status, error: String| NotRenamed { status, error };
     let name = match username::check(typed) {
@@ -227,7 +234,7 @@ async fn rename(
         .rename_limiter
         .count(&session.player.id)
         .map_err(too_many_requests)?;
-    match store_name(state, session, &name).await {
+    match store_name(state, session, &name, context).await {
         Ok(()) => Ok(Ok(())),
         Err(StoreError::Conflict { .. }) => Ok(Err(refused(
             Slug::UsernameTaken,
@@ -242,12 +249,17 @@ async fn store_name(
     state: &AppState,
     session: &Session,
     name: &Username,
+    context: &Context,
 ) -> Result<(), StoreError> {
     if name.as_str() == session.player.username {
         return Ok(());
     }
     let (player, now) = (session.player.id, state.clock.now());
-    state.store.rename_player(player, name.as_str(), now).await
+    let name = name.as_str();
+    state
+        .store
+        .rename_player(player, name, context.own(), now)
+        .await
 }
 
 fn see_other(location: &str) -> Response {

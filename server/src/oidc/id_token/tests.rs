@@ -44,9 +44,13 @@ fn keys(key: &SoleKey) -> CoreJsonWebKeySet {
 }
 
 fn verify(token: &str, keys: &CoreJsonWebKeySet) -> Result<String, TokenError> {
+    prove(token, keys, false).map(|proved| proved.subject)
+}
+
+fn prove(token: &str, keys: &CoreJsonWebKeySet, again: bool) -> Result<Proved, TokenError> {
     let token: CoreIdToken = serde_json::from_value(json!(token))
         .map_err(|error| TokenError::Bad(format!("unreadable: {error}")))?;
-    subject(
+    super::verify(
         &token,
         keys,
         Expected {
@@ -54,6 +58,7 @@ fn verify(token: &str, keys: &CoreJsonWebKeySet) -> Result<String, TokenError> {
             client_id: &ClientId::new(CLIENT.to_owned()),
             nonce: &Nonce::new(NONCE.to_owned()),
             started_at: (NOW - AWAY) * 1_000,
+            again,
             now: NOW * 1_000,
         },
     )
@@ -83,6 +88,30 @@ fn a_good_token_names_its_subject() {
             Ok(subject),
             "{changes}"
         );
+    }
+}
+
+#[test]
+fn a_token_says_when_its_player_was_asked_and_that_is_held_against_what_was_wanted() {
+    let key = SoleKey::generate(&SystemEntropy).unwrap();
+    for (auth_time, again, good) in [
+        (Value::Null, false, true),
+        (Value::Null, true, true),
+        (json!(NOW), true, true),
+        (json!(NOW - AWAY - 60), true, true),
+        // The provider remembers the player, and did not ask.
+        (json!(NOW - AWAY - 61), true, false),
+        (json!(NOW - 86_400), false, true),
+        (json!(NOW + 60), false, true),
+        (json!(NOW + 61), false, false),
+    ] {
+        let token = key.sign(&with(&json!({ "auth_time": auth_time }))).unwrap();
+        let proved = prove(&token, &keys(&key), again);
+        assert_eq!(proved.is_ok(), good, "{auth_time} {again}");
+        if let Ok(proved) = proved {
+            let at = auth_time.as_i64().map(|seconds| seconds * 1_000);
+            assert_eq!(proved.authenticated_at, at);
+        }
     }
 }
 

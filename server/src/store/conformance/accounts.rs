@@ -58,6 +58,8 @@ pub(super) fn sign_in(subject: &str) -> SignIn {
         session: SessionHash(entropy().bytes()),
         new_player: entropy().uuid_v7(NOW),
         usernames: vec![format!("made-{}", entropy().uuid_v4().as_fields().0)],
+        source: None,
+        authenticated_at: NOW,
         now: NOW + 1,
     }
 }
@@ -203,7 +205,10 @@ pub(in crate::store) async fn a_guest_that_signed_out_meanwhile_stays_away(place
     let store = place.open().await;
     let new = guest(&["otter"]);
     store.add_guest(new.clone()).await.unwrap();
-    store.end_session(&new.session, NOW).await.unwrap();
+    store
+        .end_session(&new.session, Actor::Own.into(), NOW)
+        .await
+        .unwrap();
     let outcome = store.complete_sign_in(by(&new, "ann")).await.unwrap();
     assert!(matches!(outcome, SignInOutcome::Created(player) if player.id != new.id));
     assert_eq!(state(&*store, new.id).await, PlayerState::Guest);
@@ -249,7 +254,7 @@ pub(in crate::store) async fn a_suspended_account_lets_nobody_in_and_changes_not
     store.add_guest(first.clone()).await.unwrap();
     store.complete_sign_in(by(&first, "ann")).await.unwrap();
     store
-        .suspend_player(first.id, Some("Why."), Actor::Operator, NOW + 1)
+        .suspend_player(first.id, Some("Why."), Actor::Operator.into(), NOW + 1)
         .await
         .unwrap();
     store.add_guest(second.clone()).await.unwrap();
@@ -269,7 +274,7 @@ pub(in crate::store) async fn a_suspended_guest_cannot_become_an_account(place: 
     let new = guest(&["otter"]);
     store.add_guest(new.clone()).await.unwrap();
     store
-        .suspend_player(new.id, None, Actor::Operator, NOW)
+        .suspend_player(new.id, None, Actor::Operator.into(), NOW)
         .await
         .unwrap();
     let told = SignInOutcome::Suspended { reason: None };
@@ -277,7 +282,7 @@ pub(in crate::store) async fn a_suspended_guest_cannot_become_an_account(place: 
     assert_eq!(outcome, told);
     // Not when its sessions have ended either.
     store
-        .end_other_sessions(new.id, None, Actor::Operator, NOW)
+        .end_other_sessions(new.id, None, Actor::Operator.into(), NOW)
         .await
         .unwrap();
     let outcome = store.complete_sign_in(by(&new, "ann")).await.unwrap();
@@ -287,6 +292,7 @@ pub(in crate::store) async fn a_suspended_guest_cannot_become_an_account(place: 
 
 fn pending(letter: u8) -> PendingSignIn {
     PendingSignIn {
+        again: letter % 2 == 1,
         state: StateHash([letter; 32]),
         browser: [7; 32],
         provider: "id".into(),
@@ -359,7 +365,7 @@ pub(in crate::store) async fn other_sessions_end_and_the_kept_one_stays(place: &
     let kept = &sign_ins[1].session;
     let end = async |kept| {
         store
-            .end_other_sessions(player, kept, Actor::Operator, NOW + 2)
+            .end_other_sessions(player, kept, Actor::Operator.into(), NOW + 2)
             .await
             .unwrap()
     };
@@ -388,19 +394,27 @@ pub(in crate::store) async fn a_name_is_changed_unless_somebody_has_it(place: &d
     store.add_guest(first.clone()).await.unwrap();
     store.add_guest(second.clone()).await.unwrap();
     assert_conflict(
-        store.rename_player(first.id, "HERON", NOW).await,
+        store
+            .rename_player(first.id, "HERON", Actor::Own.into(), NOW)
+            .await,
         ("players", "username"),
     );
     // One's own name in another spelling is one's own.
     for name in ["OTTER", "robin", "robin"] {
-        store.rename_player(first.id, name, NOW).await.unwrap();
+        store
+            .rename_player(first.id, name, Actor::Own.into(), NOW)
+            .await
+            .unwrap();
         let session = store.lookup_session(&first.session).await.unwrap().unwrap();
         assert_eq!(session.player.username, name);
     }
     // What was given up is free.
-    store.rename_player(second.id, "otter", NOW).await.unwrap();
+    store
+        .rename_player(second.id, "otter", Actor::Own.into(), NOW)
+        .await
+        .unwrap();
     let missing = store
-        .rename_player(Uuid::nil(), "nobody-here", NOW)
+        .rename_player(Uuid::nil(), "nobody-here", Actor::Own.into(), NOW)
         .await
         .unwrap_err();
     assert!(matches!(missing, StoreError::Missing { table: "players" }));
@@ -414,20 +428,20 @@ pub(in crate::store) async fn a_suspension_is_found_with_its_reason_until_it_is_
     store.add_guest(new.clone()).await.unwrap();
     assert!(
         !store
-            .unsuspend_player(new.id, Actor::Operator, NOW)
+            .unsuspend_player(new.id, Actor::Operator.into(), NOW)
             .await
             .unwrap()
     );
     assert!(
         !store
-            .suspend_player(Uuid::nil(), None, Actor::Operator, NOW)
+            .suspend_player(Uuid::nil(), None, Actor::Operator.into(), NOW)
             .await
             .unwrap()
     );
     for reason in [None, Some("Why."), Some("Why else.")] {
         assert!(
             store
-                .suspend_player(new.id, reason, Actor::Operator, NOW + 5)
+                .suspend_player(new.id, reason, Actor::Operator.into(), NOW + 5)
                 .await
                 .unwrap()
         );
@@ -442,7 +456,7 @@ pub(in crate::store) async fn a_suspension_is_found_with_its_reason_until_it_is_
     assert!(listed(NOW + 6).await.is_empty());
     assert!(
         store
-            .unsuspend_player(new.id, Actor::Operator, NOW + 7)
+            .unsuspend_player(new.id, Actor::Operator.into(), NOW + 7)
             .await
             .unwrap()
     );
@@ -488,7 +502,10 @@ pub(in crate::store) async fn an_address_holds_no_more_guests_than_it_may(place:
     refused("four").await;
     add("elsewhere", "there", NOW).await.unwrap();
     // Each of these makes room for one.
-    store.end_session(&held[0].session, NOW).await.unwrap();
+    store
+        .end_session(&held[0].session, Actor::Own.into(), NOW)
+        .await
+        .unwrap();
     add("four", "here", NOW).await.unwrap();
     refused("five").await;
     store.complete_sign_in(by(&held[1], "ann")).await.unwrap();
@@ -498,7 +515,7 @@ pub(in crate::store) async fn an_address_holds_no_more_guests_than_it_may(place:
     add("six", "here", NOW).await.unwrap();
     refused("seven").await;
     store
-        .end_other_sessions(held[2].id, None, Actor::Operator, NOW)
+        .end_other_sessions(held[2].id, None, Actor::Operator.into(), NOW)
         .await
         .unwrap();
     let last = add("seven", "here", NOW).await.unwrap();
@@ -519,7 +536,7 @@ pub(in crate::store) async fn what_means_nothing_any_more_is_swept(place: &dyn P
         store.complete_sign_in(request.clone()).await.unwrap();
     }
     store
-        .end_session(&requests[0].session, NOW + 2)
+        .end_session(&requests[0].session, Actor::Own.into(), NOW + 2)
         .await
         .unwrap();
     store.add_pending_sign_in(pending(1)).await.unwrap();
@@ -551,7 +568,7 @@ pub(in crate::store) async fn what_means_nothing_any_more_is_swept(place: &dyn P
 pub(in crate::store) async fn events_are_listed_newest_first_by_player(place: &dyn Place) {
     let store = place.open().await;
     store
-        .add_key(super::key("a"), None, Actor::Own)
+        .add_key(super::key("a"), None, Actor::Own.into())
         .await
         .unwrap();
     let (first, second) = (guest(&["otter"]), guest(&["heron"]));
@@ -560,7 +577,7 @@ pub(in crate::store) async fn events_are_listed_newest_first_by_player(place: &d
         store.complete_sign_in(by(new, "ann")).await.unwrap();
     }
     store
-        .rename_player(first.id, "robin", NOW + 9)
+        .rename_player(first.id, "robin", Actor::Own.into(), NOW + 9)
         .await
         .unwrap();
     let kinds = |events: &[AuditEvent]| events.iter().map(|event| event.kind).collect::<Vec<_>>();

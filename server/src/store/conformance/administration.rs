@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::accounts::sign_in;
 use super::{NOW, Place, entropy, guest};
 use crate::domain::administration::{Granted, MergedGuest, Transferred};
-use crate::domain::audit::{Actor, AuditEvent, AuditKind, AuditQuery};
+use crate::domain::audit::{Actor, AuditEvent, AuditKind, AuditQuery, By, Source};
 use crate::domain::project::{Deployment, FileEntry, Project};
 use crate::domain::sign_in::SignIn;
 use crate::store::{NewGuest, Older, Store, connect};
@@ -29,6 +29,7 @@ macro_rules! administration_suite {
             an_account_becomes_an_administrator_and_a_guest_does_not
             a_project_goes_to_an_account_alone
             events_say_who_did_it
+            events_say_where_they_came_from
             players_are_found_by_what_their_names_look_like
             players_are_named_by_their_ids
             merged_guests_are_listed_with_their_account
@@ -83,7 +84,7 @@ pub(in crate::store) async fn an_account_becomes_an_administrator_and_a_guest_do
     store.add_guest(passing.clone()).await.unwrap();
     let grant = async |player| {
         store
-            .grant_admin(player, Actor::Operator, NOW + 5)
+            .grant_admin(player, Actor::Operator.into(), NOW + 5)
             .await
             .unwrap()
     };
@@ -107,11 +108,11 @@ pub(in crate::store) async fn an_account_becomes_an_administrator_and_a_guest_do
     let event = last_event(&*store, Some(player)).await;
     assert_eq!(
         (event.kind, event.actor, event.at),
-        (AuditKind::AdminGranted, Actor::Operator, NOW + 5)
+        (AuditKind::AdminGranted, Actor::Operator.into(), NOW + 5)
     );
     let revoke = async || {
         store
-            .revoke_admin(player, Actor::Operator, NOW + 6)
+            .revoke_admin(player, Actor::Operator.into(), NOW + 6)
             .await
             .unwrap()
     };
@@ -138,7 +139,7 @@ pub(in crate::store) async fn a_project_goes_to_an_account_alone(place: &dyn Pla
     store.add_project(project("demo", None)).await.unwrap();
     let give = async |slug, to| {
         store
-            .transfer_project(slug, to, Actor::Operator, NOW)
+            .transfer_project(slug, to, Actor::Operator.into(), NOW)
             .await
             .unwrap()
     };
@@ -171,29 +172,93 @@ pub(in crate::store) async fn events_say_who_did_it(place: &dyn Place) {
     let actor = async || last_event(&*store, Some(player)).await.actor;
     assert_eq!(actor().await, Actor::Own, "signing in is the player's own");
     for by in [Actor::Operator, Actor::Admin(admin)] {
-        store.suspend_player(player, None, by, NOW).await.unwrap();
+        store
+            .suspend_player(player, None, by.into(), NOW)
+            .await
+            .unwrap();
         assert_eq!(actor().await, by);
-        store.unsuspend_player(player, by, NOW).await.unwrap();
+        store
+            .unsuspend_player(player, by.into(), NOW)
+            .await
+            .unwrap();
         assert_eq!(actor().await, by);
-        store.grant_admin(player, by, NOW).await.unwrap();
+        store.grant_admin(player, by.into(), NOW).await.unwrap();
         assert_eq!(actor().await, by);
-        store.revoke_admin(player, by, NOW).await.unwrap();
+        store.revoke_admin(player, by.into(), NOW).await.unwrap();
         assert_eq!(actor().await, by);
     }
     let by = Actor::Admin(admin);
     assert_eq!(
         store
-            .end_other_sessions(player, None, by, NOW)
+            .end_other_sessions(player, None, by.into(), NOW)
             .await
             .unwrap(),
         1
     );
     assert_eq!(actor().await, by);
-    store.add_key(super::key("a"), None, by).await.unwrap();
+    store
+        .add_key(super::key("a"), None, by.into())
+        .await
+        .unwrap();
     assert_eq!(last_event(&*store, None).await.actor, by);
     // What an administrator did is among the administrator's own events.
     let event = last_event(&*store, Some(admin)).await;
     assert_eq!((event.kind, event.player), (AuditKind::KeyAdded, None));
+}
+
+pub(in crate::store) async fn events_say_where_they_came_from(place: &dyn Place) {
+    let store = place.open().await;
+    let player = account(&*store, "otter").await;
+    let source = Source {
+        network: "2001:db8::/64".to_owned(),
+        request: "request-1".to_owned(),
+    };
+    let by = || By::request(Actor::Own, source.clone());
+    let mut request = sign_in("otter");
+    request.source = Some(source.clone());
+    let session = request.session;
+    store.complete_sign_in(request).await.unwrap();
+    let seen = async |kind, detail: Option<&str>| {
+        let event = last_event(&*store, Some(player)).await;
+        assert_eq!((event.kind, event.actor), (kind, Actor::Own));
+        assert_eq!(event.detail.as_deref(), detail);
+        assert_eq!(event.network, Some(source.network.clone()));
+        assert_eq!(event.request, Some(source.request.clone()));
+    };
+    seen(AuditKind::SignedIn, None).await;
+    store
+        .rename_player(player, "heron", by(), NOW)
+        .await
+        .unwrap();
+    seen(AuditKind::Renamed, None).await;
+    store.end_session(&session, by(), NOW).await.unwrap();
+    seen(AuditKind::SignedOut, None).await;
+    let game = project("game", Some(player));
+    store.add_project_within(game, 1, by()).await.unwrap();
+    seen(AuditKind::ProjectCreated, None).await;
+    let (id, dev) = (entropy().uuid_v4(), Environment::Dev);
+    let deployment = Deployment {
+        id,
+        slug: "game".to_owned(),
+        environment: dev,
+        files: BTreeMap::new(),
+        created_at: NOW,
+    };
+    store.add_deployment(deployment, by()).await.unwrap();
+    seen(AuditKind::Deployed, Some(&format!("dev {id}"))).await;
+    let back = store.set_current_deployment("game", dev, id, by(), NOW);
+    back.await.unwrap();
+    seen(AuditKind::RolledBack, Some(&format!("dev {id}"))).await;
+    store
+        .set_backend("game", dev, None, by(), NOW)
+        .await
+        .unwrap();
+    seen(AuditKind::BackendChanged, Some("dev none")).await;
+    store
+        .ensure_test_player("game", true, 3, Uuid::max(), by(), NOW)
+        .await
+        .unwrap();
+    seen(AuditKind::TestTokenGiven, Some("test-guest-3")).await;
 }
 
 pub(in crate::store) async fn players_are_found_by_what_their_names_look_like(place: &dyn Place) {
@@ -316,7 +381,10 @@ pub(in crate::store) async fn a_copy_is_a_whole_store_of_that_moment(place: &dyn
         ]),
         created_at: NOW,
     };
-    store.add_deployment(deployment.clone()).await.unwrap();
+    store
+        .add_deployment(deployment.clone(), Actor::Own.into())
+        .await
+        .unwrap();
     let folder = Arc::new(tempfile::tempdir().unwrap());
     let copy = store.copy_into(Arc::clone(&folder)).await.unwrap();
     assert_eq!(copy.files, [file.sha256]);

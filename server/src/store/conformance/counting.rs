@@ -6,6 +6,7 @@ use uuid::Uuid;
 use super::accounts::by;
 use super::{Place, guest, project};
 use crate::clock::Millis;
+use crate::domain::audit::Actor;
 use crate::domain::counting::{
     DAY, Distinct, DistinctSketch, HOUR, MINUTE, NewCounts, NewPlayTime, PlayerCount, Span,
 };
@@ -188,7 +189,10 @@ pub(in crate::store) async fn those_who_played_long_enough_rank_their_games(plac
     };
     assert!(is_ranked("short").await);
     // Whoever has signed out makes room for another guest at the address.
-    store.end_session(&guests[3].session, NOW).await.unwrap();
+    store
+        .end_session(&guests[3].session, Actor::Own.into(), NOW)
+        .await
+        .unwrap();
     assert!(!is_ranked("short").await);
 }
 

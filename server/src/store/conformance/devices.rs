@@ -59,6 +59,7 @@ fn fresh(now: Millis) -> FreshDevice {
     FreshDevice {
         device: entropy().uuid_v4(),
         refresh_token: hash(),
+        source: None,
         now,
     }
 }
@@ -91,10 +92,14 @@ async fn account(store: &dyn Store) -> Uuid {
 /// A device that is signed in, with its refresh token.
 async fn device(store: &dyn Store, player: Uuid, now: Millis) -> (Uuid, TokenHash) {
     let (device_code, code) = begin(store, now).await;
-    let decided = store.decide_device_authorization(&code, player, true, now);
+    let decided = store.decide_device_authorization(&code, player, true, Actor::Own.into(), now);
     assert_eq!(decided.await.unwrap(), Decided::Done);
     let fresh = fresh(now);
-    match store.redeem_device_code(&device_code, fresh).await.unwrap() {
+    match store
+        .redeem_device_code(&device_code, fresh.clone())
+        .await
+        .unwrap()
+    {
         Redeemed::Given(given) => assert_eq!(given.id, player),
         other => panic!("{other:?}"),
     }
@@ -108,8 +113,8 @@ async fn refresh(
     now: Millis,
 ) -> Result<TokenHash, Refreshed> {
     let fresh = fresh(now);
-    match store.refresh_device(token, fresh).await.unwrap() {
-        Refreshed::Given(_) => Ok(fresh.refresh_token),
+    match store.refresh_device(token, fresh.clone()).await.unwrap() {
+        Refreshed::Given { .. } => Ok(fresh.refresh_token),
         refused => Err(refused),
     }
 }
@@ -142,7 +147,9 @@ pub(in crate::store) async fn a_code_is_approved_once_and_redeemed_once(place: &
     );
     let pending = store.redeem_device_code(&device_code, fresh(NOW)).await;
     assert_eq!(pending.unwrap(), Redeemed::Pending);
-    let decide = |player, approve| store.decide_device_authorization(&code, player, approve, NOW);
+    let decide = |player, approve| {
+        store.decide_device_authorization(&code, player, approve, Actor::Own.into(), NOW)
+    };
     assert_eq!(decide(player, true).await.unwrap(), Decided::Done);
     for (player, approve) in [(player, true), (other, true), (player, false)] {
         assert_eq!(decide(player, approve).await.unwrap(), Decided::Unknown);
@@ -172,7 +179,7 @@ pub(in crate::store) async fn of_many_questions_at_once_one_device_comes_to_be(p
     let store = place.open().await;
     let player = account(&*store).await;
     let (device_code, code) = begin(&*store, NOW).await;
-    let decided = store.decide_device_authorization(&code, player, true, NOW);
+    let decided = store.decide_device_authorization(&code, player, true, Actor::Own.into(), NOW);
     decided.await.unwrap();
     let questions: Vec<_> = (0..32)
         .map(|_| {
@@ -230,7 +237,7 @@ pub(in crate::store) async fn a_device_that_asks_too_often_is_slowed_down(place:
         let asked = store.redeem_device_code(&device_code, fresh(NOW + second * 1_000));
         assert_eq!(asked.await.unwrap(), expected, "after {second} s");
     }
-    let decided = store.decide_device_authorization(&code, player, true, NOW);
+    let decided = store.decide_device_authorization(&code, player, true, Actor::Own.into(), NOW);
     decided.await.unwrap();
     let given = store.redeem_device_code(&device_code, fresh(NOW + 20_000));
     assert!(matches!(given.await.unwrap(), Redeemed::Given(_)));
@@ -240,9 +247,9 @@ pub(in crate::store) async fn a_denied_code_stays_denied(place: &dyn Place) {
     let store = place.open().await;
     let player = account(&*store).await;
     let (device_code, code) = begin(&*store, NOW).await;
-    let denied = store.decide_device_authorization(&code, player, false, NOW);
+    let denied = store.decide_device_authorization(&code, player, false, Actor::Own.into(), NOW);
     assert_eq!(denied.await.unwrap(), Decided::Done);
-    let approved = store.decide_device_authorization(&code, player, true, NOW);
+    let approved = store.decide_device_authorization(&code, player, true, Actor::Own.into(), NOW);
     assert_eq!(approved.await.unwrap(), Decided::Unknown);
     for _ in 0..2 {
         let asked = store.redeem_device_code(&device_code, fresh(NOW)).await;
@@ -260,9 +267,9 @@ pub(in crate::store) async fn both_codes_expire_after_fifteen_minutes(place: &dy
         let found = store.find_device_authorization(&code, now).await.unwrap();
         assert_eq!(found.is_some(), there, "{now}");
     }
-    let late = store.decide_device_authorization(&code, player, true, over);
+    let late = store.decide_device_authorization(&code, player, true, Actor::Own.into(), over);
     assert_eq!(late.await.unwrap(), Decided::Unknown);
-    let in_time = store.decide_device_authorization(&code, player, true, last);
+    let in_time = store.decide_device_authorization(&code, player, true, Actor::Own.into(), last);
     assert_eq!(in_time.await.unwrap(), Decided::Done);
     let asked = store.redeem_device_code(&device_code, fresh(over)).await;
     assert_eq!(asked.unwrap(), Redeemed::Expired);
@@ -275,17 +282,18 @@ pub(in crate::store) async fn guests_and_suspended_accounts_let_no_device_in(pla
     let somebody = store.add_guest(guest(&["otter"])).await.unwrap();
     let player = account(&*store).await;
     let (device_code, code) = begin(&*store, NOW).await;
-    let decide = |player| store.decide_device_authorization(&code, player, true, NOW);
+    let decide =
+        |player| store.decide_device_authorization(&code, player, true, Actor::Own.into(), NOW);
     assert_eq!(decide(somebody.id).await.unwrap(), Decided::Guest);
     let reason = Some("Why.".to_owned());
-    let suspend = || store.suspend_player(player, reason.as_deref(), Actor::Operator, NOW);
+    let suspend = || store.suspend_player(player, reason.as_deref(), Actor::Operator.into(), NOW);
     assert!(suspend().await.unwrap());
     let suspended = Decided::Suspended {
         reason: reason.clone(),
     };
     assert_eq!(decide(player).await.unwrap(), suspended);
     store
-        .unsuspend_player(player, Actor::Operator, NOW)
+        .unsuspend_player(player, Actor::Operator.into(), NOW)
         .await
         .unwrap();
     assert_eq!(decide(player).await.unwrap(), Decided::Done);
@@ -298,7 +306,7 @@ pub(in crate::store) async fn guests_and_suspended_accounts_let_no_device_in(pla
     assert_eq!(asked.unwrap(), suspended);
     assert_eq!(count(&*store, player, NOW).await, 0);
     store
-        .unsuspend_player(player, Actor::Operator, NOW)
+        .unsuspend_player(player, Actor::Operator.into(), NOW)
         .await
         .unwrap();
     let asked = store.redeem_device_code(&device_code, fresh(NOW)).await;
@@ -404,7 +412,7 @@ pub(in crate::store) async fn a_suspended_account_gets_no_token_and_keeps_its_de
     let player = account(&*store).await;
     let (_, first) = device(&*store, player, NOW).await;
     store
-        .suspend_player(player, None, Actor::Operator, NOW)
+        .suspend_player(player, None, Actor::Operator.into(), NOW)
         .await
         .unwrap();
     for _ in 0..2 {
@@ -412,7 +420,7 @@ pub(in crate::store) async fn a_suspended_account_gets_no_token_and_keeps_its_de
         assert_eq!(refused, Err(Refreshed::Suspended { reason: None }));
     }
     store
-        .unsuspend_player(player, Actor::Operator, NOW)
+        .unsuspend_player(player, Actor::Operator.into(), NOW)
         .await
         .unwrap();
     assert!(refresh(&*store, &first, NOW).await.is_ok());
@@ -425,12 +433,27 @@ pub(in crate::store) async fn any_token_of_a_device_revokes_it(place: &dyn Place
         let (_, first) = device(&*store, player, NOW).await;
         let second = refresh(&*store, &first, NOW).await.unwrap();
         let token = if uses_old { first } else { second };
-        assert!(store.revoke_refresh_token(&token, NOW).await.unwrap());
-        assert!(!store.revoke_refresh_token(&token, NOW).await.unwrap());
+        assert!(
+            store
+                .revoke_refresh_token(&token, Actor::Own.into(), NOW)
+                .await
+                .unwrap()
+        );
+        assert!(
+            !store
+                .revoke_refresh_token(&token, Actor::Own.into(), NOW)
+                .await
+                .unwrap()
+        );
         let ended = refresh(&*store, &second, NOW).await;
         assert_eq!(ended, Err(Refreshed::Unknown));
     }
-    assert!(!store.revoke_refresh_token(&hash(), NOW).await.unwrap());
+    assert!(
+        !store
+            .revoke_refresh_token(&hash(), Actor::Own.into(), NOW)
+            .await
+            .unwrap()
+    );
     assert_eq!(count(&*store, player, NOW).await, 0);
     assert_eq!(
         events(&*store, player).await,
@@ -447,10 +470,25 @@ pub(in crate::store) async fn a_device_is_ended_by_its_player_alone(place: &dyn 
     let store = place.open().await;
     let (player, other) = (account(&*store).await, account(&*store).await);
     let (id, token) = device(&*store, player, NOW).await;
-    assert!(!store.end_device(other, id, NOW).await.unwrap());
+    assert!(
+        !store
+            .end_device(other, id, Actor::Own.into(), NOW)
+            .await
+            .unwrap()
+    );
     let next = refresh(&*store, &token, NOW).await.unwrap();
-    assert!(store.end_device(player, id, NOW).await.unwrap());
-    assert!(!store.end_device(player, id, NOW).await.unwrap());
+    assert!(
+        store
+            .end_device(player, id, Actor::Own.into(), NOW)
+            .await
+            .unwrap()
+    );
+    assert!(
+        !store
+            .end_device(player, id, Actor::Own.into(), NOW)
+            .await
+            .unwrap()
+    );
     let ended = refresh(&*store, &next, NOW).await;
     assert_eq!(ended, Err(Refreshed::Unknown));
     assert_eq!(events(&*store, other).await, []);
@@ -462,11 +500,11 @@ pub(in crate::store) async fn ending_all_sessions_ends_all_devices(place: &dyn P
     let (_, token) = device(&*store, player, NOW).await;
     let (_, others) = device(&*store, other, NOW).await;
     let (approved, code) = begin(&*store, NOW).await;
-    let decided = store.decide_device_authorization(&code, player, true, NOW);
+    let decided = store.decide_device_authorization(&code, player, true, Actor::Own.into(), NOW);
     assert_eq!(decided.await.unwrap(), Decided::Done);
     // The account's own session, and the device.
     let ended = store
-        .end_other_sessions(player, None, Actor::Operator, NOW + 2)
+        .end_other_sessions(player, None, Actor::Operator.into(), NOW + 2)
         .await;
     assert_eq!(ended.unwrap(), 2);
     let gone = refresh(&*store, &token, NOW).await;
@@ -478,7 +516,7 @@ pub(in crate::store) async fn ending_all_sessions_ends_all_devices(place: &dyn P
     let (_, token) = device(&*store, player, NOW).await;
     let kept = SessionHash(entropy().bytes());
     let ended = store
-        .end_other_sessions(player, Some(&kept), Actor::Operator, NOW)
+        .end_other_sessions(player, Some(&kept), Actor::Operator.into(), NOW)
         .await;
     assert_eq!(ended.unwrap(), 1);
     assert!(refresh(&*store, &token, NOW).await.is_err());

@@ -204,7 +204,10 @@ async fn play(store: &dyn Store, acts: &[Act]) -> Result<(), TestCaseError> {
             }
             Act::SignOut(browser) => {
                 if let Some(cookie) = model.cookies.remove(&browser) {
-                    store.end_session(&cookie, NOW + 1).await.unwrap();
+                    store
+                        .end_session(&cookie, Actor::Own.into(), NOW + 1)
+                        .await
+                        .unwrap();
                     model.end(|hash, _| *hash == cookie.0);
                 }
             }
@@ -214,12 +217,12 @@ async fn play(store: &dyn Store, acts: &[Act]) -> Result<(), TestCaseError> {
                 };
                 if on {
                     store
-                        .suspend_player(player, None, Actor::Operator, NOW)
+                        .suspend_player(player, None, Actor::Operator.into(), NOW)
                         .await
                         .unwrap();
                 } else {
                     store
-                        .unsuspend_player(player, Actor::Operator, NOW)
+                        .unsuspend_player(player, Actor::Operator.into(), NOW)
                         .await
                         .unwrap();
                 }
@@ -229,7 +232,7 @@ async fn play(store: &dyn Store, acts: &[Act]) -> Result<(), TestCaseError> {
                 if let Some(player) = model.held(browser) {
                     let kept = model.cookies[&browser];
                     store
-                        .end_other_sessions(player, Some(&kept), Actor::Operator, NOW + 1)
+                        .end_other_sessions(player, Some(&kept), Actor::Operator.into(), NOW + 1)
                         .await
                         .unwrap();
                     model.end(|hash, owner| *owner == player && *hash != kept.0);

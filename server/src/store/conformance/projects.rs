@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::{NOW, Place, entropy, guest, project};
 use crate::clock::Millis;
+use crate::domain::audit::Actor;
 use crate::domain::project::{BackendSettings, Deployment, EnvironmentRecord, FileEntry};
 use crate::store::{Store, StoreError};
 
@@ -85,7 +86,10 @@ async fn with_project(place: &dyn Place, slug: &str) -> Arc<dyn Store> {
 }
 
 async fn add(store: &dyn Store, deployment: &Deployment) {
-    store.add_deployment(deployment.clone()).await.unwrap();
+    store
+        .add_deployment(deployment.clone(), Actor::Own.into())
+        .await
+        .unwrap();
 }
 
 async fn ids(store: &dyn Store, environment: Environment) -> Vec<Uuid> {
@@ -182,9 +186,12 @@ pub(in crate::store) async fn what_is_set_for_an_environment_is_its_alone(place:
         url: "http://127.0.0.1:3000".into(),
         paths: vec!["/api/".into(), "/\"odd\"/".into()],
     };
-    let set = store.set_backend("demo", Dev, Some(backend.clone()));
+    let set = store.set_backend("demo", Dev, Some(backend.clone()), Actor::Own.into(), NOW);
     set.await.unwrap();
-    store.set_isolated("demo", Dev, true).await.unwrap();
+    store
+        .set_isolated("demo", Dev, true, Actor::Own.into(), NOW)
+        .await
+        .unwrap();
     let shown = deployment("demo", Dev, NOW, &[("index.html", 'a')]);
     add(&*store, &shown).await;
     let expected = EnvironmentRecord {
@@ -200,21 +207,37 @@ pub(in crate::store) async fn what_is_set_for_an_environment_is_its_alone(place:
         assert_eq!(found, Some(nothing_set(slug, environment)));
     }
     // Each is taken back without the other.
-    store.set_backend("demo", Dev, None).await.unwrap();
+    store
+        .set_backend("demo", Dev, None, Actor::Own.into(), NOW)
+        .await
+        .unwrap();
     let expected = EnvironmentRecord {
         backend: None,
         ..expected
     };
     assert_eq!(dev().await, expected);
-    store.set_isolated("demo", Dev, false).await.unwrap();
+    store
+        .set_isolated("demo", Dev, false, Actor::Own.into(), NOW)
+        .await
+        .unwrap();
     assert!(!dev().await.isolated);
 }
 
 pub(in crate::store) async fn settings_of_an_unknown_project_are_refused(place: &dyn Place) {
     let store = with_project(place, "demo").await;
-    assert_missing(store.set_backend("other", Dev, None).await, "projects");
-    assert_missing(store.set_isolated("other", Dev, true).await, "projects");
-    let set = store.set_current_deployment("other", Dev, Uuid::nil());
+    assert_missing(
+        store
+            .set_backend("other", Dev, None, Actor::Own.into(), NOW)
+            .await,
+        "projects",
+    );
+    assert_missing(
+        store
+            .set_isolated("other", Dev, true, Actor::Own.into(), NOW)
+            .await,
+        "projects",
+    );
+    let set = store.set_current_deployment("other", Dev, Uuid::nil(), Actor::Own.into(), NOW);
     assert_missing(set.await, "projects");
     assert_eq!(store.list_environments().await.unwrap().len(), 2);
 }
@@ -275,12 +298,12 @@ pub(in crate::store) async fn an_earlier_deployment_of_the_same_environment_can_
     }
     let current = async || store.find_current_deployment("demo", Prod).await.unwrap();
     for wrong in [dev.id, other.id, Uuid::nil()] {
-        let set = store.set_current_deployment("demo", Prod, wrong);
+        let set = store.set_current_deployment("demo", Prod, wrong, Actor::Own.into(), NOW);
         assert_missing(set.await, "deployments");
         assert_eq!(current().await.as_ref(), Some(&second));
     }
     for shown in [&first, &first, &second] {
-        let set = store.set_current_deployment("demo", Prod, shown.id);
+        let set = store.set_current_deployment("demo", Prod, shown.id, Actor::Own.into(), NOW);
         set.await.unwrap();
         assert_eq!(current().await.as_ref(), Some(shown));
     }
@@ -297,7 +320,7 @@ pub(in crate::store) async fn a_kept_file_is_the_newest_at_its_path(place: &dyn 
         add(&*store, added).await;
     }
     // What is shown does not matter.
-    let set = store.set_current_deployment("demo", Prod, first.id);
+    let set = store.set_current_deployment("demo", Prod, first.id, Actor::Own.into(), NOW);
     set.await.unwrap();
     let kept = async |path| {
         let found = store.find_kept_file("demo", Prod, path).await.unwrap();
@@ -331,7 +354,7 @@ pub(in crate::store) async fn the_current_deployment_and_the_newest_are_not_swep
     assert_eq!(store.sweep_deployments("demo", Prod, 2).await.unwrap(), 0);
     assert_eq!(store.sweep_deployments("other", Prod, 0).await.unwrap(), 0);
     assert_eq!(ids(&*store, Dev).await, [dev.id]);
-    let set = store.set_current_deployment("demo", Prod, all[0].id);
+    let set = store.set_current_deployment("demo", Prod, all[0].id, Actor::Own.into(), NOW);
     set.await.unwrap();
     assert_eq!(store.sweep_deployments("demo", Prod, 0).await.unwrap(), 2);
     assert_eq!(ids(&*store, Prod).await, [all[0].id]);
@@ -366,17 +389,19 @@ pub(in crate::store) async fn test_players_are_the_same_every_time(place: &dyn P
         for guest in [false, true] {
             for number in 1..=10 {
                 let fresh = entropy().uuid_v7(NOW);
-                let first = store.ensure_test_player(slug, guest, number, fresh);
+                let first =
+                    store.ensure_test_player(slug, guest, number, fresh, Actor::Own.into(), NOW);
                 assert_eq!(first.await.unwrap(), fresh);
                 let other = entropy().uuid_v7(NOW);
-                let again = store.ensure_test_player(slug, guest, number, other);
+                let again =
+                    store.ensure_test_player(slug, guest, number, other, Actor::Own.into(), NOW);
                 assert_eq!(again.await.unwrap(), fresh);
                 assert!(known.insert(fresh));
             }
         }
     }
     // A number that no test player has makes none.
-    let eleventh = store.ensure_test_player("demo", false, 11, Uuid::max());
+    let eleventh = store.ensure_test_player("demo", false, 11, Uuid::max(), Actor::Own.into(), NOW);
     assert!(eleventh.await.is_err());
 }
 
@@ -393,7 +418,11 @@ pub(in crate::store) async fn of_many_who_ask_for_a_test_player_at_once_all_get_
         .map(|_| {
             let store = Arc::clone(&store);
             let fresh = entropy().uuid_v7(NOW);
-            tokio::spawn(async move { store.ensure_test_player("demo", true, 7, fresh).await })
+            tokio::spawn(async move {
+                store
+                    .ensure_test_player("demo", true, 7, fresh, Actor::Own.into(), NOW)
+                    .await
+            })
         })
         .collect();
     let mut ids = HashSet::new();
@@ -405,7 +434,11 @@ pub(in crate::store) async fn of_many_who_ask_for_a_test_player_at_once_all_get_
 
 pub(in crate::store) async fn test_players_want_a_project_and_a_deployment(place: &dyn Place) {
     let store = with_project(place, "demo").await;
-    let ask = async |slug| store.ensure_test_player(slug, false, 1, Uuid::max()).await;
+    let ask = async |slug| {
+        store
+            .ensure_test_player(slug, false, 1, Uuid::max(), Actor::Own.into(), NOW)
+            .await
+    };
     assert_missing(ask("other").await, "projects");
     assert_missing(ask("demo").await, "deployments");
     add(
@@ -422,10 +455,13 @@ pub(in crate::store) async fn what_is_set_survives_a_drop(place: &dyn Place) {
     let second = deployment("demo", Dev, NOW + 1, &[("index.html", 'b')]);
     add(&*store, &first).await;
     add(&*store, &second).await;
-    let set = store.set_current_deployment("demo", Dev, first.id);
+    let set = store.set_current_deployment("demo", Dev, first.id, Actor::Own.into(), NOW);
     set.await.unwrap();
-    store.set_isolated("demo", Dev, true).await.unwrap();
-    let player = store.ensure_test_player("demo", false, 1, Uuid::max());
+    store
+        .set_isolated("demo", Dev, true, Actor::Own.into(), NOW)
+        .await
+        .unwrap();
+    let player = store.ensure_test_player("demo", false, 1, Uuid::max(), Actor::Own.into(), NOW);
     player.await.unwrap();
     let before = store.list_environments().await.unwrap();
     drop(store);
@@ -433,6 +469,6 @@ pub(in crate::store) async fn what_is_set_survives_a_drop(place: &dyn Place) {
     assert_eq!(store.list_environments().await.unwrap(), before);
     let shown = store.find_current_deployment("demo", Dev).await.unwrap();
     assert_eq!(shown, Some(first));
-    let again = store.ensure_test_player("demo", false, 1, Uuid::nil());
+    let again = store.ensure_test_player("demo", false, 1, Uuid::nil(), Actor::Own.into(), NOW);
     assert_eq!(again.await.unwrap(), Uuid::max());
 }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::audit::{self, Entry};
 use super::uuid;
 use crate::clock::Millis;
-use crate::domain::audit::{Actor, AuditKind};
+use crate::domain::audit::{AuditKind, By};
 use crate::domain::identity::{Identity, IdentityKey, LinkedIdentity};
 use crate::store::StoreError;
 
@@ -86,7 +86,7 @@ pub(super) fn suspend_player(
     connection: &Connection,
     player: Uuid,
     reason: Option<&str>,
-    by: Actor,
+    by: By,
     now: Millis,
 ) -> Result<bool, StoreError> {
     let suspended = connection
@@ -110,7 +110,7 @@ pub(super) fn suspend_player(
 pub(super) fn unsuspend_player(
     connection: &Connection,
     player: Uuid,
-    by: Actor,
+    by: By,
     now: Millis,
 ) -> Result<bool, StoreError> {
     let lifted = connection

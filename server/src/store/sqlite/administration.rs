@@ -15,26 +15,20 @@ use crate::clock::Millis;
 use crate::domain::administration::{
     Admin, Granted, HoldingAddress, MergedGuest, StoreCopy, Transferred,
 };
-use crate::domain::audit::{Actor, AuditKind};
+use crate::domain::audit::{AuditKind, By, Refused};
 use crate::domain::player::Player;
-use crate::domain::project::Project;
 use crate::domain::username;
 use crate::store::{AdminStore, StoreError};
 
 #[async_trait]
 impl AdminStore for SqliteStore {
-    async fn grant_admin(
-        &self,
-        player: Uuid,
-        by: Actor,
-        now: Millis,
-    ) -> Result<Granted, StoreError> {
+    async fn grant_admin(&self, player: Uuid, by: By, now: Millis) -> Result<Granted, StoreError> {
         self.main
             .write(move |connection| grant_admin(connection, player, by, now))
             .await
     }
 
-    async fn revoke_admin(&self, player: Uuid, by: Actor, now: Millis) -> Result<bool, StoreError> {
+    async fn revoke_admin(&self, player: Uuid, by: By, now: Millis) -> Result<bool, StoreError> {
         self.main
             .write(move |connection| revoke_admin(connection, player, by, now))
             .await
@@ -56,7 +50,7 @@ impl AdminStore for SqliteStore {
         &self,
         slug: &str,
         to: Uuid,
-        by: Actor,
+        by: By,
         now: Millis,
     ) -> Result<Transferred, StoreError> {
         let slug = slug.to_owned();
@@ -65,23 +59,15 @@ impl AdminStore for SqliteStore {
             .await
     }
 
-    async fn note_administered(
-        &self,
-        project: &Project,
-        by: Actor,
-        now: Millis,
-    ) -> Result<(), StoreError> {
-        let (slug, owner) = (project.slug.clone(), project.owner);
+    async fn note_refusal(&self, refused: Refused, by: By, now: Millis) -> Result<(), StoreError> {
         self.main
-            .write(move |connection| {
-                let mut event = Entry::of(AuditKind::ProjectAdministered, now)
-                    .subject(&slug)
-                    .by(by);
-                if let Some(owner) = owner {
-                    event = event.player(owner);
-                }
-                audit::add(connection, &event)
-            })
+            .write(move |connection| audit::add_refusal(connection, &refused, by, now))
+            .await
+    }
+
+    async fn sweep_audit_events(&self, now: Millis, limit: usize) -> Result<usize, StoreError> {
+        self.main
+            .write(move |connection| audit::sweep(connection, now, count(limit)))
             .await
     }
 
@@ -220,7 +206,7 @@ fn is_account(connection: &Connection, player: Uuid) -> Result<Option<bool>, Sto
 fn grant_admin(
     connection: &Connection,
     player: Uuid,
-    by: Actor,
+    by: By,
     now: Millis,
 ) -> Result<Granted, StoreError> {
     match is_account(connection, player)? {
@@ -246,7 +232,7 @@ fn grant_admin(
 fn revoke_admin(
     connection: &Connection,
     player: Uuid,
-    by: Actor,
+    by: By,
     now: Millis,
 ) -> Result<bool, StoreError> {
     let removed = connection
@@ -289,7 +275,7 @@ fn transfer_project(
     connection: &Connection,
     slug: &str,
     to: Uuid,
-    by: Actor,
+    by: By,
     now: Millis,
 ) -> Result<Transferred, StoreError> {
     let from: Option<Option<Vec<u8>>> = connection

@@ -1,11 +1,13 @@
 //! The log of security events.
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
-use super::uuid;
+use super::{projects, uuid};
 use crate::clock::Millis;
-use crate::domain::audit::{Actor, ActorKind, AuditEvent, AuditKind, AuditQuery};
+use crate::domain::audit::{
+    Actor, ActorKind, AuditEvent, AuditKind, AuditQuery, By, ROUTINE_MILLIS, Refused, SOURCE_MILLIS,
+};
 use crate::store::StoreError;
 
 /// [`Actor::Operator`], as it is kept.
@@ -20,53 +22,62 @@ pub(super) struct Entry<'a> {
     player: Option<Uuid>,
     other: Option<Uuid>,
     subject: Option<&'a str>,
-    actor: Actor,
+    detail: Option<&'a str>,
+    by: By,
 }
 
 impl<'a> Entry<'a> {
-    pub(super) const fn of(kind: AuditKind, at: Millis) -> Self {
+    pub(super) fn of(kind: AuditKind, at: Millis) -> Self {
         Self {
             kind,
             at,
             player: None,
             other: None,
             subject: None,
-            actor: Actor::Own,
+            detail: None,
+            by: Actor::Own.into(),
         }
     }
 
-    pub(super) const fn by(mut self, actor: Actor) -> Self {
-        self.actor = actor;
+    pub(super) fn by(mut self, by: impl Into<By>) -> Self {
+        self.by = by.into();
         self
     }
 
-    pub(super) const fn player(mut self, player: Uuid) -> Self {
+    pub(super) fn player(mut self, player: Uuid) -> Self {
         self.player = Some(player);
         self
     }
 
-    pub(super) const fn other(mut self, other: Uuid) -> Self {
+    pub(super) fn other(mut self, other: Uuid) -> Self {
         self.other = Some(other);
         self
     }
 
-    pub(super) const fn subject(mut self, subject: &'a str) -> Self {
+    pub(super) fn subject(mut self, subject: &'a str) -> Self {
         self.subject = Some(subject);
+        self
+    }
+
+    pub(super) fn detail(mut self, detail: &'a str) -> Self {
+        self.detail = Some(detail);
         self
     }
 }
 
 /// Writes an event, in the transaction of what it tells of.
 pub(super) fn add(connection: &Connection, entry: &Entry<'_>) -> Result<(), StoreError> {
-    let (actor, admin) = match &entry.actor {
+    let (actor, admin) = match &entry.by.actor {
         Actor::Own => (None, None),
         Actor::Operator => (Some(OPERATOR), None),
         Actor::Admin(admin) => (Some(ADMIN), Some(admin.as_bytes())),
     };
+    let source = entry.by.source.as_ref();
     connection
         .prepare_cached(
-            "INSERT INTO audit_events (at, kind, player, other, subject, actor, admin)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            "INSERT INTO audit_events
+                 (at, kind, player, other, subject, actor, admin, detail, network, request)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         )?
         .execute(params![
             entry.at,
@@ -75,9 +86,73 @@ pub(super) fn add(connection: &Connection, entry: &Entry<'_>) -> Result<(), Stor
             entry.other.as_ref().map(Uuid::as_bytes),
             entry.subject,
             actor,
-            admin
+            admin,
+            entry.detail,
+            source.map(|source| source.network.as_str()),
+            source.map(|source| source.request.as_str())
         ])?;
     Ok(())
+}
+
+/// Writes what was done to a project, whose owner then finds it: the slug, and
+/// what exactly.
+pub(super) fn add_of_project(
+    connection: &Connection,
+    kind: AuditKind,
+    (slug, detail): (&str, &str),
+    by: By,
+    now: Millis,
+) -> Result<(), StoreError> {
+    let owner = projects::find_project(connection, slug)?.and_then(|project| project.owner);
+    // The platform puts its own demo up at a start: nobody's act.
+    if owner.is_none() && by == By::from(Actor::Own) {
+        return Ok(());
+    }
+    let mut event = Entry::of(kind, now).subject(slug).detail(detail).by(by);
+    if let Some(owner) = owner {
+        event = event.player(owner);
+    }
+    add(connection, &event)
+}
+
+/// Writes that somebody was refused.
+pub(super) fn add_refusal(
+    connection: &Connection,
+    refused: &Refused,
+    by: By,
+    now: Millis,
+) -> Result<(), StoreError> {
+    let mut event = Entry::of(refused.kind, now).detail(&refused.detail).by(by);
+    event.player = refused.player;
+    event.subject = refused.subject.as_deref();
+    add(connection, &event)
+}
+
+/// Removes routine events that are too old, and from where those came that are
+/// older still, at most `limit` of each.
+pub(super) fn sweep(connection: &Connection, now: Millis, limit: i64) -> Result<usize, StoreError> {
+    // Ids follow the order of time, and there is no index by both kind and time.
+    let newest_old: Option<i64> = connection
+        .prepare_cached("SELECT id FROM audit_events WHERE at <= ?1 ORDER BY at DESC LIMIT 1")?
+        .query_row([now - ROUTINE_MILLIS], |row| row.get(0))
+        .optional()?;
+    let mut swept = 0;
+    if let Some(newest_old) = newest_old {
+        let mut remove = connection.prepare_cached(
+            "DELETE FROM audit_events WHERE id IN
+                 (SELECT id FROM audit_events WHERE kind = ?1 AND id <= ?2 ORDER BY id LIMIT ?3)",
+        )?;
+        for kind in AuditKind::ROUTINE {
+            swept += remove.execute(params![kind.as_str(), newest_old, limit])?;
+        }
+    }
+    swept += connection
+        .prepare_cached(
+            "UPDATE audit_events SET network = NULL, request = NULL WHERE id IN
+                 (SELECT id FROM audit_events WHERE network IS NOT NULL AND at <= ?1 LIMIT ?2)",
+        )?
+        .execute([now - SOURCE_MILLIS, limit])?;
+    Ok(swept)
 }
 
 pub(super) fn list_audit_events(
@@ -85,6 +160,9 @@ pub(super) fn list_audit_events(
     query: AuditQuery,
 ) -> Result<Vec<AuditEvent>, StoreError> {
     let before = query.before.unwrap_or(i64::MAX);
+    let after = query.after.unwrap_or(i64::MIN);
+    // Who goes on behind an event wants what came next, and not what is newest.
+    let order = query.after.map_or("DESC", |_| "ASC");
     let kind = query.kind.map(AuditKind::as_str);
     let actor = query.actor.map(ActorKind::as_str);
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
@@ -97,15 +175,18 @@ pub(super) fn list_audit_events(
     };
     match query.player {
         Some(player) => {
-            let mut statement = connection.prepare_cached(
-                "SELECT id, at, kind, player, other, subject, actor, admin FROM audit_events
+            let mut statement = connection.prepare_cached(&format!(
+                "SELECT id, at, kind, player, other, subject, actor, admin, detail, network, request
+                 FROM audit_events
                  WHERE id IN (SELECT id FROM audit_events WHERE player = ?1
                               UNION SELECT id FROM audit_events WHERE other = ?1
-                              UNION SELECT id FROM audit_events WHERE admin = ?1) AND id < ?2
+                              UNION SELECT id FROM audit_events WHERE admin = ?1)
+                   AND id < ?2 AND id > ?6
                    AND (?4 IS NULL OR kind = ?4) AND (?5 IS NULL OR ifnull(actor, 'self') = ?5)
-                 ORDER BY id DESC LIMIT ?3",
-            )?;
-            collect(statement.query(params![player.as_bytes(), before, limit, kind, actor])?)?;
+                 ORDER BY id {order} LIMIT ?3",
+            ))?;
+            let player = player.as_bytes();
+            collect(statement.query(params![player, before, limit, kind, actor, after])?)?;
         }
         None => {
             // Every filter that is set is a condition of its own, so that an
@@ -117,11 +198,12 @@ pub(super) fn list_audit_events(
                 Some(_) => "actor = ?4",
             };
             let mut statement = connection.prepare_cached(&format!(
-                "SELECT id, at, kind, player, other, subject, actor, admin FROM audit_events
-                 WHERE id < ?1 AND {kind_is} AND {actor_is}
-                 ORDER BY id DESC LIMIT ?2",
+                "SELECT id, at, kind, player, other, subject, actor, admin, detail, network, request
+                 FROM audit_events
+                 WHERE id < ?1 AND id > ?5 AND {kind_is} AND {actor_is}
+                 ORDER BY id {order} LIMIT ?2",
             ))?;
-            collect(statement.query(params![before, limit, kind, actor])?)?;
+            collect(statement.query(params![before, limit, kind, actor, after])?)?;
         }
     }
     Ok(events)
@@ -160,6 +242,9 @@ fn event(row: &Row<'_>) -> Result<AuditEvent, StoreError> {
         player: player(3, "player")?,
         other: player(4, "other")?,
         subject: row.get(5)?,
+        detail: row.get(8)?,
         actor,
+        network: row.get(9)?,
+        request: row.get(10)?,
     })
 }

@@ -8,13 +8,15 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use uuid::Uuid;
 
 use super::projects::project_id;
-use super::uuid;
+use super::{audit, uuid};
+use crate::domain::audit::{AuditKind, By};
 use crate::domain::project::{Deployment, DeploymentSummary, FileEntry};
 use crate::store::StoreError;
 
 pub(super) fn add_deployment(
     connection: &Connection,
     deployment: &Deployment,
+    by: By,
 ) -> Result<(), StoreError> {
     let project = project_id(connection, &deployment.slug)?;
     let id = deployment.id.as_bytes();
@@ -45,7 +47,15 @@ pub(super) fn add_deployment(
         let size = i64::try_from(file.size).map_err(|_| wrong("size"))?;
         add.execute(params![id, path, sha256, size])?;
     }
-    show(connection, project, deployment.environment, deployment.id)
+    show(connection, project, deployment.environment, deployment.id)?;
+    let about = format!("{environment} {}", deployment.id);
+    audit::add_of_project(
+        connection,
+        AuditKind::Deployed,
+        (&deployment.slug, &about),
+        by,
+        deployment.created_at,
+    )
 }
 
 /// Makes a deployment the environment's current one.

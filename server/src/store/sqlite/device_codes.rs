@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::audit::{self, Entry};
 use super::{devices, uuid};
 use crate::clock::Millis;
-use crate::domain::audit::AuditKind;
+use crate::domain::audit::{AuditKind, By};
 use crate::domain::device::{
     CODE_MILLIS, Decided, DeviceAuthorization, FreshDevice, INTERVAL_SECONDS, MAX_INTERVAL_SECONDS,
     NewDeviceAuthorization, Redeemed, SLOW_DOWN_SECONDS, TokenHash, UserCode, is_too_early,
@@ -68,6 +68,7 @@ pub(super) fn decide(
     code: &UserCode,
     player: Uuid,
     approve: bool,
+    by: By,
     now: Millis,
 ) -> Result<Decided, StoreError> {
     let Some(found) = find_authorization(connection, code, now)? else {
@@ -88,7 +89,11 @@ pub(super) fn decide(
     } else {
         AuditKind::DeviceDenied
     };
-    let event = Entry::of(kind, now).player(player).subject(&found.client);
+    let event = Entry::of(kind, now)
+        .player(player)
+        .subject(&found.client)
+        .detail(&found.network)
+        .by(by);
     audit::add(connection, &event)?;
     Ok(Decided::Done)
 }

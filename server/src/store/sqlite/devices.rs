@@ -5,9 +5,10 @@ use rusqlite::{Connection, params};
 use uuid::Uuid;
 
 use super::audit::{self, Entry};
-use super::{SqliteStore, device_codes, players, uuid};
+use super::{SqliteStore, device_codes, players, sessions, uuid};
 use crate::clock::Millis;
-use crate::domain::audit::AuditKind;
+use crate::domain::audit::{Actor, AuditKind, By};
+use crate::domain::console_token;
 use crate::domain::device::{
     CODE_KEPT_MILLIS, DEVICE_MILLIS, Decided, Device, DeviceAuthorization, FreshDevice,
     LOST_ANSWER_MILLIS, NewDeviceAuthorization, Redeemed, Refreshed, TokenHash, UserCode,
@@ -40,11 +41,14 @@ impl DeviceStore for SqliteStore {
         user_code: &UserCode,
         player: Uuid,
         approve: bool,
+        by: By,
         now: Millis,
     ) -> Result<Decided, StoreError> {
         let code = user_code.clone();
         self.main
-            .write(move |connection| device_codes::decide(connection, &code, player, approve, now))
+            .write(move |connection| {
+                device_codes::decide(connection, &code, player, approve, by, now)
+            })
             .await
     }
 
@@ -88,6 +92,7 @@ impl DeviceStore for SqliteStore {
     async fn revoke_refresh_token(
         &self,
         refresh_token: &TokenHash,
+        by: By,
         now: Millis,
     ) -> Result<bool, StoreError> {
         let token = *refresh_token;
@@ -100,7 +105,7 @@ impl DeviceStore for SqliteStore {
         }
         self.main
             .write(move |connection| match holder(connection, &token)? {
-                Some(holder) => holder.end(connection, AuditKind::DeviceRevoked, now),
+                Some(holder) => holder.end(connection, AuditKind::DeviceRevoked, by, now),
                 None => Ok(false),
             })
             .await
@@ -110,6 +115,7 @@ impl DeviceStore for SqliteStore {
         &self,
         player: Uuid,
         device: Uuid,
+        by: By,
         now: Millis,
     ) -> Result<bool, StoreError> {
         self.main
@@ -118,7 +124,7 @@ impl DeviceStore for SqliteStore {
                 match devices.iter().find(|known| known.id == device) {
                     Some(known) => {
                         let kind = AuditKind::DeviceRevoked;
-                        end(connection, device, player, &known.client, kind, now)
+                        end(connection, device, player, &known.client, (kind, by), now)
                     }
                     None => Ok(false),
                 }
@@ -159,16 +165,11 @@ impl Holder {
         &self,
         connection: &Connection,
         kind: AuditKind,
+        by: By,
         now: Millis,
     ) -> Result<bool, StoreError> {
-        end(
-            connection,
-            self.device,
-            self.player,
-            &self.client,
-            kind,
-            now,
-        )
+        let why = (kind, by);
+        end(connection, self.device, self.player, &self.client, why, now)
     }
 
     /// When the present token's predecessor was first used, where `token` may
@@ -220,7 +221,11 @@ fn refresh(
         return Ok(Refreshed::Unknown);
     }
     let Some(rotated_at) = holder.accepts(token, now) else {
-        holder.end(connection, AuditKind::DeviceTokenReused, now)?;
+        let by = By {
+            actor: Actor::Own,
+            source: fresh.source,
+        };
+        holder.end(connection, AuditKind::DeviceTokenReused, by, now)?;
         return Ok(Refreshed::Reused);
     };
     let player = find_player(connection, holder.player)?;
@@ -242,7 +247,10 @@ fn refresh(
             now
         ])?;
     add_refresh_token(connection, &fresh.refresh_token, holder.device, now)?;
-    Ok(Refreshed::Given(player))
+    Ok(Refreshed::Given {
+        player,
+        device: holder.device,
+    })
 }
 
 pub(super) fn find_player(connection: &Connection, player: Uuid) -> Result<Player, StoreError> {
@@ -255,13 +263,13 @@ fn end(
     device: Uuid,
     player: Uuid,
     client: &str,
-    kind: AuditKind,
+    (kind, by): (AuditKind, By),
     now: Millis,
 ) -> Result<bool, StoreError> {
     let ended = connection
         .prepare_cached("DELETE FROM devices WHERE id = ?1")?
         .execute([device.as_bytes()])?;
-    let event = Entry::of(kind, now).player(player).subject(client);
+    let event = Entry::of(kind, now).player(player).subject(client).by(by);
     audit::add(connection, &event)?;
     Ok(ended > 0)
 }
@@ -295,6 +303,21 @@ fn list(connection: &Connection, player: Uuid, now: Millis) -> Result<Vec<Device
         });
     }
     Ok(devices)
+}
+
+/// Whose a device is, if it is signed in.
+pub(super) fn find_holder(
+    connection: &Connection,
+    device: Uuid,
+    now: Millis,
+) -> Result<Option<console_token::Holder>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT p.id, p.username, p.linked, p.merged_into, p.suspended_at, p.suspension_reason,
+                p.created_at, p.seen_at, EXISTS (SELECT 1 FROM admins WHERE player = p.id), NULL
+         FROM devices d JOIN players p ON p.id = d.player WHERE d.id = ?1 AND d.used_at > ?2",
+    )?;
+    let mut rows = statement.query(params![device.as_bytes(), now - DEVICE_MILLIS])?;
+    rows.next()?.map(sessions::holder).transpose()
 }
 
 /// Removes what means nothing any more, at most `limit` of each kind.

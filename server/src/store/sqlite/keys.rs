@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::audit::{self, Entry};
-use crate::domain::audit::{Actor, AuditKind};
+use crate::domain::audit::{AuditKind, By};
 use crate::domain::key::StoredKey;
 use crate::store::StoreError;
 
@@ -29,7 +29,7 @@ pub(super) fn add_key(
     connection: &Connection,
     key: &StoredKey,
     after: Option<&str>,
-    by: Actor,
+    by: By,
 ) -> Result<bool, StoreError> {
     let newest: Option<String> = connection
         .prepare_cached("SELECT kid FROM signing_keys ORDER BY position DESC LIMIT 1")?

@@ -47,6 +47,14 @@ pub(super) const MAIN: Schema = Schema(&[
         "V8__events",
         include_str!("../../../migrations/sqlite/0008_events.sql"),
     ),
+    (
+        "V9__audit_sources",
+        include_str!("../../../migrations/sqlite/0009_audit_sources.sql"),
+    ),
+    (
+        "V10__fresh_sign_ins",
+        include_str!("../../../migrations/sqlite/0010_fresh_sign_ins.sql"),
+    ),
 ]);
 
 /// Frontend log records.

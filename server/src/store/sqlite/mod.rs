@@ -46,7 +46,8 @@ use self::database::Database;
 pub(crate) use self::database::{make_private_directory, make_private_file};
 use super::{ConnectError, NewGuest, Older, Store, StoreError};
 use crate::clock::Millis;
-use crate::domain::audit::{Actor, AuditEvent, AuditQuery};
+use crate::domain::audit::{AuditEvent, AuditQuery, By};
+use crate::domain::console_token::{Hold, Holder};
 use crate::domain::identity::LinkedIdentity;
 use crate::domain::key::StoredKey;
 use crate::domain::player::Player;
@@ -102,6 +103,13 @@ impl Store for SqliteStore {
             .read(|connection| sessions::lookup_session(connection, hash))
     }
 
+    async fn find_holder(&self, hold: &Hold, now: Millis) -> Result<Option<Holder>, StoreError> {
+        self.main.read(|connection| match hold {
+            Hold::Session(hash) => sessions::find_holder(connection, hash, now),
+            Hold::Device(device) => devices::find_holder(connection, *device, now),
+        })
+    }
+
     async fn add_guest(&self, guest: NewGuest) -> Result<Player, StoreError> {
         self.main
             .write(move |connection| players::add_guest(connection, &guest))
@@ -121,10 +129,10 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn end_session(&self, hash: &SessionHash, now: Millis) -> Result<(), StoreError> {
+    async fn end_session(&self, hash: &SessionHash, by: By, now: Millis) -> Result<(), StoreError> {
         let hash = *hash;
         self.main
-            .write(move |connection| sessions::end_session(connection, &hash, now))
+            .write(move |connection| sessions::sign_out(connection, &hash, by, now))
             .await
     }
 
@@ -132,7 +140,7 @@ impl Store for SqliteStore {
         &self,
         player: Uuid,
         kept: Option<&SessionHash>,
-        by: Actor,
+        by: By,
         now: Millis,
     ) -> Result<usize, StoreError> {
         let kept = kept.copied();
@@ -172,11 +180,12 @@ impl Store for SqliteStore {
         &self,
         player: Uuid,
         username: &str,
+        by: By,
         now: Millis,
     ) -> Result<(), StoreError> {
         let username = username.to_owned();
         self.main
-            .write(move |connection| players::rename_player(connection, player, &username, now))
+            .write(move |connection| players::rename_player(connection, player, &username, by, now))
             .await
     }
 
@@ -184,7 +193,7 @@ impl Store for SqliteStore {
         &self,
         player: Uuid,
         reason: Option<&str>,
-        by: Actor,
+        by: By,
         now: Millis,
     ) -> Result<bool, StoreError> {
         let reason = reason.map(str::to_owned);
@@ -198,7 +207,7 @@ impl Store for SqliteStore {
     async fn unsuspend_player(
         &self,
         player: Uuid,
-        by: Actor,
+        by: By,
         now: Millis,
     ) -> Result<bool, StoreError> {
         self.main
@@ -258,7 +267,7 @@ impl Store for SqliteStore {
         &self,
         key: StoredKey,
         after: Option<&str>,
-        by: Actor,
+        by: By,
     ) -> Result<bool, StoreError> {
         let after = after.map(str::to_owned);
         self.main

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::audit::{self, Entry};
 use super::{sessions, uuid};
 use crate::clock::Millis;
-use crate::domain::audit::AuditKind;
+use crate::domain::audit::{AuditKind, By};
 use crate::domain::player::{Player, PlayerState};
 use crate::domain::username;
 use crate::store::{NewGuest, StoreError};
@@ -76,7 +76,7 @@ pub(super) fn add_guest(connection: &Connection, guest: &NewGuest) -> Result<Pla
         Some(&guest.address),
         guest.now,
     )?;
-    sessions::add_session(connection, &guest.session, guest.id, guest.now)?;
+    sessions::add_session(connection, &guest.session, guest.id, None, guest.now)?;
     Ok(player)
 }
 
@@ -143,6 +143,7 @@ pub(super) fn rename_player(
     connection: &Connection,
     player: Uuid,
     name: &str,
+    by: By,
     now: Millis,
 ) -> Result<(), StoreError> {
     let renamed = connection
@@ -151,6 +152,6 @@ pub(super) fn rename_player(
     if renamed == 0 {
         return Err(StoreError::Missing { table: "players" });
     }
-    let event = Entry::of(AuditKind::Renamed, now).player(player);
+    let event = Entry::of(AuditKind::Renamed, now).player(player).by(by);
     audit::add(connection, &event)
 }

@@ -5,7 +5,10 @@ use platform_protocol::names::Environment;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
+use super::audit::{self, Entry};
 use super::{SqliteStore, deployments, environments, uuid};
+use crate::clock::Millis;
+use crate::domain::audit::{AuditKind, By};
 use crate::domain::project::{
     BackendSettings, Deployment, DeploymentSummary, EnvironmentRecord, FileEntry, Project,
 };
@@ -19,9 +22,14 @@ impl ProjectStore for SqliteStore {
             .await
     }
 
-    async fn add_project_within(&self, project: Project, most: u32) -> Result<(), StoreError> {
+    async fn add_project_within(
+        &self,
+        project: Project,
+        most: u32,
+        by: By,
+    ) -> Result<(), StoreError> {
         self.main
-            .write(move |connection| add_project_within(connection, &project, most))
+            .write(move |connection| add_project_within(connection, &project, most, by))
             .await
     }
 
@@ -33,9 +41,9 @@ impl ProjectStore for SqliteStore {
         self.main.read(|connection| find_project(connection, slug))
     }
 
-    async fn add_deployment(&self, deployment: Deployment) -> Result<(), StoreError> {
+    async fn add_deployment(&self, deployment: Deployment, by: By) -> Result<(), StoreError> {
         self.main
-            .write(move |connection| deployments::add_deployment(connection, &deployment))
+            .write(move |connection| deployments::add_deployment(connection, &deployment, by))
             .await
     }
 
@@ -91,11 +99,15 @@ impl ProjectStore for SqliteStore {
         slug: &str,
         environment: Environment,
         deployment: Uuid,
+        by: By,
+        now: Millis,
     ) -> Result<(), StoreError> {
         let slug = slug.to_owned();
         self.main
             .write(move |connection| {
-                deployments::set_current_deployment(connection, &slug, environment, deployment)
+                deployments::set_current_deployment(connection, &slug, environment, deployment)?;
+                let detail = format!("{} {deployment}", environment.as_str());
+                audit::add_of_project(connection, AuditKind::RolledBack, (&slug, &detail), by, now)
             })
             .await
     }
@@ -135,11 +147,17 @@ impl ProjectStore for SqliteStore {
         slug: &str,
         environment: Environment,
         backend: Option<BackendSettings>,
+        by: By,
+        now: Millis,
     ) -> Result<(), StoreError> {
         let slug = slug.to_owned();
         self.main
             .write(move |connection| {
-                environments::set_backend(connection, &slug, environment, backend.as_ref())
+                environments::set_backend(connection, &slug, environment, backend.as_ref())?;
+                let url = backend.map_or_else(|| "none".to_owned(), |backend| backend.url);
+                let detail = format!("{} {url}", environment.as_str());
+                let kind = AuditKind::BackendChanged;
+                audit::add_of_project(connection, kind, (&slug, &detail), by, now)
             })
             .await
     }
@@ -149,11 +167,17 @@ impl ProjectStore for SqliteStore {
         slug: &str,
         environment: Environment,
         isolated: bool,
+        by: By,
+        now: Millis,
     ) -> Result<(), StoreError> {
         let slug = slug.to_owned();
         self.main
             .write(move |connection| {
-                environments::set_isolated(connection, &slug, environment, isolated)
+                environments::set_isolated(connection, &slug, environment, isolated)?;
+                let state = if isolated { "on" } else { "off" };
+                let detail = format!("{} isolation {state}", environment.as_str());
+                let kind = AuditKind::SettingChanged;
+                audit::add_of_project(connection, kind, (&slug, &detail), by, now)
             })
             .await
     }
@@ -164,11 +188,18 @@ impl ProjectStore for SqliteStore {
         guest: bool,
         number: u8,
         fresh: Uuid,
+        by: By,
+        now: Millis,
     ) -> Result<Uuid, StoreError> {
         let slug = slug.to_owned();
         self.main
             .write(move |connection| {
-                environments::ensure_test_player(connection, &slug, guest, number, fresh)
+                let id = environments::ensure_test_player(connection, &slug, guest, number, fresh)?;
+                let kind = if guest { "guest" } else { "user" };
+                let detail = format!("test-{kind}-{number}");
+                let given = AuditKind::TestTokenGiven;
+                audit::add_of_project(connection, given, (&slug, &detail), by, now)?;
+                Ok(id)
             })
             .await
     }
@@ -194,6 +225,7 @@ pub(super) fn add_project_within(
     connection: &Connection,
     project: &Project,
     most: u32,
+    by: By,
 ) -> Result<(), StoreError> {
     let owner = project.owner.as_ref().map(Uuid::as_bytes);
     let owned: u32 = connection
@@ -202,7 +234,14 @@ pub(super) fn add_project_within(
     if owned >= most {
         return Err(StoreError::ProjectCap);
     }
-    add_project(connection, project)
+    add_project(connection, project)?;
+    let mut event = Entry::of(AuditKind::ProjectCreated, project.created_at)
+        .subject(&project.slug)
+        .by(by);
+    if let Some(owner) = project.owner {
+        event = event.player(owner);
+    }
+    audit::add(connection, &event)
 }
 
 pub(super) fn list_projects(connection: &Connection) -> Result<Vec<Project>, StoreError> {

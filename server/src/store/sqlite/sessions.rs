@@ -1,12 +1,13 @@
 //! Sessions.
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
 
 use super::audit::{self, Entry};
-use super::{devices, players};
+use super::{devices, players, uuid};
 use crate::clock::Millis;
-use crate::domain::audit::{Actor, AuditKind};
+use crate::domain::audit::{AuditKind, By};
+use crate::domain::console_token::Holder;
 use crate::domain::session::{KEPT_MILLIS, SESSION_MILLIS, Session, SessionHash, SessionSummary};
 use crate::domain::sign_in::SIGN_IN_MILLIS;
 use crate::store::StoreError;
@@ -33,18 +34,54 @@ pub(super) fn lookup_session(
     }))
 }
 
+/// Adds a session. `authenticated_at` is when its player proved to be it; none
+/// for a guest.
 pub(super) fn add_session(
     connection: &Connection,
     hash: &SessionHash,
     player: Uuid,
+    authenticated_at: Option<Millis>,
     now: Millis,
 ) -> Result<(), StoreError> {
     connection
         .prepare_cached(
-            "INSERT INTO sessions (hash, player, created_at, renewed_at) VALUES (?1, ?2, ?3, ?3)",
+            "INSERT INTO sessions (hash, player, created_at, renewed_at, authenticated_at)
+             VALUES (?1, ?2, ?3, ?3, ?4)",
         )?
-        .execute(params![hash.0.as_slice(), player.as_bytes(), now])?;
+        .execute(params![
+            hash.0.as_slice(),
+            player.as_bytes(),
+            now,
+            authenticated_at
+        ])?;
     Ok(())
+}
+
+/// Whose a session is, if it has not ended.
+pub(super) fn find_holder(
+    connection: &Connection,
+    hash: &SessionHash,
+    now: Millis,
+) -> Result<Option<Holder>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT p.id, p.username, p.linked, p.merged_into, p.suspended_at, p.suspension_reason,
+                p.created_at, p.seen_at, EXISTS (SELECT 1 FROM admins WHERE player = p.id),
+                s.authenticated_at
+         FROM sessions s JOIN players p ON p.id = s.player
+         WHERE s.hash = ?1 AND s.ended_at IS NULL AND s.renewed_at > ?2",
+    )?;
+    let mut rows = statement.query(params![hash.0.as_slice(), now - SESSION_MILLIS])?;
+    rows.next()?.map(holder).transpose()
+}
+
+/// A player, whether they administer, and when they were last asked who they
+/// are.
+pub(super) fn holder(row: &Row<'_>) -> Result<Holder, StoreError> {
+    Ok(Holder {
+        player: players::player(row)?,
+        is_admin: row.get(8)?,
+        authenticated_at: row.get(9)?,
+    })
 }
 
 pub(super) fn renew_session(
@@ -61,21 +98,38 @@ pub(super) fn renew_session(
     Ok(())
 }
 
+/// Ends a session because its player signed out.
+pub(super) fn sign_out(
+    connection: &Connection,
+    hash: &SessionHash,
+    by: By,
+    now: Millis,
+) -> Result<(), StoreError> {
+    let Some(player) = end_session(connection, hash, now)? else {
+        return Ok(());
+    };
+    let event = Entry::of(AuditKind::SignedOut, now).player(player).by(by);
+    audit::add(connection, &event)
+}
+
+/// Ends a session without a word in the log. Answers whose it was, if it had
+/// not ended before.
 pub(super) fn end_session(
     connection: &Connection,
     hash: &SessionHash,
     now: Millis,
-) -> Result<(), StoreError> {
+) -> Result<Option<Uuid>, StoreError> {
     let ended = connection
         .prepare_cached("UPDATE sessions SET ended_at = ?2 WHERE hash = ?1 AND ended_at IS NULL")?
         .execute(params![hash.0.as_slice(), now])?;
     if ended == 0 {
-        return Ok(());
+        return Ok(None);
     }
     let player: Vec<u8> = connection
         .prepare_cached("SELECT player FROM sessions WHERE hash = ?1")?
         .query_row([hash.0.as_slice()], |row| row.get(0))?;
-    players::let_go(connection, &player)
+    players::let_go(connection, &player)?;
+    uuid(&player, "sessions", "player", String::new).map(Some)
 }
 
 /// Ends every session of a player, but `kept`, without a word in the log.
@@ -103,7 +157,7 @@ pub(super) fn end_other_sessions(
     connection: &Connection,
     player: Uuid,
     kept: Option<&SessionHash>,
-    by: Actor,
+    by: By,
     now: Millis,
 ) -> Result<usize, StoreError> {
     let ended = end_all(connection, player, kept, now)? + devices::end_all(connection, player)?;

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::audit::{self, Entry};
 use super::{accounts, players, sessions, uuid};
 use crate::clock::Millis;
-use crate::domain::audit::AuditKind;
+use crate::domain::audit::{Actor, AuditKind, By};
 use crate::domain::player::{Player, PlayerState};
 use crate::domain::sign_in::{
     PendingSignIn, SIGN_IN_MILLIS, SignIn, SignInOutcome, StateHash, TakenSignIn,
@@ -20,8 +20,9 @@ pub(super) fn add_pending(
     connection
         .prepare_cached(
             "INSERT INTO pending_sign_ins
-                 (state, browser, provider, nonce, pkce_verifier, guest, redirect, started_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                 (state, browser, provider, nonce, pkce_verifier, guest, redirect, started_at,
+                  again)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         )?
         .execute(params![
             pending.state.0.as_slice(),
@@ -31,7 +32,8 @@ pub(super) fn add_pending(
             pending.pkce_verifier,
             pending.guest.as_ref().map(Uuid::as_bytes),
             pending.redirect,
-            pending.started_at
+            pending.started_at,
+            pending.again
         ])?;
     Ok(())
 }
@@ -51,7 +53,7 @@ pub(super) fn take_pending(
 ) -> Result<TakenSignIn, StoreError> {
     let found = connection
         .prepare_cached(
-            "SELECT browser, provider, nonce, pkce_verifier, guest, redirect, started_at
+            "SELECT browser, provider, nonce, pkce_verifier, guest, redirect, started_at, again
              FROM pending_sign_ins WHERE state = ?1 AND started_at > ?2",
         )?
         .query_row(params![state.0.as_slice(), now - SIGN_IN_MILLIS], |row| {
@@ -65,6 +67,7 @@ pub(super) fn take_pending(
                 guest: None,
                 redirect: row.get(5)?,
                 started_at: row.get(6)?,
+                again: row.get(7)?,
             };
             Ok((pending, guest))
         })
@@ -100,7 +103,8 @@ pub(super) fn complete(
     if let Some(held) = &sign_in.held {
         sessions::end_session(connection, held, sign_in.now)?;
     }
-    sessions::add_session(connection, &sign_in.session, player.id, sign_in.now)?;
+    let proved = Some(sign_in.authenticated_at);
+    sessions::add_session(connection, &sign_in.session, player.id, proved, sign_in.now)?;
     Ok(outcome)
 }
 
@@ -153,7 +157,8 @@ fn enter(
     let event = Entry::of(AuditKind::Merged, sign_in.now)
         .player(guest.id)
         .other(account)
-        .subject(provider);
+        .subject(provider)
+        .by(by(sign_in));
     audit::add(connection, &event)?;
     Ok(SignInOutcome::Merged {
         player,
@@ -205,6 +210,15 @@ fn log(
 ) -> Result<(), StoreError> {
     let event = Entry::of(kind, sign_in.now)
         .player(player)
-        .subject(&sign_in.identity.provider);
+        .subject(&sign_in.identity.provider)
+        .by(by(sign_in));
     audit::add(connection, &event)
+}
+
+/// Signing in is the player's own act.
+fn by(sign_in: &SignIn) -> By {
+    By {
+        actor: Actor::Own,
+        source: sign_in.source.clone(),
+    }
 }

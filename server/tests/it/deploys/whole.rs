@@ -5,13 +5,14 @@ use std::io::{Read as _, Write as _};
 use bytes::Bytes;
 use platform_protocol::names::Environment;
 use platform_server::deploy;
+use platform_server::domain::audit::Actor;
 use platform_server::entropy::SystemEntropy;
 use platform_server::files::{FileError, FileStore};
 use platform_server::store::Store;
 
 use super::World;
 use crate::caller::{archive, gzip};
-use crate::support::{TestApp, send};
+use crate::support::{NOW, TestApp, send};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_deploys_at_once_one_is_shown_whole() {
@@ -162,7 +163,9 @@ async fn the_sweep_takes_no_file_that_a_deployment_has() {
             let kept = store.list_deployments("game", Environment::Prod);
             if let Some(oldest) = kept.await.unwrap().last() {
                 // It may have been swept in between, and then nothing happens.
-                let set = store.set_current_deployment("game", Environment::Prod, oldest.id);
+                let by = Actor::Own.into();
+                let set =
+                    store.set_current_deployment("game", Environment::Prod, oldest.id, by, NOW);
                 let _ = set.await;
             }
             tokio::task::yield_now().await;

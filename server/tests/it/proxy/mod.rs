@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use axum::Router;
 use platform_protocol::names::Environment;
+use platform_server::domain::audit::Actor;
 use platform_server::domain::project::BackendSettings;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -85,7 +86,13 @@ impl TestApp {
         let state = &self.running.state;
         state
             .store
-            .set_backend("demo", Environment::Prod, Some(settings))
+            .set_backend(
+                "demo",
+                Environment::Prod,
+                Some(settings),
+                Actor::Own.into(),
+                0,
+            )
             .await
             .unwrap();
         state.backends.refresh(&*state.store).await.unwrap();

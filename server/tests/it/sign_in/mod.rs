@@ -330,7 +330,7 @@ async fn a_suspended_account_does_not_get_in() {
     let reason = Some("You were unkind.");
     assert!(
         store
-            .suspend_player(sub, reason, Actor::Operator, 0)
+            .suspend_player(sub, reason, Actor::Operator.into(), 0)
             .await
             .unwrap()
     );
@@ -353,7 +353,7 @@ async fn signing_in_is_no_way_around_a_guests_suspension() {
     let store = &app.running.state.store;
     assert!(
         store
-            .suspend_player(guest, None, Actor::Operator, 0)
+            .suspend_player(guest, None, Actor::Operator.into(), 0)
             .await
             .unwrap()
     );

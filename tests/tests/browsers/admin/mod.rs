@@ -51,9 +51,10 @@ impl Scene {
         let platform = Platform::start(&[]).await;
         let admin = Account::sign_in(&platform, "Ada").await;
         let eve = Account::sign_in(&platform, "Eve").await;
-        let granted = platform
-            .store()
-            .grant_admin(admin.sub, Actor::Operator, SystemClock.now());
+        let granted =
+            platform
+                .store()
+                .grant_admin(admin.sub, Actor::Operator.into(), SystemClock.now());
         assert_eq!(granted.await.unwrap(), Granted::Done);
         Self {
             platform,

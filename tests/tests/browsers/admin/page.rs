@@ -14,6 +14,7 @@ use crate::build::examine;
 platform_tests::browser_tests![
     who_may_not_administer_reads_what_to_do,
     who_may_administer_no_longer_reads_so_below_each_form,
+    administration_of_an_old_sign_in_leads_to_a_fresh_one_and_back,
     what_players_wrote_is_inert_in_administration,
     administration_has_no_barrier_and_fits_a_phone,
 ];
@@ -45,11 +46,11 @@ async fn who_may_not_administer_reads_what_to_do(stage: Stage) {
     assert_eq!(stage.look(link, vec![]).await, json!(["grid", 0]));
 
     // The operator does what the page says, and nothing is started anew.
-    let granted =
-        scene
-            .platform
-            .store()
-            .grant_admin(scene.eve.sub, Actor::Operator, SystemClock.now());
+    let granted = scene.platform.store().grant_admin(
+        scene.eve.sub,
+        Actor::Operator.into(),
+        SystemClock.now(),
+    );
     assert_eq!(granted.await.unwrap(), Granted::Done);
     stage.reload().await;
     stage.press("Administration").await;
@@ -68,16 +69,36 @@ async fn who_may_administer_no_longer_reads_so_below_each_form(stage: Stage) {
     ] {
         stage.open(&scene.url(path)).await;
         stage.fill(field, "127.0.0.1").await;
-        let revoked = store.revoke_admin(scene.admin.sub, Actor::Operator, SystemClock.now());
+        let revoked =
+            store.revoke_admin(scene.admin.sub, Actor::Operator.into(), SystemClock.now());
         assert!(revoked.await.unwrap());
         stage.press(button).await;
         stage.says("This is for administrators alone.").await;
         stage.says(&command).await;
-        let granted = store.grant_admin(scene.admin.sub, Actor::Operator, SystemClock.now());
+        let granted = store.grant_admin(scene.admin.sub, Actor::Operator.into(), SystemClock.now());
         assert_eq!(granted.await.unwrap(), Granted::Done);
         stage.press("Try again").await;
         stage.field(field).await;
     }
+}
+
+async fn administration_of_an_old_sign_in_leads_to_a_fresh_one_and_back(stage: Stage) {
+    for status in ["401", "403"] {
+        stage.tolerate_log(status);
+    }
+    let scene = Scene::open(&stage, "/admin/events").await;
+    stage.says("What happened").await;
+    scene.platform.clock.advance(16 * 60 * 1_000);
+    let page = scene.url("/admin/events?kind=created");
+    stage.open(&page).await;
+    stage
+        .says("Administration needs a sign-in of the last 15 minutes.")
+        .await;
+    stage.press("Sign in again").await;
+    stage.says("and you go on where you were").await;
+    Way::BuiltIn.sign_in(&stage, "Ada").await;
+    stage.arrives_at(&page).await;
+    stage.says("came as a new account").await;
 }
 
 async fn what_players_wrote_is_inert_in_administration(stage: Stage) {
@@ -101,9 +122,12 @@ async fn what_players_wrote_is_inert_in_administration(stage: Stage) {
             created_at: now,
         };
         store.add_project(project).await.unwrap();
-        store.rename_player(player.sub, text, now).await.unwrap();
+        store
+            .rename_player(player.sub, text, Actor::Own.into(), now)
+            .await
+            .unwrap();
         let by = Actor::Admin(player.sub);
-        let suspended = store.suspend_player(player.sub, Some(text), by, now);
+        let suspended = store.suspend_player(player.sub, Some(text), by.into(), now);
         assert!(suspended.await.unwrap());
         players.push(player);
     }
@@ -210,7 +234,7 @@ async fn administration_has_no_barrier_and_fits_a_phone(stage: Stage) {
     stage.says("was suspended, by").await;
     examine(&stage, "the log").await;
     let store = scene.platform.store();
-    let revoked = store.revoke_admin(scene.admin.sub, Actor::Operator, SystemClock.now());
+    let revoked = store.revoke_admin(scene.admin.sub, Actor::Operator.into(), SystemClock.now());
     assert!(revoked.await.unwrap());
     stage.open(&scene.url("/admin")).await;
     stage.says("This is for administrators alone.").await;

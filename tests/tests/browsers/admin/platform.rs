@@ -104,8 +104,18 @@ async fn an_administrator_filters_and_turns_over_the_audit_log(stage: Stage) {
     for round in 0..30 {
         let now = SystemClock.now() + round;
         let by = Actor::Admin(scene.admin.sub);
-        assert!(store.suspend_player(eve.sub, None, by, now).await.unwrap());
-        assert!(store.unsuspend_player(eve.sub, by, now).await.unwrap());
+        assert!(
+            store
+                .suspend_player(eve.sub, None, by.into(), now)
+                .await
+                .unwrap()
+        );
+        assert!(
+            store
+                .unsuspend_player(eve.sub, by.into(), now)
+                .await
+                .unwrap()
+        );
     }
     stage.press("Audit log").await;
     let rows = "return document.querySelectorAll('#events li').length";

@@ -82,7 +82,7 @@ pub async fn rotate(
         return Err(too_many_requests(wait)
             .with_detail("A new key is published already, and has yet to sign."));
     }
-    state.keys.rotate(admin.actor()).await.map_err(refused)?;
+    state.keys.rotate(admin.by()).await.map_err(refused)?;
     answer(StatusCode::OK, &view(&state))
 }
 

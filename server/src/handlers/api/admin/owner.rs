@@ -47,7 +47,7 @@ pub async fn handle(
     let (slug, now) = (names.slug(), state.clock.now());
     match state
         .store
-        .transfer_project(slug, new.owner, admin.actor(), now)
+        .transfer_project(slug, new.owner, admin.by(), now)
         .await?
     {
         Transferred::Done | Transferred::Already => {}

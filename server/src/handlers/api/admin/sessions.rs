@@ -38,7 +38,7 @@ pub async fn end(
 ) -> Result<Response, Refusal> {
     let ended = state
         .store
-        .end_other_sessions(player.id, None, admin.actor(), state.clock.now())
+        .end_other_sessions(player.id, None, admin.by(), state.clock.now())
         .await?;
     answer(StatusCode::OK, &EndedSessions { ended })
 }

@@ -61,7 +61,7 @@ pub async fn suspend(
     let (id, now) = (player.id, state.clock.now());
     if !state
         .store
-        .suspend_player(id, reason, admin.actor(), now)
+        .suspend_player(id, reason, admin.by(), now)
         .await?
     {
         return Err(match player.state {
@@ -93,7 +93,7 @@ pub async fn lift(
     let now = state.clock.now();
     state
         .store
-        .unsuspend_player(player.id, admin.actor(), now)
+        .unsuspend_player(player.id, admin.by(), now)
         .await?;
     changed(&state, player.id).await
 }

@@ -139,10 +139,18 @@ pub struct EventView {
     /// The provider, the client, the key, the project, or the reason of a
     /// suspension; null where there is none.
     pub subject: Option<String>,
+    /// What was done, beyond the subject: the environment and the deployment of
+    /// a project, or why a sign-in failed; null where there is nothing to add.
+    pub detail: Option<String>,
     /// Who did it: `self` (the player, or the platform), `operator` or `admin`.
     pub actor: &'static str,
     /// Which administrator.
     pub admin: Option<String>,
+    /// The network (IPv4, or IPv6 /64) that it came from; null for what did not
+    /// come as a request, and where it is not kept any more.
+    pub network: Option<String>,
+    /// The id of the request, which the server's log has as well.
+    pub request: Option<String>,
 }
 
 /// Some events.
@@ -235,8 +243,11 @@ impl From<AuditEvent> for EventView {
             player: event.player.map(|player| player.to_string()),
             other: event.other.map(|other| other.to_string()),
             subject: event.subject,
+            detail: event.detail,
             actor: ActorKind::from(event.actor).as_str(),
             admin,
+            network: event.network,
+            request: event.request,
         }
     }
 }
