@@ -2,7 +2,7 @@
 //! that is still valid outlives the suspension of its player, and a page that
 //! plays shows it with every heartbeat.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -11,7 +11,7 @@ use tokio::time::MissedTickBehavior;
 use uuid::Uuid;
 
 use crate::clock::Millis;
-use crate::http::refusal::chain;
+use crate::http::refusal::{Refusal, chain};
 use crate::state::AppState;
 use crate::store::{Store, StoreError};
 
@@ -19,9 +19,10 @@ use crate::store::{Store, StoreError};
 /// commands do. With the time between two heartbeats it stays below a minute.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
-/// The players that were suspended within the life of a token.
+/// The players that were suspended within the life of a token, and what each
+/// may be told.
 #[derive(Debug, Default)]
-pub struct Suspensions(ArcSwap<HashSet<Uuid>>);
+pub struct Suspensions(ArcSwap<HashMap<Uuid, Option<String>>>);
 
 impl Suspensions {
     /// Reads the store again. `token_seconds` is the life of a game token:
@@ -38,15 +39,27 @@ impl Suspensions {
         let life = token_seconds.saturating_add(CLOCK_LEEWAY_SECONDS);
         let life = Millis::try_from(life).unwrap_or(Millis::MAX / 1_000) * 1_000;
         let players = store.list_suspended_players(now - life).await?;
-        self.0
-            .store(players.into_iter().collect::<HashSet<_>>().into());
+        let players = players.into_iter().map(|player| (player.id, player.reason));
+        self.0.store(players.collect::<HashMap<_, _>>().into());
         Ok(())
+    }
+
+    /// Refuses a player who is suspended, with the reason, as far as was known
+    /// some seconds ago.
+    ///
+    /// # Errors
+    /// `account-suspended`
+    pub fn check(&self, player: &Uuid) -> Result<(), Refusal> {
+        match self.0.load().get(player) {
+            Some(reason) => Err(Refusal::suspended(reason.clone())),
+            None => Ok(()),
+        }
     }
 
     /// Whether the player is suspended, as far as was known some seconds ago.
     #[must_use]
     pub fn contains(&self, player: &Uuid) -> bool {
-        self.0.load().contains(player)
+        self.0.load().contains_key(player)
     }
 }
 

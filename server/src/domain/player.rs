@@ -72,6 +72,15 @@ pub enum PlayerState {
     },
 }
 
+/// A player who is suspended, or the guest that such a player was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SuspendedPlayer {
+    /// The player's id, as it may stand in tokens.
+    pub id: Uuid,
+    /// What the player may be told, a sentence.
+    pub reason: Option<String>,
+}
+
 impl Player {
     /// Whether this use at `now` is worth a write: a guest counts as held by
     /// an address for `idle` after its last use, and that is kept to a 24th.

@@ -110,10 +110,10 @@ pub enum SignInOutcome {
     },
     /// The identity has an account, and there was no guest to merge.
     Returned(Player),
-    /// The identity was new, and so is its account: there was no guest.
+    /// The identity was new, and so is its account: there was no guest, or one
+    /// that is suspended.
     Created(Player),
-    /// The account, or the guest that would have become one, is suspended.
-    /// Nothing was changed.
+    /// The account is suspended. Nothing was changed.
     Suspended {
         /// What the player may be told.
         reason: Option<String>,

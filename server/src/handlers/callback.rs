@@ -15,7 +15,7 @@ use crate::domain::sign_in::{PendingSignIn, SignIn, SignInOutcome, StateHash, Ta
 use crate::domain::username;
 use crate::http::context::Context;
 use crate::http::cookies::{self, SessionCookie};
-use crate::http::csrf::BrowserSecret;
+use crate::http::csrf::{self, BrowserSecret};
 use crate::http::form::Form;
 use crate::http::redirect::ReturnAddress;
 use crate::http::refusal::{Refusal, chain};
@@ -63,9 +63,13 @@ pub async fn handle(
         SessionCookie::Present(secret) => Some(secret.hash()),
     };
     let query = Form::of_query(query.as_deref());
+    // Whatever became of the sign-in: this browser's last one began there.
+    let began = csrf::address_to_go_back_to(&headers, secure);
+    let began = began.and_then(|address| ReturnAddress::read(&state, Some(&address)).ok());
+    let began = began.as_ref().map(ReturnAddress::as_str);
     let Some(returned) = Returned::read(&query) else {
         failed(&state, provider, &context, "unreadable answer").await;
-        return back_to_login(&state, None, Setback::Failed);
+        return back_to_login(&state, began, Setback::Failed);
     };
     let Some(browser) = BrowserSecret::read(&headers, secure) else {
         return back_to_login(&state, None, Setback::OtherBrowser);
@@ -83,7 +87,7 @@ pub async fn handle(
         }
         TakenSignIn::Unknown => {
             failed(&state, provider, &context, "unknown or too late").await;
-            return back_to_login(&state, None, Setback::Expired);
+            return back_to_login(&state, began, Setback::Expired);
         }
     };
     // Games come and go, so the address is checked once more before anything

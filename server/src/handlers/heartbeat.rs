@@ -45,11 +45,8 @@ pub async fn handle(
         }
     } else {
         let token = token.ok_or_else(not_signed_in)?;
-        // The page drops its token on this, and the auth service says why it
-        // gives no other.
-        if state.suspensions.contains(&token.player) {
-            return Err(Slug::AccountSuspended.into());
-        }
+        // The page drops its token on this.
+        state.suspensions.check(&token.player)?;
         let now = state.clock.now();
         let (audience, player) = (&game.audience, token.player);
         state.presence.beat(audience, player, page, now).await?;

@@ -28,6 +28,8 @@ struct Page {
     ended: bool,
     /// Whether something asks for a fresh sign-in.
     again: bool,
+    /// Who played in this browser last, if they are suspended.
+    suspended: Option<Suspended>,
     signed_in: Option<String>,
     guest: Option<String>,
     profile: String,
@@ -35,6 +37,12 @@ struct Page {
     csrf: String,
     /// The seal of the moment at which the forms are shown.
     shown: String,
+}
+
+/// A player who is suspended, as whoever is at their browser reads it.
+struct Suspended {
+    username: String,
+    reason: Option<String>,
 }
 
 /// A provider's button.
@@ -71,6 +79,7 @@ pub async fn handle(
     // A suspended player is not turned away here: somebody else may want to
     // sign in with this browser.
     let mut ended = false;
+    let mut suspended = None;
     let (signed_in, guest) = match Visitor::of(&state, &headers).await? {
         Visitor::Account(session) => (Some(session.player.username), None),
         Visitor::Guest(session) => (None, Some(session.player.username)),
@@ -78,7 +87,11 @@ pub async fn handle(
             ended = true;
             (None, None)
         }
-        Visitor::Unknown | Visitor::Suspended { .. } => (None, None),
+        Visitor::Suspended { username, reason } => {
+            suspended = Some(Suspended { username, reason });
+            (None, None)
+        }
+        Visitor::Unknown => (None, None),
     };
     let secure = state.origin.is_secure();
     let (secret, set_cookie) = BrowserSecret::of_browser(&headers, secure, &*state.entropy);
@@ -88,6 +101,7 @@ pub async fn handle(
         problem: problem(query.as_deref(), signed_in.is_some()),
         ended,
         again: Form::of_query(query.as_deref()).field(AGAIN)?.is_some(),
+        suspended,
         signed_in,
         guest,
         profile: page_path(paths::PROFILE, &address, &[]),

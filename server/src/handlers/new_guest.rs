@@ -43,7 +43,7 @@ pub async fn handle(
     let forgets = match Visitor::of(&state, &headers).await? {
         Visitor::Unknown | Visitor::Ended => true,
         Visitor::Guest(_) | Visitor::Account(_) => false,
-        Visitor::Suspended { reason } => return Err(suspended(reason)),
+        Visitor::Suspended { reason, .. } => return Err(suspended(reason)),
     };
     if !secret.was_shown(form.field(SHOWN)?, state.clock.now()) {
         return back_to_login(&state, Some(address.as_str()), Setback::Hurried);

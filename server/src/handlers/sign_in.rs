@@ -128,7 +128,12 @@ pub async fn handle(
         again,
     };
     state.store.add_pending_sign_in(pending).await?;
-    see_other(beginning.address.as_str())
+    let mut response = see_other(beginning.address.as_str())?;
+    // The sign-in is kept for minutes, the way back for as long as the browser
+    // is open.
+    let cookie = browser.set_cookie_going_back(secure, redirect.as_str());
+    response.headers_mut().insert(header::SET_COOKIE, cookie);
+    Ok(response)
 }
 
 /// The provider that the path names.
@@ -146,8 +151,7 @@ pub(super) fn provider_of<'a>(
 }
 
 /// The guest that this browser plays as, who may become an account. One that
-/// is suspended counts too, lest signing in be a way around it: the store
-/// refuses to link it.
+/// is suspended is linked only if that is lifted on the way.
 async fn guest_of(
     state: &AppState,
     headers: &HeaderMap,

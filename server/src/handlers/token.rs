@@ -85,11 +85,7 @@ pub async fn preflight(_: Caller) -> Response {
 }
 
 pub(super) fn suspended(reason: Option<String>) -> Refusal {
-    let refusal = Refusal::new(Slug::AccountSuspended);
-    match reason {
-        Some(reason) => refusal.with_detail(reason),
-        None => refusal,
-    }
+    Refusal::suspended(reason)
 }
 
 /// One of two cookies of the same name was tossed in by another page, and the

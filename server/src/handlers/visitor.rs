@@ -23,6 +23,8 @@ pub(super) enum Visitor {
     Account(Session),
     /// A player whom the platform suspended.
     Suspended {
+        /// The name that they play under.
+        username: String,
         /// What they may be told.
         reason: Option<String>,
     },
@@ -42,7 +44,10 @@ impl Visitor {
             return Ok(Self::Unknown);
         };
         Ok(match session.standing(state.clock.now()) {
-            Standing::Suspended(reason) => Self::Suspended { reason },
+            Standing::Suspended(reason) => Self::Suspended {
+                username: session.player.username,
+                reason,
+            },
             Standing::Expired => Self::Ended,
             Standing::Stranger => Self::Unknown,
             Standing::Good if session.player.is_anonymous() => Self::Guest(session),

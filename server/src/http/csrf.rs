@@ -36,8 +36,41 @@ pub const fn browser_cookie_name(secure: bool) -> &'static str {
     if secure { SECURE_NAME } else { PLAIN_NAME }
 }
 
+/// Between the secret and an address: a character that base64url has not.
+const SEPARATOR: char = '.';
+
+/// The secret of a cookie's value, and the address behind it.
+fn halves(value: &str) -> (&str, Option<&str>) {
+    match value.split_once(SEPARATOR) {
+        Some((secret, address)) => (secret, Some(address)),
+        None => (value, None),
+    }
+}
+
+fn cookie_of(value: String, secure: bool) -> HeaderValue {
+    let cookie = Cookie::build((browser_cookie_name(secure), value))
+        .http_only(true)
+        .same_site(SameSite::Lax)
+        .secure(secure)
+        .path("/")
+        .build();
+    cookies::header_value(&cookie)
+}
+
+/// The address that this browser's last sign-in goes back to, as its cookie has
+/// it: to be checked as one that a request gave.
+#[must_use]
+pub fn address_to_go_back_to(headers: &HeaderMap, secure: bool) -> Option<String> {
+    let Named::One(value) = cookies::find(headers, browser_cookie_name(secure)) else {
+        return None;
+    };
+    let address = URL_SAFE_NO_PAD.decode(halves(&value).1?).ok()?;
+    String::from_utf8(address).ok()
+}
+
 /// 256 random bits that one browser holds until it is closed. Nothing is kept
-/// of it on the server; all that leaves it are hashes.
+/// of it on the server; all that leaves it are hashes. Its cookie also has
+/// where the browser's last sign-in goes back to.
 #[derive(Clone)]
 pub struct BrowserSecret([u8; 32]);
 
@@ -53,9 +86,19 @@ impl BrowserSecret {
     #[must_use]
     pub fn read(headers: &HeaderMap, secure: bool) -> Option<Self> {
         match cookies::find(headers, browser_cookie_name(secure)) {
-            Named::One(value) => cookies::decode(&value).map(Self),
+            Named::One(value) => cookies::decode(halves(&value).0).map(Self),
             Named::None | Named::Several => None,
         }
+    }
+
+    /// `Set-Cookie` that gives it to the browser together with the address that
+    /// a sign-in goes back to, so that one whose `state` is gone leads there
+    /// as well.
+    #[must_use]
+    pub fn set_cookie_going_back(&self, secure: bool, address: &str) -> HeaderValue {
+        let address = URL_SAFE_NO_PAD.encode(address);
+        let value = format!("{}{SEPARATOR}{address}", URL_SAFE_NO_PAD.encode(self.0));
+        cookie_of(value, secure)
     }
 
     /// The browser's secret, and `Set-Cookie` where it has none that counts and
@@ -77,13 +120,7 @@ impl BrowserSecret {
     /// `Set-Cookie` that gives it to the browser, until that is closed.
     #[must_use]
     pub fn set_cookie(&self, secure: bool) -> HeaderValue {
-        let cookie = Cookie::build((browser_cookie_name(secure), URL_SAFE_NO_PAD.encode(self.0)))
-            .http_only(true)
-            .same_site(SameSite::Lax)
-            .secure(secure)
-            .path("/")
-            .build();
-        cookies::header_value(&cookie)
+        cookie_of(URL_SAFE_NO_PAD.encode(self.0), secure)
     }
 
     /// What forms carry: 43 characters of base64url, from which the cookie
@@ -203,132 +240,4 @@ fn sender(headers: &HeaderMap, auth_url: &str) -> Sender {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::entropy::SystemEntropy;
-
-    const AUTH: &str = "http://auth.platform.localhost:8787";
-
-    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        for (name, value) in pairs {
-            headers.append(*name, HeaderValue::from_str(value).unwrap());
-        }
-        headers
-    }
-
-    fn cookie(secret: &BrowserSecret) -> String {
-        let set = secret.set_cookie(false);
-        set.to_str().unwrap().split(';').next().unwrap().to_owned()
-    }
-
-    #[test]
-    fn the_cookie_goes_with_the_browser_and_stays_on_the_host() {
-        let secret = BrowserSecret([0; 32]);
-        let value = "A".repeat(43);
-        assert_eq!(
-            secret.set_cookie(false).to_str().unwrap(),
-            format!("platform-form={value}; HttpOnly; SameSite=Lax; Path=/")
-        );
-        let secure = secret.set_cookie(true);
-        assert_eq!(
-            secure.to_str().unwrap(),
-            format!("__Host-platform-form={value}; HttpOnly; SameSite=Lax; Secure; Path=/")
-        );
-        assert!(secure.is_sensitive());
-    }
-
-    #[test]
-    fn nothing_that_leaves_the_secret_gives_it_away() {
-        let secret = BrowserSecret::generate(&SystemEntropy);
-        let held = cookie(&secret);
-        let value = held.strip_prefix("platform-form=").unwrap();
-        assert_ne!(secret.form_token(), value);
-        assert_ne!(
-            URL_SAFE_NO_PAD.encode(secret.binding()),
-            secret.form_token()
-        );
-        assert_eq!(format!("{secret:?}"), "BrowserSecret(hidden)");
-        let read = BrowserSecret::read(&headers(&[("cookie", &held)]), false).unwrap();
-        assert_eq!(read.form_token(), secret.form_token());
-        assert_eq!(read.binding(), secret.binding());
-    }
-
-    #[test]
-    fn only_one_readable_cookie_counts() {
-        let secret = BrowserSecret::generate(&SystemEntropy);
-        let held = cookie(&secret);
-        let huge = format!("platform-form={}", "x".repeat(8_192));
-        for lines in [
-            &[][..],
-            &["platform-form="],
-            &["platform-form"],
-            &["platform-form=short"],
-            &[&huge],
-            &[&format!("{held}A")],
-            &[&format!("__Host-{held}")],
-            &[&format!("{held}; {held}")],
-            &[&held, "platform-form=tossed"],
-        ] {
-            let lines: Vec<_> = lines.iter().map(|line| ("cookie", *line)).collect();
-            assert!(
-                BrowserSecret::read(&headers(&lines), false).is_none(),
-                "{lines:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn only_our_own_form_of_this_browser_is_taken() {
-        let secret = BrowserSecret::generate(&SystemEntropy);
-        let other = BrowserSecret::generate(&SystemEntropy);
-        let held = cookie(&secret);
-        let token = secret.form_token();
-        let ask = |more: &[(&'static str, &str)], token: Option<&str>| {
-            let mut headers = headers(more);
-            headers.append("cookie", HeaderValue::from_str(&held).unwrap());
-            check_form(&headers, false, AUTH, token).map_err(|refusal| refusal.slug())
-        };
-        for good in [
-            &[][..],
-            &[("sec-fetch-site", "same-origin")],
-            &[("sec-fetch-site", "none")],
-            &[("origin", AUTH)],
-            &[("sec-fetch-site", "same-origin"), ("origin", AUTH)],
-        ] {
-            let taken = ask(good, Some(&token)).unwrap();
-            assert_eq!(taken.binding(), secret.binding(), "{good:?}");
-        }
-        for bad in [
-            &[("sec-fetch-site", "cross-site")][..],
-            &[("sec-fetch-site", "same-site")],
-            &[("sec-fetch-site", "SAME-ORIGIN")],
-            &[("sec-fetch-site", "")],
-            &[
-                ("sec-fetch-site", "same-origin"),
-                ("sec-fetch-site", "cross-site"),
-            ],
-            &[("origin", "null")],
-            &[("origin", "")],
-            &[("origin", "http://demo.platform.localhost:8787")],
-            &[("origin", "http://platform.localhost:8787")],
-            &[("origin", "https://auth.platform.localhost:8787")],
-            &[("origin", "http://auth.platform.localhost")],
-            &[("origin", "http://auth.platform.localhost:8787/")],
-            &[("origin", AUTH), ("origin", AUTH)],
-        ] {
-            let refused = ask(bad, Some(&token)).unwrap_err();
-            assert_eq!(refused, Slug::NotAllowed, "{bad:?}");
-        }
-        let wrong = other.form_token();
-        let short = &token[..42];
-        let long = format!("{token}A");
-        for bad in [None, Some(""), Some(&wrong), Some(short), Some(&long)] {
-            assert_eq!(ask(&[], bad).unwrap_err(), Slug::NotAllowed, "{bad:?}");
-        }
-        let twice = ask(&[("cookie", &held)], Some(&token)).unwrap_err();
-        assert_eq!(twice, Slug::InvalidRequest);
-        let without = check_form(&HeaderMap::new(), false, AUTH, Some(&token));
-        assert_eq!(without.unwrap_err().slug(), Slug::NotAllowed);
-    }
-}
+mod tests;

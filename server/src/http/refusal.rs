@@ -54,6 +54,17 @@ impl Refusal {
             .with_header(header::RETRY_AFTER, HeaderValue::from_static("1"))
     }
 
+    /// The player is suspended; with what they may be told, where there is
+    /// anything.
+    #[must_use]
+    pub fn suspended(reason: Option<String>) -> Self {
+        let refusal = Self::new(Slug::AccountSuspended);
+        match reason {
+            Some(reason) => refusal.with_detail(reason),
+            None => refusal,
+        }
+    }
+
     /// The request took too long to arrive (RFC 9110 §15.5.9).
     #[must_use]
     pub fn request_timeout() -> Self {

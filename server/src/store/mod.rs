@@ -31,7 +31,7 @@ use crate::domain::audit::{AuditEvent, AuditQuery, By};
 use crate::domain::console_token::{Hold, Holder};
 use crate::domain::identity::LinkedIdentity;
 use crate::domain::key::StoredKey;
-use crate::domain::player::Player;
+use crate::domain::player::{Player, SuspendedPlayer};
 use crate::domain::session::{Session, SessionHash, SessionSummary};
 use crate::domain::sign_in::{PendingSignIn, SignIn, SignInOutcome, StateHash, TakenSignIn};
 
@@ -264,7 +264,10 @@ pub trait Store:
     -> Result<bool, StoreError>;
 
     /// Who is suspended, and has been only since `since`.
-    async fn list_suspended_players(&self, since: Millis) -> Result<Vec<Uuid>, StoreError>;
+    async fn list_suspended_players(
+        &self,
+        since: Millis,
+    ) -> Result<Vec<SuspendedPlayer>, StoreError>;
 
     /// Keeps a sign-in that a browser has begun.
     async fn add_pending_sign_in(&self, pending: PendingSignIn) -> Result<(), StoreError>;
@@ -285,7 +288,9 @@ pub trait Store:
     ///   is merged into it: its sessions end, and it can never mint again.
     /// - A new identity is linked to the guest, which keeps its id. Without a
     ///   guest an account is made.
-    /// - A suspended account, or guest in the latter case, changes nothing.
+    /// - A suspended account changes nothing.
+    /// - A guest that is suspended stays as it is: who signs in at its browser
+    ///   may be somebody else, and a new identity gets an account of its own.
     ///
     /// The session that the browser held ends, and so do all of the guest's,
     /// so that one that was planted in the browser before opens nothing.

@@ -165,10 +165,19 @@ async fn the_sign_in_page_knows_who_is_there_already() {
         assert_eq!(page.status, 200);
         assert!(!page.text().contains(&name), "{nobody}");
     }
-    app.sql("UPDATE players SET suspended_at = 1");
+    app.sql("UPDATE players SET suspended_at = 1, suspension_reason = 'You were <unkind>.'");
     let page = app.open(&path, Some(&account)).await.answer;
     assert_eq!(page.status, 200, "somebody else may sign in here");
-    assert!(!page.text().contains(&name));
+    for part in [
+        format!(
+            "<bdi class=\"who\"><b>{name}</b></bdi>, who is signed in to this browser, is suspended"
+        ),
+        "The reason: <bdi>You were &#60;unkind&#62;.</bdi>".to_owned(),
+        "Somebody else may sign in here.".to_owned(),
+        "action=\"/login/demo\"".to_owned(),
+    ] {
+        assert!(page.text().contains(&part), "{part}: {}", page.text());
+    }
 }
 
 #[tokio::test]

@@ -261,6 +261,7 @@ async fn a_page_of_a_suspended_player_is_told_within_seconds_while_its_token_liv
         (answer.status.as_u16(), answer.problem()),
         (403, "account-suspended".to_owned())
     );
+    assert!(answer.text().contains("\"Why.\""), "{}", answer.text());
     state
         .store
         .unsuspend_player(player, Actor::Operator.into(), now)

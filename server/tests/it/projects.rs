@@ -1,11 +1,12 @@
 //! The project API: projects, deploys, test players, backends.
 
 use platform_protocol::claims::PrincipalKind;
+use platform_server::domain::audit::Actor;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::caller::{Caller, archive};
-use crate::support::{TestApp, send};
+use crate::support::{NOW, TestApp, send};
 
 const PAGE: &str = r#"<head><script defer src="/__platform/runtime.js"></script></head>"#;
 const DEV: &str = "/api/projects/game/environments/dev";
@@ -368,4 +369,34 @@ async fn an_account_owns_as_many_projects_as_the_settings_say() {
         assert!(refused.text().contains("2 projects"), "{}", refused.text());
     }
     assert_eq!(create(&other, "six").await.status, 201);
+}
+
+#[tokio::test]
+async fn a_suspended_developer_reads_the_reason_with_the_next_call() {
+    let app = TestApp::start().await;
+    let session = app.sign_in("ada", None).await;
+    let origin = app.running.origin.clone();
+    let token = app
+        .request(Method::POST, "auth", "/token")
+        .header("origin", origin)
+        .header("cookie", session);
+    let token = send(token).await;
+    let ask = async || send(app.get("", "/api/projects").bearer_auth(token.token())).await;
+    assert_eq!(ask().await.status, 200);
+    // An operator's command, of which no node has been told.
+    let player = token.claims().sub.parse().unwrap();
+    let store = &app.running.state.store;
+    let suspended = store.suspend_player(
+        player,
+        Some("You sold lights."),
+        Actor::Operator.into(),
+        NOW,
+    );
+    assert!(suspended.await.unwrap());
+    let refused = ask().await;
+    assert_eq!(refused.problem(), "account-suspended");
+    assert!(refused.text().contains("You sold lights."), "{refused:?}");
+    let lifted = store.unsuspend_player(player, Actor::Operator.into(), NOW);
+    assert!(lifted.await.unwrap());
+    assert_eq!(ask().await.status, 200);
 }

@@ -97,10 +97,7 @@ async fn holder(state: &AppState, hold: &Hold, player: Uuid) -> Result<Holder, R
     match &holder.player.state {
         PlayerState::Guest | PlayerState::Account => Ok(holder),
         PlayerState::Merged { .. } => Err(ended()),
-        PlayerState::Suspended { reason, .. } => Err(match reason {
-            Some(reason) => Refusal::new(Slug::AccountSuspended).with_detail(reason.clone()),
-            None => Slug::AccountSuspended.into(),
-        }),
+        PlayerState::Suspended { reason, .. } => Err(Refusal::suspended(reason.clone())),
     }
 }
 

@@ -171,7 +171,7 @@ async fn account(state: &AppState, headers: &HeaderMap) -> Result<Option<Session
     match Visitor::of(state, headers).await? {
         Visitor::Unknown | Visitor::Ended | Visitor::Guest(_) => Ok(None),
         Visitor::Account(session) => Ok(Some(session)),
-        Visitor::Suspended { reason } => Err(suspended(reason)),
+        Visitor::Suspended { reason, .. } => Err(suspended(reason)),
     }
 }
 

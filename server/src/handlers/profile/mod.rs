@@ -215,7 +215,7 @@ async fn session(state: &AppState, headers: &HeaderMap) -> Result<Option<Session
     match Visitor::of(state, headers).await? {
         Visitor::Unknown | Visitor::Ended => Ok(None),
         Visitor::Guest(session) | Visitor::Account(session) => Ok(Some(session)),
-        Visitor::Suspended { reason } => Err(suspended(reason)),
+        Visitor::Suspended { reason, .. } => Err(suspended(reason)),
     }
 }
 

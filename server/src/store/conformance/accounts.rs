@@ -7,7 +7,7 @@ use super::{NOW, Place, assert_conflict, entropy, guest};
 use crate::clock::Millis;
 use crate::domain::audit::{Actor, AuditEvent, AuditKind, AuditQuery};
 use crate::domain::identity::Identity;
-use crate::domain::player::PlayerState;
+use crate::domain::player::{PlayerState, SuspendedPlayer};
 use crate::domain::session::{KEPT_MILLIS, SESSION_MILLIS, SessionHash};
 use crate::domain::sign_in::{
     PendingSignIn, SIGN_IN_MILLIS, SignIn, SignInOutcome, StateHash, TakenSignIn,
@@ -33,7 +33,7 @@ macro_rules! account_suite {
             accounts::a_guest_that_signed_out_meanwhile_stays_away
             accounts::the_guest_that_the_browser_holds_counts_where_none_began
             accounts::a_suspended_account_lets_nobody_in_and_changes_nothing
-            accounts::a_suspended_guest_cannot_become_an_account
+            accounts::a_new_identity_at_a_suspended_players_browser_is_an_account_of_its_own
             accounts::a_sign_in_is_taken_once_and_by_its_own_browser
             accounts::a_sign_in_is_taken_within_ten_minutes
             accounts::other_sessions_end_and_the_kept_one_stays
@@ -269,7 +269,9 @@ pub(in crate::store) async fn a_suspended_account_lets_nobody_in_and_changes_not
     assert!(!lives(&*store, &request.session).await);
 }
 
-pub(in crate::store) async fn a_suspended_guest_cannot_become_an_account(place: &dyn Place) {
+pub(in crate::store) async fn a_new_identity_at_a_suspended_players_browser_is_an_account_of_its_own(
+    place: &dyn Place,
+) {
     let store = place.open().await;
     let new = guest(&["otter"]);
     store.add_guest(new.clone()).await.unwrap();
@@ -277,16 +279,25 @@ pub(in crate::store) async fn a_suspended_guest_cannot_become_an_account(place: 
         .suspend_player(new.id, None, Actor::Operator.into(), NOW)
         .await
         .unwrap();
-    let told = SignInOutcome::Suspended { reason: None };
+    let request = SignIn {
+        held: Some(new.session),
+        ..by(&new, "ann")
+    };
+    let outcome = store.complete_sign_in(request.clone()).await.unwrap();
+    let SignInOutcome::Created(account) = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert_ne!(account.id, new.id);
+    assert_eq!(account.state, PlayerState::Account);
+    assert!(lives(&*store, &request.session).await);
+    // Nor does one that is suspended go into an account that there is.
     let outcome = store.complete_sign_in(by(&new, "ann")).await.unwrap();
-    assert_eq!(outcome, told);
-    // Not when its sessions have ended either.
-    store
-        .end_other_sessions(new.id, None, Actor::Operator.into(), NOW)
-        .await
-        .unwrap();
-    let outcome = store.complete_sign_in(by(&new, "ann")).await.unwrap();
-    assert_eq!(outcome, told);
+    assert!(matches!(outcome, SignInOutcome::Returned(player) if player.id == account.id));
+    let left = PlayerState::Suspended {
+        reason: None,
+        linked: false,
+    };
+    assert_eq!(state(&*store, new.id).await, left);
     assert!(store.list_identities(new.id).await.unwrap().is_empty());
 }
 
@@ -452,7 +463,11 @@ pub(in crate::store) async fn a_suspension_is_found_with_its_reason_until_it_is_
         assert_eq!(state(&*store, new.id).await, expected);
     }
     let listed = async |since| store.list_suspended_players(since).await.unwrap();
-    assert_eq!(listed(NOW + 5).await, [new.id]);
+    let expected = SuspendedPlayer {
+        id: new.id,
+        reason: Some("Why else.".into()),
+    };
+    assert_eq!(listed(NOW + 5).await, [expected]);
     assert!(listed(NOW + 6).await.is_empty());
     assert!(
         store

@@ -123,9 +123,6 @@ impl Model {
                 }
                 None => ("returned", account),
             },
-            None if candidate.is_some_and(|id| self.players[&id].suspended) => {
-                return "suspended";
-            }
             None => match guest {
                 Some(guest) => {
                     self.players.get_mut(&guest).unwrap().account = true;

@@ -8,6 +8,7 @@ use super::uuid;
 use crate::clock::Millis;
 use crate::domain::audit::{AuditKind, By};
 use crate::domain::identity::{Identity, IdentityKey, LinkedIdentity};
+use crate::domain::player::SuspendedPlayer;
 use crate::store::StoreError;
 
 /// Whose identity it is.
@@ -130,19 +131,23 @@ pub(super) fn unsuspend_player(
 pub(super) fn list_suspended_players(
     connection: &Connection,
     since: Millis,
-) -> Result<Vec<Uuid>, StoreError> {
+) -> Result<Vec<SuspendedPlayer>, StoreError> {
     let mut statement =
         // A guest that went into the account may have a token still.
         connection.prepare_cached(
-            "SELECT id FROM players WHERE suspended_at >= ?1
-             UNION SELECT g.id FROM players p JOIN players g ON g.merged_into = p.id
+            "SELECT id, suspension_reason FROM players WHERE suspended_at >= ?1
+             UNION SELECT g.id, p.suspension_reason
+             FROM players p JOIN players g ON g.merged_into = p.id
              WHERE p.suspended_at >= ?1",
         )?;
     let mut rows = statement.query([since])?;
     let mut players = Vec::new();
     while let Some(row) = rows.next()? {
         let id = row.get_ref(0)?.as_blob().unwrap_or_default();
-        players.push(uuid(id, "players", "id", String::new)?);
+        players.push(SuspendedPlayer {
+            id: uuid(id, "players", "id", String::new)?,
+            reason: row.get(1)?,
+        });
     }
     Ok(players)
 }

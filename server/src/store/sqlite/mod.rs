@@ -50,7 +50,7 @@ use crate::domain::audit::{AuditEvent, AuditQuery, By};
 use crate::domain::console_token::{Hold, Holder};
 use crate::domain::identity::LinkedIdentity;
 use crate::domain::key::StoredKey;
-use crate::domain::player::Player;
+use crate::domain::player::{Player, SuspendedPlayer};
 use crate::domain::session::{Session, SessionHash, SessionSummary};
 use crate::domain::sign_in::{PendingSignIn, SignIn, SignInOutcome, StateHash, TakenSignIn};
 
@@ -215,7 +215,10 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn list_suspended_players(&self, since: Millis) -> Result<Vec<Uuid>, StoreError> {
+    async fn list_suspended_players(
+        &self,
+        since: Millis,
+    ) -> Result<Vec<SuspendedPlayer>, StoreError> {
         self.main
             .read_much(move |connection| accounts::list_suspended_players(connection, since))
             .await

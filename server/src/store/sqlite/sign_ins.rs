@@ -174,17 +174,14 @@ fn begin(
 ) -> Result<SignInOutcome, StoreError> {
     let now = sign_in.now;
     match guest {
-        // A new identity is no way round a suspension.
-        Some(Player {
-            state: PlayerState::Suspended { reason, .. },
-            ..
-        }) => Ok(SignInOutcome::Suspended { reason }),
         Some(guest) if guest.state == PlayerState::Guest => {
             accounts::link(connection, &sign_in.identity, guest.id, now)?;
             sessions::end_all(connection, guest.id, None, now)?;
             log(connection, AuditKind::Linked, guest.id, sign_in)?;
             Ok(SignInOutcome::Linked(as_account(guest)))
         }
+        // Nobody to link, or somebody who is suspended: whoever signs in at
+        // their browser with an identity that nobody has may be somebody else.
         _ => {
             let names = &sign_in.usernames;
             let player = players::add_player(connection, sign_in.new_player, names, None, now)?;

@@ -3,11 +3,15 @@
 mod demo_provider;
 mod providers;
 
-use platform_server::domain::audit::Actor;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use platform_server::domain::audit::Actor;
+use platform_server::domain::player::PlayerState;
+
 use crate::browser::{Browser, hidden_field};
-use crate::support::TestApp;
+use crate::support::{NOW, TestApp};
 
 fn game(app: &TestApp) -> String {
     format!("{}/level?n=1#start", app.origin("demo"))
@@ -84,7 +88,7 @@ async fn an_answer_is_good_for_one_sign_in() {
     let session = browser.cookie("platform-session").unwrap().to_owned();
 
     let again = browser.get(&callback).await;
-    assert_eq!(again.setback(), ("expired".to_owned(), None));
+    assert_eq!(again.setback(), ("expired".to_owned(), Some(game(&app))));
     assert_eq!(browser.cookie("platform-session"), Some(session.as_str()));
     assert!(!browser.token().await.claims().is_anon);
 }
@@ -131,7 +135,7 @@ async fn who_cancels_is_the_guest_that_they_were() {
 
     // That sign-in is over.
     let again = browser.get(&callback).await;
-    assert_eq!(again.setback(), ("expired".to_owned(), None));
+    assert_eq!(again.setback(), ("expired".to_owned(), Some(game(&app))));
 }
 
 #[tokio::test]
@@ -146,7 +150,49 @@ async fn ten_minutes_are_enough() {
         app.origin("auth")
     );
     let back = browser.get(&callback).await;
-    assert_eq!(back.setback().0, "expired");
+    assert_eq!(back.setback(), ("expired".to_owned(), Some(game(&app))));
+}
+
+#[tokio::test]
+async fn an_unknown_state_leads_back_to_the_game_that_it_began_in() {
+    let app = TestApp::start().await;
+    let mut browser = Browser::new(&app);
+    let auth = app.origin("auth");
+    let callback = format!("{auth}/callback/demo?code=a&state=unknown");
+    let back = browser.get(&callback).await;
+    assert_eq!(
+        back.setback(),
+        ("expired".to_owned(), None),
+        "nothing began"
+    );
+    let level = format!("{}/level?n=1&m=2#start", app.origin("dev-demo"));
+    browser.choose("demo", &game(&app)).await.location();
+    browser.choose("demo", &level).await.location();
+    let back = browser.get(&callback).await;
+    let login = back.location();
+    assert_eq!(back.setback(), ("expired".to_owned(), Some(level)));
+    let page = browser.get(&login).await;
+    assert!(
+        page.text().contains("Back to Firefly (dev)"),
+        "{}",
+        page.text()
+    );
+
+    // It is checked as every address to go back to.
+    let held = browser.cookie("platform-form").unwrap().to_owned();
+    let (secret, _) = held.split_once('.').unwrap();
+    for tossed in [
+        URL_SAFE_NO_PAD.encode("https://evil.example/"),
+        URL_SAFE_NO_PAD.encode("javascript:alert(1)"),
+        URL_SAFE_NO_PAD.encode([0xff]),
+        URL_SAFE_NO_PAD.encode(format!("{}/{}", app.origin("demo"), "x".repeat(3_000))),
+        "%".to_owned(),
+        String::new(),
+    ] {
+        browser.set_cookie("platform-form", &format!("{secret}.{tossed}"));
+        let back = browser.get(&callback).await;
+        assert_eq!(back.setback(), ("expired".to_owned(), None), "{tossed}");
+    }
 }
 
 #[tokio::test]
@@ -174,7 +220,8 @@ async fn what_no_provider_would_answer_is_refused_and_changes_nothing() {
         (format!("code=a&state={}", "s".repeat(6_000)), "expired"),
     ] {
         let back = browser.get(&format!("{auth}/callback/demo?{query}")).await;
-        assert_eq!(back.setback(), (expected.to_owned(), None), "{query}");
+        let expected = (expected.to_owned(), Some(game(&app)));
+        assert_eq!(back.setback(), expected, "{query}");
     }
     // None of them was the answer, so the true one is still awaited.
     let back = browser
@@ -346,20 +393,28 @@ async fn a_suspended_account_does_not_get_in() {
 }
 
 #[tokio::test]
-async fn signing_in_is_no_way_around_a_guests_suspension() {
+async fn a_new_identity_in_a_suspended_players_browser_is_let_in() {
     let app = TestApp::start().await;
-    let mut browser = Browser::new(&app);
-    let guest = browser.token().await.claims().sub.parse().unwrap();
     let store = &app.running.state.store;
-    assert!(
-        store
-            .suspend_player(guest, None, Actor::Operator.into(), 0)
-            .await
-            .unwrap()
-    );
-    let refused = browser.sign_in("Ada", &game(&app)).await;
-    assert_eq!(refused.problem(), "account-suspended");
-    assert_eq!(app.count_players(), 1, "no account was made");
+    let mut guest = Browser::new(&app);
+    guest.token().await;
+    let mut account = Browser::new(&app);
+    account.sign_in("Ada", &game(&app)).await;
+    for (mut browser, name) in [(guest, "Bob"), (account, "Cleo")] {
+        let suspended = browser.token().await.claims().sub;
+        let id = suspended.parse().unwrap();
+        let by = Actor::Operator.into();
+        assert!(store.suspend_player(id, None, by, NOW).await.unwrap());
+        assert_eq!(browser.token().await.problem(), "account-suspended");
+        let done = browser.sign_in(name, &game(&app)).await;
+        assert_eq!(done.location(), game(&app));
+        let claims = browser.token().await.claims();
+        assert_ne!(claims.sub, suspended);
+        assert!(!claims.is_anon);
+        // The suspension is as good as it was.
+        let left = store.find_player(id).await.unwrap().unwrap();
+        assert!(matches!(left.state, PlayerState::Suspended { .. }));
+    }
 }
 
 #[tokio::test]
