@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
 use super::player::{Player, PlayerState};
@@ -50,6 +52,24 @@ impl fmt::Debug for SessionSecret {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SessionHash(pub [u8; 32]);
 
+impl SessionHash {
+    /// What names the session on its player's own page: 22 characters of
+    /// base64url, from which the hash cannot be found.
+    #[must_use]
+    pub fn public_id(&self) -> String {
+        let hash = Sha256::new()
+            .chain_update(b"platform session id\0")
+            .chain_update(self.0)
+            .finalize();
+        let mut id = URL_SAFE_NO_PAD.encode(hash);
+        id.truncate(PUBLIC_ID_CHARS);
+        id
+    }
+}
+
+/// Characters of a session's public id: 132 bits.
+const PUBLIC_ID_CHARS: usize = 22;
+
 /// A session with its player, as read in one go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
@@ -63,6 +83,8 @@ pub struct Session {
     pub renewed_at: Millis,
     /// When it was ended: signed out, revoked, or merged away.
     pub ended_at: Option<Millis>,
+    /// In which browser it is, in a few words; none until that was seen.
+    pub browser: Option<String>,
 }
 
 /// What a session is good for.
@@ -90,6 +112,8 @@ pub struct SessionSummary {
     pub created_at: Millis,
     /// When it was last renewed; moved at most daily.
     pub renewed_at: Millis,
+    /// In which browser it is, in a few words; none until that was seen.
+    pub browser: Option<String>,
 }
 
 /// Life of a session without use, and of its cookie: 400 days, the longest
@@ -149,7 +173,16 @@ mod tests {
             created_at: 0,
             renewed_at: 0,
             ended_at,
+            browser: None,
         }
+    }
+
+    #[test]
+    fn a_session_is_named_without_its_hash() {
+        let (one, other) = (SessionHash([1; 32]), SessionHash([2; 32]));
+        assert_eq!(one.public_id().len(), 22);
+        assert_eq!(one.public_id(), one.public_id());
+        assert_ne!(one.public_id(), other.public_id());
     }
 
     #[test]

@@ -12,6 +12,7 @@ use platform_protocol::names::CONSOLE_AUDIENCE;
 use platform_protocol::problem::Slug;
 use platform_protocol::token::{BEARER, TokenAnswer};
 
+use super::visitor::note_browser;
 use crate::clock::Millis;
 use crate::domain::console_token::{self, Hold};
 use crate::domain::player::Player;
@@ -64,6 +65,7 @@ pub async fn handle(
         Standing::Suspended(reason) => Err(suspended(reason)),
         Standing::Good => {
             see(&state, &session.player, now).await;
+            note_browser(&state, &headers, &session, session.wants_renewal(now)).await;
             let renewed = session.wants_renewal(now) && renew(&state, &secret, now).await;
             let cookie = renewed.then(|| cookies::set_session(&secret, secure));
             token_answer(

@@ -3,8 +3,9 @@
 use axum::http::HeaderMap;
 
 use crate::domain::session::{Session, Standing};
+use crate::http::browser;
 use crate::http::cookies::{self, SessionCookie};
-use crate::http::refusal::Refusal;
+use crate::http::refusal::{Refusal, chain};
 use crate::state::AppState;
 
 /// Who opens a page.
@@ -28,6 +29,26 @@ pub(super) enum Visitor {
         /// What they may be told.
         reason: Option<String>,
     },
+}
+
+/// Keeps in which browser a session is, where that is not known yet or the
+/// session is due to be renewed. If it fails, the player's page names it later.
+pub(super) async fn note_browser(
+    state: &AppState,
+    headers: &HeaderMap,
+    session: &Session,
+    is_due: bool,
+) {
+    let Some(found) = browser::describe(headers) else {
+        return;
+    };
+    let is_known = session.browser.as_deref() == Some(found.as_str());
+    if is_known || (session.browser.is_some() && !is_due) {
+        return;
+    }
+    if let Err(error) = state.store.note_browser(&session.hash, &found).await {
+        tracing::warn!(error = chain(&error), "a session's browser was not kept");
+    }
 }
 
 impl Visitor {

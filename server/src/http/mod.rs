@@ -22,6 +22,7 @@
 //! | [`packed`] | a text sent piece by piece to many, compressed once |
 //! | [`date`] | days, for people |
 //! | [`page`] | HTML pages and their security headers |
+//! | [`browser`] | which browser asks, in a few words |
 //! | [`body`] | request bodies that must be small |
 //! | [`upload`] | a body on its way to a backend, watched |
 //! | [`mend`] | making the best of what pages send |
@@ -34,6 +35,7 @@
 
 pub mod asset;
 pub mod body;
+pub mod browser;
 pub mod client_address;
 pub mod context;
 pub mod cookies;

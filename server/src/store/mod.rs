@@ -209,6 +209,19 @@ pub trait Store:
     /// nothing. A guest without a session is held by no address any more.
     async fn end_session(&self, hash: &SessionHash, by: By, now: Millis) -> Result<(), StoreError>;
 
+    /// Keeps in which browser a session is, in our own words.
+    async fn note_browser(&self, hash: &SessionHash, browser: &str) -> Result<(), StoreError>;
+
+    /// Ends one session of the player's. Answers whether it was theirs and had
+    /// not ended.
+    async fn end_session_of(
+        &self,
+        player: Uuid,
+        hash: &SessionHash,
+        by: By,
+        now: Millis,
+    ) -> Result<bool, StoreError>;
+
     /// Ends the player's sessions but `kept`, and signs out every device of
     /// theirs. Answers how many of both.
     async fn end_other_sessions(

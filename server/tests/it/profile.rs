@@ -538,3 +538,63 @@ async fn a_press_within_two_seconds_of_the_page_ends_nothing() {
     // A name has to be typed, which takes longer by itself.
     assert_eq!(here.rename(&app, "quick").await.status, 303);
 }
+
+const FIREFOX: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0";
+const PHONE: &str = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 \
+                     (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1";
+
+#[tokio::test]
+async fn the_profile_lists_each_browser_and_ends_one_alone() {
+    let app = TestApp::start().await;
+    let mut here = Player::account(&app, "7").await;
+    let (phone, unknown) = (app.sign_in("7", None).await, app.sign_in("7", None).await);
+    let token = async |session: &str, agent: &str| {
+        let request = app.post_token().header("cookie", session);
+        send(request.header("user-agent", agent)).await
+    };
+    assert_eq!(token(&phone, PHONE).await.status, 200);
+    assert_eq!(token(&here.session, FIREFOX).await.status, 200);
+    // What a session is called changes with its renewal alone.
+    assert_eq!(token(&phone, FIREFOX).await.status, 200);
+    here.opened = app.open("/profile", Some(&here.opened.cookies)).await;
+    let html = here.opened.answer.text();
+    for part in [
+        "<b>Firefox on Linux</b> \u{b7} this browser<",
+        "<b>Safari on iPhone</b><span",
+        "<b>A browser</b><span",
+        "last used <time datetime=\"2026-01-01\">1 January 2026</time>",
+        "<b>2 others</b>",
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    assert_eq!(html.matches("this browser<").count(), 1);
+    assert_eq!(html.matches("value=\"end-session\"").count(), 2);
+    let (before, _) = html.split_once("the session in Safari on iPhone").unwrap();
+    let (_, id) = before.rsplit_once("name=\"session\" value=\"").unwrap();
+    let id = id.split('"').next().unwrap();
+
+    // Somebody else's is not theirs to end.
+    let eve = Player::account(&app, "8").await;
+    let fields = [("action", "end-session"), ("session", id)];
+    assert_eq!(eve.post(&app, &fields).await.status, 303);
+    assert_eq!(token(&phone, PHONE).await.status, 200);
+    let ended = here.post(&app, &fields).await;
+    assert_eq!(ended.status, 303);
+    let location = ended.header("location").unwrap().to_owned();
+    assert!(location.ends_with("&saved=end-session"), "{location}");
+    assert_eq!(token(&phone, PHONE).await.problem(), "session-expired");
+    for session in [&here.session, &unknown] {
+        assert_eq!(token(session, FIREFOX).await.status, 200);
+    }
+    let page = app.open(&location, Some(&here.session)).await.answer;
+    let html = page.text();
+    assert!(
+        html.contains("You are signed out of that browser."),
+        "{html}"
+    );
+    assert!(!html.contains("Safari on iPhone"), "{html}");
+    // Once more it is ended already; without a name it is nothing.
+    assert_eq!(here.post(&app, &fields).await.status, 303);
+    let odd = here.post(&app, &[("action", "end-session")]).await;
+    assert_eq!(odd.problem(), "invalid-request");
+}

@@ -14,7 +14,7 @@ use url::form_urlencoded;
 use self::page::{Page, Saved};
 use super::sign_in::{Setback, login_path};
 use super::token::suspended;
-use super::visitor::Visitor;
+use super::visitor::{Visitor, note_browser};
 use super::way_back::page_path;
 use crate::domain::session::Session;
 use crate::domain::username::{self, Username};
@@ -37,6 +37,7 @@ const USERNAME: &str = "username";
 const RENAME: &str = "rename";
 const SIGN_OUT: &str = "sign-out";
 const SIGN_OUT_OTHERS: &str = "sign-out-others";
+const END_SESSION: &str = "end-session";
 const END_DEVICE: &str = "end-device";
 
 /// What a press that came too soon is answered with.
@@ -59,6 +60,7 @@ impl Saved {
         match &*action {
             RENAME => Some(Self::Name),
             SIGN_OUT_OTHERS => Some(Self::SessionsEnded),
+            END_SESSION => Some(Self::SessionEnded),
             END_DEVICE => Some(Self::DeviceEnded),
             _ => None,
         }
@@ -86,6 +88,7 @@ pub async fn show(
     };
     let secure = state.origin.is_secure();
     let (secret, set_cookie) = BrowserSecret::of_browser(&headers, secure, &*state.entropy);
+    note_browser(&state, &headers, &session, false).await;
     let mut page = Page::of(&state, &address, session, &secret).await?;
     page.saved = Saved::from_query(query.as_deref());
     Ok(page.render(StatusCode::OK, set_cookie))
@@ -144,7 +147,7 @@ pub async fn change(
 }
 
 /// What a form of the page may ask for.
-const ACTIONS: [&str; 4] = [RENAME, SIGN_OUT, SIGN_OUT_OTHERS, END_DEVICE];
+const ACTIONS: [&str; 5] = [RENAME, SIGN_OUT, SIGN_OUT_OTHERS, END_SESSION, END_DEVICE];
 
 /// Does what a form asks for.
 async fn act(
@@ -175,6 +178,17 @@ async fn act(
                 .end_other_sessions(player, Some(&session.hash), context.own(), now)
                 .await?;
             SIGN_OUT_OTHERS
+        }
+        Some(END_SESSION) => {
+            let id = form.field("session")?.ok_or(Slug::InvalidRequest)?;
+            let sessions = store.list_sessions(player, now).await?;
+            // One that is there no more has ended as well.
+            if let Some(named) = sessions.iter().find(|one| one.hash.public_id() == id) {
+                store
+                    .end_session_of(player, &named.hash, context.own(), now)
+                    .await?;
+            }
+            END_SESSION
         }
         Some(END_DEVICE) => {
             let device = form.field("device")?.and_then(|id| id.parse().ok());

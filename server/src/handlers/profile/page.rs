@@ -7,7 +7,7 @@ use platform_protocol::paths;
 use uuid::Uuid;
 
 use crate::domain::device::client_name;
-use crate::domain::session::Session;
+use crate::domain::session::{Session, SessionHash, SessionSummary};
 use crate::handlers::login;
 use crate::handlers::way_back::{WayBack, page_path};
 use crate::http::csrf::BrowserSecret;
@@ -41,11 +41,23 @@ pub(super) struct Page {
     /// What is wrong with it.
     pub(super) error: Option<String>,
     identities: Vec<Linked>,
+    /// The browsers that the player is in, this one first.
+    browsers: Vec<Browser>,
     devices: Vec<SignedIn>,
     /// How many other sessions the player has.
     others: usize,
-    /// When this session began.
+}
+
+/// A browser that the player is in.
+struct Browser {
+    /// Which session it is.
+    id: String,
+    /// What it is called.
+    name: String,
+    /// Whether the page is open in it.
+    is_here: bool,
     since: Date,
+    used: Date,
 }
 
 struct Linked {
@@ -69,6 +81,8 @@ pub(super) enum Saved {
     Name,
     /// All other sessions and devices have ended.
     SessionsEnded,
+    /// One other session has ended.
+    SessionEnded,
     /// A device has ended.
     DeviceEnded,
 }
@@ -87,6 +101,12 @@ impl Page {
         let now = state.clock.now();
         let player = session.player;
         let sessions = state.store.list_sessions(player.id, now).await?;
+        let mut browsers: Vec<Browser> = sessions
+            .into_iter()
+            .map(|one| Browser::of(one, &session.hash))
+            .collect();
+        // A stable sort: the others stay in the order of their use.
+        browsers.sort_by_key(|browser| !browser.is_here);
         let identities = state.store.list_identities(player.id).await?;
         let devices = state.store.list_devices(player.id, now).await?;
         Ok(Self {
@@ -119,11 +139,8 @@ impl Page {
                     used: Date::of(device.used_at),
                 })
                 .collect(),
-            others: sessions
-                .iter()
-                .filter(|other| other.hash != session.hash)
-                .count(),
-            since: Date::of(session.created_at),
+            others: browsers.iter().filter(|browser| !browser.is_here).count(),
+            browsers,
         })
     }
 
@@ -135,6 +152,18 @@ impl Page {
             response.headers_mut().insert(header::SET_COOKIE, cookie);
         }
         response
+    }
+}
+
+impl Browser {
+    fn of(session: SessionSummary, here: &SessionHash) -> Self {
+        Self {
+            id: session.hash.public_id(),
+            is_here: session.hash == *here,
+            name: session.browser.unwrap_or_else(|| "A browser".to_owned()),
+            since: Date::of(session.created_at),
+            used: Date::of(session.renewed_at),
+        }
     }
 }
 

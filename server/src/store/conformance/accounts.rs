@@ -28,6 +28,7 @@ macro_rules! account_suite {
     ($place:expr) => {
         $crate::store::conformance::accounts::account_suite!($place;
             accounts::a_new_identity_makes_its_guest_an_account
+            accounts::one_session_of_a_player_ends_alone
             accounts::a_known_identity_takes_the_guest_into_its_account
             accounts::without_a_guest_an_account_is_made_or_found
             accounts::a_guest_that_signed_out_meanwhile_stays_away
@@ -299,6 +300,52 @@ pub(in crate::store) async fn a_new_identity_at_a_suspended_players_browser_is_a
     };
     assert_eq!(state(&*store, new.id).await, left);
     assert!(store.list_identities(new.id).await.unwrap().is_empty());
+}
+
+pub(in crate::store) async fn one_session_of_a_player_ends_alone(place: &dyn Place) {
+    let store = place.open().await;
+    let (mine, theirs) = (guest(&["otter"]), guest(&["heron"]));
+    store.add_guest(mine.clone()).await.unwrap();
+    store.add_guest(theirs.clone()).await.unwrap();
+    let first = by(&mine, "ann");
+    store.complete_sign_in(first.clone()).await.unwrap();
+    let second = SignIn {
+        guest: None,
+        ..by(&mine, "ann")
+    };
+    store.complete_sign_in(second.clone()).await.unwrap();
+    store
+        .note_browser(&second.session, "Firefox on Linux")
+        .await
+        .unwrap();
+    let listed = async || {
+        let sessions = store.list_sessions(mine.id, NOW + 1).await.unwrap();
+        let browsers = sessions.into_iter().map(|one| (one.hash, one.browser));
+        let mut browsers: Vec<_> = browsers.collect();
+        browsers.sort_by_key(|(hash, _)| *hash != first.session);
+        browsers
+    };
+    let named = Some("Firefox on Linux".to_owned());
+    assert_eq!(
+        listed().await,
+        [(first.session, None), (second.session, named.clone())]
+    );
+    let session = store.lookup_session(&second.session).await.unwrap();
+    assert_eq!(session.unwrap().browser, named);
+
+    let end = async |player, hash| {
+        let ended = store.end_session_of(player, hash, Actor::Own.into(), NOW + 1);
+        ended.await.unwrap()
+    };
+    // Nobody ends somebody else's.
+    assert!(!end(theirs.id, &second.session).await);
+    assert!(!end(mine.id, &theirs.session).await);
+    assert!(lives(&*store, &theirs.session).await);
+    assert!(end(mine.id, &second.session).await);
+    assert!(!end(mine.id, &second.session).await, "it has ended");
+    assert_eq!(listed().await, [(first.session, None)]);
+    let events = store.list_audit_events(AuditQuery::of(mine.id, 1)).await;
+    assert_eq!(events.unwrap()[0].kind, AuditKind::SessionsEnded);
 }
 
 fn pending(letter: u8) -> PendingSignIn {

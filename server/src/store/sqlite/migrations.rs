@@ -55,6 +55,10 @@ pub(super) const MAIN: Schema = Schema(&[
         "V10__fresh_sign_ins",
         include_str!("../../../migrations/sqlite/0010_fresh_sign_ins.sql"),
     ),
+    (
+        "V11__browsers",
+        include_str!("../../../migrations/sqlite/0011_browsers.sql"),
+    ),
 ]);
 
 /// Frontend log records.

@@ -136,6 +136,26 @@ impl Store for SqliteStore {
             .await
     }
 
+    async fn note_browser(&self, hash: &SessionHash, browser: &str) -> Result<(), StoreError> {
+        let (hash, browser) = (*hash, browser.to_owned());
+        self.main
+            .write(move |connection| sessions::note_browser(connection, &hash, &browser))
+            .await
+    }
+
+    async fn end_session_of(
+        &self,
+        player: Uuid,
+        hash: &SessionHash,
+        by: By,
+        now: Millis,
+    ) -> Result<bool, StoreError> {
+        let hash = *hash;
+        self.main
+            .write(move |connection| sessions::end_session_of(connection, player, &hash, by, now))
+            .await
+    }
+
     async fn end_other_sessions(
         &self,
         player: Uuid,

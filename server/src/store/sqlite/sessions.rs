@@ -18,7 +18,8 @@ pub(super) fn lookup_session(
 ) -> Result<Option<Session>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT p.id, p.username, p.linked, p.merged_into, p.suspended_at, p.suspension_reason,
-                p.created_at, p.seen_at, s.created_at, s.renewed_at, s.ended_at
+                p.created_at, p.seen_at, s.created_at, s.renewed_at, s.ended_at,
+                s.browser
          FROM sessions s JOIN players p ON p.id = s.player WHERE s.hash = ?1",
     )?;
     let mut rows = statement.query([hash.0.as_slice()])?;
@@ -31,6 +32,7 @@ pub(super) fn lookup_session(
         created_at: row.get(8)?,
         renewed_at: row.get(9)?,
         ended_at: row.get(10)?,
+        browser: row.get(11)?,
     }))
 }
 
@@ -132,6 +134,41 @@ pub(super) fn end_session(
     uuid(&player, "sessions", "player", String::new).map(Some)
 }
 
+pub(super) fn note_browser(
+    connection: &Connection,
+    hash: &SessionHash,
+    browser: &str,
+) -> Result<(), StoreError> {
+    connection
+        .prepare_cached("UPDATE sessions SET browser = ?2 WHERE hash = ?1")?
+        .execute(params![hash.0.as_slice(), browser])?;
+    Ok(())
+}
+
+pub(super) fn end_session_of(
+    connection: &Connection,
+    player: Uuid,
+    hash: &SessionHash,
+    by: By,
+    now: Millis,
+) -> Result<bool, StoreError> {
+    let ended = connection
+        .prepare_cached(
+            "UPDATE sessions SET ended_at = ?3
+             WHERE hash = ?1 AND player = ?2 AND ended_at IS NULL",
+        )?
+        .execute(params![hash.0.as_slice(), player.as_bytes(), now])?;
+    if ended == 0 {
+        return Ok(false);
+    }
+    players::let_go(connection, player.as_bytes())?;
+    let event = Entry::of(AuditKind::SessionsEnded, now)
+        .player(player)
+        .by(by);
+    audit::add(connection, &event)?;
+    Ok(true)
+}
+
 /// Ends every session of a player, but `kept`, without a word in the log.
 pub(super) fn end_all(
     connection: &Connection,
@@ -192,7 +229,7 @@ pub(super) fn list_sessions(
     now: Millis,
 ) -> Result<Vec<SessionSummary>, StoreError> {
     let mut statement = connection.prepare_cached(
-        "SELECT hash, created_at, renewed_at FROM sessions
+        "SELECT hash, created_at, renewed_at, browser FROM sessions
          WHERE player = ?1 AND ended_at IS NULL AND renewed_at > ?2
          ORDER BY renewed_at DESC, created_at DESC",
     )?;
@@ -202,6 +239,7 @@ pub(super) fn list_sessions(
                 hash: SessionHash(row.get(0)?),
                 created_at: row.get(1)?,
                 renewed_at: row.get(2)?,
+                browser: row.get(3)?,
             })
         })?
         .collect::<Result<_, _>>()?;
