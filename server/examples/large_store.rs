@@ -116,7 +116,9 @@ async fn owner(store: &dyn Store, now: Millis) -> Outcome<(String, Uuid)> {
         held: None,
         session: secret.hash(),
         new_player: entropy().uuid_v7(now),
+        authenticated_at: now,
         usernames: vec!["the-owner".into()],
+        source: None,
         now,
     };
     let outcome = store.complete_sign_in(sign_in).await?;

@@ -4,6 +4,7 @@ use axum::Router;
 use axum::routing::get;
 use platform_protocol::names::Environment;
 use platform_server::config::{Period, Rate};
+use platform_server::domain::audit::Actor;
 use platform_server::domain::project::BackendSettings;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
@@ -144,7 +145,8 @@ async fn answers_of_a_backend_and_about_one_have_a_request_id() {
         };
         let state = &app.running.state;
         let store = &*state.store;
-        let set = store.set_backend("demo", Environment::Prod, Some(settings));
+        let (by, now) = (Actor::Own.into(), app.running.state.clock.now());
+        let set = store.set_backend("demo", Environment::Prod, Some(settings), by, now);
         set.await.unwrap();
         state.backends.refresh(store).await.unwrap();
         let answer = ask(app.get("demo", path), status, path).await;

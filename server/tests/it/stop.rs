@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use platform_protocol::names::Environment;
+use platform_server::domain::audit::Actor;
 use platform_server::domain::project::BackendSettings;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -62,7 +63,8 @@ async fn a_request_that_never_ends_holds_the_stop_up_for_ten_seconds() {
     };
     let state = &app.running.state;
     let store = &state.store;
-    let set = store.set_backend("demo", Environment::Prod, Some(settings));
+    let (by, now) = (Actor::Own.into(), state.clock.now());
+    let set = store.set_backend("demo", Environment::Prod, Some(settings), by, now);
     set.await.unwrap();
     state.backends.refresh(&**store).await.unwrap();
     let mut stream = TcpStream::connect(app.running.address).await.unwrap();
