@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use p256::ecdsa::signature::Signer as _;
@@ -128,7 +128,21 @@ impl KeySetServer {
         let listener = listener.expect("a port is free");
         let address = listener.local_addr().expect("it is bound");
         let (answers, asked) = (Arc::clone(&answer), Arc::clone(&hits));
-        let app = axum::Router::new().fallback(async move || {
+        // As the platform does, it answers under its name alone, which no plain
+        // `getaddrinfo` knows.
+        let host = format!("auth.platform.localhost:{}", address.port());
+        let url = format!("http://{host}/.well-known/jwks.json");
+        let app = axum::Router::new().fallback(async move |headers: HeaderMap| {
+            if headers
+                .get("host")
+                .is_none_or(|named| named != host.as_str())
+            {
+                return (
+                    StatusCode::NOT_FOUND,
+                    [("content-type", "text/plain")],
+                    String::new(),
+                );
+            }
             asked.fetch_add(1, Ordering::SeqCst);
             let (status, body) = answers
                 .lock()
@@ -137,7 +151,7 @@ impl KeySetServer {
             (status, [("content-type", "application/json")], body)
         });
         Self {
-            url: format!("http://{address}/.well-known/jwks.json"),
+            url,
             answer,
             hits,
             serving: tokio::spawn(async move {

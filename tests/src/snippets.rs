@@ -1,6 +1,7 @@
 //! The documents' backends in other languages, as programs that run: each is
 //! the file that the page shows.
 
+use std::fs::OpenOptions;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -111,8 +112,8 @@ impl Language {
             .env("AUTH_JWKS_URL", jwks_url)
             .env("PORT", port.to_string())
             .env("SCORES", data.path().join("scores.json"))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
+            .stdout(log(&data))
+            .stderr(log(&data));
         let process = Guarded::start(&mut command);
         poll::until(&format!("{self:?} to listen"), async || {
             tokio::net::TcpStream::connect(("127.0.0.1", port))
@@ -125,9 +126,18 @@ impl Language {
             url: format!("http://127.0.0.1:{port}/api/me"),
             client: Client::new(),
             _process: process,
-            _data: data,
+            data,
         }
     }
+}
+
+/// The file that a program's words go to, to be appended to.
+fn log(data: &TempDir) -> Stdio {
+    let file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(data.path().join("log"));
+    file.expect("a file in a folder of our own").into()
 }
 
 /// A program that runs.
@@ -138,7 +148,7 @@ pub struct Program {
     url: String,
     client: Client,
     _process: Guarded,
-    _data: TempDir,
+    data: TempDir,
 }
 
 /// What a program answered.
@@ -155,6 +165,15 @@ pub struct Verdict {
 }
 
 impl Program {
+    /// What it has said so far.
+    ///
+    /// # Panics
+    /// When that is no text.
+    #[must_use]
+    pub fn said(&self) -> String {
+        std::fs::read_to_string(self.data.path().join("log")).expect("a program says text")
+    }
+
     /// What it says to `GET /api/me` with this `Authorization` header.
     ///
     /// # Panics

@@ -340,6 +340,26 @@ async fn every_language_gives_the_verdicts_of_the_verifier() {
     assert_eq!(complaints, [""; 0], "{}", complaints.join("\n"));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_set_whose_name_cannot_be_resolved_is_named_in_the_log() {
+    let key = Signer::new(1, "first");
+    let token = key.token(&key.header(), &claims());
+    for language in [
+        Language::Node,
+        Language::Python,
+        Language::Go,
+        Language::Java,
+    ] {
+        let keys = "http://auth.nowhere.invalid/.well-known/jwks.json";
+        let program = language.start(ISSUER, AUDIENCE, keys).await;
+        let verdict = program.ask(&format!("Bearer {token}")).await;
+        assert_eq!(complaint(&verdict, 503), None, "{language:?}");
+        let said = program.said();
+        let cause = "could not resolve auth.nowhere.invalid: ";
+        assert!(said.contains(cause), "{language:?}: {said}");
+    }
+}
+
 #[test]
 fn the_page_shows_each_program_as_it_is() {
     let documents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");

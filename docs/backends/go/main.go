@@ -2,6 +2,7 @@
 package main
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/sha256"
@@ -12,6 +13,7 @@ import (
 	"io"
 	"log"
 	"math/big"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -27,9 +29,24 @@ const (
 var (
 	errNoKeySet = errors.New("there is no key set")
 	errInvalid  = errors.New("the token is not valid")
-	client      = &http.Client{Timeout: 5 * time.Second}
+	client      = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DialContext: dial, Proxy: http.ProxyFromEnvironment}}
 	encoding    = base64.RawURLEncoding.Strict()
 )
+
+// dial connects to this machine for names under localhost (RFC 6761 §6.3),
+// which not every system's resolver knows.
+func dial(ctx context.Context, network, address string) (net.Conn, error) {
+	var dialer net.Dialer
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || host != "localhost" && !strings.HasSuffix(host, ".localhost") {
+		return dialer.DialContext(ctx, network, address)
+	}
+	connection, err := dialer.DialContext(ctx, network, net.JoinHostPort("127.0.0.1", port))
+	if err != nil {
+		return dialer.DialContext(ctx, network, net.JoinHostPort("::1", port))
+	}
+	return connection, nil
+}
 
 // keySet has the keys, fetched for the first token and for an unknown kid only.
 type keySet struct {
@@ -66,6 +83,10 @@ func (set *keySet) key(kid string) (*ecdsa.PublicKey, error) {
 
 func fetch(url string) (map[string]*ecdsa.PublicKey, error) {
 	response, err := client.Get(url)
+	var unresolved *net.DNSError
+	if errors.As(err, &unresolved) {
+		return nil, fmt.Errorf("could not resolve %s: %s", unresolved.Name, unresolved.Err)
+	}
 	if err != nil {
 		return nil, err
 	}

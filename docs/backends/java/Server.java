@@ -10,9 +10,11 @@ import java.io.IOException;
 import java.math.BigInteger;
 import java.net.InetSocketAddress;
 import java.net.URI;
+import java.net.URISyntaxException;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.nio.channels.UnresolvedAddressException;
 import java.nio.charset.StandardCharsets;
 import java.security.AlgorithmParameters;
 import java.security.GeneralSecurityException;
@@ -32,6 +34,11 @@ import java.util.concurrent.Executors;
 public final class Server {
   /** Seconds that two clocks may differ. */
   private static final long LEEWAY = 60;
+
+  static {
+    // For KeySet, which names the host itself.
+    System.setProperty("jdk.httpclient.allowRestrictedHeaders", "host");
+  }
 
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final Base64.Decoder BASE64 = Base64.getUrlDecoder();
@@ -58,8 +65,18 @@ public final class Server {
     private Map<String, PublicKey> keys = Map.of();
     private Long fetched;
 
-    KeySet(URI url) {
-      request = HttpRequest.newBuilder(url).timeout(Duration.ofSeconds(5)).build();
+    /**
+     * Names under localhost are this machine (RFC 6761 §6.3), but not every system's resolver
+     * knows, and HttpClient has no resolver to choose.
+     */
+    KeySet(URI url) throws URISyntaxException {
+      String host = url.getHost();
+      HttpRequest.Builder asked = HttpRequest.newBuilder(url);
+      if (host.endsWith(".localhost")) {
+        asked.uri(new URI("http", null, "127.0.0.1", url.getPort(), url.getPath(), url.getQuery(), null));
+        asked.header("Host", url.getAuthority());
+      }
+      request = asked.timeout(Duration.ofSeconds(5)).build();
     }
 
     synchronized PublicKey key(String kid) throws Refused, NoKeySet {
@@ -69,13 +86,23 @@ public final class Server {
         try {
           keys = fetch();
         } catch (IOException | GeneralSecurityException | InterruptedException error) {
-          System.err.println("the key set cannot be fetched: " + error);
+          System.err.println("the key set cannot be fetched: " + reason(error));
         }
         fetched = System.nanoTime();
       }
       if (keys.isEmpty()) throw new NoKeySet();
       if (!keys.containsKey(kid)) throw new Refused("unknown kid");
       return keys.get(kid);
+    }
+
+    /** HttpClient says only that there is no connection. */
+    private String reason(Exception error) {
+      for (Throwable cause = error; cause != null; cause = cause.getCause()) {
+        if (cause instanceof UnresolvedAddressException) {
+          return "could not resolve " + request.uri().getHost() + ": the system knows no such name";
+        }
+      }
+      return error.toString();
     }
 
     private Map<String, PublicKey> fetch()
@@ -101,7 +128,11 @@ public final class Server {
 
   private final String issuer = variable("AUTH_ISSUER");
   private final String audience = variable("AUTH_AUDIENCE");
-  private final KeySet keys = new KeySet(URI.create(variable("AUTH_JWKS_URL")));
+  private final KeySet keys;
+
+  Server() throws URISyntaxException {
+    keys = new KeySet(new URI(variable("AUTH_JWKS_URL")));
+  }
 
   Player verify(String token) throws Refused, NoKeySet {
     String[] parts = token.split("\\.", -1);
@@ -185,7 +216,7 @@ public final class Server {
     return value;
   }
 
-  public static void main(String[] args) throws IOException {
+  public static void main(String[] args) throws IOException, URISyntaxException {
     int port = Integer.parseInt(System.getenv().getOrDefault("PORT", "8788"));
     HttpServer http = HttpServer.create(new InetSocketAddress("127.0.0.1", port), 0);
     http.setExecutor(Executors.newCachedThreadPool());

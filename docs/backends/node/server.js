@@ -1,20 +1,45 @@
 // A game's backend on Node, with jose.
 
-import { createServer } from 'node:http';
-import { createRemoteJWKSet, errors, jwtVerify } from 'jose';
+import { createServer, get } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { createRemoteJWKSet, customFetch, errors, jwtVerify } from 'jose';
 
 const { AUTH_ISSUER, AUTH_AUDIENCE, AUTH_JWKS_URL, PORT = 8788 } = process.env;
 if (!AUTH_ISSUER || !AUTH_AUDIENCE || !AUTH_JWKS_URL) throw new Error('AUTH_* is not set');
 
 const LEEWAY = 60; // seconds that two clocks may differ
 
+const keySetUrl = new URL(AUTH_JWKS_URL);
+
 // Cached; fetched again for an unknown kid only, and at most every 30 seconds.
-const keySet = createRemoteJWKSet(new URL(AUTH_JWKS_URL), {
+const keySet = createRemoteJWKSet(keySetUrl, {
   cacheMaxAge: Infinity,
   cooldownDuration: 30_000,
+  ...(keySetUrl.hostname.endsWith('.localhost') && { [customFetch]: fetchFromHere }),
 });
 
+/**
+ * The part of `fetch` that jose uses. Names under localhost are this machine (RFC 6761 §6.3), but
+ * not every system's resolver knows.
+ */
+function fetchFromHere(url, { headers, signal }) {
+  const here = [{ address: '127.0.0.1', family: 4 }, { address: '::1', family: 6 }];
+  const lookup = (name, { all }, found) => (all ? found(null, here) : found(null, '127.0.0.1', 4));
+  return new Promise((resolve, reject) => {
+    get(url, { headers: Object.fromEntries(headers), lookup, signal }, (response) => {
+      text(response).then((body) => resolve(new Response(body, { status: response.statusCode })), reject);
+    }).on('error', reject);
+  });
+}
+
 class NoKeySet extends Error {}
+
+/** Why the key set cannot be fetched; `fetch` itself says only that it failed. */
+function reason(error) {
+  const cause = error.cause ?? error;
+  const unresolved = ['ENOTFOUND', 'EAI_AGAIN'].includes(cause.code);
+  return unresolved ? `could not resolve ${keySetUrl.hostname}: ${cause.message}` : cause.message;
+}
 
 async function keyOf(header, token) {
   if (!header.kid) throw new errors.JWTInvalid('no kid');
@@ -22,7 +47,7 @@ async function keyOf(header, token) {
     return await keySet(header, token);
   } catch (cause) {
     if (keySet.jwks()) throw new errors.JWKSNoMatchingKey();
-    throw new NoKeySet('the key set cannot be fetched', { cause });
+    throw new NoKeySet(`the key set cannot be fetched: ${reason(cause)}`, { cause });
   }
 }
 

@@ -1,10 +1,13 @@
 """A game's backend in Python, with PyJWT."""
 
+import http.client
 import json
 import os
 import re
+import socket
 import threading
 import time
+import urllib.parse
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -15,6 +18,29 @@ AUDIENCE = os.environ["AUTH_AUDIENCE"]
 JWKS_URL = os.environ["AUTH_JWKS_URL"]
 LEEWAY = 60  # seconds that two clocks may differ
 REFETCH = 30  # seconds between two fetches for an unknown kid
+
+
+class HereConnection(http.client.HTTPConnection):
+    """A connection to this machine, whatever name it has in the address."""
+
+    def connect(self):
+        try:
+            self.sock = socket.create_connection(("127.0.0.1", self.port), self.timeout)
+        except ConnectionRefusedError:
+            self.sock = socket.create_connection(("::1", self.port), self.timeout)
+
+
+class HereHandler(urllib.request.HTTPHandler):
+    """Names under localhost are this machine (RFC 6761 section 6.3), but not
+    every system's resolver knows."""
+
+    def http_open(self, request):
+        name = urllib.parse.urlsplit(request.full_url).hostname
+        here = name == "localhost" or name.endswith(".localhost")
+        return self.do_open(HereConnection if here else http.client.HTTPConnection, request)
+
+
+OPENER = urllib.request.build_opener(HereHandler)
 
 
 class NoKeySet(Exception):
@@ -35,12 +61,16 @@ class KeySet:
             if kid not in self.keys and self._may_fetch():
                 self.fetched = time.monotonic()
                 try:
-                    with urllib.request.urlopen(self.url, timeout=5) as response:
+                    with OPENER.open(self.url, timeout=5) as response:
                         document = json.load(response)
                     keys = jwt.PyJWKSet.from_dict(document).keys
                     self.keys = {key.key_id: key for key in keys if key.algorithm_name == "ES256"}
                 except (OSError, ValueError, jwt.PyJWTError) as error:
-                    print(f"the key set cannot be fetched: {error}", flush=True)
+                    reason = getattr(error, "reason", error)
+                    if isinstance(reason, socket.gaierror):
+                        name = urllib.parse.urlsplit(self.url).hostname
+                        reason = f"could not resolve {name}: {reason}"
+                    print(f"the key set cannot be fetched: {reason}", flush=True)
             if not self.keys:
                 raise NoKeySet
             if kid not in self.keys:
