@@ -93,6 +93,7 @@ async fn one_caller(store: &dyn Store) -> Outcome<(Vec<SessionHash>, Vec<Duratio
         let begin = now();
         let guest = NewGuest {
             cap: None,
+            awaiting: None,
             id: entropy.uuid_v7(time),
             usernames: generate_guest_names(entropy),
             session,

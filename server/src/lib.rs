@@ -18,6 +18,7 @@
 //! | [`tokens`] | verifying the platform's own game tokens |
 //! | [`suspensions`], [`sessions`] | who is suspended while their token lives; sweeping sessions |
 //! | [`refusals`] | keeping what was refused, within bounds |
+//! | [`guests`] | how fast guests are made |
 //! | [`devices`] | how often devices may ask, and people type codes |
 //! | [`logs`], [`log_streams`] | how many frontend log records are taken in, and how long they are kept; who follows them |
 //! | [`data_folder`] | one server at a time in the data folder |
@@ -46,6 +47,7 @@ pub mod domain;
 pub mod entropy;
 pub mod faces;
 pub mod files;
+pub mod guests;
 pub mod handlers;
 pub mod hosting;
 pub mod hosts;

@@ -10,8 +10,8 @@ use platform_protocol::problem::Slug;
 use crate::demo_provider::{self, DemoProvider};
 use crate::handlers::{
     admin, api, build, callback, console, demo_provider as demo, device, heartbeat, icon, key_set,
-    login, logs, metadata, new_guest, problem_page, profile, project, runtime_files, sign_in,
-    sign_out, stylesheet, token,
+    login, logs, metadata, new_guest, problem_page, profile, project, restore_guest, runtime_files,
+    sign_in, sign_out, stylesheet, token,
 };
 use crate::http::page::{ICON, STYLESHEET};
 use crate::http::redirect::DEVICE_PAGE;
@@ -126,6 +126,10 @@ fn auth_routes(state: &AppState) -> Router<AppState> {
             post(sign_in::handle),
         )
         .route(new_guest::PATH, post(new_guest::handle))
+        .route(
+            restore_guest::PATH,
+            get(restore_guest::show).post(restore_guest::restore),
+        )
         .route(
             &format!("{}{{provider}}", paths::CALLBACK),
             get(callback::handle),

@@ -21,6 +21,7 @@ use crate::devices::DeviceLimits;
 use crate::entropy::Entropy;
 use crate::faces::Faces;
 use crate::files::{FileError, FileStore};
+use crate::guests::GuestLimits;
 use crate::hosting::contents::Contents;
 use crate::http::asset::{Asset, packed};
 use crate::http::entry::App;
@@ -179,7 +180,7 @@ pub async fn start(
         demo_provider,
         api_limiter: Limiter::new(&API_RATE, Arc::clone(&clock)),
         refusal_limits: RefusalLimits::new(&clock),
-        guest_limiter: Limiter::new(&config.guest_rate, Arc::clone(&clock)),
+        guest_limits: GuestLimits::new(&config.guest_rate, &clock),
         tokens: GameTokens::new(Arc::clone(&keys), Arc::clone(&clock), origin.auth_url()),
         suspensions: Suspensions::default(),
         presence: Arc::new(MemoryPresence::new()),
@@ -394,7 +395,7 @@ async fn look_again(state: AppState) {
                 "the backends could not be read again"
             );
         }
-        state.guest_limiter.sweep();
+        state.guest_limits.sweep();
         state.sign_in_limiter.sweep();
         state.device_limits.sweep();
         state.rename_limiter.sweep();

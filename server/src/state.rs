@@ -17,6 +17,7 @@ use crate::devices::DeviceLimits;
 use crate::entropy::Entropy;
 use crate::faces::Faces;
 use crate::files::FileStore;
+use crate::guests::GuestLimits;
 use crate::hosting::contents::Contents;
 use crate::http::asset::Asset;
 use crate::http::client_address::Network;
@@ -69,8 +70,8 @@ pub struct Parts {
     pub faces: Faces,
     /// How their pages should load the runtime and do not.
     pub page_warnings: PageWarnings,
-    /// The edge limit on guest creation.
-    pub guest_limiter: Limiter<Network>,
+    /// The edge limits on guest creation.
+    pub guest_limits: GuestLimits,
     /// The limit on sign-ins that begin.
     pub sign_in_limiter: Limiter<Network>,
     /// The limits on devices that sign in.

@@ -127,11 +127,16 @@ impl Person {
         person
     }
 
-    /// A first visitor, who is a guest now.
+    /// A visitor who is a guest now, and whose cookie came back once.
+    ///
+    /// # Panics
+    /// When it is not the same guest then.
     pub async fn guest(site: &Site) -> (Self, GameTokenClaims) {
         let mut person = Self::new(site);
+        let first = person.play().await;
+        assert!(first.is_anon, "a first visitor is a guest");
         let claims = person.play().await;
-        assert!(claims.is_anon, "a first visitor is a guest");
+        assert_eq!(claims.sub, first.sub, "the cookie is that guest's");
         (person, claims)
     }
 

@@ -112,6 +112,9 @@ pub enum PrivateBackends {
     Networks(Vec<IpNet>),
 }
 
+/// Rows of guests whose cookie has not come back, for one address and one game.
+const AWAITED_GUESTS: u32 = 32;
+
 /// Every setting, with the value in force.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -252,6 +255,7 @@ impl Config {
         (self.guests_per_address > 0).then(|| GuestCap {
             guests: self.guests_per_address,
             seen_since: now - self.guest_idle(),
+            awaited: AWAITED_GUESTS,
         })
     }
 

@@ -159,6 +159,7 @@ mod tests {
                 state: PlayerState::Account,
                 created_at: 0,
                 seen_at: 0,
+                awaited: false,
             },
             is_admin: true,
             authenticated_at,

@@ -9,6 +9,7 @@ pub mod counting;
 pub mod device;
 pub mod identity;
 pub mod key;
+pub mod left_guest;
 pub mod log;
 pub mod page;
 pub mod player;

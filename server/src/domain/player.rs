@@ -49,7 +49,14 @@ pub struct Player {
     /// When the player was last here. Kept up to date for guests alone, and
     /// not to the minute: see [`Player::wants_to_be_seen`].
     pub seen_at: Millis,
+    /// Whether this is a guest whose cookie has not come back yet. Such a one
+    /// is held by no address, and its row is swept after
+    /// [`UNCONFIRMED_MILLIS`]; it follows from its cookie all the same.
+    pub awaited: bool,
 }
+
+/// How long the row of a guest is kept whose cookie does not come back.
+pub const UNCONFIRMED_MILLIS: Millis = 20 * 60 * 1_000;
 
 /// What a player is at the moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,10 +90,12 @@ pub struct SuspendedPlayer {
 
 impl Player {
     /// Whether this use at `now` is worth a write: a guest counts as held by
-    /// an address for `idle` after its last use, and that is kept to a 24th.
+    /// an address for `idle` after its last use, and that is kept to a 24th. The
+    /// first time that its cookie comes back is kept as well.
     #[must_use]
     pub const fn wants_to_be_seen(&self, now: Millis, idle: Millis) -> bool {
-        matches!(self.state, PlayerState::Guest) && now - self.seen_at >= idle / 24
+        matches!(self.state, PlayerState::Guest)
+            && (self.awaited || now - self.seen_at >= idle / 24)
     }
 
     /// The claim `is_anon`: true until an external identity is linked.

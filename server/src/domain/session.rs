@@ -1,12 +1,15 @@
 //! A session: one browser's hold on one player, behind the auth cookie.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
+use uuid::{Builder, Uuid};
 
 use super::player::{Player, PlayerState};
+use super::username::generate_guest_names;
 use crate::clock::Millis;
 use crate::entropy::Entropy;
 
@@ -39,6 +42,58 @@ impl SessionSecret {
     #[must_use]
     pub fn hash(&self) -> SessionHash {
         SessionHash(Sha256::digest(self.0).into())
+    }
+
+    /// The id of the guest whom this session begins with. It follows from the
+    /// secret, so a guest whose row was swept before its cookie came back is
+    /// the same player when it does. The id says nothing about the secret.
+    #[must_use]
+    pub fn guest_id(&self) -> Uuid {
+        let derived = Derived::of(self, b"platform guest id");
+        Builder::from_random_bytes((&derived as &dyn Entropy).bytes()).into_uuid()
+    }
+
+    /// The names of that guest, best first: the same ones each time.
+    #[must_use]
+    pub fn guest_names(&self) -> Vec<String> {
+        generate_guest_names(&Derived::of(self, b"platform guest name"))
+    }
+}
+
+/// Bytes that follow from a secret, for one purpose, a block after the other.
+struct Derived {
+    /// Purpose and secret.
+    begun: Sha256,
+    block: AtomicU64,
+}
+
+impl Derived {
+    /// The secret has a fixed length, so no two purposes hash the same bytes,
+    /// and none the same as [`SessionSecret::hash`].
+    fn of(secret: &SessionSecret, purpose: &[u8]) -> Self {
+        let begun = Sha256::new().chain_update(purpose).chain_update([0]);
+        Self {
+            begun: begun.chain_update(secret.0),
+            block: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Entropy for Derived {
+    fn fill(&self, bytes: &mut [u8]) {
+        for part in bytes.chunks_mut(32) {
+            let block = self.block.fetch_add(1, Ordering::Relaxed);
+            let hash = self.begun.clone().chain_update(block.to_be_bytes());
+            for (to, from) in part.iter_mut().zip(hash.finalize()) {
+                *to = from;
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Derived {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Derived(hidden)")
     }
 }
 
@@ -121,6 +176,10 @@ pub struct SessionSummary {
 pub const SESSION_MILLIS: Millis = 400 * DAY_MILLIS;
 /// How often a session in use is renewed, at most.
 pub const RENEW_MILLIS: Millis = DAY_MILLIS;
+/// How long the cookie of a guest whose row was swept leads back to the guest
+/// once that was made again, under a new cookie: the answer with that one may
+/// have been lost, and other tabs ask at the same moment.
+pub const BACK_MILLIS: Millis = DAY_MILLIS;
 /// How long the row of a session is kept after its last renewal. A cookie that
 /// is unknown makes a new guest, so the row of an account's session outlives
 /// the cookie, whatever the browser's clock says.
@@ -166,6 +225,7 @@ mod tests {
             state,
             created_at: 0,
             seen_at: 0,
+            awaited: false,
         };
         Session {
             hash: SessionHash([0; 32]),
@@ -183,6 +243,23 @@ mod tests {
         assert_eq!(one.public_id().len(), 22);
         assert_eq!(one.public_id(), one.public_id());
         assert_ne!(one.public_id(), other.public_id());
+    }
+
+    #[test]
+    fn a_guest_follows_from_its_secret_and_says_nothing_about_it() {
+        let secret = |byte| SessionSecret::from_bytes([byte; 32]);
+        let (one, again, other) = (secret(1), secret(1), secret(2));
+        assert_eq!(one.guest_id(), again.guest_id());
+        assert_eq!(one.guest_names(), again.guest_names());
+        assert_ne!(one.guest_id(), other.guest_id());
+        assert_ne!(one.guest_names(), other.guest_names());
+        assert_eq!(one.guest_id().get_version_num(), 4);
+        let hash = one.hash().0;
+        assert!(
+            !hash
+                .windows(4)
+                .any(|part| one.guest_id().as_bytes().starts_with(part))
+        );
     }
 
     #[test]

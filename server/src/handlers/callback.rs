@@ -5,8 +5,9 @@ use axum::extract::{RawPathParams, RawQuery, State};
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 
+use super::held;
 use super::sign_in::{Setback, back_to_login, provider_of, see_other};
-use super::token::{suspended, two_cookies};
+use super::token::suspended;
 use crate::clock::Millis;
 use crate::domain::audit::{AuditKind, Refused};
 use crate::domain::identity::Identity;
@@ -14,7 +15,7 @@ use crate::domain::session::{SessionHash, SessionSecret};
 use crate::domain::sign_in::{PendingSignIn, SignIn, SignInOutcome, StateHash, TakenSignIn};
 use crate::domain::username;
 use crate::http::context::Context;
-use crate::http::cookies::{self, SessionCookie};
+use crate::http::cookies;
 use crate::http::csrf::{self, BrowserSecret};
 use crate::http::form::Form;
 use crate::http::redirect::ReturnAddress;
@@ -57,11 +58,8 @@ pub async fn handle(
 ) -> Result<Response, Refusal> {
     let provider = provider_of(&state, &path)?;
     let secure = state.origin.is_secure();
-    let held = match cookies::read_session(&headers, secure) {
-        SessionCookie::Ambiguous => return Err(two_cookies()),
-        SessionCookie::Absent => None,
-        SessionCookie::Present(secret) => Some(secret.hash()),
-    };
+    let held = held::secret(&state, &headers).await?;
+    let held = held.map(|secret| secret.hash());
     let query = Form::of_query(query.as_deref());
     // Whatever became of the sign-in: this browser's last one began there.
     let began = csrf::address_to_go_back_to(&headers, secure);

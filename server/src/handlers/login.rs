@@ -7,6 +7,7 @@ use axum::response::Response;
 use platform_protocol::paths;
 use url::form_urlencoded;
 
+use super::restore_guest::Offer;
 use super::sign_in::AGAIN;
 use super::visitor::Visitor;
 use super::way_back::{WayBack, page_path};
@@ -32,6 +33,8 @@ struct Page {
     suspended: Option<Suspended>,
     signed_in: Option<String>,
     guest: Option<String>,
+    /// The guests that were signed out here.
+    left: Option<Offer>,
     profile: String,
     providers: Vec<Provider>,
     csrf: String,
@@ -93,6 +96,10 @@ pub async fn handle(
         }
         Visitor::Unknown => (None, None),
     };
+    let left = match (&signed_in, &suspended) {
+        (None, None) => Offer::of(&state, &headers, &address).await?,
+        _ => None,
+    };
     let secure = state.origin.is_secure();
     let (secret, set_cookie) = BrowserSecret::of_browser(&headers, secure, &*state.entropy);
     let page = Page {
@@ -104,6 +111,7 @@ pub async fn handle(
         suspended,
         signed_in,
         guest,
+        left,
         profile: page_path(paths::PROFILE, &address, &[]),
         providers: providers(&state),
         csrf: secret.form_token(),

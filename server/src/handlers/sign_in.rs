@@ -10,13 +10,13 @@ use platform_protocol::problem::Slug;
 use url::form_urlencoded;
 use uuid::Uuid;
 
-use super::token::two_cookies;
+use super::guest;
+use super::held;
 use crate::clock::Millis;
 use crate::domain::player::PlayerState;
 use crate::domain::sign_in::{PendingSignIn, StateHash};
 use crate::http::client_address::Network;
 use crate::http::context::Context;
-use crate::http::cookies::{self, SessionCookie};
 use crate::http::csrf::{self, check_form};
 use crate::http::form::Form;
 use crate::http::limiter::too_many_requests;
@@ -93,13 +93,14 @@ pub async fn handle(
         Some(_) => Who::Another,
         None => Who::Anyone,
     };
+    let network = Network::of(context.client);
     state
         .sign_in_limiter
-        .count(&Network::of(context.client))
+        .count(&network)
         .map_err(too_many_requests)?;
 
     let started_at = state.clock.now();
-    let guest = guest_of(&state, &headers, started_at).await?;
+    let guest = guest_of(&state, &headers, network, started_at).await?;
     let beginning = match provider.begin(&*state.entropy, who).await {
         Ok(beginning) => beginning,
         Err(error) => {
@@ -155,14 +156,13 @@ pub(super) fn provider_of<'a>(
 async fn guest_of(
     state: &AppState,
     headers: &HeaderMap,
+    network: Network,
     now: Millis,
 ) -> Result<Option<Uuid>, Refusal> {
-    let secret = match cookies::read_session(headers, state.origin.is_secure()) {
-        SessionCookie::Ambiguous => return Err(two_cookies()),
-        SessionCookie::Absent => return Ok(None),
-        SessionCookie::Present(secret) => secret,
+    let Some(secret) = held::secret(state, headers).await? else {
+        return Ok(None);
     };
-    let session = state.store.lookup_session(&secret.hash()).await?;
+    let session = guest::find_or_make(state, network, &secret).await?;
     Ok(session.and_then(|session| {
         let is_guest = match session.player.state {
             PlayerState::Guest => !session.has_ended(now),

@@ -1,16 +1,19 @@
 //! `POST {auth_url}/sign-out`: ends the session and clears the cookie, in
-//! every game at once. A suspended player's browser keeps the cookie.
+//! every game at once. A suspended player's browser keeps the cookie. Any game
+//! may ask for it, so a guest can be come back to: `restore_guest.rs`.
 
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 
-use super::token::{IGNORED_BODY_BYTES, two_cookies};
+use super::token::IGNORED_BODY_BYTES;
+use super::{guest, held, leave};
 use crate::domain::player::PlayerState;
 use crate::http::body;
+use crate::http::client_address::Network;
 use crate::http::context::Context;
-use crate::http::cookies::{self, SessionCookie};
+use crate::http::cookies;
 use crate::http::cors::Caller;
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
@@ -21,34 +24,36 @@ use crate::state::AppState;
 /// `unknown-origin`, `invalid-request`; the store's.
 pub async fn handle(
     State(state): State<AppState>,
-    _: Caller,
+    caller: Caller,
     context: Context,
     headers: HeaderMap,
     request_body: Body,
 ) -> Result<Response, Refusal> {
     body::read(request_body, IGNORED_BODY_BYTES).await?;
     let secure = state.origin.is_secure();
-    let mut cleared = true;
-    match cookies::read_session(&headers, secure) {
-        SessionCookie::Ambiguous => return Err(two_cookies()),
-        SessionCookie::Absent => {}
-        SessionCookie::Present(secret) => {
-            let hash = secret.hash();
-            let now = state.clock.now();
-            state.store.end_session(&hash, context.own(), now).await?;
+    let (mut cleared, mut left) = (true, None);
+    if let Some(secret) = held::secret(&state, &headers).await? {
+        // A guest whose row was swept can be come back to as well.
+        let network = Network::of(context.client);
+        let mut session = state.store.lookup_session(&secret.hash()).await?;
+        if session.is_none() && state.guest_limits.count(network, &caller.audience).is_ok() {
+            session = guest::find_or_make(&state, network, &secret).await?;
+        }
+        if let Some(session) = session {
+            left = leave::sign_out(&state, &headers, &session.hash, context.own()).await?;
             // A browser without a cookie would be a fresh guest, and that is no
             // way round a suspension. Lifted, the session has ended all the
             // same.
-            let session = state.store.lookup_session(&hash).await?;
-            cleared = !session.is_some_and(|session| {
-                matches!(session.player.state, PlayerState::Suspended { .. })
-            });
+            cleared = !matches!(session.player.state, PlayerState::Suspended { .. });
         }
     }
     let mut response = StatusCode::NO_CONTENT.into_response();
     let headers = response.headers_mut();
     if cleared {
-        headers.insert(header::SET_COOKIE, cookies::clear_session(secure));
+        headers.append(header::SET_COOKIE, cookies::clear_session(secure));
+    }
+    if let Some(left) = left {
+        headers.append(header::SET_COOKIE, left);
     }
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)

@@ -12,21 +12,22 @@ use platform_protocol::names::CONSOLE_AUDIENCE;
 use platform_protocol::problem::Slug;
 use platform_protocol::token::{BEARER, TokenAnswer};
 
+use super::guest::{self, Made};
+use super::held;
 use super::visitor::note_browser;
 use crate::clock::Millis;
 use crate::domain::console_token::{self, Hold};
 use crate::domain::player::Player;
 use crate::domain::session::{SessionHash, SessionSecret, Standing};
-use crate::domain::username;
 use crate::http::body;
 use crate::http::client_address::Network;
 use crate::http::context::Context;
-use crate::http::cookies::{self, SessionCookie};
+use crate::http::cookies;
 use crate::http::cors::{self, Caller};
+use crate::http::foreign_cookies;
 use crate::http::limiter::retry_after;
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
-use crate::store::NewGuest;
 
 /// The endpoint takes no body; whoever sends one all the same may send this
 /// many bytes, which are not looked at.
@@ -48,23 +49,28 @@ pub async fn handle(
     let now = state.clock.now();
     let secure = state.origin.is_secure();
 
-    let held = match cookies::read_session(&headers, secure) {
-        SessionCookie::Ambiguous => return Err(two_cookies()),
-        SessionCookie::Absent => None,
-        SessionCookie::Present(secret) => {
-            let session = state.store.lookup_session(&secret.hash()).await?;
-            session.map(|session| (secret, session))
-        }
+    let held = held::secret(&state, &headers).await?;
+    if held.is_none()
+        && foreign_cookies::are_many(&headers, secure)
+        && !cookies::was_healed(&headers, secure)
+    {
+        return Err(pushed_out(secure));
+    }
+    let session = match &held {
+        Some(secret) => state.store.lookup_session(&secret.hash()).await?,
+        None => None,
     };
-    let Some((secret, session)) = held else {
-        return new_guest(&state, &caller, &context).await;
+    let (session, secret) = match (session, held) {
+        (Some(session), Some(secret)) => (session, secret),
+        (_, held) => return new_guest(&state, &caller, &context, held).await,
     };
     match session.standing(now) {
-        Standing::Stranger => new_guest(&state, &caller, &context).await,
+        // It ended, so its secret leads to no guest any more.
+        Standing::Stranger => new_guest(&state, &caller, &context, None).await,
         Standing::Expired => Err(Slug::SessionExpired.into()),
         Standing::Suspended(reason) => Err(suspended(reason)),
         Standing::Good => {
-            see(&state, &session.player, now).await;
+            guest::see(&state, &session.player, now).await;
             note_browser(&state, &headers, &session, session.wants_renewal(now)).await;
             let renewed = session.wants_renewal(now) && renew(&state, &secret, now).await;
             let cookie = renewed.then(|| cookies::set_session(&secret, secure));
@@ -90,12 +96,18 @@ pub(super) fn suspended(reason: Option<String>) -> Refusal {
     Refusal::suspended(reason)
 }
 
-/// One of two cookies of the same name was tossed in by another page, and the
-/// request does not say which (RFC 6265 §8.6).
-pub(super) fn two_cookies() -> Refusal {
-    Refusal::new(Slug::InvalidRequest).with_detail(
-        "Your browser sent two sessions at once. Please clear the cookies of this site and try again.",
-    )
+/// Other pages have set so many cookies that the player's own may have been
+/// pushed out. A new guest in their place would not be noticed, so they are told
+/// once. The answer lets the cookies expire, and the next request is as good as
+/// any.
+fn pushed_out(secure: bool) -> Refusal {
+    Refusal::new(Slug::InvalidRequest)
+        .with_header(header::SET_COOKIE, cookies::set_healed(secure))
+        .with_detail(
+            "Other pages have filled the room that your browser keeps for cookies here, and your \
+             session may have been pushed out. The room is being cleared. Please load the page \
+             again; if you have an account, sign in to be the same player.",
+        )
 }
 
 /// Renewal is for the next 400 days, not for this answer: if it fails, the
@@ -113,42 +125,22 @@ async fn renew(state: &AppState, secret: &SessionSecret, now: Millis) -> bool {
     }
 }
 
-/// Keeps the address's hold on a guest in use. If it fails, the player still
-/// gets their token.
-async fn see(state: &AppState, player: &Player, now: Millis) {
-    if !player.wants_to_be_seen(now, state.config.guest_idle()) {
-        return;
-    }
-    if let Err(error) = state.store.see_guest(player.id, now).await {
-        tracing::warn!(
-            error = crate::http::refusal::chain(&error),
-            "a guest's last use was not kept"
-        );
-    }
-}
-
+/// Makes a guest, of the cookie that no session has where there is one.
 async fn new_guest(
     state: &AppState,
     caller: &Caller,
     context: &Context,
+    held: Option<SessionSecret>,
 ) -> Result<Response, Refusal> {
     let network = Network::of(context.client);
-    if let Err(wait) = state.guest_limiter.count(&network) {
-        return Ok(too_many_guests(wait));
+    match guest::make(state, &caller.audience, network, held).await? {
+        Made::TooFast(wait) => Ok(too_many_guests(wait)),
+        Made::Guest(player, secret) => {
+            let cookie = cookies::set_session(&secret, state.origin.is_secure());
+            let (now, whose) = (state.clock.now(), (&player, secret.hash()));
+            token_answer(state, caller, whose, now, Some(cookie))
+        }
     }
-    let now = state.clock.now();
-    let secret = SessionSecret::generate(&*state.entropy);
-    let guest = NewGuest {
-        id: state.entropy.uuid_v7(now),
-        usernames: username::generate_guest_names(&*state.entropy),
-        session: secret.hash(),
-        address: network.to_string(),
-        cap: state.config.guest_cap(now),
-        now,
-    };
-    let player = state.store.add_guest(guest).await?;
-    let cookie = cookies::set_session(&secret, state.origin.is_secure());
-    token_answer(state, caller, (&player, secret.hash()), now, Some(cookie))
 }
 
 /// The one 429 without a problem body: nothing is wrong with the player, and

@@ -1,10 +1,11 @@
 //! Who opens a page of the auth service, by the session cookie.
 
 use axum::http::HeaderMap;
+use platform_protocol::problem::Slug;
 
+use super::{guest, held};
 use crate::domain::session::{Session, Standing};
 use crate::http::browser;
-use crate::http::cookies::{self, SessionCookie};
 use crate::http::refusal::{Refusal, chain};
 use crate::state::AppState;
 
@@ -57,14 +58,18 @@ impl Visitor {
     /// # Errors
     /// The store's.
     pub(super) async fn of(state: &AppState, headers: &HeaderMap) -> Result<Self, Refusal> {
-        let cookie = cookies::read_session(headers, state.origin.is_secure());
-        let SessionCookie::Present(secret) = cookie else {
-            return Ok(Self::Unknown);
+        let secret = match held::secret(state, headers).await {
+            Ok(Some(secret)) => secret,
+            Ok(None) => return Ok(Self::Unknown),
+            Err(refusal) if refusal.slug() == Slug::InvalidRequest => return Ok(Self::Unknown),
+            Err(refusal) => return Err(refusal),
         };
         let Some(session) = state.store.lookup_session(&secret.hash()).await? else {
             return Ok(Self::Unknown);
         };
-        Ok(match session.standing(state.clock.now()) {
+        let now = state.clock.now();
+        guest::see(state, &session.player, now).await;
+        Ok(match session.standing(now) {
             Standing::Suspended(reason) => Self::Suspended {
                 username: session.player.username,
                 reason,

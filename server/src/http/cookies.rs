@@ -7,12 +7,27 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cookie::time::Duration;
 use cookie::{Cookie, SameSite};
 
+use crate::domain::left_guest::LeftSecret;
 use crate::domain::session::{SESSION_MILLIS, SessionSecret};
 
 /// Over https: the prefix makes browsers refuse it from a sub-domain.
 const SECURE_NAME: &str = "__Host-platform-session";
 /// Over http, which only an origin under `localhost` may use.
 const PLAIN_NAME: &str = "platform-session";
+
+/// The cookie beside it: what leads back to guests that were signed out.
+const SECURE_LEFT_NAME: &str = "__Host-platform-guests";
+const PLAIN_LEFT_NAME: &str = "platform-guests";
+
+/// The name of the cookie that leads back to guests that were signed out.
+#[must_use]
+pub const fn left_cookie_name(secure: bool) -> &'static str {
+    if secure {
+        SECURE_LEFT_NAME
+    } else {
+        PLAIN_LEFT_NAME
+    }
+}
 
 /// The name of the session cookie.
 #[must_use]
@@ -27,15 +42,32 @@ pub enum SessionCookie {
     Absent,
     /// One that may name a session.
     Present(SessionSecret),
-    /// Several of the name: someone tossed one in, and nobody can tell which.
-    Ambiguous,
+    /// Several of the name, and these may name a session: someone tossed one
+    /// in, and the request does not say which (RFC 6265 §8.6).
+    Several(Vec<SessionSecret>),
 }
+
+/// How many of one name are looked at.
+const LOOKED_AT: usize = 4;
 
 /// Reads the session cookie.
 #[must_use]
 pub fn read_session(headers: &HeaderMap, secure: bool) -> SessionCookie {
     match find(headers, session_cookie_name(secure)) {
-        Named::Several => SessionCookie::Ambiguous,
+        Named::Several => {
+            let mut secrets: Vec<SessionSecret> = Vec::new();
+            for value in values(headers, session_cookie_name(secure)) {
+                let secret = decode(&value).map(SessionSecret::from_bytes);
+                if let Some(secret) = secret.filter(|secret| !secrets.contains(secret)) {
+                    secrets.push(secret);
+                }
+            }
+            secrets.truncate(LOOKED_AT + 1);
+            match <[SessionSecret; 1]>::try_from(secrets) {
+                Ok([secret]) => SessionCookie::Present(secret),
+                Err(secrets) => SessionCookie::Several(secrets),
+            }
+        }
         Named::None => SessionCookie::Absent,
         Named::One(value) => decode(&value).map_or(SessionCookie::Absent, |bytes| {
             SessionCookie::Present(SessionSecret::from_bytes(bytes))
@@ -52,24 +84,29 @@ pub(super) enum Named {
 
 /// Looks for the cookies of one name.
 pub(super) fn find(headers: &HeaderMap, name: &str) -> Named {
-    let mut found = Named::None;
-    for line in headers.get_all(header::COOKIE) {
-        // By hand, and in bytes: a library that trims more than RFC 6265bis
-        // §5.6 does, such as the white space of Unicode, takes names for ours
-        // that a browser did not, and so lets any sub-domain past `__Host-`.
-        for piece in line.as_bytes().split(|byte| *byte == b';') {
-            let mut halves = piece.splitn(2, |byte| *byte == b'=');
-            if halves.next().map(trim) != Some(name.as_bytes()) {
-                continue;
-            }
-            if !matches!(found, Named::None) {
-                return Named::Several;
-            }
-            let value = trim(halves.next().unwrap_or_default());
-            found = Named::One(String::from_utf8_lossy(value).into_owned());
-        }
+    let mut values = values(headers, name);
+    match (values.next(), values.next()) {
+        (None, _) => Named::None,
+        (Some(only), None) => Named::One(only),
+        (Some(_), Some(_)) => Named::Several,
     }
-    found
+}
+
+/// The values of the cookies of one name.
+fn values(headers: &HeaderMap, name: &str) -> impl Iterator<Item = String> {
+    let lines = headers.get_all(header::COOKIE).iter();
+    // By hand, and in bytes: a library that trims more than RFC 6265bis §5.6
+    // does, such as the white space of Unicode, takes names for ours that a
+    // browser did not, and so lets any sub-domain past `__Host-`.
+    let pieces = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
+    pieces.filter_map(move |piece| {
+        let mut halves = piece.splitn(2, |byte| *byte == b'=');
+        if halves.next().map(trim) != Some(name.as_bytes()) {
+            return None;
+        }
+        let value = trim(halves.next().unwrap_or_default());
+        Some(String::from_utf8_lossy(value).into_owned())
+    })
 }
 
 /// Without the spaces and tabs around it, which are all that a browser trims.
@@ -102,8 +139,58 @@ pub fn clear_session(secure: bool) -> HeaderValue {
     set_cookie(String::new(), secure, Duration::ZERO)
 }
 
+/// What leads back to the guests that were signed out in this browser. None
+/// where there is no such cookie, or several, of which one was tossed in.
+#[must_use]
+pub fn read_left(headers: &HeaderMap, secure: bool) -> Option<LeftSecret> {
+    match find(headers, left_cookie_name(secure)) {
+        Named::One(value) => decode(&value).map(LeftSecret::from_bytes),
+        Named::None | Named::Several => None,
+    }
+}
+
+/// `Set-Cookie` that lets the browser come back to guests, for 400 days.
+#[must_use]
+pub fn set_left(secret: &LeftSecret, secure: bool) -> HeaderValue {
+    let value = URL_SAFE_NO_PAD.encode(secret.expose());
+    let life = Duration::milliseconds(SESSION_MILLIS);
+    lasting(left_cookie_name(secure), value, secure, life)
+}
+
+/// The name of the cookie that says that foreign cookies were found and are on
+/// their way out.
+const fn healed_name(secure: bool) -> &'static str {
+    if secure {
+        "__Host-platform-healed"
+    } else {
+        "platform-healed"
+    }
+}
+
+/// Whether this browser was told within the last minutes that its session was
+/// pushed out.
+#[must_use]
+pub fn was_healed(headers: &HeaderMap, secure: bool) -> bool {
+    !matches!(find(headers, healed_name(secure)), Named::None)
+}
+
+/// `Set-Cookie` that keeps for ten minutes that this browser was told.
+#[must_use]
+pub fn set_healed(secure: bool) -> HeaderValue {
+    lasting(
+        healed_name(secure),
+        "1".to_owned(),
+        secure,
+        Duration::minutes(10),
+    )
+}
+
 fn set_cookie(value: String, secure: bool, max_age: Duration) -> HeaderValue {
-    let cookie = Cookie::build((session_cookie_name(secure), value))
+    lasting(session_cookie_name(secure), value, secure, max_age)
+}
+
+fn lasting(name: &str, value: String, secure: bool, max_age: Duration) -> HeaderValue {
+    let cookie = Cookie::build((name, value))
         .http_only(true)
         .same_site(SameSite::Lax)
         .secure(secure)
@@ -115,9 +202,11 @@ fn set_cookie(value: String, secure: bool, max_age: Duration) -> HeaderValue {
 
 /// A cookie of ours as a header that no log shows.
 pub(super) fn header_value(cookie: &Cookie<'_>) -> HeaderValue {
-    // Name, base64url and attributes are visible ASCII, so this cannot fail.
-    let mut header =
-        HeaderValue::from_str(&cookie.to_string()).unwrap_or(HeaderValue::from_static(""));
+    // Chromium keeps cookies of this priority when it makes room (Cookie
+    // Priority, draft-west-cookie-priority); others do not look at it. Name,
+    // base64url and attributes are visible ASCII, so this cannot fail.
+    let mut header = HeaderValue::from_str(&format!("{cookie}; Priority=High"))
+        .unwrap_or(HeaderValue::from_static(""));
     header.set_sensitive(true);
     header
 }
@@ -141,15 +230,16 @@ mod tests {
     #[test]
     fn attributes_are_those_of_the_scheme() {
         let secret = SessionSecret::from_bytes([0; 32]);
-        assert_snapshot!(set_session(&secret, false).to_str().unwrap(), @"platform-session=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA; HttpOnly; SameSite=Lax; Path=/; Max-Age=34560000");
-        assert_snapshot!(set_session(&secret, true).to_str().unwrap(), @"__Host-platform-session=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA; HttpOnly; SameSite=Lax; Secure; Path=/; Max-Age=34560000");
-        assert_snapshot!(clear_session(true).to_str().unwrap(), @"__Host-platform-session=; HttpOnly; SameSite=Lax; Secure; Path=/; Max-Age=0");
+        assert_snapshot!(set_session(&secret, false).to_str().unwrap(), @"platform-session=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA; HttpOnly; SameSite=Lax; Path=/; Max-Age=34560000; Priority=High");
+        assert_snapshot!(set_session(&secret, true).to_str().unwrap(), @"__Host-platform-session=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA; HttpOnly; SameSite=Lax; Secure; Path=/; Max-Age=34560000; Priority=High");
+        assert_snapshot!(clear_session(true).to_str().unwrap(), @"__Host-platform-session=; HttpOnly; SameSite=Lax; Secure; Path=/; Max-Age=0; Priority=High");
     }
 
     #[test]
     fn what_cannot_be_ours_counts_as_absent() {
         let good = URL_SAFE_NO_PAD.encode([7; 32]);
         let present = SessionCookie::Present(SessionSecret::from_bytes([7; 32]));
+        let other = URL_SAFE_NO_PAD.encode([8; 32]);
         let huge = "x".repeat(8_192);
         let cases: &[(&[&str], &SessionCookie)] = &[
             (&[], &SessionCookie::Absent),
@@ -181,15 +271,28 @@ mod tests {
             (&["platform-session"], &SessionCookie::Absent),
             (
                 &[&format!("platform-session={good}; platform-session={good}")],
-                &SessionCookie::Ambiguous,
+                &present,
             ),
             (
                 &[&format!("platform-session={good}"), "platform-session=x"],
-                &SessionCookie::Ambiguous,
+                &present,
             ),
             (
                 &[&format!("platform-session=; platform-session={good}")],
-                &SessionCookie::Ambiguous,
+                &present,
+            ),
+            (
+                &[&format!(
+                    "platform-session={good}; platform-session={other}"
+                )],
+                &SessionCookie::Several(vec![
+                    SessionSecret::from_bytes([7; 32]),
+                    SessionSecret::from_bytes([8; 32]),
+                ]),
+            ),
+            (
+                &["platform-session=; platform-session=x"],
+                &SessionCookie::Several(Vec::new()),
             ),
         ];
         for (values, expected) in cases {

@@ -191,8 +191,8 @@ pub fn check_form(
         Named::Several
     ) {
         return Err(Refusal::new(Slug::InvalidRequest).with_detail(
-            "Your browser sent two cookies of one name. Please clear the cookies of this site and \
-             try again.",
+            "Your browser sent two cookies of one name, one of which another page has set. That \
+             one is removed now. Please go back, reload the page and try again.",
         ));
     }
     BrowserSecret::read(headers, secure)

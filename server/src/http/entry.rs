@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, Method, Request, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 use platform_protocol::problem::Slug;
@@ -20,6 +20,7 @@ use tower::ServiceExt as _;
 use super::client_address::client_address;
 use super::context::Context;
 use super::cors::{self, Caller};
+use super::foreign_cookies;
 use super::navigation;
 use super::refusal::Refusal;
 use super::request_id::{RequestId, X_REQUEST_ID};
@@ -66,6 +67,14 @@ impl App {
             }
             Err(refusal) => ("-".to_owned(), looped.and(Err(refusal))),
         };
+        let expired = match &site {
+            Ok(Site::Auth | Site::Console) => {
+                let turn = || u16::from_be_bytes(self.state.entropy.bytes());
+                let path = parts.uri.path();
+                foreign_cookies::expire(&parts.headers, &self.state.origin, path, turn)
+            }
+            _ => Vec::new(),
+        };
         let response = match site {
             Err(refusal) => refusal.into_response(),
             Ok(site) => {
@@ -87,6 +96,7 @@ impl App {
         if asked_with_cookie {
             cors::apply(response.headers_mut(), caller.as_ref());
         }
+        expire(response.headers_mut(), expired);
         log(&seen, &host, &context.id, &response, started);
         response
     }
@@ -215,6 +225,18 @@ impl App {
             HeaderValue::from_static("nosniff"),
         );
         response
+    }
+}
+
+/// Lets foreign cookies expire with this answer, unless a cache may keep it for
+/// others.
+fn expire(headers: &mut HeaderMap, expired: Vec<HeaderValue>) {
+    let kept = headers.get(header::CACHE_CONTROL);
+    if kept.is_some_and(|kept| kept.as_bytes().starts_with(b"public")) {
+        return;
+    }
+    for cookie in expired {
+        headers.append(header::SET_COOKIE, cookie);
     }
 }
 

@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(budget.lock().all, 0);
         assert!(first.count(400));
         assert!(!second.count(201), "beyond the network's share");
-        assert!(second.count(0), "what was refused was not taken");
+        assert_eq!(budget.lock().all, 400, "what was refused was not taken");
         let answering = first.answer();
         assert!(first.count(1 << 20), "a body is no head");
         drop(answering);

@@ -15,6 +15,7 @@
 //! | [`request_id`] | `X-Request-Id` |
 //! | [`client_address`] | who asks, behind trusted proxies too |
 //! | [`cookies`] | the session cookie |
+//! | [`foreign_cookies`] | cookies that others set on the platform's domain |
 //! | [`cors`] | which origins may ask with the player's cookie |
 //! | [`limiter`] | limits on how often somebody may do something |
 //! | [`encoding`] | which content coding a client takes |
@@ -45,6 +46,7 @@ pub mod date;
 mod descriptors;
 pub mod encoding;
 pub mod entry;
+pub mod foreign_cookies;
 pub mod form;
 mod head_budget;
 pub mod json;

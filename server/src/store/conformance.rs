@@ -7,6 +7,7 @@ pub(super) mod accounts;
 pub(super) mod administration;
 pub(super) mod counting;
 pub(super) mod devices;
+pub(super) mod left_guests;
 pub(super) mod log_room;
 pub(super) mod logs;
 pub(super) mod merges;
@@ -84,6 +85,10 @@ macro_rules! suite {
             use super::*;
             $crate::store::conformance::devices::device_suite!($place);
         }
+        mod left_guests {
+            use super::*;
+            $crate::store::conformance::left_guests::left_guest_suite!($place);
+        }
         mod log_room {
             use super::*;
             $crate::store::conformance::log_room::log_room_suite!($place);
@@ -113,6 +118,7 @@ fn guest(names: &[&str]) -> NewGuest {
         session: SessionHash(entropy().bytes()),
         address: "192.0.2.1".into(),
         cap: None,
+        awaiting: None,
         now: NOW,
     }
 }

@@ -7,6 +7,7 @@
 mod administration;
 mod counting;
 mod devices;
+mod left_guests;
 mod logs;
 mod projects;
 pub mod sqlite;
@@ -23,6 +24,7 @@ use uuid::Uuid;
 pub use self::administration::AdminStore;
 pub use self::counting::CountingStore;
 pub use self::devices::DeviceStore;
+pub use self::left_guests::LeftGuestStore;
 pub use self::logs::LogStore;
 pub use self::projects::ProjectStore;
 pub(crate) use self::sqlite::{make_private_directory, make_private_file};
@@ -168,6 +170,9 @@ pub struct NewGuest {
     pub address: String,
     /// How many guests the address may hold; none for any number.
     pub cap: Option<GuestCap>,
+    /// The game that asked for a guest whose cookie has yet to come back; none
+    /// where it has.
+    pub awaiting: Option<String>,
     /// Now.
     pub now: Millis,
 }
@@ -179,12 +184,21 @@ pub struct GuestCap {
     pub guests: u32,
     /// A guest that was last seen before this does not count.
     pub seen_since: Millis,
+    /// Rows that there may be of guests whose cookie has not come back, for one
+    /// address and one game. They do not count as held.
+    pub awaited: u32,
 }
 
 /// The store. See the module's documentation for what every method promises.
 #[async_trait]
 pub trait Store:
-    AdminStore + CountingStore + DeviceStore + LogStore + ProjectStore + std::fmt::Debug
+    AdminStore
+    + CountingStore
+    + DeviceStore
+    + LeftGuestStore
+    + LogStore
+    + ProjectStore
+    + std::fmt::Debug
 {
     /// The session of this hash with its player, whether it has ended or not.
     async fn lookup_session(&self, hash: &SessionHash) -> Result<Option<Session>, StoreError>;
@@ -192,21 +206,35 @@ pub trait Store:
     /// Who holds what a token hangs on, if it has not ended at `now`.
     async fn find_holder(&self, hold: &Hold, now: Millis) -> Result<Option<Holder>, StoreError>;
 
-    /// Makes a guest and its session in one.
+    /// Makes a guest and its session in one. Where too many of its address and
+    /// game wait for their cookie to come back, the rows of the oldest of them
+    /// go: their cookies make them again.
     ///
     /// # Errors
     /// [`StoreError::Conflict`] on `username` if every name is taken;
     /// [`StoreError::GuestCap`].
     async fn add_guest(&self, guest: NewGuest) -> Result<Player, StoreError>;
 
+    /// Makes a guest again whose row was swept before its cookie came back, and
+    /// gives it a session. Where another request of its browser was faster, by
+    /// [`BACK_MILLIS`](crate::domain::session::BACK_MILLIS) at most, it gets one
+    /// session more.
+    ///
+    /// # Errors
+    /// As [`Store::add_guest`], and [`StoreError::Conflict`] on `id` if the
+    /// player is there otherwise.
+    async fn bring_back_guest(&self, guest: NewGuest) -> Result<Player, StoreError>;
+
     /// Moves a session's time of renewal forward to `now`.
     async fn renew_session(&self, hash: &SessionHash, now: Millis) -> Result<(), StoreError>;
 
-    /// Moves a guest's last use forward to `now`.
+    /// Moves a guest's last use forward to `now`, and keeps that its cookie has
+    /// come back.
     async fn see_guest(&self, player: Uuid, now: Millis) -> Result<(), StoreError>;
 
-    /// Ends a session, by its browser. Ending an unknown or ended one changes
-    /// nothing. A guest without a session is held by no address any more.
+    /// Ends a session for good, by its browser. Ending an unknown or ended one
+    /// changes nothing. A guest without a session is held by no address any
+    /// more.
     async fn end_session(&self, hash: &SessionHash, by: By, now: Millis) -> Result<(), StoreError>;
 
     /// Keeps in which browser a session is, in our own words.
@@ -240,7 +268,8 @@ pub trait Store:
     ) -> Result<Vec<SessionSummary>, StoreError>;
 
     /// Removes the rows of sessions, sign-ins and devices that mean nothing any
-    /// more, at most `limit` of each. Answers how many.
+    /// more, and of guests whose cookie did not come back, at most `limit` of
+    /// each. Answers how many.
     async fn sweep_sessions(&self, now: Millis, limit: usize) -> Result<usize, StoreError>;
 
     /// The player of this id.

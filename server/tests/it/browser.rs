@@ -5,17 +5,19 @@ use std::collections::BTreeMap;
 
 use platform_server::entropy::SystemEntropy;
 use platform_server::http::csrf::BrowserSecret;
+use platform_server::http::seal::Sealed;
 use reqwest::header::HeaderName;
 use reqwest::{Method, RequestBuilder};
 use url::Url;
 
-use crate::support::{Answer, TestApp, send};
+use crate::support::{Answer, NOW, TestApp, send};
 
 /// One person's browser.
 pub(crate) struct Browser<'app> {
     app: &'app TestApp,
     cookies: BTreeMap<String, String>,
     form_token: String,
+    shown: String,
 }
 
 impl<'app> Browser<'app> {
@@ -27,6 +29,7 @@ impl<'app> Browser<'app> {
             app,
             cookies: BTreeMap::new(),
             form_token: secret.form_token(),
+            shown: secret.seal(Sealed::Form, NOW),
         };
         browser.keep(cookie.to_str().unwrap());
         browser
@@ -46,6 +49,11 @@ impl<'app> Browser<'app> {
 
     pub(crate) fn form_token(&self) -> &str {
         &self.form_token
+    }
+
+    /// The seal of a form that was shown when the test began.
+    pub(crate) fn shown(&self) -> &str {
+        &self.shown
     }
 
     fn keep(&mut self, set_cookie: &str) {

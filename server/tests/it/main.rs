@@ -34,6 +34,7 @@ mod projects;
 mod proxy;
 mod redirects;
 mod request_ids;
+mod restore_guest;
 mod revoked;
 mod runtime;
 mod sessions;

@@ -124,8 +124,13 @@ fn players_are_found_by_name_and_by_the_address_that_holds_them() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path();
     let server = Server::start(&mut program(data));
-    let (sub, _) = guest(&server);
-    let (other, _) = guest(&server);
+    let (sub, cookie) = guest(&server);
+    let (other, second) = guest(&server);
+    // They count once their cookies came back.
+    for cookie in [cookie, second] {
+        token(&server, &cookie);
+    }
+    guest(&server);
     let (_, shown) = run(data, &["player", "show", &sub]);
     let name = shown
         .lines()

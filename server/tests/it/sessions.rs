@@ -78,20 +78,83 @@ async fn cookies_that_are_not_ours_make_a_new_guest() {
     }
 }
 
+/// The `Set-Cookie` lines of an answer.
+fn set_cookies(answer: &Answer) -> Vec<&str> {
+    let lines = answer.headers.get_all(reqwest::header::SET_COOKIE).iter();
+    lines.map(|line| line.to_str().unwrap()).collect()
+}
+
 #[tokio::test]
-async fn two_session_cookies_at_once_are_refused_without_a_guest() {
+async fn a_session_cookie_that_was_tossed_in_is_told_apart_and_removed() {
     let app = TestApp::start().await;
     let first = send(app.post_token()).await;
     let cookie = first.cookie().unwrap();
+    let never_issued = format!("platform-session={}", "A".repeat(43));
     for both in [
         format!("{cookie}; {cookie}"),
         format!("platform-session=tossed; a=1; {cookie}"),
+        format!("{never_issued}; {cookie}"),
+        format!("{cookie}; {never_issued}"),
     ] {
         let answer = come_back(&app, &both).await;
-        assert_eq!(answer.problem(), "invalid-request");
-        assert_eq!(answer.header("set-cookie"), None);
+        assert_eq!(answer.claims().sub, first.claims().sub, "{both}");
+        for path in ["/", "/token"] {
+            let line =
+                format!("platform-session=; Max-Age=0; Path={path}; Domain=platform.localhost");
+            assert!(set_cookies(&answer).contains(&line.as_str()), "{answer:?}");
+        }
     }
-    assert_eq!(app.count_players(), 1);
+    // Nobody can tell two sessions apart, so nothing happens, but that the one
+    // of the domain goes; the other one is alone the next time.
+    let other = send(app.post_token()).await;
+    let both = format!("{cookie}; {}", other.cookie().unwrap());
+    let answer = come_back(&app, &both).await;
+    assert_eq!(answer.problem(), "invalid-request");
+    assert!(
+        set_cookies(&answer)
+            .iter()
+            .all(|line| line.contains("; Domain="))
+    );
+    assert_eq!(app.count_players(), 2);
+    let page = send(app.get("auth", "/login").header("cookie", &both)).await;
+    assert_eq!(page.status, 200);
+}
+
+#[tokio::test]
+async fn where_the_session_may_have_been_pushed_out_the_player_is_told_once() {
+    let app = TestApp::start().await;
+    let foreign: Vec<String> = (0..150).map(|number| format!("c{number}=1")).collect();
+    let foreign = foreign.join("; ");
+    let first = send(app.post_token()).await;
+    let with_session = format!("{foreign}; {}", first.cookie().unwrap());
+    let answer = come_back(&app, &with_session).await;
+    assert_eq!(answer.claims().sub, first.claims().sub);
+    assert!(set_cookies(&answer).len() > 20, "others' cookies expire");
+
+    let told = come_back(&app, &foreign).await;
+    assert_eq!(told.problem(), "invalid-request");
+    assert_eq!(app.count_players(), 1, "no guest was made");
+    let marker = told.cookie().unwrap().to_owned();
+    assert!(marker.starts_with("platform-healed="), "{marker}");
+    let next = come_back(&app, &format!("{foreign}; {marker}")).await;
+    assert_eq!(next.status, 200);
+    // Few are nobody's weapon, and pages answer with any number.
+    let few = come_back(&app, "a=1; b=2").await;
+    assert_eq!(few.status, 200);
+    for (label, path) in [("auth", "/login"), ("", "/")] {
+        let page = send(app.get(label, path).header("cookie", &foreign)).await;
+        assert_eq!(page.status, 200);
+        assert!(
+            set_cookies(&page)
+                .iter()
+                .any(|line| line.contains("; Domain="))
+        );
+    }
+    let game = send(app.get("demo", "/").header("cookie", &foreign)).await;
+    assert!(
+        set_cookies(&game).is_empty(),
+        "a game's cookies are its own"
+    );
 }
 
 #[tokio::test]
@@ -203,7 +266,7 @@ async fn signing_out_ends_the_session_and_clears_the_cookie() {
     );
     assert_eq!(
         done.header("set-cookie"),
-        Some("platform-session=; HttpOnly; SameSite=Lax; Path=/; Max-Age=0")
+        Some("platform-session=; HttpOnly; SameSite=Lax; Path=/; Max-Age=0; Priority=High")
     );
     let after = come_back(&app, first.cookie().unwrap()).await;
     assert_ne!(after.claims().sub, first.claims().sub);

@@ -201,6 +201,12 @@ impl TestApp {
             .unwrap()
     }
 
+    pub(crate) fn count_sessions(&self) -> i64 {
+        self.database()
+            .query_row("SELECT count(*) FROM sessions", [], |row| row.get(0))
+            .unwrap()
+    }
+
     fn database(&self) -> rusqlite::Connection {
         let database =
             rusqlite::Connection::open(self.directory.path().join("platform.db")).unwrap();

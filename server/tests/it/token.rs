@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use platform_server::clock::Clock as _;
 use reqwest::Method;
 
 use crate::support::{TestApp, send};
@@ -288,14 +289,123 @@ async fn too_many_new_guests_are_told_to_come_back() {
     assert_eq!(send(app.post_token()).await.status, 429);
 }
 
+/// A new guest whose cookie came back once.
+async fn guest(app: &TestApp) -> String {
+    let first = send(app.post_token()).await;
+    let cookie = first.cookie().unwrap().to_owned();
+    let again = send(app.post_token().header("cookie", &cookie)).await;
+    assert_eq!(again.claims().sub, first.claims().sub);
+    cookie
+}
+
+#[tokio::test]
+async fn a_loop_that_keeps_no_cookie_locks_nobody_out_and_fills_no_store() {
+    let defaults = platform_server::config::Config::default();
+    let app = TestApp::with(|config| {
+        config.guest_rate = defaults.guest_rate;
+        config.guests_per_address = defaults.guests_per_address;
+    })
+    .await;
+    let other = app.origin("dev-demo");
+    let mut cookies = Vec::new();
+    let mut made = 0;
+    for round in 0..10 {
+        for _ in 0..40 {
+            made += i32::from(send(app.post_token()).await.status == 200);
+        }
+        // A visitor of another game, in the middle of it.
+        let visit = || {
+            app.request(Method::POST, "auth", "/token")
+                .header("origin", &other)
+        };
+        let first = send(visit()).await;
+        assert_eq!(first.status, 200, "round {round}: {first:?}");
+        let cookie = first.cookie().unwrap().to_owned();
+        let again = send(visit().header("cookie", &cookie)).await;
+        assert_eq!(again.claims().sub, first.claims().sub);
+        cookies.push(cookie);
+        app.clock.advance(60_000);
+    }
+    assert!(made >= 300, "{made}");
+    assert!(app.count_players() <= 32 + 10, "{}", app.count_players());
+    // And one of the same game, once it is over.
+    guest(&app).await;
+    // What nobody came back for is gone after minutes.
+    app.clock.advance(20 * 60_000);
+    let now = app.clock.now();
+    platform_server::sessions::sweep(&*app.running.state.store, now)
+        .await
+        .unwrap();
+    assert_eq!(app.count_players(), 11);
+    assert_eq!(app.count_sessions(), 11);
+    for cookie in cookies {
+        let answer = send(app.post_token().header("cookie", cookie)).await;
+        assert!(answer.claims().is_anon);
+        assert_eq!(answer.cookie(), None, "the session is there");
+    }
+}
+
+#[tokio::test]
+async fn a_guest_who_comes_back_after_the_sweep_is_the_same_player() {
+    let app = TestApp::start().await;
+    let first = send(app.post_token()).await;
+    let cookie = first.cookie().unwrap().to_owned();
+    let sweep = async || {
+        app.clock.advance(24 * 60 * 60_000);
+        let store = &*app.running.state.store;
+        let swept = platform_server::sessions::sweep(store, app.clock.now()).await;
+        swept.unwrap();
+    };
+    sweep().await;
+    assert_eq!(app.count_players(), 0);
+    let ask = || send(app.post_token().header("cookie", &cookie));
+    // Two of its tabs at once are one player.
+    let (one, two) = tokio::join!(ask(), ask());
+    for back in [&one, &two] {
+        let (now, before) = (back.claims(), first.claims());
+        assert_eq!((now.sub, now.username), (before.sub, before.username));
+    }
+    assert_eq!(app.count_players(), 1);
+    // Each has a cookie of its own, and whichever the browser keeps works. From
+    // now on the guest stays.
+    sweep().await;
+    for back in [&one, &two] {
+        let fresh = back.cookie().unwrap();
+        assert_ne!(fresh, cookie);
+        let again = send(app.post_token().header("cookie", fresh)).await;
+        assert_eq!(again.claims().sub, first.claims().sub);
+    }
+    // The old one leads nowhere any more.
+    assert_ne!(ask().await.claims().sub, first.claims().sub);
+}
+
+#[tokio::test]
+async fn a_guest_who_signed_out_comes_back_by_no_cookie_of_before() {
+    let app = TestApp::start().await;
+    let first = send(app.post_token()).await;
+    let cookie = first.cookie().unwrap().to_owned();
+    let ask = || send(app.post_token().header("cookie", &cookie));
+    for swept in [false, true] {
+        if swept {
+            app.clock.advance(24 * 60 * 60_000);
+            let store = &*app.running.state.store;
+            let now = app.clock.now();
+            platform_server::sessions::sweep(store, now).await.unwrap();
+        }
+        let sign_out = app
+            .request(Method::POST, "auth", "/sign-out")
+            .header("origin", app.origin("demo"));
+        assert_eq!(send(sign_out.header("cookie", &cookie)).await.status, 204);
+        assert_ne!(ask().await.claims().sub, first.claims().sub);
+    }
+}
+
 #[tokio::test]
 async fn an_address_holds_so_many_guests_and_those_it_holds_play_on() {
     let app = TestApp::with(|config| config.guests_per_address = 50).await;
     let mut cookies = Vec::new();
     for _ in 0..50 {
-        let answer = send(app.post_token()).await;
-        assert_eq!(answer.status, 200);
-        cookies.push(answer.cookie().unwrap().to_owned());
+        cookies.push(guest(&app).await);
     }
     let refused = send(app.post_token()).await;
     assert_eq!(
@@ -324,7 +434,7 @@ async fn an_address_holds_so_many_guests_and_those_it_holds_play_on() {
     );
     app.clock.advance(12 * 3_600_000 + 1);
     for _ in 0..49 {
-        assert_eq!(send(app.post_token()).await.status, 200);
+        guest(&app).await;
     }
     assert_eq!(
         send(app.post_token()).await.problem(),

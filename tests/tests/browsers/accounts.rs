@@ -206,6 +206,9 @@ async fn a_game_in_a_frame_is_come_back_to(stage: Stage) {
 async fn a_full_network_lets_in_whoever_signs_in(stage: Stage) {
     let world = World::start_with(async |config| config.guests_per_address = 1).await;
     let first = world.visitor().mint("demo", None).await.unwrap();
+    // It counts once its cookie came back.
+    let back = world.visitor().mint("demo", Some(&first.cookie)).await;
+    assert_eq!(back.unwrap().claims.sub, first.claims.sub);
     let left = world.url("demo", LEFT);
     stage.open(&left).await;
     stage.arrives_below(&world.url("auth", "/login?")).await;

@@ -18,6 +18,7 @@ mod build_hostile;
 mod build_stream;
 mod calls;
 mod clicks;
+mod cookies;
 mod devices;
 mod engines;
 mod failures;
@@ -49,6 +50,7 @@ fn main() -> std::process::ExitCode {
         profile::TESTS,
         devices::TESTS,
         clicks::TESTS,
+        cookies::TESTS,
         suspension::TESTS,
         stacks::TESTS,
         pages::TESTS,

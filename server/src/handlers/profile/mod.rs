@@ -12,6 +12,7 @@ use platform_protocol::problem::Slug;
 use url::form_urlencoded;
 
 use self::page::{Page, Saved};
+use super::leave;
 use super::sign_in::{Setback, login_path};
 use super::token::suspended;
 use super::visitor::{Visitor, note_browser};
@@ -143,7 +144,10 @@ pub async fn change(
         }
         return Ok(page.render(status, set_cookie));
     }
-    act(&state, &address, session, &secret, &form, &context).await
+    act(
+        &state, &headers, &address, session, &secret, &form, &context,
+    )
+    .await
 }
 
 /// What a form of the page may ask for.
@@ -152,6 +156,7 @@ const ACTIONS: [&str; 5] = [RENAME, SIGN_OUT, SIGN_OUT_OTHERS, END_SESSION, END_
 /// Does what a form asks for.
 async fn act(
     state: &AppState,
+    headers: &HeaderMap,
     address: &ReturnAddress,
     session: Session,
     secret: &BrowserSecret,
@@ -197,7 +202,7 @@ async fn act(
             store.end_device(player, device, context.own(), now).await?;
             END_DEVICE
         }
-        Some(SIGN_OUT) => return sign_out(state, &session, address, context).await,
+        Some(SIGN_OUT) => return sign_out(state, headers, &session, address, context).await,
         _ => return Err(Slug::InvalidRequest.into()),
     };
     // By itself a reload then repeats nothing (RFC 9110 §15.4.4).
@@ -209,18 +214,17 @@ async fn act(
 /// policy lets its forms lead to no game.
 async fn sign_out(
     state: &AppState,
+    headers: &HeaderMap,
     session: &Session,
     address: &ReturnAddress,
     context: &Context,
 ) -> Result<Response, Refusal> {
-    let now = state.clock.now();
-    state
-        .store
-        .end_session(&session.hash, context.own(), now)
-        .await?;
+    let left = leave::sign_out(state, headers, &session.hash, context.own()).await?;
     let mut response = see_other(&page_path(paths::LOGIN, address, &[]));
     let cookie = cookies::clear_session(state.origin.is_secure());
-    response.headers_mut().insert(header::SET_COOKIE, cookie);
+    for cookie in [cookie].into_iter().chain(left) {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
     Ok(response)
 }
 

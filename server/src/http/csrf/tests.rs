@@ -24,12 +24,14 @@ fn the_cookie_goes_with_the_browser_and_stays_on_the_host() {
     let value = "A".repeat(43);
     assert_eq!(
         secret.set_cookie(false).to_str().unwrap(),
-        format!("platform-form={value}; HttpOnly; SameSite=Lax; Path=/")
+        format!("platform-form={value}; HttpOnly; SameSite=Lax; Path=/; Priority=High")
     );
     let secure = secret.set_cookie(true);
     assert_eq!(
         secure.to_str().unwrap(),
-        format!("__Host-platform-form={value}; HttpOnly; SameSite=Lax; Secure; Path=/")
+        format!(
+            "__Host-platform-form={value}; HttpOnly; SameSite=Lax; Secure; Path=/; Priority=High"
+        )
     );
     assert!(secure.is_sensitive());
 }

@@ -7,7 +7,7 @@ use super::{NOW, Place, assert_conflict, entropy, guest};
 use crate::clock::Millis;
 use crate::domain::audit::{Actor, AuditEvent, AuditKind, AuditQuery};
 use crate::domain::identity::Identity;
-use crate::domain::player::{PlayerState, SuspendedPlayer};
+use crate::domain::player::{PlayerState, SuspendedPlayer, UNCONFIRMED_MILLIS};
 use crate::domain::session::{KEPT_MILLIS, SESSION_MILLIS, SessionHash};
 use crate::domain::sign_in::{
     PendingSignIn, SIGN_IN_MILLIS, SignIn, SignInOutcome, StateHash, TakenSignIn,
@@ -41,6 +41,8 @@ macro_rules! account_suite {
             accounts::a_name_is_changed_unless_somebody_has_it
             accounts::a_suspension_is_found_with_its_reason_until_it_is_lifted
             accounts::an_address_holds_no_more_guests_than_it_may
+            accounts::guests_whose_cookie_has_not_come_back_are_few_and_held_by_nobody
+            accounts::guests_whose_cookie_did_not_come_back_are_swept
             accounts::what_means_nothing_any_more_is_swept
             accounts::events_are_listed_newest_first_by_player
             merges::any_history_of_one_place_agrees_with_the_rules
@@ -547,6 +549,7 @@ pub(in crate::store) async fn an_address_holds_no_more_guests_than_it_may(place:
             cap: Some(GuestCap {
                 guests: 3,
                 seen_since: now - 1_000,
+                awaited: 1,
             }),
             ..guest(&[name])
         };
@@ -589,6 +592,115 @@ pub(in crate::store) async fn an_address_holds_no_more_guests_than_it_may(place:
         add(name, "here", late).await.unwrap();
     }
     assert!(add("ten", "here", late).await.is_err());
+}
+
+/// A guest whose cookie has yet to come back to `game`.
+fn awaited(name: &str, game: &str, now: Millis) -> NewGuest {
+    NewGuest {
+        awaiting: Some(game.into()),
+        cap: Some(GuestCap {
+            guests: 3,
+            seen_since: 0,
+            awaited: 2,
+        }),
+        now,
+        ..guest(&[name])
+    }
+}
+
+pub(in crate::store) async fn guests_whose_cookie_has_not_come_back_are_few_and_held_by_nobody(
+    place: &dyn Place,
+) {
+    let store = place.open().await;
+    let mut made = Vec::new();
+    for number in 0..10 {
+        let new = awaited(&format!("otter-{number}"), "game:loop", NOW + number);
+        assert!(store.add_guest(new.clone()).await.unwrap().awaited);
+        made.push(new);
+    }
+    let there = async |new: &NewGuest| store.lookup_session(&new.session).await.unwrap();
+    for gone in &made[..8] {
+        assert_eq!(there(gone).await, None);
+        assert_eq!(store.find_player(gone.id).await.unwrap(), None);
+    }
+    assert!(there(&made[8]).await.unwrap().player.awaited);
+    assert!(
+        store
+            .list_held_guests("192.0.2.1", 0, 9)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert!(store.list_holding_addresses(0, 9).await.unwrap().is_empty());
+    // Another game and another address have places of their own.
+    let other = awaited("heron", "game:other", NOW + 20);
+    let elsewhere = NewGuest {
+        address: "192.0.2.2".into(),
+        ..awaited("robin", "game:loop", NOW + 20)
+    };
+    for new in [&other, &elsewhere] {
+        store.add_guest(new.clone()).await.unwrap();
+    }
+    // Whose cookie comes back counts, and stays.
+    for new in [&made[8], &made[9], &other] {
+        store.see_guest(new.id, NOW + 30).await.unwrap();
+        assert!(!there(new).await.unwrap().player.awaited);
+    }
+    assert_eq!(
+        store
+            .list_held_guests("192.0.2.1", 0, 9)
+            .await
+            .unwrap()
+            .len(),
+        3
+    );
+    let full = store
+        .add_guest(awaited("late", "game:loop", NOW + 40))
+        .await;
+    assert!(matches!(full, Err(StoreError::GuestCap)), "{full:?}");
+    assert!(there(&elsewhere).await.is_some());
+}
+
+pub(in crate::store) async fn guests_whose_cookie_did_not_come_back_are_swept(place: &dyn Place) {
+    let store = place.open().await;
+    let names = ["left", "seen", "asked", "suspended"];
+    let [left, seen, asked, suspended] = names.map(|name| NewGuest {
+        cap: None,
+        ..awaited(name, "game:a", NOW)
+    });
+    for new in [&left, &seen, &asked, &suspended] {
+        store.add_guest(new.clone()).await.unwrap();
+    }
+    store.see_guest(seen.id, NOW).await.unwrap();
+    let began = PendingSignIn {
+        guest: Some(asked.id),
+        ..pending(1)
+    };
+    store.add_pending_sign_in(began).await.unwrap();
+    store
+        .suspend_player(suspended.id, None, Actor::Operator.into(), NOW)
+        .await
+        .unwrap();
+    let end = NOW + UNCONFIRMED_MILLIS;
+    assert_eq!(store.sweep_sessions(NOW, 10).await.unwrap(), 0);
+    store.sweep_sessions(end, 10).await.unwrap();
+    for (new, stays) in [
+        (&left, false),
+        (&seen, true),
+        (&asked, true),
+        (&suspended, true),
+    ] {
+        let found = store.lookup_session(&new.session).await.unwrap();
+        assert_eq!(found.is_some(), stays, "{:?}", new.usernames);
+    }
+    // Its cookie makes it again, under the same id and name.
+    let again = NewGuest {
+        awaiting: None,
+        now: end,
+        ..left
+    };
+    let player = store.add_guest(again).await.unwrap();
+    assert_eq!((player.username.as_str(), player.awaited), ("left", false));
 }
 
 pub(in crate::store) async fn what_means_nothing_any_more_is_swept(place: &dyn Place) {

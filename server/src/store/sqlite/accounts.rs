@@ -43,7 +43,9 @@ pub(super) fn link(
             now
         ])?;
     connection
-        .prepare_cached("UPDATE players SET linked = 1, address = NULL WHERE id = ?1")?
+        .prepare_cached(
+            "UPDATE players SET linked = 1, address = NULL, awaiting = NULL WHERE id = ?1",
+        )?
         .execute([player.as_bytes()])?;
     Ok(())
 }
@@ -57,7 +59,7 @@ pub(super) fn merge(
 ) -> Result<(), StoreError> {
     connection
         .prepare_cached(
-            "UPDATE players SET merged_into = ?2, merged_at = ?3, address = NULL
+            "UPDATE players SET merged_into = ?2, merged_at = ?3, address = NULL, awaiting = NULL
              WHERE id = ?1 AND linked = 0 AND merged_into IS NULL",
         )?
         .execute(params![guest.as_bytes(), account.as_bytes(), now])?;
@@ -92,7 +94,7 @@ pub(super) fn suspend_player(
 ) -> Result<bool, StoreError> {
     let suspended = connection
         .prepare_cached(
-            "UPDATE players SET suspended_at = ?2, suspension_reason = ?3
+            "UPDATE players SET suspended_at = ?2, suspension_reason = ?3, awaiting = NULL
              WHERE id = ?1 AND merged_into IS NULL",
         )?
         .execute(params![player.as_bytes(), now, reason])?;

@@ -136,7 +136,8 @@ impl AdminStore for SqliteStore {
     ) -> Result<Vec<Player>, StoreError> {
         let address = address.to_owned();
         let query = format!(
-            "{PLAYERS} WHERE address = ?1 AND seen_at >= ?2 ORDER BY seen_at DESC, id LIMIT ?3"
+            "{PLAYERS} WHERE address = ?1 AND seen_at >= ?2 AND awaiting IS NULL
+             ORDER BY seen_at DESC, id LIMIT ?3"
         );
         self.main
             .read_much(move |connection| {
@@ -175,7 +176,7 @@ impl AdminStore for SqliteStore {
 
 /// All of a player, as [`players::player`] reads it.
 const PLAYERS: &str = "SELECT id, username, linked, merged_into, suspended_at, suspension_reason,
-        created_at, seen_at FROM players";
+        created_at, seen_at, awaiting IS NOT NULL FROM players";
 
 fn list_players(
     connection: &Connection,
@@ -352,7 +353,7 @@ fn list_holding_addresses(
 ) -> Result<Vec<HoldingAddress>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT address, count(*) AS guests, max(seen_at) FROM players
-         WHERE address IS NOT NULL AND seen_at >= ?1
+         WHERE address IS NOT NULL AND seen_at >= ?1 AND awaiting IS NULL
          GROUP BY address ORDER BY guests DESC, address LIMIT ?2",
     )?;
     let addresses = statement

@@ -313,7 +313,8 @@ pub(super) fn find_holder(
 ) -> Result<Option<console_token::Holder>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT p.id, p.username, p.linked, p.merged_into, p.suspended_at, p.suspension_reason,
-                p.created_at, p.seen_at, EXISTS (SELECT 1 FROM admins WHERE player = p.id), NULL
+                p.created_at, p.seen_at, p.awaiting IS NOT NULL,
+                EXISTS (SELECT 1 FROM admins WHERE player = p.id), NULL
          FROM devices d JOIN players p ON p.id = d.player WHERE d.id = ?1 AND d.used_at > ?2",
     )?;
     let mut rows = statement.query(params![device.as_bytes(), now - DEVICE_MILLIS])?;

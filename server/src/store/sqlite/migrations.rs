@@ -59,6 +59,14 @@ pub(super) const MAIN: Schema = Schema(&[
         "V11__browsers",
         include_str!("../../../migrations/sqlite/0011_browsers.sql"),
     ),
+    (
+        "V12__awaited_guests",
+        include_str!("../../../migrations/sqlite/0012_awaited_guests.sql"),
+    ),
+    (
+        "V13__left_guests",
+        include_str!("../../../migrations/sqlite/0013_left_guests.sql"),
+    ),
 ]);
 
 /// Frontend log records.

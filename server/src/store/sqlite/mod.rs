@@ -23,6 +23,7 @@ mod environments;
 mod error;
 mod error_counts;
 mod keys;
+mod left_guests;
 mod log_ranges;
 mod log_room;
 mod log_search;
@@ -113,6 +114,12 @@ impl Store for SqliteStore {
     async fn add_guest(&self, guest: NewGuest) -> Result<Player, StoreError> {
         self.main
             .write(move |connection| players::add_guest(connection, &guest))
+            .await
+    }
+
+    async fn bring_back_guest(&self, guest: NewGuest) -> Result<Player, StoreError> {
+        self.main
+            .write(move |connection| players::bring_back_guest(connection, &guest))
             .await
     }
 

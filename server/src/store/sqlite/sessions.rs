@@ -4,10 +4,11 @@ use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
 
 use super::audit::{self, Entry};
-use super::{devices, players, uuid};
+use super::{devices, left_guests, players, uuid};
 use crate::clock::Millis;
 use crate::domain::audit::{AuditKind, By};
 use crate::domain::console_token::Holder;
+use crate::domain::player::UNCONFIRMED_MILLIS;
 use crate::domain::session::{KEPT_MILLIS, SESSION_MILLIS, Session, SessionHash, SessionSummary};
 use crate::domain::sign_in::SIGN_IN_MILLIS;
 use crate::store::StoreError;
@@ -18,8 +19,8 @@ pub(super) fn lookup_session(
 ) -> Result<Option<Session>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT p.id, p.username, p.linked, p.merged_into, p.suspended_at, p.suspension_reason,
-                p.created_at, p.seen_at, s.created_at, s.renewed_at, s.ended_at,
-                s.browser
+                p.created_at, p.seen_at, p.awaiting IS NOT NULL,
+                s.created_at, s.renewed_at, s.ended_at, s.browser
          FROM sessions s JOIN players p ON p.id = s.player WHERE s.hash = ?1",
     )?;
     let mut rows = statement.query([hash.0.as_slice()])?;
@@ -29,10 +30,10 @@ pub(super) fn lookup_session(
     Ok(Some(Session {
         hash: *hash,
         player: players::player(row)?,
-        created_at: row.get(8)?,
-        renewed_at: row.get(9)?,
-        ended_at: row.get(10)?,
-        browser: row.get(11)?,
+        created_at: row.get(9)?,
+        renewed_at: row.get(10)?,
+        ended_at: row.get(11)?,
+        browser: row.get(12)?,
     }))
 }
 
@@ -67,7 +68,8 @@ pub(super) fn find_holder(
 ) -> Result<Option<Holder>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT p.id, p.username, p.linked, p.merged_into, p.suspended_at, p.suspension_reason,
-                p.created_at, p.seen_at, EXISTS (SELECT 1 FROM admins WHERE player = p.id),
+                p.created_at, p.seen_at, p.awaiting IS NOT NULL,
+                EXISTS (SELECT 1 FROM admins WHERE player = p.id),
                 s.authenticated_at
          FROM sessions s JOIN players p ON p.id = s.player
          WHERE s.hash = ?1 AND s.ended_at IS NULL AND s.renewed_at > ?2",
@@ -81,8 +83,8 @@ pub(super) fn find_holder(
 pub(super) fn holder(row: &Row<'_>) -> Result<Holder, StoreError> {
     Ok(Holder {
         player: players::player(row)?,
-        is_admin: row.get(8)?,
-        authenticated_at: row.get(9)?,
+        is_admin: row.get(9)?,
+        authenticated_at: row.get(10)?,
     })
 }
 
@@ -186,6 +188,7 @@ pub(super) fn end_all(
             now,
             kept.map(|kept| kept.0.as_slice())
         ])?;
+    left_guests::forget(connection, player)?;
     players::let_go(connection, player.as_bytes())?;
     Ok(ended)
 }
@@ -264,5 +267,7 @@ pub(super) fn sweep_sessions(
                  (SELECT state FROM pending_sign_ins WHERE started_at <= ?1 LIMIT ?2)",
         )?
         .execute([now - SIGN_IN_MILLIS, limit])?;
-    Ok(sessions + pending + devices::sweep(connection, now, limit)?)
+    let awaited = players::sweep_awaited(connection, now - UNCONFIRMED_MILLIS, limit)?;
+    let left = left_guests::sweep(connection, now, limit)?;
+    Ok(sessions + pending + awaited + left + devices::sweep(connection, now, limit)?)
 }

@@ -35,6 +35,10 @@ pub(super) fn add_pending(
             pending.started_at,
             pending.again
         ])?;
+    // The browser sent the guest's cookie along.
+    if let Some(guest) = pending.guest {
+        players::confirm(connection, guest)?;
+    }
     Ok(())
 }
 

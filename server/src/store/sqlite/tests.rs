@@ -52,6 +52,7 @@ fn guest(number: u8) -> NewGuest {
         session: SessionHash([number; 32]),
         address: "192.0.2.1".into(),
         cap: None,
+        awaiting: None,
         now: 1,
     }
 }

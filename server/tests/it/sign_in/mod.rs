@@ -11,7 +11,7 @@ use platform_server::domain::audit::Actor;
 use platform_server::domain::player::PlayerState;
 
 use crate::browser::{Browser, hidden_field};
-use crate::support::{NOW, TestApp};
+use crate::support::{NOW, TestApp, send};
 
 fn game(app: &TestApp) -> String {
     format!("{}/level?n=1#start", app.origin("demo"))
@@ -455,11 +455,10 @@ async fn two_sessions_at_once_are_refused_before_anything_happens() {
         .at_demo_provider(&game(&app), &fields)
         .await
         .location();
-    let value = "A".repeat(43);
-    browser.set_cookie(
-        "platform-session",
-        &format!("{value}; platform-session={value}"),
-    );
+    let (one, other) = (send(app.post_token()).await, send(app.post_token()).await);
+    let value = one.cookie().unwrap().replace("platform-session=", "");
+    let both = format!("{value}; {}", other.cookie().unwrap());
+    browser.set_cookie("platform-session", &both);
     assert_eq!(browser.get(&callback).await.problem(), "invalid-request");
     browser.lose_cookie("platform-session");
     assert_eq!(browser.get(&callback).await.location(), game(&app));

@@ -1,0 +1,76 @@
+//! The edge limits on guest creation.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::config::Rate;
+use crate::http::client_address::Network;
+use crate::http::limiter::Limiter;
+
+/// How many games' worth of guests one network may make.
+const GAMES: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
+
+/// How fast guests are made. Each game has a share of its own in a network's
+/// limit: one that asks in a loop for players of its own holds up no other.
+#[derive(Debug)]
+pub struct GuestLimits {
+    games: Limiter<(Network, Arc<str>)>,
+    networks: Limiter<Network>,
+}
+
+impl GuestLimits {
+    /// `rate` is that of one network and one game.
+    #[must_use]
+    pub fn new(rate: &Rate, clock: &Arc<dyn Clock>) -> Self {
+        let all = Rate {
+            count: rate.count.saturating_mul(GAMES),
+            burst: rate.burst.saturating_mul(GAMES),
+            ..*rate
+        };
+        Self {
+            games: Limiter::new(rate, Arc::clone(clock)),
+            networks: Limiter::new(&all, Arc::clone(clock)),
+        }
+    }
+
+    /// Counts one guest of this network, for the game of this audience.
+    ///
+    /// # Errors
+    /// How long to wait, where a limit is reached.
+    pub fn count(&self, network: Network, audience: &str) -> Result<(), Duration> {
+        self.games.count(&(network, audience.into()))?;
+        self.networks.count(&network)
+    }
+
+    /// Forgets those who have been quiet for long enough.
+    pub fn sweep(&self) {
+        self.games.sweep();
+        self.networks.sweep();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::ManualClock;
+    use crate::config::Period;
+
+    #[test]
+    fn a_game_that_asks_in_a_loop_takes_a_tenth_of_its_network() {
+        let clock: Arc<dyn Clock> = Arc::new(ManualClock::new(1_000_000));
+        let limits = GuestLimits::new(&Rate::new(60, Period::Minute, 3), &clock);
+        let network = Network::of("192.0.2.1".parse().unwrap());
+        let made = |game: &str| {
+            (0..100)
+                .filter(|_| limits.count(network, game).is_ok())
+                .count()
+        };
+        assert_eq!((made("game:loop"), made("game:other")), (3, 3));
+        let rest: usize = (0..20).map(|game| made(&format!("game:{game}"))).sum();
+        assert_eq!(rest, 24, "all games of a network have a limit too");
+        let elsewhere = Network::of("192.0.2.2".parse().unwrap());
+        assert!(limits.count(elsewhere, "game:loop").is_ok());
+    }
+}

@@ -1,0 +1,32 @@
+//! Signing a browser out, so that a guest can be come back to.
+
+use axum::http::{HeaderMap, HeaderValue};
+
+use crate::domain::audit::By;
+use crate::domain::left_guest::{LeftSecret, SignedOut};
+use crate::domain::session::SessionHash;
+use crate::http::cookies;
+use crate::state::AppState;
+use crate::store::StoreError;
+
+/// Ends a session. Answers the cookie that leads back to its guest, where it
+/// was one.
+///
+/// # Errors
+/// The store's.
+pub(super) async fn sign_out(
+    state: &AppState,
+    headers: &HeaderMap,
+    session: &SessionHash,
+    by: By,
+) -> Result<Option<HeaderValue>, StoreError> {
+    let secure = state.origin.is_secure();
+    let browser = cookies::read_left(headers, secure)
+        .unwrap_or_else(|| LeftSecret::generate(&*state.entropy));
+    let now = state.clock.now();
+    let ended = state
+        .store
+        .sign_out(session, &browser.hash(), by, now)
+        .await?;
+    Ok((ended == SignedOut::Guest).then(|| cookies::set_left(&browser, secure)))
+}

@@ -1,0 +1,282 @@
+//! Cookies that somebody else has set on the platform's domain, and getting rid
+//! of them.
+//!
+//! A game's script can set cookies on the domain that it shares with the auth
+//! service (RFC 6265 §8.6). Enough of them push ours out of the room that a
+//! browser gives a domain, or make every request too large. Scripts cannot set
+//! a cookie with the prefix `__Host-` for another host, so whatever has no such
+//! name is not ours, and the auth service and the console let it expire.
+
+use std::collections::BTreeMap;
+
+use axum::http::{HeaderMap, HeaderValue, header};
+
+use crate::origin::PlatformOrigin;
+
+/// From so many foreign cookies on, ours may have been pushed out: browsers keep
+/// about 180 for the sites under one domain, and leave 150 when they make room.
+const MANY: usize = 100;
+/// `Set-Cookie` lines in one answer and their bytes, at most: proxies read
+/// answers' heads into buffers of 4 KiB, and programs take 100 headers. What is
+/// left over goes with the next answers.
+const LINES: usize = 40;
+const BYTES: usize = 3 * 1_024;
+/// Longest path that is guessed at.
+const PATH_BYTES: usize = 128;
+
+/// The cookies of a request that need something done.
+#[derive(Debug, Default)]
+struct Found<'a> {
+    /// Foreign ones by name, in the order in which they came.
+    foreign: Vec<&'a [u8]>,
+    /// Ours of which there are several: all but one were tossed in.
+    doubled: Vec<&'a [u8]>,
+}
+
+/// Whether a cookie is ours by its name. Over http, which is for `localhost`
+/// alone, nothing keeps others from taking such names.
+fn is_ours(name: &[u8], secure: bool) -> bool {
+    let prefix: &[u8] = if secure { b"__Host-" } else { b"platform-" };
+    name.starts_with(prefix)
+}
+
+/// The names of the cookies in a request; one without a name is `""`.
+fn names(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
+    let lines = headers.get_all(header::COOKIE).iter();
+    let pieces = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
+    pieces.map(<[u8]>::trim_ascii).filter_map(|piece| {
+        let end = piece.iter().position(|byte| *byte == b'=');
+        match end {
+            Some(end) => piece.get(..end).map(<[u8]>::trim_ascii_end),
+            None => (!piece.is_empty()).then_some(b"".as_slice()),
+        }
+    })
+}
+
+fn find(headers: &HeaderMap, secure: bool) -> Found<'_> {
+    let mut found = Found::default();
+    let mut seen: BTreeMap<&[u8], usize> = BTreeMap::new();
+    for name in names(headers) {
+        let count = seen.entry(name).or_default();
+        *count += 1;
+        match (is_ours(name, secure), *count) {
+            (false, 1) => found.foreign.push(name),
+            (true, 2) => found.doubled.push(name),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Whether so many foreign cookies came that ours may have been pushed out.
+#[must_use]
+pub fn are_many(headers: &HeaderMap, secure: bool) -> bool {
+    names(headers).filter(|name| !is_ours(name, secure)).count() >= MANY
+}
+
+/// The `Set-Cookie` lines that let the foreign cookies of a request expire, as
+/// far as they fit, and those that were tossed in under our names. A request
+/// does not say for which domain and path a cookie was set, so what games can
+/// choose is gone through: the platform's domain, and the paths that lead to
+/// this one. `turn` says where to begin where not all of them fit: each answer
+/// begins elsewhere, so that none stays because others do.
+#[must_use]
+pub fn expire(
+    headers: &HeaderMap,
+    origin: &PlatformOrigin,
+    path: &str,
+    turn: impl FnOnce() -> u16,
+) -> Vec<HeaderValue> {
+    let secure = origin.is_secure();
+    let found = find(headers, secure);
+    if found.foreign.is_empty() && found.doubled.is_empty() {
+        return Vec::new();
+    }
+    let domain = format!("; Domain={}", origin.host());
+    let paths = paths_to(path);
+    let mut lines = Lines::new(secure);
+    for name in &found.doubled {
+        for path in &paths {
+            lines.add(name, &domain, path);
+        }
+    }
+    let mut scopes: Vec<(&str, &str)> = Vec::new();
+    for domain in [domain.as_str(), ""] {
+        scopes.extend(paths.iter().map(|path| (domain, *path)));
+    }
+    let parents = parents(origin.host());
+    if found.foreign.len() >= MANY {
+        // Cookies of the domains above may be somebody's own, and are left
+        // alone until they are used as a weapon.
+        scopes.extend(parents.iter().map(|domain| (domain.as_str(), "/")));
+    }
+    // The first scope is by far the likeliest one, so most answers begin there.
+    let turn = usize::from(turn());
+    let first = if turn.is_multiple_of(4) {
+        turn / 4 % scopes.len()
+    } else {
+        0
+    };
+    let start = turn % found.foreign.len().max(1);
+    for (domain, path) in scopes.iter().cycle().skip(first).take(scopes.len()) {
+        let turned = found.foreign.iter().cycle().skip(start);
+        for name in turned.take(found.foreign.len()) {
+            if !lines.add(name, domain, path) {
+                return lines.values;
+            }
+        }
+    }
+    lines.values
+}
+
+/// The paths of cookies that are sent to `path` (RFC 6265 §5.1.4).
+fn paths_to(path: &str) -> Vec<&str> {
+    let mut paths = vec!["/"];
+    if path.len() > PATH_BYTES || path.contains(';') || !path.is_ascii() {
+        return paths;
+    }
+    for (at, _) in path.match_indices('/').filter(|(at, _)| *at > 0) {
+        paths.extend([path.get(..at), path.get(..=at)].into_iter().flatten());
+    }
+    if !paths.contains(&path) {
+        paths.push(path);
+    }
+    paths
+}
+
+/// The domains above the platform's own that cookies can be set for, as the
+/// attribute: every one of two labels or more.
+fn parents(host: &str) -> Vec<String> {
+    let dots = host.match_indices('.');
+    let above = dots.filter_map(|(dot, _)| host.get(dot + 1..));
+    let above = above.filter(|domain| domain.contains('.'));
+    above.map(|domain| format!("; Domain={domain}")).collect()
+}
+
+/// `Set-Cookie` lines of an answer.
+struct Lines {
+    values: Vec<HeaderValue>,
+    bytes: usize,
+    secure: &'static str,
+}
+
+impl Lines {
+    const fn new(secure: bool) -> Self {
+        Self {
+            values: Vec::new(),
+            bytes: 0,
+            secure: if secure { "; Secure" } else { "" },
+        }
+    }
+
+    /// Answers whether there was room.
+    fn add(&mut self, name: &[u8], domain: &str, path: &str) -> bool {
+        // A cookie without a name must have a value, or it is none.
+        let value = if name.is_empty() { "=x" } else { "=" };
+        let rest = format!("{value}; Max-Age=0; Path={path}{domain}{}", self.secure);
+        let mut line = name.to_vec();
+        line.extend_from_slice(rest.as_bytes());
+        // What no header can carry was in none.
+        let Ok(line) = HeaderValue::from_bytes(&line) else {
+            return true;
+        };
+        if self.values.len() >= LINES || self.bytes + line.len() > BYTES {
+            return false;
+        }
+        self.bytes += line.len();
+        self.values.push(line);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(cookies: &str) -> HeaderMap {
+        let value = HeaderValue::from_str(cookies).unwrap();
+        HeaderMap::from_iter([(header::COOKIE, value)])
+    }
+
+    fn expired(cookies: &str, origin: &str, path: &str) -> Vec<String> {
+        let lines = expire(&with(cookies), &origin.parse().unwrap(), path, || 0);
+        let lines = lines.iter().map(|line| line.to_str().unwrap().to_owned());
+        lines.collect()
+    }
+
+    const SECURE: &str = "https://play.games.example";
+    const LOCAL: &str = "http://platform.localhost:8787";
+
+    #[test]
+    fn what_is_ours_stays_and_everything_else_expires() {
+        let ours = "__Host-platform-session=a; __Host-platform-form=b";
+        assert!(expired(ours, SECURE, "/token").is_empty());
+        assert!(expired("", SECURE, "/token").is_empty());
+        let lines = expired(&format!("{ours}; platform-session=x; tossed"), SECURE, "/");
+        assert_eq!(
+            lines,
+            [
+                "platform-session=; Max-Age=0; Path=/; Domain=play.games.example; Secure",
+                "=x; Max-Age=0; Path=/; Domain=play.games.example; Secure",
+                "platform-session=; Max-Age=0; Path=/; Secure",
+                "=x; Max-Age=0; Path=/; Secure",
+            ]
+        );
+    }
+
+    #[test]
+    fn every_path_that_leads_here_is_gone_through() {
+        let lines = expired("a=1", LOCAL, "/login/demo");
+        for path in ["/", "/login", "/login/", "/login/demo"] {
+            let line = format!("a=; Max-Age=0; Path={path}; Domain=platform.localhost");
+            assert!(lines.contains(&line), "{line}: {lines:?}");
+        }
+        assert_eq!(paths_to("/;/x"), ["/"]);
+        assert_eq!(paths_to("/token"), ["/", "/token"]);
+    }
+
+    #[test]
+    fn of_two_of_our_own_the_one_of_the_domain_expires() {
+        let lines = expired("platform-session=a; platform-session=b", LOCAL, "/token");
+        assert_eq!(
+            lines,
+            [
+                "platform-session=; Max-Age=0; Path=/; Domain=platform.localhost",
+                "platform-session=; Max-Age=0; Path=/token; Domain=platform.localhost",
+            ]
+        );
+        assert!(expired("platform-session=a; platform-form=b", LOCAL, "/token").is_empty());
+    }
+
+    #[test]
+    fn many_are_gone_after_a_few_answers_that_fit_any_proxy() {
+        let mut left: Vec<String> = (0..180).map(|number| format!("c{number}")).collect();
+        let mut answers = 0;
+        while !left.is_empty() {
+            answers += 1;
+            assert!(answers < 40, "{left:?}");
+            let cookies = left.join("=1; ") + "=1";
+            let headers = with(&cookies);
+            assert_eq!(are_many(&headers, false), left.len() >= MANY);
+            let lines = expire(&headers, &LOCAL.parse().unwrap(), "/token", || answers);
+            let lines: Vec<_> = lines.iter().map(|line| line.to_str().unwrap()).collect();
+            assert!(lines.iter().map(|line| line.len()).sum::<usize>() <= BYTES);
+            // Each of them was set for the platform's domain and all paths.
+            left.retain(|name| {
+                let line = format!("{name}=; Max-Age=0; Path=/; Domain=platform.localhost");
+                !lines.contains(&line.as_str())
+            });
+        }
+    }
+
+    #[test]
+    fn domains_above_are_touched_only_where_they_are_a_weapon() {
+        assert!(
+            !expired("a=1", SECURE, "/")
+                .iter()
+                .any(|line| line.contains("Domain=games"))
+        );
+        assert_eq!(parents("play.games.example"), ["; Domain=games.example"]);
+        assert!(parents("platform.localhost").is_empty());
+    }
+}
