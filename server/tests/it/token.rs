@@ -173,7 +173,7 @@ async fn the_audience_follows_from_the_origin() {
         let body: serde_json::Value = answer.json();
         assert_eq!(
             (&body["token_type"], &body["expires_in"]),
-            (&"Bearer".into(), &900.into())
+            (&"Bearer".into(), &life.into())
         );
     }
     for label in ["auth", "nobody", "x.demo"] {
