@@ -322,6 +322,43 @@ pub(crate) enum ProjectsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Show a game no more: its address says that it was taken down
+    #[command(after_help = "\
+Browsers that open the game are told to forget what it stored in them.
+
+Example:
+  platform projects disable my-game --reason 'A bug eats progress.'")]
+    Disable {
+        /// The project
+        slug: String,
+        /// Why, for whoever owns it: one line
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Show a disabled game again
+    Enable {
+        /// The project
+        slug: String,
+    },
+    /// Delete a project: it can be restored for seven days
+    #[command(after_help = "\
+Its game is not shown from then on. After seven days its deployments, settings and numbers are
+removed for good. Nobody gets its slug again.
+
+Example:
+  platform projects delete my-game")]
+    Delete {
+        /// The project
+        slug: String,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+    },
+    /// Restore a deleted project
+    Restore {
+        /// The project
+        slug: String,
+    },
 }
 
 /// Which log records, and how.

@@ -89,6 +89,8 @@ slugs! {
     UsernameTaken = "username-taken", 409, "Username taken", "This username is taken. Please choose another.";
     /// Another project has this slug.
     SlugTaken = "slug-taken", 409, "Slug taken", "This project name is taken. Please choose another.";
+    /// The project was disabled or deleted, or its owner is suspended.
+    ProjectDisabled = "project-disabled", 403, "Not available", "This game is not available: it was taken down.";
     /// The environment has no deployment yet.
     NotDeployed = "not-deployed", 409, "Not deployed", "This game has not been deployed yet.";
     /// The uploaded archive was refused.

@@ -71,7 +71,11 @@ pub async fn deploy(
             owner: None,
             created_at: now,
         };
-        store.add_project(project).await?;
+        match store.add_project(project).await {
+            // It was deleted for good, and its slug stays taken.
+            Err(StoreError::Conflict { .. }) => return Ok(false),
+            added => added?,
+        }
     } else if !projects
         .iter()
         .any(|project| project.slug == SLUG && project.owner.is_none())

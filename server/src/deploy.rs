@@ -28,6 +28,7 @@ use crate::http::refusal::chain;
 use crate::page_warnings::PAGE_BYTES;
 use crate::state::AppState;
 use crate::store::{Store, StoreError};
+use crate::takedown;
 
 /// Deployments of an environment that are kept.
 pub const KEPT: usize = 10;
@@ -216,6 +217,10 @@ pub(crate) async fn keep_swept(state: AppState) {
         tokio::select! {
             _ = ticks.tick() => {}
             () = state.deploys.done.notified() => {}
+        }
+        if let Err(error) = takedown::remove_deleted(&state).await {
+            let error = chain(&error);
+            tracing::error!(error, "deleted projects could not be removed");
         }
         match sweep(&*state.store, &state.files).await {
             Ok(0) => {}

@@ -19,6 +19,7 @@
 //! | [`suspensions`], [`sessions`] | who is suspended while their token lives; sweeping sessions |
 //! | [`refusals`] | keeping what was refused, within bounds |
 //! | [`guests`] | how fast guests are made |
+//! | [`takedown`] | what games that were taken down answer, and the end of deleted projects |
 //! | [`devices`] | how often devices may ask, and people type codes |
 //! | [`logs`], [`log_streams`] | how many frontend log records are taken in, and how long they are kept; who follows them |
 //! | [`data_folder`] | one server at a time in the data folder |
@@ -68,6 +69,7 @@ pub mod start;
 pub mod state;
 pub mod store;
 pub mod suspensions;
+pub mod takedown;
 pub mod tokens;
 pub mod unseen;
 

@@ -74,7 +74,13 @@ fn api_routes() -> Router<AppState> {
             "/api/projects",
             get(api::list_projects::handle).post(api::create_project::handle),
         )
-        .route(project, get(api::project::handle))
+        .route(
+            project,
+            get(api::project::handle).delete(api::standing::delete),
+        )
+        .route(&format!("{project}/disable"), post(api::standing::disable))
+        .route(&format!("{project}/enable"), post(api::standing::enable))
+        .route(&format!("{project}/restore"), post(api::standing::restore))
         .route(
             &format!("{project}/test-tokens"),
             post(api::test_token::handle),

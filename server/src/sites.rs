@@ -10,6 +10,7 @@ use axum::http::HeaderValue;
 use platform_protocol::names::{CONSOLE_AUDIENCE, Environment};
 use tokio::sync::Mutex;
 
+use crate::clock::Millis;
 use crate::domain::project::Deployment;
 use crate::http::cors::Caller;
 use crate::origin::PlatformOrigin;
@@ -30,6 +31,11 @@ pub struct Game {
     pub deployment: Option<Arc<Deployment>>,
     /// Whether its pages are isolated from those of other origins.
     pub isolated: bool,
+    /// Whether it is not shown: its project was disabled, deleted or removed, or
+    /// its owner is suspended.
+    pub taken_down: bool,
+    /// When browsers were last to forget what it had stored.
+    pub forget_from: Option<Millis>,
 }
 
 /// The games at one moment.
@@ -69,9 +75,10 @@ impl Sites {
         let known = self.table.load_full();
         let mut table = Table::default();
         let console = self.origin.to_string();
-        if let Some(caller) = caller(&console, CONSOLE_AUDIENCE) {
+        if let Some(caller) = caller(&console, CONSOLE_AUDIENCE, false) {
             table.callers.insert(console, caller);
         }
+        let standings: HashMap<_, _> = store.list_standings().await?.into_iter().collect();
         for record in store.list_environments().await? {
             let environment = record.environment;
             let label = environment.label(&record.slug);
@@ -89,8 +96,10 @@ impl Sites {
             let audience: Arc<str> = environment.audience(&record.slug).into();
             // A page is there only once something is deployed, and a page
             // that is not there asks for no tokens.
-            if deployment.is_some()
-                && let Some(caller) = caller(&origin, &audience)
+            let standing = standings.get(&record.slug).cloned().unwrap_or_default();
+            let taken_down = standing.is_down();
+            if (deployment.is_some() || taken_down)
+                && let Some(caller) = caller(&origin, &audience, taken_down)
             {
                 table.callers.insert(origin.clone(), caller);
             }
@@ -101,6 +110,8 @@ impl Sites {
                 origin,
                 deployment,
                 isolated: record.isolated,
+                taken_down,
+                forget_from: standing.forgets_from(),
             };
             table.by_label.insert(label, Arc::new(game));
         }
@@ -136,7 +147,8 @@ impl Sites {
         let mut games: Vec<Arc<Game>> = table
             .by_label
             .values()
-            .filter(|game| game.environment == Environment::Prod && game.deployment.is_some())
+            .filter(|game| game.environment == Environment::Prod)
+            .filter(|game| game.deployment.is_some() && !game.taken_down)
             .cloned()
             .collect();
         games.sort_by(|one, other| one.slug.cmp(&other.slug));
@@ -144,11 +156,12 @@ impl Sites {
     }
 }
 
-fn caller(origin: &str, audience: &str) -> Option<Caller> {
+fn caller(origin: &str, audience: &str, taken_down: bool) -> Option<Caller> {
     // An origin is visible ASCII, so this is always some.
     let origin = HeaderValue::from_str(origin).ok()?;
     Some(Caller {
         origin,
         audience: audience.into(),
+        taken_down,
     })
 }

@@ -115,6 +115,11 @@ const SENTENCES = {
   "setting-changed": "A setting of the project {subject} of {player} was changed",
   "test-token-given": "A test player of the project {subject} of {player} was given a token",
   "project-administered": "The project {subject} of {player} was administered",
+  "project-disabled": "The project {subject} of {player} was disabled",
+  "project-enabled": "The project {subject} of {player} was enabled",
+  "project-deleted": "The project {subject} of {player} was deleted",
+  "project-restored": "The project {subject} of {player} was restored",
+  "project-removed": "The deleted project {subject} was removed for good",
 };
 
 const part = (name, event, names) => {

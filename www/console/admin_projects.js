@@ -48,8 +48,48 @@ const confirmed = (project, { sub, username }) => ({
   },
 });
 
+/** What is done at once, after a question: the project page has the rest. */
+const STANDINGS = {
+  disable: {
+    heading: "Disable this project?",
+    words: (slug) => [["The game ", named(slug), " is shown to nobody, and nobody gets tokens for it. Its owner cannot enable it again; they read why."]],
+    yes: "Disable",
+    isGrave: true,
+    takesText: true,
+  },
+  enable: {
+    heading: "Enable this project?",
+    words: (slug) => [["The game ", named(slug), " is shown again at once."]],
+    yes: "Enable",
+  },
+};
+
+const standingQuestion = (slug, change) => ({
+  ...STANDINGS[change],
+  words: STANDINGS[change].words(slug),
+  act: async (reason) => {
+    if (change === "disable" && !reason) throw no("Write a sentence for the owner.");
+    const body = change === "disable" ? { reason } : undefined;
+    await send(session, "POST", `/api/projects/${encodeURIComponent(slug)}/${change}`, body);
+    await look();
+    tell(`${plain(slug)} is ${change}d now.`);
+  },
+});
+
+const standingButton = ({ slug, standing: { state } }) => {
+  const change = state === "disabled" ? "enable" : "disable";
+  const button = make(
+    "button",
+    { className: "button second small-button", type: "button", hidden: state === "deleted" },
+    change === "enable" ? "Enable…" : "Disable…",
+    make("span", { className: "aside", textContent: ` ${plain(slug)}` }),
+  );
+  button.onclick = () => ask(standingQuestion(slug, change));
+  return button;
+};
+
 const projectRow = (project) => {
-  const { slug, owner, players, created_at } = project;
+  const { slug, owner, players, created_at, standing } = project;
   const button = make(
     "button",
     { className: "button second small-button", type: "button" },
@@ -59,8 +99,12 @@ const projectRow = (project) => {
   button.onclick = () => ask(transfer(project));
   const whose = owner ? who(owner, shown.names) : "the platform";
   return row(
-    make("a", { href: `/projects/${encodeURIComponent(slug)}` }, said(slug)),
+    [
+      make("a", { href: `/projects/${encodeURIComponent(slug)}` }, said(slug)),
+      standing.state === "live" ? "" : make("b", { className: "bad", textContent: ` ${standing.state}` }),
+    ],
     ["of ", whose, ` · ${count(players, "player", "players")} now · since `, moment(created_at)],
+    standingButton(project),
     button,
   );
 };

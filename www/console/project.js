@@ -8,6 +8,7 @@ import { Players, RANGES } from "./players.js";
 import { Search } from "./search.js";
 import { Refusal } from "./session.js";
 import { Settings } from "./settings.js";
+import { drawStanding, offerTakedown } from "./takedown.js";
 import { offerTestTokens } from "./test_token.js";
 import { variable } from "./variables.js";
 
@@ -177,7 +178,9 @@ const drawOwner = ({ owner, owner_username: username, created_at: made }, player
 };
 
 /** What is of the project and not of one environment, and changes by itself. */
-const drawProject = ({ environments: { dev, prod }, logs: { bytes, quota_bytes: quota } }) => {
+const drawProject = (project) => {
+  const { environments: { dev, prod }, logs: { bytes, quota_bytes: quota } } = project;
+  drawStanding(project);
   byId("both").textContent = `${count(dev.players + prod.players, "player", "players")} now in both environments`;
   byId("room").hidden = false;
   byId("room-words").textContent = quota
@@ -195,6 +198,7 @@ enter(async (session, player) => {
   byId(`env-${environment}`).checked = true;
   drawOwner(project, player);
   drawProject(project);
+  offerTakedown(session, slug, drawProject);
   // What is hidden has no width, and a picture is drawn for the width it has.
   byId("gate").hidden = true;
   byId("inside").hidden = false;

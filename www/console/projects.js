@@ -7,10 +7,11 @@ import { Refusal } from "./session.js";
 const link = (words, href, slug) =>
   make("a", { className: "button second", href }, words, make("span", { className: "aside", textContent: ` ${slug}` }));
 
-const card = ({ slug, environments: { dev, prod } }) => {
+const card = ({ slug, standing: { state }, environments: { dev, prod } }) => {
   const playing = dev.players + prod.players;
   const shown = [dev.deployment && "dev", prod.deployment && "production"].filter(Boolean);
-  const where = shown.length ? `Deployed to ${shown.join(" and ")}` : "Not deployed yet";
+  const down = { disabled: "Disabled · ", deleted: "Deleted · " }[state] ?? "";
+  const where = down + (shown.length ? `Deployed to ${shown.join(" and ")}` : "Not deployed yet");
   return make(
     "li",
     { className: "card" },

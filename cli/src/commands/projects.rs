@@ -1,18 +1,19 @@
-//! `platform projects`: makes and lists projects.
+//! `platform projects`: makes and lists projects, takes them down and puts
+//! them up.
 
 use std::fmt::Write as _;
 
-use http::{Request, header};
+use http::{Method, Request, header};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Context;
 use crate::args::ProjectsCommand;
 use crate::client::answer::Answer;
-use crate::client::json as json_body;
+use crate::client::{empty, json as json_body};
 use crate::failure::Failure;
 use crate::settings::usable_slug;
-use crate::terminal::{self, plain};
+use crate::terminal::{self, STRONG, plain};
 
 #[derive(Debug, Deserialize)]
 struct Projects {
@@ -23,6 +24,38 @@ struct Projects {
 struct Project {
     slug: String,
     environments: Environments,
+    #[serde(default)]
+    standing: Standing,
+}
+
+/// Whether a project's game is shown. An older platform says nothing of it.
+#[derive(Debug, Default, Deserialize)]
+struct Standing {
+    #[serde(default)]
+    state: String,
+    by: Option<String>,
+    reason: Option<String>,
+    removed_at: Option<String>,
+}
+
+impl Standing {
+    /// What is to be said of it; nothing where the game is shown.
+    fn told(&self) -> Option<String> {
+        if self.state.is_empty() || self.state == "live" {
+            return None;
+        }
+        let mut told = plain(&self.state);
+        if self.by.as_deref() == Some("platform") {
+            told.push_str(" by those who run the platform");
+        }
+        if let Some(removed_at) = &self.removed_at {
+            told.push_str(&format!(", and will be removed at {}", plain(removed_at)));
+        }
+        if let Some(reason) = &self.reason {
+            told.push_str(&format!(": {}", plain(reason)));
+        }
+        Some(told)
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -44,7 +77,69 @@ pub(super) async fn run(context: &Context<'_>, command: ProjectsCommand) -> Resu
     match command {
         ProjectsCommand::Create { slug, json } => create(context, &slug, json).await,
         ProjectsCommand::List { json } => list(context, json).await,
+        ProjectsCommand::Disable { slug, reason } => {
+            let body = json!({ "reason": reason });
+            change(context, &slug, Method::POST, "/disable", Some(&body)).await
+        }
+        ProjectsCommand::Enable { slug } => {
+            change(context, &slug, Method::POST, "/enable", None).await
+        }
+        ProjectsCommand::Delete { slug, yes } => delete(context, &slug, yes).await,
+        ProjectsCommand::Restore { slug } => {
+            change(context, &slug, Method::POST, "/restore", None).await
+        }
     }
+}
+
+/// Deletes a project, after a question.
+async fn delete(context: &Context<'_>, slug: &str, yes: bool) -> Result<(), Failure> {
+    if !yes && !terminal::can_ask() {
+        return Err(Failure::usage(
+            "A deletion is asked about first, and nobody can answer here: say --yes.",
+        ));
+    }
+    let question = format!(
+        "Delete the project {STRONG}{}{STRONG:#}? Its game is not shown from now on, and in seven \
+         days it is removed for good.",
+        plain(slug)
+    );
+    if !yes && !terminal::ask(&question) {
+        return Err(Failure::failed("Nothing was deleted."));
+    }
+    change(context, slug, Method::DELETE, "", None).await
+}
+
+/// Takes a project down or puts it up, and says how it stands then.
+async fn change(
+    context: &Context<'_>,
+    slug: &str,
+    method: Method,
+    what: &str,
+    body: Option<&Value>,
+) -> Result<(), Failure> {
+    usable_slug(slug).map_err(|why| Failure::usage(format!("{slug} is no slug: {why}")))?;
+    let settings = context.settings()?;
+    let address = format!("{}/api/projects/{slug}{what}", settings.origin);
+    let answer = context
+        .session(&settings)?
+        .ask(|| {
+            let request = Request::builder().method(method.clone()).uri(&address);
+            Ok(match body {
+                Some(body) => (
+                    request.header(header::CONTENT_TYPE, "application/json"),
+                    json_body(body)?,
+                ),
+                None => (request, empty()),
+            })
+        })
+        .await?;
+    let project: Project = answer.json()?;
+    let told = match project.standing.told() {
+        Some(told) => format!("{slug} is {told}."),
+        None => format!("{slug} is live: its game is shown."),
+    };
+    terminal::note(told);
+    Ok(())
 }
 
 async fn create(context: &Context<'_>, slug: &str, json: bool) -> Result<(), Failure> {
@@ -91,9 +186,10 @@ fn table(projects: &[Project]) -> String {
     for project in projects {
         let environments = &project.environments;
         for (name, environment) in [("dev", &environments.dev), ("prod", &environments.prod)] {
-            let address = match environment.deployment {
-                Some(_) => plain(&environment.url),
-                None => format!("{} (not deployed)", plain(&environment.url)),
+            let address = match (project.standing.told(), &environment.deployment) {
+                (Some(told), _) => format!("{} ({told})", plain(&environment.url)),
+                (None, Some(_)) => plain(&environment.url),
+                (None, None) => format!("{} (not deployed)", plain(&environment.url)),
             };
             let players = environment.players.to_string();
             rows.push([plain(&project.slug), name.to_owned(), players, address]);

@@ -14,3 +14,4 @@ mod platform;
 mod rolling_back;
 mod signing_in;
 mod support;
+mod taking_down;

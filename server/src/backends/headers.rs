@@ -12,6 +12,7 @@ use crate::http::cookies::session_cookie_name;
 use crate::http::csrf::browser_cookie_name;
 use crate::http::request_id::X_REQUEST_ID;
 use crate::sites::Game;
+use crate::takedown::forgot_cookie_name;
 
 /// What a backend may believe, and so comes from the platform alone. With it
 /// go all names that begin with `x-forwarded-`. And what was meant for a proxy.
@@ -29,11 +30,13 @@ const OURS: [HeaderName; 10] = [
 ];
 
 /// The platform's cookies, over https and http alike.
-const COOKIES: [&str; 4] = [
+const COOKIES: [&str; 6] = [
     session_cookie_name(true),
     session_cookie_name(false),
     browser_cookie_name(true),
     browser_cookie_name(false),
+    forgot_cookie_name(true),
+    forgot_cookie_name(false),
 ];
 
 /// Whether a request has been through the platform of this name before (RFC
@@ -234,6 +237,8 @@ mod tests {
             origin: "http://game.platform.localhost".into(),
             deployment: None,
             isolated: false,
+            taken_down: false,
+            forget_from: None,
         };
         for (asked, kept) in [
             (&["\"cookies\""][..], None),

@@ -119,11 +119,21 @@ pub enum AuditKind {
     /// An administrator was let to change somebody else's project (`subject`),
     /// or to play it as a test player; its owner is `player`.
     ProjectAdministered,
+    /// A project (`subject`) of a player was disabled.
+    ProjectDisabled,
+    /// A project (`subject`) of a player was enabled again.
+    ProjectEnabled,
+    /// A project (`subject`) of a player was deleted; it can be restored.
+    ProjectDeleted,
+    /// A project (`subject`) of a player was restored.
+    ProjectRestored,
+    /// A deleted project (`subject`) was removed for good.
+    ProjectRemoved,
 }
 
 impl AuditKind {
     /// Every kind.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 31] = [
         Self::Linked,
         Self::Merged,
         Self::SignedIn,
@@ -150,6 +160,11 @@ impl AuditKind {
         Self::SettingChanged,
         Self::TestTokenGiven,
         Self::ProjectAdministered,
+        Self::ProjectDisabled,
+        Self::ProjectEnabled,
+        Self::ProjectDeleted,
+        Self::ProjectRestored,
+        Self::ProjectRemoved,
     ];
 
     /// Those that are kept for [`ROUTINE_MILLIS`] alone.
@@ -190,6 +205,11 @@ impl AuditKind {
             Self::SettingChanged => "setting-changed",
             Self::TestTokenGiven => "test-token-given",
             Self::ProjectAdministered => "project-administered",
+            Self::ProjectDisabled => "project-disabled",
+            Self::ProjectEnabled => "project-enabled",
+            Self::ProjectDeleted => "project-deleted",
+            Self::ProjectRestored => "project-restored",
+            Self::ProjectRemoved => "project-removed",
         }
     }
 

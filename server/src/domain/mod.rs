@@ -16,4 +16,5 @@ pub mod player;
 pub mod project;
 pub mod session;
 pub mod sign_in;
+pub mod takedown;
 pub mod username;

@@ -24,6 +24,7 @@ use crate::http::navigation::is_navigation;
 use crate::http::refusal::Refusal;
 use crate::sites::Game;
 use crate::state::AppState;
+use crate::takedown;
 
 /// What a directory shows.
 const INDEX: &str = "index.html";
@@ -102,6 +103,9 @@ async fn file(
     let path = match find(deployment, request.uri().path()) {
         Found::File(path) => path,
         Found::Directory => return redirect_into(request.uri()),
+        Found::Nothing if takedown::asks_for_worker(request.headers()) => {
+            return Ok(takedown::unregistering_worker());
+        }
         Found::Nothing => {
             return match earlier(state, game, request.uri().path(), request.headers()).await? {
                 Some(response) => Ok(response),
@@ -126,7 +130,9 @@ async fn earlier(
         return Ok(None);
     };
     let path = path.strip_prefix('/').unwrap_or(&path);
-    if !headers::has_content_hash(path) {
+    // What can run scripts as a page is shown by the deployment that has it, and
+    // by no later one: a new owner, or a mended game, is free of it.
+    if headers::is_scriptable(path) || !headers::has_content_hash(path) {
         return Ok(None);
     }
     let kept = state

@@ -28,6 +28,7 @@ use crate::http::foreign_cookies;
 use crate::http::limiter::retry_after;
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
+use crate::takedown;
 
 /// The endpoint takes no body; whoever sends one all the same may send this
 /// many bytes, which are not looked at.
@@ -36,7 +37,7 @@ pub(super) const IGNORED_BODY_BYTES: usize = 1_024;
 /// Answers `POST /token`.
 ///
 /// # Errors
-/// `unknown-origin`, `invalid-request`, `session-expired`, `account-suspended`,
+/// `unknown-origin`, `project-disabled`, `invalid-request`, `session-expired`, `account-suspended`,
 /// `guest-limit-reached`.
 pub async fn handle(
     State(state): State<AppState>,
@@ -48,6 +49,9 @@ pub async fn handle(
     body::read(request_body, IGNORED_BODY_BYTES).await?;
     let now = state.clock.now();
     let secure = state.origin.is_secure();
+    if caller.taken_down {
+        return Err(takedown::refusal());
+    }
 
     let held = held::secret(&state, &headers).await?;
     if held.is_none()

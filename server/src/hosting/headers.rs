@@ -61,6 +61,18 @@ fn content_type(path: &str) -> HeaderValue {
         .unwrap_or(HeaderValue::from_static("application/octet-stream"))
 }
 
+/// Whether a browser that opens a file of this name runs the scripts in it:
+/// pages, and all XML, of which pictures in SVG are the most frequent.
+#[must_use]
+pub fn is_scriptable(path: &str) -> bool {
+    let path = compressed_by_engine(path).map_or(path, |(inner, _)| inner);
+    let guessed = mime_guess::from_path(path).first_or_octet_stream();
+    let is_xml = |name: &str| matches!(name, "xml" | "xslt+xml" | "xsl") || name.ends_with("+xml");
+    guessed.subtype() == mime_guess::mime::HTML
+        || is_xml(guessed.subtype().as_str())
+        || guessed.suffix().is_some_and(|suffix| suffix == "xml")
+}
+
 /// Whether a file of this name gets smaller when it is compressed. Pictures,
 /// sound, video and archives are compressed already.
 #[must_use]
@@ -284,6 +296,21 @@ mod tests {
             assert_eq!(headers[header::CONTENT_TYPE], content_type, "{path}");
             let said = headers.get(header::CONTENT_ENCODING);
             assert_eq!(said.map(|said| said.to_str().unwrap()), coding, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_runs_scripts_when_it_is_opened_is_known() {
+        for path in [
+            "a.html", "a.htm", "a.xhtml", "a.svg", "a/b.SVG", "a.xml", "a.xsl", "a.xslt", "a.rdf",
+            "a.atom", "a.mathml",
+        ] {
+            assert!(is_scriptable(path), "{path}");
+        }
+        for path in [
+            "a.js", "a.css", "a.png", "a.wasm", "a.json", "a.map", "a", "svg",
+        ] {
+            assert!(!is_scriptable(path), "{path}");
         }
     }
 

@@ -109,6 +109,11 @@ fn values(headers: &HeaderMap, name: &str) -> impl Iterator<Item = String> {
     })
 }
 
+/// Whether the request has one cookie of this name, and of this value.
+pub(crate) fn holds(headers: &HeaderMap, name: &str, value: &str) -> bool {
+    matches!(find(headers, name), Named::One(found) if found == value)
+}
+
 /// Without the spaces and tabs around it, which are all that a browser trims.
 fn trim(mut bytes: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = bytes {

@@ -21,6 +21,8 @@ pub struct Caller {
     pub origin: HeaderValue,
     /// `game:<slug>`, `game:dev-<slug>` or `platform:console`.
     pub audience: Arc<str>,
+    /// Whether it is a game that is not shown, whose pages get no tokens.
+    pub taken_down: bool,
 }
 
 impl<S: Sync> FromRequestParts<S> for Caller {

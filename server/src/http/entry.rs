@@ -28,7 +28,9 @@ use crate::backends::Backend;
 use crate::handlers::game_files;
 use crate::hosts::{self, Site};
 use crate::routes::{self, Routes};
+use crate::sites::Game;
 use crate::state::AppState;
+use crate::takedown::{self, Forgetting};
 
 /// How long a handler may take to begin its answer. A game's backend has
 /// limits of its own, under which a long upload may flow for as long as it
@@ -142,18 +144,22 @@ impl App {
     async fn dispatch(&self, site: Site, context: &Context, request: Request<Body>) -> Response {
         let path = request.uri().path();
         let backend = match &site {
-            Site::Game(game) => self.state.backends.find(game, path),
-            Site::Console | Site::Auth => None,
+            Site::Game(game) if !game.taken_down => self.state.backends.find(game, path),
+            Site::Game(_) | Site::Console | Site::Auth => None,
         };
         let takes_uploads = matches!(site, Site::Console) && routes::takes_uploads(path);
         let limit = (backend.is_none() && !takes_uploads).then_some(HANDLING);
+        let forgetting = match &site {
+            Site::Game(game) => self.forgetting(game, request.headers()),
+            Site::Console | Site::Auth => None,
+        };
         let answer = self.route(site, backend, context, request);
         let answer = AssertUnwindSafe(answer).catch_unwind();
         let answered = match limit {
             Some(limit) => tokio::time::timeout(limit, answer).await,
             None => Ok(answer.await),
         };
-        match answered {
+        let mut response = match answered {
             Ok(Ok(response)) => response,
             Ok(Err(_panic)) => {
                 // The panic hook has logged what and where.
@@ -164,7 +170,19 @@ impl App {
             Err(_) => Refusal::new(Slug::Unavailable)
                 .with_cause("a handler took too long")
                 .into_response(),
+        };
+        if let Some(forgetting) = forgetting {
+            forgetting.apply(response.headers_mut());
         }
+        response
+    }
+
+    /// What a browser is to be told to forget of what the game stored there.
+    fn forgetting(&self, game: &Game, headers: &HeaderMap) -> Option<Forgetting> {
+        // Most games were never taken down.
+        game.forget_from?;
+        let secure = self.state.origin.is_secure();
+        Forgetting::wanted(game, headers, self.state.clock.now(), secure)
     }
 
     /// Hands a request to whoever answers it. Most are for a game's files, which
@@ -179,6 +197,7 @@ impl App {
         let router = match site {
             Site::Console => &self.routes.console,
             Site::Auth => &self.routes.auth,
+            Site::Game(game) if game.taken_down => return takedown::answer(request.headers()),
             Site::Game(game) if routes::is_the_games(request.uri().path()) => {
                 let answer = game_files::handle(&self.state, &game, backend, context, request);
                 return answer.await.unwrap_or_else(Refusal::into_response);

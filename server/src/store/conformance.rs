@@ -12,6 +12,7 @@ pub(super) mod log_room;
 pub(super) mod logs;
 pub(super) mod merges;
 pub(super) mod projects;
+pub(super) mod takedown;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -100,6 +101,7 @@ macro_rules! suite {
         mod projects {
             use super::*;
             $crate::store::conformance::projects::project_suite!($place);
+            $crate::store::conformance::takedown::takedown_suite!($place);
         }
     };
 }

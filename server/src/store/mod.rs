@@ -11,6 +11,7 @@ mod left_guests;
 mod logs;
 mod projects;
 pub mod sqlite;
+mod takedown;
 
 #[cfg(test)]
 mod conformance;
@@ -28,6 +29,7 @@ pub use self::left_guests::LeftGuestStore;
 pub use self::logs::LogStore;
 pub use self::projects::ProjectStore;
 pub(crate) use self::sqlite::{make_private_directory, make_private_file};
+pub use self::takedown::{Removed, TakedownStore};
 use crate::clock::Millis;
 use crate::domain::audit::{AuditEvent, AuditQuery, By};
 use crate::domain::console_token::{Hold, Holder};
@@ -198,6 +200,7 @@ pub trait Store:
     + LeftGuestStore
     + LogStore
     + ProjectStore
+    + TakedownStore
     + std::fmt::Debug
 {
     /// The session of this hash with its player, whether it has ended or not.

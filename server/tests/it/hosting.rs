@@ -430,6 +430,8 @@ async fn a_backend_that_cannot_be_reached_is_a_problem() {
         origin: origin.sub_domain("game"),
         deployment: None,
         isolated: false,
+        taken_down: false,
+        forget_from: None,
     };
     let backend = backends.find(&game, "/api/x").unwrap();
     assert!(backends.find(&game, "/apix").is_none());

@@ -44,4 +44,5 @@ mod step_up;
 mod stop;
 mod style;
 mod support;
+mod takedown;
 mod token;

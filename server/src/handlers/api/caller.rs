@@ -202,13 +202,20 @@ impl ApiCaller {
     /// The same for a call that changes the project, or acts as its developer.
     ///
     /// # Errors
-    /// `not-found`, `not-allowed`, `step-up-required`.
+    /// `not-found`, `not-allowed`, `step-up-required`, `project-disabled` for a
+    /// deleted one.
     pub async fn project_to_change(
         &self,
         state: &AppState,
         slug: &str,
     ) -> Result<Project, Refusal> {
-        self.project(state, slug).await
+        let project = self.project(state, slug).await?;
+        let standing = state.store.find_standing(slug).await?;
+        if standing.is_some_and(|standing| standing.deleted.is_some()) {
+            return Err(Refusal::new(Slug::ProjectDisabled)
+                .with_detail("This project is deleted. Restore it first, and then change it."));
+        }
+        Ok(project)
     }
 
     /// As whom the log of events knows the caller in what they do to this

@@ -29,6 +29,7 @@ pub mod project;
 mod query;
 pub mod ranking;
 pub mod rollback;
+pub mod standing;
 pub mod test_token;
 pub mod views;
 

@@ -17,7 +17,7 @@ use super::player_chart::{Chart, Theme};
 use super::views::EnvironmentName;
 use super::{
     backend, create_project, deployment, environment, errors, isolation, list_projects, log_stream,
-    logs, player_chart, players, project, ranking, rollback, test_token,
+    logs, player_chart, players, project, ranking, rollback, standing, test_token,
 };
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
@@ -61,6 +61,10 @@ pub struct Problem {
         create_project::handle,
         list_projects::handle,
         project::handle,
+        standing::disable,
+        standing::enable,
+        standing::delete,
+        standing::restore,
         environment::handle,
         deployment::handle,
         rollback::handle,

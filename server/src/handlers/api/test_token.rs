@@ -63,7 +63,8 @@ pub struct TestToken {
 /// Mints a test player's token.
 ///
 /// # Errors
-/// `not-deployed`, `not-found`, `not-allowed`, `invalid-request`.
+/// `not-deployed`, `project-disabled`, `not-found`, `not-allowed`,
+/// `invalid-request`.
 #[utoipa::path(
     post,
     path = "/api/projects/{slug}/test-tokens",
@@ -82,6 +83,11 @@ pub async fn handle(
     body: JsonBody,
 ) -> Result<Response, Refusal> {
     let project = caller.project_to_change(&state, names.slug()).await?;
+    let standing = state.store.find_standing(&project.slug).await?;
+    if standing.is_some_and(|standing| standing.is_down()) {
+        return Err(Refusal::new(Slug::ProjectDisabled)
+            .with_detail("This project is disabled, and nobody gets tokens for its game."));
+    }
     let wanted: TestPlayer = body.read().await?;
     let number = wanted
         .number()

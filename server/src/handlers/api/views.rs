@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::clock::Millis;
 use crate::domain::project::{BackendSettings, DeploymentSummary, EnvironmentRecord, Project};
+use crate::domain::takedown::{Authority, Standing};
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 
@@ -41,10 +42,53 @@ pub struct ProjectView {
     /// When it was made (RFC 3339).
     #[schema(format = DateTime)]
     pub created_at: String,
+    /// Whether its game is shown.
+    pub standing: StandingView,
     /// Both environments.
     pub environments: EnvironmentsView,
     /// The room that its frontend log records take.
     pub logs: LogRoomView,
+}
+
+/// Whether a project's game is shown, and if not, why. A game whose owner is
+/// suspended is not shown either.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Standing)]
+pub struct StandingView {
+    /// `live`, `disabled` or `deleted`.
+    #[schema(example = "live")]
+    pub state: &'static str,
+    /// Since when (RFC 3339); null where it is live.
+    #[schema(required, format = DateTime)]
+    pub since: Option<String>,
+    /// Who did it: `owner`, or `platform`, which are administrators and the
+    /// operator, and which alone undo it then; null where it is live.
+    #[schema(required)]
+    pub by: Option<&'static str>,
+    /// What whoever disabled it says of why.
+    #[schema(required)]
+    pub reason: Option<String>,
+    /// When a deleted project is removed for good (RFC 3339).
+    #[schema(required, format = DateTime)]
+    pub removed_at: Option<String>,
+}
+
+impl From<Standing> for StandingView {
+    fn from(standing: Standing) -> Self {
+        let removal = standing.removal();
+        let (state, since, by, reason) = match (standing.deleted, standing.disabled) {
+            (Some(deleted), _) => ("deleted", Some(deleted.at), Some(deleted.by), None),
+            (None, Some(one)) => ("disabled", Some(one.at), Some(one.by), one.reason),
+            (None, None) => ("live", None, None, None),
+        };
+        Self {
+            state,
+            since: since.map(rfc3339),
+            by: by.map(Authority::as_str),
+            reason,
+            removed_at: removal.map(rfc3339),
+        }
+    }
 }
 
 /// The room that a project's frontend log records take, of both environments.
@@ -170,8 +214,10 @@ impl ProjectView {
             None => None,
         };
         let owner_username = owner_username.map(|owner| owner.username);
+        let standing = state.store.find_standing(&project.slug).await?;
         Ok(Self {
             logs,
+            standing: standing.unwrap_or_default().into(),
             slug: project.slug,
             owner: project.owner.map(|owner| owner.to_string()),
             owner_username,

@@ -280,7 +280,7 @@ fn transfer_project(
     now: Millis,
 ) -> Result<Transferred, StoreError> {
     let from: Option<Option<Vec<u8>>> = connection
-        .prepare_cached("SELECT owner FROM projects WHERE slug = ?1")?
+        .prepare_cached("SELECT owner FROM projects WHERE slug = ?1 AND removed_at IS NULL")?
         .query_row([slug], |row| row.get(0))
         .optional()?;
     let Some(from) = from else {
@@ -298,8 +298,8 @@ fn transfer_project(
         return Ok(Transferred::Already);
     }
     connection
-        .prepare_cached("UPDATE projects SET owner = ?2 WHERE slug = ?1")?
-        .execute(params![slug, to.as_bytes()])?;
+        .prepare_cached("UPDATE projects SET owner = ?2, forget_from = ?3 WHERE slug = ?1")?
+        .execute(params![slug, to.as_bytes(), now])?;
     let mut event = Entry::of(AuditKind::ProjectTransferred, now)
         .player(to)
         .subject(slug)

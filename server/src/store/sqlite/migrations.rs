@@ -67,6 +67,10 @@ pub(super) const MAIN: Schema = Schema(&[
         "V13__left_guests",
         include_str!("../../../migrations/sqlite/0013_left_guests.sql"),
     ),
+    (
+        "V14__takedown",
+        include_str!("../../../migrations/sqlite/0014_takedown.sql"),
+    ),
 ]);
 
 /// Frontend log records.

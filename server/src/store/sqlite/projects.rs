@@ -229,7 +229,7 @@ pub(super) fn add_project_within(
 ) -> Result<(), StoreError> {
     let owner = project.owner.as_ref().map(Uuid::as_bytes);
     let owned: u32 = connection
-        .prepare_cached("SELECT count(*) FROM projects WHERE owner = ?1")?
+        .prepare_cached("SELECT count(*) FROM projects WHERE owner = ?1 AND removed_at IS NULL")?
         .query_row([owner], |row| row.get(0))?;
     if owned >= most {
         return Err(StoreError::ProjectCap);
@@ -245,8 +245,9 @@ pub(super) fn add_project_within(
 }
 
 pub(super) fn list_projects(connection: &Connection) -> Result<Vec<Project>, StoreError> {
-    let mut statement =
-        connection.prepare_cached("SELECT slug, owner, created_at FROM projects ORDER BY slug")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT slug, owner, created_at FROM projects WHERE removed_at IS NULL ORDER BY slug",
+    )?;
     let mut rows = statement.query([])?;
     let mut projects = Vec::new();
     while let Some(row) = rows.next()? {
@@ -259,8 +260,9 @@ pub(super) fn find_project(
     connection: &Connection,
     slug: &str,
 ) -> Result<Option<Project>, StoreError> {
-    let mut statement = connection
-        .prepare_cached("SELECT slug, owner, created_at FROM projects WHERE slug = ?1")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT slug, owner, created_at FROM projects WHERE slug = ?1 AND removed_at IS NULL",
+    )?;
     let mut rows = statement.query([slug])?;
     rows.next()?.map(project).transpose()
 }
@@ -284,7 +286,7 @@ fn project(row: &Row<'_>) -> Result<Project, StoreError> {
 /// [`StoreError::Missing`] if there is no such project.
 pub(super) fn project_id(connection: &Connection, slug: &str) -> Result<i64, StoreError> {
     connection
-        .prepare_cached("SELECT id FROM projects WHERE slug = ?1")?
+        .prepare_cached("SELECT id FROM projects WHERE slug = ?1 AND removed_at IS NULL")?
         .query_row([slug], |row| row.get(0))
         .optional()?
         .ok_or(StoreError::Missing { table: "projects" })

@@ -30,6 +30,8 @@ fn game(slug: &str) -> Game {
         origin: PlatformOrigin::local(8787).sub_domain(slug),
         deployment: None,
         isolated: false,
+        taken_down: false,
+        forget_from: None,
     }
 }
 

@@ -1,5 +1,7 @@
 //! `GET /api/admin/projects`: every project, and whose it is.
 
+use std::collections::HashMap;
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -11,7 +13,7 @@ use super::caller::AdminCaller;
 use super::names::names_of;
 use super::views::PlayerNames;
 use crate::handlers::api::answer;
-use crate::handlers::api::views::rfc3339;
+use crate::handlers::api::views::{StandingView, rfc3339};
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 
@@ -35,6 +37,8 @@ pub struct OwnedProjectView {
     pub owner: Option<String>,
     /// When it was made (RFC 3339).
     pub created_at: String,
+    /// Whether its game is shown.
+    pub standing: StandingView,
     /// Who is playing in production now.
     pub players: u64,
 }
@@ -56,10 +60,13 @@ pub async fn handle(
     let now = state.clock.now();
     let all = state.store.list_projects().await?;
     let names = names_of(&state, all.iter().filter_map(|project| project.owner)).await?;
+    let standings = state.store.list_standings().await?;
+    let mut standings: HashMap<_, _> = standings.into_iter().collect();
     let mut projects = Vec::new();
     for project in all {
         let audience = Environment::Prod.audience(&project.slug);
         projects.push(OwnedProjectView {
+            standing: standings.remove(&project.slug).unwrap_or_default().into(),
             players: state.presence.playing(&audience, now).await? as u64,
             slug: project.slug,
             owner: project.owner.map(|owner| owner.to_string()),

@@ -104,6 +104,8 @@ async fn changed(state: &AppState, player: Uuid) -> Result<Response, Refusal> {
         .suspensions
         .refresh(&*state.store, state.config.token_seconds, state.clock.now())
         .await?;
+    // The games of who is suspended are not shown.
+    state.sites.refresh(&*state.store).await?;
     let player = state.store.find_player(player).await?;
     let player = player.ok_or(Slug::NotFound)?;
     answer(StatusCode::OK, &details(state, player).await?)
