@@ -27,6 +27,19 @@ declare var platform: Platform;
 /** The type of the global `platform`, to hand it on or to stand in for it in a test. */
 interface Platform extends Readonly<platform.Members> {}
 
+interface WindowEventMap {
+  /**
+   * Somebody else plays than before: the player signed out or in, in another tab
+   * or another game, or the account's session ended. The old token is gone, so
+   * that `platform.fetch` and `platform.getAccessToken` are for whoever plays
+   * now. It says no more: ask your backend who that is.
+   *
+   * @example
+   * addEventListener("platform:playerchange", () => void showPlayer());
+   */
+  "platform:playerchange": Event;
+}
+
 /** The types that go with the global `platform`. */
 declare namespace platform {
   /** The members of `platform`, all of them read only. */
@@ -104,7 +117,8 @@ declare namespace platform {
      * - `status` 0 and an empty `type`: no answer arrived, most likely the
      *   network.
      * - `status` 429 and an empty `type`: many guests are being made at this
-     *   address. Try again in a moment.
+     *   address, and a second attempt, after the time that the platform named,
+     *   was refused as well. Try again in a moment.
      *
      * @example
      * const token = await platform.getAccessToken();

@@ -69,6 +69,8 @@ if (before) {
     starting.catch(() => {});
   }
 
+  if (!isLocal()) lookBack();
+
   globalThis.platform = Object.freeze({
     fetch: (input, init) => started(() => wasm.call(input, init)),
     getAccessToken: (options) => started(() => wasm.getAccessToken(!!options?.forceRefresh)),

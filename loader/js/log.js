@@ -173,6 +173,25 @@ const watchConsole = () => {
   }
 };
 
+const noteResource = (name, address) =>
+  note("error", "resource", () => {
+    const url = cut(String(address()), ADDRESS);
+    return { message: `<${name}> failed to load ${url}`, url };
+  });
+
+/**
+ * What failed to load before anybody listened: the browser kept its status (Resource Timing
+ * §responseStatus), which is 0 for what other origins do not show. One whose event is still on its
+ * way becomes the same record. What scripts fetched is their own business.
+ */
+const lookBack = () => {
+  for (const { name, initiatorType, responseStatus } of performance.getEntriesByType("resource")) {
+    if (responseStatus > 399 && !/^(fetch|xmlh|beacon)/.test(initiatorType) && !name.includes("/__platform/")) {
+      noteResource(initiatorType, () => name);
+    }
+  }
+};
+
 const watchErrors = () => {
   addEventListener(
     "error",
@@ -187,10 +206,7 @@ const watchErrors = () => {
           column: colno,
         }));
       } else if (target?.localName) {
-        note("error", "resource", () => {
-          const url = cut(String(target.src || target.href?.baseVal || target.href || ""), ADDRESS);
-          return { message: `<${target.localName}> failed to load ${url}`, url };
-        });
+        noteResource(target.localName, () => target.src || target.href?.baseVal || target.href || "");
       }
     },
     true,

@@ -15,13 +15,16 @@ const turn = () => {
 
 /**
  * Tells the game's address that this page is played, or left. Where the player may not play any
- * more, the token is dropped: the auth service says why when the next one is asked for.
+ * more (403), or signed out since the token was made (401), the token is dropped. Who plays now is
+ * looked at at once; why nobody may, the auth service says when the next token is asked for.
  */
 const beat = (token, leaving) =>
-  report("/__platform/heartbeat", JSON.stringify({ page, leaving }), token, leaving).then(
-    ({ status }) => status === 403 && wasm.wake(true),
-    () => {},
-  );
+  report("/__platform/heartbeat", JSON.stringify({ page, leaving }), token, leaving)
+    .then(({ status }) => {
+      if (status === 401 || status === 403) wasm.wake(true);
+      return status === 401 && wasm.getAccessToken(false);
+    })
+    .catch(() => {});
 
 /** A player with nothing but a gamepad makes no event, so the pads are asked. */
 const padsMoved = () => {
@@ -54,15 +57,34 @@ const watchPlayer = (interval) => {
   look(true);
 };
 
+/** Another tab of this game has signed the player out. */
+const signedOut = () => {
+  wasm.wake(true);
+  become();
+};
+
+/**
+ * Whoever comes back may have signed in or out elsewhere. In a frame of another site, whose cookies
+ * a browser may forbid, every look would make another guest.
+ */
+const comeBack = () => wasm.wake(false, !isFramed);
+
 /** Pages go into the back/forward cache only if they listen to these alone. */
 const watchPage = () => {
-  addEventListener("online", () => wasm.wake(false));
+  if (!isLocal()) listen(signedOut);
+  addEventListener("online", comeBack);
+  addEventListener("focus", comeBack);
   addEventListener("pageshow", ({ persisted }) => {
-    if (persisted) turn();
     wasm.wake(persisted);
+    if (!persisted) return;
+    turn();
+    if (isLocal()) return;
+    listen(signedOut);
+    if (known) wasm.getAccessToken(false).catch(() => {});
   });
-  document.addEventListener("visibilitychange", () => (document.hidden ? sendLog(true) : wasm.wake(false)));
+  document.addEventListener("visibilitychange", () => (document.hidden ? sendLog(true) : comeBack()));
   addEventListener("pagehide", () => {
+    stopListening();
     if (wasm.goAway()) beat(wasm.heldToken(), true);
     sendLog(true);
   });

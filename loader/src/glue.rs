@@ -39,6 +39,7 @@ pub fn bind(root: &Path, module: &Path) -> Result<Bound> {
         .map(|text| in_function(text))
         .collect::<String>();
     let glue = in_function(output.start().context("wasm-bindgen made no glue")?);
+    let glue = with_short_decoder(&glue)?;
     let mut sources = vec![("page.js".to_owned(), page), ("glue.js".to_owned(), glue)];
     for name in ["presence.js", "log.js", "local.js", "loader.js"] {
         let path = root.join("loader/js").join(name);
@@ -101,6 +102,33 @@ fn in_function(module: &str) -> String {
         .collect()
 }
 
+/// Reads the module's strings in one line. What wasm-bindgen makes keeps its
+/// decoder and its view of memory from one string to the next, and renews the
+/// decoder after two gigabytes; the runtime reads a short string at a time, a
+/// few for each call.
+fn with_short_decoder(glue: &str) -> Result<String> {
+    const READ: &str = "const getStringFromWasm0 = (start, length) => new TextDecoder().decode(new Uint8Array(wasm.memory.buffer, start, length));\n";
+    let glue = replace_from(
+        glue,
+        "function getStringFromWasm0(",
+        "function handleError(",
+        READ,
+    )?;
+    replace_from(&glue, "let cachedTextDecoder ", "let wasm;", "")
+}
+
+/// `text` with `other` in place of all from `start` to before `end`.
+fn replace_from(text: &str, start: &str, end: &str, other: &str) -> Result<String> {
+    let parts = text.split_once(start).and_then(|(before, rest)| {
+        let at = rest.find(end)?;
+        Some((before, rest.get(at..)?))
+    });
+    let (before, after) = parts.with_context(|| {
+        format!("wasm-bindgen's glue has no `{start}` before `{end}`: glue.rs is for another version of it")
+    })?;
+    Ok(format!("{before}{other}{after}"))
+}
+
 /// `a`, `b`, … `z`, `A`, … `Z`, `aa`, …
 fn short_names() -> impl Iterator<Item = String> {
     let letters = || ('a'..='z').chain('A'..='Z');
@@ -152,6 +180,13 @@ mod tests {
     fn a_module_becomes_a_part_of_a_function() {
         let module = "import { a } from './a.js';\nexport const b = 1;\nexport function c() {}\n";
         assert_eq!(in_function(module), "const b = 1;\nfunction c() {}\n");
+    }
+
+    #[test]
+    fn what_is_replaced_ends_before_the_next_part() {
+        let replaced = replace_from("a(b)c(d)e", "(b", "(d", "!");
+        assert_eq!(replaced.ok().as_deref(), Some("a!(d)e"));
+        assert!(replace_from("a(d)c(b)e", "(b", "(d", "!").is_err());
     }
 
     #[test]

@@ -23,16 +23,20 @@ const FEATURES: [&str; 6] = [
     "--enable-sign-ext",
 ];
 
-/// A trap ends the runtime anyway, so nothing is kept for the sake of one.
+/// A trap ends the runtime anyway, so nothing is kept for the sake of one. The
+/// first kilobyte of memory is the far end of the stack, which nothing reaches.
 /// Flat code lets the structure of loops be found anew, shorter.
-const PASSES: [&str; 10] = [
+const PASSES: [&str; 13] = [
     "--traps-never-happen",
+    "--low-memory-unused",
     "-Oz",
     "--flatten",
+    "--simplify-locals-nonesting",
     "--rereloop",
     "-Oz",
     "-Oz",
     "--converge",
+    "--reorder-functions",
     "--strip-debug",
     "--strip-producers",
     "--strip-target-features",
@@ -100,7 +104,8 @@ impl Tools {
             "compress": {
                 "ecma": 2020, "passes": 4, "toplevel": true, "pure_getters": true,
                 "unsafe_arrows": true, "unsafe_methods": true, "keep_fargs": false,
-                "hoist_props": true, "booleans_as_integers": false,
+                "hoist_props": true, "hoist_funs": true, "if_return": false,
+                "booleans_as_integers": false,
             },
             "mangle": { "toplevel": true },
             "format": { "ecma": 2020, "ascii_only": true },

@@ -23,10 +23,11 @@ pub fn settle(number: u32, fulfilled: bool, value: JsValue) {
     resume(number, if fulfilled { Ok(value) } else { Err(value) });
 }
 
-/// The page may have slept; `restored` after the back/forward cache.
+/// The page may have slept; `restored` after the back/forward cache, or where
+/// the player signed out. With `doubt` a token that is not new is replaced.
 #[wasm_bindgen]
-pub fn wake(restored: bool) {
-    flow::wake(restored);
+pub fn wake(restored: bool, doubt: bool) {
+    flow::wake(restored, doubt);
 }
 
 /// The token in hand, or undefined.
@@ -38,10 +39,11 @@ pub fn held_token() -> JsValue {
 
 /// Looks at the page: whether it is `visible`, and was `used` since the last
 /// look. Answers whether it counts itself now, which it does at most once in
-/// `interval` milliseconds.
+/// `interval` milliseconds. A request that has waited long enough is made.
 #[wasm_bindgen]
 #[must_use]
 pub fn look(visible: bool, used: bool, interval: f64) -> bool {
+    flow::go_on();
     let now = monotonic();
     PRESENCE.with_borrow_mut(|presence| presence.look(now, visible, used, interval))
 }

@@ -2,11 +2,10 @@
 
 use std::cell::RefCell;
 
-use platform_protocol::problem::Slug;
 use wasm_bindgen::{JsCast, JsValue};
 
-use crate::problem::{self, Body, NO_TEST_TOKEN, Problem};
-use crate::token::{Failure, Step, Tokens, Want};
+use crate::problem;
+use crate::token::{Failure, Instant, Step, Tokens, Want};
 use crate::web::task::{settled, spawn};
 use crate::web::{self, Deferred, Request, Response};
 
@@ -26,11 +25,22 @@ pub(crate) fn ask(want: Want<JsValue>, who: Deferred) {
     }
 }
 
+type Page = Tokens<JsValue, JsValue, Deferred>;
+
 /// The page may have slept.
-pub(crate) fn wake(restored: bool) {
+pub(crate) fn wake(restored: bool, doubt: bool) {
+    start(|tokens, now| tokens.wake(now, restored, doubt));
+}
+
+/// Time has passed.
+pub(crate) fn go_on() {
+    start(Tokens::go_on);
+}
+
+/// Starts the request that the tokens ask for, if any.
+fn start(asked: impl FnOnce(&mut Page, Instant) -> Option<u32>) {
     let now = web::now();
-    let lost = TOKENS.with_borrow_mut(|tokens| tokens.wake(now, restored));
-    if let Some(number) = lost {
+    if let Some(number) = TOKENS.with_borrow_mut(|tokens| asked(tokens, now)) {
         spawn(obtain(number));
     }
 }
@@ -52,59 +62,53 @@ async fn obtain(number: u32) {
         return;
     }
     let outcome = exchange().await;
-    if web::is_local() {
-        web::announce(
-            outcome
-                .as_ref()
-                .err()
-                .map_or(&JsValue::UNDEFINED, |(_, error)| error),
-        );
-    }
-    let now = web::now();
+    let nothing = JsValue::UNDEFINED;
+    let (token, error) = match &outcome {
+        Ok((token, _)) => (token.clone(), nothing),
+        Err((_, error)) => (nothing, error.clone()),
+    };
     // Settling a promise runs none of the page's code at once, so nobody asks
     // again while the tokens are borrowed.
-    let next = TOKENS.with_borrow_mut(|tokens| {
+    start(|tokens, now| {
         tokens.end(now, number, outcome, &mut |who, answer| {
             tell(&who, answer);
         })
     });
-    if let Some(number) = next {
-        spawn(obtain(number));
-    }
+    // The page's own code may run here, and finds the token in its place.
+    web::announce(&token, &error);
 }
 
 /// Exchanges the shared cookie, or the choice of a test player, for a token
 /// and its life in milliseconds.
 async fn exchange() -> Result<(JsValue, f64), (Failure, JsValue)> {
     if web::is_opaque() {
-        return Err((Failure::Refused, raise(0, &problem::unsupported_context())));
+        let (sentence, kind) = problem::UNSUPPORTED_CONTEXT;
+        let error = web::problem(0, sentence, kind, &JsValue::UNDEFINED);
+        return Err((Failure::Refused, error));
     }
-    let (status, body) = match settled(&web::mint()).await {
-        Err(_) => (0, JsValue::UNDEFINED),
-        Ok(response) => {
-            let response: Response = response.unchecked_into();
-            if !response.ok() {
-                let problem = read(&response, web::is_local()).await;
-                let error = raise(response.status(), &problem);
-                let expired = web::is(&error, Slug::SessionExpired.as_str());
-                let failure = if expired {
-                    Failure::SessionExpired
-                } else {
-                    Failure::Refused
-                };
-                return Err((failure, error));
-            }
-            (
-                200,
-                settled(&web::json(&response)).await.unwrap_or_default(),
-            )
-        }
+    let Ok(response) = settled(&web::mint()).await else {
+        return Err((Failure::NoAnswer, no_answer()));
     };
-    match web::text(&body, "access_token") {
-        Some(token) => Ok((token, web::seconds(&body, "expires_in") * 1_000.0)),
-        None if web::is_local() && status == 200 => Err((Failure::Refused, no_test_token())),
-        None => Err((Failure::NoAnswer, no_answer())),
+    let response: Response = response.unchecked_into();
+    let answer = read(&response, true).await;
+    let milliseconds = web::seconds(&answer) * 1_000.0;
+    if response.ok() {
+        return match web::token(&answer) {
+            Some(token) => Ok((token, milliseconds)),
+            None => Err((Failure::NoAnswer, refusal(0, &answer))),
+        };
     }
+    let status = response.status();
+    let error = refusal(status, &answer);
+    let failure = if web::is_expired(&error) {
+        Failure::SessionExpired
+    } else if status == 429 {
+        // The edge limit on guest creation; a problem names no time here.
+        Failure::Busy(milliseconds)
+    } else {
+        Failure::Refused
+    };
+    Err((failure, error))
 }
 
 /// `platform.fetch`.
@@ -120,8 +124,8 @@ pub(crate) async fn call(input: JsValue, init: JsValue) -> Result<JsValue, JsVal
     if response.ok() {
         return Ok(response.into());
     }
-    let problem = read(&response, false).await;
-    Err(raise(response.status(), &problem))
+    let answer = read(&response, false).await;
+    Err(refusal(response.status(), &answer))
 }
 
 async fn token_for(request: &Request, want: Want<JsValue>) -> Result<JsValue, JsValue> {
@@ -152,8 +156,8 @@ pub(crate) async fn sign_out(redirect: JsValue) -> Result<JsValue, JsValue> {
     if !ended.is_undefined() {
         let response: Response = ended.unchecked_into();
         if !response.ok() {
-            let problem = read(&response, false).await;
-            return Err(raise(response.status(), &problem));
+            let answer = read(&response, false).await;
+            return Err(refusal(response.status(), &answer));
         }
     }
     TOKENS.with_borrow_mut(Tokens::forget);
@@ -167,39 +171,18 @@ pub(crate) fn held() -> JsValue {
     TOKENS.with_borrow(|tokens| tokens.held(now).cloned().unwrap_or_default())
 }
 
-/// What a failed answer says. `minting` is a local dev server's answer to a
-/// request for a test player's token.
-async fn read(response: &Response, minting: bool) -> Problem<JsValue> {
-    let body = settled(&web::json(response)).await.unwrap_or_default();
-    let body = Body {
-        detail: web::text(&body, "detail"),
-        type_uri: web::text(&body, "type"),
-        request_id: web::text(&body, "request_id"),
-    };
-    let sentence = if minting {
-        NO_TEST_TOKEN
-    } else {
-        problem::sentence(response.status())
-    };
-    problem::read(sentence, body, web::request_id(response))
+/// What an answer says. `minting` is one to a request for a token.
+async fn read(response: &Response, minting: bool) -> JsValue {
+    settled(&web::answered(response, minting))
+        .await
+        .unwrap_or_default()
 }
 
-fn raise(status: u16, problem: &Problem<JsValue>) -> JsValue {
-    web::problem(
-        status,
-        &problem.message,
-        &problem.type_uri,
-        &problem.request_id,
-    )
+/// What a call rejects with after this answer.
+fn refusal(status: u16, answer: &JsValue) -> JsValue {
+    web::problem(status, problem::sentence(status), "", answer)
 }
 
 fn no_answer() -> JsValue {
-    raise(
-        0,
-        &problem::read(problem::sentence(0), Body::default(), None),
-    )
-}
-
-fn no_test_token() -> JsValue {
-    raise(0, &problem::read(NO_TEST_TOKEN, Body::default(), None))
+    refusal(0, &JsValue::UNDEFINED)
 }

@@ -48,7 +48,7 @@ fn connect(answers: &str) -> Array {
 fn join(platform: &str, local: bool) {
     let settle = Reflect::get(&wasm_bindgen::exports(), &"settle".into()).expect("an export");
     web::connect(&settle, "https://auth.play.example", platform, local);
-    wake(true);
+    wake(true, false);
 }
 
 fn called(calls: &Array) -> Vec<String> {
@@ -326,14 +326,18 @@ async fn a_local_dev_server_gives_test_players_and_its_reasons_are_relayed() {
         "[404, 'text/html', '<h1>']",
         "[200, 'text/html', '<h1>']",
         "[405, '', '']",
+        "[500, 'application/json', '{\"error\":1}']",
     ] {
         connect(&format!("return {answer}"));
         join("https://play.example", true);
         let error = err(get_access_token(false)).await;
-        assert_eq!(
-            get(&error, "message"),
-            crate::problem::NO_TEST_TOKEN,
-            "{answer}"
+        let message = get(&error, "message").as_string().expect("a sentence");
+        let status = &answer[1..4];
+        let said = format!("The dev server answered {status} and");
+        assert!(message.starts_with(&said), "{message}");
+        assert!(
+            message.contains("POST /__platform/token/user/<n>"),
+            "{message}"
         );
     }
 }
@@ -369,7 +373,9 @@ fn a_problem_is_found_by_its_whole_type_or_its_last_segment() {
         ("", "session-expired", false),
     ];
     for (type_uri, slug, expected) in cases {
-        let error = web::problem(0, &"".into(), &type_uri.into(), &"".into());
-        assert_eq!(web::is(&error, slug), expected, "{type_uri:?} is {slug:?}");
+        let error = web::problem(0, "", type_uri, &JsValue::UNDEFINED);
+        let is: Function = get(&error, "is").unchecked_into();
+        let found = is.call1(&error, &slug.into());
+        assert_eq!(found, Ok(expected.into()), "{type_uri:?} is {slug:?}");
     }
 }

@@ -9,6 +9,11 @@ const RESERVE: f64 = 60_000.0;
 /// A request without an answer is given up for lost after so many
 /// milliseconds, once somebody looks: the page was asleep.
 const LOST: f64 = 30_000.0;
+/// A request is made once more after so many milliseconds at most.
+const LONGEST_PAUSE: f64 = 30_000.0;
+/// Whoever comes back to the page after so many milliseconds may have signed in
+/// or out elsewhere.
+const NEW: f64 = 10_000.0;
 /// For so many milliseconds a failure without an answer is shared.
 const SHARED_FAILURE: f64 = 1_000.0;
 
@@ -41,13 +46,16 @@ pub enum Want<T> {
 }
 
 /// Why a request for a token brought none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Failure {
     /// The account's session ended: asking again would make a new guest in its
     /// place, so nobody asks again on this page.
     SessionExpired,
     /// No answer arrived.
     NoAnswer,
+    /// Too many new players at this moment: to be asked again after so many
+    /// milliseconds, if that is a number above 0.
+    Busy(f64),
     /// The auth service said no for another reason.
     Refused,
 }
@@ -74,6 +82,9 @@ struct Request<T, W> {
     number: u32,
     /// None until the callers of the same moment have joined.
     started: Option<Instant>,
+    /// Since when and for how many milliseconds it waits, or has waited, to be
+    /// made once more.
+    pause: Option<(Instant, f64)>,
     waiting: Vec<(Want<T>, W)>,
 }
 
@@ -114,7 +125,7 @@ impl<T: Clone + PartialEq, E: Clone, W> Tokens<T, E, W> {
             return Step::Answer(who, answer);
         }
         match &mut self.request {
-            Some(request) if request.is_lost(now) => {
+            Some(request) if request.is_over(now) => {
                 request.waiting.push((want, who));
                 Step::Start(self.restart())
             }
@@ -126,7 +137,7 @@ impl<T: Clone + PartialEq, E: Clone, W> Tokens<T, E, W> {
                 request.waiting.push((want, who));
                 Step::Wait
             }
-            None => Step::Start(self.open(vec![(want, who)])),
+            None => Step::Start(self.open(vec![(want, who)], None)),
         }
     }
 
@@ -173,7 +184,20 @@ impl<T: Clone + PartialEq, E: Clone, W> Tokens<T, E, W> {
                         request.waiting.append(&mut self.queued);
                     }
                     Failure::NoAnswer => self.unanswered = Some((now, error.clone())),
-                    Failure::Refused => {}
+                    // Nobody waits who has a token that will do.
+                    Failure::Busy(wait)
+                        if wait > 0.0
+                            && wait <= LONGEST_PAUSE
+                            && request.pause.is_none()
+                            && self.held(now).is_none() =>
+                    {
+                        request.pause = Some((now, wait));
+                        request.started = None;
+                        request.waiting.append(&mut self.queued);
+                        self.request = Some(request);
+                        return None;
+                    }
+                    Failure::Busy(_) | Failure::Refused => {}
                 }
                 Some(error)
             }
@@ -195,21 +219,33 @@ impl<T: Clone + PartialEq, E: Clone, W> Tokens<T, E, W> {
             return None;
         }
         let waiting = core::mem::take(&mut self.queued);
-        Some(self.open(waiting))
+        Some(self.open(waiting, None))
     }
 
     /// The page came back: it is visible again, online again, or restored from
     /// the back/forward cache, where another player may have signed in
-    /// meanwhile. Answers the number of a request to start in place of one
+    /// meanwhile. With `doubt` that is looked at now, beside a token that is not
+    /// new. Answers the number of a request to start, be it in place of one
     /// that was lost.
-    pub fn wake(&mut self, now: Instant, restored: bool) -> Option<u32> {
+    pub fn wake(&mut self, now: Instant, restored: bool, doubt: bool) -> Option<u32> {
         self.unanswered = None;
         if restored {
             self.held = None;
         }
+        let wanted = match (&self.request, &self.held) {
+            (Some(request), _) => request.is_over(now) || restored && request.started.is_some(),
+            (None, Some(held)) => doubt && now.since(held.received) >= NEW,
+            (None, None) => false,
+        };
+        wanted.then(|| self.restart())
+    }
+
+    /// Time has passed. Answers the number of a request to start, if one has
+    /// waited long enough to be made once more.
+    pub fn go_on(&mut self, now: Instant) -> Option<u32> {
         self.request
             .as_ref()
-            .is_some_and(|request| request.started.is_some() && (restored || request.is_lost(now)))
+            .is_some_and(|request| request.started.is_none() && request.is_over(now))
             .then(|| self.restart())
     }
 
@@ -250,25 +286,26 @@ impl<T: Clone + PartialEq, E: Clone, W> Tokens<T, E, W> {
         }
     }
 
-    fn open(&mut self, waiting: Vec<(Want<T>, W)>) -> u32 {
+    fn open(&mut self, waiting: Vec<(Want<T>, W)>, pause: Option<(Instant, f64)>) -> u32 {
         self.requests += 1;
         self.request = Some(Request {
             number: self.requests,
             started: None,
+            pause,
             waiting,
         });
         self.requests
     }
 
-    /// Gives the request up for lost and opens another for all who wait: it
-    /// starts now, so it is fresh enough for everybody.
+    /// Gives the request up for lost, if there is one, and opens another for all
+    /// who wait: it starts now, so it is fresh enough for everybody.
     fn restart(&mut self) -> u32 {
-        let mut waiting = self
+        let (mut waiting, pause) = self
             .request
             .take()
-            .map_or_else(Vec::new, |request| request.waiting);
+            .map_or_else(Default::default, |request| (request.waiting, request.pause));
         waiting.append(&mut self.queued);
-        self.open(waiting)
+        self.open(waiting, pause)
     }
 }
 
@@ -292,9 +329,13 @@ impl<T: PartialEq> Held<T> {
 }
 
 impl<T, W> Request<T, W> {
-    fn is_lost(&self, now: Instant) -> bool {
-        self.started
-            .is_some_and(|started| now.since(started) > LOST)
+    /// Whether it was lost, or has waited long enough to be made once more.
+    fn is_over(&self, now: Instant) -> bool {
+        match (self.started, self.pause) {
+            (Some(started), _) => now.since(started) > LOST,
+            (None, Some((paused, wait))) => now.since(paused) >= wait,
+            (None, None) => false,
+        }
     }
 }
 
@@ -490,7 +531,7 @@ mod tests {
             number,
             Err((Failure::NoAnswer, "offline")),
         );
-        assert_eq!(tokens.wake(at(5.1), false), None);
+        assert_eq!(tokens.wake(at(5.1), false, false), None);
         start(tokens.ask(at(5.2), Want::Any, 2));
     }
 
@@ -504,7 +545,7 @@ mod tests {
         let (told, next) = end(&mut tokens, at(1.2), number, outcome);
         assert_eq!(told, [(1, Err("expired")), (2, Err("expired"))]);
         assert_eq!(next, None);
-        assert_eq!(tokens.wake(at(99.0), true), None);
+        assert_eq!(tokens.wake(at(99.0), true, false), None);
         for want in [Want::Any, Want::Fresh, Want::Other("a")] {
             assert_eq!(
                 tokens.ask(at(9_999.0), want, 3),
@@ -519,8 +560,10 @@ mod tests {
         let lost = start(tokens.ask(at(0.0), Want::Any, 1));
         assert!(tokens.begin(at(0.0), lost));
         assert_eq!(tokens.ask(at(0.1), Want::Fresh, 2), Step::Wait);
-        assert_eq!(tokens.wake(at(29.0), false), None);
-        let again = tokens.wake(at(31.0), false).expect("another request");
+        assert_eq!(tokens.wake(at(29.0), false, false), None);
+        let again = tokens
+            .wake(at(31.0), false, false)
+            .expect("another request");
         assert!(tokens.begin(at(31.0), again));
         let (told, _) = end(&mut tokens, at(31.1), lost, Ok(("late", LIFE)));
         assert_eq!(told, [], "nobody waits for the lost request any more");
@@ -547,13 +590,13 @@ mod tests {
     #[test]
     fn a_page_restored_from_the_cache_looks_at_the_identity_again() {
         let mut tokens = holding("a", 0.0);
-        assert_eq!(tokens.wake(at(1.0), false), None);
+        assert_eq!(tokens.wake(at(1.0), false, false), None);
         assert_eq!(tokens.ask(at(1.0), Want::Any, 1), Step::Answer(1, Ok("a")));
-        assert_eq!(tokens.wake(at(2.0), true), None);
+        assert_eq!(tokens.wake(at(2.0), true, false), None);
         let before = start(tokens.ask(at(2.0), Want::Any, 2));
         assert!(tokens.begin(at(2.0), before));
         let after = tokens
-            .wake(at(3.0), true)
+            .wake(at(3.0), true, false)
             .expect("a request under way is made again, too");
         assert!(tokens.begin(at(3.0), after));
         let (told, _) = end(&mut tokens, at(3.1), after, Ok(("b", LIFE)));
@@ -567,6 +610,102 @@ mod tests {
         assert!(tokens.begin(at(0.0), number));
         let (told, _) = end(&mut tokens, at(0.1), number, Ok(("a", -5.0)));
         assert_eq!(told, [(1, Ok("a"))]);
+    }
+
+    /// A machine whose one request, of caller 1, was told after so many seconds
+    /// to come back later.
+    fn busy(seconds: f64, wait: f64) -> (Machine, Vec<(u32, Result<&'static str, &'static str>)>) {
+        let mut tokens = Machine::new();
+        let number = start(tokens.ask(at(seconds), Want::Any, 1));
+        assert!(tokens.begin(at(seconds), number));
+        let outcome = Err((Failure::Busy(wait), "429"));
+        let (told, next) = end(&mut tokens, at(seconds), number, outcome);
+        assert_eq!(next, None);
+        (tokens, told)
+    }
+
+    #[test]
+    fn a_busy_auth_service_is_asked_again_once_after_the_time_that_it_named() {
+        let (mut tokens, told) = busy(1.0, 7_000.0);
+        assert_eq!(told, [], "who asked waits");
+        assert_eq!(tokens.ask(at(2.0), Want::Any, 2), Step::Wait);
+        assert_eq!(tokens.ask(at(2.0), Want::Fresh, 3), Step::Wait);
+        assert_eq!(tokens.go_on(at(7.9)), None);
+        let again = tokens.go_on(at(8.0)).expect("it has waited long enough");
+        assert!(tokens.begin(at(8.0), again));
+        assert_eq!(tokens.go_on(at(9.0)), None, "it is on its way");
+        let (told, next) = end(&mut tokens, at(9.0), again, Ok(("a", LIFE)));
+        assert_eq!(told, [(1, Ok("a")), (2, Ok("a")), (3, Ok("a"))]);
+        assert_eq!((next, tokens.go_on(at(99.0))), (None, None));
+    }
+
+    #[test]
+    fn an_auth_service_that_is_busy_twice_is_not_asked_a_third_time() {
+        let (mut tokens, _) = busy(0.0, 2_000.0);
+        let again = tokens.go_on(at(2.0)).expect("it has waited long enough");
+        assert!(tokens.begin(at(2.0), again));
+        let outcome = Err((Failure::Busy(2_000.0), "429"));
+        let (told, next) = end(&mut tokens, at(2.1), again, outcome);
+        assert_eq!(told, [(1, Err("429"))]);
+        assert_eq!((next, tokens.go_on(at(99.0))), (None, None));
+        let later = start(tokens.ask(at(100.0), Want::Any, 2));
+        assert!(tokens.begin(at(100.0), later));
+        let outcome = Err((Failure::Busy(2_000.0), "429"));
+        let (told, _) = end(&mut tokens, at(100.0), later, outcome);
+        assert_eq!(told, [], "another request is another matter");
+    }
+
+    #[test]
+    fn who_asks_after_the_pause_needs_no_timer() {
+        let (mut tokens, _) = busy(0.0, 30_000.0);
+        let again = start(tokens.ask(at(30.0), Want::Any, 2));
+        assert!(tokens.begin(at(30.0), again));
+        let (told, _) = end(&mut tokens, at(30.1), again, Ok(("a", LIFE)));
+        assert_eq!(told, [(1, Ok("a")), (2, Ok("a"))]);
+    }
+
+    #[test]
+    fn a_busy_auth_service_that_names_no_time_or_too_long_a_one_is_not_waited_for() {
+        for wait in [f64::NAN, 0.0, -1.0, 30_001.0, f64::INFINITY] {
+            let (mut tokens, told) = busy(0.0, wait);
+            assert_eq!(told, [(1, Err("429"))], "{wait}");
+            assert_eq!(tokens.go_on(at(99.0)), None);
+        }
+    }
+
+    #[test]
+    fn who_has_a_token_that_will_do_does_not_wait_for_a_busy_auth_service() {
+        let mut tokens = holding("a", 0.0);
+        let number = start(tokens.ask(at(850.0), Want::Any, 1));
+        assert!(tokens.begin(at(850.0), number));
+        let outcome = Err((Failure::Busy(5_000.0), "429"));
+        let (told, _) = end(&mut tokens, at(850.1), number, outcome);
+        assert_eq!(told, [(1, Ok("a"))]);
+    }
+
+    #[test]
+    fn whoever_comes_back_is_looked_at_again_beside_the_token_in_hand() {
+        let mut tokens = holding("a", 0.0);
+        assert_eq!(tokens.wake(at(9.9), false, true), None, "it is new");
+        assert_eq!(tokens.wake(at(60.0), false, false), None);
+        let look = tokens.wake(at(60.0), false, true).expect("a request");
+        assert_eq!(tokens.ask(at(60.0), Want::Any, 1), Step::Answer(1, Ok("a")));
+        assert!(tokens.begin(at(60.0), look));
+        assert_eq!(tokens.wake(at(61.0), false, true), None, "it is under way");
+        end(&mut tokens, at(61.0), look, Ok(("b", LIFE)));
+        assert_eq!(tokens.ask(at(61.0), Want::Any, 2), Step::Answer(2, Ok("b")));
+        let nobody = Machine::new().wake(at(60.0), false, true);
+        assert_eq!(nobody, None, "nobody has asked on this page yet");
+    }
+
+    #[test]
+    fn a_look_that_fails_leaves_the_token_in_hand() {
+        let mut tokens = holding("a", 0.0);
+        let look = tokens.wake(at(60.0), false, true).expect("a request");
+        assert!(tokens.begin(at(60.0), look));
+        let outcome = Err((Failure::NoAnswer, "offline"));
+        assert_eq!(end(&mut tokens, at(61.0), look, outcome), (vec![], None));
+        assert_eq!(tokens.ask(at(61.0), Want::Any, 1), Step::Answer(1, Ok("a")));
     }
 
     #[test]

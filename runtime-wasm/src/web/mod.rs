@@ -28,26 +28,17 @@ extern "C" {
     pub(crate) fn monotonic() -> f64;
     fn wall() -> f64;
 
-    pub(crate) fn problem(
-        status: u16,
-        message: &JsValue,
-        type_uri: &JsValue,
-        request_id: &JsValue,
-    ) -> JsValue;
-    /// `PlatformError.is`.
-    pub(crate) fn is(error: &JsValue, slug: &str) -> bool;
-    pub(crate) fn text(value: &JsValue, member: &str) -> Option<JsValue>;
-    pub(crate) fn seconds(value: &JsValue, member: &str) -> f64;
+    pub(crate) fn problem(status: u16, sentence: &str, kind: &str, answer: &JsValue) -> JsValue;
+    #[wasm_bindgen(js_name = isExpired)]
+    pub(crate) fn is_expired(error: &JsValue) -> bool;
+    pub(crate) fn token(answer: &JsValue) -> Option<JsValue>;
+    pub(crate) fn seconds(answer: &JsValue) -> f64;
 
     pub(crate) fn mint() -> Promise;
-    #[wasm_bindgen(js_name = isLocal)]
-    pub(crate) fn is_local() -> bool;
-    pub(crate) fn announce(error: &JsValue);
+    pub(crate) fn announce(token: &JsValue, error: &JsValue);
     #[wasm_bindgen(js_name = endSession)]
     pub(crate) fn end_session() -> Promise;
-    pub(crate) fn json(response: &Response) -> Promise;
-    #[wasm_bindgen(js_name = requestId)]
-    pub(crate) fn request_id(response: &Response) -> Option<JsValue>;
+    pub(crate) fn answered(response: &Response, minting: bool) -> Promise;
     // What reads the page's own objects may throw, and must be caught: an
     // exception through the module would leave its stack where it was.
     #[wasm_bindgen(catch)]

@@ -79,10 +79,18 @@ export class PlatformError extends Error {
   }
 }
 
-export const problem = (status, message, type, requestId) =>
-  new PlatformError(status, message, type, requestId);
+/** A member that is a string and not empty. */
+const text = (value, member) => (typeof value?.[member] == "string" && value[member]) || "";
 
-export const is = (error, slug) => error.is(slug);
+/**
+ * What a call rejects with: from what the answer says (RFC 9457), where there is one, and else with
+ * this sentence and type.
+ */
+export const problem = (status, sentence, type, answer) =>
+  new PlatformError(status, text(answer, "detail") || sentence, text(answer, "type") || type, text(answer, "request_id"));
+
+/** Whether the account's session ended. */
+export const isExpired = (error) => error.is("session-expired");
 
 export const monotonic = () => performance.now();
 export const wall = () => Date.now();
@@ -90,12 +98,11 @@ export const wall = () => Date.now();
 /** Whether the page has no origin of its own, as in a sandboxed frame or from a file. */
 export const isOpaque = () => globalThis.origin === "null";
 
-/** A member that is a string and not empty, or undefined. */
-export const text = (value, member) =>
-  (typeof value?.[member] == "string" && value[member]) || undefined;
+/** The answer's token, or undefined. */
+export const token = (answer) => text(answer, "access_token") || undefined;
 
 /** Seconds, or NaN. */
-export const seconds = (value, member) => +value?.[member];
+export const seconds = (answer) => +answer.seconds;
 
 export const isLocal = () => local;
 
@@ -104,7 +111,40 @@ let onToken;
 export const follow = (callback) => {
   onToken = callback;
 };
-export const announce = (error) => onToken?.(error);
+
+/** Whom the last token was for: its `sub`. */
+let known;
+
+/** Tells the game when another player plays than before, or nobody whom the page knows. */
+export const become = (sub) => {
+  if (known && known !== sub) dispatchEvent(new Event("platform:playerchange"));
+  known = sub;
+};
+
+/** A request for a token ended. Neither value is kept. */
+export const announce = (token, error) => {
+  onToken?.(error);
+  try {
+    // A JWT's parts are base64url (RFC 7515 §2), which atob does not read.
+    become(JSON.parse(atob(token.split(".")[1].replace(/-/g, "+").replace(/_/g, "/"))).sub);
+  } catch {
+    if (error && isExpired(error)) become();
+  }
+};
+
+/** Where the tabs of this game tell each other that the player signed out. */
+let channel;
+
+/** Follows the other tabs' word, which a page in the back/forward cache does not hear. */
+export const listen = (signedOut) => {
+  try {
+    channel = new BroadcastChannel("platform");
+    channel.onmessage = signedOut;
+  } catch {
+    // Where storage is forbidden, so is this. The next token tells.
+  }
+};
+export const stopListening = () => channel?.close();
 
 /** The test player of this tab: "guest/1" to "user/10". */
 export const player = () => {
@@ -145,11 +185,24 @@ export const report = (path, body, token, keepalive) => {
     : sent;
 };
 
-/** The answer's JSON, or undefined where it has none that can be read. */
-export const json = async (response) =>
-  /json/.test(response.headers.get("content-type")) ? response.json().catch(() => {}) : undefined;
-
-export const requestId = (response) => response.headers.get("X-Request-Id") ?? undefined;
+/**
+ * What an answer says. `seconds` is for how long its token lives or, where it has no JSON that can
+ * be read, how long to wait before asking again. While `minting`, a local dev server that gives no
+ * reason is told what it has to do.
+ */
+export const answered = async (response, minting) => {
+  const { headers, status } = response;
+  const body = /json/.test(headers.get("content-type")) && (await response.json().catch(() => {}));
+  return {
+    request_id: headers.get("X-Request-Id"),
+    seconds: body ? body.expires_in : local || headers.get("Retry-After"),
+    detail:
+      local &&
+      minting &&
+      `The dev server answered ${status} and gave no test player: it has to answer POST /__platform/token/user/<n> and /__platform/token/guest/<n> with what \`platform test-token <n> --json\` prints.`,
+    ...body,
+  };
+};
 
 /** The address as this page means it. Throws a TypeError where it is none. */
 const resolve = (address) => new URL(address?.url ?? address ?? location, document.baseURI);
@@ -199,4 +252,8 @@ export const abortable = (promise, { signal }) =>
     promise.then(fulfil, reject).then(() => signal.removeEventListener("abort", abort));
   });
 
-export const leave = (url) => location.assign(url);
+/** Leaves the page after signing out, and has the game's other tabs know. */
+export const leave = (url) => {
+  channel?.postMessage(0);
+  location.assign(url);
+};

@@ -102,6 +102,12 @@ try {
   if (known || own) location.href = platform.loginUrl();
 }
 
+// The event that tells of another player, in the window's own types.
+window.addEventListener("platform:playerchange", (event) => {
+  const kind: string = event.type;
+  void platform.reportError(kind);
+});
+
 // As a type, in a function of the game's own.
 const explain = (error: platform.PlatformError): string => {
   const problems: platform.Problem[] = ["guest-limit-reached", "runtime-unavailable", "unsupported-context"];

@@ -3,6 +3,7 @@
 use platform_protocol::claims::GameTokenClaims;
 use platform_tests::browser::Stage;
 use platform_tests::poll;
+use platform_tests::sign_in::Way;
 use platform_tests::visitor::claims;
 use platform_tests::world::{PageBuilder, World};
 use serde_json::json;
@@ -18,7 +19,20 @@ platform_tests::browser_tests![
     going_back_restores_a_page_that_plays_on,
     a_page_restored_after_signing_out_is_the_new_guest,
     an_expired_session_is_final_until_the_page_is_loaded_again,
+    signing_out_in_one_tab_tells_every_tab_of_the_game_at_once,
+    a_tab_of_another_game_notices_a_sign_out_when_the_player_comes_back,
 ];
+
+/// Counts what a game is told of another player.
+const TOLD: &str = "<script>window.told = 0; addEventListener('platform:playerchange', () => { told += 1 })</script>";
+
+/// Waits until the page was told of another player.
+async fn is_told(stage: &Stage) {
+    poll::until("the game is told", async || {
+        (stage.run("return told").await == json!(1)).then_some(())
+    })
+    .await;
+}
 
 /// The claims of the page's token.
 pub(crate) async fn player(stage: &Stage) -> GameTokenClaims {
@@ -197,6 +211,68 @@ async fn a_page_restored_after_signing_out_is_the_new_guest(stage: Stage) {
     stage.run("void history.go(-2)").await;
     stage.arrives_at(&world.url("arena", "/")).await;
     assert_eq!(player(&stage).await.sub, after.sub);
+}
+
+async fn signing_out_in_one_tab_tells_every_tab_of_the_game_at_once(stage: Stage) {
+    let way = Way::BuiltIn;
+    let world = way.world().await;
+    let game = world.publish(PageBuilder::new().before(TOLD)).await;
+    stage.open(&world.url("demo", "/")).await;
+    stage.press("Sign in").await;
+    way.sign_in(&stage, "ada").await;
+    stage.arrives_at(&world.url("demo", "/")).await;
+    stage.open(&game).await;
+    let account = player(&stage).await;
+    assert!(!account.is_anon);
+    let session = &stage.browser().session;
+    let first = session.window().await.unwrap();
+    let second = session.new_tab().await.unwrap();
+    session.switch_to_window(second.clone()).await.unwrap();
+    stage.open(&game).await;
+    assert_eq!(player(&stage).await.sub, account.sub);
+
+    session.switch_to_window(first).await.unwrap();
+    stage.run("void platform.signOut('/?out')").await;
+    stage.arrives_at(&world.url("arena", "/?out")).await;
+    let guest = player(&stage).await;
+    assert!(guest.is_anon);
+    session.switch_to_window(second).await.unwrap();
+    is_told(&stage).await;
+    assert_eq!(player(&stage).await.sub, guest.sub, "the token was dropped");
+    assert_eq!(stage.run("return told").await, json!(1), "it is told once");
+}
+
+async fn a_tab_of_another_game_notices_a_sign_out_when_the_player_comes_back(stage: Stage) {
+    let world = World::start().await;
+    let page = PageBuilder::new().before(TOLD).clock();
+    stage.open(&world.publish(page).await).await;
+    let before = player(&stage).await;
+    let session = &stage.browser().session;
+    let first = session.window().await.unwrap();
+    let second = session.new_tab().await.unwrap();
+    session.switch_to_window(second).await.unwrap();
+    stage.open(&world.url("demo", "/")).await;
+    assert_eq!(player(&stage).await.sub, before.sub);
+    stage.run("void platform.signOut('/?out')").await;
+    stage.arrives_at(&world.url("demo", "/?out")).await;
+    let guest = player(&stage).await;
+    assert_ne!(guest.sub, before.sub);
+
+    session.switch_to_window(first).await.unwrap();
+    // A driver's window is not left as a person's is, so the events are made.
+    stage
+        .run("await pass(11); dispatchEvent(new Event('focus'))")
+        .await;
+    is_told(&stage).await;
+    let asked = world.gateway.token_requests();
+    assert_eq!(player(&stage).await.sub, guest.sub);
+    stage.run("dispatchEvent(new Event('focus'))").await;
+    assert_eq!(player(&stage).await.sub, guest.sub);
+    assert_eq!(
+        world.gateway.token_requests(),
+        asked,
+        "a token that is new is not doubted"
+    );
 }
 
 async fn an_expired_session_is_final_until_the_page_is_loaded_again(stage: Stage) {

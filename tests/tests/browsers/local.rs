@@ -468,6 +468,8 @@ async fn a_dev_server_without_the_token_path_is_told_which_path_it_lacks(stage: 
             text.contains("/__platform/token/user/") && text.contains("/__platform/token/guest/")
         };
         assert!(named(&error.message), "{}", error.message);
+        let said = format!("The dev server answered {status} ");
+        assert!(error.message.starts_with(&said), "{}", error.message);
         assert!(named(&badge_says(&stage, "/__platform/token/").await));
         stage
             .open(&dev.url("localhost", "/__platform/login?redirect=/"))

@@ -12,6 +12,7 @@ platform_tests::browser_tests![
     uncaught_errors_of_module_scripts_and_workers_are_recorded,
     rejections_are_recorded_whatever_their_reason,
     resources_that_do_not_load_are_recorded,
+    what_failed_to_load_before_the_runtime_ran_is_recorded_once,
     every_console_method_is_recorded_with_its_level,
     the_game_s_own_console_gets_every_argument_unchanged,
     a_reported_error_has_its_metadata_and_never_rejects,
@@ -209,6 +210,40 @@ async fn resources_that_do_not_load_are_recorded(stage: Stage) {
             (LogSource::Resource, LogLevel::Error)
         );
         assert!(record.message.contains(name) && record.message.contains("missing"));
+    }
+}
+
+async fn what_failed_to_load_before_the_runtime_ran_is_recorded_once(stage: Stage) {
+    stage.tolerate_log("missing");
+    stage.tolerate_log("heartbeat");
+    // Each has failed, and its event is gone, before the deferred scripts run.
+    let page = PageBuilder::new().before(
+        r#"<script src="/missing.js"></script><link rel="stylesheet" href="/missing.css">
+        <script>{
+            const ask = new XMLHttpRequest();
+            ask.open('GET', '/missing.json', false);
+            ask.send();
+            ask.open('POST', '/__platform/heartbeat', false);
+            ask.send();
+        }</script>"#,
+    );
+    let world = open(&stage, page).await;
+    let records = world.flushed(&stage).await;
+    let mut said: Vec<_> = records
+        .iter()
+        .map(|record| (record.message.clone(), record.url.clone().unwrap()))
+        .collect();
+    said.sort();
+    let expected = [("link", "css"), ("script", "js")].map(|(element, kind)| {
+        let url = world.url("arena", &format!("/missing.{kind}"));
+        (format!("<{element}> failed to load {url}"), url)
+    });
+    assert_eq!(said, expected);
+    for record in &records {
+        assert_eq!(
+            (record.source, record.level, record.count),
+            (LogSource::Resource, LogLevel::Error, None)
+        );
     }
 }
 

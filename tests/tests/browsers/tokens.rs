@@ -15,6 +15,7 @@ platform_tests::browser_tests![
     a_failure_without_an_answer_is_shared_for_a_second,
     a_failed_refresh_keeps_the_token_that_is_still_good,
     a_refusal_arrives_as_the_problem_that_it_is,
+    the_edge_limit_on_guests_is_waited_out_once,
     a_call_without_a_token_rejects_before_anything_is_sent,
     no_call_fails_while_the_signing_key_is_rotated,
 ];
@@ -207,20 +208,52 @@ async fn a_refusal_arrives_as_the_problem_that_it_is(stage: Stage) {
         assert_eq!(stage.run(&body).await, expected);
     }
     // The edge limit on guest creation has no problem body.
+    limit_guests(&world, "31", 1);
+    stage.open(&page).await;
+    assert_eq!(stage.run(ASK).await, json!([true, 429, "", "", true]));
+}
+
+/// Answers the next token requests as the edge limit on guest creation does.
+fn limit_guests(world: &World, seconds: &str, times: usize) {
     let headers = vec![
         ("content-type", "text/plain".to_owned()),
-        ("retry-after", "2".to_owned()),
+        ("retry-after", seconds.to_owned()),
         ("access-control-allow-origin", world.url("arena", "")),
         ("access-control-allow-credentials", "true".to_owned()),
+        (
+            "access-control-expose-headers",
+            "X-Request-Id, Retry-After".to_owned(),
+        ),
     ];
     let answer = Fault::Answer {
         status: 429,
         headers,
         body: b"Too many requests\n".to_vec(),
     };
-    world.gateway.spoil(Method::POST, "/token", answer, 1);
-    stage.open(&page).await;
-    assert_eq!(stage.run(ASK).await, json!([true, 429, "", "", true]));
+    world.gateway.spoil(Method::POST, "/token", answer, times);
+}
+
+async fn the_edge_limit_on_guests_is_waited_out_once(stage: Stage) {
+    let world = World::start().await;
+    limit_guests(&world, "7", 1);
+    stage
+        .open(&world.publish(PageBuilder::new().clock()).await)
+        .await;
+    let wait = format!(
+        "window.first = (async () => {{ {ASK} }})(); await (await fetch('/')).text(); await pass(4); await (await fetch('/')).text()"
+    );
+    stage.run(&wait).await;
+    assert_eq!(world.gateway.token_requests(), 1, "it waits");
+    assert!(stage.run("await pass(7); return first").await.is_string());
+    assert_eq!(world.gateway.token_requests(), 2);
+
+    stage.browser().renew().await;
+    limit_guests(&world, "7", 2);
+    stage.open(&world.url("arena", "/")).await;
+    stage.run(&wait).await;
+    let refused = json!([true, 429, "", "", true]);
+    assert_eq!(stage.run("await pass(7); return first").await, refused);
+    assert_eq!(world.gateway.token_requests(), 4, "it asks again once");
 }
 
 async fn a_call_without_a_token_rejects_before_anything_is_sent(stage: Stage) {
