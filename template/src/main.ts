@@ -150,6 +150,8 @@ document.addEventListener('visibilitychange', () => document.hidden && pause());
 // the back/forward cache may show a player who signed out since.
 addEventListener('online', () => void online(refresh));
 addEventListener('pageshow', (event) => event.persisted && void online(refresh));
+// The player signed out or in elsewhere.
+addEventListener('platform:playerchange', () => void online(refresh));
 
 async function signOutOrSay(): Promise<void> {
   try {

@@ -87,7 +87,12 @@ const text = (value, member) => (typeof value?.[member] == "string" && value[mem
  * this sentence and type.
  */
 export const problem = (status, sentence, type, answer) =>
-  new PlatformError(status, text(answer, "detail") || sentence, text(answer, "type") || type, text(answer, "request_id"));
+  new PlatformError(
+    status,
+    text(answer, "detail") || sentence,
+    text(answer, "type") || type,
+    text(answer, "request_id") || text(answer, "header"),
+  );
 
 /** Whether the account's session ended. */
 export const isExpired = (error) => error.is("session-expired");
@@ -194,13 +199,13 @@ export const answered = async (response, minting) => {
   const { headers, status } = response;
   const body = /json/.test(headers.get("content-type")) && (await response.json().catch(() => {}));
   return {
-    request_id: headers.get("X-Request-Id"),
-    seconds: body ? body.expires_in : local || headers.get("Retry-After"),
     detail:
       local &&
       minting &&
       `The dev server answered ${status} and gave no test player: it has to answer POST /__platform/token/user/<n> and /__platform/token/guest/<n> with what \`platform test-token <n> --json\` prints.`,
     ...body,
+    header: headers.get("X-Request-Id"),
+    seconds: body ? body.expires_in : !local && headers.get("Retry-After"),
   };
 };
 

@@ -20,6 +20,7 @@ platform_tests::browser_tests![
     a_moving_gamepad_is_use_of_the_page,
     a_page_that_is_left_says_farewell,
     a_page_that_never_counted_says_no_farewell,
+    a_beat_with_a_token_that_is_too_old_has_the_page_look_who_plays,
     a_page_restored_from_the_cache_has_a_new_id,
     a_page_rendered_ahead_makes_no_guest_and_no_beat,
     the_runtime_listens_for_nothing_that_forbids_the_cache,
@@ -85,6 +86,29 @@ async fn a_page_beats_as_often_as_the_operator_has_set(stage: Stage) {
     stage.run("await pass(70)").await;
     catch_up(&stage).await;
     assert_eq!(world.beats().len(), 12);
+}
+
+async fn a_beat_with_a_token_that_is_too_old_has_the_page_look_who_plays(stage: Stage) {
+    stage.tolerate_log("heartbeat");
+    let world = open(&stage, PageBuilder::new()).await;
+    let before = stage.run("return platform.getAccessToken()").await;
+    let refusal = Fault::Answer {
+        status: 401,
+        headers: vec![],
+        body: vec![],
+    };
+    let gateway = &world.gateway;
+    gateway.spoil(Method::POST, "/__platform/heartbeat", refusal, 1);
+    stage.run("await pass(6)").await;
+    poll::until("the page looks", async || {
+        (gateway.token_requests() == 2).then_some(())
+    })
+    .await;
+    let after = stage.run("return platform.getAccessToken()").await;
+    assert_ne!(after, before);
+    stage.run("await pass(31)").await;
+    catch_up(&stage).await;
+    assert_eq!(gateway.token_requests(), 2, "once for one refusal");
 }
 
 /// Makes the page think that it is hidden, or visible.

@@ -68,6 +68,8 @@ new ResizeObserver(() => {
 addEventListener('online', refresh);
 // A page out of the back/forward cache may show a player who signed out since.
 addEventListener('pageshow', (event) => event.persisted && refresh());
+// The player signed out or in elsewhere.
+addEventListener('platform:playerchange', refresh);
 
 let lastFrame;
 requestAnimationFrame(frame);
