@@ -173,21 +173,26 @@ const watchConsole = () => {
   }
 };
 
+/** What was recorded by looking back, and whose event may still be on its way. */
+const early = new Set();
+
 const noteResource = (name, address) =>
   note("error", "resource", () => {
     const url = cut(String(address()), ADDRESS);
-    return { message: `<${name}> failed to load ${url}`, url };
+    // Nothing is no record.
+    return early.delete(url) ? undefined : { message: `<${name}> failed to load ${url}`, url };
   });
 
 /**
- * What failed to load before anybody listened: the browser kept its status (Resource Timing
- * §responseStatus), which is 0 for what other origins do not show. One whose event is still on its
- * way becomes the same record. What scripts fetched is their own business.
+ * What failed to load before anybody listened, where the engine kept its status (Resource Timing
+ * §responseStatus), which is 0 for what other origins do not show. A preloaded file is there twice.
+ * What scripts fetched is their own business.
  */
 const lookBack = () => {
   for (const { name, initiatorType, responseStatus } of performance.getEntriesByType("resource")) {
-    if (responseStatus > 399 && !/^(fetch|xmlh|beacon)/.test(initiatorType) && !name.includes("/__platform/")) {
+    if (responseStatus > 399 && !/^(fetch|xmlh|beacon)|\/__platform\//.test(initiatorType + name)) {
       noteResource(initiatorType, () => name);
+      early.add(name);
     }
   }
 };

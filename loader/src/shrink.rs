@@ -35,7 +35,7 @@ const PASSES: [&str; 13] = [
     "--rereloop",
     "-Oz",
     "-Oz",
-    "--converge",
+    "-Oz",
     "--reorder-functions",
     "--strip-debug",
     "--strip-producers",
