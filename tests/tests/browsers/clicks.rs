@@ -17,14 +17,16 @@ platform_tests::browser_tests![
     what_acts_by_one_press_on_the_console_waits_until_it_could_be_read,
 ];
 
-/// Where a button would be pressed: in its middle, or in the middle of the page
+/// Where a button would be pressed: in its middle, or in the middle of the window
 /// where there is none that is called so.
 const MIDDLE: &str = "
     const button = [...document.querySelectorAll('button')].find(one => one.textContent === arguments[0]);
-    const { x, y, width, height } = (button ?? document.documentElement).getBoundingClientRect();
-    return [Math.round(x + width / 2), Math.round(y + Math.min(height, innerHeight) / 2)]";
+    if (!button) return [Math.round(innerWidth / 2), Math.round(innerHeight / 2)];
+    button.scrollIntoView({ block: 'center', behavior: 'instant' });
+    const { x, y, width, height } = button.getBoundingClientRect();
+    return [Math.round(x + width / 2), Math.round(y + height / 2)]";
 
-/// Where the middle of a button is, or of the page.
+/// The same of the page that is open.
 async fn middle(stage: &Stage, name: &str) -> (i64, i64) {
     let place = stage.look(MIDDLE, vec![json!(name)]).await;
     (place[0].as_i64().unwrap(), place[1].as_i64().unwrap())
