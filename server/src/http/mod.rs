@@ -25,6 +25,7 @@
 //! | [`page`] | HTML pages and their security headers |
 //! | [`browser`] | which browser asks, in a few words |
 //! | [`body`] | request bodies that must be small |
+//! | [`pace`] | how fast something has to move that is waited for |
 //! | [`upload`] | a body on its way to a backend, watched |
 //! | [`mend`] | making the best of what pages send |
 //! | [`json`] | what a game's page posts to the platform |
@@ -54,6 +55,7 @@ pub mod limiter;
 pub mod mend;
 pub mod navigation;
 pub mod oauth;
+pub mod pace;
 pub mod packed;
 pub mod page;
 mod places;

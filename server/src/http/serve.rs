@@ -14,12 +14,12 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use tokio_io_timeout::TimeoutStream;
 
 use super::client_address::Network;
 use super::descriptors;
 use super::entry::App;
 use super::head_budget::{HeadBudget, HeadMeter, MAX_HEAD, Metered};
+use super::pace::Pace;
 use super::places::{Group, Place, Places};
 use super::unread::{Answering, Explained, Turn};
 use crate::backends::Held;
@@ -51,8 +51,8 @@ pub struct ConnectionLimits {
     /// How long a request's head may take, and how long a connection may idle
     /// between two requests.
     pub head: Duration,
-    /// How long a write may make no progress, as with a peer that does not
-    /// read what it asked for.
+    /// How long a peer may take to read 64 KiB, or the rest, of what it has asked
+    /// for. Time in which nothing waits to be sent does not count.
     pub stall: Duration,
     /// Connections at one time. Where all are held, the one that has waited
     /// longest for a request ends for the next; where none waits, further ones
@@ -155,14 +155,12 @@ pub async fn serve(
         let Some((stream, peer, place)) = accepted else {
             continue;
         };
-        let mut io = TimeoutStream::new(stream);
-        io.set_write_timeout(Some(limits.stall));
         let meter = heads.meter(network_of(peer, &app));
         let app = Arc::clone(&app);
         let stopping = stopping.clone();
         tokio::spawn(connection(
             protocol.clone(),
-            (io, meter),
+            (stream, meter, limits.stall),
             (peer, place),
             app,
             stopping,
@@ -239,15 +237,19 @@ fn protocol(limits: &ConnectionLimits) -> Builder {
 /// Answers the requests of one connection, and after the stop no further one.
 async fn connection(
     protocol: Builder,
-    (io, meter): (TimeoutStream<TcpStream>, Arc<HeadMeter>),
+    (stream, meter, stall): (TcpStream, Arc<HeadMeter>, Duration),
     (peer, place): (SocketAddr, Place),
     app: Arc<App>,
     mut stopping: watch::Receiver<bool>,
 ) {
     let turn = Arc::new(Turn::default());
     let explaining = Arc::clone(&app);
-    let io = Metered::new(Box::pin(io), Arc::clone(&meter));
-    let io = Explained::new(TokioIo::new(io), Arc::clone(&turn), move |status| {
+    let pace = Pace {
+        within: stall,
+        ..Pace::default()
+    };
+    let io = TokioIo::new(Metered::new(stream, Arc::clone(&meter)));
+    let io = Explained::new(io, Arc::clone(&turn), pace, move |status| {
         explaining.explain_unread(status)
     });
     // A WebSocket goes on holding the place when the connection is out of our

@@ -21,6 +21,7 @@ use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
 use platform_protocol::problem::MEDIA_TYPE;
 use tokio::time::Sleep;
 
+use super::pace::{Pace, Waiting};
 use super::places::Place;
 use super::request_id::{RequestId, X_REQUEST_ID};
 
@@ -122,13 +123,14 @@ impl HttpBody for Answered {
     }
 }
 
-/// A connection whose every answer has a request id. `explain` makes the id and
-/// the body of an answer with this status.
+/// A connection whose every answer has a request id, and whose peer has to read
+/// them. `explain` makes the id and the body of an answer with this status.
 #[derive(Debug)]
 pub(super) struct Explained<T, F> {
     stream: T,
     turn: Arc<Turn>,
     explain: F,
+    reading: Waiting,
     /// What is sent in place of hyper's answer, as far as it is not yet.
     own: Bytes,
     refused: bool,
@@ -140,11 +142,12 @@ where
     T: Read + Write + Unpin,
     F: Fn(StatusCode) -> (RequestId, Vec<u8>) + Unpin,
 {
-    pub(super) const fn new(stream: T, turn: Arc<Turn>, explain: F) -> Self {
+    pub(super) const fn new(stream: T, turn: Arc<Turn>, pace: Pace, explain: F) -> Self {
         Self {
             stream,
             turn,
             explain,
+            reading: Waiting::new(pace),
             own: Bytes::new(),
             refused: false,
             lingering: None,
@@ -173,13 +176,34 @@ where
 
     fn poll_own(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.own.is_empty() {
-            let written = ready!(Pin::new(&mut self.stream).poll_write(context, &self.own))?;
+            let written = Pin::new(&mut self.stream).poll_write(context, &self.own);
+            let written = ready!(self.paced(written, context))?;
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
             let _ = self.own.split_to(written);
         }
         Poll::Ready(Ok(()))
+    }
+
+    /// What became of writing, in time.
+    fn paced(
+        &mut self,
+        written: Poll<io::Result<usize>>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
+        match &written {
+            Poll::Ready(Ok(bytes)) => {
+                self.reading
+                    .moved(u64::try_from(*bytes).unwrap_or(u64::MAX));
+            }
+            Poll::Ready(Err(_)) => {}
+            Poll::Pending => {
+                ready!(self.reading.poll_over(context));
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+        }
+        written
     }
 
     /// Reads and throws away, until the peer has closed too.
@@ -249,7 +273,8 @@ where
         if self.replaces(bytes) {
             return Poll::Ready(Ok(bytes.len()));
         }
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.paced(written, context)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -292,7 +317,8 @@ where
         {
             return Poll::Ready(Ok(head.len()));
         }
-        Pin::new(&mut self.stream).poll_write_vectored(context, pieces)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
+        self.paced(written, context)
     }
 }
 

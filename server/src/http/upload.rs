@@ -12,8 +12,8 @@ use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use platform_protocol::problem::Slug;
 use tokio::sync::watch;
-use tokio::time::{Instant, Sleep};
 
+use super::pace::{Pace, Waiting};
 use super::refusal::Refusal;
 
 /// What a body and the answer to it may take.
@@ -26,26 +26,6 @@ pub struct Limits {
     pub quiet: Duration,
     /// How fast it has to flow.
     pub pace: Pace,
-}
-
-/// How fast a body has to come: one byte now and then would hold a place at the
-/// backend for hours. Time in which nobody asks for more does not count.
-#[derive(Clone, Copy, Debug)]
-pub struct Pace {
-    /// So many bytes, or the rest,
-    pub bytes: u64,
-    /// may be waited for this long.
-    pub within: Duration,
-}
-
-impl Default for Pace {
-    /// What the slowest of mobile networks can do.
-    fn default() -> Self {
-        Self {
-            bytes: 64 * 1024,
-            within: Duration::from_secs(30),
-        }
-    }
 }
 
 impl Default for Limits {
@@ -162,55 +142,6 @@ struct Watched {
     waiting: Waiting,
 }
 
-/// How long the client was waited for, since so many bytes came last.
-struct Waiting {
-    pace: Pace,
-    bytes: u64,
-    /// What is left of the time, beside what goes by now.
-    left: Duration,
-    /// Since when the next piece is waited for.
-    since: Option<Instant>,
-    end: Pin<Box<Sleep>>,
-}
-
-impl Waiting {
-    fn new(pace: Pace) -> Self {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "a connection's silence is real time, whatever clock tests move"
-        )]
-        let end = Box::pin(tokio::time::sleep(pace.within));
-        Self {
-            pace,
-            bytes: 0,
-            left: pace.within,
-            since: None,
-            end,
-        }
-    }
-
-    /// A piece is waited for. Ready where that has taken too long.
-    fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        if self.since.is_none() {
-            let now = Instant::now();
-            self.since = Some(now);
-            self.end.as_mut().reset(now + self.left);
-        }
-        self.end.as_mut().poll(context)
-    }
-
-    fn arrived(&mut self, bytes: u64) {
-        if let Some(since) = self.since.take() {
-            self.left = self.left.saturating_sub(since.elapsed());
-        }
-        self.bytes = self.bytes.saturating_add(bytes);
-        if self.bytes >= self.pace.bytes {
-            self.bytes = 0;
-            self.left = self.pace.within;
-        }
-    }
-}
-
 impl HttpBody for Watched {
     type Data = Bytes;
     type Error = axum::Error;
@@ -223,7 +154,7 @@ impl HttpBody for Watched {
         let polled = Pin::new(&mut this.body).poll_frame(context);
         this.starved.store(polled.is_pending(), Ordering::Relaxed);
         let Poll::Ready(frame) = polled else {
-            if this.waiting.poll_end(context).is_pending() {
+            if this.waiting.poll_over(context).is_pending() {
                 return Poll::Pending;
             }
             this.progress.send_replace(Progress::TooSlow);
@@ -236,7 +167,7 @@ impl HttpBody for Watched {
             Some(Ok(frame)) => {
                 let length = frame.data_ref().map_or(0, Bytes::len);
                 let length = u64::try_from(length).unwrap_or(u64::MAX);
-                this.waiting.arrived(length);
+                this.waiting.moved(length);
                 match this.left.checked_sub(length) {
                     None => {
                         let error = axum::Error::new("the body is too large");

@@ -116,6 +116,49 @@ async fn a_peer_that_never_reads_is_cut_off() {
     assert!(cut.is_ok(), "the server still waits for the peer to read");
 }
 
+#[tokio::test]
+async fn a_peer_that_reads_a_little_now_and_then_is_cut_off() {
+    let app = TestApp::start().await;
+    let limits = ConnectionLimits {
+        stall: Duration::from_millis(300),
+        ..ConnectionLimits::default()
+    };
+    // Small buffers on both sides, so that something moves all the time.
+    let listener = TcpSocket::new_v4().unwrap();
+    listener.set_send_buffer_size(4_096).unwrap();
+    listener.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = listener.listen(8).unwrap();
+    let address = listener.local_addr().unwrap();
+    let (_stopping, stopped) = watch::channel(false);
+    tokio::spawn(serve(listener, platform(&app), limits, stopped));
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4_096).unwrap();
+    let mut stream = socket.connect(address).await.unwrap();
+    let (mut reading, mut writing) = stream.split();
+    let head = format!(
+        "GET /game.js HTTP/1.1\r\nHost: demo.platform.localhost:{}\r\n\r\n",
+        app.port()
+    );
+    let asking = async { while writing.write_all(head.as_bytes()).await.is_ok() {} };
+    let sipping = async {
+        let mut ticks = tokio::time::interval(Duration::from_millis(20));
+        let mut sip = [0; 512];
+        while reading.read_exact(&mut sip).await.is_ok() {
+            ticks.tick().await;
+        }
+    };
+    let cut = timeout(NEVER, async {
+        tokio::select! {
+            () = asking => {}
+            () = sipping => {}
+        }
+    });
+    assert!(
+        cut.await.is_ok(),
+        "the server still waits for the peer to read"
+    );
+}
+
 /// A connection with a request that is being answered: the server has asked for
 /// the body, and waits for it.
 async fn in_use(app: &TestApp, address: SocketAddr) -> TcpStream {

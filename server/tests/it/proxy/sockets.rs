@@ -7,6 +7,7 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use platform_server::http::entry::App;
 use platform_server::http::serve::{ConnectionLimits, serve as serve_platform};
 use platform_server::routes::routes;
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
@@ -279,4 +280,38 @@ async fn a_refused_upgrade_is_answered_as_the_backend_did() {
         panic!("the upgrade was not refused");
     };
     assert_eq!(answer.status(), 502);
+}
+
+#[tokio::test]
+async fn a_websocket_gives_way_to_nobody() {
+    let app = TestApp::start().await;
+    app.set_api(echo().await).await;
+    let limits = ConnectionLimits {
+        all: 2,
+        ..ConnectionLimits::default()
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (_stopping, stopped) = watch::channel(false);
+    let state = app.running.state.clone();
+    let routes = routes(&state);
+    tokio::spawn(serve_platform(
+        listener,
+        App { state, routes },
+        limits,
+        stopped,
+    ));
+    let (mut socket, _) = open_at(&app, address, None).await.unwrap();
+    soon(socket.next()).await.unwrap().unwrap();
+    for _ in 0..50 {
+        // Each takes the place of the one before it.
+        drop(TcpStream::connect(address).await.unwrap());
+        let mut idle = TcpStream::connect(address).await.unwrap();
+        let _ = idle.write_all(b"GET / HT").await;
+    }
+    soon(socket.send(Message::text("still here")))
+        .await
+        .unwrap();
+    let echoed = soon(socket.next()).await.unwrap().unwrap();
+    assert_eq!(echoed, Message::text("still here"));
 }
