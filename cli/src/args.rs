@@ -89,9 +89,8 @@ wherever nothing names one.")]
 Example:
   curl -H \"Authorization: Bearer $(platform token)\" https://games.example/api/projects
 
-Whoever has it can create and change your games for 5 minutes, or until you sign
-out. It is no player
-of a game; for that there is `platform test-token`.")]
+Whoever has it can create and change your games for 5 minutes, or until you
+sign out. It is no player of a game; for that there is `platform test-token`.")]
     Token,
     /// Make a new game from the template
     #[command(after_help = "\

@@ -87,6 +87,7 @@ impl EventsCommand {
         // Whatever is asked for, the next ones come behind the newest of all.
         let newest = list(store, AuditQuery::newest(1)).await?;
         let mut last = newest.first().map_or(0, |event| event.id);
+        let mut looks = tokio::time::interval(LOOK);
         loop {
             if let Some(event) = events.last() {
                 last = last.max(event.id);
@@ -101,7 +102,7 @@ impl EventsCommand {
             };
             events = list(store, query).await?;
             if events.is_empty() {
-                tokio::time::sleep(LOOK).await;
+                looks.tick().await;
             }
         }
     }

@@ -174,18 +174,7 @@ fn run(command: Command) -> Result<(), Failure> {
         }
         Command::Events(command) => {
             let config = read(command.settings().config.as_deref())?;
-            on_store(&config, async |store| {
-                if !command.follows() {
-                    return command.run(store).await;
-                }
-                // That it is interrupted is how it ends, and no failure.
-                let mut stop = Stop::listen()?;
-                tokio::select! {
-                    followed = command.follow(store, print) => followed?,
-                    () = stop.signalled() => {}
-                }
-                Ok(String::new())
-            })
+            on_store(&config, async |store| events(command, store).await)
         }
         Command::Backup { file, settings } => {
             let config = read(settings.config.as_deref())?;
@@ -206,6 +195,20 @@ fn run(command: Command) -> Result<(), Failure> {
             Ok(())
         }
     }
+}
+
+/// The events that are there, or also those that come.
+async fn events(command: EventsCommand, store: &dyn Store) -> Result<String, Failure> {
+    if !command.follows() {
+        return command.run(store).await;
+    }
+    // That it is interrupted is how it ends, and no failure.
+    let mut stop = Stop::listen()?;
+    tokio::select! {
+        followed = command.follow(store, print) => followed?,
+        () = stop.signalled() => {}
+    }
+    Ok(String::new())
 }
 
 fn read(path: Option<&Path>) -> Result<Config, Failure> {

@@ -135,7 +135,7 @@ pub(super) fn pending(
 pub(super) fn redeem(
     connection: &Connection,
     code: &TokenHash,
-    fresh: FreshDevice,
+    fresh: &FreshDevice,
 ) -> Result<Redeemed, StoreError> {
     let now = fresh.now;
     let Some(pending) = pending(connection, code)? else {

@@ -67,7 +67,7 @@ impl DeviceStore for SqliteStore {
             return Ok(Redeemed::Unknown);
         }
         self.main
-            .write(move |connection| device_codes::redeem(connection, &code, fresh))
+            .write(move |connection| device_codes::redeem(connection, &code, &fresh))
             .await
     }
 
