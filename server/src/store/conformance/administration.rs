@@ -9,8 +9,13 @@ use uuid::Uuid;
 use super::accounts::sign_in;
 use super::{NOW, Place, entropy, guest};
 use crate::domain::administration::{Granted, MergedGuest, Transferred};
-use crate::domain::audit::{Actor, AuditEvent, AuditKind, AuditQuery, By, Source};
+use crate::domain::audit::{
+    Actor, AuditEvent, AuditKind, AuditQuery, By, ROUTINE_MILLIS, Refused, SOURCE_MILLIS, Source,
+};
+use crate::domain::console_token::Hold;
+use crate::domain::player::PlayerState;
 use crate::domain::project::{Deployment, FileEntry, Project};
+use crate::domain::session::SESSION_MILLIS;
 use crate::domain::sign_in::SignIn;
 use crate::store::{NewGuest, Older, Store, connect};
 
@@ -30,6 +35,8 @@ macro_rules! administration_suite {
             a_project_goes_to_an_account_alone
             events_say_who_did_it
             events_say_where_they_came_from
+            events_are_gone_on_with_and_routine_ones_are_swept
+            who_holds_a_session_is_known_until_it_ends
             players_are_found_by_what_their_names_look_like
             players_are_named_by_their_ids
             merged_guests_are_listed_with_their_account
@@ -259,6 +266,95 @@ pub(in crate::store) async fn events_say_where_they_came_from(place: &dyn Place)
         .await
         .unwrap();
     seen(AuditKind::TestTokenGiven, Some("test-guest-3")).await;
+}
+
+pub(in crate::store) async fn events_are_gone_on_with_and_routine_ones_are_swept(
+    place: &dyn Place,
+) {
+    let store = place.open().await;
+    let player = account(&*store, "otter").await;
+    let source = Source {
+        network: "192.0.2.1".to_owned(),
+        request: "request-1".to_owned(),
+    };
+    let refuse = async |at| {
+        let refused = Refused {
+            kind: AuditKind::SignInFailed,
+            player: None,
+            subject: Some("google".to_owned()),
+            detail: "unknown".to_owned(),
+        };
+        let by = By::request(Actor::Own, source.clone());
+        store.note_refusal(refused, by, at).await.unwrap();
+    };
+    let list = async |query| store.list_audit_events(query).await.unwrap();
+    let linked = list(AuditQuery::newest(10)).await.remove(0);
+    refuse(NOW).await;
+    refuse(NOW + 1).await;
+    let query = AuditQuery {
+        after: Some(linked.id),
+        ..AuditQuery::newest(10)
+    };
+    let times = async |query| {
+        let events = list(query).await.into_iter();
+        events.map(|event| event.at).collect::<Vec<_>>()
+    };
+    assert_eq!(times(query).await, [NOW, NOW + 1], "the oldest first");
+    let limit = AuditQuery { limit: 1, ..query };
+    assert_eq!(times(limit).await, [NOW]);
+    let of_player = AuditQuery {
+        player: Some(player),
+        ..query
+    };
+    assert!(times(of_player).await.is_empty());
+
+    assert_eq!(store.sweep_audit_events(NOW, 10).await.unwrap(), 0);
+    let swept = store.sweep_audit_events(NOW + ROUTINE_MILLIS, 10).await;
+    assert_eq!(swept.unwrap(), 1);
+    assert_eq!(times(query).await, [NOW + 1]);
+    let by = By::request(Actor::Own, source.clone());
+    store.rename_player(player, "heron", by, NOW).await.unwrap();
+    let late = NOW + SOURCE_MILLIS;
+    assert_eq!(store.sweep_audit_events(late, 10).await.unwrap(), 2);
+    let renamed = last_event(&*store, Some(player)).await;
+    assert_eq!((renamed.network, renamed.request), (None, None));
+    assert_eq!(times(AuditQuery::newest(10)).await.len(), 2);
+}
+
+pub(in crate::store) async fn who_holds_a_session_is_known_until_it_ends(place: &dyn Place) {
+    let store = place.open().await;
+    let player = account(&*store, "otter").await;
+    let mut request = sign_in("otter");
+    request.authenticated_at = NOW + 7;
+    let (session, began) = (request.session, request.now);
+    store.complete_sign_in(request).await.unwrap();
+    let holder = async |now| {
+        let found = store.find_holder(&Hold::Session(session), now).await;
+        found.unwrap()
+    };
+    let known = holder(NOW).await.unwrap();
+    assert_eq!((known.player.id, known.is_admin), (player, false));
+    assert_eq!(known.authenticated_at, Some(NOW + 7));
+    let by = || By::from(Actor::Operator);
+    store.grant_admin(player, by(), NOW).await.unwrap();
+    store
+        .suspend_player(player, Some("Why."), by(), NOW)
+        .await
+        .unwrap();
+    let known = holder(NOW).await.unwrap();
+    assert!(known.is_admin, "{known:?}");
+    assert!(matches!(known.player.state, PlayerState::Suspended { .. }));
+    assert_eq!(holder(began + SESSION_MILLIS).await, None);
+    store.end_session(&session, by(), NOW).await.unwrap();
+    assert_eq!(holder(NOW).await, None);
+    let unknown = Hold::Device(Uuid::max());
+    assert_eq!(store.find_holder(&unknown, NOW).await.unwrap(), None);
+
+    let new = guest(&["heron"]);
+    store.add_guest(new.clone()).await.unwrap();
+    let known = store.find_holder(&Hold::Session(new.session), NOW).await;
+    let known = known.unwrap().unwrap();
+    assert_eq!((known.player.id, known.authenticated_at), (new.id, None));
 }
 
 pub(in crate::store) async fn players_are_found_by_what_their_names_look_like(place: &dyn Place) {
