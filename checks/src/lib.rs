@@ -5,17 +5,20 @@
 //! |---|---|
 //! | [`page`] | whether `index.html` loads the runtime as it should |
 //! | [`path`] | which names a deployed file may have |
+//! | [`private`] | which files should hardly be public |
 //! | [`limits`] | how much one deployment may be |
 //!
-//! A page that does not load the runtime is deployed all the same, with a
-//! [`Warning`]; a name or a size that breaks a rule keeps the whole deployment
+//! A page that does not load the runtime, and a file that should hardly be
+//! public, are deployed all the same, with a [`Warning`]; a name or a size that breaks a rule keeps the whole deployment
 //! out.
 
 pub mod limits;
 pub mod page;
 pub mod path;
 mod place;
+pub mod private;
 mod script;
 
-pub use page::{Warning, WarningCode, module_scripts, warnings, warnings_at};
+pub use page::{Warning, WarningCode, module_scripts, warnings, warnings_at, warnings_of};
 pub use path::{PathProblem, check_path, normalise};
+pub use private::name_warnings;

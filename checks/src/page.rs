@@ -16,6 +16,7 @@ use platform_protocol::paths::RUNTIME_JS;
 use url::Url;
 
 use crate::place::{Place, is_blank};
+use crate::private::name_warnings;
 use crate::script::{Kind, Script, Timing};
 
 /// A page whose own address is not known: nothing that names a host is on it.
@@ -23,7 +24,7 @@ const ANYWHERE: &str = "https://page.invalid/";
 const SVG: &str = "http://www.w3.org/2000/svg";
 const HTML: &str = "http://www.w3.org/1999/xhtml";
 
-/// What is wrong with how a page loads the runtime.
+/// What is wrong with how a page loads the runtime, or with what is deployed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WarningCode {
     /// No tag of the page loads it from the game's own address.
@@ -36,16 +37,22 @@ pub enum WarningCode {
     NotDeferred,
     /// Other scripts run before it.
     AfterScripts,
+    /// A file is called as those are that hold secrets.
+    PrivateFile,
+    /// A file is a source, not what was built from it.
+    SourceFile,
 }
 
 impl WarningCode {
     /// Every code.
-    pub const ALL: [WarningCode; 5] = [
+    pub const ALL: [WarningCode; 7] = [
         WarningCode::NotLoaded,
         WarningCode::InBody,
         WarningCode::Async,
         WarningCode::NotDeferred,
         WarningCode::AfterScripts,
+        WarningCode::PrivateFile,
+        WarningCode::SourceFile,
     ];
 
     /// The code as it stands in answers, such as `runtime-not-loaded`.
@@ -57,10 +64,13 @@ impl WarningCode {
             WarningCode::Async => "runtime-async",
             WarningCode::NotDeferred => "runtime-not-deferred",
             WarningCode::AfterScripts => "runtime-after-scripts",
+            WarningCode::PrivateFile => "private-file",
+            WarningCode::SourceFile => "source-file",
         }
     }
 
-    const fn sentence(self) -> &'static str {
+    /// The whole sentence; of files, what follows their names.
+    pub(crate) const fn sentence(self) -> &'static str {
         match self {
             WarningCode::NotLoaded => {
                 "index.html does not load the platform's runtime: put <script defer src=\"/__platform/runtime.js\"></script> into <head>, before the game's own scripts."
@@ -77,11 +87,17 @@ impl WarningCode {
             WarningCode::AfterScripts => {
                 "index.html loads the platform's runtime after other scripts, which can run before it: move its tag in front of every other script."
             }
+            WarningCode::PrivateFile => {
+                "should hardly be public, by the name, and anybody can read what is deployed: leave it out, deploy again, and replace every secret that was in it."
+            }
+            WarningCode::SourceFile => {
+                "should hardly be public: it is source code or belongs to a build, and no browser needs it. Deploy the folder that the game was built into."
+            }
         }
     }
 }
 
-/// One thing that is wrong with how a page loads the runtime.
+/// One thing that is wrong with a deployment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// Which one.
@@ -125,6 +141,18 @@ pub fn warnings_at(index_html: &str, address: &str) -> Vec<Warning> {
             message: code.sentence().to_owned(),
         })
         .collect()
+}
+
+/// The same for a whole deployment: its page, and the names of its files.
+#[must_use]
+pub fn warnings_of<'a>(
+    index_html: &str,
+    address: &str,
+    paths: impl IntoIterator<Item = &'a str>,
+) -> Vec<Warning> {
+    let mut warnings = warnings_at(index_html, address);
+    warnings.extend(name_warnings(paths));
+    warnings
 }
 
 /// The addresses of the page's module scripts as they stand there, the first

@@ -89,6 +89,11 @@ impl Folder {
         self.items.len() as u64
     }
 
+    /// Their paths in the deployment.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.items.iter().map(|item| item.name.as_str())
+    }
+
     /// How large they are together.
     pub(crate) fn bytes(&self) -> u64 {
         self.items.iter().map(|item| item.bytes).sum()

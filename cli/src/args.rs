@@ -269,15 +269,21 @@ Examples:
         /// Paths that begin with this go to it; may be repeated
         #[arg(long = "path", value_name = "PATH", default_value = DEFAULT_PATH)]
         paths: Vec<String>,
-        /// Which environment's
+        /// Which environment's; prod asks first
         #[arg(long = "env", value_name = "ENV", default_value = "dev")]
         environment: EnvironmentName,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
     },
     /// Send no requests to a backend any more
     Remove {
-        /// Which environment's
+        /// Which environment's; prod asks first
         #[arg(long = "env", value_name = "ENV", default_value = "dev")]
         environment: EnvironmentName,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
     },
     /// Print the backend's address, and the paths that it gets
     Show {

@@ -18,6 +18,7 @@ mod commands;
 mod credentials;
 mod environment;
 mod failure;
+mod manifest;
 mod origin;
 mod secret;
 mod session;

@@ -35,6 +35,13 @@ impl PlatformOrigin {
         self.sub_domain(&environment.label(slug))
     }
 
+    /// Whether `other` is a sub-domain of this origin, of the same scheme and port.
+    pub(crate) fn is_above(&self, other: &Self) -> bool {
+        let below = other.authority.strip_suffix(&self.authority);
+        self.scheme == other.scheme
+            && below.is_some_and(|labels| labels.len() > 1 && labels.ends_with('.'))
+    }
+
     /// The command that signs in here, whatever else the settings name.
     pub(crate) fn login_command(&self) -> String {
         format!("`platform login --origin {self}`")
@@ -106,6 +113,28 @@ mod tests {
             "https://demo.games.example"
         );
         assert!(origin.is_secure());
+    }
+
+    #[test]
+    fn only_a_sub_domain_of_the_same_scheme_and_port_is_below() {
+        let origin = |text: &str| text.parse::<PlatformOrigin>().unwrap();
+        let platform = origin("https://games.example:8443");
+        for below in [
+            "https://a.games.example:8443",
+            "https://x.y.games.example:8443",
+        ] {
+            assert!(platform.is_above(&origin(below)), "{below}");
+        }
+        for other in [
+            "https://games.example:8443",
+            "https://evilgames.example:8443",
+            "https://a.games.example",
+            "https://a.games.example.evil.example:8443",
+            "https://example.org:8443",
+        ] {
+            assert!(!platform.is_above(&origin(other)), "{other}");
+        }
+        assert!(!origin("http://a.localhost:1").is_above(&origin("https://b.a.localhost:1")));
     }
 
     #[test]

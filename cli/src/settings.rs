@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use platform_protocol::names::check_slug;
-use serde::Deserialize;
 
 use crate::args::GlobalOptions;
 use crate::credentials::Credentials;
 use crate::environment::ProcessEnvironment;
 use crate::failure::Failure;
+use crate::manifest::{self, Manifest};
 use crate::origin::{DEFAULT_ORIGIN, PlatformOrigin};
 use crate::secret::Secret;
 
@@ -20,15 +20,6 @@ use crate::secret::Secret;
 pub(crate) const FILE_NAME: &str = "platform.toml";
 /// The built game, where the file does not say.
 const DEFAULT_DIST: &str = "dist";
-
-/// What `platform.toml` says. A server's settings have a file of the same
-/// name, so keys that are not ours are left alone.
-#[derive(Debug, Default, Deserialize)]
-struct Manifest {
-    slug: Option<String>,
-    origin: Option<String>,
-    dist: Option<PathBuf>,
-}
 
 /// The settings in force.
 #[derive(Debug)]
@@ -173,9 +164,8 @@ fn nearest(starts: &[&Path]) -> Result<(Manifest, PathBuf), Failure> {
             let path = folder.join(FILE_NAME);
             match std::fs::read_to_string(&path) {
                 Ok(text) => {
-                    let manifest = toml::from_str(&text).map_err(|error| {
-                        let why = error.message().trim_end_matches('.');
-                        Failure::usage(format!("{} cannot be used: {why}.", path.display()))
+                    let manifest = manifest::read(&text).map_err(|why| {
+                        Failure::usage(format!("{} cannot be used: {why}", path.display()))
                     })?;
                     return Ok((manifest, folder.to_owned()));
                 }

@@ -6,6 +6,9 @@ pub const PREFIX: &str = "/__platform/";
 pub const RUNTIME_JS: &str = "/__platform/runtime.js";
 /// The runtime's source map.
 pub const RUNTIME_MAP: &str = "/__platform/runtime.js.map";
+/// Which platform an address belongs to, as JSON: on a game's address and on the
+/// auth service.
+pub const PLATFORM: &str = "/__platform/platform.json";
 /// Where the runtime counts a player: `POST`.
 pub const HEARTBEAT: &str = "/__platform/heartbeat";
 /// Where the runtime sends frontend log records: `POST`.

@@ -6,6 +6,7 @@
 //! | `headers` | what a backend hears, and what a page gets |
 //! | `reach` | which addresses a backend may have |
 //! | `silence` | answers that stop in the middle |
+//! | `trial` | whether one answers when it is set |
 //! | `early` | answers that come before all of a request was sent |
 
 use std::any::Any;
@@ -46,9 +47,11 @@ mod headers;
 mod paths;
 mod reach;
 mod silence;
+mod trial;
 
 pub use self::paths::is_reserved;
 pub use self::reach::Reach;
+pub use self::trial::Trial;
 
 /// The paths of a game that its backend answers where nothing else is set.
 const PATHS: &str = "/api/";
@@ -202,6 +205,14 @@ impl Backends {
             table.insert((slug.to_owned(), environment), Arc::clone(&backend));
             table
         });
+    }
+
+    /// Whether the platform's own backend answers for a game while its owner has
+    /// set none.
+    #[must_use]
+    pub fn is_built_in(&self, slug: &str, environment: Environment) -> bool {
+        let key = (slug.to_owned(), environment);
+        self.built_in.load().contains_key(&key)
     }
 
     /// Reads from the store what the games' owners have set.

@@ -13,7 +13,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use platform_checks::limits::{MAX_BYTES, MAX_FILES};
-use platform_checks::{PathProblem, Warning, normalise, warnings_at};
+use platform_checks::{PathProblem, Warning, normalise, warnings_of};
 use platform_protocol::names::Environment;
 use tokio::time::MissedTickBehavior;
 
@@ -91,7 +91,8 @@ pub struct Target {
 pub struct Published {
     /// What the environment shows now.
     pub deployment: Deployment,
-    /// How its page should load the runtime and does not.
+    /// How its page should load the runtime and does not, and which files should
+    /// hardly be public.
     pub warnings: Vec<Warning>,
 }
 
@@ -120,7 +121,8 @@ pub async fn publish_archive(
         std::fs::remove_file(&from).map_err(ArchiveError::Io)?;
         let page = files.get("index.html").map_or(Ok(Vec::new()), page);
         let page = page.map_err(ArchiveError::Io)?;
-        let warnings = warnings_at(&String::from_utf8_lossy(&page), &address);
+        let names = files.keys().map(String::as_str);
+        let warnings = warnings_of(&String::from_utf8_lossy(&page), &address, names);
         drop(held);
         Ok::<_, ArchiveError>((files, warnings))
     });

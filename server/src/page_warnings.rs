@@ -1,4 +1,5 @@
-//! How the pages of games that are deployed load the runtime, and should not.
+//! How the pages of games that are deployed load the runtime, and should not, and
+//! which of their files should hardly be public.
 //!
 //! A deployment says so once, when it is made; whoever looks later is told the
 //! same, computed anew from the page that was deployed.
@@ -6,7 +7,7 @@
 use std::sync::Arc;
 
 use moka::sync::Cache;
-use platform_checks::{Warning, warnings_at};
+use platform_checks::{Warning, name_warnings, warnings_at};
 use uuid::Uuid;
 
 use crate::domain::project::Deployment;
@@ -56,10 +57,11 @@ impl PageWarnings {
         let looked = tokio::task::spawn_blocking(move || {
             warnings_at(&String::from_utf8_lossy(&page), &address)
         });
-        let Ok(warnings) = looked.await else {
+        let Ok(mut warnings) = looked.await else {
             // The process ends; nobody reads the answer.
             return Ok(Arc::default());
         };
+        warnings.extend(name_warnings(deployment.files.keys().map(String::as_str)));
         let warnings = Arc::new(warnings);
         self.0.insert(deployment.id, Arc::clone(&warnings));
         Ok(warnings)

@@ -11,7 +11,7 @@ use crate::demo_provider::{self, DemoProvider};
 use crate::handlers::{
     admin, api, build, callback, console, demo_provider as demo, device, heartbeat, icon, key_set,
     login, logs, metadata, new_guest, problem_page, profile, project, restore_guest, runtime_files,
-    sign_in, sign_out, stylesheet, token,
+    sign_in, sign_out, stylesheet, token, whereabouts,
 };
 use crate::http::page::{ICON, STYLESHEET};
 use crate::http::redirect::DEVICE_PAGE;
@@ -105,6 +105,10 @@ fn api_routes() -> Router<AppState> {
             &format!("{environment}/rollback"),
             post(api::rollback::handle),
         )
+        .route(
+            &format!("{environment}/deployments/{{deployment}}/file"),
+            get(api::deployed_file::handle),
+        )
         .route(&format!("{environment}/backend"), put(api::backend::handle))
         .route(
             &format!("{environment}/isolation"),
@@ -122,6 +126,7 @@ fn auth_routes(state: &AppState) -> Router<AppState> {
         )
         .route(paths::JWKS, get(key_set::handle))
         .route(paths::METADATA, get(metadata::handle))
+        .route(paths::PLATFORM, get(whereabouts::handle))
         .route(
             &format!("{}{{slug}}", paths::PROBLEMS),
             get(problem_page::handle),
@@ -182,6 +187,7 @@ fn game_routes() -> Router<AppState> {
     Router::new()
         .route(paths::RUNTIME_JS, get(runtime_files::script))
         .route(paths::RUNTIME_MAP, get(runtime_files::source_map))
+        .route(paths::PLATFORM, get(whereabouts::handle))
         .route(paths::HEARTBEAT, post(heartbeat::handle))
         .route(paths::LOGS, post(logs::handle))
         .route("/__platform", any(nothing_here))

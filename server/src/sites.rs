@@ -9,9 +9,11 @@ use arc_swap::ArcSwap;
 use axum::http::HeaderValue;
 use platform_protocol::names::{CONSOLE_AUDIENCE, Environment};
 use tokio::sync::Mutex;
+use uuid::Uuid;
 
 use crate::clock::Millis;
-use crate::domain::project::Deployment;
+use crate::domain::project::{Deployment, EnvironmentRecord};
+use crate::hosting::lasting::Lasting;
 use crate::http::cors::Caller;
 use crate::origin::PlatformOrigin;
 use crate::store::{Store, StoreError};
@@ -29,6 +31,8 @@ pub struct Game {
     pub origin: String,
     /// What is deployed there now.
     pub deployment: Option<Arc<Deployment>>,
+    /// Which of its files never change under their names.
+    pub lasting: Arc<Lasting>,
     /// Whether its pages are isolated from those of other origins.
     pub isolated: bool,
     /// Whether it is not shown: its project was disabled, deleted or removed, or
@@ -82,15 +86,15 @@ impl Sites {
         for record in store.list_environments().await? {
             let environment = record.environment;
             let label = environment.label(&record.slug);
-            let before = known
-                .by_label
-                .get(&label)
-                .and_then(|game| game.deployment.clone());
-            let deployment = match (record.deployment, before) {
-                (Some(id), Some(before)) if before.id == id => Some(before),
-                // One that was swept in between is no longer the current one.
-                (Some(id), _) => store.find_deployment(id).await?.map(Arc::new),
-                (None, _) => None,
+            let before = known.by_label.get(&label);
+            let before = before.and_then(|game| {
+                let deployment = game.deployment.clone()?;
+                Some((deployment, Arc::clone(&game.lasting)))
+            });
+            let (deployment, lasting) = match (record.deployment, before) {
+                (Some(id), Some((before, lasting))) if before.id == id => (Some(before), lasting),
+                (Some(id), _) => read(store, &record, id).await?,
+                (None, _) => (None, Arc::default()),
             };
             let origin = self.origin.sub_domain(&label);
             let audience: Arc<str> = environment.audience(&record.slug).into();
@@ -109,6 +113,7 @@ impl Sites {
                 audience,
                 origin,
                 deployment,
+                lasting,
                 isolated: record.isolated,
                 taken_down,
                 forget_from: standing.forgets_from(),
@@ -154,6 +159,22 @@ impl Sites {
         games.sort_by(|one, other| one.slug.cmp(&other.slug));
         games
     }
+}
+
+/// What is deployed, and which of its files never change. One that was swept in
+/// between is no longer the current one.
+async fn read(
+    store: &dyn Store,
+    record: &EnvironmentRecord,
+    id: Uuid,
+) -> Result<(Option<Arc<Deployment>>, Arc<Lasting>), StoreError> {
+    let Some(deployment) = store.find_deployment(id).await? else {
+        return Ok((None, Arc::default()));
+    };
+    let changed = store.list_changed_paths(&record.slug, record.environment);
+    let changed = changed.await?.into_iter().collect();
+    let lasting = Lasting::of(deployment.files.keys(), &changed);
+    Ok((Some(Arc::new(deployment)), Arc::new(lasting)))
 }
 
 fn caller(origin: &str, audience: &str, taken_down: bool) -> Option<Caller> {

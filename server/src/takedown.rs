@@ -171,6 +171,7 @@ mod tests {
             audience: Arc::from("game:game"),
             origin: "https://game.games.example".into(),
             deployment: None,
+            lasting: Arc::default(),
             isolated: false,
             taken_down,
             forget_from,

@@ -138,7 +138,7 @@ impl Stranger {
         let running = self.starts(&name, command, &variables);
         running.says("The backend listens").await;
         self.types(&format!(
-            "platform backend set http://127.0.0.1:{port} --env {environment}"
+            "platform backend set http://127.0.0.1:{port} --env {environment} --yes"
         ))
         .await;
         Backend {

@@ -90,7 +90,11 @@ const watch = async (session) => {
 };
 
 const followLog = async (session, player) => {
-  const sources = new Sources(game, () => shown?.deployment?.id);
+  const sources = new Sources(game, () => shown?.deployment?.id, {
+    session,
+    environment,
+    has: (id) => shown?.deployments.some((one) => one.id === id),
+  });
   const log = new Log({ game, self: player.sub, sources, now: () => shown });
   const path = `/api/projects/${slug}/logs`;
   const { records } = await session.ask(`${path}?env=dev&limit=200`);

@@ -1,7 +1,7 @@
 // One log record on the page, and what folds into it.
 
 import { count, make, moment, plain, said } from "./dom.js";
-import { countsBehind, framesOf, place } from "./frames.js";
+import { countsBehind, framesOf, place, renamed } from "./frames.js";
 
 const LEVELS = { debug: "Debug", info: "Info", warn: "Warning", error: "Error" };
 const SOURCES = {
@@ -59,14 +59,21 @@ const whereSeen = (...what) => {
   return shown;
 };
 
-const frame = (one, record, view) =>
-  make(
-    "li",
-    { className: one.isOurs ? "ours" : "" },
-    said(one.call || "(no name)", "caller"),
-    " ",
-    whereNow(one, record, view),
-  );
+/** One frame; `caller` is the one below it, which knows by what name this one was called. */
+const frame = (one, caller, record, view) => {
+  const name = said(one.call || "(no name)", "caller");
+  const look = async () => {
+    const call = renamed(one.call, (await view.sources.find(caller, record.deployment))?.name);
+    if (call === one.call) return;
+    name.title = name.textContent;
+    name.textContent = plain(call);
+  };
+  if (caller && one.call) look();
+  return make("li", {}, name, " ", whereNow(one, record, view));
+};
+
+/** The frames of the game: that the runtime passed something on says nothing about it. */
+const framesOfGame = (stack) => framesOf(stack).filter(({ isOurs }) => !isOurs);
 
 /** Where a record itself says that it came up. */
 const origin = ({ stack, url, line, column }) => ({ file: url, line, column, isBehind: countsBehind(stack) });
@@ -83,10 +90,11 @@ const details = (record, view) => {
   const { message, stack, url, metadata, player, deployment } = record;
   const parts = [];
   if (message.length > SHORT) parts.push(make("pre", {}, said(message)));
-  const frames = stack ? framesOf(stack) : [];
+  const frames = stack ? framesOfGame(stack) : [];
   if (frames.length) {
-    parts.push(make("ol", { className: "frames", ariaLabel: "Stack" }, ...frames.map((one) => frame(one, record, view))));
-  } else if (stack) {
+    const list = frames.map((one, index) => frame(one, frames[index + 1], record, view));
+    parts.push(make("ol", { className: "frames", ariaLabel: "Stack" }, ...list));
+  } else if (stack && !framesOf(stack).length) {
     parts.push(make("pre", {}, said(stack)));
   }
   const facts = [

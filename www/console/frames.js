@@ -50,3 +50,17 @@ export const place = ({ file, line, column }, game) => {
   const name = file.startsWith(game) ? file.slice(game.length) || "/" : file;
   return [name, line, column].filter(Boolean).join(":");
 };
+
+/** Characters of a name that a bundler made short. */
+const SHORTENED = 3;
+
+/**
+ * What a frame's function was called, where `called` stands where its caller calls it; as
+ * the engine says where that is no short name. A callback without a name keeps none.
+ */
+export const renamed = (call, called) => {
+  const parts = call.replace(/^(async|new) /, "").split(".");
+  const last = parts.at(-1);
+  if (!called || !last || last.length > SHORTENED || !/^[\w$]+$/.test(last)) return call;
+  return call.slice(0, call.length - last.length) + called;
+};

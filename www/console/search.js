@@ -14,6 +14,7 @@ const HOUR = 3_600_000;
 /** The log part of the page, of one environment at a time. */
 export class Search {
   #session;
+  #project;
   #path;
   #self;
   #view;
@@ -27,7 +28,8 @@ export class Search {
 
   constructor(session, slug, self) {
     this.#session = session;
-    this.#path = `/api/projects/${slug}/logs`;
+    this.#project = `/api/projects/${slug}`;
+    this.#path = `${this.#project}/logs`;
     this.#self = self;
     byId("search").onsubmit = (event) => {
       event.preventDefault();
@@ -48,7 +50,12 @@ export class Search {
     for (const id of ["older", "newer"]) byId(id).disabled = true;
     byId("results").ariaBusy = "false";
     byId("quiet").hidden = true;
-    this.#view = { game, self: this.#self, sources: new Sources(game, () => now()?.deployment?.id), now, withDay: true };
+    const kept = {
+      session: this.#session,
+      environment: `${this.#project}/environments/${environment}`,
+      has: (id) => now()?.deployments.some((one) => one.id === id),
+    };
+    this.#view = { game, self: this.#self, sources: new Sources(game, () => now()?.deployment?.id, kept), now, withDay: true };
     return this.#begin();
   }
 

@@ -2,7 +2,7 @@
 // isolated.
 
 import { Considered } from "./considered.js";
-import { byId } from "./dom.js";
+import { byId, plain } from "./dom.js";
 import { Refusal } from "./session.js";
 
 /** The field of the backend that a refusal is about; none where it is not about what was written. */
@@ -29,10 +29,14 @@ export class Settings {
     byId("isolation").onchange = () => this.#isolate();
     // These two ask nothing before they act.
     for (const id of ["backend-remove", "isolation"]) new Considered(byId(id));
+    byId("backend-meant").onclick = () => {
+      byId("backend-url").value = byId("backend-meant").dataset.address;
+      this.#save();
+    };
   }
 
   /** Shows what another environment has. What was being written goes. */
-  show(environment, { backend, cross_origin_isolated: isolated }) {
+  show(environment, { backend, built_in_backend: builtIn, cross_origin_isolated: isolated }) {
     this.#environment = environment;
     byId("backend-url").value = backend?.url ?? "";
     byId("backend-paths").value = (backend?.paths ?? ["/api/"]).join("\n");
@@ -41,22 +45,37 @@ export class Settings {
       this.#refuse(what, "");
       byId(`${what}-saved`).textContent = "";
     }
-    this.#tell(backend);
+    this.#tell(backend, builtIn);
   }
 
-  #tell(backend) {
+  #tell(backend, builtIn) {
     byId("backend-remove").hidden = !backend;
+    const none = builtIn
+      ? "The platform’s own backend answers under /api/. One that is set here takes its place."
+      : "None is set: every address of the game is a file of its deployment.";
     byId("backend-state").textContent = backend
       ? `Requests under ${backend.paths.join(" and ")} go to ${backend.url}.`
-      : "None is set: every address of the game is a file of its deployment.";
+      : none;
   }
 
   /** Says why something was not done; `field` is the one of the backend's that is wrong, if one is. */
   #refuse(what, sentence, field) {
-    byId(`${what}-error`).textContent = sentence;
-    if (what !== "backend") return;
+    if (what !== "backend") {
+      byId(`${what}-error`).textContent = sentence;
+      return;
+    }
+    // An error stands at what is wrong, and where that is neither field, below both.
+    byId("backend-error").textContent = field ? "" : sentence;
+    const [, address] = /: write (https?:\/\/\S+)\.$/.exec(sentence) ?? [];
+    const meant = byId("backend-meant");
+    meant.hidden = !(address && field === "url");
+    if (address) {
+      meant.dataset.address = address;
+      meant.textContent = `Use ${plain(address)}`;
+    }
     for (const name of ["url", "paths"]) {
       const wrong = name === field;
+      byId(`backend-${name}-error`).textContent = wrong ? sentence : "";
       byId(`backend-${name}`).ariaInvalid = wrong ? "true" : null;
       byId(`backend-${name}-field`).classList.toggle("wrong", wrong);
     }
@@ -88,10 +107,11 @@ export class Settings {
       const response = await this.#session.open(`${environment}/${what}`, init);
       const now = await response.json();
       if (environment !== this.#environment) return true;
-      this.#tell(now.backend);
+      this.#tell(now.backend, now.built_in_backend);
       this.#done(now);
-      byId("news").textContent = words;
-      byId(`${what}-saved`).textContent = words;
+      const all = now.trial ? `${words} ${plain(now.trial.sentence)}` : words;
+      byId("news").textContent = all;
+      byId(`${what}-saved`).textContent = all;
       return true;
     } catch (refusal) {
       if (!(refusal instanceof Refusal)) throw refusal;

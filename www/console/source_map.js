@@ -1,6 +1,8 @@
-// Where code stood before it was bundled, by the source maps that lie beside a
-// deployment's scripts or in them (ECMA-426). What is in a map is the game's, and is
-// believed only as far as to be shown.
+// Where code stood before it was bundled and what it was called, by the source maps that
+// lie beside a deployment's scripts or in them (ECMA-426). What is in a map is the game's,
+// and is believed only as far as to be shown.
+
+import { Refusal } from "./session.js";
 
 /** Bytes of a script or a map that are read, at most, as they are once decoded. */
 const LARGEST = 10_000_000;
@@ -24,7 +26,7 @@ const [COMMA, SEMICOLON] = [",", ";"].map((sign) => sign.charCodeAt(0));
  * segment without a source has `known` false.
  */
 const walk = (mappings, from, take) => {
-  let { at, row, begin, source, line, column } = from;
+  let { at, row, begin, source, line, column, name } = from;
   while (at < mappings.length) {
     const sign = mappings.charCodeAt(at);
     if (sign === SEMICOLON) {
@@ -36,7 +38,7 @@ const walk = (mappings, from, take) => {
       at++;
       continue;
     }
-    const start = { at, row, begin, source, line, column };
+    const start = { at, row, begin, source, line, column, name };
     // Five bits a digit, the sixth says that more follow.
     let [field, value, shift] = [0, 0, 0];
     for (; at < mappings.length; at++) {
@@ -51,16 +53,17 @@ const walk = (mappings, from, take) => {
       else if (field === 1) source += change;
       else if (field === 2) line += change;
       else if (field === 3) column += change;
+      else if (field === 4) name += change;
       field++;
       [value, shift] = [0, 0];
     }
-    if (take({ row, begin, source, line, column, known: field > 3 }, start)) return;
+    if (take({ row, begin, source, line, column, name, known: field > 3, named: field > 4 }, start)) return;
   }
 };
 
 /** Places in mappings, in order, each with what is to be known to read on from there. */
 const stepsOf = (mappings) => {
-  const first = { at: 0, row: 0, begin: 0, source: 0, line: 0, column: 0 };
+  const first = { at: 0, row: 0, begin: 0, source: 0, line: 0, column: 0, name: 0 };
   const steps = [{ from: first, place: first }];
   let next = STRIDE;
   walk(mappings, first, (place, from) => {
@@ -83,7 +86,7 @@ const nameOf = (source) =>
  */
 const partsOf = ({ sections, ...whole }) =>
   (sections ?? [{ offset: { line: 0, column: 0 }, map: whole }]).map(
-    ({ offset: { line, column }, map: { mappings, sources } }) => ({ line, column, mappings, sources }),
+    ({ offset: { line, column }, map: { mappings, sources, names } }) => ({ line, column, mappings, sources, names }),
   );
 
 /** The original place of a line and column, both from 1. */
@@ -102,7 +105,9 @@ const original = (parts, line, column) => {
     if (one.row === down) place = one;
   });
   const file = place?.known && nameOf(part.sources[place.source]);
-  return file ? { file, line: place.line + 1, column: place.column + 1 } : undefined;
+  if (!file) return undefined;
+  const name = place.named && part.names?.[place.name];
+  return { file, line: place.line + 1, column: place.column + 1, name: typeof name === "string" ? name : "" };
 };
 
 /** What a script's last comment names: an address, or the map itself. */
@@ -120,9 +125,8 @@ const inlined = (name) => {
   return head[2] ? new TextDecoder().decode(Uint8Array.from(atob(data), (char) => char.charCodeAt(0))) : data;
 };
 
-/** A file's text; none where there is too much of it. What is too much is not waited for. */
-const text = async (url) => {
-  const response = await fetch(url, { credentials: "omit", cache: "no-store", signal: AbortSignal.timeout(PATIENCE) });
+/** A response's text; none where there is too much of it. What is too much is not waited for. */
+const textOf = async (response) => {
   if (response.status > 499) throw new Error("not now");
   const reader = response.body.getReader();
   const decoder = new TextDecoder();
@@ -138,37 +142,48 @@ const text = async (url) => {
   return "";
 };
 
-/** The source maps of the deployment that is shown. */
+/** A file that the game's own address shows now. */
+const shownFile = async (url) =>
+  textOf(await fetch(url, { credentials: "omit", cache: "no-store", signal: AbortSignal.timeout(PATIENCE) }));
+
+/** The source maps of an environment's deployments, as far as these are kept. */
 export class Sources {
   #game;
   #shown;
-  #deployment;
+  #kept;
   #maps = new Map();
   #reading = 0;
   #queue = [];
 
-  /** `game` is the game's address, `shown` says which deployment it has now. */
-  constructor(game, shown) {
+  /**
+   * `game` is the game's address, `shown` says which deployment it has now. `kept` reads
+   * the files of those before: the session that asks, the environment's path in the
+   * project API, and which ones there are.
+   */
+  constructor(game, shown, kept) {
     this.#game = game;
     this.#shown = shown;
+    this.#kept = kept;
   }
 
   /**
-   * The original of a place in a deployment's script; none where there is no
-   * map, or another deployment is shown by now. `isBehind` where the column is
+   * The original of a place in a deployment's script, with the name of what stands there;
+   * none where there is no map, or the deployment is not kept. `isBehind` where the column is
    * the one behind what stands there, which may be of another line already.
    */
   async find({ file, line, column, isBehind }, deployment) {
     try {
       const script = line > 0 && column > 0 && this.#scriptOf(file);
-      if (!script || !deployment || deployment !== this.#shown()) return undefined;
-      if (deployment !== this.#deployment) {
-        this.#deployment = deployment;
-        this.#maps.clear();
-      }
-      const parts = await this.#map(script);
+      if (!script || !deployment) return undefined;
+      const isShown = deployment === this.#shown();
+      if (!isShown && !this.#kept?.has(deployment)) return undefined;
+      const read = isShown ? shownFile : (url) => this.#keptFile(url, deployment);
+      const parts = await this.#map(script, deployment, read);
       // Another one may have been deployed meanwhile, and its map have come.
-      if (deployment !== this.#shown()) return undefined;
+      if (isShown && deployment !== this.#shown()) {
+        this.#maps.delete(`${deployment} ${script}`);
+        return undefined;
+      }
       return parts && original(parts, line, isBehind ? Math.max(1, column - 1) : column);
     } catch {
       // No map that can be read is no map.
@@ -188,17 +203,33 @@ export class Sources {
     return new URL(path.slice(1).split("/").map(encodeURIComponent).join("/"), this.#game).href;
   }
 
+  /** A file of a deployment that is kept and not shown any more. */
+  async #keptFile(url, deployment) {
+    const { session, environment } = this.#kept;
+    const path = decodeURIComponent(new URL(url).pathname.slice(1));
+    const query = new URLSearchParams({ path });
+    try {
+      const signal = AbortSignal.timeout(PATIENCE);
+      return await textOf(await session.open(`${environment}/deployments/${encodeURIComponent(deployment)}/file?${query}`, { signal }));
+    } catch (error) {
+      // What is not kept has no map; nobody need ask again.
+      if (error instanceof Refusal && error.status === 404) return "";
+      throw error;
+    }
+  }
+
   /** The parts of a script's map, which is read once. */
-  #map(script) {
-    const map = this.#maps.get(script) ?? {};
-    this.#maps.delete(script);
-    this.#maps.set(script, map);
+  #map(script, deployment, read) {
+    const key = `${deployment} ${script}`;
+    const map = this.#maps.get(key) ?? {};
+    this.#maps.delete(key);
+    this.#maps.set(key, map);
     if (this.#maps.size > KEPT) this.#maps.delete(this.#maps.keys().next().value);
     // What has had to go before its turn is not fetched any more.
     if (!map.parts) {
-      map.parts = this.#inTurn(() => this.#maps.get(script) === map && this.#read(script));
+      map.parts = this.#inTurn(() => this.#maps.get(key) === map && this.#read(script, read));
       // What did not come is asked for again by the next who wants it.
-      map.parts.catch(() => this.#maps.get(script) === map && this.#maps.delete(script));
+      map.parts.catch(() => this.#maps.get(key) === map && this.#maps.delete(key));
     }
     return map.parts;
   }
@@ -215,11 +246,11 @@ export class Sources {
   }
 
   /** Reads the map that a script names in its last comment. */
-  async #read(script) {
-    const name = namedBy(await text(script));
+  async #read(script, read) {
+    const name = namedBy(await read(script));
     if (!name) return undefined;
     const url = new URL(name, script).href;
-    const map = inlined(name) ?? (url.startsWith(this.#game) && (await text(url)));
+    const map = inlined(name) ?? (url.startsWith(this.#game) && (await read(url)));
     return map ? partsOf(JSON.parse(map)) : undefined;
   }
 }

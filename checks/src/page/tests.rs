@@ -48,8 +48,9 @@ fn a_page_may_name_its_own_address_where_it_is_known() {
 fn every_warning_is_a_sentence_that_says_what_to_do() {
     for code in WarningCode::ALL {
         let sentence = code.sentence();
-        assert!(sentence.starts_with("index.html ") && sentence.ends_with('.'));
-        assert!(code.as_str().starts_with("runtime-"));
+        let of_page = code.as_str().starts_with("runtime-");
+        assert_eq!(sentence.starts_with("index.html "), of_page, "{sentence}");
+        assert!(sentence.ends_with('.'), "{sentence}");
     }
     let [warning] = warnings("").try_into().unwrap();
     assert!(warning.message.contains(TAG));

@@ -2,7 +2,7 @@
 //! what comes after: refreshing (RFC 6749 §6) and revoking (RFC 7009).
 
 use http::{Request, header};
-use platform_protocol::paths::METADATA;
+use platform_protocol::paths::{METADATA, PLATFORM};
 use serde::Deserialize;
 use url::Url;
 use url::form_urlencoded::Serializer;
@@ -10,6 +10,7 @@ use url::form_urlencoded::Serializer;
 use super::answer::Answer;
 use super::{Http, empty, finish, full};
 use crate::failure::Failure;
+use crate::origin::PlatformOrigin;
 use crate::secret::Secret;
 
 /// This program's name at the auth service.
@@ -25,6 +26,12 @@ pub(crate) struct Metadata {
     device_authorization_endpoint: String,
     token_endpoint: String,
     revocation_endpoint: String,
+}
+
+/// What an address says of the platform that it belongs to.
+#[derive(Debug, Deserialize)]
+struct Whereabouts {
+    origin: String,
 }
 
 /// What starts a sign-in (RFC 8628 §3.2).
@@ -99,6 +106,35 @@ impl Http {
             return Err(answer.not_understood());
         }
         Ok(metadata)
+    }
+
+    /// The platform that this address belongs to, by its own word, where it is no
+    /// platform's itself: `not_one` says so. It is believed only where it is one of the
+    /// platform's sub-domains: a stranger's address cannot send a sign-in elsewhere.
+    ///
+    /// # Errors
+    /// `not_one` where the address names no platform; a sentence with the command
+    /// where it names one that it is no part of.
+    pub(crate) async fn platform_of_address(
+        &self,
+        not_one: Failure,
+    ) -> Result<PlatformOrigin, Failure> {
+        let request = Request::get(format!("{}{PLATFORM}", self.origin()));
+        let Ok(answer) = self.send(finish(request, empty())?).await else {
+            return Err(not_one);
+        };
+        let named = serde_json::from_slice::<Whereabouts>(&answer.body).ok();
+        let named = named.filter(|_| answer.status.is_success());
+        let platform = named.and_then(|named| named.origin.parse::<PlatformOrigin>().ok());
+        match platform {
+            Some(platform) if platform.is_above(self.origin()) => Ok(platform),
+            Some(platform) => Err(Failure::failed(format!(
+                "{} says that its platform is {platform}. If you trust that one, run {}.",
+                self.origin(),
+                platform.login_command()
+            ))),
+            None => Err(not_one),
+        }
     }
 
     /// Starts a sign-in (RFC 8628 §3.1).

@@ -22,6 +22,14 @@ struct View {
     url: String,
     backend: Option<Backend>,
     variables: Variables,
+    /// How the platform reached a backend that was just set; older ones do not try.
+    trial: Option<Trial>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Trial {
+    reached: bool,
+    sentence: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -47,14 +55,32 @@ pub(super) async fn run(context: &Context<'_>, command: BackendCommand) -> Resul
             url,
             paths,
             environment,
+            yes,
         } => {
             has_scheme(&url, &paths, environment)?;
+            let question = format!(
+                "Send players' requests under {} to {url}?",
+                paths.join(", ")
+            );
+            agree(environment, yes, &question)?;
             let wanted = json!({ "url": url, "paths": paths });
             let view = put(context, environment, &wanted).await?;
             terminal::note(format_args!("{}", sentence(&view)));
+            match view.trial {
+                Some(trial) if trial.reached => {
+                    terminal::note(format_args!("{}", plain(&trial.sentence)));
+                }
+                Some(trial) => terminal::warn(format_args!("{}", plain(&trial.sentence))),
+                None => {}
+            }
             Ok(())
         }
-        BackendCommand::Remove { environment } => {
+        BackendCommand::Remove { environment, yes } => {
+            agree(
+                environment,
+                yes,
+                "Send the players' requests to no backend any more?",
+            )?;
             let view = put(context, environment, &json!({ "url": null })).await?;
             terminal::note(format_args!("{}", sentence(&view)));
             Ok(())
@@ -138,6 +164,26 @@ async fn put(
     answer.json()
 }
 
+/// Asks whether production is meant, as a deploy does.
+///
+/// # Errors
+/// It is not, or nobody can be asked.
+fn agree(environment: EnvironmentName, yes: bool, question: &str) -> Result<(), Failure> {
+    if environment != EnvironmentName::Prod || yes {
+        return Ok(());
+    }
+    if !terminal::can_ask() {
+        return Err(Failure::usage(
+            "A change of production's backend is asked about first, and nobody can answer here: say --yes.",
+        ));
+    }
+    if terminal::ask(&format!("This is production. {}", plain(question))) {
+        Ok(())
+    } else {
+        Err(Failure::failed("Nothing was changed."))
+    }
+}
+
 /// Whether an address begins with a scheme, which is what is left out most.
 ///
 /// # Errors
@@ -192,6 +238,7 @@ mod tests {
                 audience: String::new(),
                 jwks_url: String::new(),
             },
+            trial: None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use platform_checks::warnings;
+use platform_checks::{WarningCode, name_warnings, warnings};
 use serde_json::{Value, json};
 
 use super::Context;
@@ -16,9 +16,11 @@ const MAX_INDEX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// A warning, of the platform's or of this program's own.
 #[derive(Debug)]
-struct Warned {
-    code: &'static str,
-    message: String,
+pub(super) struct Warned {
+    /// Which one.
+    pub(super) code: &'static str,
+    /// What to do.
+    pub(super) message: String,
 }
 
 /// Prints the warnings of a folder.
@@ -43,7 +45,7 @@ pub(super) fn run(
     }
     if found.is_empty() {
         terminal::note(format_args!(
-            "{} loads the runtime as it should.",
+            "{} loads the runtime as it should, and no file looks private.",
             folder.display()
         ));
     } else if strict {
@@ -56,17 +58,33 @@ pub(super) fn run(
 
 /// The warnings of a folder, once it could be deployed at all.
 fn look(folder: &Path) -> Result<Vec<Warned>, Failure> {
-    let _ = Folder::of_game(folder)?;
+    let files = Folder::of_game(folder)?;
     let page = page(folder)?;
     let of_page = warnings(&page).into_iter().map(|warning| Warned {
         code: warning.code.as_str(),
         message: warning.message,
     });
-    let of_folder = sources::warning(folder, &page).map(|message| Warned {
+    let mut found = of_files(folder, &files, &page);
+    found.extend(of_page);
+    Ok(found)
+}
+
+/// What the names of the files say: sources, and what should hardly be public.
+pub(super) fn of_files(folder: &Path, files: &Folder, page: &str) -> Vec<Warned> {
+    let sources = sources::warning(folder, page).map(|message| Warned {
         code: sources::CODE,
         message,
     });
-    Ok(of_folder.into_iter().chain(of_page).collect())
+    let whole = sources.is_some();
+    let of_names = name_warnings(files.names())
+        .into_iter()
+        // Where the whole folder is one of sources, that was said.
+        .filter(|warning| !(whole && warning.code == WarningCode::SourceFile))
+        .map(|warning| Warned {
+            code: warning.code.as_str(),
+            message: warning.message,
+        });
+    sources.into_iter().chain(of_names).collect()
 }
 
 /// The page that the game begins with.

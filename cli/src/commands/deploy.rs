@@ -9,11 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Context;
-use super::check::page;
+use super::check::{Warned, of_files, page};
 use super::deployments::path;
 use crate::archive::Folder;
 use crate::failure::Failure;
-use crate::sources;
 use crate::terminal::{self, STRONG, plain};
 
 /// What was asked for.
@@ -34,11 +33,11 @@ pub(super) struct Wanted<'a> {
 struct Deployed {
     url: String,
     #[serde(default)]
-    warnings: Vec<Warned>,
+    warnings: Vec<Answered>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-struct Warned {
+struct Answered {
     code: String,
     message: String,
 }
@@ -57,8 +56,9 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
     let session = context.session(&settings)?;
     session.look_whose(slug).await?;
     let folder = Folder::of_game(&directory)?;
-    if let Some(message) = sources::warning(&directory, &page(&directory)?) {
-        terminal::warn(format_args!("{} ({})", plain(&message), sources::CODE));
+    let before = of_files(&directory, &folder, &page(&directory)?);
+    for Warned { code, message } in &before {
+        terminal::warn(format_args!("{} ({code})", plain(message)));
     }
     // Whoever may not deploy there hears of it before anything is said to begin.
     let path = path(slug, wanted.environment);
@@ -71,7 +71,12 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
         plain(&folder.root().to_string_lossy())
     );
     if asks {
-        let question = format!("Deploy {content} to production, {STRONG}{game}{STRONG:#}?");
+        let anyway = if before.is_empty() {
+            ""
+        } else {
+            ", in spite of the warnings"
+        };
+        let question = format!("Deploy {content} to production, {STRONG}{game}{STRONG:#}{anyway}?");
         if !terminal::ask(&question) {
             return Err(Failure::failed("Nothing was deployed."));
         }
@@ -83,7 +88,12 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
     let deployed: Deployed = serde_json::from_value(value.clone()).map_err(|_| {
         Failure::failed("The platform deployed it and answered in an unknown form.")
     })?;
-    for warning in &deployed.warnings {
+    let said = |code: &str| before.iter().any(|warning| warning.code == code);
+    for warning in deployed
+        .warnings
+        .iter()
+        .filter(|warning| !said(&warning.code))
+    {
         let (message, code) = (plain(&warning.message), plain(&warning.code));
         terminal::warn(format_args!("{message} ({code})"));
     }

@@ -21,10 +21,20 @@ const LOST_ANSWERS: u32 = 5;
 
 /// Signs in.
 pub(super) async fn run(context: &Context<'_>, no_browser: bool) -> Result<(), Failure> {
-    let settings = context.settings()?;
-    let http = context.http(&settings)?;
+    let mut settings = context.settings()?;
+    let mut http = context.http(&settings)?;
     let credentials = Credentials::locate(context.environment)?;
-    let metadata = http.metadata().await?;
+    let metadata = match http.metadata().await {
+        Ok(metadata) => metadata,
+        Err(failure) => {
+            // Somebody may have named a game's address, or that of the auth service.
+            let platform = http.platform_of_address(failure).await?;
+            terminal::note(format_args!("{} belongs to {platform}.", settings.origin));
+            settings.origin = platform;
+            http = context.http(&settings)?;
+            http.metadata().await?
+        }
+    };
     let started = http.authorize_device(&metadata).await?;
     show(&started);
     if !no_browser && context.environment.shows_browser {

@@ -2,6 +2,7 @@
 
 mod follow;
 mod record;
+mod sources;
 
 use std::collections::{HashSet, VecDeque};
 
@@ -42,6 +43,7 @@ struct Printer {
     json: bool,
     known: HashSet<String>,
     order: VecDeque<String>,
+    sources: sources::Sources,
 }
 
 /// Prints the newest records, the oldest of them first, and then those that
@@ -63,6 +65,7 @@ pub(super) async fn run(context: &Context<'_>, options: &LogsOptions) -> Result<
         json: options.json,
         known: HashSet::new(),
         order: VecDeque::new(),
+        sources: sources::Sources::default(),
     };
     if !options.follow {
         return print(&source, &mut printer, options).await;
@@ -90,7 +93,7 @@ async fn print(
         };
         terminal::note(format_args!("{nothing} on {} yet.", source.game));
     }
-    printer.print_page(&records)?;
+    printer.print_page(source, &records).await?;
     if options.follow {
         follow::run(source, printer).await?;
     }
@@ -137,15 +140,16 @@ const PAGE_RECORDS: usize = 100;
 
 impl Printer {
     /// Prints those of a page that were not printed yet, the oldest first.
-    fn print_page(&mut self, newest_first: &[Value]) -> Result<(), Failure> {
+    async fn print_page(&mut self, source: &Source, newest_first: &[Value]) -> Result<(), Failure> {
         for record in newest_first.iter().rev() {
-            self.print(record)?;
+            self.print(source, record).await?;
         }
         Ok(())
     }
 
-    /// Prints a record, if it was not printed yet.
-    fn print(&mut self, record: &Value) -> Result<(), Failure> {
+    /// Prints a record, if it was not printed yet: for people, with places where the
+    /// game's sources have them.
+    async fn print(&mut self, source: &Source, record: &Value) -> Result<(), Failure> {
         if let Some(id) = id_of(record) {
             if !self.known.insert(id.clone()) {
                 return Ok(());
@@ -161,7 +165,8 @@ impl Printer {
             let json = terminal::plain_json(&record.to_string());
             terminal::print(&format!("{json}\n"))
         } else {
-            terminal::print_styled(&record::line(record))
+            let mapped = self.sources.mapped(source, record).await;
+            terminal::print_styled(&record::line(&mapped))
         }
     }
 

@@ -26,7 +26,14 @@ async fn a_backend_is_set_for_an_environment_and_removed() {
     ] {
         let backend = json!({ "url": "http://127.0.0.1:8788", "paths": ["/api/", "/ws"] });
         platform.say(&format!("PUT - {path}"), &[(200, environment(&backend))]);
-        let line = ["backend", "set", "http://127.0.0.1:8788", "--env", name];
+        let line = [
+            "backend",
+            "set",
+            "http://127.0.0.1:8788",
+            "--env",
+            name,
+            "--yes",
+        ];
         let paths = ["--path", "/api/", "--path", "/ws", "-p", "game"];
         let outcome = home.run(&[&line[..], &paths].concat()).await.succeeded();
         assert_eq!(outcome.stdout, "");
@@ -38,7 +45,7 @@ async fn a_backend_is_set_for_an_environment_and_removed() {
             &format!("PUT - {path}"),
             &[(200, environment(&Value::Null))],
         );
-        let line = ["backend", "remove", "--env", name, "-p", "game"];
+        let line = ["backend", "remove", "--env", name, "--yes", "-p", "game"];
         let outcome = home.run(&line).await.succeeded();
         assert!(outcome.stderr.contains("has no backend."), "{outcome:?}");
         let sent: Value = serde_json::from_slice(&platform.seen(path)[1].body).unwrap();
@@ -109,4 +116,44 @@ async fn an_address_without_a_scheme_is_answered_with_the_right_command() {
             .len(),
         0
     );
+}
+
+#[tokio::test]
+async fn productions_backend_is_asked_about_as_a_deploy_is() {
+    let platform = Platform::start().await;
+    let home = Home::signed_in(&platform).await;
+    for line in [
+        &["backend", "set", "http://127.0.0.1:8788", "--env", "prod"][..],
+        &["backend", "remove", "--env", "prod"],
+    ] {
+        let line = [line, &["-p", "game"]].concat();
+        let outcome = home.run(&line).await.ended_with(2);
+        assert!(outcome.stderr.contains("say --yes"), "{outcome:?}");
+    }
+    let path = "/api/projects/game/environments/prod/backend";
+    assert_eq!(platform.seen(path).len(), 0);
+}
+
+#[tokio::test]
+async fn a_backend_that_was_tried_is_told_of() {
+    let platform = Platform::start().await;
+    let home = Home::signed_in(&platform).await;
+    let path = "/api/projects/game/environments/dev/backend";
+    let backend = json!({ "url": "http://127.0.0.1:8788", "paths": ["/api/"] });
+    for (reached, sentence) in [
+        (true, "It answered 404 to GET /api/ in 3 ms."),
+        (false, "It cannot be reached: nobody listens there."),
+    ] {
+        let mut answer = environment(&backend);
+        answer["trial"] = json!({ "reached": reached, "sentence": sentence });
+        platform.say(&format!("PUT - {path}"), &[(200, answer)]);
+        let line = ["backend", "set", "http://127.0.0.1:8788", "-p", "game"];
+        let outcome = home.run(&line).await.succeeded();
+        assert!(outcome.stderr.contains(sentence), "{outcome:?}");
+        assert_eq!(
+            outcome.stderr.contains("warning: It cannot"),
+            !reached,
+            "{outcome:?}"
+        );
+    }
 }

@@ -340,6 +340,58 @@ async fn sources_are_warned_of_before_they_are_sent() {
 }
 
 #[tokio::test]
+async fn what_should_not_be_public_is_warned_of_by_name() {
+    let platform = Platform::start().await;
+    let home = Home::signed_in(&platform).await;
+    for (file, text) in [
+        ("game/index.html", PAGE),
+        ("game/secrets.env", "KEY=1"),
+        ("game/keys/id_rsa", "key"),
+        ("game/server/main.rs", "fn main() {}"),
+        // These stay here in any case.
+        ("game/.npmrc", "//registry/:_authToken=1"),
+        ("game/.git/config", ""),
+    ] {
+        home.write(file, text);
+    }
+    let outcome = home.run(&["check", "game", "--json"]).await.succeeded();
+    let found: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(found["warnings"][0]["code"], "private-file");
+    let message = found["warnings"][0]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("keys/id_rsa, secrets.env should hardly"),
+        "{message}"
+    );
+    assert_eq!(found["warnings"][1]["code"], "source-file");
+    home.run(&["check", "game", "--strict"]).await.ended_with(1);
+
+    platform.has("game", "prod");
+    let answer = json!({
+        "id": "1", "url": "http://game.platform.localhost",
+        "warnings": [{"code": "private-file", "message": "the same again"}],
+    });
+    let path = "/api/projects/game/environments/prod/deployment";
+    platform.say(&format!("PUT - {path}"), &[(201, answer)]);
+    let line = ["deploy", "game", "-p", "game", "--env", "prod"];
+    home.run(&line).await.ended_with(2);
+    assert_eq!(platform.seen(path).len(), 0, "production wants a word");
+    let outcome = home
+        .run(&[&line[..], &["--yes"]].concat())
+        .await
+        .succeeded();
+    let warned = outcome.stderr.find("(private-file)").unwrap();
+    assert!(
+        warned < outcome.stderr.find("Deploying").unwrap(),
+        "{outcome:?}"
+    );
+    assert_eq!(
+        outcome.stderr.matches("private-file").count(),
+        1,
+        "{outcome:?}"
+    );
+}
+
+#[tokio::test]
 async fn projects_are_made_and_listed() {
     let platform = Platform::start().await;
     let home = Home::signed_in(&platform).await;

@@ -234,3 +234,82 @@ async fn what_a_hostile_page_has_logged_does_not_steer_the_terminal() {
         }
     }
 }
+
+#[tokio::test]
+async fn places_and_names_are_those_of_the_sources_of_the_deployment_that_logged() {
+    let platform = Platform::start().await;
+    let home = Home::signed_in(&platform).await;
+    let game = format!("http://game.platform.localhost:{}", platform.port);
+    let deployment = "0198c2d4-0000-7000-8000-00000000000a";
+    let failed = |deployment: &str| {
+        let mut failed = record(1);
+        failed["level"] = json!("error");
+        failed["deployment"] = json!(deployment);
+        failed["url"] = json!(format!("{game}/assets/i.js"));
+        failed["line"] = json!(1);
+        failed["column"] = json!(1);
+        failed["stack"] = json!(format!(
+            "Error: no\n    at t ({game}/assets/i.js:1:1)\n    at n ({game}/assets/i.js:1:21)\n    \
+             at {game}/__platform/runtime.js:1:1"
+        ));
+        json!({ "records": [failed] })
+    };
+    // The first of the generated line is src/a.ts:1:1, the twenty-first src/b.ts:3:3, called lose.
+    let map = json!({
+        "version": 3, "sources": ["../src/a.ts", "../src/b.ts"], "names": ["lose"],
+        "mappings": "AAAA,oBCEEA",
+    });
+    let said = |body: String| Said {
+        status: 200,
+        content_type: "application/octet-stream",
+        body,
+    };
+    let path = format!("/api/projects/game/environments/prod/deployments/{deployment}/file");
+    let script = "t();\n//# sourceMappingURL=i.js.map\n".to_owned();
+    platform.say_raw(
+        &format!("GET - {path}"),
+        vec![said(script), said(map.to_string())],
+    );
+    platform.say(LOGS, &[(200, failed(deployment)), (200, page(0..0))]);
+    let line = ["logs", "-p", "game", "--env", "prod"];
+    let outcome = home.run(&line).await.succeeded();
+    for part in [
+        "message 1 src/a.ts:1:1",
+        "at lose (src/a.ts:1:1)",
+        "at n (src/b.ts:3:3)",
+    ] {
+        assert!(outcome.stdout.contains(part), "{part}: {outcome:?}");
+    }
+    assert!(!outcome.stdout.contains("runtime.js"), "{outcome:?}");
+    let asked = platform.seen(&path);
+    assert!(
+        asked[0].path.ends_with("?path=assets%2Fi.js"),
+        "{}",
+        asked[0].path
+    );
+    assert!(
+        asked[1].path.ends_with("?path=assets%2Fi.js.map"),
+        "{}",
+        asked[1].path
+    );
+
+    // Of one that is not kept nothing is known, and that is no failure.
+    platform.say(
+        LOGS,
+        &[
+            (200, failed("0198c2d4-0000-7000-8000-00000000000b")),
+            (200, page(0..0)),
+        ],
+    );
+    let outcome = home.run(&line).await.succeeded();
+    assert!(outcome.stdout.contains("/assets/i.js:1:21"), "{outcome:?}");
+    platform.say(LOGS, &[(200, failed(deployment)), (200, page(0..0))]);
+    let json = home
+        .run(&[&line[..], &["--json"]].concat())
+        .await
+        .succeeded();
+    assert!(
+        json.stdout.contains("/assets/i.js"),
+        "programs get what was logged: {json:?}"
+    );
+}

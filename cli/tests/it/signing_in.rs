@@ -417,3 +417,49 @@ async fn test_tokens_are_printed_bare_or_as_json() {
         "{outcome:?}"
     );
 }
+
+#[tokio::test]
+async fn a_games_address_leads_to_its_platform() {
+    let platform = Platform::start().await;
+    let home = Home::of(&platform);
+    let said = json!({ "origin": platform.origin(), "auth_url": platform.auth_url() });
+    for label in ["game", "auth"] {
+        platform.say(
+            &format!("GET {label} /__platform/platform.json"),
+            &[(200, said.clone())],
+        );
+        let address = format!("http://{label}.platform.localhost:{}", platform.port);
+        let outcome = home
+            .run(&["login", "--no-browser", "--origin", &address])
+            .await
+            .succeeded();
+        let belongs = format!("{address} belongs to {}.", platform.origin());
+        assert!(outcome.stderr.contains(&belongs), "{outcome:?}");
+        let whoami = home.run(&["whoami"]).await.succeeded();
+        assert!(whoami.stdout.contains(&platform.origin()), "{whoami:?}");
+    }
+}
+
+#[tokio::test]
+async fn no_address_sends_the_sign_in_to_a_platform_that_it_is_no_part_of() {
+    let platform = Platform::start().await;
+    let home = Home::of(&platform);
+    for elsewhere in [
+        "http://evil.localhost:1".to_owned(),
+        format!("http://platform.localhost:{}", platform.port + 1),
+        format!("http://other.platform.localhost:{}", platform.port),
+    ] {
+        platform.say(
+            "GET game /__platform/platform.json",
+            &[(200, json!({ "origin": elsewhere }))],
+        );
+        let address = format!("http://game.platform.localhost:{}", platform.port);
+        let outcome = home
+            .run(&["login", "--no-browser", "--origin", &address])
+            .await
+            .ended_with(1);
+        let command = format!("`platform login --origin {elsewhere}`");
+        assert!(outcome.stderr.contains(&command), "{outcome:?}");
+        assert_eq!(platform.seen("/device/authorization").len(), 0);
+    }
+}

@@ -236,6 +236,7 @@ mod tests {
             audience: "game:game".into(),
             origin: "http://game.platform.localhost".into(),
             deployment: None,
+            lasting: std::sync::Arc::default(),
             isolated: false,
             taken_down: false,
             forget_from: None,

@@ -7,7 +7,7 @@ use config::{ConfigError, Environment, File, FileFormat, Source, Value};
 
 use super::names::{self, Key, SETTINGS, Setting};
 use super::provider::{self, Written};
-use super::{Config, SettingError, parse};
+use super::{Config, SaidBy, SettingError, parse};
 
 /// Reads the settings of this process: `path`, if given, and its environment.
 ///
@@ -78,6 +78,7 @@ pub fn from_parts(
             if !environment.contains_key(&setting.variable()) {
                 apply(&mut config, setting, &text)
                     .map_err(|problem| SettingError::new(&name, problem))?;
+                config.said_by.insert(setting.name, SaidBy::File);
             }
         }
     }
@@ -171,6 +172,7 @@ fn apply_environment(
             })?;
         let text = text_of(value).map_err(|problem| SettingError::new(&variable, problem))?;
         apply(config, setting, &text).map_err(|problem| SettingError::new(&variable, problem))?;
+        config.said_by.insert(setting.name, SaidBy::Variable);
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ pub mod parse;
 pub mod provider;
 pub mod show;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
@@ -115,6 +116,15 @@ pub enum PrivateBackends {
 /// Rows of guests whose cookie has not come back, for one address and one game.
 const AWAITED_GUESTS: u32 = 32;
 
+/// What a setting was taken from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SaidBy {
+    /// The file that `--config` names.
+    File,
+    /// The environment.
+    Variable,
+}
+
 /// Every setting, with the value in force.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -179,6 +189,8 @@ pub struct Config {
     pub identity_providers: Vec<IdentityProvider>,
     /// Whether the demo game is deployed on an empty store under `localhost`.
     pub demo: bool,
+    /// What each setting was taken from that is no default, by its name.
+    pub said_by: BTreeMap<&'static str, SaidBy>,
 }
 
 impl Default for Config {
@@ -213,6 +225,7 @@ impl Default for Config {
             log_format: LogFormat::Human,
             identity_providers: Vec::new(),
             demo: true,
+            said_by: BTreeMap::new(),
         }
     }
 }

@@ -3,20 +3,26 @@
 use std::fmt::Write as _;
 
 use super::names::{Key, SETTINGS};
-use super::{Config, LogFormat, Period, PrivateBackends, Rate};
+use super::{Config, LogFormat, Period, PrivateBackends, Rate, SaidBy};
+use crate::origin::PlatformOrigin;
 
 /// What stands in a secret's place.
 const HIDDEN: &str = "(hidden)";
 
-/// The settings in force as a `platform.toml`, with secrets hidden and unset
-/// ones as comments.
+/// The settings in force as a `platform.toml`: defaults resolved, secrets hidden,
+/// what has no value as a comment, and behind each where it comes from.
 #[must_use]
 pub fn settings_in_force(config: &Config) -> String {
     let mut page = String::new();
     for row in SETTINGS {
         // Writing to a string cannot fail.
+        let from = match config.said_by.get(row.name) {
+            None => "default".to_owned(),
+            Some(SaidBy::File) => "the file of --config".to_owned(),
+            Some(SaidBy::Variable) => row.variable(),
+        };
         let _ = match value_of(config, row.key) {
-            Some(value) => writeln!(page, "{} = {value}", row.name),
+            Some(value) => writeln!(page, "{} = {value}  # {from}", row.name),
             None => writeln!(page, "# {} is not set", row.name),
         };
     }
@@ -35,6 +41,16 @@ pub fn settings_in_force(config: &Config) -> String {
     page
 }
 
+/// The platform origin: where none is set it follows from the port, unless that is
+/// only known once the server listens.
+fn origin(config: &Config) -> Option<PlatformOrigin> {
+    let by_port = || {
+        let port = config.listen.port();
+        (port != 0).then(|| PlatformOrigin::local(port))
+    };
+    config.origin.clone().or_else(by_port)
+}
+
 fn quoted(text: &str) -> String {
     format!("{text:?}")
 }
@@ -46,7 +62,7 @@ fn quoted_list<T: ToString>(values: &[T]) -> String {
 
 fn value_of(config: &Config, key: Key) -> Option<String> {
     Some(match key {
-        Key::Origin => quoted(&config.origin.as_ref()?.to_string()),
+        Key::Origin => quoted(&origin(config)?.to_string()),
         Key::Listen => quoted(&config.listen.to_string()),
         Key::Data => quoted(&config.data.display().to_string()),
         Key::DatabaseUrl => quoted(&format!("sqlite://{}", config.database_path().display())),
@@ -68,10 +84,13 @@ fn value_of(config: &Config, key: Key) -> Option<String> {
         Key::LogBytesRateGame => quoted(&rate(&config.log_bytes_rate_game)),
         Key::LogRetentionDays => config.log_retention_days.to_string(),
         Key::LogQuotaMib => config.log_quota_mib.to_string(),
-        Key::PrivateBackends => match config.private_backends.as_ref()? {
-            PrivateBackends::All => "true".to_owned(),
-            PrivateBackends::None => "false".to_owned(),
-            PrivateBackends::Networks(networks) => quoted_list(networks),
+        Key::PrivateBackends => match &config.private_backends {
+            Some(PrivateBackends::All) => "true".to_owned(),
+            Some(PrivateBackends::None) => "false".to_owned(),
+            Some(PrivateBackends::Networks(networks)) => quoted_list(networks),
+            None => origin(config)
+                .is_none_or(|origin| origin.is_local())
+                .to_string(),
         },
         Key::BackendTimeoutSeconds => config.backend_timeout_seconds.to_string(),
         Key::BackendIdleSeconds => config.backend_idle_seconds.to_string(),

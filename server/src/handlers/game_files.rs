@@ -15,7 +15,9 @@ use crate::backends::{Backend, is_reserved};
 use crate::domain::project::{Deployment, FileEntry};
 use crate::files::FileError;
 use crate::hosting::contents::Contents;
-use crate::hosting::headers;
+use crate::hosting::earlier::{is_for_a_worker, may_answer};
+use crate::hosting::headers::{self, Lives};
+use crate::hosting::lasting::is_clear;
 use crate::hosting::range::{Wanted, wanted};
 use crate::http::asset::is_unchanged;
 use crate::http::context::Context;
@@ -114,12 +116,20 @@ async fn file(
         }
     };
     let found = Siblings::find(deployment, &path).ok_or(Slug::NotFound)?;
-    answer(state, game, &path, found, request.headers()).await
+    let lives = lives(game.lasting.has(&path));
+    answer(state, game, &path, found, lives, request.headers()).await
+}
+
+const fn lives(lasts: bool) -> Lives {
+    if lasts {
+        Lives::ForEver
+    } else {
+        Lives::UntilTheNextDeploy
+    }
 }
 
 /// A file of an earlier deployment that is kept, for a page that was loaded
-/// from it and is still being played. Only names that hold a hash of their
-/// content are found so: every other one means the file of today.
+/// from it and is still being played.
 async fn earlier(
     state: &AppState,
     game: &Game,
@@ -132,7 +142,7 @@ async fn earlier(
     let path = path.strip_prefix('/').unwrap_or(&path);
     // What can run scripts as a page is shown by the deployment that has it, and
     // by no later one: a new owner, or a mended game, is free of it.
-    if headers::is_scriptable(path) || !headers::has_content_hash(path) {
+    if headers::is_scriptable(path) || !may_answer(path) || is_for_a_worker(headers) {
         return Ok(None);
     }
     let kept = state
@@ -142,7 +152,8 @@ async fn earlier(
         return Ok(None);
     };
     let found = Siblings::alone(&entry);
-    answer(state, game, path, found, headers).await.map(Some)
+    let answer = answer(state, game, path, found, lives(is_clear(path)), headers);
+    answer.await.map(Some)
 }
 
 /// What a path names in a deployment.
@@ -229,7 +240,8 @@ async fn not_found(
     let body = state.contents.body(entry, 0..entry.size).await;
     let body = body.map_err(|error| broken(&error))?;
     let mut response = (StatusCode::NOT_FOUND, body).into_response();
-    headers::describe(response.headers_mut(), NOT_FOUND, Coding::Identity);
+    let (coding, lives) = (Coding::Identity, Lives::UntilTheNextDeploy);
+    headers::describe(response.headers_mut(), NOT_FOUND, coding, lives);
     if game.isolated {
         headers::isolate(response.headers_mut());
     }
@@ -243,6 +255,7 @@ async fn answer(
     game: &Game,
     path: &str,
     found: Siblings<'_>,
+    lives: Lives,
     request: &HeaderMap,
 ) -> Result<Response, Refusal> {
     let plain = request
@@ -256,7 +269,7 @@ async fn answer(
         None => in_coding(&state.contents, path, found, request).await?,
     };
     response.headers_mut().reserve(HEADERS);
-    headers::describe(response.headers_mut(), path, coding);
+    headers::describe(response.headers_mut(), path, coding, lives);
     if response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
         // It is an answer to this range alone, whatever the file is called.
         let headers = response.headers_mut();

@@ -30,3 +30,4 @@ pub mod stylesheet;
 pub mod token;
 mod visitor;
 mod way_back;
+pub mod whereabouts;

@@ -1,12 +1,17 @@
-//! How deployed files reach browsers: from memory while they are in use, from
-//! the file store else.
+//! How a game's files are answered: their contents, headers and parts.
 //!
-//! | module | holds |
+//! | module | decides |
 //! |---|---|
-//! | [`contents`] | the bytes, and those compressed here |
-//! | [`headers`] | what a file is, and for how long it may be kept |
-//! | [`range`] | which part of a file was asked for |
+//! | [`contents`] | what is read, kept in memory and compressed |
+//! | [`headers`] | what is said of a file |
+//! | [`range`] | which part of it was asked for |
+//! | [`marks`] | what of a name may be a hash of the content |
+//! | [`lasting`] | which files of a deployment never change under their names |
+//! | [`earlier`] | which files of deployments before are still answered |
 
 pub mod contents;
+pub mod earlier;
 pub mod headers;
+pub mod lasting;
+pub mod marks;
 pub mod range;

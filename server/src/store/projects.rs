@@ -89,13 +89,30 @@ pub trait ProjectStore: Send + Sync {
         now: Millis,
     ) -> Result<(), StoreError>;
 
-    /// The newest file at this path that a deployment of the environment has.
+    /// The file at this path that deployments of the environment have; none where
+    /// two of them differ in it.
     async fn find_kept_file(
         &self,
         slug: &str,
         environment: Environment,
         path: &str,
     ) -> Result<Option<FileEntry>, StoreError>;
+
+    /// The file at this path of one deployment of the environment.
+    async fn find_file_of(
+        &self,
+        slug: &str,
+        environment: Environment,
+        deployment: Uuid,
+        path: &str,
+    ) -> Result<Option<FileEntry>, StoreError>;
+
+    /// The paths at which two deployments of the environment differ.
+    async fn list_changed_paths(
+        &self,
+        slug: &str,
+        environment: Environment,
+    ) -> Result<Vec<String>, StoreError>;
 
     /// Forgets the deployments of an environment but its current one and the
     /// newest `keep`. Answers how many.

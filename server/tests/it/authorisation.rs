@@ -49,6 +49,8 @@ const OWNER: Row = guarded([NO, NO, None, None]);
 const ADMIN: Row = guarded([NO, NO, NO, None]);
 /// There is no such thing, for whoever may ask.
 const NOTHING: Row = with_token([MISSING; 4]);
+/// The project has no such thing, which only those learn who may look.
+const NOT_THERE: Row = with_token([NO, NO, MISSING, MISSING]);
 /// There is no such player, which only administrators learn.
 const NOBODY: Row = guarded([NO, NO, NO, MISSING]);
 
@@ -129,7 +131,19 @@ fn of_projects(deployment: &str) -> Vec<Call> {
             OWNER,
         ),
         (get.clone(), "/api/projects/{slug}/errors", none(), OWNER),
-        (get, environment!(""), none(), OWNER),
+        (get.clone(), environment!(""), none(), OWNER),
+        (
+            get.clone(),
+            environment!("/deployments/{deployment}/file?path=index.html"),
+            none(),
+            OWNER,
+        ),
+        (
+            get,
+            environment!("/deployments/{deployment}/file?path=none"),
+            none(),
+            NOT_THERE,
+        ),
         (
             put.clone(),
             environment!("/deployment"),
@@ -234,6 +248,7 @@ fn done(method: &Method, path: &str) -> (StatusCode, &'static str) {
     let media_type = match path.rsplit('/').next() {
         Some("stream") => "text/event-stream",
         Some("chart") => "image/svg+xml",
+        Some(file) if file.starts_with("file?") => "application/octet-stream",
         _ => "application/json",
     };
     (status, media_type)
@@ -320,6 +335,7 @@ async fn every_call_is_answered_by_who_makes_it() {
         let path = path
             .replace("{slug}", "game")
             .replace("{environment}", "dev")
+            .replace("{deployment}", deployed["id"].as_str().unwrap())
             .replace("{player}", &target.sub.to_string());
         for ((caller, token), expected) in CALLERS.iter().zip(&tokens).zip(row) {
             let mut request = app.request(method.clone(), "", &path);

@@ -338,6 +338,89 @@ async fn a_new_deployment_is_shown_at_once() {
 }
 
 #[tokio::test]
+async fn a_page_of_an_earlier_deployment_finds_its_files_whatever_their_hashes_look_like() {
+    let app = TestApp::start().await;
+    let before = [
+        "assets/index-DAkgGDa_.js",
+        "assets/level-abcdefgh.js",
+        "assets/tree-12345678.png",
+        "secrets-of-mine.env",
+        "service-worker.js",
+        "logo-DAkgGDa_.svg",
+        "game.js",
+    ];
+    let mut files: Vec<(&str, &[u8])> = before.iter().map(|path| (*path, &b"one"[..])).collect();
+    files.push(("index.html", b"one"));
+    deploy(&app, &files).await;
+    deploy(
+        &app,
+        &[("index.html", b"two"), ("assets/index-B2kgGDa_.js", b"two")],
+    )
+    .await;
+    for path in &before[..3] {
+        let answer = send(app.get("game", &format!("/{path}"))).await;
+        assert_eq!(
+            (answer.status.as_u16(), answer.text()),
+            (200, "one"),
+            "{path}"
+        );
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+    }
+    for path in &before[3..] {
+        let asked = app.get("game", &format!("/{path}"));
+        let asked = asked.header("service-worker", "script");
+        assert_eq!(send(asked).await.status, 404, "{path}");
+    }
+
+    // Other bytes at such a path: from then on the name means the file of today.
+    deploy(
+        &app,
+        &[
+            ("index.html", b"three"),
+            ("assets/level-abcdefgh.js", b"three"),
+        ],
+    )
+    .await;
+    let level = || send(app.get("game", "/assets/level-abcdefgh.js"));
+    assert_eq!(level().await.text(), "three");
+    deploy(&app, &[("index.html", b"four")]).await;
+    assert_eq!(level().await.status, 404);
+}
+
+#[tokio::test]
+async fn only_names_that_change_with_their_content_are_kept_for_ever() {
+    let app = TestApp::start().await;
+    let ever = "public, max-age=31536000, immutable";
+    let files: [(&str, &[u8]); 5] = [
+        ("index.html", b"start"),
+        ("assets/index-DAkgGDa_.js", b"1"),
+        ("assets/index-DUEEZswr.css", b"2"),
+        ("data-2024-11-22.json", b"3"),
+        ("photo-0a1b2c3d.png", b"4"),
+    ];
+    let cache = async |path: &str| {
+        let answer = send(app.get("game", path)).await;
+        assert_eq!(answer.status, 200, "{path}");
+        answer.header("cache-control").map(str::to_owned).unwrap()
+    };
+    deploy(&app, &files).await;
+    for (path, expected) in [
+        ("/assets/index-DAkgGDa_.js", ever),
+        ("/assets/index-DUEEZswr.css", ever),
+        ("/data-2024-11-22.json", "no-cache"),
+        ("/photo-0a1b2c3d.png", ever),
+    ] {
+        assert_eq!(cache(path).await, expected, "{path}");
+    }
+    // What had other bytes under its name is named by something else than them.
+    let mut changed = files;
+    changed[4].1 = b"5";
+    deploy(&app, &changed).await;
+    assert_eq!(cache("/photo-0a1b2c3d.png").await, "no-cache");
+    assert_eq!(cache("/assets/index-DAkgGDa_.js").await, ever);
+}
+
+#[tokio::test]
 async fn the_demo_is_left_out_where_it_is_not_wanted() {
     let app = TestApp::with(|config| config.demo = false).await;
     assert_eq!(send(app.get("demo", "/")).await.problem(), "unknown-host");
@@ -429,6 +512,7 @@ async fn a_backend_that_cannot_be_reached_is_a_problem() {
         audience: "game:game".into(),
         origin: origin.sub_domain("game"),
         deployment: None,
+        lasting: std::sync::Arc::default(),
         isolated: false,
         taken_down: false,
         forget_from: None,
@@ -449,4 +533,22 @@ async fn a_backend_that_cannot_be_reached_is_a_problem() {
         .await
         .unwrap_err();
     assert_eq!(refusal.slug().as_str(), "backend-unreachable");
+}
+
+#[tokio::test]
+async fn a_games_address_and_the_auth_service_say_which_platform_they_belong_to() {
+    let app = TestApp::start().await;
+    // A game cannot answer there itself.
+    deploy(&app, &[("index.html", b"start")]).await;
+    for label in ["game", "dev-game", "auth"] {
+        let answer = send(app.get(label, "/__platform/platform.json")).await;
+        assert_eq!(answer.status, 200, "{label}");
+        let said: serde_json::Value = answer.json();
+        let origin = format!("http://platform.localhost:{}", app.port());
+        assert_eq!(said["origin"], origin);
+        assert_eq!(
+            said["auth_url"],
+            format!("http://auth.platform.localhost:{}", app.port())
+        );
+    }
 }

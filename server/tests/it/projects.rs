@@ -400,3 +400,92 @@ async fn a_suspended_developer_reads_the_reason_with_the_next_call() {
     assert!(lifted.await.unwrap());
     assert_eq!(ask().await.status, 200);
 }
+
+#[tokio::test]
+async fn a_file_of_a_kept_deployment_is_for_its_developer_as_it_was() {
+    let app = TestApp::start().await;
+    let owner = Caller::account(&app).await;
+    owner.create("game").await;
+    let first: Value = owner
+        .deploy(
+            "dev",
+            archive(&[("index.html", b"one"), ("a.js.map", b"{}")]),
+        )
+        .await
+        .json();
+    owner
+        .deploy("dev", archive(&[("index.html", b"two")]))
+        .await;
+    let id = first["id"].as_str().unwrap();
+    let file = |environment: &str, path: &str| {
+        format!("/api/projects/game/environments/{environment}/deployments/{id}/file?path={path}")
+    };
+    for (path, text) in [("index.html", "one"), ("a.js.map", "{}")] {
+        let answer = owner.get(&file("dev", path)).await;
+        assert_eq!(
+            (answer.status.as_u16(), answer.text()),
+            (200, text),
+            "{path}"
+        );
+        assert_eq!(
+            answer.header("content-type"),
+            Some("application/octet-stream")
+        );
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+        assert_eq!(
+            answer.header("content-security-policy"),
+            Some("default-src 'none'; sandbox")
+        );
+    }
+    for missing in [
+        file("dev", "b.js"),
+        file("prod", "index.html"),
+        file("dev", "../a"),
+    ] {
+        assert_eq!(
+            owner.get(&missing).await.problem(),
+            "not-found",
+            "{missing}"
+        );
+    }
+    let none = file("dev", "index.html").replace("?path=index.html", "");
+    assert_eq!(owner.get(&none).await.problem(), "invalid-request");
+}
+
+#[tokio::test]
+async fn a_backend_is_tried_when_it_is_saved() {
+    let app = TestApp::start().await;
+    let owner = Caller::account(&app).await;
+    owner.create("game").await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let backend = axum::Router::new().route("/api/", axum::routing::get(|| async { "here" }));
+    tokio::spawn(async move { axum::serve(listener, backend).await });
+    let path = "/api/projects/game/environments/dev/backend";
+    let set = async |url: Option<String>| -> Value {
+        owner.put(path, json!({ "url": url })).await.json()
+    };
+    let there = set(Some(format!("http://{address}"))).await;
+    assert_eq!(there["trial"]["reached"], true, "{there}");
+    assert_eq!(there["trial"]["status"], 200);
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let nobody = free.local_addr().unwrap();
+    drop(free);
+    let away = set(Some(format!("http://{nobody}"))).await;
+    assert_eq!(away["trial"]["reached"], false, "{away}");
+    assert_eq!(
+        away["backend"]["url"],
+        format!("http://{nobody}"),
+        "it is saved all the same"
+    );
+    let sentence = away["trial"]["sentence"].as_str().unwrap();
+    assert!(sentence.contains("does not answer"), "{sentence}");
+    assert_eq!(set(None).await["trial"], Value::Null);
+    let demo = Caller::admin(&app).await.get("/api/projects/demo").await;
+    let demo: Value = demo.json();
+    assert_eq!(
+        demo["environments"]["prod"]["built_in_backend"], true,
+        "{demo}"
+    );
+    assert_eq!(demo["environments"]["prod"]["backend"], Value::Null);
+}

@@ -304,9 +304,39 @@ fn secrets_are_hidden_wherever_settings_are_shown() {
 #[test]
 fn what_is_shown_can_be_read_again() {
     let config = read(None, &[("PLATFORM_ORIGIN", "https://games.example")]).unwrap();
-    let shown = show::settings_in_force(&config);
-    let again = read(Some(&shown), &[]).unwrap();
-    assert_eq!(show::settings_in_force(&again), shown);
+    let shown = |config: &Config| -> Vec<String> {
+        let shown = show::settings_in_force(config);
+        let values = shown.lines().map(|line| line.split("  # ").next().unwrap());
+        values.map(str::to_owned).collect()
+    };
+    let again = read(Some(&show::settings_in_force(&config)), &[]).unwrap();
+    assert_eq!(shown(&again), shown(&config));
+}
+
+#[test]
+fn each_setting_is_shown_with_its_resolved_value_and_where_it_comes_from() {
+    let file = "token_seconds = 600\nheartbeat_seconds = 20\n";
+    let variables = [
+        ("PLATFORM_LISTEN", "127.0.0.1:9000"),
+        ("PLATFORM_HEARTBEAT_SECONDS", "10"),
+    ];
+    let shown = show::settings_in_force(&read(Some(file), &variables).unwrap());
+    for line in [
+        "origin = \"http://platform.localhost:9000\"  # default",
+        "listen = \"127.0.0.1:9000\"  # PLATFORM_LISTEN",
+        "token_seconds = 600  # the file of --config",
+        "heartbeat_seconds = 10  # PLATFORM_HEARTBEAT_SECONDS",
+        "private_backends = true  # default",
+        "# key_secret is not set",
+    ] {
+        assert!(shown.lines().any(|shown| shown == line), "{line}: {shown}");
+    }
+    let public = read(None, &[("PLATFORM_ORIGIN", "https://games.example")]).unwrap();
+    let shown = show::settings_in_force(&public);
+    assert!(
+        shown.contains("private_backends = false  # default"),
+        "{shown}"
+    );
 }
 
 #[test]

@@ -15,6 +15,7 @@ platform_tests::browser_tests![
     what_nobody_sees_is_not_looked_up,
     maps_that_are_too_large_or_never_end_are_given_up,
     equal_records_of_two_deployments_are_two_entries,
+    an_error_of_an_earlier_deployment_is_where_its_sources_had_it,
     too_many_streams_read_so_until_there_is_room,
     an_answer_that_is_none_does_not_end_the_watching,
     every_player_of_what_is_shown_can_be_chosen,
@@ -204,6 +205,21 @@ async fn equal_records_of_two_deployments_are_two_entries(stage: Stage) {
         .await;
         deploy(&scene, &stage, &[]).await;
     }
+}
+
+async fn an_error_of_an_earlier_deployment_is_where_its_sources_had_it(stage: Stage) {
+    let (scene, gateway) = behind_a_gateway(&stage).await;
+    deploy(&scene, &stage, &["bundle"]).await;
+    scene
+        .log(&[error_in(&scene, "bundle.js", "of before")], None)
+        .await;
+    placed(&stage, "of before", "src/bundle.js:3:3").await;
+    deploy(&scene, &stage, &["other"]).await;
+    let before = asked(&gateway, "/bundle").len();
+    stage.reload().await;
+    placed(&stage, "of before", "src/bundle.js:3:3").await;
+    // The game's own address has it no more.
+    assert_eq!(asked(&gateway, "/bundle").len(), before);
 }
 
 async fn too_many_streams_read_so_until_there_is_room(stage: Stage) {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 platform_tests::browser_tests![
     stacks_of_every_engine_are_read_alike,
     frames_of_the_runtime_are_told_from_those_of_a_game_s_module,
+    only_short_names_are_replaced_by_those_of_the_sources,
 ];
 
 /// The console, with the module that reads stacks as `window.reader`. Its pages
@@ -76,4 +77,21 @@ async fn frames_of_the_runtime_are_told_from_those_of_a_game_s_module(stage: Sta
         .map(|frame| frame[4].as_bool().unwrap())
         .collect();
     assert_eq!(ours, [true, true, true, false, false, false], "{read}");
+}
+
+async fn only_short_names_are_replaced_by_those_of_the_sources(stage: Stage) {
+    let _platform = console(&stage).await;
+    for (call, called, expected) in [
+        ("t", "lose", "lose"),
+        ("e.t", "lose", "e.lose"),
+        ("async t", "lose", "async lose"),
+        ("t", "", "t"),
+        ("", "lose", ""),
+        ("Ship.start", "lose", "Ship.start"),
+        ("new <anonymous>", "lose", "new <anonymous>"),
+    ] {
+        let read = "return window.reader.renamed(arguments[0], arguments[1])";
+        let name = stage.look(read, vec![json!(call), json!(called)]).await;
+        assert_eq!(name, expected, "{call}");
+    }
 }

@@ -202,6 +202,15 @@ pub(super) const STEPS: &[Step] = &[
         fix: Fix::NpmPackages("tests/foreign-games"),
     },
     Step {
+        name: "npm packages of bundlers",
+        why: "they make the names that deployed files have, and the server is to know them",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::NpmPackages("tests/bundlers"),
+        fix: Fix::NpmPackages("tests/bundlers"),
+    },
+    Step {
         name: "npm packages of the template",
         why: "the template is checked, built and played as a game maker would",
         must: &[Test],

@@ -152,7 +152,7 @@ async fn catch_up(source: &Source, printer: &mut Printer) -> Result<(), Failure>
         }
     }
     for page in pages.iter().rev() {
-        printer.print_page(page)?;
+        printer.print_page(source, page).await?;
     }
     Ok(())
 }
@@ -190,7 +190,7 @@ async fn listen(
         };
         match event.event.as_str() {
             "message" if data.is_object() && is_as_grave(&data, source.level) => {
-                printer.print(&data)?;
+                printer.print(source, &data).await?;
             }
             "dropped" => note_dropped(&data),
             "end" if data.get("reason") == Some(&Value::from("token-expired")) => {

@@ -1,6 +1,8 @@
 //! `PUT /api/projects/<slug>/environments/<environment>/backend`: where requests
 //! under some paths of the game go.
 
+use std::borrow::Cow;
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -9,7 +11,7 @@ use url::Url;
 use utoipa::ToSchema;
 
 use super::caller::ApiCaller;
-use super::views::{EnvironmentName, EnvironmentView};
+use super::views::{EnvironmentName, EnvironmentView, TriedEnvironmentView};
 use super::{JsonBody, Names, invalid};
 use crate::backends::{Reach, is_reserved};
 use crate::domain::project::BackendSettings;
@@ -68,7 +70,7 @@ fn api() -> Vec<String> {
         ("environment" = EnvironmentName, Path, description = "Which of its environments."),
     ),
     request_body = Wanted,
-    responses((status = 200, description = "The environment, as it is now.", body = EnvironmentView))
+    responses((status = 200, description = "The environment, as it is now, and whether the backend answered.", body = TriedEnvironmentView))
 )]
 pub async fn handle(
     State(state): State<AppState>,
@@ -83,24 +85,39 @@ pub async fn handle(
     let by = caller.by(&project);
     state
         .store
-        .set_backend(&project.slug, environment, backend, by, state.clock.now())
+        .set_backend(
+            &project.slug,
+            environment,
+            backend.clone(),
+            by,
+            state.clock.now(),
+        )
         .await?;
     state.backends.refresh(&*state.store).await?;
-    let view = EnvironmentView::of(&state, &project.slug, environment).await?;
-    super::answer(StatusCode::OK, &view)
+    let trial = match &backend {
+        Some(settings) => Some(state.backends.try_out(settings).await.into()),
+        None => None,
+    };
+    let environment = EnvironmentView::of(&state, &project.slug, environment).await?;
+    super::answer(StatusCode::OK, &TriedEnvironmentView { environment, trial })
 }
 
 impl Wanted {
     /// The settings, or a sentence that says what is wrong with them.
-    fn settings(self, reach: &Reach) -> Result<Option<BackendSettings>, &'static str> {
+    fn settings(self, reach: &Reach) -> Result<Option<BackendSettings>, Cow<'static, str>> {
         let Some(url) = self.url else { return Ok(None) };
-        let url = address(&url, reach)?;
+        let url = address(&url, reach).map_err(|form| match with_scheme(&url, reach) {
+            Some(meant) => {
+                format!("A backend's address begins with its scheme: write {meant}.").into()
+            }
+            None => Cow::Borrowed(form),
+        })?;
         if !(1..=PATHS).contains(&self.paths.len()) {
-            return Err("A backend has 1 to 20 paths.");
+            return Err("A backend has 1 to 20 paths.".into());
         }
         if !self.paths.iter().all(|path| is_path(path)) {
             return Err(
-                "A backend's path begins with a slash, is plain ASCII without . and .. segments, and is not under /__platform/.",
+                "A backend's path begins with a slash, is plain ASCII without . and .. segments, and is not under /__platform/.".into(),
             );
         }
         Ok(Some(BackendSettings {
@@ -108,6 +125,27 @@ impl Wanted {
             paths: self.paths,
         }))
     }
+}
+
+/// The address that was meant where only the scheme is missing: plain http for
+/// what is near, https for a name that others may look up.
+fn with_scheme(text: &str, reach: &Reach) -> Option<String> {
+    if text.contains("//") {
+        return None;
+    }
+    let near = address(&format!("http://{text}"), reach).ok()?;
+    let host = Url::parse(&near).ok()?;
+    let is_near = match host.host()? {
+        url::Host::Domain(name) => {
+            name == "localhost" || !name.contains('.') || name.ends_with(".localhost")
+        }
+        url::Host::Ipv4(_) | url::Host::Ipv6(_) => true,
+    };
+    Some(if is_near {
+        near
+    } else {
+        format!("https://{text}")
+    })
 }
 
 /// A backend's address, as the parser understood it.
@@ -181,6 +219,30 @@ mod tests {
         ] {
             assert!(address(text, &local()).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn an_address_without_a_scheme_is_answered_with_the_one_that_was_meant() {
+        let said = |url: &str| {
+            let wanted = Wanted {
+                url: Some(url.to_owned()),
+                paths: api(),
+            };
+            wanted.settings(&local()).unwrap_err()
+        };
+        for (url, meant) in [
+            ("127.0.0.1:3000", "http://127.0.0.1:3000"),
+            ("localhost:3000", "http://localhost:3000"),
+            ("[::1]:3000", "http://[::1]:3000"),
+            ("game.example", "https://game.example"),
+        ] {
+            assert!(
+                said(url).ends_with(&format!("write {meant}.")),
+                "{url}: {}",
+                said(url)
+            );
+        }
+        assert!(said("ftp://game.example").contains("without a path"));
     }
 
     #[test]

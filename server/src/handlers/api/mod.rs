@@ -15,6 +15,7 @@ pub mod admin;
 pub mod backend;
 pub mod caller;
 pub mod create_project;
+pub mod deployed_file;
 pub mod deployment;
 pub mod environment;
 pub mod errors;

@@ -16,8 +16,9 @@ use super::logs::{Level, Source};
 use super::player_chart::{Chart, Theme};
 use super::views::EnvironmentName;
 use super::{
-    backend, create_project, deployment, environment, errors, isolation, list_projects, log_stream,
-    logs, player_chart, players, project, ranking, rollback, standing, test_token,
+    backend, create_project, deployed_file, deployment, environment, errors, isolation,
+    list_projects, log_stream, logs, player_chart, players, project, ranking, rollback, standing,
+    test_token,
 };
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
@@ -67,6 +68,7 @@ pub struct Problem {
         standing::restore,
         environment::handle,
         deployment::handle,
+        deployed_file::handle,
         rollback::handle,
         backend::handle,
         isolation::handle,

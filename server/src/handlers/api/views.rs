@@ -11,6 +11,7 @@ use time::format_description::well_known::Rfc3339;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::backends::Trial;
 use crate::clock::Millis;
 use crate::domain::project::{BackendSettings, DeploymentSummary, EnvironmentRecord, Project};
 use crate::domain::takedown::{Authority, Standing};
@@ -134,6 +135,9 @@ pub struct EnvironmentView {
     /// The game's own backend; null where none is set.
     #[schema(required)]
     pub backend: Option<BackendView>,
+    /// Whether the platform's own backend answers under `/api/` while none is set, as
+    /// the demo game's does.
+    pub built_in_backend: bool,
     /// Whether its pages are isolated from those of other origins, which
     /// engines with threads need.
     pub cross_origin_isolated: bool,
@@ -166,7 +170,8 @@ pub struct DeploymentView {
 #[schema(as = Warning)]
 pub struct WarningView {
     /// `runtime-not-loaded`, `runtime-in-body`, `runtime-async`,
-    /// `runtime-not-deferred` or `runtime-after-scripts`; more may follow.
+    /// `runtime-not-deferred`, `runtime-after-scripts`, `private-file` or
+    /// `source-file`; more may follow.
     pub code: String,
     /// A sentence that says what to do.
     pub message: String,
@@ -180,6 +185,44 @@ pub struct BackendView {
     pub url: String,
     /// Paths that begin with one of these are answered by it.
     pub paths: Vec<String>,
+}
+
+/// An environment whose backend was just set.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = EnvironmentWithTrial)]
+pub struct TriedEnvironmentView {
+    /// The environment, as it is now.
+    #[serde(flatten)]
+    pub environment: EnvironmentView,
+    /// What came of asking the backend; null where it was taken away.
+    #[schema(required)]
+    pub trial: Option<TrialView>,
+}
+
+/// What came of asking a backend once.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = BackendTrial)]
+pub struct TrialView {
+    /// Whether it answered, whatever it said.
+    pub reached: bool,
+    /// The status that it answered with; null where no answer came.
+    #[schema(required)]
+    pub status: Option<u16>,
+    /// How long that took.
+    pub milliseconds: u64,
+    /// A sentence that says so, or why no answer came.
+    pub sentence: String,
+}
+
+impl From<Trial> for TrialView {
+    fn from(trial: Trial) -> Self {
+        Self {
+            reached: trial.status.is_some(),
+            status: trial.status,
+            milliseconds: trial.milliseconds,
+            sentence: trial.sentence,
+        }
+    }
 }
 
 /// The environment variables of a game's backend.
@@ -255,6 +298,7 @@ impl EnvironmentView {
             warnings,
             deployments,
             backend: backend.map(BackendView::from),
+            built_in_backend: state.backends.is_built_in(slug, environment),
             cross_origin_isolated: isolated,
             players: players as u64,
             variables: VariablesView {

@@ -35,7 +35,8 @@ macro_rules! project_suite {
             a_deployment_comes_back_as_it_was
             deployments_are_listed_newest_first_with_what_they_add_up_to
             an_earlier_deployment_of_the_same_environment_can_be_shown_again
-            a_kept_file_is_the_newest_at_its_path
+            a_kept_file_is_one_whose_bytes_never_changed
+            a_file_of_a_deployment_is_the_one_that_it_had
             the_current_deployment_and_the_newest_are_not_swept
             files_that_no_deployment_has_are_found
             test_players_are_the_same_every_time
@@ -311,11 +312,12 @@ pub(in crate::store) async fn an_earlier_deployment_of_the_same_environment_can_
     assert_eq!(dev_now, Some(dev));
 }
 
-pub(in crate::store) async fn a_kept_file_is_the_newest_at_its_path(place: &dyn Place) {
+pub(in crate::store) async fn a_kept_file_is_one_whose_bytes_never_changed(place: &dyn Place) {
     let store = with_project(place, "demo").await;
-    let first = deployment("demo", Prod, NOW, &[("both.js", 'a'), ("old.js", 'b')]);
-    let second = deployment("demo", Prod, NOW + 1, &[("both.js", 'c')]);
-    let dev = deployment("demo", Dev, NOW + 2, &[("dev.js", 'd')]);
+    let files = [("both.js", 'a'), ("old.js", 'b'), ("same.js", 'e')];
+    let first = deployment("demo", Prod, NOW, &files);
+    let second = deployment("demo", Prod, NOW + 1, &[("both.js", 'c'), ("same.js", 'e')]);
+    let dev = deployment("demo", Dev, NOW + 2, &[("dev.js", 'd'), ("same.js", 'f')]);
     for added in [&first, &second, &dev] {
         add(&*store, added).await;
     }
@@ -326,12 +328,43 @@ pub(in crate::store) async fn a_kept_file_is_the_newest_at_its_path(place: &dyn 
         let found = store.find_kept_file("demo", Prod, path).await.unwrap();
         found.map(|file| file.sha256)
     };
-    assert_eq!(kept("both.js").await, Some(name('c')));
+    assert_eq!(kept("both.js").await, None);
     assert_eq!(kept("old.js").await, Some(name('b')));
+    assert_eq!(kept("same.js").await, Some(name('e')));
     assert_eq!(kept("dev.js").await, None);
     assert_eq!(kept("OLD.js").await, None);
     let elsewhere = store.find_kept_file("other", Prod, "old.js").await.unwrap();
     assert_eq!(elsewhere, None);
+    for (slug, environment, changed) in [
+        ("demo", Prod, vec!["both.js".to_owned()]),
+        ("demo", Dev, Vec::new()),
+        ("other", Prod, Vec::new()),
+    ] {
+        let list = store.list_changed_paths(slug, environment).await.unwrap();
+        assert_eq!(list, changed, "{slug} {environment:?}");
+    }
+}
+
+pub(in crate::store) async fn a_file_of_a_deployment_is_the_one_that_it_had(place: &dyn Place) {
+    let store = with_project(place, "demo").await;
+    let first = deployment("demo", Prod, NOW, &[("a.js", 'a')]);
+    let second = deployment("demo", Prod, NOW + 1, &[("a.js", 'b'), ("b.js", 'c')]);
+    for added in [&first, &second] {
+        add(&*store, added).await;
+    }
+    let found = async |slug, environment, id, path| {
+        let found = store.find_file_of(slug, environment, id, path).await;
+        found.unwrap().map(|file| file.sha256)
+    };
+    assert_eq!(found("demo", Prod, first.id, "a.js").await, Some(name('a')));
+    assert_eq!(
+        found("demo", Prod, second.id, "a.js").await,
+        Some(name('b'))
+    );
+    assert_eq!(found("demo", Prod, first.id, "b.js").await, None);
+    // Neither another environment nor another project has it.
+    assert_eq!(found("demo", Dev, first.id, "a.js").await, None);
+    assert_eq!(found("other", Prod, first.id, "a.js").await, None);
 }
 
 pub(in crate::store) async fn the_current_deployment_and_the_newest_are_not_swept(

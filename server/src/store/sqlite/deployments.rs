@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use platform_protocol::names::Environment;
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
 use super::projects::project_id;
@@ -165,19 +165,57 @@ pub(super) fn find_kept_file(
 ) -> Result<Option<FileEntry>, StoreError> {
     let found = connection
         .prepare_cached(
-            "SELECT f.sha256, f.size FROM projects p
+            "SELECT min(f.sha256), max(f.size) FROM projects p
              JOIN deployments d ON d.project = p.id AND d.environment = ?2
              JOIN deployment_files f ON f.deployment = d.id AND f.path = ?3
-             WHERE p.slug = ?1 ORDER BY d.created_at DESC, d.id DESC LIMIT 1",
+             WHERE p.slug = ?1 HAVING min(f.sha256) = max(f.sha256)",
         )?
-        .query_row([slug, environment.as_str(), path], |row| {
-            Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, i64>(1)?))
-        })
+        .query_row([slug, environment.as_str(), path], file_entry)
         .optional()?;
-    Ok(found.map(|(sha256, size)| FileEntry {
-        sha256: to_hex(&sha256),
-        size: size.unsigned_abs(),
-    }))
+    Ok(found)
+}
+
+pub(super) fn find_file_of(
+    connection: &Connection,
+    slug: &str,
+    environment: Environment,
+    deployment: Uuid,
+    path: &str,
+) -> Result<Option<FileEntry>, StoreError> {
+    let id = deployment.as_bytes();
+    let found = connection
+        .prepare_cached(
+            "SELECT f.sha256, f.size FROM projects p
+             JOIN deployments d ON d.project = p.id AND d.environment = ?2 AND d.id = ?4
+             JOIN deployment_files f ON f.deployment = d.id AND f.path = ?3
+             WHERE p.slug = ?1",
+        )?
+        .query_row(params![slug, environment.as_str(), path, id], file_entry)
+        .optional()?;
+    Ok(found)
+}
+
+fn file_entry(row: &Row<'_>) -> rusqlite::Result<FileEntry> {
+    Ok(FileEntry {
+        sha256: to_hex(&row.get::<_, Vec<u8>>(0)?),
+        size: row.get::<_, i64>(1)?.unsigned_abs(),
+    })
+}
+
+pub(super) fn list_changed_paths(
+    connection: &Connection,
+    slug: &str,
+    environment: Environment,
+) -> Result<Vec<String>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT f.path FROM projects p
+         JOIN deployments d ON d.project = p.id AND d.environment = ?2
+         JOIN deployment_files f ON f.deployment = d.id
+         WHERE p.slug = ?1 GROUP BY f.path HAVING min(f.sha256) < max(f.sha256)
+         ORDER BY f.path",
+    )?;
+    let paths = statement.query_map([slug, environment.as_str()], |row| row.get(0))?;
+    Ok(paths.collect::<Result<_, _>>()?)
 }
 
 pub(super) fn sweep_deployments(

@@ -122,6 +122,27 @@ impl ProjectStore for SqliteStore {
             .read(|connection| deployments::find_kept_file(connection, slug, environment, path))
     }
 
+    async fn find_file_of(
+        &self,
+        slug: &str,
+        environment: Environment,
+        deployment: Uuid,
+        path: &str,
+    ) -> Result<Option<FileEntry>, StoreError> {
+        self.main.read(|connection| {
+            deployments::find_file_of(connection, slug, environment, deployment, path)
+        })
+    }
+
+    async fn list_changed_paths(
+        &self,
+        slug: &str,
+        environment: Environment,
+    ) -> Result<Vec<String>, StoreError> {
+        self.main
+            .read(|connection| deployments::list_changed_paths(connection, slug, environment))
+    }
+
     async fn sweep_deployments(
         &self,
         slug: &str,

@@ -29,6 +29,7 @@ fn game(slug: &str) -> Game {
         audience: format!("game:{slug}").into(),
         origin: PlatformOrigin::local(8787).sub_domain(slug),
         deployment: None,
+        lasting: std::sync::Arc::default(),
         isolated: false,
         taken_down: false,
         forget_from: None,

@@ -33,6 +33,17 @@ async fn a_backend_is_refused_without_loss_then_saved_and_taken_away(stage: Stag
     stage.tolerate_log("400");
     stage.press("Save").await;
     stage.says("A backend has an address").await;
+    // What is wrong stands at the field that it is about, with what was meant.
+    stage.fill("Address", "127.0.0.1:3000").await;
+    stage.press("Save").await;
+    stage.says("write http://127.0.0.1:3000.").await;
+    let said = "return ['backend-url-error', 'backend-paths-error', 'backend-error']
+        .map(id => document.getElementById(id).textContent !== '')";
+    assert_eq!(stage.look(said, vec![]).await, json!([true, false, false]));
+    stage.press("Use http://127.0.0.1:3000").await;
+    stage.says("It does not answer yet").await;
+    let set = scene.environment("dev").await;
+    assert_eq!(set["backend"]["url"], "http://127.0.0.1:3000");
     let paths = "/api/\n/socket";
     stage.fill("Address", "http://127.0.0.1:3000/path").await;
     stage.fill("Paths, one a line", paths).await;

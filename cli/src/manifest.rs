@@ -1,0 +1,166 @@
+//! What `platform.toml` beside a game says, and where it is wrong.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use toml::de::{DeTable, Error};
+
+/// The keys that there are.
+const KEYS: [&str; 3] = ["slug", "origin", "dist"];
+/// Keys of a server's settings, whose file has the same name and may lie where
+/// its operator works. It is no game's file, so its keys are left alone.
+const SERVERS: [&str; 8] = [
+    "listen",
+    "data",
+    "database_url",
+    "files_url",
+    "trusted_proxies",
+    "admins",
+    "key_secret",
+    "identity_provider",
+];
+/// Edits from a key that is known, at most, for it to be the one that was meant.
+const SLIPS: usize = 3;
+
+/// What the file says.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Manifest {
+    /// The project.
+    pub(crate) slug: Option<String>,
+    /// The platform.
+    pub(crate) origin: Option<String>,
+    /// The built game.
+    pub(crate) dist: Option<PathBuf>,
+}
+
+/// Reads the file's text.
+///
+/// # Errors
+/// A sentence with line and column.
+pub(crate) fn read(text: &str) -> Result<Manifest, String> {
+    let wrong = |error: &Error| {
+        let at = error.span().map_or(0, |span| span.start);
+        format!(
+            "{}: {}.",
+            place(text, at),
+            error.message().trim_end_matches('.')
+        )
+    };
+    let table = DeTable::parse(text).map_err(|error| wrong(&error))?;
+    let keys = || table.get_ref().keys();
+    let of_a_server = keys().any(|key| SERVERS.contains(&key.get_ref().as_ref()));
+    for key in keys().filter(|_| !of_a_server) {
+        let wrong = |why| format!("{}: {why}", place(text, key.span().start));
+        check_key(key.get_ref()).map_err(wrong)?;
+    }
+    toml::from_str(text).map_err(|error| wrong(&error))
+}
+
+/// Whether a key is one that there is.
+fn check_key(name: &str) -> Result<(), String> {
+    if KEYS.contains(&name) {
+        return Ok(());
+    }
+    let shown: String = name.chars().take(40).flat_map(char::escape_debug).collect();
+    let nearest = KEYS
+        .into_iter()
+        .map(|known| (edits(name, known), known))
+        .min()
+        .filter(|(edits, _)| *edits <= SLIPS);
+    Err(match nearest {
+        Some((_, known)) => format!("there is no key `{shown}`: write `{known}`."),
+        None => format!(
+            "there is no key `{shown}`: write {} or leave it out.",
+            KEYS.map(|key| format!("`{key}`")).join(", ")
+        ),
+    })
+}
+
+/// Line and column, from one, of a byte.
+fn place(text: &str, at: usize) -> String {
+    let before = text.get(..at).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before
+        .rsplit('\n')
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .count()
+        + 1;
+    format!("line {line}, column {column}")
+}
+
+/// How many characters lie between two words (Levenshtein's distance).
+fn edits(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (index, char) in one.chars().take(40).enumerate() {
+        let mut diagonal = index;
+        let mut left = index + 1;
+        for (cell, wanted) in row.iter_mut().skip(1).zip(&other) {
+            let here = (diagonal + usize::from(char != *wanted))
+                .min(left + 1)
+                .min(*cell + 1);
+            diagonal = *cell;
+            *cell = here;
+            left = here;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = index + 1;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_key_stops_with_the_nearest_known_one() {
+        for (text, expected) in [
+            (
+                "slug = \"a\"\n\nslag = \"b\"\n",
+                "line 3, column 1: there is no key `slag`: write `slug`.",
+            ),
+            (
+                "orgin = \"https://a.example\"",
+                "line 1, column 1: there is no key `orgin`: write `origin`.",
+            ),
+            (
+                "  dist_dir = 1",
+                "line 1, column 3: there is no key `dist_dir`: write `slug`, `origin`, `dist` or leave it out.",
+            ),
+            (
+                "[backend]\nurl = 1",
+                "line 1, column 2: there is no key `backend`: write `slug`, `origin`, `dist` or leave it out.",
+            ),
+        ] {
+            assert_eq!(read(text).unwrap_err(), expected);
+        }
+        // A server's file is called the same, and may lie above the game.
+        assert!(read("listen = \"127.0.0.1:1\"\nlog = \"info\"").is_ok());
+    }
+
+    #[test]
+    fn what_is_no_toml_is_said_with_line_and_column() {
+        let broken = read("slug = \"a\"\norigin = ?\n").unwrap_err();
+        assert!(broken.starts_with("line 2, column 10: "), "{broken}");
+        let wrong = read("slug = \"a\"\ndist = 7\n").unwrap_err();
+        assert!(wrong.starts_with("line 2, column 8: "), "{wrong}");
+        let good = read("# a game\nslug = \"a\"\n").unwrap();
+        assert_eq!(good.slug.as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn edits_are_counted() {
+        for (one, other, count) in [
+            ("slug", "slug", 0),
+            ("slag", "slug", 1),
+            ("", "dist", 4),
+            ("gulls", "slug", 4),
+        ] {
+            assert_eq!(edits(one, other), count, "{one} {other}");
+        }
+    }
+}
