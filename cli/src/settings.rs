@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use platform_protocol::names::check_slug;
+use platform_protocol::names::{check_slug, check_slug_form};
 
 use crate::args::GlobalOptions;
 use crate::credentials::Credentials;
@@ -72,7 +72,7 @@ impl Settings {
             ("slug in platform.toml", manifest.slug.as_deref()),
         ]);
         if let Some((from, slug)) = project {
-            usable_slug(slug).map_err(|why| Failure::usage(format!("{from} is no slug: {why}")))?;
+            known_slug(slug).map_err(|why| Failure::usage(format!("{from} is no slug: {why}")))?;
         }
         Ok(Self {
             origin,
@@ -130,7 +130,12 @@ impl Settings {
     }
 }
 
-/// Whether a text can be a project's slug.
+/// Whether a text can be the slug of a project that is there.
+fn known_slug(slug: &str) -> Result<(), &'static str> {
+    check_slug_form(slug).map_err(|error| error.sentence())
+}
+
+/// Whether a text can be a new project's slug.
 ///
 /// # Errors
 /// Why not, a sentence.

@@ -74,6 +74,33 @@ pub struct GameTokenHeader {
     pub kid: String,
 }
 
+/// What the platform says of itself with every request that it forwards to a
+/// game's backend: that the request came through it. It names no player and no
+/// request, so one is used for as long as it lives.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AssertionClaims {
+    /// The platform's auth service.
+    pub iss: String,
+    /// [`ASSERTION_AUDIENCE`] and the audience of the game's tokens: no game
+    /// token is taken for an assertion, and none for a game token.
+    pub aud: String,
+    /// The game's address, `<host>[:<port>]`.
+    pub host: String,
+    /// Its end, in seconds since the epoch.
+    pub exp: u64,
+    /// When it was signed, in seconds since the epoch.
+    pub iat: u64,
+}
+
+/// The header in which an assertion comes, in lower case.
+pub const ASSERTION_HEADER: &str = "platform-assertion";
+/// `typ` of an assertion (RFC 8725 §3.11).
+pub const ASSERTION_TYPE: &str = "platform-request+jwt";
+/// What stands in an assertion's audience before that of the game's tokens.
+pub const ASSERTION_AUDIENCE: &str = "backend:";
+/// The life of an assertion, in seconds.
+pub const ASSERTION_SECONDS: u64 = 120;
+
 /// The only signature algorithm of game tokens (RFC 7518 §3.4).
 pub const ALGORITHM: &str = "ES256";
 

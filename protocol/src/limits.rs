@@ -12,9 +12,13 @@ pub const HEARTBEAT_SECONDS: u64 = 30;
 pub const PLAYING_SECONDS: u64 = 75;
 /// Clock difference that a verifier forgives, in seconds.
 pub const CLOCK_LEEWAY_SECONDS: u64 = 60;
+/// The longest life that a token of the platform may be given, in seconds: a
+/// verifier refuses what claims to live longer.
+pub const LONGEST_TOKEN_SECONDS: u64 = 86_400;
 /// Seconds between two fetches of a key set that an unknown `kid` may cause.
 pub const KEY_SET_REFETCH_SECONDS: u64 = 30;
-/// Seconds for which a published key set may be cached.
+/// Seconds for which a published key set may be cached. A verifier fetches it
+/// again then, so that a key that was revoked is forgotten.
 pub const KEY_SET_CACHE_SECONDS: u64 = 600;
 /// Records in one log request, at most.
 pub const LOG_RECORDS: usize = 100;

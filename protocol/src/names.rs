@@ -65,6 +65,81 @@ pub const RESERVED_SLUGS: [&str; 10] = [
     "auth", "www", "api", "admin", "console", "build", "static", "docs", "mail", "status",
 ];
 
+/// Host labels that no new project may have: those that look like the
+/// platform's own, and those that programs ask for by themselves, such as where
+/// a network's proxy is (`wpad`) or how mail is delivered (RFC 8461 §3.3).
+/// Projects of before keep theirs.
+pub const RESERVED_FOR_NEW: [&str; 64] = [
+    // Where somebody would write a password, or pay.
+    "login",
+    "logout",
+    "signin",
+    "sign-in",
+    "signup",
+    "sign-up",
+    "sign-out",
+    "account",
+    "accounts",
+    "profile",
+    "identity",
+    "oauth",
+    "sso",
+    "password",
+    "verify",
+    "secure",
+    "security",
+    "billing",
+    "pay",
+    "payment",
+    "payments",
+    "checkout",
+    "invoice",
+    "wallet",
+    // Who would speak for the platform.
+    "support",
+    "help",
+    "helpdesk",
+    "contact",
+    "abuse",
+    "legal",
+    "privacy",
+    "terms",
+    "official",
+    "staff",
+    "platform",
+    "blog",
+    "root",
+    "system",
+    "internal",
+    "administrator",
+    "operator",
+    "moderator",
+    "postmaster",
+    "hostmaster",
+    "webmaster",
+    "noreply",
+    "no-reply",
+    // What programs look for.
+    "mta-sts",
+    "autodiscover",
+    "autoconfig",
+    "wpad",
+    "isatap",
+    "localhost",
+    "smtp",
+    "imap",
+    "pop3",
+    "webmail",
+    "email",
+    "ftp",
+    "dns",
+    "ns1",
+    "ns2",
+    // What the platform may want.
+    "cdn",
+    "assets",
+];
+
 /// Why a slug was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlugError {
@@ -76,7 +151,9 @@ pub enum SlugError {
     /// It starts with `xn--`, as names of other scripts are written (RFC 5890):
     /// browsers open no address whose label says so and is none.
     Encoded,
-    /// It is one of [`RESERVED_SLUGS`].
+    /// It holds `--`, which stands between the two names of a preview's address.
+    DoubleHyphen,
+    /// It is one of [`RESERVED_SLUGS`], or of [`RESERVED_FOR_NEW`].
     Reserved,
 }
 
@@ -94,17 +171,37 @@ impl SlugError {
             SlugError::Encoded => {
                 "A slug may not start with xn--, which browsers take for a name of another script."
             }
+            SlugError::DoubleHyphen => "A slug may not hold two hyphens in a row.",
             SlugError::Reserved => "This slug is kept for the platform itself.",
         }
     }
 }
 
-/// Checks a project's slug: `[a-z0-9](?:[a-z0-9-]{1,38}[a-z0-9])`, not starting
-/// with `dev-` or `xn--` and not reserved.
+/// Checks the slug of a new project: in the form of [`check_slug_form`], without
+/// `--`, and not reserved.
 ///
 /// # Errors
 /// The first rule that it breaks.
 pub fn check_slug(slug: &str) -> Result<(), SlugError> {
+    check_slug_form(slug)?;
+    if slug.starts_with("xn--") {
+        Err(SlugError::Encoded)
+    } else if slug.contains("--") {
+        Err(SlugError::DoubleHyphen)
+    } else if RESERVED_FOR_NEW.contains(&slug) {
+        Err(SlugError::Reserved)
+    } else {
+        Ok(())
+    }
+}
+
+/// Checks what may be the slug of a project that is there:
+/// `[a-z0-9](?:[a-z0-9-]{1,38}[a-z0-9])`, not starting with `dev-` and
+/// none of [`RESERVED_SLUGS`].
+///
+/// # Errors
+/// The first rule that it breaks.
+pub fn check_slug_form(slug: &str) -> Result<(), SlugError> {
     let bytes = slug.as_bytes();
     let plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let well_formed = (3..=40).contains(&bytes.len())
@@ -115,8 +212,6 @@ pub fn check_slug(slug: &str) -> Result<(), SlugError> {
         Err(SlugError::Form)
     } else if slug.starts_with(Environment::Dev.prefix()) {
         Err(SlugError::DevPrefix)
-    } else if slug.starts_with("xn--") {
-        Err(SlugError::Encoded)
     } else if RESERVED_SLUGS.contains(&slug) {
         Err(SlugError::Reserved)
     } else {
@@ -131,15 +226,7 @@ mod tests {
     #[test]
     fn slugs_follow_the_pattern() {
         let forty = "a".repeat(40);
-        for good in [
-            "abc",
-            "demo",
-            "a-b",
-            "0x0",
-            "a--b",
-            "my-game-2",
-            forty.as_str(),
-        ] {
+        for good in ["abc", "demo", "a-b", "0x0", "my-game-2", forty.as_str()] {
             assert_eq!(check_slug(good), Ok(()), "{good}");
         }
         let long = "a".repeat(41);
@@ -160,8 +247,25 @@ mod tests {
         }
         assert_eq!(check_slug("dev-demo"), Err(SlugError::DevPrefix));
         assert_eq!(check_slug("xn--ab"), Err(SlugError::Encoded));
-        for reserved in RESERVED_SLUGS {
+        assert_eq!(check_slug("a--b"), Err(SlugError::DoubleHyphen));
+        for reserved in RESERVED_SLUGS.into_iter().chain(RESERVED_FOR_NEW) {
             assert_eq!(check_slug(reserved), Err(SlugError::Reserved));
+        }
+    }
+
+    #[test]
+    fn a_project_of_before_keeps_a_slug_that_no_new_one_may_have() {
+        for slug in ["login", "wpad", "a--b", "xn--ab"] {
+            assert!(check_slug(slug).is_err(), "{slug}");
+            assert_eq!(check_slug_form(slug), Ok(()), "{slug}");
+        }
+        assert!(check_slug_form("dev-demo").is_err());
+        let mut names = RESERVED_FOR_NEW.to_vec();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), RESERVED_FOR_NEW.len(), "one stands twice");
+        for name in RESERVED_FOR_NEW {
+            assert_eq!(check_slug_form(name), Ok(()), "{name}");
         }
     }
 

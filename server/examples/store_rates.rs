@@ -16,7 +16,7 @@ use platform_server::clock::{Clock, SystemClock};
 use platform_server::domain::session::SessionHash;
 use platform_server::domain::username::generate_guest_names;
 use platform_server::entropy::{Entropy, SystemEntropy};
-use platform_server::keys::KeyRing;
+use platform_server::keys::{KeyRing, KeySecrets};
 use platform_server::store::{NewGuest, Older, Store, connect};
 
 const CALLERS: usize = 64;
@@ -146,7 +146,14 @@ async fn look_up(store: &Arc<dyn Store>, sessions: &[SessionHash]) -> Outcome<()
 
 async fn sign(store: &Arc<dyn Store>) -> Outcome<()> {
     let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy));
-    let keys = KeyRing::open(Arc::clone(store), clock, entropy, 900, None).await?;
+    let keys = KeyRing::open(
+        Arc::clone(store),
+        clock,
+        entropy,
+        900,
+        KeySecrets::default(),
+    )
+    .await?;
     let claims = GameTokenClaims {
         sub: "01890a5d-ac96-774b-bcce-b302099a8057".into(),
         username: "swift-otter-4821".into(),

@@ -7,6 +7,7 @@
 //! | `reach` | which addresses a backend may have |
 //! | `silence` | answers that stop in the middle |
 //! | `trial` | whether one answers when it is set |
+//! | `assertion` | what the platform says of itself to a backend |
 //! | `early` | answers that come before all of a request was sent |
 
 use std::any::Any;
@@ -19,7 +20,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use axum::body::Body;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use axum::response::Response;
 use axum_reverse_proxy::{ProxyError, ProxyPolicy, ReverseProxy, TunnelCancellation, TunnelGuard};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -42,6 +43,7 @@ use crate::origin::PlatformOrigin;
 use crate::sites::Game;
 use crate::store::{Store, StoreError};
 
+mod assertion;
 mod early;
 mod headers;
 mod paths;
@@ -49,6 +51,8 @@ mod reach;
 mod silence;
 mod trial;
 
+pub use self::assertion::Assertions;
+use self::assertion::LastAssertion;
 pub use self::paths::is_reserved;
 pub use self::reach::Reach;
 pub use self::trial::Trial;
@@ -90,6 +94,7 @@ pub struct Backend {
     settings: BackendSettings,
     places: Arc<Semaphore>,
     networks: Shares<Network>,
+    assertion: LastAssertion,
 }
 
 impl fmt::Debug for Backend {
@@ -142,6 +147,7 @@ pub struct Backends {
     policy: ProxyPolicy,
     name: String,
     settings: Settings,
+    assertions: Option<Assertions>,
     closing: CancellationToken,
 }
 
@@ -178,8 +184,16 @@ impl Backends {
             policy,
             name,
             settings,
+            assertions: None,
             closing: CancellationToken::new(),
         })
+    }
+
+    /// Signs what is forwarded.
+    #[must_use]
+    pub fn signed_by(mut self, assertions: Assertions) -> Self {
+        self.assertions = Some(assertions);
+        self
     }
 
     /// Which addresses a backend may have.
@@ -245,6 +259,7 @@ impl Backends {
             settings,
             places: Arc::new(Semaphore::new(self.settings.in_flight)),
             networks: Shares::default(),
+            assertion: LastAssertion::default(),
         })
     }
 
@@ -288,7 +303,9 @@ impl Backends {
         let (mut parts, body) = request.into_parts();
         self.check(&parts)?;
         let place = self.place(backend, context)?;
-        headers::prepare(&mut parts, game, context);
+        let assertion = self.assertions.as_ref();
+        let assertion = assertion.and_then(|all| all.of(&backend.assertion, game));
+        headers::prepare(&mut parts, game, context, assertion);
         let held = parts.extensions.remove::<Held>().map(|Held(held)| held);
         parts.extensions.insert(TunnelGuard::new((place, held)));
         parts
@@ -349,6 +366,17 @@ impl Backends {
             .and_then(|value| value.parse::<u64>().ok());
         if length.is_some_and(|length| length > self.settings.limits.bytes) {
             return Err(Slug::PayloadTooLarge.into());
+        }
+        // It would show a page what the platform alone tells a backend (RFC 9110
+        // §9.3.8); `TRACK` is the same to some servers. `CONNECT`
+        // asks for a tunnel to somewhere else.
+        if parts.method == Method::TRACE
+            || parts.method == Method::CONNECT
+            || parts.method.as_str().eq_ignore_ascii_case("track")
+        {
+            let allowed = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
+            return Err(Refusal::new(Slug::MethodNotAllowed)
+                .with_header(header::ALLOW, HeaderValue::from_static(allowed)));
         }
         if paths::leads_out(parts.uri.path()) {
             return Err(Slug::InvalidRequest.into());

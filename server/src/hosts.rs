@@ -24,12 +24,13 @@ pub enum Site {
 }
 
 /// The host that a request names: the target's authority goes before `Host`
-/// (RFC 9112 §3.2.2), and what a trusted proxy forwards before both.
+/// (RFC 9112 §3.2.2), and before both what a proxy forwards, if it is believed:
+/// most pass a visitor's own `X-Forwarded-Host` on.
 ///
 /// # Errors
 /// `invalid-request` without exactly one host (RFC 9112 §3.2).
-pub fn requested_host(parts: &Parts, trusted_peer: bool) -> Result<String, Refusal> {
-    let forwarded = trusted_peer
+pub fn requested_host(parts: &Parts, believes_forwarded: bool) -> Result<String, Refusal> {
+    let forwarded = believes_forwarded
         // The nearest proxy wrote the last line, and its last entry.
         .then(|| parts.headers.get_all(X_FORWARDED_HOST).iter().next_back())
         .flatten()

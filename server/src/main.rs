@@ -2,6 +2,7 @@
 
 mod admin_command;
 mod events_command;
+mod keys_command;
 mod player_command;
 mod project_command;
 
@@ -14,18 +15,16 @@ use platform_server::backup::{self, Backup};
 use platform_server::clock::{Clock, SystemClock};
 use platform_server::config::{Config, LogFormat, load, names, show};
 use platform_server::data_folder::{FolderLock, require_platform};
-use platform_server::domain::audit::Actor;
-use platform_server::domain::key::KeyPhase;
 use platform_server::entropy::SystemEntropy;
 use platform_server::http::refusal::chain;
-use platform_server::keys::KeyRing;
-use platform_server::start::{StartError, open_keys, open_store};
+use platform_server::start::{StartError, open_store};
 use platform_server::store::{Older, Store};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use admin_command::AdminCommand;
 use events_command::EventsCommand;
+use keys_command::KeysCommand;
 use player_command::PlayerCommand;
 use project_command::ProjectCommand;
 
@@ -88,20 +87,6 @@ enum Command {
     },
 }
 
-#[derive(Subcommand)]
-enum KeysCommand {
-    /// List the keys and what each does now
-    List {
-        #[command(flatten)]
-        settings: Settings,
-    },
-    /// Publish a new key, which signs 21 minutes later
-    Rotate {
-        #[command(flatten)]
-        settings: Settings,
-    },
-}
-
 #[derive(clap::Args)]
 struct Settings {
     /// Where the settings are; the environment wins over it
@@ -131,26 +116,10 @@ fn run(command: Command) -> Result<(), Failure> {
             let _lock = FolderLock::take(&config).map_err(|error| error.to_string())?;
             on_runtime(serve(config))
         }
-        Command::Keys {
-            command: KeysCommand::List { settings },
-        } => {
-            let config = read(settings.config.as_deref())?;
+        Command::Keys { command } => {
+            let config = read(command.settings().config.as_deref())?;
             on_runtime(async move {
-                print_keys(&*keys(&config).await?);
-                Ok(())
-            })
-        }
-        Command::Keys {
-            command: KeysCommand::Rotate { settings },
-        } => {
-            let config = read(settings.config.as_deref())?;
-            on_runtime(async move {
-                let ring = keys(&config).await?;
-                let kid = ring
-                    .rotate(Actor::Operator)
-                    .await
-                    .map_err(|error| chain(&error))?;
-                print(&format!("{kid} is published, and signs in 21 minutes\n"));
+                print(&command.run(&config).await?);
                 Ok(())
             })
         }
@@ -311,45 +280,6 @@ fn told(error: &StartError) -> Failure {
     match error {
         StartError::Listen { .. } => error.to_string(),
         _ => chain(error),
-    }
-}
-
-async fn keys(config: &Config) -> Result<Arc<KeyRing>, Failure> {
-    require_platform(config).map_err(|error| error.to_string())?;
-    let store = open_store(config, Older::Refuse)
-        .await
-        .map_err(|error| chain(&error))?;
-    open_keys(
-        config,
-        store,
-        Arc::new(SystemClock),
-        Arc::new(SystemEntropy),
-    )
-    .await
-    .map_err(|error| chain(&error))
-}
-
-fn print_keys(ring: &KeyRing) {
-    let now = SystemClock.now();
-    for key in ring.list() {
-        let phase = match key.phase {
-            KeyPhase::Published => {
-                format!("published, signs in {}", minutes(key.signs_from - now))
-            }
-            KeyPhase::Signing => "signing".to_owned(),
-            KeyPhase::Retiring => "retiring, verifies older tokens".to_owned(),
-            KeyPhase::Gone => "gone".to_owned(),
-        };
-        let sealed = if key.sealed { ", sealed" } else { "" };
-        print(&format!("{}  {phase}{sealed}\n", key.kid));
-    }
-}
-
-/// A time in whole minutes, rounded up: what is promised comes no later.
-fn minutes(millis: i64) -> String {
-    match millis.max(0).saturating_add(59_999) / 60_000 {
-        1 => "1 minute".to_owned(),
-        minutes => format!("{minutes} minutes"),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::demo_provider::{self, DemoProvider};
 use crate::handlers::{
     admin, api, build, callback, console, demo_provider as demo, device, heartbeat, icon, key_set,
     login, logs, metadata, new_guest, problem_page, profile, project, restore_guest, runtime_files,
-    sign_in, sign_out, stylesheet, token, whereabouts,
+    security_txt, sign_in, sign_out, stylesheet, token, whereabouts,
 };
 use crate::http::page::{ICON, STYLESHEET};
 use crate::http::redirect::DEVICE_PAGE;
@@ -60,6 +60,7 @@ fn console_routes() -> Router<AppState> {
         .route(STYLESHEET, get(stylesheet::handle))
         .route(ICON, get(icon::handle))
         .route(FAVICON, get(icon::handle))
+        .route(security_txt::PATH, get(security_txt::handle))
         .fallback(nothing_here)
 }
 
@@ -114,6 +115,7 @@ fn api_routes() -> Router<AppState> {
             &format!("{environment}/isolation"),
             put(api::isolation::handle),
         )
+        .route(&format!("{environment}/frames"), put(api::frames::handle))
 }
 
 /// The runtime of every game, verifiers, and people.
@@ -150,6 +152,7 @@ fn auth_routes(state: &AppState) -> Router<AppState> {
         .route(STYLESHEET, get(stylesheet::handle))
         .route(ICON, get(icon::handle))
         .route(FAVICON, get(icon::handle))
+        .route(security_txt::PATH, get(security_txt::handle))
         .fallback(nothing_here);
     match &state.demo_provider {
         Some(provider) => routes.merge(demo_provider_routes(provider)),

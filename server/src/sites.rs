@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 use uuid::Uuid;
 
 use crate::clock::Millis;
-use crate::domain::project::{Deployment, EnvironmentRecord};
+use crate::domain::project::{Deployment, EnvironmentRecord, Frames};
 use crate::hosting::lasting::Lasting;
 use crate::http::cors::Caller;
 use crate::origin::PlatformOrigin;
@@ -40,6 +40,9 @@ pub struct Game {
     pub taken_down: bool,
     /// When browsers were last to forget what it had stored.
     pub forget_from: Option<Millis>,
+    /// The policy that says who may show its pages in a frame; none where anyone
+    /// may.
+    pub framing: Option<HeaderValue>,
 }
 
 /// The games at one moment.
@@ -117,6 +120,7 @@ impl Sites {
                 isolated: record.isolated,
                 taken_down,
                 forget_from: standing.forgets_from(),
+                framing: framing(&record.frames, &self.origin),
             };
             table.by_label.insert(label, Arc::new(game));
         }
@@ -159,6 +163,12 @@ impl Sites {
         games.sort_by(|one, other| one.slug.cmp(&other.slug));
         games
     }
+}
+
+/// The policy of a game's pages. What it is made of is visible ASCII.
+fn framing(frames: &Frames, platform: &PlatformOrigin) -> Option<HeaderValue> {
+    let directive = frames.directive(&platform.to_string())?;
+    HeaderValue::try_from(directive).ok()
 }
 
 /// What is deployed, and which of its files never change. One that was swept in

@@ -9,9 +9,9 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::MissedTickBehavior;
 
-use crate::backends::{self, Backends};
+use crate::backends::{self, Assertions, Backends};
 use crate::clock::Clock;
-use crate::config::{Config, Period, Rate};
+use crate::config::{Config, Period, Rate, Secret};
 use crate::console_files::ConsoleFiles;
 use crate::counting::{Counting, keep};
 use crate::demo::{self, DemoError};
@@ -28,7 +28,7 @@ use crate::http::entry::App;
 use crate::http::limiter::Limiter;
 use crate::http::refusal::chain;
 use crate::http::serve::{ConnectionLimits, DRAIN, serve};
-use crate::keys::{KeyError, KeyRing, KeySecret};
+use crate::keys::{KeyError, KeyRing, KeySecret, KeySecrets};
 use crate::live::MemoryPresence;
 use crate::log_streams::LogStreams;
 use crate::logs::{self, LogLimits};
@@ -45,8 +45,11 @@ use crate::store::{self, ConnectError, Older, Store, StoreError};
 use crate::suspensions::{self, Suspensions};
 use crate::tokens::GameTokens;
 
-/// How often keys and games are read again, for what other nodes have done.
+/// How often games are read again, for what other nodes have done.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
+/// How often keys are: whoever takes one back beside the running server waits
+/// for no more than this.
+const LOOK_FOR_KEYS: Duration = Duration::from_secs(3);
 
 /// How often one player may take another name. Each is an event that is kept.
 const RENAMES: Rate = Rate::new(10, Period::Hour, 10);
@@ -164,7 +167,8 @@ pub async fn start(
 
     let (stopping, stopped) = watch::channel(false);
     let mut server = JoinSet::new();
-    let backends = backends(&config, &origin, listening, &*store).await?;
+    let assertions = Assertions::new(Arc::clone(&keys), Arc::clone(&clock), origin.auth_url());
+    let backends = backends(&config, &origin, listening, assertions, &*store).await?;
     if has_demo {
         demo::start_backends(&backends, &mut server, &config, &origin, &clock, &stopped).await?;
     }
@@ -205,7 +209,9 @@ pub async fn start(
             packed!("platform.css"),
             "text/css; charset=utf-8",
             "public, max-age=300",
-        ),
+        )
+        // Pages about what is not there, on any host, take their looks from here.
+        .for_any_origin(),
         console_files: ConsoleFiles::default(),
         backends,
         deploys,
@@ -251,6 +257,7 @@ async fn open(
         Arc::clone(entropy),
     );
     let keys = keys.await?;
+    warn_of_unsealed(origin, &keys);
     let files = FileStore::connect(&format!("file://{}", config.files_path().display())).await?;
     let has_demo = demo::deploy(config, origin, &*store, &files, &**entropy, clock.now()).await?;
     Ok(Opened {
@@ -268,6 +275,7 @@ async fn open(
 fn background(state: &AppState) -> JoinSet<()> {
     let mut background = JoinSet::new();
     background.spawn(look_again(state.clone()));
+    background.spawn(look_for_keys(state.clone()));
     background.spawn(logs::keep_swept(state.clone()));
     background.spawn(deploy::keep_swept(state.clone()));
     background.spawn(sessions::keep_swept(state.clone()));
@@ -313,10 +321,11 @@ async fn backends(
     config: &Config,
     origin: &PlatformOrigin,
     listening: SocketAddr,
+    assertions: Assertions,
     store: &dyn Store,
 ) -> Result<Backends, StartError> {
     let settings = backends::Settings::new(config, origin, listening);
-    let backends = Backends::new(origin, settings)?;
+    let backends = Backends::new(origin, settings)?.signed_by(assertions);
     backends.refresh(store).await?;
     Ok(backends)
 }
@@ -355,12 +364,17 @@ pub async fn open_keys(
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
 ) -> Result<Arc<KeyRing>, StartError> {
-    let secret = config
-        .key_secret
-        .as_ref()
-        .map(|secret| KeySecret::new(secret.expose()))
-        .transpose()?;
-    Ok(KeyRing::open(store, clock, entropy, config.token_seconds, secret).await?)
+    let secret = |secret: &Option<Secret>| {
+        let secret = secret.as_ref();
+        secret
+            .map(|secret| KeySecret::new(secret.expose()))
+            .transpose()
+    };
+    let secrets = KeySecrets {
+        present: secret(&config.key_secret)?,
+        former: secret(&config.key_secret_old)?,
+    };
+    Ok(KeyRing::open(store, clock, entropy, config.token_seconds, secrets).await?)
 }
 
 /// Compressing takes a moment of computing, meanwhile the store is opened.
@@ -380,12 +394,6 @@ async fn look_again(state: AppState) {
     ticks.tick().await;
     loop {
         ticks.tick().await;
-        if let Err(error) = state.keys.refresh().await {
-            tracing::error!(
-                error = chain(&error),
-                "the signing keys could not be read again"
-            );
-        }
         if let Err(error) = state.sites.refresh(&*state.store).await {
             tracing::error!(error = chain(&error), "the games could not be read again");
         }
@@ -403,6 +411,36 @@ async fn look_again(state: AppState) {
         state.api_limiter.sweep();
         state.refusal_limits.sweep();
         state.presence.sweep(state.clock.now()).await;
+    }
+}
+
+/// Follows rotations and revocations of other nodes and the operator's commands.
+async fn look_for_keys(state: AppState) {
+    let mut ticks = tokio::time::interval(LOOK_FOR_KEYS);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks.tick().await;
+    loop {
+        ticks.tick().await;
+        if let Err(error) = state.keys.refresh().await {
+            tracing::error!(
+                error = chain(&error),
+                "the signing keys could not be read again"
+            );
+        }
+    }
+}
+
+/// Says so where whoever can read the store's file of a public platform could
+/// mint tokens.
+fn warn_of_unsealed(origin: &PlatformOrigin, keys: &KeyRing) {
+    let unsealed = keys.list().iter().filter(|key| !key.sealed).count();
+    if origin.is_secure() && unsealed > 0 {
+        tracing::warn!(
+            unsealed,
+            "signing keys lie unsealed in the store: whoever reads a copy of it can sign as the \
+             platform; set PLATFORM_KEY_SECRET and run `platform-server keys reseal` \
+             (docs/hosting.md)"
+        );
     }
 }
 

@@ -173,6 +173,7 @@ mod tests {
             deployment: None,
             lasting: Arc::default(),
             isolated: false,
+            framing: None,
             taken_down,
             forget_from,
         }

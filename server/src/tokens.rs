@@ -3,6 +3,8 @@
 //!
 //! A page shows the same token with every request for minutes, so what was
 //! verified is remembered: a token costs one verification, not one a request.
+//! It is remembered for as long as the keys stay: one that was taken back takes
+//! along what was verified with it, and the others cost one verification more.
 
 use std::sync::Arc;
 
@@ -79,7 +81,15 @@ pub struct GameTokens {
     issuer: String,
     published: ArcSwapOption<Published>,
     /// By the token's SHA-256: whoever reads the memory learns no token.
-    verified: Cache<[u8; 32], Arc<VerifiedToken>>,
+    verified: Cache<[u8; 32], Remembered>,
+}
+
+/// What was verified, and with which key set: a key may have been taken back
+/// since.
+#[derive(Clone, Debug)]
+struct Remembered {
+    document: Arc<str>,
+    token: Arc<VerifiedToken>,
 }
 
 impl GameTokens {
@@ -118,7 +128,12 @@ impl GameTokens {
     pub fn verify(&self, token: &str, audience: &str) -> Result<Arc<VerifiedToken>, VerifyError> {
         let hash: [u8; 32] = Sha256::digest(token).into();
         let now = u64::try_from(self.clock.now()).unwrap_or(0) / 1_000;
-        if let Some(known) = self.verified.get(&hash) {
+        let remembered = self.verified.get(&hash);
+        let of_these_keys = |known: &Remembered| {
+            let document = self.ring.key_set();
+            Arc::ptr_eq(&known.document, &document)
+        };
+        if let Some(Remembered { token: known, .. }) = remembered.filter(of_these_keys) {
             // What can change since: the time, and who is asking.
             return if known.claims.aud != audience {
                 Err(VerifyError::Audience)
@@ -134,7 +149,8 @@ impl GameTokens {
             audience,
             now,
         };
-        let claims = check(token, &self.published()?.keys, expected)?;
+        let published = self.published()?;
+        let claims = check(token, &published.keys, expected)?;
         let player = claims.sub.parse().map_err(|_| VerifyError::Claim("sub"))?;
         let console = (audience == CONSOLE_AUDIENCE)
             .then(|| ConsoleRights::of(token))
@@ -144,7 +160,11 @@ impl GameTokens {
             claims,
             console,
         });
-        self.verified.insert(hash, Arc::clone(&verified));
+        let remembered = Remembered {
+            document: Arc::clone(&published.document),
+            token: Arc::clone(&verified),
+        };
+        self.verified.insert(hash, remembered);
         Ok(verified)
     }
 

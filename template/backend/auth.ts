@@ -24,10 +24,17 @@ const issuer = required('AUTH_ISSUER');
 const audience = required('AUTH_AUDIENCE');
 const keySetUrl = new URL(required('AUTH_JWKS_URL'));
 
-// Cached, and fetched again for an unknown `kid` only, at most twice a minute.
+/** Seconds between two fetches of the key set, at least. */
+const REFETCH = 30;
+/** Seconds after which it is fetched again, so that a revoked key is forgotten. */
+const REFRESH = 600;
+/** Seconds that a token may live. */
+const LONGEST = 86_400;
+
+// Cached, and fetched again for an unknown `kid` and by `refresh`.
 const keySet = createRemoteJWKSet(keySetUrl, {
   cacheMaxAge: Infinity,
-  cooldownDuration: 30_000,
+  cooldownDuration: REFETCH * 1_000,
   timeoutDuration: 5_000,
   ...(keySetUrl.hostname.endsWith('.localhost') && { [customFetch]: fetchFromHere }),
 });
@@ -35,11 +42,28 @@ const keySet = createRemoteJWKSet(keySetUrl, {
 /** There are no keys to verify with: nobody's fault but ours. */
 class NoKeySet extends Error {}
 
+let refreshAt = Infinity;
+
+/** Fetches the key set again where it is ten minutes old. Without an answer the keys that are there go on. */
+async function refresh(): Promise<void> {
+  if (Date.now() < refreshAt) return;
+  refreshAt = Date.now() + REFETCH * 1_000;
+  try {
+    await keySet.reload();
+    refreshAt = Date.now() + REFRESH * 1_000;
+  } catch (error) {
+    console.warn(`The key set at ${keySetUrl} cannot be fetched:`, error);
+  }
+}
+
 /** The key that the token's header names. */
 const keyOf: JWTVerifyGetKey = async (header, token) => {
   if (!header.kid) throw new errors.JWTInvalid('the header has no kid');
+  await refresh();
   try {
-    return await keySet(header, token);
+    const key = await keySet(header, token);
+    if (refreshAt === Infinity) refreshAt = Date.now() + REFRESH * 1_000;
+    return key;
   } catch (cause) {
     // With keys at hand, a `kid` that cannot be looked up is an unknown one.
     if (keySet.jwks() || cause instanceof errors.JOSENotSupported) throw new errors.JWKSNoMatchingKey();
@@ -84,13 +108,16 @@ async function verify(token: string): Promise<Player> {
     clockTolerance: 60,
     requiredClaims: ['sub', 'exp', 'iat'],
   });
-  const { sub, username, is_anon, aud, iat } = payload;
+  const { sub, username, is_anon, aud, iat, exp } = payload;
   // The platform's tokens are for one game alone: `aud` is never a list.
   if (aud !== audience || typeof sub !== 'string' || sub.trim() === '') {
     throw new errors.JWTInvalid('aud or sub is not as it should be');
   }
   if (typeof iat !== 'number' || iat > Date.now() / 1_000 + 60) {
     throw new errors.JWTInvalid('iat lies in the future');
+  }
+  if (typeof exp !== 'number' || exp - iat > LONGEST) {
+    throw new errors.JWTInvalid('it lives longer than a token of the platform');
   }
   if (typeof username !== 'string' || typeof is_anon !== 'boolean') {
     throw new errors.JWTInvalid('username or is_anon is not as it should be');

@@ -85,10 +85,10 @@ const esbuilt = async () => {
 
 const each = (make) => numbers.map((number) => make(`content ${number}`));
 const names = {
-  "rollup chunks": each((text) => `assets/index-${xxhashBase64Url(text).slice(0, 8)}.js`),
-  "rollup pictures": each((text) => `assets/tree-${xxhashBase64Url(text).slice(0, 8)}.png`),
-  "rollup base36": each((text) => `js/main-${xxhashBase36(text).slice(0, 8)}.js`),
-  "rollup hexadecimal": each((text) => `js/main-${xxhashBase16(text).slice(0, 8)}.js`),
+  "rollup chunks": each((text) => `assets/index-${xxhashBase64Url(Buffer.from(text)).slice(0, 8)}.js`),
+  "rollup pictures": each((text) => `assets/tree-${xxhashBase64Url(Buffer.from(text)).slice(0, 8)}.png`),
+  "rollup base36": each((text) => `js/main-${xxhashBase36(Buffer.from(text)).slice(0, 8)}.js`),
+  "rollup hexadecimal": each((text) => `js/main-${xxhashBase16(Buffer.from(text)).slice(0, 8)}.js`),
   "webpack": each((text) => `main.${webpack("hex", 20)(text)}.js`),
   "webpack of eight": each((text) => `static/js/main.${webpack("hex", 8)(text)}.chunk.js`),
   "webpack base64url": each((text) => `main.${webpack("base64url", 20)(text)}.js`),

@@ -71,9 +71,23 @@ impl Signer {
         format!("{input}.{}", encode(signature.to_der().as_bytes()))
     }
 
+    /// With the lower `s`, as the platform signs.
     fn sign(&self, input: &str) -> Signature {
-        self.key.sign(input.as_bytes())
+        let signature: Signature = self.key.sign(input.as_bytes());
+        signature.normalize_s()
     }
+}
+
+/// The same token with the lower of the two spellings of its signature.
+///
+/// # Panics
+/// When it is no token of ES256.
+#[must_use]
+pub fn with_lower_s(token: &str) -> String {
+    let (input, signature) = token.rsplit_once('.').expect("a token");
+    let signature = URL_SAFE_NO_PAD.decode(signature).expect("base64url");
+    let signature = Signature::from_slice(&signature).expect("r and s");
+    format!("{input}.{}", encode(signature.normalize_s().to_bytes()))
 }
 
 /// Header and payload, as they are signed (RFC 7515 §5.1).

@@ -30,6 +30,9 @@ pub enum Language {
     Java,
 }
 
+/// Where the documents' programs lie.
+const DOCUMENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/backends");
+
 /// Where Debian keeps Java's libraries.
 const JACKSON: [&str; 3] = [
     "/usr/share/java/jackson-databind.jar",
@@ -48,11 +51,54 @@ impl Language {
         Self::Java,
     ];
 
-    /// The command that starts the program, once it is installed and compiled.
-    async fn command(self) -> Command {
-        let documents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/backends");
+    /// The file of the documents, and where it says after how many seconds the
+    /// key set is fetched again; none for the programs that are no documents.
+    const fn waits(self) -> Option<(&'static str, [&'static str; 2])> {
+        match self {
+            Self::Rust | Self::TypeScript => None,
+            Self::Node => Some(("node/server.js", ["REFETCH = 30", "REFRESH = 600"])),
+            Self::Python => Some(("python/server.py", ["REFETCH = 30", "REFRESH = 600"])),
+            Self::Go => Some(("go/main.go", ["30 * time.Second", "600 * time.Second"])),
+            Self::Java => Some(("java/Server.java", ["ofSeconds(30)", "ofSeconds(600)"])),
+        }
+    }
+
+    /// A copy of the documents' programs in which this one waits for a second
+    /// where it says half a minute, and ten.
+    ///
+    /// # Panics
+    /// When its file does not say so.
+    #[must_use]
+    pub fn hurried(self) -> Option<TempDir> {
+        let (file, waits) = self.waits()?;
+        let documents = Path::new(DOCUMENTS);
+        let copy = TempDir::with_prefix("platform-tests-").expect("a temporary directory");
+        let folder = copy.path().join(file);
+        let folder = folder.parent().expect("it is in a folder");
+        std::fs::create_dir(folder).expect("a folder");
+        let mut text = std::fs::read_to_string(documents.join(file)).expect("a file");
+        for wait in waits {
+            assert_eq!(text.matches(wait).count(), 1, "{file}: {wait}");
+            let digits: String = wait.chars().filter(char::is_ascii_digit).collect();
+            text = text.replace(wait, &wait.replace(&digits, "1"));
+        }
+        std::fs::write(copy.path().join(file), text).expect("a file");
+        for beside in ["go/go.mod", "node/package.json"] {
+            if beside.split('/').next() == file.split('/').next() {
+                std::fs::copy(documents.join(beside), copy.path().join(beside)).expect("a file");
+            }
+        }
+        Some(copy)
+    }
+
+    /// The command that starts the program of `documents`, once it is installed
+    /// and compiled.
+    async fn command(self, documents: &Path) -> Command {
         let made = server::target().join("snippets");
         std::fs::create_dir_all(&made).expect("a folder");
+        // What is compiled of a copy is another program.
+        let copied = documents != Path::new(DOCUMENTS);
+        let made = if copied { documents.to_owned() } else { made };
         match self {
             Self::Rust => Command::new(server::built(
                 "platform-template-backend",
@@ -68,12 +114,18 @@ impl Language {
             Self::Node => {
                 let folder = npm::packages("../docs/backends/node").await;
                 let mut command = Command::new(settings::program("NODE", &["node"]));
-                command.arg(folder.join("server.js"));
+                if copied {
+                    let packages = documents.join("node/node_modules");
+                    std::os::unix::fs::symlink(folder.join("node_modules"), packages)
+                        .expect("a link");
+                }
+                command.arg(documents.join("node/server.js"));
                 command
             }
             Self::Python => {
                 let mut command = Command::new(
-                    python::environment(&documents.join("python"), "snippets").join("python"),
+                    python::environment(&Path::new(DOCUMENTS).join("python"), "snippets")
+                        .join("python"),
                 );
                 command.arg(documents.join("python/server.py"));
                 command
@@ -100,12 +152,24 @@ impl Language {
 
     /// Starts the program with these settings, and waits until it listens.
     pub async fn start(self, issuer: &str, audience: &str, jwks_url: &str) -> Program {
+        let documents = Path::new(DOCUMENTS);
+        self.start_from(documents, issuer, audience, jwks_url).await
+    }
+
+    /// The same from a copy of the documents.
+    pub async fn start_from(
+        self,
+        documents: &Path,
+        issuer: &str,
+        audience: &str,
+        jwks_url: &str,
+    ) -> Program {
         let listener = TcpListener::bind("127.0.0.1:0").await;
         let listener = listener.expect("a port is free");
         let port = listener.local_addr().expect("it is bound").port();
         drop(listener);
         let data = TempDir::with_prefix("platform-tests-").expect("a temporary directory");
-        let mut command = self.command().await;
+        let mut command = self.command(documents).await;
         command
             .env("AUTH_ISSUER", issuer)
             .env("AUTH_AUDIENCE", audience)

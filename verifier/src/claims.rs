@@ -1,7 +1,9 @@
 //! The rules for what a token says, once its signature has been verified.
 
-use platform_protocol::claims::GameTokenClaims;
-use platform_protocol::limits::CLOCK_LEEWAY_SECONDS;
+use platform_protocol::claims::{
+    ASSERTION_AUDIENCE, ASSERTION_SECONDS, AssertionClaims, GameTokenClaims,
+};
+use platform_protocol::limits::{CLOCK_LEEWAY_SECONDS, LONGEST_TOKEN_SECONDS};
 use serde_json::{Map, Value};
 
 use crate::error::{Part, VerifyError};
@@ -56,8 +58,40 @@ pub fn check(payload: &[u8], expected: Expected<'_>) -> Result<GameTokenClaims, 
     Ok(claims)
 }
 
+/// Reads the payload of an assertion and checks it against what is expected of
+/// game tokens.
+///
+/// # Errors
+/// The first claim that is absent, malformed or not as expected.
+pub fn check_assertion(
+    payload: &[u8],
+    expected: Expected<'_>,
+) -> Result<AssertionClaims, VerifyError> {
+    let claims = object(Part::Payload, payload)?;
+    if text(&claims, "iss")? != expected.issuer {
+        return Err(VerifyError::Issuer);
+    }
+    let audience = text(&claims, "aud")?;
+    if audience.strip_prefix(ASSERTION_AUDIENCE) != Some(expected.audience) {
+        return Err(VerifyError::Audience);
+    }
+    check_times(&claims, expected.now)?;
+    let claims = AssertionClaims {
+        iss: expected.issuer.to_owned(),
+        aud: audience.to_owned(),
+        host: identifier(&claims, "host")?,
+        exp: seconds(&claims, "exp")?,
+        iat: seconds(&claims, "iat")?,
+    };
+    if claims.exp.saturating_sub(claims.iat) > ASSERTION_SECONDS {
+        return Err(VerifyError::Lifetime);
+    }
+    Ok(claims)
+}
+
 /// Checks `exp`, `iat` and, where it is there, `nbf`. Clocks may differ by
-/// [`CLOCK_LEEWAY_SECONDS`] in either direction.
+/// [`CLOCK_LEEWAY_SECONDS`] in either direction; between `iat` and `exp`, which
+/// are of one clock, there is nothing to forgive.
 fn check_times(claims: &Map<String, Value>, now: u64) -> Result<(), VerifyError> {
     // All of them are read before any is judged: a malformed one is refused
     // whatever the others say.
@@ -76,6 +110,10 @@ fn check_times(claims: &Map<String, Value>, now: u64) -> Result<(), VerifyError>
         Err(VerifyError::IssuedInFuture)
     } else if not_before > latest {
         Err(VerifyError::NotYetValid)
+    } else if expires.saturating_sub(issued) > LONGEST_TOKEN_SECONDS {
+        // Whoever got hold of a key for a moment must not keep its tokens for
+        // years.
+        Err(VerifyError::Lifetime)
     } else {
         Ok(())
     }

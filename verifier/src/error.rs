@@ -44,8 +44,8 @@ pub enum VerifyError {
     /// `alg` is not exactly `ES256` (RFC 8725 §3.1).
     #[error("the algorithm is not ES256")]
     Algorithm,
-    /// `typ` is not exactly `JWT` (RFC 8725 §3.11).
-    #[error("the type is not JWT")]
+    /// `typ` is not exactly `JWT`, or that of an assertion (RFC 8725 §3.11).
+    #[error("the type is another one")]
     Type,
     /// The header has a member that would bring its own key, name an address
     /// to fetch one from, or change how the token is read: `jwk`, `jku`, `x5c`,
@@ -60,7 +60,8 @@ pub enum VerifyError {
     #[error("no key of the key set has this key id")]
     UnknownKey,
     /// The signature is not `r` and `s` of 32 bytes each, within the group's
-    /// order and not zero (RFC 7518 §3.4).
+    /// order and not zero (RFC 7518 §3.4), or `s` is in the upper half of its
+    /// range, where it is a second spelling of the same signature.
     #[error("the signature is not an ES256 signature")]
     SignatureForm,
     /// The signature was not made with the key over this header and payload.
@@ -84,6 +85,11 @@ pub enum VerifyError {
     /// `iat` lies in the future, leeway included.
     #[error("the token was issued in the future")]
     IssuedInFuture,
+    /// `exp` is more than
+    /// [`platform_protocol::limits::LONGEST_TOKEN_SECONDS`] after `iat`: no
+    /// token of the platform lives that long.
+    #[error("the token's life is longer than any of the platform's")]
+    Lifetime,
     /// There is no key set at all, so nothing can be said about the token.
     #[error("there is no key set to verify with: {0}")]
     KeySet(KeySetError),

@@ -29,7 +29,7 @@ pub struct Jws<'token> {
     pub signing_input: &'token [u8],
     /// The decoded payload. Believe nothing of it before the signature.
     pub payload: Vec<u8>,
-    /// The signature, `r` and `s` in range.
+    /// The signature, `r` in range and `s` in the lower half of its range.
     pub signature: Signature,
 }
 
@@ -39,6 +39,14 @@ impl<'token> Jws<'token> {
     /// # Errors
     /// The first check that failed.
     pub fn parse(token: &'token str) -> Result<Self, VerifyError> {
+        Self::parse_typed(token, "JWT")
+    }
+
+    /// The same of a token whose `typ` is to be this one (RFC 8725 §3.11).
+    ///
+    /// # Errors
+    /// The first check that failed.
+    pub fn parse_typed(token: &'token str, typ: &str) -> Result<Self, VerifyError> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(VerifyError::TooLong);
         }
@@ -48,13 +56,19 @@ impl<'token> Jws<'token> {
         else {
             return Err(VerifyError::Parts);
         };
-        let key_id = key_id_of_header(&decode(Part::Header, header)?)?;
+        let key_id = key_id_of_header(&decode(Part::Header, header)?, typ)?;
         let signing_input = &token.as_bytes()[..header.len() + 1 + payload.len()];
         let payload = decode(Part::Payload, payload)?;
         // RFC 7518 §3.4: exactly 64 bytes, `r` then `s`. DER is refused by its
         // length, zero and values beyond the order by the conversion.
         let signature = Signature::from_slice(&decode(Part::Signature, signature)?)
             .map_err(|_| VerifyError::SignatureForm)?;
+        // With `s`, the order less `s` verifies as well: of the two spellings
+        // the lower is the platform's, and the only one (BIP 62,
+        // "Low S values in signatures").
+        if signature.normalize_s() != signature {
+            return Err(VerifyError::SignatureForm);
+        }
         Ok(Self {
             key_id,
             signing_input,
@@ -73,13 +87,13 @@ fn decode(part: Part, text: &str) -> Result<Vec<u8>, VerifyError> {
 }
 
 /// Checks the header and returns its `kid`.
-fn key_id_of_header(header: &[u8]) -> Result<String, VerifyError> {
+fn key_id_of_header(header: &[u8], typ: &str) -> Result<String, VerifyError> {
     let members = object(Part::Header, header)?;
     // RFC 8725 §3.1: the algorithm is ours to choose, not the token's.
     if members.get("alg").and_then(Value::as_str) != Some(ALGORITHM) {
         return Err(VerifyError::Algorithm);
     }
-    if members.get("typ").and_then(Value::as_str) != Some("JWT") {
+    if members.get("typ").and_then(Value::as_str) != Some(typ) {
         return Err(VerifyError::Type);
     }
     for name in REFUSED_HEADER_MEMBERS {

@@ -22,7 +22,9 @@
 //! # }
 //! ```
 //!
-//! Without axum, call [`Verifier::verify`] with the token.
+//! Without axum, call [`Verifier::verify`] with the token, and
+//! [`Verifier::verify_assertion`] with the header `Platform-Assertion` where only
+//! requests are to be answered that came through the platform.
 //!
 //! | module | holds |
 //! |---|---|
@@ -35,8 +37,11 @@
 //! | `source` | fetching the key set, and when that is allowed |
 //! | [`error`] | why a token was refused |
 //! | [`verifier`] | the verifier itself |
-//! | `player` | the axum extractors (feature `axum`) |
+//! | `assertion` | the platform's own signatures that were verified |
+//! | `player` | the axum extractors for players (feature `axum`) |
+//! | `platform` | the one for requests that came through the platform |
 
+mod assertion;
 pub mod check;
 pub mod claims;
 pub mod clock;
@@ -45,6 +50,8 @@ pub mod error;
 mod fetch;
 pub mod jws;
 pub mod key_set;
+#[cfg(feature = "axum")]
+mod platform;
 #[cfg(feature = "axum")]
 mod player;
 mod source;
@@ -56,6 +63,8 @@ pub use clock::{Clock, SystemClock};
 pub use config::{ConfigError, VerifierConfig};
 pub use error::{KeySetError, VerifyError};
 pub use key_set::KeySet;
+#[cfg(feature = "axum")]
+pub use platform::{NotThroughPlatform, ThroughPlatform};
 pub use platform_protocol::claims::{GameTokenClaims, PrincipalKind};
 #[cfg(feature = "axum")]
 pub use player::{BEARER_SUBPROTOCOL, Credentials, Player, Refusal, SocketPlayer, bearer};

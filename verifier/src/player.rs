@@ -153,7 +153,7 @@ async fn verified(
 
 /// The id under which the platform forwarded the request, so that its log and
 /// ours can be laid side by side. Anything that is not well-formed is left out.
-fn request_id(headers: &HeaderMap) -> Option<String> {
+pub(crate) fn request_id(headers: &HeaderMap) -> Option<String> {
     let id = headers.get(REQUEST_ID)?.to_str().ok()?;
     let well_formed = (1..=REQUEST_ID_CHARS).contains(&id.len())
         && id
@@ -233,22 +233,35 @@ impl IntoResponse for Refusal {
             Reason::Token(error) => tracing::debug!(%error, "refused the token"),
         }
         let (slug, detail, challenge) = self.parts();
-        let body = ProblemBody {
-            // The auth service explains each problem at this address.
-            type_uri: format!("{}{PROBLEMS}{}", self.issuer, slug.as_str()),
-            title: slug.title(),
-            status: slug.status(),
-            detail,
-            request_id: self.request_id.as_deref(),
-        };
-        let status = StatusCode::from_u16(slug.status()).unwrap_or(StatusCode::UNAUTHORIZED);
-        let mut response = (status, axum::Json(body)).into_response();
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        let mut response = problem(slug, detail, &self.issuer, self.request_id.as_deref());
         if let Some(challenge) = challenge {
-            headers.insert(header::WWW_AUTHENTICATE, challenge);
+            response
+                .headers_mut()
+                .insert(header::WWW_AUTHENTICATE, challenge);
         }
         response
     }
+}
+
+/// Problem Details (RFC 9457) as the platform itself answers them.
+pub(crate) fn problem(
+    slug: Slug,
+    detail: &'static str,
+    issuer: &str,
+    request_id: Option<&str>,
+) -> Response {
+    let body = ProblemBody {
+        // The auth service explains each problem at this address.
+        type_uri: format!("{issuer}{PROBLEMS}{}", slug.as_str()),
+        title: slug.title(),
+        status: slug.status(),
+        detail,
+        request_id,
+    };
+    let status = StatusCode::from_u16(slug.status()).unwrap_or(StatusCode::UNAUTHORIZED);
+    let mut response = (status, axum::Json(body)).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
 }

@@ -5,12 +5,19 @@
 //! turn a game's backend into a flood of requests to the auth service. Tokens
 //! that name unknown keys at the same moment wait for one fetch. A failed fetch
 //! keeps the keys that are there.
+//!
+//! It is also fetched, for the next token, once it is [`KEY_SET_CACHE_SECONDS`]
+//! old, as its `Cache-Control` says, so that a key that was revoked is
+//! forgotten. That token waits for the fetch; where it fails, those after it do
+//! not wait for the further attempts, so that an auth service that is out of
+//! reach slows nobody down.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use p256::ecdsa::VerifyingKey;
-use platform_protocol::limits::KEY_SET_REFETCH_SECONDS;
+use platform_protocol::limits::{KEY_SET_CACHE_SECONDS, KEY_SET_REFETCH_SECONDS};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::clock::Clock;
@@ -20,6 +27,8 @@ use crate::key_set::KeySet;
 
 /// Between two fetches that unknown key ids cause.
 const REFETCH_INTERVAL: Duration = Duration::from_secs(KEY_SET_REFETCH_SECONDS);
+/// Age from which on a key set is fetched again, whatever keys are asked for.
+const REFRESH_AGE: Duration = Duration::from_secs(KEY_SET_CACHE_SECONDS);
 /// Between two fetches while there is no key set at all. Every player waits for
 /// it then, and nothing that a client sends changes how often it is tried.
 const FIRST_FETCH_INTERVAL: Duration = Duration::from_secs(1);
@@ -32,9 +41,25 @@ pub(crate) struct KeySource(Arc<Inner>);
 struct Inner {
     fetcher: Fetcher,
     clock: Arc<dyn Clock>,
-    keys: RwLock<KeySet>,
+    kept: RwLock<Kept>,
+    /// Whether the last fetch failed.
+    fails: AtomicBool,
     /// Held while a fetch runs, so that there is one at a time.
     last_fetch: Arc<Mutex<Option<LastFetch>>>,
+}
+
+/// The keys, and when they were fetched.
+#[derive(Debug, Default)]
+struct Kept {
+    keys: KeySet,
+    at: Option<Duration>,
+}
+
+/// A key that is at hand.
+struct Found {
+    key: VerifyingKey,
+    /// Whether its key set is to be fetched again.
+    is_old: bool,
 }
 
 /// How the last fetch ended.
@@ -49,7 +74,8 @@ impl KeySource {
         Self(Arc::new(Inner {
             fetcher,
             clock,
-            keys: RwLock::default(),
+            kept: RwLock::default(),
+            fails: AtomicBool::new(false),
             last_fetch: Arc::default(),
         }))
     }
@@ -60,13 +86,18 @@ impl KeySource {
     /// [`VerifyError::UnknownKey`] where the key set has no such key,
     /// [`VerifyError::KeySet`] where there is no key set.
     pub(crate) async fn key(&self, kid: &str) -> Result<VerifyingKey, VerifyError> {
-        if let Some(key) = self.0.find(kid) {
-            return Ok(key);
+        match self.0.find(kid) {
+            Some(found) if !found.is_old => return Ok(found.key),
+            Some(found) if self.0.fails.load(Ordering::Relaxed) => {
+                self.refresh_meanwhile();
+                return Ok(found.key);
+            }
+            _ => {}
         }
         let last_fetch = Arc::clone(&self.0.last_fetch).lock_owned().await;
         // Somebody else's fetch may have brought it while this call waited.
-        if let Some(key) = self.0.find(kid) {
-            return Ok(key);
+        if let Some(found) = self.0.find(kid).filter(|found| !found.is_old) {
+            return Ok(found.key);
         }
         let failure = if self.0.may_fetch(last_fetch.as_ref()) {
             // A task of its own: a caller that goes away half-way must not
@@ -78,26 +109,39 @@ impl KeySource {
             last_fetch.as_ref().and_then(|last| last.failure.clone())
         };
         match (self.0.find(kid), failure) {
-            (Some(key), _) => Ok(key),
+            (Some(found), _) => Ok(found.key),
             (None, Some(failure)) if self.0.has_no_keys() => Err(VerifyError::KeySet(failure)),
             (None, _) => Err(VerifyError::UnknownKey),
+        }
+    }
+
+    /// Fetches the key set again where that is due, and waits for nothing.
+    fn refresh_meanwhile(&self) {
+        let Ok(last_fetch) = Arc::clone(&self.0.last_fetch).try_lock_owned() else {
+            return;
+        };
+        if self.0.may_fetch(last_fetch.as_ref()) {
+            let inner = Arc::clone(&self.0);
+            tokio::spawn(async move { inner.refetch(last_fetch).await });
         }
     }
 }
 
 impl Inner {
-    fn find(&self, kid: &str) -> Option<VerifyingKey> {
-        self.keys
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .find(kid)
+    fn find(&self, kid: &str) -> Option<Found> {
+        let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
+        let key = kept.keys.find(kid)?;
+        // A clock that was set back makes a key set old, not new for ever.
+        let age = kept.at.and_then(|at| self.clock.now().checked_sub(at));
+        Some(Found {
+            key,
+            is_old: age.is_none_or(|age| age >= REFRESH_AGE),
+        })
     }
 
     fn has_no_keys(&self) -> bool {
-        self.keys
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_empty()
+        let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
+        kept.keys.is_empty()
     }
 
     fn may_fetch(&self, last: Option<&LastFetch>) -> bool {
@@ -123,7 +167,10 @@ impl Inner {
         let failure = match self.fetcher.fetch().await {
             Ok(keys) => {
                 tracing::debug!(keys = keys.len(), "fetched the key set");
-                *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
+                *self.kept.write().unwrap_or_else(PoisonError::into_inner) = Kept {
+                    keys,
+                    at: Some(self.clock.now()),
+                };
                 None
             }
             Err(error) => {
@@ -131,6 +178,7 @@ impl Inner {
                 Some(error)
             }
         };
+        self.fails.store(failure.is_some(), Ordering::Relaxed);
         // Counted from its end, so that a slow fetch is not followed by the
         // next one at once.
         *last_fetch = Some(LastFetch {

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use platform_protocol::claims::GameTokenClaims;
+use platform_protocol::claims::{ASSERTION_TYPE, GameTokenClaims};
 
-use crate::check::check_with;
-use crate::claims::Expected;
+use crate::assertion::KnownAssertions;
+use crate::check::{check_signature, check_with};
+use crate::claims::{Expected, check_assertion};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{ConfigError, VerifierConfig};
 use crate::error::VerifyError;
@@ -21,6 +22,7 @@ pub struct Verifier {
     config: VerifierConfig,
     clock: Arc<dyn Clock>,
     keys: KeySource,
+    assertions: KnownAssertions,
 }
 
 impl Verifier {
@@ -44,6 +46,7 @@ impl Verifier {
             config,
             clock,
             keys,
+            assertions: KnownAssertions::default(),
         })
     }
 
@@ -63,6 +66,31 @@ impl Verifier {
             now: self.clock.now().as_secs(),
         };
         check_with(&jws, &key, expected)
+    }
+
+    /// Verifies the platform's assertion, the value of the header
+    /// [`ASSERTION_HEADER`](platform_protocol::claims::ASSERTION_HEADER): the
+    /// request came through the platform. It says nothing of the player.
+    ///
+    /// # Errors
+    /// [`VerifyError`] says which check failed: answer 403, or 503 where
+    /// [`VerifyError::is_unavailable`].
+    pub async fn verify_assertion(&self, assertion: &str) -> Result<(), VerifyError> {
+        let now = self.clock.now().as_secs();
+        if self.assertions.knows(assertion, now) {
+            return Ok(());
+        }
+        let jws = Jws::parse_typed(assertion, ASSERTION_TYPE)?;
+        let key = self.keys.key(&jws.key_id).await?;
+        check_signature(&jws, &key)?;
+        let expected = Expected {
+            issuer: &self.config.issuer,
+            audience: &self.config.audience,
+            now,
+        };
+        let claims = check_assertion(&jws.payload, expected)?;
+        self.assertions.remember(assertion, claims.exp);
+        Ok(())
     }
 
     /// What this verifier expects.

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::get;
-use platform_verifier::{Player, SocketPlayer, Verifier};
+use platform_verifier::{Player, SocketPlayer, ThroughPlatform, Verifier};
 use serde_json::{Value, json};
-use support::{ISSUER, Key, KeySetServer, ManualClock, SUB};
+use support::{AUDIENCE, ISSUER, Key, KeySetServer, ManualClock, NOW, SUB, with};
 
 struct Backend {
     origin: String,
@@ -33,6 +33,7 @@ impl Backend {
                 "/socket",
                 get(async |SocketPlayer(player): SocketPlayer| player.sub),
             )
+            .route("/inside", get(async |_: ThroughPlatform| "inside"))
             .with_state::<()>(Arc::<Verifier>::new(keys.verifier(ManualClock::new())));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
@@ -218,4 +219,106 @@ async fn a_socket_takes_the_token_after_the_bearer_subprotocol() {
         by_header.send().await.unwrap().status(),
         StatusCode::UNAUTHORIZED
     );
+}
+
+/// The claims of a good assertion.
+fn assertion() -> Value {
+    json!({
+        "iss": ISSUER, "aud": format!("backend:{AUDIENCE}"), "host": "demo.platform.localhost",
+        "exp": NOW + 120, "iat": NOW,
+    })
+}
+
+#[tokio::test]
+async fn only_requests_through_the_platform_are_let_in() {
+    let backend = Backend::start().await;
+    let key = &backend.key;
+    let typed = with(key.header(), json!({ "typ": "platform-request+jwt" }));
+    let ask = async |assertions: &[String]| {
+        let mut request = backend.get("/inside");
+        for assertion in assertions {
+            request = request.header("platform-assertion", assertion);
+        }
+        request.send().await.unwrap()
+    };
+    let good = key.token(&typed, &assertion());
+    for _ in 0..3 {
+        let response = ask(std::slice::from_ref(&good)).await;
+        assert_eq!(response.status(), StatusCode::OK);
+    }
+    let changed = |changes| key.token(&typed, &with(assertion(), changes));
+    let bad = [
+        ("none", vec![]),
+        ("two", vec![good.clone(), good.clone()]),
+        ("nonsense", vec!["nonsense".to_owned()]),
+        ("a game token", vec![key.good_token()]),
+        (
+            "typ of a game token",
+            vec![key.token(&key.header(), &assertion())],
+        ),
+        (
+            "aud of a game token",
+            vec![changed(json!({ "aud": AUDIENCE }))],
+        ),
+        (
+            "another game's",
+            vec![changed(json!({ "aud": "backend:game:other" }))],
+        ),
+        (
+            "another platform's",
+            vec![changed(json!({ "iss": "https://evil.example" }))],
+        ),
+        (
+            "ended",
+            vec![changed(json!({ "iat": NOW - 180, "exp": NOW - 60 }))],
+        ),
+        (
+            "of tomorrow",
+            vec![changed(json!({ "iat": NOW + 900, "exp": NOW + 1_000 }))],
+        ),
+        ("for an hour", vec![changed(json!({ "exp": NOW + 3_600 }))]),
+        ("without a host", vec![changed(json!({ "host": null }))]),
+        (
+            "another key",
+            vec![Key::new(9, "one").token(&typed, &assertion())],
+        ),
+    ];
+    for (name, assertions) in bad {
+        let response = ask(&assertions).await;
+        assert_eq!(response.status(), StatusCode::FORBIDDEN, "{name}");
+        assert_eq!(
+            header(&response, "content-type"),
+            Some("application/problem+json"),
+            "{name}"
+        );
+        let body = json_body(response).await;
+        assert_eq!(
+            body["type"],
+            format!("{ISSUER}/problems/not-allowed"),
+            "{name}"
+        );
+    }
+    // It is no game token either.
+    let request = backend
+        .get("/me")
+        .header("authorization", format!("Bearer {good}"));
+    let response = request.send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn a_known_assertion_ends_with_its_life() {
+    let key = Key::new(1, "one");
+    let keys = KeySetServer::start(&[&key]).await;
+    let clock = ManualClock::new();
+    let verifier = keys.verifier(clock.clone());
+    let typed = with(key.header(), json!({ "typ": "platform-request+jwt" }));
+    let assertion = key.token(&typed, &assertion());
+    verifier.verify_assertion(&assertion).await.unwrap();
+    // Within the leeway it is verified anew.
+    clock.advance(179);
+    verifier.verify_assertion(&assertion).await.unwrap();
+    clock.advance(1);
+    let ended = verifier.verify_assertion(&assertion).await;
+    assert_eq!(ended, Err(platform_verifier::VerifyError::Expired));
 }

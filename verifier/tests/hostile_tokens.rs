@@ -123,7 +123,8 @@ impl Table<'_> {
         );
         self.row("signature absent", input, VerifyError::Parts);
         let signature: Signature = {
-            let parsed = self.key.signing.sign(input.as_bytes());
+            let parsed: Signature = self.key.signing.sign(input.as_bytes());
+            let parsed = parsed.normalize_s();
             assert_eq!(
                 encode(Signature::to_bytes(&parsed)),
                 signature,
@@ -145,7 +146,12 @@ impl Table<'_> {
             form.clone(),
         );
         self.signature("one byte short", &bytes[..63], form.clone());
-        self.signature("one byte more", &halves(&bytes, &[0]), form);
+        self.signature("one byte more", &halves(&bytes, &[0]), form.clone());
+        // It verifies as well (FIPS 186-5 §6.4.2), and is a second spelling.
+        let (r_half, s_half) = signature.split_scalars();
+        let twin = Signature::from_scalars(r_half.to_bytes(), (-*s_half).to_bytes()).unwrap();
+        assert_ne!(twin.to_bytes(), bytes);
+        self.signature("high s", &twin.to_bytes(), form);
         self.signature("r and s exchanged", &halves(s, r), VerifyError::Signature);
         let mut flipped = bytes.to_vec();
         flipped[63] ^= 1;
@@ -353,6 +359,16 @@ impl Table<'_> {
             json!({ "iat": NOW + 61 }),
             VerifyError::IssuedInFuture,
         );
+        self.claim(
+            "a life of more than a day",
+            json!({ "exp": NOW + 86_401 }),
+            VerifyError::Lifetime,
+        );
+        self.claim(
+            "a life of years, mostly behind it",
+            json!({ "iat": 1, "exp": NOW + 900 }),
+            VerifyError::Lifetime,
+        );
     }
 
     fn names(&mut self) {
@@ -484,6 +500,7 @@ async fn good_tokens_are_accepted_and_say_who_plays() {
         ("expired within the leeway", json!({ "exp": NOW - 59 })),
         ("issued within the leeway", json!({ "iat": NOW + 60 })),
         ("nbf within the leeway", json!({ "nbf": NOW + 60 })),
+        ("a life of a whole day", json!({ "exp": NOW + 86_400 })),
         ("a claim of tomorrow", json!({ "locale": "cs" })),
     ];
     for (name, changes) in good {

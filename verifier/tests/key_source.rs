@@ -18,7 +18,7 @@ fn token_of(key: &Key) -> String {
     // Long-lived, for the tests that move the clock.
     key.token(
         &key.header(),
-        &with(claims(), json!({ "exp": NOW + 1_000_000 })),
+        &with(claims(), json!({ "exp": NOW + 86_400 })),
     )
 }
 
@@ -35,13 +35,68 @@ async fn the_key_set_is_fetched_once_and_kept() {
     );
     for _ in 0..20 {
         verifier.verify(&token_of(&key)).await.unwrap();
-        clock.advance(3_600);
+        clock.advance(29);
     }
     assert_eq!(
         server.hits(),
         1,
-        "known keys never cause a fetch, however old they are"
+        "known keys cause no fetch while the key set may be kept"
     );
+}
+
+#[tokio::test]
+async fn a_revoked_key_is_forgotten_after_ten_minutes_whoever_asks() {
+    let (revoked, new) = (Key::new(1, "revoked"), Key::new(2, "new"));
+    let server = KeySetServer::start(&[&revoked]).await;
+    let clock = ManualClock::new();
+    let verifier = server.verifier(clock.clone());
+    verifier.verify(&token_of(&revoked)).await.unwrap();
+    server.publish(&[&new]);
+    clock.advance(599);
+    verifier.verify(&token_of(&revoked)).await.unwrap();
+    assert_eq!(server.hits(), 1);
+    clock.advance(1);
+    // No token of the new key has been seen.
+    assert_eq!(
+        verifier.verify(&token_of(&revoked)).await,
+        Err(VerifyError::UnknownKey)
+    );
+    assert_eq!(server.hits(), 2);
+    verifier.verify(&token_of(&new)).await.unwrap();
+    assert_eq!(server.hits(), 2);
+}
+
+#[tokio::test]
+async fn an_auth_service_out_of_reach_holds_up_one_token_in_an_outage() {
+    let key = Key::new(1, "one");
+    let server = KeySetServer::start(&[&key]).await;
+    let clock = ManualClock::new();
+    let verifier = Arc::new(server.verifier(clock.clone()));
+    verifier.verify(&token_of(&key)).await.unwrap();
+    server.answer(StatusCode::INTERNAL_SERVER_ERROR, String::new());
+    clock.advance(600);
+    verifier.verify(&token_of(&key)).await.unwrap();
+    assert_eq!(server.hits(), 2, "the set was to be fetched again");
+    for _ in 0..10 {
+        verifier.verify(&token_of(&key)).await.unwrap();
+    }
+    assert_eq!(server.hits(), 2, "not again within 30 seconds");
+    // From now on there is no answer at all: nobody waits for it.
+    let held = server.hold().await;
+    clock.advance(30);
+    for _ in 0..10 {
+        verifier.verify(&token_of(&key)).await.unwrap();
+    }
+    server.publish(&[&Key::new(2, "new")]);
+    drop(held);
+    let refused = async {
+        while verifier.verify(&token_of(&key)).await != Err(VerifyError::UnknownKey) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(10), refused)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]

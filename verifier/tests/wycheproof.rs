@@ -50,12 +50,24 @@ fn es256_accepts_and_refuses_what_the_vectors_say() {
 fn malformed_signatures_of_the_vectors_are_refused_within_a_token() {
     let set = TestSet::load(TestName::EcdsaSecp256r1Sha256P1363).unwrap();
     let header = encode(r#"{"alg":"ES256","typ":"JWT","kid":"vector"}"#);
-    let mut refused = 0;
+    let (mut refused, mut higher) = (0, 0);
     for test in set.test_groups.iter().flat_map(|group| &group.tests) {
         let token = format!("{header}.{}.{}", encode("{}"), encode(&test.sig[..]));
         let parsed = Jws::parse(&token).map(|_| ());
         match Signature::from_slice(&test.sig) {
-            Ok(_) => assert_eq!(parsed, Ok(()), "vector {}", test.tc_id),
+            Ok(signature) if signature == signature.normalize_s() => {
+                assert_eq!(parsed, Ok(()), "vector {}", test.tc_id);
+            }
+            // With the higher `s`: it verifies, and is a second spelling.
+            Ok(_) => {
+                higher += 1;
+                assert_eq!(
+                    parsed,
+                    Err(VerifyError::SignatureForm),
+                    "vector {}",
+                    test.tc_id
+                );
+            }
             Err(_) => {
                 refused += 1;
                 assert_eq!(
@@ -68,4 +80,5 @@ fn malformed_signatures_of_the_vectors_are_refused_within_a_token() {
         }
     }
     assert!(refused > 20, "only {refused} malformed vectors");
+    assert!(higher > 20, "only {higher} vectors with the higher s");
 }

@@ -104,6 +104,7 @@ const SENTENCES = {
   "device-revoked": "{player} was signed out of {subject} on a device",
   "device-token-reused": "{player} was signed out of {subject} on a device, whose token came twice",
   "key-added": "The signing key {subject} was added",
+  "key-revoked": "The signing key {subject} was revoked",
   "admin-granted": "{player} became an administrator",
   "admin-revoked": "{player} is an administrator no longer",
   "project-transferred": "The project {subject} went to {player} from {other}",

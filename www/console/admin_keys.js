@@ -1,10 +1,11 @@
-// `/admin/keys`: the signing keys, what each does, and rotating them.
+// `/admin/keys`: the signing keys, what each does, rotating them, and taking one
+// back.
 
 import { ask, eventRow, fill, open, row, send, tell, withQuery } from "./admin.js";
 import { byId, make, moment, plain } from "./dom.js";
 
 const PATH = "/api/admin/keys";
-const EVENTS = withQuery("/api/admin/events", { kind: "key-added", limit: 20 });
+const EVENTS = ["key-added", "key-revoked"].map((kind) => withQuery("/api/admin/events", { kind, limit: 20 }));
 const STATES = {
   published: "Published, signs later",
   signing: "Signing",
@@ -12,7 +13,7 @@ const STATES = {
   gone: "Gone",
 };
 
-const keyRow = ({ kid, state, sealed, created_at, signs_from, stops_at }) =>
+const keyRow = ({ kid, state, sealed, created_at, signs_from, stops_at }, revoke) =>
   row(
     [make("b", { className: state === "signing" ? "live" : "", textContent: STATES[state] ?? plain(state) }), " ", make("code", { textContent: kid })],
     [
@@ -23,10 +24,11 @@ const keyRow = ({ kid, state, sealed, created_at, signs_from, stops_at }) =>
       ...(stops_at ? [" to ", moment(stops_at)] : []),
       sealed ? " · sealed in the store" : "",
     ],
+    make("button", { className: "button", type: "button", textContent: "Revoke…", ariaLabel: `Revoke… ${kid}`, onclick: () => revoke(kid, state) }),
   );
 
-const draw = ({ keys }) => {
-  byId("keys").replaceChildren(...keys.map(keyRow));
+const draw = ({ keys }, revoke) => {
+  byId("keys").replaceChildren(...keys.map((key) => keyRow(key, revoke)));
   const next = keys.find(({ state }) => state === "published");
   byId("rotate").hidden = Boolean(next);
   const waiting = byId("waiting");
@@ -36,10 +38,31 @@ const draw = ({ keys }) => {
 
 open(async (session) => {
   const drawEvents = async () => {
-    const { events, names } = await session.ask(EVENTS);
-    fill("events", "no-events", events.map((event) => eventRow(event, names)));
+    const answers = await Promise.all(EVENTS.map((path) => session.ask(path)));
+    const events = answers.flatMap(({ events, names }) => events.map((event) => ({ event, names })));
+    events.sort((one, other) => other.event.id - one.event.id);
+    fill("events", "no-events", events.slice(0, 20).map(({ event, names }) => eventRow(event, names)));
   };
-  draw(await session.ask(PATH));
+  const revoke = (kid, state) =>
+    ask({
+      heading: "Revoke this signing key?",
+      words: [
+        ["The key ", make("code", { textContent: kid }), " is taken back, for ever."],
+        "It is gone from the key set at once. The platform refuses what it signed from now on, games' backends within ten minutes.",
+        state === "signing"
+          ? "A new key signs at once. Pages that play get new tokens by themselves; no player is signed out."
+          : "The key that signs stays the same.",
+        "This is for a key that somebody else may know. Rotate a key that has only grown old.",
+      ],
+      yes: "Revoke",
+      isGrave: true,
+      act: async () => {
+        draw(await send(session, "POST", `${PATH}/${encodeURIComponent(kid)}/revoke`), revoke);
+        await drawEvents();
+        tell("The key is revoked.");
+      },
+    });
+  draw(await session.ask(PATH), revoke);
   await drawEvents();
   const question = {
     heading: "Rotate the signing keys?",
@@ -49,7 +72,7 @@ open(async (session) => {
     ],
     yes: "Rotate",
     act: async () => {
-      draw(await send(session, "POST", `${PATH}/rotate`));
+      draw(await send(session, "POST", `${PATH}/rotate`), revoke);
       await drawEvents();
       tell("A new key is published.");
     },

@@ -22,8 +22,10 @@ import (
 )
 
 const (
-	leeway  = 60               // seconds that two clocks may differ
-	refetch = 30 * time.Second // between two fetches for an unknown kid
+	leeway  = 60                // seconds that two clocks may differ
+	refetch = 30 * time.Second  // between two fetches
+	refresh = 600 * time.Second // after which keys are fetched again, and revoked ones forgotten
+	longest = 86_400            // seconds that a token may live
 )
 
 var (
@@ -48,12 +50,12 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return connection, nil
 }
 
-// keySet has the keys, fetched for the first token and for an unknown kid only.
+// keySet has the keys, fetched for the first token, for an unknown kid, and every ten minutes.
 type keySet struct {
-	url     string
-	mutex   sync.Mutex
-	keys    map[string]*ecdsa.PublicKey
-	fetched time.Time
+	url            string
+	mutex          sync.Mutex
+	keys           map[string]*ecdsa.PublicKey
+	asked, fetched time.Time
 }
 
 func (set *keySet) key(kid string) (*ecdsa.PublicKey, error) {
@@ -63,14 +65,15 @@ func (set *keySet) key(kid string) (*ecdsa.PublicKey, error) {
 	if len(set.keys) == 0 {
 		wait = time.Second
 	}
-	if set.keys[kid] == nil && time.Since(set.fetched) >= wait {
+	wanted := set.keys[kid] == nil || time.Since(set.fetched) >= refresh
+	if wanted && time.Since(set.asked) >= wait {
 		keys, err := fetch(set.url)
 		if err != nil {
 			log.Printf("the key set cannot be fetched: %v", err)
 		} else {
-			set.keys = keys
+			set.keys, set.fetched = keys, time.Now()
 		}
-		set.fetched = time.Now()
+		set.asked = time.Now()
 	}
 	if len(set.keys) == 0 {
 		return nil, errNoKeySet
@@ -171,7 +174,8 @@ func (v *verifier) verify(token string) (*player, error) {
 	}
 	now := time.Now().Unix()
 	good := *claims.Iss == v.issuer && *claims.Aud == v.audience &&
-		now < *claims.Exp+leeway && *claims.Iat <= now+leeway &&
+		now < *claims.Exp+leeway && *claims.Iat <= now+leeway && *claims.Iat >= 0 &&
+		*claims.Exp-*claims.Iat <= longest &&
 		(claims.Nbf == nil || *claims.Nbf <= now+leeway) && strings.TrimSpace(*claims.Sub) != ""
 	if !good {
 		return nil, errInvalid

@@ -35,6 +35,9 @@ public final class Server {
   /** Seconds that two clocks may differ. */
   private static final long LEEWAY = 60;
 
+  /** Seconds that a token may live. */
+  private static final long LONGEST = 86_400;
+
   static {
     // For KeySet, which names the host itself.
     System.setProperty("jdk.httpclient.allowRestrictedHeaders", "host");
@@ -56,13 +59,16 @@ public final class Server {
   /** A player. Key data on `sub`; `username` can change. */
   record Player(String sub, String username, boolean is_anon) {}
 
-  /** The keys, fetched for the first token and for an unknown kid only. */
+  /** The keys, fetched for the first token, for an unknown kid, and every ten minutes. */
   static final class KeySet {
     private static final Duration REFETCH = Duration.ofSeconds(30);
+    /** After it keys are fetched again, and revoked ones forgotten. */
+    private static final Duration REFRESH = Duration.ofSeconds(600);
     private final HttpClient client =
         HttpClient.newBuilder().connectTimeout(Duration.ofSeconds(2)).build();
     private final HttpRequest request;
     private Map<String, PublicKey> keys = Map.of();
+    private Long asked;
     private Long fetched;
 
     /**
@@ -81,14 +87,15 @@ public final class Server {
 
     synchronized PublicKey key(String kid) throws Refused, NoKeySet {
       Duration wait = keys.isEmpty() ? Duration.ofSeconds(1) : REFETCH;
-      boolean mayFetch = fetched == null || System.nanoTime() - fetched >= wait.toNanos();
-      if (!keys.containsKey(kid) && mayFetch) {
+      boolean wanted = !keys.containsKey(kid) || isPast(fetched, REFRESH);
+      if (wanted && isPast(asked, wait)) {
         try {
           keys = fetch();
+          fetched = System.nanoTime();
         } catch (IOException | GeneralSecurityException | InterruptedException error) {
           System.err.println("the key set cannot be fetched: " + reason(error));
         }
-        fetched = System.nanoTime();
+        asked = System.nanoTime();
       }
       if (keys.isEmpty()) throw new NoKeySet();
       if (!keys.containsKey(kid)) throw new Refused("unknown kid");
@@ -103,6 +110,10 @@ public final class Server {
         }
       }
       return error.toString();
+    }
+
+    private static boolean isPast(Long since, Duration wait) {
+      return since == null || System.nanoTime() - since >= wait.toNanos();
     }
 
     private Map<String, PublicKey> fetch()
@@ -159,6 +170,7 @@ public final class Server {
     if (!text(claims, "aud").equals(audience)) throw new Refused("another audience");
     if (now >= seconds(claims, "exp") + LEEWAY) throw new Refused("expired");
     if (seconds(claims, "iat") > now + LEEWAY) throw new Refused("issued in the future");
+    if (seconds(claims, "exp") - seconds(claims, "iat") > LONGEST) throw new Refused("it lives too long");
     if (claims.has("nbf") && seconds(claims, "nbf") > now + LEEWAY) throw new Refused("not yet valid");
     if (text(claims, "sub").isBlank() || !claims.path("is_anon").isBoolean()) throw new Refused("a claim is missing");
     return new Player(text(claims, "sub"), text(claims, "username"), claims.get("is_anon").asBoolean());
@@ -173,6 +185,7 @@ public final class Server {
     if (!claims.path(name).canConvertToLong() || !claims.get(name).isIntegralNumber()) {
       throw new Refused(name + " is no whole number");
     }
+    if (claims.get(name).asLong() < 0) throw new Refused(name + " is before 1970");
     return claims.get(name).asLong();
   }
 

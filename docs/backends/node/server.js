@@ -9,14 +9,31 @@ if (!AUTH_ISSUER || !AUTH_AUDIENCE || !AUTH_JWKS_URL) throw new Error('AUTH_* is
 
 const LEEWAY = 60; // seconds that two clocks may differ
 
+const REFETCH = 30; // seconds between two fetches
+const REFRESH = 600; // seconds after which keys are fetched again, and revoked ones forgotten
+const LONGEST = 86_400; // seconds that a token may live
+
 const keySetUrl = new URL(AUTH_JWKS_URL);
 
-// Cached; fetched again for an unknown kid only, and at most every 30 seconds.
+// Cached; fetched again for an unknown kid, and by `refresh`.
 const keySet = createRemoteJWKSet(keySetUrl, {
   cacheMaxAge: Infinity,
-  cooldownDuration: 30_000,
+  cooldownDuration: REFETCH * 1000,
   ...(keySetUrl.hostname.endsWith('.localhost') && { [customFetch]: fetchFromHere }),
 });
+
+let refreshAt = Infinity; // milliseconds
+
+async function refresh() {
+  if (Date.now() < refreshAt) return;
+  refreshAt = Date.now() + REFETCH * 1000;
+  try {
+    await keySet.reload();
+    refreshAt = Date.now() + REFRESH * 1000;
+  } catch (error) {
+    console.warn(`the key set cannot be fetched: ${reason(error)}`);
+  }
+}
 
 /**
  * The part of `fetch` that jose uses. Names under localhost are this machine (RFC 6761 §6.3), but
@@ -43,8 +60,11 @@ function reason(error) {
 
 async function keyOf(header, token) {
   if (!header.kid) throw new errors.JWTInvalid('no kid');
+  await refresh();
   try {
-    return await keySet(header, token);
+    const key = await keySet(header, token);
+    if (refreshAt === Infinity) refreshAt = Date.now() + REFRESH * 1000;
+    return key;
   } catch (cause) {
     if (keySet.jwks()) throw new errors.JWKSNoMatchingKey();
     throw new NoKeySet(`the key set cannot be fetched: ${reason(cause)}`, { cause });
@@ -61,11 +81,11 @@ async function verify(token) {
     clockTolerance: LEEWAY,
     requiredClaims: ['sub', 'exp', 'iat'],
   });
-  const { sub, username, is_anon, aud, iat } = payload;
+  const { sub, username, is_anon, aud, iat, exp } = payload;
   const latest = Date.now() / 1000 + LEEWAY;
   // A game token is for one audience: a list is no game token.
-  if (aud !== AUTH_AUDIENCE || typeof iat !== 'number' || iat > latest) {
-    throw new errors.JWTInvalid('aud or iat is not as it should be');
+  if (aud !== AUTH_AUDIENCE || typeof iat !== 'number' || iat > latest || exp - iat > LONGEST) {
+    throw new errors.JWTInvalid('aud, iat or exp is not as it should be');
   }
   if (typeof sub !== 'string' || !sub.trim() || typeof username !== 'string' || typeof is_anon !== 'boolean') {
     throw new errors.JWTInvalid('a claim is missing');

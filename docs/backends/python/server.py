@@ -17,7 +17,9 @@ ISSUER = os.environ["AUTH_ISSUER"]
 AUDIENCE = os.environ["AUTH_AUDIENCE"]
 JWKS_URL = os.environ["AUTH_JWKS_URL"]
 LEEWAY = 60  # seconds that two clocks may differ
-REFETCH = 30  # seconds between two fetches for an unknown kid
+REFETCH = 30  # seconds between two fetches
+REFRESH = 600  # seconds after which keys are fetched again, and revoked ones forgotten
+LONGEST = 86_400  # seconds that a token may live
 
 
 class HereConnection(http.client.HTTPConnection):
@@ -48,23 +50,25 @@ class NoKeySet(Exception):
 
 
 class KeySet:
-    """The keys, fetched for the first token and for an unknown kid only."""
+    """The keys, fetched for the first token, for an unknown kid, and every ten minutes."""
 
     def __init__(self, url):
         self.url = url
         self.keys = {}
+        self.asked = None
         self.fetched = None
         self.lock = threading.Lock()
 
     def key(self, kid):
         with self.lock:
-            if kid not in self.keys and self._may_fetch():
-                self.fetched = time.monotonic()
+            if (kid not in self.keys or self._is_old()) and self._may_fetch():
+                self.asked = time.monotonic()
                 try:
                     with OPENER.open(self.url, timeout=5) as response:
                         document = json.load(response)
                     keys = jwt.PyJWKSet.from_dict(document).keys
                     self.keys = {key.key_id: key for key in keys if key.algorithm_name == "ES256"}
+                    self.fetched = self.asked
                 except (OSError, ValueError, jwt.PyJWTError) as error:
                     reason = getattr(error, "reason", error)
                     if isinstance(reason, socket.gaierror):
@@ -79,7 +83,10 @@ class KeySet:
 
     def _may_fetch(self):
         wait = REFETCH if self.keys else 1
-        return self.fetched is None or time.monotonic() - self.fetched >= wait
+        return self.asked is None or time.monotonic() - self.asked >= wait
+
+    def _is_old(self):
+        return self.fetched is None or time.monotonic() - self.fetched >= REFRESH
 
 
 KEYS = KeySet(JWKS_URL)
@@ -107,6 +114,8 @@ def verify(token):
         raise jwt.InvalidTokenError("a claim is missing")
     if not claims["sub"].strip():
         raise jwt.InvalidTokenError("sub is empty")
+    if claims["exp"] - claims["iat"] > LONGEST:
+        raise jwt.InvalidTokenError("it lives longer than a token of the platform")
     return {name: claims[name] for name in ("sub", "username", "is_anon")}
 
 

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use axum::extract::ConnectInfo;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use platform_protocol::claims::ASSERTION_HEADER;
 
 use crate::http::context::Context;
 use crate::http::cookies::session_cookie_name;
@@ -16,8 +17,23 @@ use crate::takedown::forgot_cookie_name;
 
 /// What a backend may believe, and so comes from the platform alone. With it
 /// go all names that begin with `x-forwarded-`. And what was meant for a proxy.
-const OURS: [HeaderName; 10] = [
+const OURS: [HeaderName; 22] = [
+    // What the platform says of itself, by its signature.
+    ASSERTION,
+    // Read as a proxy's address by programs that turn headers into variables
+    // (RFC 3875 §4.1.18, "httpoxy").
+    HeaderName::from_static("proxy"),
     header::FORWARDED,
+    HeaderName::from_static("forwarded-for"),
+    HeaderName::from_static("forwarded-host"),
+    HeaderName::from_static("x-forwarded"),
+    HeaderName::from_static("x-cluster-client-ip"),
+    HeaderName::from_static("fastly-client-ip"),
+    HeaderName::from_static("fly-client-ip"),
+    HeaderName::from_static("cf-connecting-ipv6"),
+    HeaderName::from_static("x-remote-addr"),
+    HeaderName::from_static("x-originating-ip"),
+    HeaderName::from_static("x-host"),
     header::PROXY_AUTHORIZATION,
     HeaderName::from_static("x-real-ip"),
     HeaderName::from_static("x-client-ip"),
@@ -27,6 +43,22 @@ const OURS: [HeaderName; 10] = [
     HeaderName::from_static("x-http-method-override"),
     HeaderName::from_static("x-original-url"),
     HeaderName::from_static("x-rewrite-url"),
+];
+
+/// The platform's signature under what it forwards.
+const ASSERTION: HeaderName = HeaderName::from_static(ASSERTION_HEADER);
+
+/// What a backend could tell a proxy in front of the platform: to send a file of
+/// its own, or another address's answer, in the place of this one.
+const FOR_PROXIES: [HeaderName; 8] = [
+    HeaderName::from_static("x-accel-redirect"),
+    HeaderName::from_static("x-accel-expires"),
+    HeaderName::from_static("x-sendfile"),
+    HeaderName::from_static("x-sendfile2"),
+    HeaderName::from_static("x-lighttpd-send-file"),
+    HeaderName::from_static("x-litespeed-location"),
+    HeaderName::from_static("x-reproxy-url"),
+    HeaderName::from_static("x-reproxy-service"),
 ];
 
 /// The platform's cookies, over https and http alike.
@@ -51,14 +83,23 @@ pub(crate) fn came_through(headers: &HeaderMap, name: &str) -> bool {
         .any(|element| element.split_ascii_whitespace().nth(1) == Some(name))
 }
 
-/// Makes of a visitor's headers those that a backend is sent.
-pub(super) fn prepare(parts: &mut Parts, game: &Game, context: &Context) {
+/// Makes of a visitor's headers those that a backend is sent, with the
+/// platform's own `assertion`.
+pub(super) fn prepare(
+    parts: &mut Parts,
+    game: &Game,
+    context: &Context,
+    assertion: Option<HeaderValue>,
+) {
     let upgrades = drop_hop_by_hop(&mut parts.headers);
     if upgrades {
         let value = HeaderValue::from_static("upgrade");
         parts.headers.insert(header::CONNECTION, value);
     }
     drop_spoofed(&mut parts.headers);
+    if let Some(assertion) = assertion {
+        parts.headers.insert(ASSERTION, assertion);
+    }
     // The request may have named its host elsewhere than in `Host`.
     if let Ok(host) = HeaderValue::from_str(authority(game)) {
         parts.headers.insert(header::HOST, host);
@@ -74,7 +115,7 @@ pub(super) fn prepare(parts: &mut Parts, game: &Game, context: &Context) {
 }
 
 /// `<host>[:<port>]` of a game.
-fn authority(game: &Game) -> &str {
+pub(super) fn authority(game: &Game) -> &str {
     game.origin
         .split_once("://")
         .map_or("", |(_, authority)| authority)
@@ -162,6 +203,9 @@ const CLEARED: [&str; 3] = ["\"cache\"", "\"storage\"", "\"executioncontexts\""]
 /// Keeps a game's backend from touching what others have: their cookies, and
 /// those of the platform.
 pub(super) fn protect_others(headers: &mut HeaderMap, game: &Game) {
+    for name in &FOR_PROXIES {
+        headers.remove(name);
+    }
     refuse_cookies(headers, game);
     let name = HeaderName::from_static("clear-site-data");
     let asked: Vec<HeaderValue> = headers.get_all(&name).iter().cloned().collect();
@@ -240,6 +284,7 @@ mod tests {
             isolated: false,
             taken_down: false,
             forget_from: None,
+            framing: None,
         };
         for (asked, kept) in [
             (&["\"cookies\""][..], None),
@@ -263,6 +308,29 @@ mod tests {
             let expected: Vec<_> = kept.map(HeaderValue::from_static).into_iter().collect();
             assert_eq!(left, expected.iter().collect::<Vec<_>>(), "{asked:?}");
         }
+    }
+
+    #[test]
+    fn a_backend_tells_a_proxy_in_front_nothing() {
+        let game = Game {
+            slug: "game".into(),
+            environment: Environment::Prod,
+            audience: "game:game".into(),
+            origin: "http://game.platform.localhost".into(),
+            deployment: None,
+            isolated: false,
+            lasting: std::sync::Arc::default(),
+            framing: None,
+            taken_down: false,
+            forget_from: None,
+        };
+        let mut headers = HeaderMap::new();
+        for name in ["x-accel-redirect", "x-sendfile", "x-reproxy-url", "x-kept"] {
+            headers.insert(name, HeaderValue::from_static("/etc/passwd"));
+        }
+        protect_others(&mut headers, &game);
+        let left: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
+        assert_eq!(left, ["x-kept"]);
     }
 
     #[test]

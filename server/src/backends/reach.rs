@@ -74,6 +74,7 @@ impl Reach {
     /// A sentence that says why not.
     pub fn check_host(&self, host: &Host<&str>, port: u16) -> Result<(), &'static str> {
         const OWN: &str = "The platform itself cannot be the backend of a game.";
+        const PORT: &str = "No backend is at this port: it is known for another protocol, and browsers refuse it as well.";
         const PRIVATE: &str = "A backend's address may not be one of a private network.";
         let address = match host {
             Host::Domain(name) => {
@@ -82,6 +83,9 @@ impl Reach {
                 let below = name.strip_suffix(self.platform.as_str());
                 if below.is_some_and(|below| below.is_empty() || below.ends_with('.')) {
                     return Err(OWN);
+                }
+                if is_bad_port(port) {
+                    return Err(PORT);
                 }
                 if !is_localhost(name) {
                     return Ok(());
@@ -93,6 +97,8 @@ impl Reach {
         };
         if self.is_own(SocketAddr::new(address, port)) {
             Err(OWN)
+        } else if is_bad_port(port) {
+            Err(PORT)
         } else if self.allows(address) {
             Ok(())
         } else {
@@ -213,7 +219,8 @@ impl Service<Uri> for Connector {
         let host = target.host().unwrap_or_default();
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let literal = host.parse::<IpAddr>();
-        let refused = literal.is_ok_and(|address| !self.reach.allows(address));
+        let refused = literal.is_ok_and(|address| !self.reach.allows(address))
+            || target.port_u16().is_some_and(is_bad_port);
         let connecting = self.plain.call(target);
         let reach = Arc::clone(&self.reach);
         Box::pin(async move {
@@ -230,6 +237,20 @@ impl Service<Uri> for Connector {
     }
 }
 
+/// The "bad ports" of the Fetch standard: each is known for a protocol whose
+/// servers could take an HTTP request for commands of their own.
+const BAD_PORTS: [u16; 83] = [
+    0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101,
+    102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427,
+    465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990,
+    993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667,
+    6668, 6669, 6679, 6697, 10080,
+];
+
+fn is_bad_port(port: u16) -> bool {
+    BAD_PORTS.binary_search(&port).is_ok()
+}
+
 fn is_localhost(name: &str) -> bool {
     let name = name.trim_end_matches('.').to_ascii_lowercase();
     name == "localhost" || name.ends_with(".localhost")
@@ -244,6 +265,8 @@ fn is_public(address: IpAddr) -> bool {
             let shared = a == 100 && (64..128).contains(&b);
             let protocols = (a, b, c) == (192, 0, 0);
             let relays = (a, b, c) == (192, 88, 99);
+            // The host of a virtual machine in Azure, with what that may know.
+            let azure = address.octets() == [168, 63, 129, 16];
             let benchmarks = a == 198 && (b == 18 || b == 19);
             !(a == 0
                 || a >= 224
@@ -251,6 +274,7 @@ fn is_public(address: IpAddr) -> bool {
                 || protocols
                 || relays
                 || benchmarks
+                || azure
                 || address.is_private()
                 || address.is_loopback()
                 || address.is_link_local()

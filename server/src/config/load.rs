@@ -5,6 +5,8 @@ use std::path::Path;
 
 use config::{ConfigError, Environment, File, FileFormat, Source, Value};
 
+use platform_protocol::limits::LONGEST_TOKEN_SECONDS;
+
 use super::names::{self, Key, SETTINGS, Setting};
 use super::provider::{self, Written};
 use super::{Config, SaidBy, SettingError, parse};
@@ -216,13 +218,15 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
         Key::FilesUrl => config.files = Some(parse::path_url(text, "file")?),
         Key::FileCacheMib => config.file_cache_mib = parse::number(text, 0..=1_048_576)?,
         Key::TrustedProxies => config.trusted_proxies = parse::list(text, parse::network)?,
+        Key::ForwardedHost => config.forwarded_host = parse::boolean(text)?,
+        Key::SecurityContact => config.security_contact = Some(parse::contact(text)?),
         Key::Admins => {
             config.admins = parse::list(text, |id| {
                 id.parse()
                     .map_err(|_| format!("`{id}` is not a player's id (sub), a UUID"))
             })?;
         }
-        Key::TokenSeconds => config.token_seconds = parse::number(text, 5..=86_400)?,
+        Key::TokenSeconds => config.token_seconds = parse::number(text, 5..=LONGEST_TOKEN_SECONDS)?,
         Key::GuestsPerAddress => {
             config.guests_per_address = parse::number(text, 0..=1_000_000_000)?;
         }
@@ -245,6 +249,7 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
         }
         Key::BackendIdleSeconds => config.backend_idle_seconds = parse::number(text, 1..=86_400)?,
         Key::KeySecret => config.key_secret = Some(parse::secret(text)?),
+        Key::KeySecretOld => config.key_secret_old = Some(parse::secret(text)?),
         Key::Log => config.log = parse::log_filter(text)?,
         Key::LogFormat => config.log_format = parse::log_format(text)?,
     }
@@ -257,6 +262,18 @@ fn check_together(config: &Config) -> Result<(), SettingError> {
         return Err(SettingError::new(
             "files_url",
             "it is the path of database_url; use a directory of its own",
+        ));
+    }
+    if config.key_secret_old.is_some() && config.key_secret.is_none() {
+        return Err(SettingError::new(
+            "key_secret_old",
+            "it is for moving to another key_secret; set that as well, or set key_secret to this one",
+        ));
+    }
+    if config.forwarded_host && config.trusted_proxies.is_empty() {
+        return Err(SettingError::new(
+            "forwarded_host",
+            "nobody is believed without trusted_proxies; name your proxies there",
         ));
     }
     let everyone = config

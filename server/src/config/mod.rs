@@ -143,6 +143,10 @@ pub struct Config {
     pub file_cache_mib: u32,
     /// Networks whose forwarding headers are believed.
     pub trusted_proxies: Vec<IpNet>,
+    /// Whether their `X-Forwarded-Host` is believed as well.
+    pub forwarded_host: bool,
+    /// Where weaknesses are reported: a URI.
+    pub security_contact: Option<String>,
     /// Players who may administer.
     pub admins: Vec<Uuid>,
     /// Life of a production game token, in seconds.
@@ -181,6 +185,8 @@ pub struct Config {
     pub backend_idle_seconds: u64,
     /// Seals the private signing keys in the store, if set.
     pub key_secret: Option<Secret>,
+    /// Opens those that are still sealed under the secret of before.
+    pub key_secret_old: Option<Secret>,
     /// Which log lines are written, as `tracing` filter directives.
     pub log: String,
     /// How log lines are written.
@@ -203,6 +209,8 @@ impl Default for Config {
             files: None,
             file_cache_mib: 64,
             trusted_proxies: Vec::new(),
+            forwarded_host: false,
+            security_contact: None,
             admins: Vec::new(),
             token_seconds: limits::TOKEN_SECONDS,
             guests_per_address: 50,
@@ -221,6 +229,7 @@ impl Default for Config {
             backend_timeout_seconds: 60,
             backend_idle_seconds: 600,
             key_secret: None,
+            key_secret_old: None,
             log: "info".to_owned(),
             log_format: LogFormat::Human,
             identity_providers: Vec::new(),

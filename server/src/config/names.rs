@@ -32,6 +32,10 @@ pub enum Key {
     FileCacheMib,
     /// `trusted_proxies`
     TrustedProxies,
+    /// `forwarded_host`
+    ForwardedHost,
+    /// `security_contact`
+    SecurityContact,
     /// `admins`
     Admins,
     /// `token_seconds`
@@ -68,6 +72,8 @@ pub enum Key {
     BackendIdleSeconds,
     /// `key_secret`
     KeySecret,
+    /// `key_secret_old`
+    KeySecretOld,
     /// `log`
     Log,
     /// `log_format`
@@ -111,7 +117,7 @@ const fn setting(
 }
 
 /// Every setting, in the order of the documentation.
-pub const SETTINGS: [Setting; 28] = [
+pub const SETTINGS: [Setting; 31] = [
     setting(
         Key::Origin,
         "origin",
@@ -158,7 +164,19 @@ pub const SETTINGS: [Setting; 28] = [
         Key::TrustedProxies,
         "trusted_proxies",
         "none",
-        "networks (CIDR), separated by commas, whose `X-Forwarded-For`, `-Proto` and `-Host` are believed",
+        "networks (CIDR), separated by commas, whose `X-Forwarded-For` and `-Proto` are believed",
+    ),
+    setting(
+        Key::ForwardedHost,
+        "forwarded_host",
+        "false",
+        "whether their `X-Forwarded-Host` is believed as well; only for a proxy that cannot pass `Host` on and overwrites what a visitor wrote",
+    ),
+    setting(
+        Key::SecurityContact,
+        "security_contact",
+        "none",
+        "where to report weaknesses of this platform, `mailto:` or `https://`; it makes `/.well-known/security.txt` (RFC 9116)",
     ),
     setting(
         Key::Admins,
@@ -267,6 +285,12 @@ pub const SETTINGS: [Setting; 28] = [
         "key_secret",
         "none",
         "seals the private signing keys in the store, at least 32 random characters; keep it, for without it sealed keys cannot be read",
+    ),
+    setting(
+        Key::KeySecretOld,
+        "key_secret_old",
+        "none",
+        "the key secret before `key_secret`, for as long as keys lie sealed under it: `platform-server keys reseal` ends that",
     ),
     setting(
         Key::Log,

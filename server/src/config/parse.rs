@@ -103,6 +103,27 @@ pub(super) fn rate(text: &str) -> Result<Rate, String> {
 }
 
 /// `human` or `json`.
+pub(super) fn boolean(text: &str) -> Result<bool, String> {
+    match text {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(format!("`{text}` is neither `true` nor `false`")),
+    }
+}
+
+/// The address of a contact (RFC 9116 §2.5.3).
+pub(super) fn contact(text: &str) -> Result<String, String> {
+    let known = text.starts_with("mailto:") || text.starts_with("https://");
+    let plain = text.bytes().all(|byte| byte.is_ascii_graphic());
+    if known && plain && url::Url::parse(text).is_ok() {
+        Ok(text.to_owned())
+    } else {
+        Err(format!(
+            "`{text}` is no address such as mailto:security@games.example or https://games.example/security"
+        ))
+    }
+}
+
 pub(super) fn log_format(text: &str) -> Result<LogFormat, String> {
     match text {
         "human" => Ok(LogFormat::Human),

@@ -70,6 +70,8 @@ fn value_of(config: &Config, key: Key) -> Option<String> {
         Key::FilesUrl => quoted(&format!("file://{}", config.files_path().display())),
         Key::FileCacheMib => config.file_cache_mib.to_string(),
         Key::TrustedProxies => quoted_list(&config.trusted_proxies),
+        Key::ForwardedHost => config.forwarded_host.to_string(),
+        Key::SecurityContact => quoted(config.security_contact.as_ref()?),
         Key::Admins => quoted_list(&config.admins),
         Key::TokenSeconds => config.token_seconds.to_string(),
         Key::GuestsPerAddress => config.guests_per_address.to_string(),
@@ -96,6 +98,10 @@ fn value_of(config: &Config, key: Key) -> Option<String> {
         Key::BackendIdleSeconds => config.backend_idle_seconds.to_string(),
         Key::KeySecret => {
             config.key_secret.as_ref()?;
+            quoted(HIDDEN)
+        }
+        Key::KeySecretOld => {
+            config.key_secret_old.as_ref()?;
             quoted(HIDDEN)
         }
         Key::Log => quoted(&config.log),

@@ -91,6 +91,8 @@ pub enum AuditKind {
     DeviceTokenReused,
     /// A signing key was added.
     KeyAdded,
+    /// A signing key (`subject`) was taken back.
+    KeyRevoked,
     /// A player became an administrator.
     AdminGranted,
     /// A player is an administrator no longer.
@@ -133,7 +135,7 @@ pub enum AuditKind {
 
 impl AuditKind {
     /// Every kind.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::Linked,
         Self::Merged,
         Self::SignedIn,
@@ -149,6 +151,7 @@ impl AuditKind {
         Self::DeviceRevoked,
         Self::DeviceTokenReused,
         Self::KeyAdded,
+        Self::KeyRevoked,
         Self::AdminGranted,
         Self::AdminRevoked,
         Self::ProjectTransferred,
@@ -194,6 +197,7 @@ impl AuditKind {
             Self::DeviceRevoked => "device-revoked",
             Self::DeviceTokenReused => "device-token-reused",
             Self::KeyAdded => "key-added",
+            Self::KeyRevoked => "key-revoked",
             Self::AdminGranted => "admin-granted",
             Self::AdminRevoked => "admin-revoked",
             Self::ProjectTransferred => "project-transferred",

@@ -8,10 +8,6 @@ use crate::clock::Millis;
 pub const PUBLISH_AHEAD_MILLIS: Millis = 21 * 60 * 1_000;
 /// How long beyond the last token's life an old key stays published.
 pub const LINGER_MILLIS: Millis = 10 * 60 * 1_000;
-/// The longest life that a token can have been given. How long an old key
-/// stays published goes by it, not by the present setting: that may be shorter
-/// than the one under which the key's last token was signed.
-pub const LONGEST_TOKEN_MILLIS: Millis = 24 * 60 * 60 * 1_000;
 /// Age at which a signing key is replaced by itself.
 pub const ROTATE_AFTER_MILLIS: Millis = 90 * 24 * 60 * 60 * 1_000;
 
@@ -28,6 +24,9 @@ pub struct StoredKey {
     pub created_at: Millis,
     /// From when on it signs, until the next key's time comes.
     pub signs_from: Millis,
+    /// The longest life that one of its tokens may have been given. The present
+    /// setting may be shorter than the one under which its last was signed.
+    pub token_millis: Millis,
 }
 
 impl std::fmt::Debug for StoredKey {
@@ -60,6 +59,19 @@ pub struct KeyTimes {
     pub created_at: Millis,
     /// From when on it signs, until the next key's time comes.
     pub signs_from: Millis,
+    /// The longest life of its tokens.
+    pub token_millis: Millis,
+}
+
+/// What became of a key that was to be revoked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Revocation {
+    /// It is gone, and its successor is there.
+    Done,
+    /// There is no such key.
+    Missing,
+    /// The keys are not those any more on which the revocation was based.
+    Changed,
 }
 
 impl StoredKey {
@@ -69,26 +81,30 @@ impl StoredKey {
         KeyTimes {
             created_at: self.created_at,
             signs_from: self.signs_from,
+            token_millis: self.token_millis,
         }
     }
 }
 
 impl KeyTimes {
-    /// The times of the first key, which has to sign at once.
+    /// The times of a key that has to sign at once: the first, and one in the
+    /// place of one that was revoked.
     #[must_use]
-    pub const fn first(now: Millis) -> Self {
+    pub const fn at_once(now: Millis, token_millis: Millis) -> Self {
         Self {
             created_at: now,
             signs_from: now,
+            token_millis,
         }
     }
 
     /// The times of a key made at `now` to follow others.
     #[must_use]
-    pub const fn following(now: Millis) -> Self {
+    pub const fn following(now: Millis, token_millis: Millis) -> Self {
         Self {
             created_at: now,
             signs_from: now + PUBLISH_AHEAD_MILLIS,
+            token_millis,
         }
     }
 }
@@ -104,21 +120,16 @@ pub struct KeySchedule {
     times: Vec<KeyTimes>,
     /// Places in `times`, in the order in which their turns come.
     turns: Vec<usize>,
-    token_millis: Millis,
 }
 
 impl KeySchedule {
-    /// The schedule of keys whose tokens live for `token_millis`.
+    /// The schedule of these keys.
     #[must_use]
-    pub fn new(times: Vec<KeyTimes>, token_millis: Millis) -> Self {
+    pub fn new(times: Vec<KeyTimes>) -> Self {
         let mut turns: Vec<usize> = (0..times.len()).collect();
         // The sort is stable, so keys with one time stay in the order of adding.
         turns.sort_by_key(|&index| times[index].signs_from);
-        Self {
-            times,
-            turns,
-            token_millis,
-        }
+        Self { times, turns }
     }
 
     /// Which key signs at `now`, as a place in the list that was given. `None`
@@ -137,8 +148,9 @@ impl KeySchedule {
         if self.signing_at(now) == Some(index) {
             return KeyPhase::Signing;
         }
+        let believed = self.times[index].token_millis.saturating_add(LINGER_MILLIS);
         match self.stops_at(index) {
-            Some(stop) if now >= stop + self.token_millis + LINGER_MILLIS => KeyPhase::Gone,
+            Some(stop) if now >= stop.saturating_add(believed) => KeyPhase::Gone,
             Some(stop) if now >= stop => KeyPhase::Retiring,
             _ => KeyPhase::Published,
         }
@@ -176,9 +188,10 @@ mod tests {
             .map(|&(created, signs)| KeyTimes {
                 created_at: created * MINUTE,
                 signs_from: signs * MINUTE,
+                token_millis: TOKEN,
             })
             .collect();
-        KeySchedule::new(times, TOKEN)
+        KeySchedule::new(times)
     }
 
     fn phases(schedule: &KeySchedule, minute: Millis) -> Vec<KeyPhase> {
@@ -263,15 +276,10 @@ mod tests {
 
     #[test]
     fn a_new_key_is_published_for_more_than_twenty_minutes_before_it_signs() {
-        let times = KeyTimes::following(7);
+        let times = KeyTimes::following(7, TOKEN);
         assert!(times.signs_from - times.created_at >= 20 * MINUTE);
-        assert_eq!(
-            KeyTimes::first(7),
-            KeyTimes {
-                created_at: 7,
-                signs_from: 7
-            }
-        );
+        let first = KeyTimes::at_once(7, TOKEN);
+        assert_eq!((first.created_at, first.signs_from), (7, 7));
     }
 
     #[test]

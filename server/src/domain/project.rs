@@ -81,4 +81,72 @@ pub struct EnvironmentRecord {
     /// Whether its pages are isolated from those of other origins, which
     /// engines with threads need.
     pub isolated: bool,
+    /// Who may show its pages in a frame.
+    pub frames: Frames,
+}
+
+/// Who may show a game's pages in a frame.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Frames {
+    /// Anyone.
+    #[default]
+    Any,
+    /// The platform's own pages.
+    Platform,
+    /// Those, and pages of these origins.
+    Origins(Vec<String>),
+}
+
+impl Frames {
+    /// The setting in a word, for the log of events.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Any => "any",
+            Self::Platform => "platform",
+            Self::Origins(_) => "a list",
+        }
+    }
+
+    /// The value of a `frame-ancestors` directive (CSP 3 §6.4.2), with the
+    /// platform's pages at `console` and the game's own; none where anyone may.
+    #[must_use]
+    pub fn directive(&self, console: &str) -> Option<String> {
+        let others = match self {
+            Self::Any => return None,
+            Self::Platform => &[][..],
+            Self::Origins(origins) => origins,
+        };
+        let mut directive = format!("frame-ancestors 'self' {console}");
+        for origin in others {
+            directive.push(' ');
+            directive.push_str(origin);
+        }
+        Some(directive)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_platforms_own_pages_may_always_show_a_game() {
+        let directive = |frames: Frames| frames.directive("https://play.example");
+        assert_eq!(directive(Frames::Any), None);
+        assert_eq!(
+            directive(Frames::Platform).as_deref(),
+            Some("frame-ancestors 'self' https://play.example")
+        );
+        let some = Frames::Origins(vec![
+            "https://a.example".into(),
+            "https://b.example:1".into(),
+        ]);
+        assert_eq!(
+            directive(some).as_deref(),
+            Some(
+                "frame-ancestors 'self' https://play.example https://a.example https://b.example:1"
+            )
+        );
+    }
 }

@@ -8,7 +8,7 @@ use askama::Template;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
-use platform_protocol::names::{Environment, check_slug};
+use platform_protocol::names::{Environment, check_slug_form};
 use platform_protocol::paths;
 use platform_protocol::problem::Slug;
 use url::form_urlencoded;
@@ -62,7 +62,7 @@ pub async fn project(
     State(state): State<AppState>,
     Path(slug): Path<String>,
 ) -> Result<Response, Refusal> {
-    check_slug(&slug).map_err(|_| Refusal::from(Slug::NotFound))?;
+    check_slug_form(&slug).map_err(|_| Refusal::from(Slug::NotFound))?;
     let game = state.origin.sub_domain(&Environment::Dev.label(&slug));
     let page = Build {
         frame: Frame::new(&state.origin),

@@ -55,10 +55,13 @@ pub async fn handle(
     if let Some(backend) = backend {
         let forwarded = state.backends.forward(&backend, game, context, request);
         // It is much larger than what answers a file.
-        return Box::pin(forwarded).await;
+        let mut response = Box::pin(forwarded).await?;
+        frame(response.headers_mut(), game);
+        return Ok(response);
     }
     let console = asks_as_console(state, request.headers());
     let mut response = file(state, game, request).await?;
+    frame(response.headers_mut(), game);
     // In dev also to whoever else asks: a cache in between may keep this for the
     // console. Production's files are to be kept as one for everybody; where that
     // keeps a source map from the console, it shows the place in the script.
@@ -70,6 +73,14 @@ pub async fn handle(
         }
     }
     Ok(response)
+}
+
+/// Says who may show the page in a frame. A policy that is there already holds
+/// as well (CSP 3 §8.1).
+fn frame(headers: &mut HeaderMap, game: &Game) {
+    if let Some(policy) = &game.framing {
+        headers.append(header::CONTENT_SECURITY_POLICY, policy.clone());
+    }
 }
 
 /// The console's origin, if one of its pages asks for a file: they look up in

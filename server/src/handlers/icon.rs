@@ -2,7 +2,7 @@
 //! browsers ask for beside every page, and beside every address that is opened
 //! in one.
 
-use axum::http::header;
+use axum::http::{HeaderName, header};
 use axum::response::IntoResponse;
 
 /// A drawing: every browser of today takes one, whatever the path's ending.
@@ -13,6 +13,11 @@ pub async fn handle() -> impl IntoResponse {
     let headers = [
         (header::CONTENT_TYPE, "image/svg+xml"),
         (header::CACHE_CONTROL, "public, max-age=86400"),
+        // Pages about what is not there, on any host, take their looks from here.
+        (
+            HeaderName::from_static("cross-origin-resource-policy"),
+            "cross-origin",
+        ),
     ];
     (headers, ICON)
 }

@@ -24,6 +24,7 @@ pub mod profile;
 pub mod project;
 pub mod restore_guest;
 pub mod runtime_files;
+pub mod security_txt;
 pub mod sign_in;
 pub mod sign_out;
 pub mod stylesheet;

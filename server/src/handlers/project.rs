@@ -4,7 +4,7 @@
 use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use platform_protocol::names::{Environment, check_slug};
+use platform_protocol::names::{Environment, check_slug_form};
 use platform_protocol::problem::Slug;
 
 use super::build::sign_in;
@@ -33,7 +33,7 @@ pub async fn handle(
     State(state): State<AppState>,
     Path(slug): Path<String>,
 ) -> Result<Response, Refusal> {
-    check_slug(&slug).map_err(|_| Refusal::from(Slug::NotFound))?;
+    check_slug_form(&slug).map_err(|_| Refusal::from(Slug::NotFound))?;
     let page = Project {
         frame: Frame::new(&state.origin),
         auth_url: &state.auth_url,

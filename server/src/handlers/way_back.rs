@@ -1,6 +1,6 @@
 //! The way back from a page of the auth service, in words.
 
-use platform_protocol::names::check_slug;
+use platform_protocol::names::check_slug_form;
 
 use super::{admin, build, project};
 use crate::http::redirect::ReturnAddress;
@@ -82,7 +82,7 @@ const ALL_GAMES: &str = "all games";
 fn developers_page(path: &str) -> Option<String> {
     let of_project = |pages: &str, words: &str| {
         let slug = path.strip_prefix(pages)?.strip_prefix('/')?;
-        check_slug(slug).ok()?;
+        check_slug_form(slug).ok()?;
         Some(format!("{words} {slug}"))
     };
     if path == build::PATH {

@@ -37,6 +37,11 @@ use crate::takedown::{self, Forgetting};
 /// takes.
 const HANDLING: Duration = Duration::from_secs(40);
 
+/// Browsers come by TLS alone for so long (RFC 6797). Not `includeSubDomains`:
+/// every address of the platform says it for itself, and others under its name
+/// are none of its business.
+const SECURE_FOR_A_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
+
 /// Everything that answers.
 #[derive(Clone, Debug)]
 pub struct App {
@@ -57,7 +62,8 @@ impl App {
             uri: parts.uri.clone(),
         };
 
-        let found = hosts::requested_host(&parts, context.trusted_peer);
+        let believed = context.trusted_peer && self.state.config.forwarded_host;
+        let found = hosts::requested_host(&parts, believed);
         let mut caller = None;
         let mut asked_with_cookie = false;
         let navigates = navigation::is_navigation(&parts.headers);
@@ -243,6 +249,10 @@ impl App {
             header::X_CONTENT_TYPE_OPTIONS,
             HeaderValue::from_static("nosniff"),
         );
+        if self.state.origin.is_secure() {
+            // In the place of what a backend says of it.
+            headers.insert(header::STRICT_TRANSPORT_SECURITY, SECURE_FOR_A_YEAR);
+        }
         response
     }
 }

@@ -208,6 +208,14 @@ fn answer(status: StatusCode, html: String, policy: HeaderValue) -> Response {
             HeaderName::from_static("cross-origin-opener-policy"),
             "same-origin",
         ),
+        // No other site loads it as a picture or a script.
+        (
+            HeaderName::from_static("cross-origin-resource-policy"),
+            "same-origin",
+        ),
+        // No other host of the site shares memory or `document.domain` with it
+        // (HTML, "origin-keyed agent clusters").
+        (HeaderName::from_static("origin-agent-cluster"), "?1"),
     ];
     for (name, value) in fixed {
         headers.insert(name, HeaderValue::from_static(value));

@@ -16,17 +16,17 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use platform_protocol::claims::{ALGORITHM, GameTokenHeader};
+use platform_protocol::claims::{ALGORITHM, ASSERTION_TYPE, AssertionClaims, GameTokenHeader};
+use platform_protocol::limits::TEST_TOKEN_SECONDS;
 use serde::Serialize;
-use zeroize::Zeroizing;
 
-pub use self::secret::{KeySecret, MIN_SECRET_BYTES};
+pub use self::secret::{KeySecret, KeySecrets, MIN_SECRET_BYTES};
 pub use self::signer::Signer;
 use self::signer::{PrivateKey, PublicJwk};
 pub use self::sole::SoleKey;
 use crate::clock::{Clock, Millis};
 use crate::domain::audit::{Actor, By};
-use crate::domain::key::{KeyPhase, KeySchedule, KeyTimes, LONGEST_TOKEN_MILLIS, StoredKey};
+use crate::domain::key::{KeyPhase, KeySchedule, KeyTimes, Revocation, StoredKey};
 use crate::entropy::Entropy;
 use crate::store::{Store, StoreError};
 
@@ -46,7 +46,7 @@ pub enum KeyError {
     },
     /// A key is sealed under another secret, or was changed in the store.
     #[error(
-        "signing key {kid} cannot be opened with this PLATFORM_KEY_SECRET: set the key secret that sealed it"
+        "signing key {kid} cannot be opened with this PLATFORM_KEY_SECRET: set the key secret that sealed it, or PLATFORM_KEY_SECRET_OLD to it"
     )]
     WrongSecret {
         /// Which key.
@@ -58,6 +58,15 @@ pub enum KeyError {
         /// Which key.
         kid: String,
     },
+    /// No key has this `kid`.
+    #[error("there is no signing key {kid}; `platform-server keys list` shows those there are")]
+    Unknown {
+        /// Which key.
+        kid: String,
+    },
+    /// Keys are to be sealed, and no secret was given.
+    #[error("there is no key secret to seal with: set PLATFORM_KEY_SECRET")]
+    NoSecret,
     /// There is no key, or the signature could not be made.
     #[error("no token could be signed")]
     Signing,
@@ -94,7 +103,7 @@ pub struct KeyInfo {
 struct ReadyKey {
     /// The JOSE header, encoded, with the dot that follows it.
     header: String,
-    signer: Box<dyn Signer>,
+    signer: Arc<dyn Signer>,
     public: PublicJwk,
     stored: StoredKey,
 }
@@ -115,7 +124,7 @@ pub struct KeyRing {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     token_millis: Millis,
-    secret: Option<KeySecret>,
+    secrets: KeySecrets,
     ring: ArcSwap<Ring>,
 }
 
@@ -129,7 +138,7 @@ const ATTEMPTS: usize = 8;
 
 impl KeyRing {
     /// Reads the keys, and makes the first one where there is none.
-    /// `token_seconds` is the life of the tokens that will be signed.
+    /// `token_seconds` is the life of the game tokens that will be signed.
     ///
     /// # Errors
     /// [`KeyError`], above all when the secret is not the right one.
@@ -138,15 +147,15 @@ impl KeyRing {
         clock: Arc<dyn Clock>,
         entropy: Arc<dyn Entropy>,
         token_seconds: u64,
-        secret: Option<KeySecret>,
+        secrets: KeySecrets,
     ) -> Result<Arc<Self>, KeyError> {
-        let token_millis = Millis::try_from(token_seconds)
+        // Test tokens are signed with the same keys.
+        let token_millis = Millis::try_from(token_seconds.max(TEST_TOKEN_SECONDS))
             .unwrap_or(Millis::MAX)
-            .saturating_mul(1_000)
-            .max(LONGEST_TOKEN_MILLIS);
+            .saturating_mul(1_000);
         let empty = Ring {
             keys: Vec::new(),
-            schedule: KeySchedule::new(Vec::new(), token_millis),
+            schedule: KeySchedule::new(Vec::new()),
             key_set: Arc::from(r#"{"keys":[]}"#),
         };
         let ring = ArcSwap::from_pointee(empty);
@@ -155,7 +164,7 @@ impl KeyRing {
             clock,
             entropy,
             token_millis,
-            secret,
+            secrets,
             ring,
         };
         ring.refresh().await?;
@@ -168,21 +177,26 @@ impl KeyRing {
     /// # Errors
     /// [`KeyError::Signing`] or [`KeyError::Json`]; neither is expected.
     pub fn sign<C: Serialize>(&self, claims: &C) -> Result<String, KeyError> {
+        let key = self.signing()?;
+        key.sign(&key.header, claims)
+    }
+
+    /// An assertion with these claims, for a game's backend.
+    ///
+    /// # Errors
+    /// As [`KeyRing::sign`].
+    pub fn sign_assertion(&self, claims: &AssertionClaims) -> Result<String, KeyError> {
+        let key = self.signing()?;
+        let header = encoded_header(ASSERTION_TYPE, &key.stored.kid)?;
+        key.sign(&header, claims)
+    }
+
+    /// The key whose turn it is.
+    fn signing(&self) -> Result<Arc<ReadyKey>, KeyError> {
         let ring = self.ring.load();
-        let index = ring
-            .schedule
-            .signing_at(self.clock.now())
-            .ok_or(KeyError::Signing)?;
-        let key = &ring.keys[index];
-        let payload = serde_json::to_vec(claims)?;
-        // A third more for base64, and 87 for the signature with its dot.
-        let mut token = String::with_capacity(key.header.len() + payload.len() * 4 / 3 + 91);
-        token.push_str(&key.header);
-        URL_SAFE_NO_PAD.encode_string(&payload, &mut token);
-        let signature = key.signer.sign(token.as_bytes()).ok_or(KeyError::Signing)?;
-        token.push('.');
-        URL_SAFE_NO_PAD.encode_string(signature, &mut token);
-        Ok(token)
+        let index = ring.schedule.signing_at(self.clock.now());
+        let index = index.ok_or(KeyError::Signing)?;
+        Ok(Arc::clone(&ring.keys[index]))
     }
 
     /// The published key set (RFC 7517 §5) as JSON. It is the same string, and
@@ -193,27 +207,35 @@ impl KeyRing {
     }
 
     /// Reads the keys again, adds one if the last is 90 days old, and forgets
-    /// those that are out of the key set. To be called every 30 s: a key that
-    /// another node or the operator added has to be published here as well
-    /// long before it signs.
+    /// those that are out of the key set. To be called every few seconds: a key
+    /// that another node or the operator took back must not be believed here any
+    /// longer, and one that was added has to be published here as well long
+    /// before it signs.
     ///
     /// # Errors
     /// [`KeyError`]; the ring then stays what it was.
     pub async fn refresh(&self) -> Result<(), KeyError> {
         let now = self.clock.now();
         let mut stored = self.store.list_keys().await?;
-        if self.schedule(&stored).is_overdue(now) {
+        if stored
+            .iter()
+            .any(|key| key.token_millis < self.token_millis)
+        {
+            self.store.raise_token_life(self.token_millis).await?;
+            stored = self.store.list_keys().await?;
+        }
+        if schedule(&stored).is_overdue(now) {
             let times = if stored.is_empty() {
-                KeyTimes::first(now)
+                KeyTimes::at_once(now, self.token_millis)
             } else {
-                KeyTimes::following(now)
+                KeyTimes::following(now, self.token_millis)
             };
             // If it was not added, another node was first, and its key is read.
             let after = stored.last().map(|key| key.kid.as_str());
             self.add(times, after, Actor::Own.into()).await?;
             stored = self.store.list_keys().await?;
         }
-        let schedule = self.schedule(&stored);
+        let schedule = schedule(&stored);
         let mut kept = Vec::with_capacity(stored.len());
         let mut gone = Vec::new();
         for (index, key) in stored.into_iter().enumerate() {
@@ -242,7 +264,7 @@ impl KeyRing {
         let by = by.into();
         for _ in 0..ATTEMPTS {
             let stored = self.store.list_keys().await?;
-            let times = KeyTimes::following(self.clock.now());
+            let times = KeyTimes::following(self.clock.now(), self.token_millis);
             let after = stored.last().map(|key| key.kid.as_str());
             if let Some(kid) = self.add(times, after, by.clone()).await? {
                 self.refresh().await?;
@@ -250,6 +272,66 @@ impl KeyRing {
             }
         }
         Err(KeyError::Contended)
+    }
+
+    /// Takes the key `kid` back: from now on this node publishes it no more and
+    /// believes nothing that it signed. If it was the one that signs, a new key
+    /// does so at once; answers that one's `kid`.
+    ///
+    /// # Errors
+    /// [`KeyError`], above all [`KeyError::Unknown`].
+    pub async fn revoke(&self, kid: &str, by: impl Into<By>) -> Result<Option<String>, KeyError> {
+        let by = by.into();
+        for _ in 0..ATTEMPTS {
+            let now = self.clock.now();
+            let stored = self.store.list_keys().await?;
+            let unknown = || KeyError::Unknown { kid: kid.into() };
+            let index = stored.iter().position(|key| key.kid == kid);
+            let index = index.ok_or_else(unknown)?;
+            let successor = match schedule(&stored).phase(index, now) {
+                KeyPhase::Signing => Some(self.make(KeyTimes::at_once(now, self.token_millis))?),
+                _ => None,
+            };
+            let next = successor.as_ref().map(|key| key.kid.clone());
+            let newest = stored.last().map(|key| key.kid.as_str());
+            let revoked = self
+                .store
+                .revoke_key(kid, successor, newest, now, by.clone());
+            match revoked.await? {
+                Revocation::Done => {
+                    tracing::warn!(kid, successor = next, "a signing key was revoked");
+                    self.refresh().await?;
+                    return Ok(next);
+                }
+                Revocation::Missing => return Err(unknown()),
+                Revocation::Changed => {}
+            }
+        }
+        Err(KeyError::Contended)
+    }
+
+    /// Seals every key under the present secret that does not lie so yet, and
+    /// answers how many these were.
+    ///
+    /// # Errors
+    /// [`KeyError`], above all [`KeyError::NoSecret`].
+    pub async fn reseal(&self) -> Result<usize, KeyError> {
+        let secret = self.secrets.present.as_ref().ok_or(KeyError::NoSecret)?;
+        let mut resealed = Vec::new();
+        for key in self.store.list_keys().await? {
+            if key.sealed && secret.open(&key.private, &key.kid).is_ok() {
+                continue;
+            }
+            let private = self.secrets.private_of(&key)?;
+            let sealed = secret.seal(&private, &key.kid, &*self.entropy)?;
+            resealed.push((key.kid, sealed));
+        }
+        let count = resealed.len();
+        if count > 0 {
+            self.store.reseal_keys(resealed).await?;
+            self.refresh().await?;
+        }
+        Ok(count)
     }
 
     /// Every key that this node knows, oldest first.
@@ -271,11 +353,6 @@ impl KeyRing {
             .collect()
     }
 
-    fn schedule(&self, stored: &[StoredKey]) -> KeySchedule {
-        let times = stored.iter().map(StoredKey::times).collect();
-        KeySchedule::new(times, self.token_millis)
-    }
-
     /// Makes a key and adds it after the newest one. `None` if that one is the
     /// newest no longer.
     async fn add(
@@ -284,22 +361,8 @@ impl KeyRing {
         after: Option<&str>,
         by: By,
     ) -> Result<Option<String>, KeyError> {
-        let private = PrivateKey::generate(&*self.entropy);
-        let kid = private.public().kid().to_owned();
-        let der = private
-            .to_pkcs8()
-            .ok_or_else(|| KeyError::Malformed { kid: kid.clone() })?;
-        let (private, sealed) = match &self.secret {
-            Some(secret) => (secret.seal(&der, &kid, &*self.entropy)?, true),
-            None => (der.to_vec(), false),
-        };
-        let key = StoredKey {
-            kid: kid.clone(),
-            private,
-            sealed,
-            created_at: times.created_at,
-            signs_from: times.signs_from,
-        };
+        let key = self.make(times)?;
+        let kid = key.kid.clone();
         let added = self.store.add_key(key, after, by).await?;
         if added {
             tracing::info!(
@@ -311,26 +374,56 @@ impl KeyRing {
         Ok(added.then_some(kid))
     }
 
+    /// A new key as the store keeps it.
+    fn make(&self, times: KeyTimes) -> Result<StoredKey, KeyError> {
+        let private = PrivateKey::generate(&*self.entropy);
+        let kid = private.public().kid().to_owned();
+        let der = private
+            .to_pkcs8()
+            .ok_or_else(|| KeyError::Malformed { kid: kid.clone() })?;
+        let (private, sealed) = match &self.secrets.present {
+            Some(secret) => (secret.seal(&der, &kid, &*self.entropy)?, true),
+            None => (der.to_vec(), false),
+        };
+        Ok(StoredKey {
+            kid,
+            private,
+            sealed,
+            created_at: times.created_at,
+            signs_from: times.signs_from,
+            token_millis: times.token_millis,
+        })
+    }
+
     /// Puts a ring of these keys in the place of the present one.
     fn replace(&self, stored: Vec<StoredKey>) -> Result<(), KeyError> {
         let present = self.ring.load();
         if present.keys.iter().map(|key| &key.stored).eq(&stored) {
             return Ok(());
         }
-        let schedule = self.schedule(&stored);
+        let schedule = schedule(&stored);
         let keys = stored
             .into_iter()
-            .map(
-                |stored| match present.keys.iter().find(|key| key.stored == stored) {
-                    Some(ready) => Ok(Arc::clone(ready)),
+            .map(|stored| {
+                // One `kid` is one key, however it is sealed by now.
+                let known = present.keys.iter().find(|key| key.stored.kid == stored.kid);
+                match known {
+                    Some(ready) if ready.stored == stored => Ok(Arc::clone(ready)),
+                    Some(ready) => Ok(Arc::new(ready.lying_as(stored))),
                     None => self.ready(stored).map(Arc::new),
-                },
-            )
+                }
+            })
             .collect::<Result<Vec<_>, _>>()?;
         let key_set = KeySet {
             keys: keys.iter().map(|key| &key.public).collect(),
         };
-        let key_set = Arc::from(serde_json::to_string(&key_set)?);
+        let key_set = serde_json::to_string(&key_set)?;
+        // Whoever remembers what was verified goes by which string it is.
+        let key_set = if *key_set == *present.key_set {
+            Arc::clone(&present.key_set)
+        } else {
+            Arc::from(key_set)
+        };
         self.ring.store(Arc::new(Ring {
             keys,
             schedule,
@@ -342,28 +435,58 @@ impl KeyRing {
     /// Opens a key of the store and checks that it is what it says.
     fn ready(&self, stored: StoredKey) -> Result<ReadyKey, KeyError> {
         let kid = || stored.kid.clone();
-        let der = match (stored.sealed, &self.secret) {
-            (true, Some(secret)) => secret.open(&stored.private, &stored.kid)?,
-            (true, None) => return Err(KeyError::SecretMissing { kid: kid() }),
-            (false, _) => Zeroizing::new(stored.private.clone()),
-        };
+        let der = self.secrets.private_of(&stored)?;
         let malformed = || KeyError::Malformed { kid: kid() };
         let private = PrivateKey::from_pkcs8(&der).ok_or_else(malformed)?;
         let public = private.public();
         if public.kid() != stored.kid {
             return Err(malformed());
         }
-        let header = serde_json::to_vec(&GameTokenHeader {
-            alg: ALGORITHM.into(),
-            typ: "JWT".into(),
-            kid: kid(),
-        })?;
-        let header = format!("{}.", URL_SAFE_NO_PAD.encode(header));
         Ok(ReadyKey {
-            header,
-            signer: private.into_signer(),
+            header: encoded_header("JWT", &stored.kid)?,
+            signer: private.into_signer().into(),
             public,
             stored,
         })
     }
+}
+
+impl ReadyKey {
+    /// A JWT in compact form (RFC 7515 §3.1) with this header, encoded, with the
+    /// dot that follows it.
+    fn sign(&self, header: &str, claims: &impl Serialize) -> Result<String, KeyError> {
+        let payload = serde_json::to_vec(claims)?;
+        // A third more for base64, and 87 for the signature with its dot.
+        let mut token = String::with_capacity(header.len() + payload.len() * 4 / 3 + 91);
+        token.push_str(header);
+        URL_SAFE_NO_PAD.encode_string(&payload, &mut token);
+        let signature = self.signer.sign(token.as_bytes());
+        token.push('.');
+        URL_SAFE_NO_PAD.encode_string(signature.ok_or(KeyError::Signing)?, &mut token);
+        Ok(token)
+    }
+
+    /// The same key, which lies in another way in the store by now.
+    fn lying_as(&self, stored: StoredKey) -> Self {
+        Self {
+            header: self.header.clone(),
+            signer: Arc::clone(&self.signer),
+            public: self.public.clone(),
+            stored,
+        }
+    }
+}
+
+/// A JOSE header, encoded, with the dot that follows it.
+fn encoded_header(typ: &str, kid: &str) -> Result<String, KeyError> {
+    let header = serde_json::to_vec(&GameTokenHeader {
+        alg: ALGORITHM.into(),
+        typ: typ.into(),
+        kid: kid.into(),
+    })?;
+    Ok(format!("{}.", URL_SAFE_NO_PAD.encode(header)))
+}
+
+fn schedule(stored: &[StoredKey]) -> KeySchedule {
+    KeySchedule::new(stored.iter().map(StoredKey::times).collect())
 }

@@ -9,6 +9,7 @@ use sha2::Sha256;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::KeyError;
+use crate::domain::key::StoredKey;
 use crate::entropy::Entropy;
 
 /// Fewest bytes of a secret: one is taken from a generator, not remembered.
@@ -88,6 +89,35 @@ impl KeySecret {
 
     fn cipher(&self) -> XChaCha20Poly1305 {
         XChaCha20Poly1305::new((&*self.0).into())
+    }
+}
+
+/// The secrets of a platform: the present one, which seals, and the one before
+/// it, which only opens what still lies sealed under it.
+#[derive(Clone, Debug, Default)]
+pub struct KeySecrets {
+    /// Seals and opens.
+    pub present: Option<KeySecret>,
+    /// Opens.
+    pub former: Option<KeySecret>,
+}
+
+impl KeySecrets {
+    /// The private key of `key`, however it lies in the store.
+    pub(super) fn private_of(&self, key: &StoredKey) -> Result<Zeroizing<Vec<u8>>, KeyError> {
+        if !key.sealed {
+            return Ok(Zeroizing::new(key.private.clone()));
+        }
+        let mut outcome = Err(KeyError::SecretMissing {
+            kid: key.kid.clone(),
+        });
+        for secret in [&self.present, &self.former].into_iter().flatten() {
+            outcome = secret.open(&key.private, &key.kid);
+            if outcome.is_ok() {
+                break;
+            }
+        }
+        outcome
     }
 }
 

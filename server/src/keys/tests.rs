@@ -11,7 +11,7 @@ use ring::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::{KeyError, KeyRing, KeySecret};
+use super::{KeyError, KeyRing, KeySecret, KeySecrets};
 use crate::clock::{Clock, ManualClock, Millis};
 use crate::domain::audit::Actor;
 use crate::domain::key::KeyPhase;
@@ -42,9 +42,27 @@ impl World {
     }
 
     async fn try_ring(&self, secret: Option<&str>) -> Result<Arc<KeyRing>, KeyError> {
-        let secret = secret.map(|letter| KeySecret::new(&letter.repeat(32)).unwrap());
+        self.ring_with([secret, None], TOKEN_SECONDS).await
+    }
+
+    /// A ring under these secrets, the present one and the one before.
+    async fn ring_with(
+        &self,
+        secrets: [Option<&str>; 2],
+        token_seconds: u64,
+    ) -> Result<Arc<KeyRing>, KeyError> {
+        let [present, former] =
+            secrets.map(|secret| secret.map(|letter| KeySecret::new(&letter.repeat(32)).unwrap()));
+        let secrets = KeySecrets { present, former };
         let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
-        KeyRing::open(store, clock, Arc::new(SystemEntropy), TOKEN_SECONDS, secret).await
+        KeyRing::open(
+            store,
+            clock,
+            Arc::new(SystemEntropy),
+            token_seconds,
+            secrets,
+        )
+        .await
     }
 
     async fn ring(&self) -> Arc<KeyRing> {
@@ -256,8 +274,9 @@ async fn the_rotated_key_signs_after_twenty_one_minutes_and_the_old_one_lingers(
     world.clock.advance(1);
     assert_eq!(kid(&ring.sign(&world.claims()).unwrap()), new);
     assert_eq!(phases(), [KeyPhase::Retiring, KeyPhase::Signing]);
-    // A day for the longest token that can be, and ten minutes.
-    world.clock.advance(DAY + 10 * MINUTE - 1);
+    // Half an hour for the longest token that there is, one of a test player,
+    // and ten minutes.
+    world.clock.advance(40 * MINUTE - 1);
     ring.refresh().await.unwrap();
     assert!(published(&ring.key_set()).contains_key(&old));
     world.clock.advance(1);
@@ -265,6 +284,98 @@ async fn the_rotated_key_signs_after_twenty_one_minutes_and_the_old_one_lingers(
     assert_eq!(phases(), [KeyPhase::Signing]);
     assert!(!published(&ring.key_set()).contains_key(&old));
     assert_eq!(world.store.list_keys().await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn an_old_key_is_believed_as_long_as_the_longest_token_that_it_signed() {
+    let world = World::new().await;
+    let long = world.ring_with([None, None], 7_200).await.unwrap();
+    let old = long.list()[0].kid.clone();
+    // The setting is shorter after a restart; the tokens of before live on.
+    let ring = world.ring().await;
+    ring.rotate(Actor::Operator).await.unwrap();
+    world.clock.advance((21 + 120 + 10) * MINUTE - 1);
+    ring.refresh().await.unwrap();
+    assert!(published(&ring.key_set()).contains_key(&old));
+    world.clock.advance(1);
+    ring.refresh().await.unwrap();
+    assert!(!published(&ring.key_set()).contains_key(&old));
+}
+
+#[tokio::test]
+async fn a_revoked_key_is_gone_at_once_and_a_new_one_signs() {
+    let world = World::new().await;
+    let (ring, beside) = (world.ring().await, world.ring().await);
+    let old = ring.list()[0].kid.clone();
+    let new = ring.revoke(&old, Actor::Operator).await.unwrap().unwrap();
+    let check = |ring: &KeyRing| {
+        let token = ring.sign(&world.claims()).unwrap();
+        assert_eq!(kid(&token), new);
+        let keys = published(&ring.key_set());
+        assert_eq!(keys.keys().collect::<Vec<_>>(), [&new]);
+        assert!(verifies(&token, &keys[&new]));
+    };
+    check(&ring);
+    beside.refresh().await.unwrap();
+    check(&beside);
+    let again = ring.revoke(&old, Actor::Operator).await.unwrap_err();
+    assert!(matches!(again, KeyError::Unknown { .. }), "{again:?}");
+}
+
+#[tokio::test]
+async fn revoking_a_key_that_does_not_sign_leaves_the_one_that_does() {
+    let world = World::new().await;
+    let ring = world.ring().await;
+    let signing = ring.list()[0].kid.clone();
+    let waiting = ring.rotate(Actor::Operator).await.unwrap();
+    assert_eq!(ring.revoke(&waiting, Actor::Operator).await.unwrap(), None);
+    assert_eq!(ring.list().len(), 1);
+    let next = ring.rotate(Actor::Operator).await.unwrap();
+    world.clock.advance(22 * MINUTE);
+    // It only verifies by now; it must not sign again when it is alone with the
+    // successor of the other.
+    let successor = ring.revoke(&next, Actor::Operator).await.unwrap().unwrap();
+    assert_eq!(kid(&ring.sign(&world.claims()).unwrap()), successor);
+    assert_eq!(ring.revoke(&signing, Actor::Operator).await.unwrap(), None);
+    assert_eq!(ring.list().len(), 1);
+}
+
+#[tokio::test]
+async fn two_operators_who_revoke_the_signing_key_at_once_leave_one_that_signs() {
+    let world = World::new().await;
+    let (first, second) = (world.ring().await, world.ring().await);
+    let old = first.list()[0].kid.clone();
+    let (one, other) = futures_util::join!(
+        first.revoke(&old, Actor::Operator),
+        second.revoke(&old, Actor::Operator)
+    );
+    assert_eq!(usize::from(one.is_ok()) + usize::from(other.is_ok()), 1);
+    let keys = world.store.list_keys().await.unwrap();
+    assert!(keys.len() == 1 && keys[0].kid != old, "{keys:?}");
+}
+
+#[tokio::test]
+async fn keys_are_sealed_anew_beside_a_ring_that_has_both_secrets() {
+    let world = World::new().await;
+    let unsealed = world.ring().await;
+    assert!(matches!(unsealed.reseal().await, Err(KeyError::NoSecret)));
+    let ring = world.try_ring(Some("a")).await.unwrap();
+    let token = ring.sign(&world.claims()).unwrap();
+    assert_eq!(ring.reseal().await.unwrap(), 1);
+    assert_eq!(ring.reseal().await.unwrap(), 0);
+    let key_set = ring.key_set();
+    assert!(ring.list()[0].sealed);
+    // A ring that was opened before has the key already.
+    unsealed.refresh().await.unwrap();
+    assert_eq!(unsealed.key_set(), key_set);
+    assert!(world.try_ring(None).await.is_err());
+
+    let both = world.ring_with([Some("b"), Some("a")], TOKEN_SECONDS);
+    let both = both.await.unwrap();
+    assert_eq!(both.reseal().await.unwrap(), 1);
+    assert!(world.try_ring(Some("a")).await.is_err());
+    let moved = world.try_ring(Some("b")).await.unwrap();
+    assert!(verifies(&token, &published(&moved.key_set())[&kid(&token)]));
 }
 
 #[tokio::test]

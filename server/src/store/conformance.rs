@@ -23,8 +23,8 @@ use uuid::Uuid;
 
 use super::{NewGuest, Store, StoreError};
 use crate::clock::Millis;
-use crate::domain::audit::Actor;
-use crate::domain::key::StoredKey;
+use crate::domain::audit::{Actor, AuditKind, AuditQuery};
+use crate::domain::key::{Revocation, StoredKey};
 use crate::domain::player::PlayerState;
 use crate::domain::project::{Deployment, FileEntry, Project};
 use crate::domain::session::SessionHash;
@@ -64,6 +64,9 @@ macro_rules! suite {
             a_key_after_a_stale_one_is_not_added
             of_many_keys_at_once_one_is_added
             removed_keys_are_forgotten
+            a_revoked_key_goes_in_the_moment_in_which_its_successor_comes
+            resealed_keys_keep_all_but_how_they_lie
+            the_life_of_a_keys_tokens_only_ever_grows
             projects_are_found_and_listed_by_slug
             the_last_deployment_of_an_environment_is_the_current_one
             a_deployment_of_an_unknown_project_changes_nothing
@@ -132,6 +135,7 @@ fn key(letter: &str) -> StoredKey {
         sealed: letter == "b",
         created_at: NOW,
         signs_from: NOW + 1,
+        token_millis: 900_000,
     }
 }
 
@@ -441,6 +445,78 @@ pub(super) async fn removed_keys_are_forgotten(place: &dyn Place) {
         .unwrap();
     store.remove_keys(&[]).await.unwrap();
     assert_eq!(store.list_keys().await.unwrap(), [key("b")]);
+}
+
+pub(super) async fn a_revoked_key_goes_in_the_moment_in_which_its_successor_comes(
+    place: &dyn Place,
+) {
+    let store = place.open().await;
+    store
+        .add_key(key("a"), None, Actor::Own.into())
+        .await
+        .unwrap();
+    let revoke = async |kid: &str, successor, after: &str| {
+        let (kid, after) = (key(kid).kid, key(after).kid);
+        let revoked = store.revoke_key(&kid, successor, Some(&after), NOW, Actor::Operator.into());
+        revoked.await.unwrap()
+    };
+    assert_eq!(revoke("a", None, "z").await, Revocation::Changed);
+    assert_eq!(revoke("z", Some(key("b")), "a").await, Revocation::Missing);
+    assert_eq!(store.list_keys().await.unwrap(), [key("a")]);
+    assert_eq!(revoke("a", Some(key("b")), "a").await, Revocation::Done);
+    assert_eq!(store.list_keys().await.unwrap(), [key("b")]);
+    let events = store
+        .list_audit_events(AuditQuery::newest(2))
+        .await
+        .unwrap();
+    let told: Vec<_> = events
+        .into_iter()
+        .map(|event| (event.kind, event.subject.unwrap(), event.actor))
+        .collect();
+    let by = Actor::Operator;
+    assert_eq!(
+        told,
+        [
+            (AuditKind::KeyAdded, key("b").kid, by),
+            (AuditKind::KeyRevoked, key("a").kid, by),
+        ]
+    );
+    // A second revocation that was based on the same keys does nothing.
+    assert_eq!(revoke("a", Some(key("c")), "a").await, Revocation::Changed);
+    assert_eq!(store.list_keys().await.unwrap(), [key("b")]);
+}
+
+pub(super) async fn resealed_keys_keep_all_but_how_they_lie(place: &dyn Place) {
+    let store = place.open().await;
+    store
+        .add_key(key("a"), None, Actor::Own.into())
+        .await
+        .unwrap();
+    store
+        .add_key(key("c"), Some(&key("a").kid), Actor::Own.into())
+        .await
+        .unwrap();
+    let sealed = vec![(key("a").kid, vec![9, 9]), (key("z").kid, vec![8])];
+    store.reseal_keys(sealed).await.unwrap();
+    let resealed = StoredKey {
+        private: vec![9, 9],
+        sealed: true,
+        ..key("a")
+    };
+    assert_eq!(store.list_keys().await.unwrap(), [resealed, key("c")]);
+}
+
+pub(super) async fn the_life_of_a_keys_tokens_only_ever_grows(place: &dyn Place) {
+    let store = place.open().await;
+    store
+        .add_key(key("a"), None, Actor::Own.into())
+        .await
+        .unwrap();
+    for (set, expected) in [(1, 900_000), (900_001, 900_001), (5, 900_001)] {
+        store.raise_token_life(set).await.unwrap();
+        let kept = store.list_keys().await.unwrap();
+        assert_eq!(kept[0].token_millis, expected);
+    }
 }
 
 pub(super) async fn projects_are_found_and_listed_by_slug(place: &dyn Place) {

@@ -34,7 +34,7 @@ use crate::clock::Millis;
 use crate::domain::audit::{AuditEvent, AuditQuery, By};
 use crate::domain::console_token::{Hold, Holder};
 use crate::domain::identity::LinkedIdentity;
-use crate::domain::key::StoredKey;
+use crate::domain::key::{Revocation, StoredKey};
 use crate::domain::player::{Player, SuspendedPlayer};
 use crate::domain::session::{Session, SessionHash, SessionSummary};
 use crate::domain::sign_in::{PendingSignIn, SignIn, SignInOutcome, StateHash, TakenSignIn};
@@ -359,6 +359,26 @@ pub trait Store:
 
     /// Forgets keys by their `kid`: those that are out of the key set for good.
     async fn remove_keys(&self, kids: &[String]) -> Result<(), StoreError>;
+
+    /// Takes the key `kid` out if the newest key is still `after`, and adds
+    /// `successor` in the same moment, so that a platform without a key that
+    /// signs is never seen. Both are events, at `at`.
+    async fn revoke_key(
+        &self,
+        kid: &str,
+        successor: Option<StoredKey>,
+        after: Option<&str>,
+        at: Millis,
+        by: By,
+    ) -> Result<Revocation, StoreError>;
+
+    /// Replaces private keys, by their `kid`, with the same ones sealed. Keys
+    /// that are gone by now stay gone. How they lay before is overwritten.
+    async fn reseal_keys(&self, keys: Vec<(String, Vec<u8>)>) -> Result<(), StoreError>;
+
+    /// Writes down that every key may have signed tokens that live so long,
+    /// where less is written.
+    async fn raise_token_life(&self, millis: Millis) -> Result<(), StoreError>;
 
     /// Writes out what is queued and stops the writer. Later writes answer
     /// [`StoreError::Unavailable`]; closing again changes nothing.

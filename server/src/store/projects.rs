@@ -9,7 +9,7 @@ use super::StoreError;
 use crate::clock::Millis;
 use crate::domain::audit::By;
 use crate::domain::project::{
-    BackendSettings, Deployment, DeploymentSummary, EnvironmentRecord, FileEntry, Project,
+    BackendSettings, Deployment, DeploymentSummary, EnvironmentRecord, FileEntry, Frames, Project,
 };
 
 /// Operations on projects. [`Store`](super::Store)'s documentation says
@@ -148,6 +148,19 @@ pub trait ProjectStore: Send + Sync {
         slug: &str,
         environment: Environment,
         isolated: bool,
+        by: By,
+        now: Millis,
+    ) -> Result<(), StoreError>;
+
+    /// Sets who may show an environment's pages in a frame.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] on `projects` if there is no such project.
+    async fn set_frames(
+        &self,
+        slug: &str,
+        environment: Environment,
+        frames: Frames,
         by: By,
         now: Millis,
     ) -> Result<(), StoreError>;

@@ -6,6 +6,7 @@ use super::*;
 use crate::clock::ManualClock;
 use crate::domain::audit::Actor;
 use crate::entropy::SystemEntropy;
+use crate::keys::KeySecrets;
 use crate::store::{Older, connect};
 
 const ISSUER: &str = "http://auth.platform.localhost:8787";
@@ -25,9 +26,15 @@ impl World {
         let url = format!("sqlite://{}/platform.db", directory.path().display());
         let store = connect(&url, Older::Upgrade).await.unwrap();
         let clock = Arc::new(ManualClock::new(1_800_000_000_000));
-        let ring = KeyRing::open(store, clock.clone(), Arc::new(SystemEntropy), 900, None)
-            .await
-            .unwrap();
+        let ring = KeyRing::open(
+            store,
+            clock.clone(),
+            Arc::new(SystemEntropy),
+            900,
+            KeySecrets::default(),
+        )
+        .await
+        .unwrap();
         let tokens = GameTokens::new(Arc::clone(&ring), clock.clone(), ISSUER.into());
         Self {
             _directory: directory,
@@ -133,5 +140,16 @@ async fn tokens_of_a_rotated_key_are_verified() {
     world.ring.rotate(Actor::Operator).await.unwrap();
     world.clock.advance(21 * MINUTE);
     world.ring.refresh().await.unwrap();
+    assert_eq!(world.verify(&world.token()), Ok(()));
+}
+
+#[tokio::test]
+async fn a_remembered_token_is_forgotten_with_the_key_that_signed_it() {
+    let world = World::new().await;
+    let token = world.token();
+    assert_eq!(world.verify(&token), Ok(()));
+    let kid = world.ring.list()[0].kid.clone();
+    world.ring.revoke(&kid, Actor::Operator).await.unwrap();
+    assert_eq!(world.verify(&token), Err(VerifyError::UnknownKey));
     assert_eq!(world.verify(&world.token()), Ok(()));
 }

@@ -374,6 +374,8 @@ async fn pages_about_a_player_are_kept_nowhere_and_framed_by_nobody() {
             ("referrer-policy", "same-origin"),
             ("x-content-type-options", "nosniff"),
             ("cross-origin-opener-policy", "same-origin"),
+            ("cross-origin-resource-policy", "same-origin"),
+            ("origin-agent-cluster", "?1"),
         ] {
             assert_eq!(answer.header(name), Some(value), "{path} {name}");
         }

@@ -198,6 +198,39 @@ async fn keys_are_listed_and_rotated_once_at_a_time() {
 }
 
 #[tokio::test]
+async fn a_revoked_key_verifies_nothing_from_that_moment() {
+    let app = TestApp::start().await;
+    let admin = Caller::admin(&app).await;
+    let keys: Value = admin.get("/api/admin/keys").await.json();
+    let old = keys["keys"][0]["kid"].as_str().unwrap().to_owned();
+    // Remembered as verified by now.
+    assert_eq!(admin.get("/api/projects").await.status, 200);
+    let path = format!("/api/admin/keys/{old}/revoke");
+    let left: Value = admin.post(&path, json!({})).await.json();
+    let left = left["keys"].as_array().unwrap();
+    assert_eq!(left.len(), 1);
+    assert_eq!(left[0]["state"], "signing");
+    assert_ne!(left[0]["kid"], old);
+    let refused = admin.get("/api/projects").await;
+    assert_eq!(refused.problem(), "not-signed-in");
+    let set = send(app.get("auth", "/.well-known/jwks.json")).await;
+    assert!(!set.text().contains(&old), "{}", set.text());
+
+    let again = Caller::with_cookie(&app, Some(&admin.cookie)).await;
+    assert_eq!(again.post(&path, json!({})).await.problem(), "not-found");
+    let events: Value = again.get("/api/admin/events?limit=2").await.json();
+    let kinds = events["events"].as_array().unwrap().iter();
+    let kinds: Vec<_> = kinds
+        .map(|event| (&event["kind"], &event["admin"]))
+        .collect();
+    let by = json!(admin.sub.to_string());
+    assert_eq!(
+        kinds,
+        [(&json!("key-added"), &by), (&json!("key-revoked"), &by),]
+    );
+}
+
+#[tokio::test]
 async fn guests_are_listed_by_the_addresses_that_hold_them() {
     let app = TestApp::with(|config| config.guests_per_address = 5).await;
     let admin = Caller::admin(&app).await;

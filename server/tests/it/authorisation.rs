@@ -91,6 +91,7 @@ fn of_projects(deployment: &str) -> Vec<Call> {
     let (get, put, post) = (Method::GET, Method::PUT, Method::POST);
     let backend = json(json!({ "url": null }));
     let isolation = json(json!({ "cross_origin_isolated": false }));
+    let frames = json(json!({ "ancestors": "platform" }));
     let rollback = json(json!({ "deployment": deployment }));
     let none = || Body::Nothing;
     macro_rules! environment {
@@ -152,7 +153,8 @@ fn of_projects(deployment: &str) -> Vec<Call> {
         ),
         (post, environment!("/rollback"), rollback, OWNER),
         (put.clone(), environment!("/backend"), backend, OWNER),
-        (put, environment!("/isolation"), isolation, OWNER),
+        (put.clone(), environment!("/isolation"), isolation, OWNER),
+        (put, environment!("/frames"), frames, OWNER),
         // What an administrator took down, its owner does not put up. The one
         // who comes last in each row leaves the project as it was.
         (
@@ -203,7 +205,9 @@ fn of_administration(owner: &Caller<'_>) -> Vec<Call> {
         (post.clone(), nobody!("/end-sessions"), none(), NOBODY),
         (get.clone(), "/api/admin/events", none(), ADMIN),
         (get.clone(), "/api/admin/keys", none(), ADMIN),
-        (post, "/api/admin/keys/rotate", none(), ADMIN),
+        (post.clone(), "/api/admin/keys/rotate", none(), ADMIN),
+        // Of a key that there is, all tokens of the table would go.
+        (post, "/api/admin/keys/{kid}/revoke", none(), NOBODY),
         (get.clone(), "/api/admin/guests", none(), ADMIN),
         (get, "/api/admin/projects", none(), ADMIN),
         (put, "/api/admin/projects/{slug}/owner", to, ADMIN),
@@ -379,6 +383,7 @@ async fn every_call_is_answered_by_who_makes_it() {
         AuditKind::ProjectDisabled,
     ];
     let changes = [
+        AuditKind::SettingChanged,
         AuditKind::SettingChanged,
         AuditKind::BackendChanged,
         AuditKind::RolledBack,

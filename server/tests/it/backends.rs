@@ -1,6 +1,7 @@
 //! What a game's backend gets to see, and what it may take.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use platform_protocol::names::Environment;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -71,6 +72,8 @@ async fn a_backend_hears_only_what_the_platform_says_of_a_request() {
          X-Forwarded-For: 198.51.100.9\r\nX-Forwarded-Host: evil.example\r\n\
          X-Forwarded-Proto: gopher\r\nX-Forwarded-Prefix: /evil\r\nForwarded: for=evil\r\n\
          X-Real-IP: 198.51.100.9\r\nTrue-Client-IP: 198.51.100.9\r\nX_Forwarded_For: evil\r\n\
+         Proxy: evil\r\nForwarded-For: evil\r\nX-Cluster-Client-IP: evil\r\n\
+         Fastly-Client-IP: evil\r\nX-Host: evil\r\nPlatform-Assertion: evil\r\n\
          X-Original-URL: /evil\r\nX-Rewrite-URL: /evil\r\nX-Other: kept\r\nX-Hop: evil\r\n\
          Proxy-Authorization: evil\r\nKeep-Alive: evil\r\nTE: evil\r\nTrailer: evil\r\n\
          Connection: close, x-request-id, x-hop, x-forwarded-for\r\n\r\n"
@@ -90,6 +93,108 @@ async fn a_backend_hears_only_what_the_platform_says_of_a_request() {
         assert!(head.contains(&format!("\r\n{line}\r\n")), "{line}: {head}");
     }
     assert!(head.contains("\r\nx-request-id: "), "{head}");
+}
+
+#[tokio::test]
+async fn what_is_forwarded_is_signed_for_one_game_and_a_minute() {
+    use axum::extract::FromRequestParts as _;
+    use platform_verifier::{ThroughPlatform, Verifier, VerifierConfig};
+
+    let app = TestApp::start().await;
+    let backends = &app.running.state.backends;
+    let (address, mut seen) = backend(0).await;
+    backends.add("demo", Environment::Prod, address);
+    let mut forwarded = async || {
+        let head = format!(
+            "GET /api/x HTTP/1.1\r\nHost: demo.platform.localhost:{}\r\nConnection: close\r\n\r\n",
+            app.port()
+        );
+        let answer = ask(&app, &[head.as_bytes()]).await;
+        assert!(answer.starts_with("HTTP/1.1 204"), "{answer}");
+        let head = seen.recv().await.unwrap();
+        let mut values = head
+            .lines()
+            .filter_map(|line| line.strip_prefix("platform-assertion: "));
+        let value = values.next().unwrap().to_owned();
+        assert_eq!(values.next(), None);
+        value
+    };
+    let first = forwarded().await;
+    app.clock.advance(59_999);
+    assert_eq!(
+        forwarded().await,
+        first,
+        "one signature is enough for a minute"
+    );
+    app.clock.advance(1);
+    let second = forwarded().await;
+    assert_ne!(second, first);
+    // A key that was taken back signs nothing more.
+    let kid = app.running.state.keys.list()[0].kid.clone();
+    let revoked = app
+        .running
+        .state
+        .keys
+        .revoke(&kid, platform_server::domain::audit::Actor::Own);
+    revoked.await.unwrap();
+    let third = forwarded().await;
+    assert_ne!(third, second);
+
+    let verifier = |audience: &str| {
+        let config = VerifierConfig {
+            issuer: app.running.state.auth_url.clone(),
+            audience: audience.into(),
+            jwks_url: format!("{}/.well-known/jwks.json", app.running.state.auth_url),
+        };
+        let clock = app.clock.clone();
+        Arc::new(Verifier::with_clock(config, Arc::new(Moved(clock))).unwrap())
+    };
+    let verify = async |audience: &str, assertion: &str| {
+        let request = axum::http::Request::get("/").header("platform-assertion", assertion);
+        let (mut parts, ()) = request.body(()).unwrap().into_parts();
+        let verifier = verifier(audience);
+        ThroughPlatform::from_request_parts(&mut parts, &verifier)
+            .await
+            .is_ok()
+    };
+    assert!(verify("game:demo", &third).await);
+    assert!(!verify("game:dev-demo", &third).await);
+    assert!(!verify("game:demo", &second).await, "its key is gone");
+    app.clock.advance(180_000);
+    assert!(!verify("game:demo", &third).await, "it has ended");
+}
+
+/// The test's clock, as a verifier wants it.
+#[derive(Debug)]
+struct Moved(Arc<platform_server::clock::ManualClock>);
+
+impl platform_verifier::Clock for Moved {
+    fn now(&self) -> std::time::Duration {
+        use platform_server::clock::Clock as _;
+        std::time::Duration::from_millis(self.0.now().try_into().unwrap())
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_would_be_echoed_never_reaches_a_backend() {
+    let app = TestApp::start().await;
+    let (address, mut seen) = backend(0).await;
+    let backends = &app.running.state.backends;
+    backends.add("demo", Environment::Prod, address);
+    for method in ["TRACE", "TRACK", "track"] {
+        let head = format!(
+            "{method} /api/x HTTP/1.1\r\nHost: demo.platform.localhost:{}\r\nConnection: close\r\n\r\n",
+            app.port()
+        );
+        let answer = ask(&app, &[head.as_bytes()]).await;
+        assert!(answer.starts_with("HTTP/1.1 405"), "{method}: {answer}");
+        assert!(answer.contains("/problems/method-not-allowed"), "{answer}");
+        assert!(
+            answer.to_ascii_lowercase().contains("\r\nallow: get, "),
+            "{answer}"
+        );
+    }
+    assert!(seen.try_recv().is_err());
 }
 
 #[cfg(unix)]

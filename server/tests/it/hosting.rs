@@ -516,6 +516,7 @@ async fn a_backend_that_cannot_be_reached_is_a_problem() {
         isolated: false,
         taken_down: false,
         forget_from: None,
+        framing: None,
     };
     let backend = backends.find(&game, "/api/x").unwrap();
     assert!(backends.find(&game, "/apix").is_none());

@@ -96,6 +96,7 @@ async fn every_answer_has_a_request_id_of_its_own() {
 async fn a_trusted_proxy_says_id_host_and_client() {
     let app = TestApp::with(|config| {
         config.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+        config.forwarded_host = true;
         config.guest_rate = platform_server::config::Config::default().guest_rate;
     })
     .await;
@@ -135,6 +136,23 @@ async fn a_trusted_proxy_says_id_host_and_client() {
     }
     assert_eq!(send(ask("2001:db8::ffff:1", "x")).await.status, 429);
     assert_eq!(send(ask("2001:db8:0:1::1", "x")).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_forwarded_host_is_ignored_unless_the_operator_believes_it() {
+    let app = TestApp::with(|config| {
+        config.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    })
+    .await;
+    let forwarded = format!("auth.platform.localhost:{}", app.port());
+    // Most proxies append to nothing and pass on what the visitor wrote.
+    let asked = app.get("demo", "/").header("x-forwarded-host", &forwarded);
+    let answer = send(asked).await;
+    assert_eq!(answer.status, 200, "the game, not the auth service");
+    let asked = app
+        .request_host(Method::GET, "inside.example", "/")
+        .header("x-forwarded-host", &forwarded);
+    assert_eq!(send(asked).await.problem(), "unknown-host");
 }
 
 #[tokio::test]

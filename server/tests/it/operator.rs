@@ -267,6 +267,115 @@ fn a_backup_beside_a_running_server_is_restored_and_played_on() {
     server.stop("-TERM");
 }
 
+/// The `kid` of every key, as the command lists them.
+fn kids(data: &Path) -> Vec<String> {
+    let (code, listed) = run(data, &["keys", "list"]);
+    assert_eq!(code, Some(0), "{listed}");
+    let lines = listed.lines();
+    lines
+        .map(|line| line.split("  ").next().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn a_key_is_revoked_beside_a_running_server() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path();
+    let server = Server::start(&mut program(data));
+    let key_set = || server.ask("GET /.well-known/jwks.json", "auth.platform.localhost", "");
+    let old = kids(data).remove(0);
+    assert!(key_set().contains(&old));
+    let (code, said) = run(data, &["keys", "revoke", &old]);
+    assert_eq!(code, Some(0), "{said}");
+    let new = kids(data);
+    assert!(
+        new.len() == 1 && new[0] != old && said.contains(&new[0]),
+        "{said}"
+    );
+    // The server looks every three seconds.
+    let begun = std::time::Instant::now();
+    while key_set().contains(&old) {
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "it never follows"
+        );
+        std::thread::yield_now();
+    }
+    assert!(key_set().contains(&new[0]));
+    let (code, said) = run(data, &["keys", "revoke", &old]);
+    assert!(code == Some(1) && said.contains("no signing key"), "{said}");
+    // Some begin with a hyphen.
+    let (code, said) = run(data, &["keys", "revoke", "-x"]);
+    assert!(
+        code == Some(1) && said.contains("no signing key -x"),
+        "{said}"
+    );
+    server.stop("-TERM");
+}
+
+#[test]
+fn keys_are_sealed_under_another_secret_beside_a_running_server() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path();
+    let [first, second] = ["1", "2"].map(|digit| digit.repeat(32));
+    let reseal = |variables: &[(&str, &str)]| {
+        let mut command = program(data);
+        let output = command
+            .envs(variables.iter().copied())
+            .args(["keys", "reseal"])
+            .output();
+        let output = output.unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stdout).unwrap(),
+        )
+    };
+    let (secret, before) = ("PLATFORM_KEY_SECRET", "PLATFORM_KEY_SECRET_OLD");
+    let server = Server::start(&mut program(data));
+    assert_eq!(reseal(&[]).0, Some(1));
+    let (code, said) = reseal(&[(secret, &first)]);
+    assert_eq!(
+        (code, said.as_str()),
+        (Some(0), "1 key is sealed under PLATFORM_KEY_SECRET now\n")
+    );
+    // The running server has the key.
+    assert!(guest(&server).0.len() > 30);
+    server.stop("-TERM");
+
+    let server = Server::start(program(data).env(secret, &first));
+    assert_eq!(
+        reseal(&[(secret, &second)]).0,
+        Some(1),
+        "the one before is not known"
+    );
+    assert_eq!(reseal(&[(secret, &second), (before, &first)]).0, Some(0));
+    server.stop("-TERM");
+    let output = program(data)
+        .env(secret, &first)
+        .arg("serve")
+        .output()
+        .unwrap();
+    assert!(one_line(&output).contains("PLATFORM_KEY_SECRET_OLD"));
+    let server = Server::start(program(data).env(secret, &second));
+    server.stop("-TERM");
+}
+
+#[test]
+fn unsealed_keys_of_a_public_platform_are_told_at_the_start() {
+    let said = |variables: &[(&str, &str)]| {
+        let directory = tempfile::tempdir().unwrap();
+        let mut command = program(directory.path());
+        let server = Server::start(command.envs(variables.iter().copied()));
+        let (_, log, _) = server.stop("-TERM");
+        log.contains("signing keys lie unsealed")
+    };
+    let public = ("PLATFORM_ORIGIN", "https://play.example");
+    let secret = "3".repeat(32);
+    assert!(said(&[public]));
+    assert!(!said(&[public, ("PLATFORM_KEY_SECRET", &secret)]));
+    assert!(!said(&[]));
+}
+
 #[test]
 fn a_backup_that_lacks_files_says_so() {
     let directory = tempfile::tempdir().unwrap();

@@ -104,3 +104,74 @@ async fn a_rotated_key_is_published_before_it_signs() {
     app.clock.advance(60 * 1_000);
     assert_ne!(header(&send(app.post_token()).await), before);
 }
+
+#[tokio::test]
+async fn every_answer_of_a_platform_over_https_keeps_browsers_there() {
+    let public = TestApp::with(|config| {
+        config.origin = Some("https://play.example".parse().unwrap());
+        config.demo = false;
+    })
+    .await;
+    for (host, path) in [
+        ("play.example", "/"),
+        ("auth.play.example", "/.well-known/jwks.json"),
+        ("auth.play.example", "/nothing"),
+        ("nobody.play.example", "/"),
+    ] {
+        let asked = public.request_host(reqwest::Method::GET, host, path);
+        let answer = send(asked).await;
+        assert_eq!(
+            answer.header("strict-transport-security"),
+            Some("max-age=31536000"),
+            "{host}{path}"
+        );
+    }
+    let local = TestApp::start().await;
+    let answer = send(local.get("", "/")).await;
+    assert_eq!(answer.header("strict-transport-security"), None);
+}
+
+#[tokio::test]
+async fn what_pages_of_any_host_look_like_may_be_loaded_there() {
+    let app = TestApp::start().await;
+    for path in ["/static/platform.css", "/static/platform.svg"] {
+        let answer = send(app.get("", path)).await;
+        let policy = answer.header("cross-origin-resource-policy");
+        assert_eq!(policy, Some("cross-origin"), "{path}");
+    }
+    let page = send(app.get("", "/")).await;
+    assert_eq!(
+        page.header("cross-origin-resource-policy"),
+        Some("same-origin")
+    );
+    assert_eq!(page.header("origin-agent-cluster"), Some("?1"));
+}
+
+#[tokio::test]
+async fn whoever_finds_a_weakness_is_told_where_to_report_it() {
+    let app = TestApp::with(|config| {
+        config.security_contact = Some("mailto:security@play.example".to_owned());
+    })
+    .await;
+    let path = "/.well-known/security.txt";
+    for label in ["", "auth"] {
+        let answer = send(app.get(label, path)).await;
+        assert_eq!(answer.status, 200, "{label}");
+        assert_eq!(
+            answer.header("content-type"),
+            Some("text/plain; charset=utf-8")
+        );
+        let (auth, port) = (app.origin("auth"), app.port());
+        assert_eq!(
+            answer.text(),
+            format!(
+                "Contact: mailto:security@play.example\nExpires: 2026-06-30T00:00:00Z\n\
+                 Canonical: http://platform.localhost:{port}{path}\nCanonical: {auth}{path}\n"
+            )
+        );
+    }
+    // A game's address is the game's.
+    assert_eq!(send(app.get("demo", path)).await.status, 404);
+    let silent = TestApp::start().await;
+    assert_eq!(send(silent.get("", path)).await.problem(), "not-found");
+}

@@ -342,6 +342,79 @@ async fn an_environment_gets_a_backend_and_isolation() {
 }
 
 #[tokio::test]
+async fn a_game_says_who_may_show_it_in_a_frame() {
+    let app = TestApp::start().await;
+    let owner = Caller::account(&app).await;
+    owner.create("game").await;
+    owner.deploy("dev", archive(&[("index.html", b"x")])).await;
+    let path = format!("{DEV}/frames");
+    let policy = async || {
+        let page = send(app.get("dev-game", "/")).await;
+        page.header("content-security-policy").map(str::to_owned)
+    };
+    assert_eq!(policy().await, None, "anyone, unless it is set");
+    let console = app.origin("").replace("://.", "://");
+    let portal = "https://portal.example";
+    for (ancestors, shown, expected) in [
+        (
+            json!("platform"),
+            json!("platform"),
+            Some(format!("frame-ancestors 'self' {console}")),
+        ),
+        (
+            json!(["https://Portal.example/", "https://b.example:8443"]),
+            json!([portal, "https://b.example:8443"]),
+            Some(format!(
+                "frame-ancestors 'self' {console} {portal} https://b.example:8443"
+            )),
+        ),
+        (json!("any"), json!("any"), None),
+    ] {
+        let set = owner.put(&path, json!({ "ancestors": ancestors })).await;
+        assert_eq!(set.status, 200);
+        assert_eq!(set.json::<Value>()["frame_ancestors"], shown);
+        assert_eq!(policy().await, expected);
+    }
+    for bad in [
+        json!({}),
+        json!({ "ancestors": null }),
+        json!({ "ancestors": "self" }),
+        json!({ "ancestors": [] }),
+        json!({ "ancestors": ["https://*.example"] }),
+        json!({ "ancestors": ["http://portal.example"] }),
+        json!({ "ancestors": ["https://portal.example; script-src *"] }),
+        json!({ "ancestors": vec![portal; 21] }),
+        json!({ "ancestors": "any", "more": 1 }),
+    ] {
+        let answer = owner.put(&path, bad.clone()).await;
+        assert_eq!(answer.problem(), "invalid-request", "{bad}");
+    }
+}
+
+#[tokio::test]
+async fn a_new_project_has_no_slug_that_looks_like_the_platforms_own() {
+    let app = TestApp::start().await;
+    let owner = Caller::account(&app).await;
+    for slug in ["login", "support", "wpad", "mta-sts", "a--b"] {
+        let request = owner.ask(Method::POST, "/api/projects");
+        let answer = send(request.json(&json!({ "slug": slug }))).await;
+        assert_eq!(answer.problem(), "invalid-request", "{slug}");
+    }
+    // One of before goes on.
+    owner.create("game").await;
+    app.sql("UPDATE projects SET slug = 'login' WHERE slug = 'game'");
+    let deployed = owner.ask(
+        Method::PUT,
+        "/api/projects/login/environments/dev/deployment",
+    );
+    let deployed = deployed.header("content-type", "application/gzip");
+    let deployed = send(deployed.body(archive(&[("index.html", b"x")]))).await;
+    assert_eq!(deployed.status, 201);
+    assert_eq!(send(app.get("dev-login", "/")).await.status, 200);
+    assert_eq!(send(app.get("", "/build/login")).await.status, 200);
+}
+
+#[tokio::test]
 async fn the_description_is_there_for_everybody() {
     let app = TestApp::start().await;
     let answer = send(app.get("", "/api/openapi.json")).await;

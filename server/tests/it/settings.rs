@@ -63,7 +63,7 @@ fn variables_of_the_command_line_tool_pass() {
 }
 
 /// A variable, a value that it cannot have, and a part of the advice.
-const WRONG_VARIABLES: [(&str, &str, &str); 19] = [
+const WRONG_VARIABLES: [(&str, &str, &str); 24] = [
     ("PLATFORM_ORIGIN", "http://games.example", "https"),
     ("PLATFORM_ORIGIN", "games.example", "https://"),
     ("PLATFORM_LISTEN", "8787", "127.0.0.1:8787"),
@@ -83,14 +83,29 @@ const WRONG_VARIABLES: [(&str, &str, &str); 19] = [
     ("PLATFORM_LOG_FORMAT", "xml", "json"),
     ("PLATFORM_LOG", "a=b=c", "filter"),
     ("PLATFORM_KEY_SECRET", "hunter2", "32"),
+    ("PLATFORM_KEY_SECRET_OLD", "hunter2", "32"),
+    ("PLATFORM_FORWARDED_HOST", "yes", "true"),
+    ("PLATFORM_SECURITY_CONTACT", "me@games.example", "mailto:"),
+    ("PLATFORM_SECURITY_CONTACT", "mailto:a b", "mailto:"),
+    (
+        "PLATFORM_SECURITY_CONTACT",
+        "http://games.example",
+        "https://",
+    ),
 ];
 
 /// A file, the key that is wrong in it, and a part of the advice.
-const WRONG_FILES: [(&str, &str, &str); 7] = [
+const WRONG_FILES: [(&str, &str, &str); 9] = [
     ("colour = 1", "colour", "remove"),
     ("token_seconds = \"x\"", "token_seconds", "whole number"),
     ("token_seconds = [1", "platform.toml", ""),
     ("[origin]\na = 1", "origin", "text"),
+    (
+        "key_secret_old = \"12345678901234567890123456789012\"",
+        "key_secret_old",
+        "key_secret",
+    ),
+    ("forwarded_host = true", "forwarded_host", "trusted_proxies"),
     (
         "trusted_proxies = [\"0.0.0.0/0\"]",
         "trusted_proxies",

@@ -90,7 +90,7 @@ impl Key {
     pub fn sign_encoded(&self, header: &str, payload: &str) -> String {
         let input = format!("{header}.{payload}");
         let signature: Signature = self.signing.sign(input.as_bytes());
-        format!("{input}.{}", encode(signature.to_bytes()))
+        format!("{input}.{}", encode(signature.normalize_s().to_bytes()))
     }
 
     /// A token as the platform mints it.

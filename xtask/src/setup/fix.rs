@@ -71,6 +71,10 @@ impl<'a> Fixer<'a> {
         let version = format!("={}", tool.version(self.workspace)?);
         let mut install = cargo(&self.workspace.root, &["install", tool.package()]);
         install.args(["--version", &version, "--root"]).arg(&folder);
+        // A tool runs for seconds here: optimising all of it at the end, as some
+        // ask for, would take longer than it ever runs.
+        install.env("CARGO_PROFILE_RELEASE_LTO", "off");
+        install.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
         for program in tool.programs() {
             install.args(["--bin", program]);
         }

@@ -74,6 +74,8 @@ pub(crate) enum Tool {
     WasmBindgen,
     /// Drives Firefox.
     Geckodriver,
+    /// Checks where dependencies come from and what they allow.
+    CargoDeny,
 }
 
 impl Tool {
@@ -83,6 +85,7 @@ impl Tool {
             Tool::WasmPack => "wasm-pack",
             Tool::WasmBindgen => "wasm-bindgen-cli",
             Tool::Geckodriver => "geckodriver",
+            Tool::CargoDeny => "cargo-deny",
         }
     }
 
@@ -92,6 +95,7 @@ impl Tool {
             Tool::WasmPack => &["wasm-pack"],
             Tool::WasmBindgen => &["wasm-bindgen", "wasm-bindgen-test-runner"],
             Tool::Geckodriver => &["geckodriver"],
+            Tool::CargoDeny => &["cargo-deny"],
         }
     }
 
@@ -102,6 +106,7 @@ impl Tool {
             Tool::WasmPack => Ok("0.15.1".into()),
             Tool::WasmBindgen => workspace.wasm_bindgen_version(),
             Tool::Geckodriver => Ok("0.37.1".into()),
+            Tool::CargoDeny => Ok("0.20.2".into()),
         }
     }
 
@@ -335,6 +340,15 @@ pub(super) const STEPS: &[Step] = &[
         without: "",
         check: Check::Tool(Tool::WasmBindgen),
         fix: Fix::CargoInstall(Tool::WasmBindgen),
+    },
+    Step {
+        name: "cargo-deny",
+        why: "checks licences, duplicates and sources of the dependencies; compiled once, in about five minutes",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::Tool(Tool::CargoDeny),
+        fix: Fix::CargoInstall(Tool::CargoDeny),
     },
     Step {
         name: "wrk",

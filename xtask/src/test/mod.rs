@@ -3,6 +3,7 @@
 
 mod count;
 mod stages;
+mod supply_chain;
 
 use std::process::ExitCode;
 

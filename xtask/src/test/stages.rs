@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use super::count::Count;
-use super::{Part, Stage};
+use super::{Part, Stage, supply_chain};
 use crate::command::{cargo, command, run_reading};
 use crate::setup::Tool;
 use crate::workspace::Workspace;
@@ -38,6 +38,12 @@ pub(super) const STAGES: &[Stage] = &[
         part: None,
         always: false,
         run: |at, _| tidy::lints(at),
+    },
+    Stage {
+        name: "supply chain",
+        part: None,
+        always: false,
+        run: |at, _| supply_chain::check(at),
     },
     Stage {
         name: "native tests",

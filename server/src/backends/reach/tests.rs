@@ -12,7 +12,7 @@ use super::{Connector, Reach, Resolver, is_public};
 use crate::config::PrivateBackends;
 use crate::origin::PlatformOrigin;
 
-const PRIVATE: [&str; 26] = [
+const PRIVATE: [&str; 27] = [
     "0.0.0.0",
     "0.1.2.3",
     "10.1.2.3",
@@ -20,6 +20,7 @@ const PRIVATE: [&str; 26] = [
     "100.127.255.255",
     "127.0.0.1",
     "127.8.8.8",
+    "168.63.129.16",
     "169.254.169.254",
     "172.16.0.1",
     "172.31.255.255",
@@ -89,7 +90,7 @@ fn private_networks_are_for_local_platforms_or_as_the_operator_says() {
         ("http://10.1.2.3", [false, true, true, false]),
         ("http://10.2.2.3", [false, true, false, false]),
         ("http://[::ffff:10.1.2.3]", [false, true, true, false]),
-        ("http://0x7f.1:1", [false, true, false, false]),
+        ("http://0x7f.1:3000", [false, true, false, false]),
         ("http://localhost:3000", [false, true, false, false]),
         ("http://game.localhost.:3000", [false, true, false, false]),
         ("http://169.254.169.254", [false, true, false, false]),
@@ -97,6 +98,23 @@ fn private_networks_are_for_local_platforms_or_as_the_operator_says() {
     ] {
         let found = [&public, &local, &some, &refused].map(|reach| check(reach, address).is_ok());
         assert_eq!(found, expected, "{address}");
+    }
+}
+
+#[test]
+fn ports_of_other_protocols_are_no_backends() {
+    assert!(super::BAD_PORTS.is_sorted(), "they are searched by halves");
+    for platform in ["http://platform.localhost:8787", "https://games.example"] {
+        let reach = reach(None, platform, "127.0.0.1:8787");
+        for port in [1, 22, 25, 6000, 6667, 10080] {
+            for host in ["93.184.216.34", "game.example"] {
+                let refused = check(&reach, &format!("http://{host}:{port}")).unwrap_err();
+                assert!(refused.contains("port"), "{host}:{port}: {refused}");
+            }
+        }
+        for port in [80, 443, 3000, 8080, 6001] {
+            assert!(check(&reach, &format!("http://game.example:{port}")).is_ok());
+        }
     }
 }
 
@@ -116,7 +134,7 @@ fn the_platform_is_no_backend_of_a_game() {
         assert!(sentence.contains("itself"), "{own}: {sentence}");
     }
     assert!(check(&local, "http://127.0.0.1:8788").is_ok());
-    assert!(check(&local, "http://notplatform.localhost:1").is_ok());
+    assert!(check(&local, "http://notplatform.localhost:3000").is_ok());
     let public = reach(
         Some(PrivateBackends::All),
         "https://games.example",

@@ -19,6 +19,7 @@ pub mod deployed_file;
 pub mod deployment;
 pub mod environment;
 pub mod errors;
+pub mod frames;
 pub mod isolation;
 pub mod list_projects;
 pub mod log_stream;

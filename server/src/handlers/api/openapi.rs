@@ -16,7 +16,7 @@ use super::logs::{Level, Source};
 use super::player_chart::{Chart, Theme};
 use super::views::EnvironmentName;
 use super::{
-    backend, create_project, deployed_file, deployment, environment, errors, isolation,
+    backend, create_project, deployed_file, deployment, environment, errors, frames, isolation,
     list_projects, log_stream, logs, player_chart, players, project, ranking, rollback, standing,
     test_token,
 };
@@ -72,6 +72,7 @@ pub struct Problem {
         rollback::handle,
         backend::handle,
         isolation::handle,
+        frames::handle,
         test_token::handle,
         logs::handle,
         log_stream::handle,
@@ -87,6 +88,7 @@ pub struct Problem {
         events::handle,
         keys::list,
         keys::rotate,
+        keys::revoke,
         guests::handle,
         projects::handle,
         owner::handle,

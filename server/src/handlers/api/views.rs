@@ -11,9 +11,12 @@ use time::format_description::well_known::Rfc3339;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::frames::Ancestors;
 use crate::backends::Trial;
 use crate::clock::Millis;
-use crate::domain::project::{BackendSettings, DeploymentSummary, EnvironmentRecord, Project};
+use crate::domain::project::{
+    BackendSettings, DeploymentSummary, EnvironmentRecord, Frames, Project,
+};
 use crate::domain::takedown::{Authority, Standing};
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
@@ -141,6 +144,9 @@ pub struct EnvironmentView {
     /// Whether its pages are isolated from those of other origins, which
     /// engines with threads need.
     pub cross_origin_isolated: bool,
+    /// Who may show its pages in a frame: `any`, `platform`, or a list of
+    /// origins.
+    pub frame_ancestors: Ancestors,
     /// Who is playing now.
     pub players: u64,
     /// What its backend has to know.
@@ -281,7 +287,7 @@ impl EnvironmentView {
         environment: Environment,
     ) -> Result<Self, Refusal> {
         let record = state.store.find_environment(slug, environment).await?;
-        let (backend, isolated) = record.map_or((None, false), settings);
+        let (backend, isolated, frames) = record.map_or((None, false, Frames::Any), settings);
         let deployments = state.store.list_deployments(slug, environment).await?;
         let label = environment.label(slug);
         let warnings = match deployments.iter().find(|one| one.current) {
@@ -300,6 +306,7 @@ impl EnvironmentView {
             backend: backend.map(BackendView::from),
             built_in_backend: state.backends.is_built_in(slug, environment),
             cross_origin_isolated: isolated,
+            frame_ancestors: frames.into(),
             players: players as u64,
             variables: VariablesView {
                 auth_issuer: state.auth_url.clone(),
@@ -341,8 +348,8 @@ async fn warnings(state: &AppState, label: &str, id: Uuid) -> Result<Vec<Warning
     }
 }
 
-fn settings(record: EnvironmentRecord) -> (Option<BackendSettings>, bool) {
-    (record.backend, record.isolated)
+fn settings(record: EnvironmentRecord) -> (Option<BackendSettings>, bool, Frames) {
+    (record.backend, record.isolated, record.frames)
 }
 
 impl From<&Warning> for WarningView {

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::{NOW, Place, entropy, guest, project};
 use crate::clock::Millis;
 use crate::domain::audit::Actor;
-use crate::domain::project::{BackendSettings, Deployment, EnvironmentRecord, FileEntry};
+use crate::domain::project::{BackendSettings, Deployment, EnvironmentRecord, FileEntry, Frames};
 use crate::store::{Store, StoreError};
 
 /// Makes a test of every function here, as [`suite!`](super::suite) does.
@@ -158,6 +158,7 @@ fn nothing_set(slug: &str, environment: Environment) -> EnvironmentRecord {
         deployment: None,
         backend: None,
         isolated: false,
+        frames: Frames::Any,
     }
 }
 
@@ -193,12 +194,16 @@ pub(in crate::store) async fn what_is_set_for_an_environment_is_its_alone(place:
         .set_isolated("demo", Dev, true, Actor::Own.into(), NOW)
         .await
         .unwrap();
+    let frames = Frames::Origins(vec!["https://a.example".into(), "https://b.example".into()]);
+    let set = store.set_frames("demo", Dev, frames.clone(), Actor::Own.into(), NOW);
+    set.await.unwrap();
     let shown = deployment("demo", Dev, NOW, &[("index.html", 'a')]);
     add(&*store, &shown).await;
     let expected = EnvironmentRecord {
         deployment: Some(shown.id),
         backend: Some(backend),
         isolated: true,
+        frames,
         ..nothing_set("demo", Dev)
     };
     let dev = async || store.find_environment("demo", Dev).await.unwrap().unwrap();
@@ -222,6 +227,11 @@ pub(in crate::store) async fn what_is_set_for_an_environment_is_its_alone(place:
         .await
         .unwrap();
     assert!(!dev().await.isolated);
+    for frames in [Frames::Platform, Frames::Any] {
+        let set = store.set_frames("demo", Dev, frames.clone(), Actor::Own.into(), NOW);
+        set.await.unwrap();
+        assert_eq!(dev().await.frames, frames);
+    }
 }
 
 pub(in crate::store) async fn settings_of_an_unknown_project_are_refused(place: &dyn Place) {
@@ -238,6 +248,8 @@ pub(in crate::store) async fn settings_of_an_unknown_project_are_refused(place: 
             .await,
         "projects",
     );
+    let set = store.set_frames("other", Dev, Frames::Any, Actor::Own.into(), NOW);
+    assert_missing(set.await, "projects");
     let set = store.set_current_deployment("other", Dev, Uuid::nil(), Actor::Own.into(), NOW);
     assert_missing(set.await, "projects");
     assert_eq!(store.list_environments().await.unwrap().len(), 2);

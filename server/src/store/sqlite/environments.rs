@@ -2,16 +2,17 @@
 
 use platform_protocol::names::Environment;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::projects::project_id;
 use super::uuid;
-use crate::domain::project::{BackendSettings, EnvironmentRecord};
+use crate::domain::project::{BackendSettings, EnvironmentRecord, Frames};
 use crate::store::StoreError;
 
 /// Every project twice: a row of settings is there only once something is set.
 const RECORDS: &str = "SELECT p.slug, e.environment, c.deployment, s.backend_url, s.backend_paths,
-        coalesce(s.isolated, 0)
+        coalesce(s.isolated, 0), s.frame_ancestors
     FROM projects p
     JOIN (SELECT 'dev' AS environment UNION ALL SELECT 'prod') e
     LEFT JOIN current_deployments c ON c.project = p.id AND c.environment = e.environment
@@ -64,8 +65,54 @@ fn record(row: &Row<'_>) -> Result<EnvironmentRecord, StoreError> {
             .transpose()?,
         backend,
         isolated: row.get(5)?,
+        frames: frames(row.get(6)?, &slug)?,
         slug,
     })
+}
+
+/// Who may show it in a frame, as it is kept: a word, or a list of origins.
+fn frames(kept: Option<String>, slug: &str) -> Result<Frames, StoreError> {
+    let Some(kept) = kept else {
+        return Ok(Frames::Any);
+    };
+    let kept: Option<Value> = serde_json::from_str(&kept).ok();
+    match kept {
+        Some(Value::String(word)) if word == "platform" => Some(Frames::Platform),
+        Some(Value::Array(origins)) => origins
+            .into_iter()
+            .map(|origin| origin.as_str().map(str::to_owned))
+            .collect::<Option<Vec<String>>>()
+            .map(Frames::Origins),
+        _ => None,
+    }
+    .ok_or_else(|| StoreError::Corrupt {
+        table: "environment_settings",
+        column: "frame_ancestors",
+        row: slug.to_owned(),
+    })
+}
+
+pub(super) fn set_frames(
+    connection: &Connection,
+    slug: &str,
+    environment: Environment,
+    frames: &Frames,
+) -> Result<(), StoreError> {
+    let project = project_id(connection, slug)?;
+    let kept = match frames {
+        Frames::Any => None,
+        Frames::Platform => Some(json!("platform").to_string()),
+        Frames::Origins(origins) => Some(json!(origins).to_string()),
+    };
+    connection
+        .prepare_cached(
+            "INSERT INTO environment_settings (project, environment, frame_ancestors)
+             VALUES (?1, ?2, ?3)
+             ON CONFLICT (project, environment) DO UPDATE
+             SET frame_ancestors = excluded.frame_ancestors",
+        )?
+        .execute(params![project, environment.as_str(), kept])?;
+    Ok(())
 }
 
 /// The environment of this name, or which row is wrong.

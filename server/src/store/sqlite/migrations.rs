@@ -71,6 +71,10 @@ pub(super) const MAIN: Schema = Schema(&[
         "V14__takedown",
         include_str!("../../../migrations/sqlite/0014_takedown.sql"),
     ),
+    (
+        "V17__keys_and_frames",
+        include_str!("../../../migrations/sqlite/0017_keys_and_frames.sql"),
+    ),
 ]);
 
 /// Frontend log records.

@@ -51,7 +51,7 @@ use crate::clock::Millis;
 use crate::domain::audit::{AuditEvent, AuditQuery, By};
 use crate::domain::console_token::{Hold, Holder};
 use crate::domain::identity::LinkedIdentity;
-use crate::domain::key::StoredKey;
+use crate::domain::key::{Revocation, StoredKey};
 use crate::domain::player::{Player, SuspendedPlayer};
 use crate::domain::session::{Session, SessionHash, SessionSummary};
 use crate::domain::sign_in::{PendingSignIn, SignIn, SignInOutcome, StateHash, TakenSignIn};
@@ -310,6 +310,35 @@ impl Store for SqliteStore {
         let kids = kids.to_vec();
         self.main
             .write(move |connection| keys::remove_keys(connection, &kids))
+            .await
+    }
+
+    async fn revoke_key(
+        &self,
+        kid: &str,
+        successor: Option<StoredKey>,
+        after: Option<&str>,
+        at: Millis,
+        by: By,
+    ) -> Result<Revocation, StoreError> {
+        let (kid, after) = (kid.to_owned(), after.map(str::to_owned));
+        self.main
+            .write(move |connection| {
+                let after = after.as_deref();
+                keys::revoke_key(connection, &kid, successor.as_ref(), after, at, by)
+            })
+            .await
+    }
+
+    async fn reseal_keys(&self, keys: Vec<(String, Vec<u8>)>) -> Result<(), StoreError> {
+        self.main
+            .write(move |connection| keys::reseal_keys(connection, &keys))
+            .await
+    }
+
+    async fn raise_token_life(&self, millis: Millis) -> Result<(), StoreError> {
+        self.main
+            .write(move |connection| keys::raise_token_life(connection, millis))
             .await
     }
 

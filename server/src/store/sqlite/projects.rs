@@ -10,7 +10,7 @@ use super::{SqliteStore, deployments, environments, uuid};
 use crate::clock::Millis;
 use crate::domain::audit::{AuditKind, By};
 use crate::domain::project::{
-    BackendSettings, Deployment, DeploymentSummary, EnvironmentRecord, FileEntry, Project,
+    BackendSettings, Deployment, DeploymentSummary, EnvironmentRecord, FileEntry, Frames, Project,
 };
 use crate::store::{ProjectStore, StoreError};
 
@@ -197,6 +197,25 @@ impl ProjectStore for SqliteStore {
                 environments::set_isolated(connection, &slug, environment, isolated)?;
                 let state = if isolated { "on" } else { "off" };
                 let detail = format!("{} isolation {state}", environment.as_str());
+                let kind = AuditKind::SettingChanged;
+                audit::add_of_project(connection, kind, (&slug, &detail), by, now)
+            })
+            .await
+    }
+
+    async fn set_frames(
+        &self,
+        slug: &str,
+        environment: Environment,
+        frames: Frames,
+        by: By,
+        now: Millis,
+    ) -> Result<(), StoreError> {
+        let slug = slug.to_owned();
+        self.main
+            .write(move |connection| {
+                environments::set_frames(connection, &slug, environment, &frames)?;
+                let detail = format!("{} frames {}", environment.as_str(), frames.word());
                 let kind = AuditKind::SettingChanged;
                 audit::add_of_project(connection, kind, (&slug, &detail), by, now)
             })

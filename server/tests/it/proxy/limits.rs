@@ -33,6 +33,7 @@ fn game(slug: &str) -> Game {
         isolated: false,
         taken_down: false,
         forget_from: None,
+        framing: None,
     }
 }
 

@@ -8,12 +8,12 @@ use platform_tests::poll;
 use super::{Account, Scene, answered, choose, guest, happened, question, text};
 
 platform_tests::browser_tests![
-    an_administrator_rotates_the_signing_keys,
+    an_administrator_rotates_and_revokes_the_signing_keys,
     an_administrator_gives_a_project_to_another_player,
     an_administrator_filters_and_turns_over_the_audit_log,
 ];
 
-async fn an_administrator_rotates_the_signing_keys(stage: Stage) {
+async fn an_administrator_rotates_and_revokes_the_signing_keys(stage: Stage) {
     let scene = Scene::open(&stage, "/admin/keys").await;
     stage.press("Rotate…").await;
     let asked = question(&stage).await.unwrap();
@@ -37,8 +37,22 @@ async fn an_administrator_rotates_the_signing_keys(stage: Stage) {
         &format!("The signing key {kid} was added, by {admin}."),
     )
     .await;
-    let keys = scene.platform.running.state.keys.list();
-    assert_eq!(keys.len(), 2);
+    let keys = || scene.platform.running.state.keys.list();
+    assert_eq!(keys().len(), 2);
+
+    let old = shown[0][1].as_str().unwrap();
+    stage.press(&format!("Revoke… {old}")).await;
+    let asked = question(&stage).await.unwrap();
+    assert!(asked.contains("A new key signs at once"), "{asked}");
+    stage.press("Revoke").await;
+    answered(&stage).await;
+    stage.says("The key is revoked.").await;
+    happened(
+        &stage,
+        &format!("The signing key {old} was revoked, by {admin}."),
+    )
+    .await;
+    assert!(keys().iter().all(|key| key.kid != old));
 }
 
 async fn an_administrator_gives_a_project_to_another_player(stage: Stage) {

@@ -70,6 +70,8 @@ impl Issuer {
         }));
         let input = format!("{header}.{payload}");
         let signature: Signature = self.key.sign(input.as_bytes());
+        // As the platform signs: a verifier takes no other spelling.
+        let signature = signature.normalize_s();
         format!("{input}.{}", URL_SAFE_NO_PAD.encode(signature.to_bytes()))
     }
 }

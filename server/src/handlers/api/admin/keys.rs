@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use axum::extract::State;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use platform_protocol::problem::Slug;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -86,8 +88,37 @@ pub async fn rotate(
     answer(StatusCode::OK, &view(&state))
 }
 
+/// Takes back a key that somebody else may know: it is gone from the key set at
+/// once, and if it was the one that signs, a new key does. Tokens that it signed
+/// are refused here from now on, and by games' backends within ten minutes.
+///
+/// # Errors
+/// `not-allowed`, `not-found`.
+#[utoipa::path(
+    post,
+    path = "/api/admin/keys/{kid}/revoke",
+    operation_id = "revokeKey",
+    params(("kid" = String, Path, description = "The key.")),
+    responses((status = 200, description = "The keys that are left, with the new one.", body = KeysView))
+)]
+pub async fn revoke(
+    State(state): State<AppState>,
+    admin: AdminCaller,
+    kid: Result<Path<String>, PathRejection>,
+) -> Result<Response, Refusal> {
+    let Path(kid) = kid.map_err(|_| unknown())?;
+    let revoked = state.keys.revoke(&kid, admin.by()).await;
+    revoked.map_err(refused)?;
+    answer(StatusCode::OK, &view(&state))
+}
+
+fn unknown() -> Refusal {
+    Refusal::new(Slug::NotFound).with_detail("There is no such key.")
+}
+
 fn refused(error: KeyError) -> Refusal {
     match error {
+        KeyError::Unknown { .. } => unknown(),
         KeyError::Store(error) => error.into(),
         KeyError::Contended => Refusal::unavailable(&error),
         error => Refusal::internal(&error),

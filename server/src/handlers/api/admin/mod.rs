@@ -50,6 +50,7 @@ pub fn routes() -> Router<AppState> {
         .route("/api/admin/events", get(events::handle))
         .route("/api/admin/keys", get(keys::list))
         .route("/api/admin/keys/rotate", post(keys::rotate))
+        .route("/api/admin/keys/{kid}/revoke", post(keys::revoke))
         .route("/api/admin/guests", get(guests::handle))
         .route("/api/admin/projects", get(projects::handle))
         .route("/api/admin/projects/{slug}/owner", put(owner::handle))

@@ -1,0 +1,48 @@
+//! `GET /.well-known/security.txt` of console and auth service: where weaknesses
+//! of this platform are to be reported (RFC 9116).
+
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse as _, Response};
+use platform_protocol::problem::Slug;
+use time::{Duration, OffsetDateTime};
+
+use crate::clock::Millis;
+use crate::handlers::api::views::rfc3339;
+use crate::http::refusal::Refusal;
+use crate::state::AppState;
+
+/// Where it is.
+pub const PATH: &str = "/.well-known/security.txt";
+
+/// For how long what it says may be believed. RFC 9116 §2.5.5 recommends less
+/// than a year.
+const GOOD_FOR: Duration = Duration::days(180);
+
+/// Answers the contact, if the operator has set one.
+///
+/// # Errors
+/// `not-found`
+pub async fn handle(State(state): State<AppState>) -> Result<Response, Refusal> {
+    let contact = state.config.security_contact.as_ref();
+    let contact = contact.ok_or(Slug::NotFound)?;
+    let expires = expires(state.clock.now());
+    let (console, auth) = (&state.origin, &state.auth_url);
+    let text = format!(
+        "Contact: {contact}\nExpires: {expires}\nCanonical: {console}{PATH}\n\
+         Canonical: {auth}{PATH}\n"
+    );
+    let headers = [
+        // RFC 9116 §3
+        (header::CONTENT_TYPE, "text/plain; charset=utf-8"),
+        (header::CACHE_CONTROL, "public, max-age=3600"),
+    ];
+    Ok((headers, text).into_response())
+}
+
+/// The beginning of a day, so that the file is the same all day.
+fn expires(now: Millis) -> String {
+    let now = OffsetDateTime::from_unix_timestamp(now / 1_000);
+    let day = now.unwrap_or(OffsetDateTime::UNIX_EPOCH) + GOOD_FOR;
+    rfc3339(day.replace_time(time::Time::MIDNIGHT).unix_timestamp() * 1_000)
+}
