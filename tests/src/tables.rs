@@ -45,6 +45,17 @@ impl Tables {
         self
     }
 
+    /// The same without those rows of the table `name` that `is` picks.
+    ///
+    /// # Panics
+    /// When there is no such table.
+    #[must_use]
+    pub fn without_rows(mut self, name: &str, is: impl Fn(&str) -> bool) -> Self {
+        let rows = self.0.get_mut(name).expect("such a table");
+        rows.retain(|row| !is(row));
+        self
+    }
+
     /// The rows of the table `name`.
     ///
     /// # Panics

@@ -57,7 +57,7 @@ async fn a_state_that_was_never_given_out_ends_on_the_sign_in_page() {
     let (mut person, guest) = scene.guest().await;
     let callback = person.reach_callback(PROVIDER, "alice").await;
     let state = parameter(&callback, "state");
-    let before = scene.platform.tables();
+    let before = scene.standing();
     let long = "s".repeat(6_000);
     let half = &state[..state.len() / 2];
     let doubled = format!("{state}{state}");
@@ -78,7 +78,7 @@ async fn a_state_that_was_never_given_out_ends_on_the_sign_in_page() {
         let wrong = with(&callback, "state", given);
         let answer = person.follow(&wrong).await;
         assert_eq!(answer.login_problem(), "expired", "{given:?}");
-        before.demand_same(&scene.platform.tables(), &format!("{given:?}"));
+        before.demand_same(&scene.standing(), &format!("{given:?}"));
         assert!(!sets_session(&answer, &person), "{given:?}");
         assert_eq!(person.play().await.sub, guest.sub, "{given:?}");
     }
@@ -132,14 +132,14 @@ async fn a_sign_in_ends_once() {
     let (mut person, guest) = scene.guest().await;
     let callback = person.reach_callback(PROVIDER, "alice").await;
     assert_eq!(person.follow(&callback).await.see_other(), person.game());
-    let before = scene.platform.tables();
+    let before = scene.standing();
     let tokens = scene.provider.asked().await.token;
     for _ in 0..3 {
         let again = person.follow(&callback).await;
         assert_eq!(again.login_problem(), "expired");
         assert!(!sets_session(&again, &person));
     }
-    before.demand_same(&scene.platform.tables(), "replayed");
+    before.demand_same(&scene.standing(), "replayed");
     assert_eq!(scene.provider.asked().await.token, tokens);
     // The code once more, under a state that is good: the provider knows it.
     let used = parameter(&callback, "code");
@@ -183,12 +183,12 @@ async fn a_sign_in_ends_in_the_browser_that_began_it() {
     let (mut known, known_guest) = scene.guest().await;
     let game = known.game();
     known.login_form(PROVIDER, &game).await;
-    let before = scene.platform.tables();
+    let before = scene.standing();
     for (victim, guest) in [(&mut fresh, fresh_guest), (&mut known, known_guest)] {
         let answer = victim.follow(&callback).await;
         assert_eq!(answer.login_problem(), "other-browser");
         assert!(!sets_session(&answer, victim));
-        before.demand_same(&scene.platform.tables(), "another browser");
+        before.demand_same(&scene.standing(), "another browser");
         let claims = victim.play().await;
         assert_eq!(claims.sub, guest.sub);
         assert!(claims.is_anon);

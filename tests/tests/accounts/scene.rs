@@ -15,6 +15,15 @@ pub(crate) const PROVIDER: &str = "hostile";
 /// begun, and that is over now.
 pub(crate) const ON_THE_WAY: &[&str] = &["pending_sign_ins"];
 
+/// The log of security events, and how a row of it begins to say that a sign-in
+/// failed, of nobody: that it failed is kept, and is all that may be.
+const EVENTS: &str = "audit_events";
+const FAILED: &str =
+    "kind=sign-in-failed player=null other=null subject=hostile actor=null admin=null";
+
+/// So many of these events are kept of one network at least.
+const KEPT_OF_NETWORK: usize = 20;
+
 /// A platform and its hostile provider.
 #[derive(Debug)]
 pub(crate) struct Scene {
@@ -39,23 +48,40 @@ impl Scene {
         Person::guest(&self.platform.site).await
     }
 
-    /// The tables that a sign-in which comes to nothing leaves as they are.
+    /// Everything in the store but the events that a sign-in failed.
+    pub(crate) fn standing(&self) -> Tables {
+        let tables = self.platform.tables();
+        tables.without_rows(EVENTS, |row| row.contains(FAILED))
+    }
+
+    /// What of it a sign-in which comes to nothing leaves as it is.
     pub(crate) fn lasting(&self) -> Tables {
-        self.platform.tables().without(ON_THE_WAY)
+        self.standing().without(ON_THE_WAY)
+    }
+
+    /// How many sign-ins failed, as the log of security events says.
+    pub(crate) fn failed_sign_ins(&self) -> usize {
+        let tables = self.platform.tables();
+        let failed = |row: &&String| row.contains(FAILED);
+        tables.rows(EVENTS).iter().filter(failed).count()
     }
 
     /// Lets a guest sign in while the provider behaves as told. It must end on
-    /// the sign-in page with `problem`, change nothing, and be over; and once
-    /// the provider behaves, the same guest signs in and keeps its id.
+    /// the sign-in page with `problem`, change nothing but that one event says
+    /// so, unless that were too many, and be over; and once the provider behaves, the same guest signs in
+    /// and keeps its id.
     pub(crate) async fn refused(&self, what: &str, behaviour: &Value, problem: &str) {
         let (mut person, guest) = self.guest().await;
         let before = self.lasting();
+        let failed = self.failed_sign_ins();
         self.provider.behave(behaviour).await;
         let subject = format!("subject of {what}");
         let callback = person.reach_callback(PROVIDER, &subject).await;
         let answer = person.follow(&callback).await;
         self.provider.behave(&json!({})).await;
         assert_eq!(answer.login_problem(), problem, "{what}");
+        let kept = failed.min(KEPT_OF_NETWORK - 1) + 1..=failed + 1;
+        assert!(kept.contains(&self.failed_sign_ins()), "{what}");
         self.came_to_nothing(what, &mut person, &guest, &before, &answer)
             .await;
         let again = person.follow(&callback).await;
