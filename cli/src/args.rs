@@ -129,6 +129,9 @@ platform.toml and node_modules at the top of the folder.")]
         /// Where to
         #[arg(long = "env", value_name = "ENV", default_value = "dev")]
         environment: EnvironmentName,
+        /// What is deployed, in one line: people read it in the list of deployments
+        #[arg(long, short)]
+        message: Option<String>,
         /// Do not ask before a deploy to production
         #[arg(long, short)]
         yes: bool,
@@ -142,7 +145,8 @@ platform.toml and node_modules at the top of the folder.")]
         /// Which environment's
         #[arg(long = "env", value_name = "ENV", default_value = "dev")]
         environment: EnvironmentName,
-        /// Print JSON: deployments, each of id, created_at, files, bytes, current
+        /// Print JSON: deployments, each of id, short_id, created_at, files, bytes, current,
+        /// deployed_by, client, network, message, revision
         #[arg(long)]
         json: bool,
     },
@@ -151,11 +155,11 @@ platform.toml and node_modules at the top of the folder.")]
 Examples:
   platform rollback                    the one before that which dev shows
   platform rollback --env prod         asks first
-  platform rollback 0198c2d4-0000-7000-8000-000000000001 --env prod --yes
+  platform rollback 3f2a9c1b --env prod --yes
 
 `platform deployments` lists the ids.")]
     Rollback {
-        /// Its id [default: that of the one before the current]
+        /// Its id, or how it begins [default: that of the one before the current]
         #[arg(value_name = "DEPLOYMENT")]
         deployment: Option<String>,
         /// Where

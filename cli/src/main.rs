@@ -20,6 +20,7 @@ mod environment;
 mod failure;
 mod manifest;
 mod origin;
+mod revision;
 mod secret;
 mod session;
 mod settings;

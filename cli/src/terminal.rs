@@ -4,6 +4,8 @@ use std::fmt::Display;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use anstyle::{AnsiColor, Style};
+use time::format_description::well_known::Rfc3339;
+use time::{OffsetDateTime, UtcOffset};
 
 use crate::failure::Failure;
 
@@ -127,6 +129,28 @@ fn steers(c: char) -> bool {
             | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
+/// A moment as every command writes it: in UTC, to the millisecond, so that
+/// times stand below each other and can be compared as text. What is none stays
+/// as it is.
+pub(crate) fn moment(text: &str) -> String {
+    OffsetDateTime::parse(text, &Rfc3339).map_or_else(|_| plain(text), written)
+}
+
+/// The same of a moment that was read already.
+pub(crate) fn written(moment: OffsetDateTime) -> String {
+    let moment = moment.to_offset(UtcOffset::UTC);
+    format!(
+        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
+        moment.year(),
+        u8::from(moment.month()),
+        moment.day(),
+        moment.hour(),
+        moment.minute(),
+        moment.second(),
+        moment.millisecond()
+    )
+}
+
 /// A count of bytes for people.
 pub(crate) fn bytes(count: u64) -> String {
     indicatif::DecimalBytes(count).to_string()
@@ -162,6 +186,17 @@ mod tests {
         assert!(!plain.chars().any(steers), "{plain}");
         assert!(plain.contains("ä🦦"), "{plain}");
         assert_eq!(serde_json::from_str::<String>(&plain).unwrap(), value);
+    }
+
+    #[test]
+    fn every_moment_is_written_in_one_form() {
+        for (text, shown) in [
+            ("2026-01-03T00:00:00Z", "2026-01-03T00:00:00.000Z"),
+            ("2026-01-03T01:00:00.25+01:00", "2026-01-03T00:00:00.250Z"),
+            ("yesterday", "yesterday"),
+        ] {
+            assert_eq!(moment(text), shown);
+        }
     }
 
     #[test]

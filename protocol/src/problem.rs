@@ -89,6 +89,8 @@ slugs! {
     UsernameTaken = "username-taken", 409, "Username taken", "This username is taken. Please choose another.";
     /// Another project has this slug.
     SlugTaken = "slug-taken", 409, "Slug taken", "This project name is taken. Please choose another.";
+    /// The project or the account keeps as much as it may.
+    QuotaExceeded = "quota-exceeded", 409, "No room left", "There is no room left for this.";
     /// The project was disabled or deleted, or its owner is suspended.
     ProjectDisabled = "project-disabled", 403, "Not available", "This game is not available: it was taken down.";
     /// The environment has no deployment yet.
@@ -134,6 +136,6 @@ mod tests {
             assert_eq!(Slug::from_slug(slug.as_str()), Some(*slug));
             assert!((400..600).contains(&slug.status()));
         }
-        assert_eq!(Slug::ALL.len(), 24);
+        assert_eq!(Slug::ALL.len(), 25);
     }
 }

@@ -21,7 +21,8 @@ pub use self::incoming::{Deploys, Incoming, Limits, linger, too_large};
 use crate::archive::{self, ArchiveError, UnpackedFile};
 use crate::clock::Millis;
 use crate::domain::audit::{Actor, By};
-use crate::domain::project::{Deployment, FileEntry};
+use crate::domain::project::{Deployment, FileEntry, Made};
+use crate::domain::room::{RoomLimits, Verdict};
 use crate::entropy::Entropy;
 use crate::files::{FileError, FileStore};
 use crate::http::refusal::chain;
@@ -64,6 +65,12 @@ pub enum DeployError {
     /// The archive was refused.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
+    /// The project, or its owner's account, would keep more than it may.
+    #[error("{0}")]
+    NoRoom(String),
+    /// The disk is almost full.
+    #[error("the disk is almost full")]
+    DiskFull,
     /// There is no such project.
     #[error("There is no project {0:?}.")]
     UnknownProject(String),
@@ -84,6 +91,8 @@ pub struct Target {
     pub environment: Environment,
     /// Who deploys it.
     pub by: By,
+    /// What else is known of that, and why.
+    pub made: Made,
 }
 
 /// A deployment from an archive, with what its page does wrong.
@@ -94,6 +103,8 @@ pub struct Published {
     /// How its page should load the runtime and does not, and which files should
     /// hardly be public.
     pub warnings: Vec<Warning>,
+    /// Earlier deployments that were removed to make room for it.
+    pub removed: usize,
 }
 
 /// Makes an archive that has arrived what the environment shows.
@@ -130,12 +141,15 @@ pub async fn publish_archive(
         .await
         .map_err(|error| ArchiveError::Io(std::io::Error::other(error)))??;
 
+    let removed = make_room(state, &target.slug, &unpacked).await?;
     let keeping = state.files.keep().await;
     let files = keep_all(&state.files, unpacked).await?;
     let now = state.clock.now();
     let deployment = record(&*state.store, &*state.entropy, now, target, files).await?;
     drop(keeping);
     state.deploys.done.notify_one();
+    let counted = state.store.count_room(&target.slug).await;
+    counted.map_err(DeployError::Store)?;
     state
         .sites
         .refresh(&*state.store)
@@ -144,7 +158,83 @@ pub async fn publish_archive(
     Ok(Published {
         deployment,
         warnings,
+        removed,
     })
+}
+
+/// Makes room for a deployment that was unpacked: earlier ones of the project
+/// that no environment shows go first, the oldest before all. Answers how many
+/// went; none do where there would be no room all the same.
+async fn make_room(
+    state: &AppState,
+    slug: &str,
+    unpacked: &BTreeMap<String, UnpackedFile>,
+) -> Result<usize, DeployError> {
+    let bytes = unpacked.values().map(|file| file.size).sum();
+    if !state.disk.has_room(bytes) {
+        return Err(DeployError::DiskFull);
+    }
+    let limits = state.config.room_limits();
+    if limits == RoomLimits::default() {
+        return Ok(0);
+    }
+    let entry = |(path, file): (&String, &UnpackedFile)| {
+        let entry = FileEntry {
+            sha256: file.sha256.clone(),
+            size: file.size,
+        };
+        (path.clone(), entry)
+    };
+    let files: BTreeMap<String, FileEntry> = unpacked.iter().map(entry).collect();
+    let mut removed = 0;
+    loop {
+        let measured = state.store.measure_room(slug, files.clone()).await;
+        let measured = match measured {
+            Err(StoreError::Missing { .. }) => {
+                return Err(DeployError::UnknownProject(slug.to_owned()));
+            }
+            measured => measured.map_err(DeployError::Store)?,
+        };
+        match limits.judge(measured) {
+            Verdict::Fits => return Ok(removed),
+            Verdict::FitsWithin(_) => {
+                let oldest = state.store.remove_oldest_deployment(slug).await;
+                if !oldest.map_err(DeployError::Store)? {
+                    // Somebody else has just removed it.
+                    return Ok(removed);
+                }
+                removed += 1;
+            }
+            full => return Err(DeployError::NoRoom(no_room(full))),
+        }
+    }
+}
+
+/// What is kept, how much may be, and what to do.
+fn no_room(verdict: Verdict) -> String {
+    let mib = |bytes: u64| bytes.div_ceil(1024 * 1024);
+    let (what, needed, limit, advice) = match verdict {
+        Verdict::AccountFull { needed, limit } => (
+            "your projects",
+            needed,
+            limit,
+            "delete a project that you need no more",
+        ),
+        Verdict::ProjectFull { needed, limit } => (
+            "this project",
+            needed,
+            limit,
+            "make the game smaller, or let its other environment show something smaller",
+        ),
+        Verdict::Fits | Verdict::FitsWithin(_) => return String::new(),
+    };
+    format!(
+        "With this deployment {what} would keep {} MiB, and may keep {} MiB; earlier deployments that \
+         are not shown are not counted, since they would go first. Please {advice}, or ask those who \
+         run this platform for more.",
+        mib(needed),
+        mib(limit)
+    )
 }
 
 /// The beginning of the start page, which is all of it but for the oddest ones.
@@ -194,11 +284,13 @@ async fn record(
     files: BTreeMap<String, FileEntry>,
 ) -> Result<Deployment, DeployError> {
     let deployment = Deployment {
-        id: entropy.uuid_v7(now),
+        // Random, so that its first characters tell it from all others.
+        id: entropy.uuid_v4(),
         slug: target.slug.clone(),
         environment: target.environment,
         files,
         created_at: now,
+        made: target.made.clone(),
     };
     match store
         .add_deployment(deployment.clone(), target.by.clone())
@@ -244,7 +336,18 @@ pub async fn sweep(store: &dyn Store, files: &FileStore) -> Result<usize, String
         .map_err(|error| chain(&error))?
     {
         let swept = store.sweep_deployments(&record.slug, record.environment, KEPT);
-        swept.await.map_err(|error| chain(&error))?;
+        if swept.await.map_err(|error| chain(&error))? > 0 {
+            let counted = store.count_room(&record.slug).await;
+            counted.map_err(|error| chain(&error))?;
+        }
+    }
+    let uncounted = store.list_uncounted_projects().await;
+    for slug in uncounted.map_err(|error| chain(&error))? {
+        match store.count_room(&slug).await {
+            // It was removed in between.
+            Ok(_) | Err(StoreError::Missing { .. }) => {}
+            Err(error) => return Err(chain(&error)),
+        }
     }
     files.sweep(store).await.map_err(|error| chain(&error))
 }
@@ -282,6 +385,7 @@ pub async fn publish(
         slug: slug.to_owned(),
         environment,
         by: Actor::Own.into(),
+        made: Made::default(),
     };
     record(store, entropy, now, &target, files).await
 }

@@ -200,7 +200,7 @@ fn is_odd(char: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::project::FileEntry;
+    use crate::domain::project::{FileEntry, Made};
 
     #[test]
     fn only_a_plain_title_is_a_games_name() {
@@ -261,6 +261,7 @@ mod tests {
                 .map(|name| ((*name).to_owned(), entry.clone()))
                 .collect(),
             created_at: 0,
+            made: Made::default(),
         };
         let origin = "http://game.platform.localhost:8787";
         for (address, expected) in [

@@ -23,6 +23,7 @@
 //! | [`devices`] | how often devices may ask, and people type codes |
 //! | [`logs`], [`log_streams`] | how many frontend log records are taken in, and how long they are kept; who follows them |
 //! | [`data_folder`] | one server at a time in the data folder |
+//! | [`disk`] | how much of the disk is free, and refusing below a floor |
 //! | [`files`], [`archive`], [`deploy`](mod@deploy) | deployed files, the archives they come in, and how they come to be |
 //! | [`backup`] | a copy of everything, beside a running server |
 //! | [`backends`], [`demo`] | games' backends; the demo game |
@@ -44,6 +45,7 @@ pub mod demo;
 pub mod demo_provider;
 pub mod deploy;
 pub mod devices;
+pub mod disk;
 pub mod domain;
 pub mod entropy;
 pub mod faces;
@@ -73,4 +75,4 @@ pub mod takedown;
 pub mod tokens;
 pub mod unseen;
 
-pub use start::{Running, StartError, start};
+pub use start::{Running, StartError, start, start_on};

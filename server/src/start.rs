@@ -18,6 +18,7 @@ use crate::demo::{self, DemoError};
 use crate::demo_provider::DemoProvider;
 use crate::deploy::{self, Deploys};
 use crate::devices::DeviceLimits;
+use crate::disk::{DiskFloor, FreeSpace, SystemDisk};
 use crate::entropy::Entropy;
 use crate::faces::Faces;
 use crate::files::{FileError, FileStore};
@@ -149,6 +150,19 @@ pub async fn start(
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
 ) -> Result<Running, StartError> {
+    start_on(config, clock, entropy, Arc::new(SystemDisk)).await
+}
+
+/// The same, on a disk of which `disk` says how much is free.
+///
+/// # Errors
+/// [`StartError`]
+pub async fn start_on(
+    config: Config,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+    disk: Arc<dyn FreeSpace>,
+) -> Result<Running, StartError> {
     let (listener, listening) = listen(config.listen).await?;
     let origin = config
         .origin
@@ -176,7 +190,9 @@ pub async fn start(
         .await
         .map_err(|error| RuntimeError::Compress(error.into()))??;
     let (providers, demo_provider) = providers(&config, &origin, &clock, &entropy)?;
+    let kept_in = [config.data.clone(), config.files_path()];
     let state = AppState::new(Parts {
+        disk: DiskFloor::new(disk, kept_in, config.disk_floor()),
         sign_in_limiter: Limiter::new(&config.sign_in_rate, Arc::clone(&clock)),
         device_limits: DeviceLimits::new(&clock),
         rename_limiter: Limiter::new(&RENAMES, Arc::clone(&clock)),

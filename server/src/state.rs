@@ -14,6 +14,7 @@ use crate::counting::Counting;
 use crate::demo_provider::DemoProvider;
 use crate::deploy::Deploys;
 use crate::devices::DeviceLimits;
+use crate::disk::DiskFloor;
 use crate::entropy::Entropy;
 use crate::faces::Faces;
 use crate::files::FileStore;
@@ -106,6 +107,8 @@ pub struct Parts {
     pub deploys: Deploys,
     /// How many refusals the log of events keeps.
     pub refusal_limits: RefusalLimits,
+    /// How much of the disks stays free.
+    pub disk: DiskFloor,
     /// The limit on calls of the project API, by player.
     pub api_limiter: Limiter<Uuid>,
 }

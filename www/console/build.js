@@ -63,7 +63,7 @@ const draw = (session, now) => {
   byId("no-deployments").hidden = deployments.length > 0;
   if (!shown || JSON.stringify(shown.deployments) !== JSON.stringify(deployments)) {
     const place = { session, environment, game, done: (changed) => draw(session, changed) };
-    const ask = (one, time) => askRollback(place, one, time);
+    const ask = (one, current) => askRollback(place, one, current);
     byId("deployments").replaceChildren(...deployments.map((one) => deployment(one, current, ask)));
     drawWarnings(now);
   }

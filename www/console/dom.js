@@ -30,16 +30,22 @@ export const make = (name, properties = {}, ...inside) => {
 /** Somebody else's text, isolated from what is around it. */
 export const said = (text, className = "") => make("bdi", { className, textContent: plain(text) });
 
-const days = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+/** The one form of moments: in the reader's language and time zone, which is named. */
+const days = new Intl.DateTimeFormat(undefined, {
+  year: "numeric",
+  month: "short",
+  day: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  timeZoneName: "short",
+});
 const hours = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 
-const brief = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "numeric", minute: "2-digit" });
+/** A moment in milliseconds as a reader here would write it, as text. */
+export const momentText = (millis) => days.format(millis);
 
-/** A moment of these months, where there is little room. */
-export const shortMoment = (text) =>
-  make("time", { dateTime: text, title: text, textContent: brief.format(new Date(text)) });
-
-/** A moment as a reader here would write it. */
+/** The same as an element; without the day for what is of today. */
 export const moment = (text, withDay = true) =>
   make("time", { dateTime: text, title: text, textContent: (withDay ? days : hours).format(new Date(text)) });
 

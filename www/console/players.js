@@ -1,7 +1,7 @@
 // Players over time: pictures that the platform draws, what is under the
 // pointer, and the same numbers as tables.
 
-import { byId, count, make, mean } from "./dom.js";
+import { byId, count, make, mean, momentText } from "./dom.js";
 import { Refusal } from "./session.js";
 
 const MINUTE = 60_000;
@@ -22,7 +22,6 @@ export const RANGES = {
 };
 
 const whole = new Intl.NumberFormat();
-const times = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const percent = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 });
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -128,7 +127,7 @@ export class Players {
     byId("error").textContent = percent.format(error);
     byId("playing-rows").replaceChildren(
       ...summed(points, length).map((one) =>
-        row(times.format(one.start), whole.format(one.peak), mean(one.sum / one.number, one.peak)),
+        row(momentText(one.start), whole.format(one.peak), mean(one.sum / one.number, one.peak)),
       ),
     );
     const periods = (list) => list.map(({ period, players }) => row(period, whole.format(players)));
@@ -173,6 +172,6 @@ export class Players {
     words.textContent = "";
     if (needle.hidden) return;
     needle.style.insetInlineStart = `${x - bounds.left}px`;
-    words.textContent = `${times.format(Date.parse(point.time))}: ${whole.format(point.peak)} at most, ${mean(point.mean, point.peak)} on average`;
+    words.textContent = `${momentText(Date.parse(point.time))}: ${whole.format(point.peak)} at most, ${mean(point.mean, point.peak)} on average`;
   }
 }

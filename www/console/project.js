@@ -1,8 +1,8 @@
 // `/projects/<slug>`: who plays a game, what goes wrong in it, and what is set
 // for it, in one of its environments at a time.
 
-import { askRollback, deployment } from "./deployments.js";
-import { byId, count, make, moment, said, shortMoment, size } from "./dom.js";
+import { askRollback, deployment, nameOf } from "./deployments.js";
+import { byId, count, make, moment, said, size } from "./dom.js";
 import { close, enter, isFinal } from "./gate.js";
 import { Players, RANGES } from "./players.js";
 import { Search } from "./search.js";
@@ -108,11 +108,11 @@ class Page {
 
   #errorRow({ deployment: id, errors, warnings, last_at: last }, kept) {
     const what = make("th", { scope: "row" });
-    if (kept) what.append(moment(kept.created_at), ...(kept.current ? [" ", make("b", { className: "now", textContent: "Shown now" })] : []));
-    else if (id) what.append("One that is not kept ", make("code", { textContent: id.slice(-8), title: id }));
+    if (kept) what.append(nameOf(kept), " ", moment(kept.created_at), ...(kept.current ? [" ", make("b", { className: "now", textContent: "Shown now" })] : []));
+    else if (id) what.append("One that is not kept ", make("code", { textContent: id.slice(0, 8), title: id }));
     else what.append("Before the first deployment");
     const number = (value, className) => make("td", { className: value ? className : "", textContent: value.toLocaleString() });
-    return make("tr", {}, what, number(errors, "bad"), number(warnings, "doubtful"), make("td", {}, last ? shortMoment(last) : "–"));
+    return make("tr", {}, what, number(errors, "bad"), number(warnings, "doubtful"), make("td", {}, last ? moment(last) : "–"));
   }
 
   /** Shows what an environment is like now, if it is the one that is shown still. */
@@ -120,7 +120,7 @@ class Page {
     if (environment !== this.#environment) return;
     const done = (then) => this.#draw(environment, then);
     const place = { session: this.#session, environment: pathOf(environment), game: now.url, done };
-    const ask = (one, time) => askRollback(place, one, time);
+    const ask = (one, current) => askRollback(place, one, current);
     const same = JSON.stringify(this.#shown?.deployments) === JSON.stringify(now.deployments) && this.#shown?.url === now.url;
     if (!same) {
       byId("deployments").replaceChildren(...now.deployments.map((one) => deployment(one, now.deployment, ask)));
@@ -179,8 +179,11 @@ const drawOwner = ({ owner, owner_username: username, created_at: made }, player
 
 /** What is of the project and not of one environment, and changes by itself. */
 const drawProject = (project) => {
-  const { environments: { dev, prod }, logs: { bytes, quota_bytes: quota } } = project;
+  const { environments: { dev, prod }, logs: { bytes, quota_bytes: quota }, files } = project;
   drawStanding(project);
+  byId("files-room").textContent = files.quota_bytes
+    ? `Deployments take ${size(files.bytes)} of ${size(files.quota_bytes)}; earlier ones go first.`
+    : `Deployments take ${size(files.bytes)}.`;
   byId("both").textContent = `${count(dev.players + prod.players, "player", "players")} now in both environments`;
   byId("room").hidden = false;
   byId("room-words").textContent = quota

@@ -13,6 +13,7 @@ use super::check::{Warned, of_files, page};
 use super::deployments::path;
 use crate::archive::Folder;
 use crate::failure::Failure;
+use crate::revision;
 use crate::terminal::{self, STRONG, plain};
 
 /// What was asked for.
@@ -22,6 +23,8 @@ pub(super) struct Wanted<'a> {
     pub(super) directory: Option<&'a Path>,
     /// Where to.
     pub(super) environment: Environment,
+    /// What is deployed, in words.
+    pub(super) message: Option<&'a str>,
     /// Whether production needs no question.
     pub(super) yes: bool,
     /// Whether a program reads the result.
@@ -32,6 +35,8 @@ pub(super) struct Wanted<'a> {
 #[derive(Debug, Deserialize, Serialize)]
 struct Deployed {
     url: String,
+    #[serde(default)]
+    short_id: String,
     #[serde(default)]
     warnings: Vec<Answered>,
 }
@@ -82,7 +87,9 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
         }
     }
     terminal::note(format_args!("Deploying {content} to {game}"));
-    let address = format!("{}{path}/deployment", settings.origin);
+    let revision = revision::of(&directory);
+    let said = said(wanted.message, revision.as_deref());
+    let address = format!("{}{path}/deployment{said}", settings.origin);
     let answer = upload::run(&session, &address, folder).await?;
     let value: Value = answer.json()?;
     let deployed: Deployed = serde_json::from_value(value.clone()).map_err(|_| {
@@ -97,8 +104,27 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
         let (message, code) = (plain(&warning.message), plain(&warning.code));
         terminal::warn(format_args!("{message} ({code})"));
     }
+    if !deployed.short_id.is_empty() {
+        let of = revision.map_or_else(String::new, |revision| format!(", of revision {revision}"));
+        let id = plain(&deployed.short_id);
+        terminal::note(format_args!("It is the deployment {id}{of}."));
+    }
     if wanted.json {
         return terminal::print(&format!("{value}\n"));
     }
     terminal::print(&format!("{}\n", plain(&deployed.url)))
+}
+
+/// What goes with the archive, as a query.
+fn said(message: Option<&str>, revision: Option<&str>) -> String {
+    let given = [("message", message), ("revision", revision)];
+    let given: Vec<_> = given
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)))
+        .collect();
+    if given.is_empty() {
+        return String::new();
+    }
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    format!("?{}", query.extend_pairs(given).finish())
 }

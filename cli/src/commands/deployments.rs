@@ -24,6 +24,10 @@ pub(super) struct View {
 pub(super) struct Deployment {
     /// Its id.
     pub(super) id: String,
+    /// The first characters of it, by which people know it. An older platform
+    /// does not say.
+    #[serde(default)]
+    short_id: String,
     /// When it was deployed (RFC 3339).
     pub(super) created_at: String,
     files: u64,
@@ -31,6 +35,18 @@ pub(super) struct Deployment {
     /// Whether the environment shows it.
     #[serde(default)]
     pub(super) current: bool,
+    deployed_by: Option<Deployer>,
+    client: Option<String>,
+    network: Option<String>,
+    message: Option<String>,
+    revision: Option<String>,
+}
+
+/// Who made a deployment.
+#[derive(Debug, Deserialize)]
+struct Deployer {
+    sub: String,
+    username: Option<String>,
 }
 
 /// The path of an environment in the project API.
@@ -67,6 +83,51 @@ pub(super) async fn run(
 }
 
 impl Deployment {
+    /// The id by which people know it.
+    pub(super) fn name(&self) -> String {
+        let short = if self.short_id.is_empty() {
+            &self.id
+        } else {
+            &self.short_id
+        };
+        plain(short)
+    }
+
+    /// What tells it from every other: id, time, and what is said of it.
+    pub(super) fn told(&self) -> String {
+        let words = self.words();
+        let words = if words.is_empty() {
+            words
+        } else {
+            format!(", {words}")
+        };
+        let time = terminal::moment(&self.created_at);
+        format!("{} of {time}{words}", self.name())
+    }
+
+    /// Who made it, and from where.
+    fn maker(&self) -> String {
+        let who = self
+            .deployed_by
+            .as_ref()
+            .map_or("-", |by| by.username.as_deref().unwrap_or(&by.sub));
+        let from = [self.client.as_deref(), self.network.as_deref()];
+        let from: Vec<String> = from.into_iter().flatten().map(plain).collect();
+        if from.is_empty() {
+            plain(who)
+        } else {
+            format!("{} ({})", plain(who), from.join(", "))
+        }
+    }
+
+    /// Its message and revision.
+    fn words(&self) -> String {
+        let message = self.message.as_deref().map(plain);
+        let revision = self.revision.as_deref().map(short_revision);
+        let words: Vec<String> = [message, revision].into_iter().flatten().collect();
+        words.join(", ")
+    }
+
     /// How much it is, such as `4 files (2.10 MB)`.
     pub(super) fn content(&self) -> String {
         format!(
@@ -77,28 +138,43 @@ impl Deployment {
     }
 }
 
+/// A revision as it fits in a row: of a long hash the first characters, with
+/// the mark that files were changed since.
+fn short_revision(revision: &str) -> String {
+    let (hash, mark) = match revision.split_once('-') {
+        Some((hash, mark)) => (hash, format!("-{mark}")),
+        None => (revision, String::new()),
+    };
+    let is_hash = hash.len() >= 40 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let short = hash.get(..8).filter(|_| is_hash);
+    plain(&short.map_or_else(|| revision.to_owned(), |short| format!("{short}{mark}")))
+}
+
 fn table(deployments: &[Deployment]) -> String {
-    let mut rows = vec![["DEPLOYMENT", "TIME", "FILES", "SIZE", ""].map(str::to_owned)];
+    let head = ["DEPLOYMENT", "TIME", "BY", "FILES", "SIZE", "", "MESSAGE"];
+    let mut rows = vec![head.map(str::to_owned)];
     rows.extend(deployments.iter().map(|one| {
         let current = if one.current { "current" } else { "" };
         [
-            plain(&one.id),
-            plain(&one.created_at),
+            one.name(),
+            terminal::moment(&one.created_at),
+            one.maker(),
             one.files.to_string(),
             terminal::bytes(one.bytes),
             current.to_owned(),
+            one.words(),
         ]
     }));
     let width = |column: usize| {
         let lengths = rows.iter().map(|row| row[column].chars().count());
         lengths.max().unwrap_or_default()
     };
-    let widths = [0, 1, 2, 3].map(width);
+    let widths = [0, 1, 2, 3, 4, 5].map(width);
     let mut text = String::new();
-    for [id, time, files, size, current] in &rows {
+    for [id, time, by, files, size, current, words] in &rows {
         let line = format!(
-            "{id:0$}  {time:1$}  {files:>2$}  {size:>3$}  {current}",
-            widths[0], widths[1], widths[2], widths[3]
+            "{id:0$}  {time:1$}  {by:2$}  {files:>3$}  {size:>4$}  {current:5$}  {words}",
+            widths[0], widths[1], widths[2], widths[3], widths[4], widths[5]
         );
         let _ = writeln!(text, "{}", line.trim_end());
     }

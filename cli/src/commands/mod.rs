@@ -83,12 +83,14 @@ pub(crate) async fn run(
         Command::Deploy {
             directory,
             environment,
+            message,
             yes,
             json,
         } => {
             let wanted = deploy::Wanted {
                 directory: directory.as_deref(),
                 environment: environment.into(),
+                message: message.as_deref(),
                 yes,
                 json,
             };

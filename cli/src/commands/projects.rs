@@ -49,7 +49,10 @@ impl Standing {
             told.push_str(" by those who run the platform");
         }
         if let Some(removed_at) = &self.removed_at {
-            told.push_str(&format!(", and will be removed at {}", plain(removed_at)));
+            told.push_str(&format!(
+                ", and will be removed at {}",
+                terminal::moment(removed_at)
+            ));
         }
         if let Some(reason) = &self.reason {
             told.push_str(&format!(": {}", plain(reason)));

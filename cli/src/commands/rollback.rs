@@ -10,6 +10,9 @@ use crate::client::json as json_body;
 use crate::failure::Failure;
 use crate::terminal::{self, STRONG, plain};
 
+/// Characters of an id by which a deployment is named, at least.
+const BEGINNING: usize = 4;
+
 /// Goes back to the deployment that is named, else to the one before that which
 /// is shown.
 pub(super) async fn run(
@@ -32,14 +35,16 @@ pub(super) async fn run(
     let view: View = session.get(&path).await?.json()?;
     let wanted = choose(&view, deployment)?;
     let game = plain(&view.url);
-    let what = format!(
-        "{} of {}, {}",
-        plain(&wanted.id),
-        plain(&wanted.created_at),
-        wanted.content()
-    );
+    let what = wanted.told();
+    let current = view.deployments.iter().find(|one| one.current);
+    let before = current.map_or_else(String::new, |current| {
+        format!(", in place of {}", current.told())
+    });
     if asks {
-        let question = format!("Show {what}, in production again, {STRONG}{game}{STRONG:#}?");
+        let question = format!(
+            "Show {what} ({}), in production, {STRONG}{game}{STRONG:#}{before}?",
+            wanted.content()
+        );
         if !terminal::ask(&question) {
             return Err(Failure::failed("Nothing was changed."));
         }
@@ -53,7 +58,7 @@ pub(super) async fn run(
         })
         .await?;
     let view: View = answer.json()?;
-    terminal::note(format_args!("Showing {what}, again."));
+    terminal::note(format_args!("Showing {what}{before}."));
     terminal::print(&format!("{}\n", plain(&view.url)))
 }
 
@@ -63,9 +68,17 @@ fn choose<'a>(view: &'a View, wanted: Option<&str>) -> Result<&'a Deployment, Fa
     let list = "`platform deployments` lists those that it keeps";
     let mut kept = view.deployments.iter();
     if let Some(wanted) = wanted {
-        return kept.find(|one| one.id == wanted).ok_or_else(|| {
-            Failure::failed(format!("{game} keeps no deployment {wanted}: {list}."))
-        });
+        let found: Vec<_> = kept.filter(|one| is_named(one, wanted)).collect();
+        return match found[..] {
+            [one] => Ok(one),
+            [] => Err(Failure::failed(format!(
+                "{game} keeps no deployment {wanted}: {list}."
+            ))),
+            _ => Err(Failure::failed(format!(
+                "{game} keeps several deployments whose ids begin with {wanted}: write more of \
+                 the one that you mean; {list}."
+            ))),
+        };
     }
     if !kept.any(|one| one.current) {
         return Err(Failure::failed(format!(
@@ -78,4 +91,9 @@ fn choose<'a>(view: &'a View, wanted: Option<&str>) -> Result<&'a Deployment, Fa
             "{game} keeps no deployment from before the one that it shows: {list}."
         ))
     })
+}
+
+/// Whether somebody means this deployment: by its id, or by how that begins.
+fn is_named(one: &Deployment, wanted: &str) -> bool {
+    one.id == wanted || (wanted.len() >= BEGINNING && one.id.starts_with(wanted))
 }

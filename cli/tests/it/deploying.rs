@@ -549,3 +549,27 @@ async fn a_device_that_may_not_administer_is_told_so() {
             .is_empty()
     );
 }
+
+#[tokio::test]
+async fn a_deploy_says_what_it_is() {
+    let platform = Platform::start().await;
+    let home = Home::signed_in(&platform).await;
+    home.write("dist/index.html", PAGE);
+    let path = "/api/projects/game/environments/dev/deployment";
+    let answer = json!({"id": "1", "short_id": "3f2a9c1b", "url": "http://dev-game.platform.localhost",
+                        "warnings": []});
+    platform.say(&format!("PUT - {path}"), &[(201, answer)]);
+    platform.has("game", "dev");
+    let arguments = &["deploy", "-p", "game", "--message", "Fix the rings & more"];
+    let outcome = home.run(arguments).await.succeeded();
+    assert!(
+        outcome.stderr.contains("It is the deployment 3f2a9c1b"),
+        "{outcome:?}"
+    );
+    let sent = &platform.seen(path)[0];
+    let query = sent.path.split_once('?').unwrap().1;
+    assert!(
+        query.starts_with("message=Fix+the+rings+%26+more"),
+        "{query}"
+    );
+}

@@ -28,10 +28,10 @@ async fn deployments_are_listed_with_the_current_one() {
     let outcome = home.run(&["deployments", "-p", "game"]).await.succeeded();
     assert_eq!(
         outcome.stdout,
-        "DEPLOYMENT  TIME                  FILES     SIZE\n\
-         id-3        2026-01-03T00:00:00Z      4  2.10 MB\n\
-         id-2        2026-01-02T00:00:00Z      4  2.10 MB  current\n\
-         id-1        2026-01-01T00:00:00Z      4  2.10 MB\n"
+        "DEPLOYMENT  TIME                      BY  FILES     SIZE           MESSAGE\n\
+         id-3        2026-01-03T00:00:00.000Z  -       4  2.10 MB\n\
+         id-2        2026-01-02T00:00:00.000Z  -       4  2.10 MB  current\n\
+         id-1        2026-01-01T00:00:00.000Z  -       4  2.10 MB\n"
     );
     let outcome = home
         .run(&["deployments", "-p", "game", "--json"])
@@ -63,7 +63,9 @@ async fn a_rollback_goes_to_the_one_before_the_current_or_to_the_one_that_is_nam
     let outcome = home.run(&["rollback", "-p", "game"]).await.succeeded();
     assert_eq!(outcome.stdout, "http://dev-game.platform.localhost\n");
     assert!(
-        outcome.stderr.contains("id-1 of 2026-01-01T00:00:00Z"),
+        outcome.stderr.contains(
+            "id-1 of 2026-01-01T00:00:00.000Z, in place of id-2 of 2026-01-02T00:00:00.000Z."
+        ),
         "{outcome:?}"
     );
     home.run(&["rollback", "id-3", "-p", "game"])
@@ -73,6 +75,67 @@ async fn a_rollback_goes_to_the_one_before_the_current_or_to_the_one_that_is_nam
     let body = |at: usize| serde_json::from_slice::<Value>(&sent[at].body).unwrap();
     assert_eq!(body(0), json!({"deployment": "id-1"}));
     assert_eq!(body(1), json!({"deployment": "id-3"}));
+}
+
+/// Two deployments of one minute, as the platform tells of them.
+fn told() -> Value {
+    let one = |id: &str, at: &str, message: Option<&str>, current: bool| {
+        json!({"id": id, "short_id": &id[..8], "created_at": at, "files": 4, "bytes": 2_100_000,
+               "current": current, "deployed_by": {"sub": "0198c2d4-0000-7000-8000-000000000001",
+               "username": "otter"}, "client": "platform-cli/0.1.0", "network": "192.0.2.1",
+               "message": message, "revision": "3f2a9c1b8d7e6f5a4b3c3f2a9c1b8d7e6f5a4b3c-dirty"})
+    };
+    let deployments = [
+        one(
+            "3f2a9c1b-1111-4000-8000-000000000001",
+            "2026-01-03T00:00:01Z",
+            Some("Fix the rings"),
+            true,
+        ),
+        one(
+            "3f2a77aa-1111-4000-8000-000000000002",
+            "2026-01-03T00:00:00Z",
+            None,
+            false,
+        ),
+    ];
+    json!({"url": "http://dev-game.platform.localhost", "deployments": deployments})
+}
+
+#[tokio::test]
+async fn deployments_are_told_apart_by_a_short_id_who_from_where_and_why() {
+    let platform = Platform::start().await;
+    let home = Home::signed_in(&platform).await;
+    let path = format!("{DEV}/rollback");
+    platform.say(&format!("GET - {DEV}"), &[(200, told())]);
+    platform.say(&format!("POST - {path}"), &[(200, told())]);
+    let outcome = home.run(&["deployments", "-p", "game"]).await.succeeded();
+    let row = "3f2a9c1b    2026-01-03T00:00:01.000Z  otter (platform-cli/0.1.0, 192.0.2.1)      4  \
+               2.10 MB  current  Fix the rings, 3f2a9c1b-dirty\n";
+    assert!(outcome.stdout.contains(row), "{}", outcome.stdout);
+
+    // A roll-back names both sides, and takes the beginning of an id.
+    let outcome = home
+        .run(&["rollback", "3f2a77", "-p", "game"])
+        .await
+        .succeeded();
+    let both = "Showing 3f2a77aa of 2026-01-03T00:00:00.000Z, 3f2a9c1b-dirty, in place of 3f2a9c1b of \
+                2026-01-03T00:00:01.000Z, Fix the rings, 3f2a9c1b-dirty.";
+    assert!(outcome.stderr.contains(both), "{outcome:?}");
+    let sent = platform.seen(&path);
+    let body: Value = serde_json::from_slice(&sent[0].body).unwrap();
+    assert_eq!(
+        body,
+        json!({"deployment": "3f2a77aa-1111-4000-8000-000000000002"})
+    );
+    let outcome = home
+        .run(&["rollback", "3f2a", "-p", "game"])
+        .await
+        .ended_with(1);
+    assert!(
+        outcome.stderr.contains("several deployments"),
+        "{outcome:?}"
+    );
 }
 
 #[tokio::test]

@@ -243,6 +243,9 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
         Key::LogBytesRateGame => config.log_bytes_rate_game = parse::rate(text)?,
         Key::LogRetentionDays => config.log_retention_days = parse::number(text, 1..=3_650)?,
         Key::LogQuotaMib => config.log_quota_mib = parse::number(text, 0..=1_000_000_000)?,
+        Key::ProjectMib => config.project_mib = parse::number(text, 0..=1_000_000_000)?,
+        Key::AccountMib => config.account_mib = parse::number(text, 0..=1_000_000_000)?,
+        Key::DiskFloorMib => config.disk_floor_mib = parse::number(text, 0..=1_000_000_000)?,
         Key::PrivateBackends => config.private_backends = Some(parse::private_backends(text)?),
         Key::BackendTimeoutSeconds => {
             config.backend_timeout_seconds = parse::number(text, 1..=3_600)?;

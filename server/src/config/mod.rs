@@ -25,6 +25,7 @@ use platform_protocol::limits;
 use uuid::Uuid;
 
 use crate::clock::Millis;
+use crate::domain::room::RoomLimits;
 use crate::origin::PlatformOrigin;
 use crate::store::GuestCap;
 use provider::IdentityProvider;
@@ -176,6 +177,12 @@ pub struct Config {
     pub log_retention_days: u32,
     /// MiB that the log records of one project may take; 0 for any number.
     pub log_quota_mib: u32,
+    /// MiB that the deployments of one project may take; 0 for any number.
+    pub project_mib: u32,
+    /// MiB that the deployments of one account may take; 0 for any number.
+    pub account_mib: u32,
+    /// MiB of the disk that stay free; 0 for none.
+    pub disk_floor_mib: u32,
     /// Which private addresses a game's backend may have; where none is set,
     /// all under `localhost` and none elsewhere.
     pub private_backends: Option<PrivateBackends>,
@@ -225,6 +232,9 @@ impl Default for Config {
             log_bytes_rate_game: Rate::new(20_000_000, Period::Minute, 80_000_000),
             log_retention_days: 14,
             log_quota_mib: 200,
+            project_mib: 2_048,
+            account_mib: 10_240,
+            disk_floor_mib: 512,
             private_backends: None,
             backend_timeout_seconds: 60,
             backend_idle_seconds: 600,
@@ -288,6 +298,22 @@ impl Config {
         (self.log_quota_mib > 0).then(|| u64::from(self.log_quota_mib) * 1024 * 1024)
     }
 
+    /// How much the deployments of one project, and of one account, may take.
+    #[must_use]
+    pub fn room_limits(&self) -> RoomLimits {
+        let limit = |mib: u32| (mib > 0).then(|| mebibytes(mib));
+        RoomLimits {
+            project: limit(self.project_mib),
+            account: limit(self.account_mib),
+        }
+    }
+
+    /// Bytes of the disk that stay free.
+    #[must_use]
+    pub fn disk_floor(&self) -> u64 {
+        mebibytes(self.disk_floor_mib)
+    }
+
     /// Whether the forwarding headers of this peer are believed.
     #[must_use]
     pub fn trusts(&self, peer: IpAddr) -> bool {
@@ -295,6 +321,10 @@ impl Config {
             .iter()
             .any(|network| network.contains(&peer))
     }
+}
+
+fn mebibytes(mib: u32) -> u64 {
+    u64::from(mib) * 1024 * 1024
 }
 
 /// A setting that stops the start: one line that names it and says what to do.

@@ -64,6 +64,12 @@ pub enum Key {
     LogRetentionDays,
     /// `log_quota_mib`
     LogQuotaMib,
+    /// `project_mib`
+    ProjectMib,
+    /// `account_mib`
+    AccountMib,
+    /// `disk_floor_mib`
+    DiskFloorMib,
     /// `private_backends`
     PrivateBackends,
     /// `backend_timeout_seconds`
@@ -117,7 +123,7 @@ const fn setting(
 }
 
 /// Every setting, in the order of the documentation.
-pub const SETTINGS: [Setting; 31] = [
+pub const SETTINGS: [Setting; 34] = [
     setting(
         Key::Origin,
         "origin",
@@ -261,6 +267,24 @@ pub const SETTINGS: [Setting; 31] = [
         "log_quota_mib",
         "200",
         "MiB that the log records of one project may take, both environments together; the oldest go first, those without a player's token before all others while they take more than half of it; 0 for any number",
+    ),
+    setting(
+        Key::ProjectMib,
+        "project_mib",
+        "2048",
+        "MiB that the deployments of one project may take; earlier ones go first, then a deploy is refused; 0 for any number",
+    ),
+    setting(
+        Key::AccountMib,
+        "account_mib",
+        "10240",
+        "MiB that the deployments of all projects of one account may take; 0 for any number",
+    ),
+    setting(
+        Key::DiskFloorMib,
+        "disk_floor_mib",
+        "512",
+        "MiB of the disk that stay free: below it deploys and frontend logs are refused, while games go on; 0 for none",
     ),
     setting(
         Key::PrivateBackends,

@@ -86,6 +86,9 @@ fn value_of(config: &Config, key: Key) -> Option<String> {
         Key::LogBytesRateGame => quoted(&rate(&config.log_bytes_rate_game)),
         Key::LogRetentionDays => config.log_retention_days.to_string(),
         Key::LogQuotaMib => config.log_quota_mib.to_string(),
+        Key::ProjectMib => config.project_mib.to_string(),
+        Key::AccountMib => config.account_mib.to_string(),
+        Key::DiskFloorMib => config.disk_floor_mib.to_string(),
         Key::PrivateBackends => match &config.private_backends {
             Some(PrivateBackends::All) => "true".to_owned(),
             Some(PrivateBackends::None) => "false".to_owned(),

@@ -108,7 +108,7 @@ pub enum AuditKind {
     /// deployment. The owner is `player`, here and below.
     Deployed,
     /// An earlier deployment of a project (`subject`) is shown again; `detail` is
-    /// the environment and the deployment.
+    /// the environment, the deployment, and the one that was shown before.
     RolledBack,
     /// A backend of a project (`subject`) was set or taken away; `detail` is the
     /// environment and the address.

@@ -14,6 +14,7 @@ pub mod log;
 pub mod page;
 pub mod player;
 pub mod project;
+pub mod room;
 pub mod session;
 pub mod sign_in;
 pub mod takedown;

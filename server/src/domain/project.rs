@@ -6,6 +6,7 @@ use platform_protocol::names::Environment;
 use uuid::Uuid;
 
 use crate::clock::Millis;
+use crate::domain::player::parse_reason;
 
 /// A game: a slug with a dev and a prod environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,10 +19,64 @@ pub struct Project {
     pub created_at: Millis,
 }
 
+/// Characters of a deployment's message, at most.
+pub const MESSAGE_CHARS: usize = 200;
+/// Characters of a deployment's revision, at most.
+const REVISION_CHARS: usize = 64;
+/// Characters of a deployment's id by which it is told apart from others, at
+/// least.
+const SHORT_ID: usize = 8;
+
+/// Who made a deployment, from where and why, as far as it is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Made {
+    /// The player who deployed it; none for the platform itself.
+    pub by: Option<Uuid>,
+    /// The program that sent it, such as `platform-cli/0.1.0`.
+    pub client: Option<String>,
+    /// The address (IPv4, or IPv6 /64) that it came from.
+    pub network: Option<String>,
+    /// What whoever deployed it says of it, in one line.
+    pub message: Option<String>,
+    /// The revision of its sources, such as a commit of git.
+    pub revision: Option<String>,
+}
+
+/// A message of a deployment: one line that is to be seen.
+#[must_use]
+pub fn parse_message(text: &str) -> Option<&str> {
+    parse_reason(text).filter(|text| text.chars().count() <= MESSAGE_CHARS)
+}
+
+/// A revision of a deployment's sources, as version control writes them.
+#[must_use]
+pub fn parse_revision(text: &str) -> Option<&str> {
+    let known = |byte: u8| byte.is_ascii_alphanumeric() || b"._/+-".contains(&byte);
+    let sound = (1..=REVISION_CHARS).contains(&text.len()) && text.bytes().all(known);
+    sound.then_some(text)
+}
+
+/// The first characters of an id among others: eight, or as many as tell it
+/// from all of them.
+#[must_use]
+pub fn short_id(id: Uuid, others: &[Uuid]) -> String {
+    let id = id.to_string();
+    let others: Vec<String> = others.iter().map(Uuid::to_string).collect();
+    let is_alone = |length: &usize| {
+        let short = id.get(..*length).unwrap_or(&id);
+        others
+            .iter()
+            .filter(|other| **other != id)
+            .all(|other| !other.starts_with(short))
+    };
+    let length = (SHORT_ID..id.len()).find(is_alone).unwrap_or(id.len());
+    id.get(..length).unwrap_or(&id).to_owned()
+}
+
 /// One deploy of one environment: which files a game has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deployment {
-    /// Time-ordered id.
+    /// Its id, whose first characters tell it from others.
     pub id: Uuid,
     /// Which project.
     pub slug: String,
@@ -31,6 +86,8 @@ pub struct Deployment {
     pub files: BTreeMap<String, FileEntry>,
     /// When it was deployed.
     pub created_at: Millis,
+    /// Who made it, from where and why.
+    pub made: Made,
 }
 
 /// A file of a deployment, addressed by its content.
@@ -44,9 +101,9 @@ pub struct FileEntry {
 }
 
 /// What a project's list says of a deployment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeploymentSummary {
-    /// Time-ordered id.
+    /// Its id.
     pub id: Uuid,
     /// When it was deployed.
     pub created_at: Millis,
@@ -56,6 +113,8 @@ pub struct DeploymentSummary {
     pub bytes: u64,
     /// Whether the environment shows it.
     pub current: bool,
+    /// Who made it, from where and why.
+    pub made: Made,
 }
 
 /// The game's own backend in one environment.
@@ -148,5 +207,31 @@ mod tests {
                 "frame-ancestors 'self' https://play.example https://a.example https://b.example:1"
             )
         );
+    }
+
+    #[test]
+    fn an_id_is_short_as_long_as_no_other_begins_so() {
+        let id = |text: &str| text.parse::<Uuid>().unwrap();
+        let one = id("0198c2d4-1111-7000-8000-000000000001");
+        let near = id("0198c2d4-1112-7000-8000-000000000002");
+        let far = id("3f2a9c1b-1111-4000-8000-000000000003");
+        assert_eq!(short_id(one, &[one, far]), "0198c2d4");
+        assert_eq!(short_id(one, &[]), "0198c2d4");
+        assert_eq!(short_id(one, &[one, near, far]), "0198c2d4-1111");
+        assert_eq!(short_id(near, &[one, near, far]), "0198c2d4-1112");
+    }
+
+    #[test]
+    fn revisions_are_as_version_control_writes_them() {
+        for text in ["3f2a9c1", "3f2a9c1b8d-dirty", "v1.2.0+4", "feature/x"] {
+            assert_eq!(parse_revision(text), Some(text));
+        }
+        let long = "a".repeat(65);
+        for text in ["", "a b", "a\n", "\u{e9}", &long] {
+            assert_eq!(parse_revision(text), None, "{text:?}");
+        }
+        assert_eq!(parse_message(" Fix the rings "), Some("Fix the rings"));
+        assert_eq!(parse_message("a\nb"), None);
+        assert_eq!(parse_message(&"a".repeat(201)), None);
     }
 }

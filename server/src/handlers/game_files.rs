@@ -438,6 +438,7 @@ fn broken(error: &FileError) -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::project::Made;
     use platform_protocol::names::Environment;
     use std::collections::BTreeMap;
 
@@ -457,6 +458,7 @@ mod tests {
                 .map(|name| ((*name).to_owned(), entry.clone()))
                 .collect::<BTreeMap<_, _>>(),
             created_at: 0,
+            made: Made::default(),
         };
         let file = |name: &str| Found::File(name.to_owned());
         for (path, expected) in [

@@ -63,6 +63,7 @@ pub async fn handle(
     if batch.records.len() > LOG_RECORDS {
         return Err(Slug::PayloadTooLarge.into());
     }
+    state.disk.refuse(0)?;
     let received_at = state.clock.now();
     let player = state.tokens.of(&headers, &game.audience);
     // Anybody can send what has no token, and say any number.

@@ -12,6 +12,7 @@ pub(super) mod log_room;
 pub(super) mod logs;
 pub(super) mod merges;
 pub(super) mod projects;
+pub(super) mod room;
 pub(super) mod takedown;
 
 use std::collections::{BTreeMap, HashSet};
@@ -26,7 +27,7 @@ use crate::clock::Millis;
 use crate::domain::audit::{Actor, AuditKind, AuditQuery};
 use crate::domain::key::{Revocation, StoredKey};
 use crate::domain::player::PlayerState;
-use crate::domain::project::{Deployment, FileEntry, Project};
+use crate::domain::project::{Deployment, FileEntry, Made, Project};
 use crate::domain::session::SessionHash;
 use crate::entropy::{Entropy, SystemEntropy};
 
@@ -105,6 +106,7 @@ macro_rules! suite {
             use super::*;
             $crate::store::conformance::projects::project_suite!($place);
             $crate::store::conformance::takedown::takedown_suite!($place);
+            $crate::store::conformance::room::room_suite!($place);
         }
     };
 }
@@ -163,6 +165,7 @@ fn deployment(slug: &str, environment: Environment, paths: &[&str]) -> Deploymen
         environment,
         files,
         created_at: NOW,
+        made: Made::default(),
     }
 }
 

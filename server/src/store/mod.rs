@@ -10,6 +10,7 @@ mod devices;
 mod left_guests;
 mod logs;
 mod projects;
+mod room;
 pub mod sqlite;
 mod takedown;
 
@@ -28,6 +29,7 @@ pub use self::devices::DeviceStore;
 pub use self::left_guests::LeftGuestStore;
 pub use self::logs::LogStore;
 pub use self::projects::ProjectStore;
+pub use self::room::RoomStore;
 pub(crate) use self::sqlite::{make_private_directory, make_private_file};
 pub use self::takedown::{Removed, TakedownStore};
 use crate::clock::Millis;
@@ -200,6 +202,7 @@ pub trait Store:
     + LeftGuestStore
     + LogStore
     + ProjectStore
+    + RoomStore
     + TakedownStore
     + std::fmt::Debug
 {

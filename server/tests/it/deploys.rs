@@ -2,6 +2,8 @@
 //! stall or go away, many at once. The game that is there plays on.
 
 mod hostile;
+mod room;
+mod told;
 mod whole;
 
 use std::path::PathBuf;

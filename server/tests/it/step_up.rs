@@ -215,7 +215,7 @@ async fn what_is_done_is_kept_with_what_it_was_and_where_it_came_from() {
         ("signed-out", String::new()),
         ("test-token-given", "test-user-2".to_owned()),
         ("backend-changed", of_prod("http://127.0.0.1:9")),
-        ("rolled-back", of_prod(&id)),
+        ("rolled-back", of_prod(&format!("{id} in place of {id}"))),
         ("deployed", of_prod(&id)),
         ("project-created", String::new()),
         ("device-approved", "127.0.0.1".to_owned()),

@@ -8,12 +8,13 @@ use platform_protocol::claims::GameTokenClaims;
 use platform_protocol::problem::Problem;
 use platform_server::clock::ManualClock;
 use platform_server::config::{Config, Period, Rate};
+use platform_server::disk::{FreeSpace, SystemDisk};
 use platform_server::domain::identity::Identity;
 use platform_server::domain::session::SessionSecret;
 use platform_server::domain::sign_in::SignIn;
 use platform_server::domain::username::generate_guest_names;
 use platform_server::entropy::SystemEntropy;
-use platform_server::{Running, start};
+use platform_server::{Running, start_on};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde::de::DeserializeOwned;
@@ -54,6 +55,22 @@ impl TestApp {
         directory: tempfile::TempDir,
         change: impl FnOnce(&mut Config),
     ) -> Self {
+        Self::start_in(directory, Arc::new(SystemDisk), change).await
+    }
+
+    /// On a disk of which the test says how much is free.
+    pub(crate) async fn on_disk(
+        disk: Arc<dyn FreeSpace>,
+        change: impl FnOnce(&mut Config),
+    ) -> Self {
+        Self::start_in(tempfile::tempdir().unwrap(), disk, change).await
+    }
+
+    async fn start_in(
+        directory: tempfile::TempDir,
+        disk: Arc<dyn FreeSpace>,
+        change: impl FnOnce(&mut Config),
+    ) -> Self {
         let many = 1_000_000.try_into().unwrap();
         let rate = Rate {
             count: many,
@@ -73,7 +90,8 @@ impl TestApp {
         };
         change(&mut config);
         let clock = Arc::new(ManualClock::new(NOW));
-        let running = start(config, clock.clone(), Arc::new(SystemEntropy))
+        let entropy = Arc::new(SystemEntropy);
+        let running = start_on(config, clock.clone(), entropy, disk)
             .await
             .unwrap();
         let client = reqwest::Client::builder()

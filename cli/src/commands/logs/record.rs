@@ -5,10 +5,9 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style};
 use platform_protocol::paths::RUNTIME_JS;
 use serde_json::Value;
-use time::format_description::well_known::Rfc3339;
-use time::{OffsetDateTime, UtcOffset};
+use time::OffsetDateTime;
 
-use crate::terminal::plain;
+use crate::terminal::{self, plain};
 
 const DIM: Style = Style::new().dimmed();
 
@@ -91,25 +90,10 @@ fn place(record: &Value) -> String {
     place
 }
 
-/// A moment in UTC, to the millisecond, so that times stand below each other.
-fn shown(moment: OffsetDateTime) -> String {
-    let moment = moment.to_offset(UtcOffset::UTC);
-    format!(
-        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
-        moment.year(),
-        u8::from(moment.month()),
-        moment.day(),
-        moment.hour(),
-        moment.minute(),
-        moment.second(),
-        moment.millisecond()
-    )
-}
-
 /// A record's time: milliseconds since the epoch, or a text already.
 fn moment(time: &Value) -> String {
     if let Some(text) = time.as_str() {
-        return OffsetDateTime::parse(text, &Rfc3339).map_or_else(|_| plain(text), shown);
+        return terminal::moment(text);
     }
     #[expect(
         clippy::cast_possible_truncation,
@@ -117,7 +101,7 @@ fn moment(time: &Value) -> String {
     )]
     let millis = time.as_f64().unwrap_or_default() as i64;
     OffsetDateTime::from_unix_timestamp_nanos(i128::from(millis) * 1_000_000)
-        .map(shown)
+        .map(terminal::written)
         .unwrap_or_default()
 }
 

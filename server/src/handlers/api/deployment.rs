@@ -6,7 +6,7 @@
 //! a deploy is what nobody wants.
 
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use hyper::body::Body as _;
@@ -14,15 +14,19 @@ use platform_protocol::problem::Slug;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::Names;
 use super::caller::ApiCaller;
 use super::views::{EnvironmentName, WarningView};
+use super::{Names, invalid};
 use crate::archive::ArchiveError;
 use crate::deploy::{self, DeployError, Incoming, Limits, Published, Target};
+use crate::disk;
+use crate::domain::project::{MESSAGE_CHARS, Made, parse_message, parse_revision, short_id};
 use crate::http::body;
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 
+/// Bytes of a program's name and version, at most.
+const CLIENT_BYTES: usize = 60;
 /// The media type of an archive (RFC 6713).
 const GZIP: &str = "application/gzip";
 
@@ -38,6 +42,9 @@ pub struct DeployedView {
     /// The deployment's id.
     #[schema(format = "uuid")]
     pub id: String,
+    /// The first characters of its id, by which people know it.
+    #[schema(example = "3f2a9c1b")]
+    pub short_id: String,
     /// Where the game is.
     #[schema(format = "uri")]
     pub url: String,
@@ -52,7 +59,7 @@ pub struct DeployedView {
 /// Deploys an archive.
 ///
 /// # Errors
-/// `deployment-invalid`, `payload-too-large`, `unsupported-media-type`,
+/// `deployment-invalid`, `quota-exceeded`, `unavailable`, `payload-too-large`, `unsupported-media-type`,
 /// `not-found`, `not-allowed`, 408.
 #[utoipa::path(
     put,
@@ -61,6 +68,8 @@ pub struct DeployedView {
     params(
         ("slug" = String, Path, description = "The project.", example = "my-game"),
         ("environment" = EnvironmentName, Path, description = "Which of its environments."),
+        ("message" = Option<String>, Query, description = "What is deployed, in one line of at most 200 characters."),
+        ("revision" = Option<String>, Query, description = "The revision of its sources, such as a commit of git: at most 64 letters, digits and `._/+-`."),
     ),
     request_body(
         content = Archive,
@@ -69,6 +78,7 @@ pub struct DeployedView {
     ),
     responses(
         (status = 201, description = "The environment shows it.", body = DeployedView),
+        (status = 409, description = "`quota-exceeded`; the environment shows what it showed."),
         (status = 422, description = "`deployment-invalid`; the environment shows what it showed."),
     )
 )]
@@ -76,6 +86,7 @@ pub async fn handle(
     State(state): State<AppState>,
     caller: Result<ApiCaller, Refusal>,
     names: Names,
+    RawQuery(query): RawQuery,
     headers: HeaderMap,
     mut body: Body,
 ) -> Result<Response, Refusal> {
@@ -85,9 +96,19 @@ pub async fn handle(
         let caller = caller?;
         let target = target(&state, &caller, &names).await?;
         refuse_other_forms(&headers)?;
+        let target = Target {
+            made: Made {
+                by: Some(caller.player),
+                client: client(&headers),
+                network: Some(caller.source.network.clone()),
+                ..said(query.as_deref().unwrap_or_default())?
+            },
+            ..target
+        };
         if length > limits.bytes {
             return Err(deploy::too_large(limits.bytes));
         }
+        state.disk.refuse(length)?;
         let incoming = state.deploys.incoming(caller.player).await?;
         Ok((caller, target, incoming))
     };
@@ -128,6 +149,7 @@ async fn target(state: &AppState, caller: &ApiCaller, names: &Names) -> Result<T
         environment: names.environment()?,
         by: caller.by(&project),
         slug: project.slug,
+        made: Made::default(),
     })
 }
 
@@ -146,6 +168,45 @@ fn refuse_other_forms(headers: &HeaderMap) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// What whoever deploys says of it.
+fn said(query: &str) -> Result<Made, Refusal> {
+    let mut made = Made::default();
+    for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
+        match &*name {
+            "message" => {
+                let message = parse_message(&value).ok_or_else(|| {
+                    invalid(format!(
+                        "A message is one line of at most {MESSAGE_CHARS} characters that are to \
+                         be seen."
+                    ))
+                })?;
+                made.message = Some(message.to_owned());
+            }
+            "revision" => {
+                let revision = parse_revision(&value).ok_or_else(|| {
+                    invalid("A revision is at most 64 letters, digits and ._/+-, without spaces.")
+                })?;
+                made.revision = Some(revision.to_owned());
+            }
+            _ => return Err(invalid("The query may have message and revision.")),
+        }
+    }
+    Ok(made)
+}
+
+/// The program that deploys, as it calls itself (RFC 9110 §10.1.5): its name and
+/// version, or that it is a browser.
+fn client(headers: &HeaderMap) -> Option<String> {
+    let agent = headers.get(header::USER_AGENT)?.to_str().ok()?;
+    let product = agent.split(' ').next()?;
+    if product.starts_with("Mozilla/") {
+        return Some("a browser".to_owned());
+    }
+    let known = |byte: u8| byte.is_ascii_alphanumeric() || b"._/+-".contains(&byte);
+    let sound = (1..=CLIENT_BYTES).contains(&product.len()) && product.bytes().all(known);
+    sound.then(|| product.to_owned())
+}
+
 async fn publish(
     state: AppState,
     target: Target,
@@ -162,12 +223,29 @@ impl DeployedView {
         let label = deployment.environment.label(&deployment.slug);
         Self {
             id: deployment.id.to_string(),
+            short_id: short_id(deployment.id, &[]),
             url: state.origin.sub_domain(&label),
             files: deployment.files.len() as u64,
             bytes: deployment.files.values().map(|file| file.size).sum(),
-            warnings: published.warnings.iter().map(WarningView::from).collect(),
+            warnings: published
+                .warnings
+                .iter()
+                .map(WarningView::from)
+                .chain(of_removed(published.removed))
+                .collect(),
         }
     }
+}
+
+/// That earlier deployments had to go.
+fn of_removed(removed: usize) -> Option<WarningView> {
+    let message = match removed {
+        0 => return None,
+        1 => "An earlier deployment was removed to make room for this one.".to_owned(),
+        _ => format!("{removed} earlier deployments were removed to make room for this one."),
+    };
+    let code = "deployments-removed".to_owned();
+    Some(WarningView { code, message })
 }
 
 impl From<DeployError> for Refusal {
@@ -178,6 +256,8 @@ impl From<DeployError> for Refusal {
             }
             DeployError::Store(error) => error.into(),
             DeployError::UnknownProject(_) => Slug::NotFound.into(),
+            DeployError::NoRoom(sentence) => Self::new(Slug::QuotaExceeded).with_detail(sentence),
+            DeployError::DiskFull => disk::full(),
             refused => Self::new(Slug::DeploymentInvalid).with_detail(refused.to_string()),
         }
     }

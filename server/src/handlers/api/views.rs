@@ -1,5 +1,6 @@
 //! What the project API answers.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use platform_checks::Warning;
@@ -15,7 +16,7 @@ use super::frames::Ancestors;
 use crate::backends::Trial;
 use crate::clock::Millis;
 use crate::domain::project::{
-    BackendSettings, DeploymentSummary, EnvironmentRecord, Frames, Project,
+    BackendSettings, DeploymentSummary, EnvironmentRecord, Frames, Project, short_id,
 };
 use crate::domain::takedown::{Authority, Standing};
 use crate::http::refusal::Refusal;
@@ -50,6 +51,8 @@ pub struct ProjectView {
     pub standing: StandingView,
     /// Both environments.
     pub environments: EnvironmentsView,
+    /// The room that its deployments take.
+    pub files: FileRoomView,
     /// The room that its frontend log records take.
     pub logs: LogRoomView,
 }
@@ -93,6 +96,20 @@ impl From<Standing> for StandingView {
             removed_at: removal.map(rfc3339),
         }
     }
+}
+
+/// The room that a project's deployments take, of both environments.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = FileRoom)]
+pub struct FileRoomView {
+    /// Bytes: each content once, in whole blocks of a disk, and the lists of
+    /// files.
+    #[schema(example = 12_582_912)]
+    pub bytes: u64,
+    /// Bytes that they may take; beyond it earlier deployments go first, then a
+    /// deploy is refused. Null for any number.
+    #[schema(required, example = 2_147_483_648_u64)]
+    pub quota_bytes: Option<u64>,
 }
 
 /// The room that a project's frontend log records take, of both environments.
@@ -160,6 +177,10 @@ pub struct DeploymentView {
     /// Its id.
     #[schema(format = "uuid")]
     pub id: String,
+    /// The first characters of its id, eight or as many as tell it from the
+    /// others that the environment keeps: people know it by these.
+    #[schema(example = "3f2a9c1b")]
+    pub short_id: String,
     /// When it was deployed (RFC 3339).
     #[schema(format = DateTime)]
     pub created_at: String,
@@ -169,6 +190,33 @@ pub struct DeploymentView {
     pub bytes: u64,
     /// Whether the environment shows it.
     pub current: bool,
+    /// Who deployed it; null for the platform itself, and where nobody knows.
+    #[schema(required)]
+    pub deployed_by: Option<DeployerView>,
+    /// The program that sent it, such as `platform-cli/0.1.0`.
+    #[schema(required)]
+    pub client: Option<String>,
+    /// The address (IPv4, or IPv6 /64) that it came from.
+    #[schema(required)]
+    pub network: Option<String>,
+    /// What whoever deployed it says of it.
+    #[schema(required)]
+    pub message: Option<String>,
+    /// The revision of its sources.
+    #[schema(required)]
+    pub revision: Option<String>,
+}
+
+/// Who made a deployment.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Deployer)]
+pub struct DeployerView {
+    /// The player's id.
+    #[schema(format = "uuid")]
+    pub sub: String,
+    /// The player's name now; null where there is no such player any more.
+    #[schema(required)]
+    pub username: Option<String>,
 }
 
 /// Something that a deployed game should do otherwise.
@@ -264,7 +312,12 @@ impl ProjectView {
         };
         let owner_username = owner_username.map(|owner| owner.username);
         let standing = state.store.find_standing(&project.slug).await?;
+        let files = FileRoomView {
+            bytes: state.store.find_room(&project.slug).await?,
+            quota_bytes: state.config.room_limits().project,
+        };
         Ok(Self {
+            files,
             logs,
             standing: standing.unwrap_or_default().into(),
             slug: project.slug,
@@ -294,8 +347,7 @@ impl EnvironmentView {
             Some(current) => warnings(state, &label, current.id).await?,
             None => Vec::new(),
         };
-        let deployments: Vec<DeploymentView> =
-            deployments.into_iter().map(DeploymentView::from).collect();
+        let deployments = DeploymentView::all(state, deployments).await?;
         let audience = environment.audience(slug);
         let players = state.presence.playing(&audience, state.clock.now()).await?;
         Ok(Self {
@@ -361,10 +413,32 @@ impl From<&Warning> for WarningView {
     }
 }
 
-impl From<DeploymentSummary> for DeploymentView {
-    fn from(summary: DeploymentSummary) -> Self {
+impl DeploymentView {
+    /// What is answered of the deployments that an environment keeps.
+    async fn all(
+        state: &AppState,
+        deployments: Vec<DeploymentSummary>,
+    ) -> Result<Vec<Self>, Refusal> {
+        let ids: Vec<Uuid> = deployments.iter().map(|one| one.id).collect();
+        let makers = deployments.iter().filter_map(|one| one.made.by).collect();
+        let names = state.store.list_usernames(makers).await?;
+        let view = |one| Self::of(one, &ids, &names);
+        Ok(deployments.into_iter().map(view).collect())
+    }
+
+    fn of(summary: DeploymentSummary, ids: &[Uuid], names: &BTreeMap<Uuid, String>) -> Self {
+        let made = summary.made;
         Self {
             id: summary.id.to_string(),
+            short_id: short_id(summary.id, ids),
+            deployed_by: made.by.map(|by| DeployerView {
+                sub: by.to_string(),
+                username: names.get(&by).cloned(),
+            }),
+            client: made.client,
+            network: made.network,
+            message: made.message,
+            revision: made.revision,
             created_at: rfc3339(summary.created_at),
             files: summary.files,
             bytes: summary.bytes,

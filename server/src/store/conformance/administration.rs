@@ -14,7 +14,7 @@ use crate::domain::audit::{
 };
 use crate::domain::console_token::Hold;
 use crate::domain::player::PlayerState;
-use crate::domain::project::{Deployment, FileEntry, Project};
+use crate::domain::project::{Deployment, FileEntry, Made, Project};
 use crate::domain::session::SESSION_MILLIS;
 use crate::domain::sign_in::SignIn;
 use crate::store::{NewGuest, Older, Store, connect};
@@ -250,12 +250,15 @@ pub(in crate::store) async fn events_say_where_they_came_from(place: &dyn Place)
         environment: dev,
         files: BTreeMap::new(),
         created_at: NOW,
+        made: Made::default(),
     };
     store.add_deployment(deployment, by()).await.unwrap();
     seen(AuditKind::Deployed, Some(&format!("dev {id}"))).await;
     let back = store.set_current_deployment("game", dev, id, by(), NOW);
     back.await.unwrap();
-    seen(AuditKind::RolledBack, Some(&format!("dev {id}"))).await;
+    // Both sides are named; here they are one.
+    let both = format!("dev {id} in place of {id}");
+    seen(AuditKind::RolledBack, Some(&both)).await;
     store
         .set_backend("game", dev, None, by(), NOW)
         .await
@@ -476,6 +479,7 @@ pub(in crate::store) async fn a_copy_is_a_whole_store_of_that_moment(place: &dyn
             ("again.html".to_owned(), file.clone()),
         ]),
         created_at: NOW,
+        made: Made::default(),
     };
     store
         .add_deployment(deployment.clone(), Actor::Own.into())

@@ -11,7 +11,9 @@ use uuid::Uuid;
 use super::{NOW, Place, entropy, guest, project};
 use crate::clock::Millis;
 use crate::domain::audit::Actor;
-use crate::domain::project::{BackendSettings, Deployment, EnvironmentRecord, FileEntry, Frames};
+use crate::domain::project::{
+    BackendSettings, Deployment, EnvironmentRecord, FileEntry, Frames, Made,
+};
 use crate::store::{Store, StoreError};
 
 /// Makes a test of every function here, as [`suite!`](super::suite) does.
@@ -63,7 +65,7 @@ fn deployment(
         ((*path).to_owned(), file)
     };
     Deployment {
-        id: entropy().uuid_v7(created_at),
+        id: entropy().uuid_v4(),
         slug: slug.into(),
         environment,
         files: files
@@ -72,6 +74,13 @@ fn deployment(
             .map(entry)
             .collect::<BTreeMap<_, _>>(),
         created_at,
+        made: Made {
+            by: Some(entropy().uuid_v4()),
+            client: Some("platform-cli/0.1.0".into()),
+            network: Some("192.0.2.1".into()),
+            message: Some("Fix the rings".into()),
+            revision: Some("3f2a9c1b".into()),
+        },
     }
 }
 

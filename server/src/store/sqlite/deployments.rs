@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::projects::project_id;
 use super::{audit, uuid};
 use crate::domain::audit::{AuditKind, By};
-use crate::domain::project::{Deployment, DeploymentSummary, FileEntry};
+use crate::domain::project::{Deployment, DeploymentSummary, FileEntry, Made};
 use crate::store::StoreError;
 
 pub(super) fn add_deployment(
@@ -23,8 +23,11 @@ pub(super) fn add_deployment(
     let environment = deployment.environment.as_str();
     connection
         .prepare_cached(
-            "INSERT INTO deployments (id, project, environment, created_at, files, bytes)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            "INSERT INTO deployments (id, project, environment, created_at, files, bytes, position,
+                 deployed_by, client, network, message, revision)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6,
+                 (SELECT ifnull(max(position), 0) + 1 FROM deployments WHERE project = ?2),
+                 ?7, ?8, ?9, ?10, ?11)",
         )?
         .execute(params![
             id,
@@ -33,6 +36,11 @@ pub(super) fn add_deployment(
             deployment.created_at,
             counted(deployment.files.len() as u64),
             counted(deployment.files.values().map(|file| file.size).sum()),
+            deployment.made.by.as_ref().map(Uuid::as_bytes),
+            deployment.made.client,
+            deployment.made.network,
+            deployment.made.message,
+            deployment.made.revision,
         ])?;
     let mut add = connection.prepare_cached(
         "INSERT INTO deployment_files (deployment, path, sha256, size) VALUES (?1, ?2, ?3, ?4)",
@@ -79,12 +87,13 @@ fn show(
     Ok(())
 }
 
+/// Shows an earlier deployment again. Answers which one was shown before.
 pub(super) fn set_current_deployment(
     connection: &Connection,
     slug: &str,
     environment: Environment,
     deployment: Uuid,
-) -> Result<(), StoreError> {
+) -> Result<Option<Uuid>, StoreError> {
     let project = project_id(connection, slug)?;
     let known = connection
         .prepare_cached(
@@ -100,7 +109,21 @@ pub(super) fn set_current_deployment(
             table: "deployments",
         });
     }
-    show(connection, project, environment, deployment)
+    let before: Option<Vec<u8>> = connection
+        .prepare_cached(
+            "SELECT deployment FROM current_deployments WHERE project = ?1 AND environment = ?2",
+        )?
+        .query_row(params![project, environment.as_str()], |row| row.get(0))
+        .optional()?;
+    let before = before
+        .map(|before| {
+            uuid(&before, "current_deployments", "deployment", || {
+                slug.to_owned()
+            })
+        })
+        .transpose()?;
+    show(connection, project, environment, deployment)?;
+    Ok(before)
 }
 
 pub(super) fn find_deployment(
@@ -110,22 +133,26 @@ pub(super) fn find_deployment(
     let transaction = connection.unchecked_transaction()?;
     let found = transaction
         .prepare_cached(
-            "SELECT p.slug, d.environment, d.created_at FROM deployments d
-             JOIN projects p ON p.id = d.project WHERE d.id = ?1",
+            "SELECT p.slug, d.environment, d.created_at, d.deployed_by, d.client, d.network,
+                 d.message, d.revision
+             FROM deployments d JOIN projects p ON p.id = d.project WHERE d.id = ?1",
         )?
         .query_row([id.as_bytes().as_slice()], |row| {
-            Ok((row.get(0)?, row.get::<_, String>(1)?, row.get(2)?))
+            let place = (row.get(0)?, row.get::<_, String>(1)?, row.get(2)?);
+            Ok((place, made(row, 3)))
         })
         .optional()?;
-    let Some((slug, environment, created_at)) = found else {
+    let Some(((slug, environment, created_at), made)) = found else {
         return Ok(None);
     };
+    let made = made?;
     Ok(Some(Deployment {
         id,
         slug,
         environment: super::environments::environment(&environment, || id.to_string())?,
         files: list_files(&transaction, id)?,
         created_at,
+        made,
     }))
 }
 
@@ -135,12 +162,13 @@ pub(super) fn list_deployments(
     environment: Environment,
 ) -> Result<Vec<DeploymentSummary>, StoreError> {
     let mut statement = connection.prepare_cached(
-        "SELECT d.id, d.created_at, d.files, d.bytes, c.deployment IS NOT NULL
+        "SELECT d.id, d.created_at, d.files, d.bytes, c.deployment IS NOT NULL, d.deployed_by,
+             d.client, d.network, d.message, d.revision
          FROM projects p
          JOIN deployments d ON d.project = p.id AND d.environment = ?2
          LEFT JOIN current_deployments c
              ON c.project = p.id AND c.environment = ?2 AND c.deployment = d.id
-         WHERE p.slug = ?1 ORDER BY d.created_at DESC, d.id DESC",
+         WHERE p.slug = ?1 ORDER BY d.created_at DESC, d.position DESC, d.id DESC",
     )?;
     let mut rows = statement.query([slug, environment.as_str()])?;
     let mut deployments = Vec::new();
@@ -152,9 +180,24 @@ pub(super) fn list_deployments(
             files: row.get::<_, i64>(2)?.unsigned_abs(),
             bytes: row.get::<_, i64>(3)?.unsigned_abs(),
             current: row.get(4)?,
+            made: made(row, 5)?,
         });
     }
     Ok(deployments)
+}
+
+/// Who made a deployment, from the column `first` on.
+fn made(row: &Row<'_>, first: usize) -> Result<Made, StoreError> {
+    let by: Option<Vec<u8>> = row.get(first)?;
+    Ok(Made {
+        by: by
+            .map(|by| uuid(&by, "deployments", "deployed_by", String::new))
+            .transpose()?,
+        client: row.get(first + 1)?,
+        network: row.get(first + 2)?,
+        message: row.get(first + 3)?,
+        revision: row.get(first + 4)?,
+    })
 }
 
 pub(super) fn find_kept_file(
@@ -227,15 +270,21 @@ pub(super) fn sweep_deployments(
     let kept = list_deployments(connection, slug, environment)?;
     let mut swept = 0;
     for old in kept.iter().skip(keep).filter(|old| !old.current) {
-        let id = old.id.as_bytes().as_slice();
-        connection
-            .prepare_cached("DELETE FROM deployment_files WHERE deployment = ?1")?
-            .execute([id])?;
-        swept += connection
-            .prepare_cached("DELETE FROM deployments WHERE id = ?1")?
-            .execute([id])?;
+        remove_deployment(connection, old.id.as_bytes())?;
+        swept += 1;
     }
     Ok(swept)
+}
+
+/// Removes a deployment that no environment shows.
+pub(super) fn remove_deployment(connection: &Connection, id: &[u8]) -> Result<(), StoreError> {
+    for sql in [
+        "DELETE FROM deployment_files WHERE deployment = ?1",
+        "DELETE FROM deployments WHERE id = ?1",
+    ] {
+        connection.prepare_cached(sql)?.execute([id])?;
+    }
+    Ok(())
 }
 
 pub(super) fn list_unreferenced_files(
@@ -275,17 +324,19 @@ pub(super) fn find_current_deployment(
     let transaction = connection.unchecked_transaction()?;
     let found = transaction
         .prepare_cached(
-            "SELECT d.id, d.created_at FROM projects p
+            "SELECT d.id, d.created_at, d.deployed_by, d.client, d.network, d.message, d.revision
+             FROM projects p
              JOIN current_deployments c ON c.project = p.id AND c.environment = ?2
              JOIN deployments d ON d.id = c.deployment WHERE p.slug = ?1",
         )?
         .query_row([slug, environment.as_str()], |row| {
-            Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?))
+            Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?, made(row, 2)))
         })
         .optional()?;
-    let Some((id, created_at)) = found else {
+    let Some((id, created_at, made)) = found else {
         return Ok(None);
     };
+    let made = made?;
     let id = uuid(&id, "deployments", "id", || slug.to_owned())?;
     let files = list_files(&transaction, id)?;
     Ok(Some(Deployment {
@@ -294,6 +345,7 @@ pub(super) fn find_current_deployment(
         environment,
         files,
         created_at,
+        made,
     }))
 }
 
@@ -329,7 +381,7 @@ fn to_hex(bytes: &[u8]) -> String {
         })
 }
 
-fn from_hex(hex: &str) -> Option<[u8; 32]> {
+pub(super) fn from_hex(hex: &str) -> Option<[u8; 32]> {
     let mut bytes = [0; 32];
     if hex.len() != 64 || !hex.is_ascii() {
         return None;

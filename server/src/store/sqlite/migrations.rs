@@ -72,6 +72,14 @@ pub(super) const MAIN: Schema = Schema(&[
         include_str!("../../../migrations/sqlite/0014_takedown.sql"),
     ),
     (
+        "V15__deployments",
+        include_str!("../../../migrations/sqlite/0015_deployments.sql"),
+    ),
+    (
+        "V16__kept_bytes",
+        include_str!("../../../migrations/sqlite/0016_kept_bytes.sql"),
+    ),
+    (
         "V17__keys_and_frames",
         include_str!("../../../migrations/sqlite/0017_keys_and_frames.sql"),
     ),

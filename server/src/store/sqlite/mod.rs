@@ -9,7 +9,7 @@
 //! | `readers` | the reading connections |
 //! | `migrations` | the schemas' history |
 //! | `error` | what SQLite's errors mean to a caller |
-//! | `players`, `sessions`, `accounts`, `administration`, `sign_ins`, `audit`, `keys`, `projects`, `deployments`, `devices`, `device_codes`, `environments`, `counting`, `logs`, `log_room`, `log_search`, `log_ranges`, `error_counts`, `takedown` | the operations, as SQL |
+//! | `players`, `sessions`, `accounts`, `administration`, `sign_ins`, `audit`, `keys`, `projects`, `deployments`, `devices`, `device_codes`, `environments`, `counting`, `logs`, `log_room`, `log_search`, `log_ranges`, `error_counts`, `takedown`, `room` | the operations, as SQL |
 
 mod accounts;
 mod administration;
@@ -32,6 +32,7 @@ mod migrations;
 mod players;
 mod projects;
 mod readers;
+mod room;
 mod sessions;
 mod sign_ins;
 mod takedown;

@@ -105,8 +105,16 @@ impl ProjectStore for SqliteStore {
         let slug = slug.to_owned();
         self.main
             .write(move |connection| {
-                deployments::set_current_deployment(connection, &slug, environment, deployment)?;
-                let detail = format!("{} {deployment}", environment.as_str());
+                let before = deployments::set_current_deployment(
+                    connection,
+                    &slug,
+                    environment,
+                    deployment,
+                )?;
+                let mut detail = format!("{} {deployment}", environment.as_str());
+                if let Some(before) = before {
+                    detail.push_str(&format!(" in place of {before}"));
+                }
                 audit::add_of_project(connection, AuditKind::RolledBack, (&slug, &detail), by, now)
             })
             .await

@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
 use super::audit::{self, Entry};
+use super::deployments::remove_deployment;
 use super::{SqliteStore, uuid};
 use crate::clock::Millis;
 use crate::domain::audit::{AuditKind, By};
@@ -188,12 +189,7 @@ fn remove_deleted(
         .query_row([project], |row| row.get(0))
         .optional()?;
     if let Some(deployment) = deployment {
-        for sql in [
-            "DELETE FROM deployment_files WHERE deployment = ?1",
-            "DELETE FROM deployments WHERE id = ?1",
-        ] {
-            connection.prepare_cached(sql)?.execute([&deployment])?;
-        }
+        remove_deployment(connection, &deployment)?;
         return Ok(Some(Removed::Part(slug)));
     }
     // What is kept for a day alone, of players' time, goes by itself.

@@ -1,0 +1,144 @@
+//! How much of the disk is free. Below a floor nothing new is kept, neither
+//! deploys nor frontend logs, so that what keeps the platform going still is:
+//! players, sessions, and games that are there.
+
+use std::fmt::Debug;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use axum::http::{HeaderValue, header};
+use platform_protocol::problem::Slug;
+
+use crate::http::refusal::Refusal;
+
+/// When to come back: disks do not become empty within seconds.
+const COME_AGAIN: HeaderValue = HeaderValue::from_static("60");
+
+/// Says how much of a disk is free.
+pub trait FreeSpace: Debug + Send + Sync {
+    /// The bytes that this process may still write where `folder` is.
+    ///
+    /// # Errors
+    /// The system's.
+    fn free(&self, folder: &Path) -> io::Result<u64>;
+}
+
+/// The disks of this machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemDisk;
+
+impl FreeSpace for SystemDisk {
+    fn free(&self, folder: &Path) -> io::Result<u64> {
+        let found = rustix::fs::statvfs(folder)?;
+        Ok(found.f_bavail.saturating_mul(found.f_frsize))
+    }
+}
+
+/// A disk of which a test says how much is free.
+#[derive(Debug)]
+pub struct ManualDisk(AtomicU64);
+
+impl ManualDisk {
+    /// With so much free.
+    #[must_use]
+    pub const fn new(free: u64) -> Self {
+        Self(AtomicU64::new(free))
+    }
+
+    /// From now on so much is free.
+    pub fn set(&self, free: u64) {
+        self.0.store(free, Ordering::SeqCst);
+    }
+}
+
+impl FreeSpace for ManualDisk {
+    fn free(&self, _: &Path) -> io::Result<u64> {
+        Ok(self.0.load(Ordering::SeqCst))
+    }
+}
+
+/// The disks that the platform keeps things on, and how much of each stays free.
+#[derive(Debug)]
+pub struct DiskFloor {
+    disk: Arc<dyn FreeSpace>,
+    folders: [PathBuf; 2],
+    floor: u64,
+}
+
+impl DiskFloor {
+    /// Of `folders`, `floor` bytes stay free.
+    #[must_use]
+    pub fn new(disk: Arc<dyn FreeSpace>, folders: [PathBuf; 2], floor: u64) -> Self {
+        Self {
+            disk,
+            folders,
+            floor,
+        }
+    }
+
+    /// Whether `more` bytes fit above the floor.
+    #[must_use]
+    pub fn has_room(&self, more: u64) -> bool {
+        self.refuse(more).is_ok()
+    }
+
+    /// Refuses what would keep `more` bytes where they do not fit above the
+    /// floor. What cannot be asked about is no reason to refuse anybody.
+    ///
+    /// # Errors
+    /// `unavailable`
+    pub fn refuse(&self, more: u64) -> Result<(), Refusal> {
+        if self.floor == 0 {
+            return Ok(());
+        }
+        let wanted = self.floor.saturating_add(more);
+        for folder in &self.folders {
+            match self.disk.free(folder) {
+                Ok(free) if free < wanted => return Err(full()),
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::warn!(folder = %folder.display(), %error, "free space is not known");
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// That the disk is almost full.
+#[must_use]
+pub fn full() -> Refusal {
+    Refusal::new(Slug::Unavailable)
+        .with_detail(
+            "The platform's disk is almost full, so it keeps nothing new just now; games that are \
+             there go on. Please try again later, or tell those who run the platform.",
+        )
+        .with_header(header::RETRY_AFTER, COME_AGAIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_kept_below_the_floor() {
+        let disk = Arc::new(ManualDisk::new(100));
+        let folders = || [PathBuf::from("/"), PathBuf::from("/")];
+        let floor = DiskFloor::new(disk.clone(), folders(), 60);
+        assert!(floor.refuse(40).is_ok());
+        assert_eq!(floor.refuse(41).unwrap_err().slug(), Slug::Unavailable);
+        disk.set(59);
+        assert!(floor.refuse(0).is_err());
+        let any = DiskFloor::new(disk, folders(), 0);
+        assert!(any.refuse(u64::MAX).is_ok());
+    }
+
+    #[test]
+    fn this_machine_has_a_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(SystemDisk.free(folder.path()).unwrap() > 0);
+        assert!(SystemDisk.free(&folder.path().join("nowhere")).is_err());
+    }
+}
