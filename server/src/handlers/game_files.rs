@@ -15,7 +15,7 @@ use crate::backends::{Backend, is_reserved};
 use crate::domain::project::{Deployment, FileEntry};
 use crate::files::FileError;
 use crate::hosting::contents::Contents;
-use crate::hosting::earlier::{is_for_a_worker, may_answer};
+use crate::hosting::earlier::may_answer;
 use crate::hosting::headers::{self, Lives};
 use crate::hosting::lasting::is_clear;
 use crate::hosting::range::{Wanted, wanted};
@@ -153,7 +153,7 @@ async fn earlier(
     let path = path.strip_prefix('/').unwrap_or(&path);
     // What can run scripts as a page is shown by the deployment that has it, and
     // by no later one: a new owner, or a mended game, is free of it.
-    if headers::is_scriptable(path) || !may_answer(path) || is_for_a_worker(headers) {
+    if headers::is_scriptable(path) || !may_answer(path) {
         return Ok(None);
     }
     let kept = state

@@ -15,7 +15,6 @@
 //! - It is none that runs or is shown by itself, and none that should never have
 //!   been public: those are to be gone with the deploy that leaves them out.
 
-use axum::http::HeaderMap;
 use platform_checks::private;
 
 use super::marks::is_of_mark;
@@ -36,15 +35,6 @@ pub fn may_answer(path: &str) -> bool {
         .iter()
         .any(|document| document.eq_ignore_ascii_case(extension));
     !is_document && has_room_for_a_hash(path) && private::judge(path).is_none()
-}
-
-/// Whether a request is for a script that outlives its page: a service worker
-/// that is deployed no more is to be gone (Service Workers, "Update").
-#[must_use]
-pub fn is_for_a_worker(headers: &HeaderMap) -> bool {
-    headers
-        .get("service-worker")
-        .is_some_and(|value| value == "script")
 }
 
 /// Whether there are as many characters of base64url in a row as the shortest
@@ -128,13 +118,5 @@ mod tests {
                 assert!(may_answer(&path), "{path}");
             }
         }
-    }
-
-    #[test]
-    fn only_a_workers_own_script_is_for_a_worker() {
-        let mut headers = HeaderMap::new();
-        assert!(!is_for_a_worker(&headers));
-        headers.insert("service-worker", "script".parse().unwrap());
-        assert!(is_for_a_worker(&headers));
     }
 }

@@ -50,7 +50,7 @@ const ADMIN: Row = guarded([NO, NO, NO, None]);
 /// There is no such thing, for whoever may ask.
 const NOTHING: Row = with_token([MISSING; 4]);
 /// The project has no such thing, which only those learn who may look.
-const NOT_THERE: Row = with_token([NO, NO, MISSING, MISSING]);
+const NOT_THERE: Row = guarded([NO, NO, MISSING, MISSING]);
 /// There is no such player, which only administrators learn.
 const NOBODY: Row = guarded([NO, NO, NO, MISSING]);
 

@@ -345,9 +345,9 @@ async fn a_page_of_an_earlier_deployment_finds_its_files_whatever_their_hashes_l
         "assets/level-abcdefgh.js",
         "assets/tree-12345678.png",
         "secrets-of-mine.env",
-        "service-worker.js",
         "logo-DAkgGDa_.svg",
         "game.js",
+        "service-worker.js",
     ];
     let mut files: Vec<(&str, &[u8])> = before.iter().map(|path| (*path, &b"one"[..])).collect();
     files.push(("index.html", b"one"));
@@ -366,11 +366,14 @@ async fn a_page_of_an_earlier_deployment_finds_its_files_whatever_their_hashes_l
         );
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
     }
-    for path in &before[3..] {
+    for path in &before[3..6] {
         let asked = app.get("game", &format!("/{path}"));
-        let asked = asked.header("service-worker", "script");
         assert_eq!(send(asked).await.status, 404, "{path}");
     }
+    // A worker that is deployed no more makes way for one that ends itself.
+    let asked = app.get("game", "/service-worker.js");
+    let worker = send(asked.header("service-worker", "script")).await;
+    assert!(worker.text().contains("unregister"), "{}", worker.text());
 
     // Other bytes at such a path: from then on the name means the file of today.
     deploy(
