@@ -187,7 +187,7 @@ async fn what_is_done_is_kept_with_what_it_was_and_where_it_came_from() {
     let back = json!({ "deployment": id });
     let back = ann.post(&format!("{environment}/rollback"), back).await;
     assert_eq!(back.status, 200);
-    let backend = json!({ "url": "http://127.0.0.1:9", "paths": ["/api/"] });
+    let backend = json!({ "url": "http://127.0.0.1:4990", "paths": ["/api/"] });
     let backend = ann.put(&format!("{environment}/backend"), backend).await;
     assert_eq!(backend.status, 200);
     let given = ann
@@ -214,7 +214,7 @@ async fn what_is_done_is_kept_with_what_it_was_and_where_it_came_from() {
     let expected = [
         ("signed-out", String::new()),
         ("test-token-given", "test-user-2".to_owned()),
-        ("backend-changed", of_prod("http://127.0.0.1:9")),
+        ("backend-changed", of_prod("http://127.0.0.1:4990")),
         ("rolled-back", of_prod(&format!("{id} in place of {id}"))),
         ("deployed", of_prod(&id)),
         ("project-created", String::new()),
