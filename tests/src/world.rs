@@ -11,6 +11,7 @@ use platform_server::domain::audit::Actor;
 use platform_server::domain::log::{LogEntry, LogQuery};
 use platform_server::domain::player::Player;
 use platform_server::domain::project::Project;
+use platform_server::domain::takedown::{Change, Changed};
 use platform_server::entropy::SystemEntropy;
 use platform_server::http::seal::PRESS_MILLIS;
 use platform_server::origin::PlatformOrigin;
@@ -283,6 +284,20 @@ impl World {
         player
             .expect("the store answers")
             .unwrap_or_else(|| panic!("there is no player {sub}"))
+    }
+
+    /// Disables the game [`GAME`], as the operator's command does, and lets the
+    /// platform look, as it does every half minute.
+    pub async fn disable(&self) {
+        let state = &self.running.state;
+        let change = Change::Disable { reason: None };
+        let now = self.clock.now();
+        let done = state
+            .store
+            .change_standing(GAME, change, Actor::Operator.into(), now);
+        assert_eq!(done.await.expect("the store answers"), Changed::Done);
+        let looked = state.sites.refresh(&*state.store).await;
+        looked.expect("the store answers");
     }
 
     /// Suspends the player `sub`, as the operator's command does, and lets the

@@ -38,6 +38,7 @@ mod sending;
 mod stacks;
 mod surroundings;
 mod suspension;
+mod takedown;
 mod tokens;
 
 fn main() -> std::process::ExitCode {
@@ -52,6 +53,7 @@ fn main() -> std::process::ExitCode {
         clicks::TESTS,
         cookies::TESTS,
         suspension::TESTS,
+        takedown::TESTS,
         stacks::TESTS,
         pages::TESTS,
         build::TESTS,
