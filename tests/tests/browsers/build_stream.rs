@@ -233,7 +233,7 @@ async fn a_suspended_account_reads_so_and_may_sign_in_as_somebody_else(stage: St
         .refresh(&*state.store, state.config.token_seconds, now);
     looked.await.unwrap();
     stage
-        .says("This account has been suspended. Sign in as somebody else to go on.")
+        .says("Your account is suspended: You know why. Sign in as somebody else to go on.")
         .await;
     // No question is left over it. A new account would be a way round the
     // suspension, so it is one that is there already.

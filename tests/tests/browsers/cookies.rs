@@ -35,7 +35,10 @@ async fn is_still(stage: &Stage, world: &World, before: &GameTokenClaims, case: 
     assert!(world.gateway.token_requests() > asked, "{case}");
     for (label, path) in [("auth", "/login"), ("auth", "/profile"), ("demo", "/")] {
         stage.open(&world.url(label, path)).await;
-        let seen = world.gateway.seen(&Method::GET, path);
+        // The page itself, not what it goes on to ask for.
+        let host = format!("{label}.");
+        let mut seen = world.gateway.seen(&Method::GET, path);
+        seen.retain(|seen| seen.path == path && seen.host.starts_with(&host));
         let status = seen.last().unwrap().status.unwrap();
         // 304 where the browser has kept the page.
         let good = matches!(status.as_u16(), 200 | 304);

@@ -11,6 +11,7 @@ use platform_server::domain::administration::Granted;
 use platform_server::domain::audit::Actor;
 use platform_tests::browser::Stage;
 use platform_tests::owner::Owner;
+use platform_tests::person::Person;
 use platform_tests::platform::Platform;
 use platform_tests::poll;
 use platform_tests::sign_in::Way;
@@ -117,13 +118,11 @@ async fn answered(stage: &Stage) {
     .await;
 }
 
-/// The name of a guest who comes with this browser's address: without the
-/// session that the browser has.
-async fn guest(stage: &Stage) -> String {
-    let script = "return fetch(document.getElementById('inside').dataset.auth + '/token', { method: 'POST' })
-        .then(answer => answer.json()).then(({ access_token }) => access_token)";
-    let token = stage.look(script, vec![]).await;
-    claims(token.as_str().unwrap()).username
+/// The name of a guest who comes with this browser's address, and comes back:
+/// only then does the address hold it.
+async fn guest(scene: &Scene) -> String {
+    let (_, claims) = Person::guest(&scene.platform.site).await;
+    claims.username
 }
 
 async fn choose(stage: &Stage, field: &str, value: &str) {

@@ -205,7 +205,7 @@ async fn administration_has_no_barrier_and_fits_a_phone(stage: Stage) {
     examine(&stage, "a player who is suspended").await;
     stage.press("End sessions…").await;
     examine(&stage, "the question before sessions are ended").await;
-    guest(&stage).await;
+    guest(&scene).await;
     stage.open(&scene.url("/admin/guests")).await;
     stage.control("127.0.0.1").await;
     examine(&stage, "guests by address").await;

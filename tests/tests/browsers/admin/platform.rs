@@ -103,7 +103,7 @@ async fn an_administrator_gives_a_project_to_another_player(stage: Stage) {
     assert_eq!(status, 200);
 
     // A guest owns nothing, which is said before the last question.
-    let guest = guest(&stage).await;
+    let guest = guest(&scene).await;
     stage.fill("Slug or owner", "other").await;
     stage.press("Transfer… other-game").await;
     stage.fill("New owner", &guest).await;

@@ -131,7 +131,7 @@ async fn an_administrator_ends_a_players_sessions(stage: Stage) {
 
 async fn an_administrator_finds_guests_by_their_address(stage: Stage) {
     let scene = Scene::open(&stage, "/admin/guests").await;
-    let guest = guest(&stage).await;
+    let guest = guest(&scene).await;
     stage.reload().await;
     stage
         .says("One address may hold 1000000 guests at one time")

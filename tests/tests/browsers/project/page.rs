@@ -176,7 +176,9 @@ async fn the_project_page_has_no_barrier_and_fits_a_phone(stage: Stage) {
     stage.tolerate_log("400");
     stage.fill("Address", "nowhere").await;
     stage.press("Save").await;
-    stage.says("A backend's address is").await;
+    stage
+        .says("A backend's address begins with its scheme")
+        .await;
     stage.press("Get a token").await;
     stage.says("good until").await;
     examine(&stage, "the project page with everything open").await;
