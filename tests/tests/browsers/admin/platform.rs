@@ -47,11 +47,20 @@ async fn an_administrator_rotates_and_revokes_the_signing_keys(stage: Stage) {
     stage.press("Revoke").await;
     answered(&stage).await;
     stage.says("The key is revoked.").await;
+    // A new one signs, for which nobody waits; the published one stays.
+    let signing = "return [...document.querySelectorAll('#keys li')]
+        .find(row => row.querySelector('b').textContent === 'Signing').querySelector('code').textContent";
+    let signing = stage.look(signing, vec![]).await;
+    let new = signing.as_str().unwrap();
+    assert!(new != old && new != kid, "{new}");
     happened(
         &stage,
-        &format!("The signing key {old} was revoked, by {admin}."),
+        &format!("The signing key {new} was added, by {admin}."),
     )
     .await;
+    stage
+        .says(&format!("The signing key {old} was revoked, by {admin}."))
+        .await;
     assert!(keys().iter().all(|key| key.kid != old));
 }
 
