@@ -2,7 +2,11 @@
 //! many readers at once.
 
 #![cfg(unix)]
-#![expect(clippy::unwrap_used, reason = "a test reports by failing")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test reports by failing"
+)]
 
 use std::process::Stdio;
 use std::sync::Arc;
@@ -58,6 +62,8 @@ impl Followed {
     fn start(server: &Server, token: &str, home: &TempDir, options: &[&str]) -> Self {
         let mut child = Command::new(built_cli())
             .args(["logs", "--follow", "--env", "prod", "--project", "demo"])
+            // The demo is the platform's own.
+            .arg("--as-administrator")
             .args(options)
             .env_clear()
             .env("HOME", home.path())
@@ -76,7 +82,14 @@ impl Followed {
 
     async fn line(&mut self) -> String {
         let line = poll::within("a line", self.lines.next_line()).await;
-        line.unwrap().unwrap()
+        if let Some(line) = line.unwrap() {
+            return line;
+        }
+        let mut said = String::new();
+        let errors = self.child.stderr.as_mut().unwrap();
+        let read = poll::within("what it said", errors.read_to_string(&mut said));
+        read.await.unwrap();
+        panic!("no line, but {said:?}")
     }
 
     /// The message of the next record, from a line of JSON.
