@@ -221,13 +221,7 @@ pub async fn start_on(
         faces: Faces::default(),
         page_warnings: PageWarnings::default(),
         runtime,
-        stylesheet: Asset::new(
-            packed!("platform.css"),
-            "text/css; charset=utf-8",
-            "public, max-age=300",
-        )
-        // Pages about what is not there, on any host, take their looks from here.
-        .for_any_origin(),
+        stylesheet: stylesheet(),
         console_files: ConsoleFiles::default(),
         backends,
         deploys,
@@ -391,6 +385,12 @@ pub async fn open_keys(
         former: secret(&config.key_secret_old)?,
     };
     Ok(KeyRing::open(store, clock, entropy, config.token_seconds, secrets).await?)
+}
+
+/// Pages about what is not there, on any host, take their looks from it.
+fn stylesheet() -> Asset {
+    let css = packed!("platform.css");
+    Asset::new(css, "text/css; charset=utf-8", "public, max-age=300").for_any_origin()
 }
 
 /// Compressing takes a moment of computing, meanwhile the store is opened.

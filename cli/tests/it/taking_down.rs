@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::platform::Platform;
 use crate::support::Home;
 
-fn project(standing: Value) -> Value {
+fn project(standing: &Value) -> Value {
     let environment = json!({"url": "http://game.platform.localhost", "deployment": {}});
     json!({
         "slug": "game",
@@ -18,9 +18,9 @@ fn project(standing: Value) -> Value {
 async fn a_project_is_disabled_enabled_deleted_and_restored() {
     let platform = Platform::start().await;
     let home = Home::signed_in(&platform).await;
-    let live = project(json!({"state": "live"}));
-    let disabled = project(json!({"state": "disabled", "by": "platform", "reason": "Why."}));
-    let deleted = project(json!({"state": "deleted", "by": "owner",
+    let live = project(&json!({"state": "live"}));
+    let disabled = project(&json!({"state": "disabled", "by": "platform", "reason": "Why."}));
+    let deleted = project(&json!({"state": "deleted", "by": "owner",
                                  "removed_at": "2026-01-08T00:00:00Z"}));
     platform.say(
         "POST - /api/projects/game/disable",

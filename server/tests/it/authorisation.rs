@@ -362,7 +362,11 @@ async fn every_call_is_answered_by_who_makes_it() {
         }
     }
     assert_eq!(described, BTreeSet::new(), "these calls are in no row");
+    look_at_events(&app, [&target, &owner], &admin).await;
+}
 
+/// Looks for what the administrator's calls left in the log of events.
+async fn look_at_events(app: &TestApp, [target, owner]: [&Caller<'_>; 2], admin: &Caller<'_>) {
     let query = AuditQuery::of(target.sub, 100);
     let events = app.running.state.store.list_audit_events(query).await;
     let events = events.unwrap();

@@ -293,7 +293,7 @@ fn a_key_is_revoked_beside_a_running_server() {
         "{said}"
     );
     // The server looks every three seconds.
-    let begun = std::time::Instant::now();
+    let begun = tokio::time::Instant::now();
     while key_set().contains(&old) {
         assert!(
             begun.elapsed() < Duration::from_secs(20),

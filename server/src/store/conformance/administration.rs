@@ -115,7 +115,7 @@ pub(in crate::store) async fn an_account_becomes_an_administrator_and_a_guest_do
     let event = last_event(&*store, Some(player)).await;
     assert_eq!(
         (event.kind, event.actor, event.at),
-        (AuditKind::AdminGranted, Actor::Operator.into(), NOW + 5)
+        (AuditKind::AdminGranted, Actor::Operator, NOW + 5)
     );
     let revoke = async || {
         store

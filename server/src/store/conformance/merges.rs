@@ -201,10 +201,8 @@ async fn play(store: &dyn Store, acts: &[Act]) -> Result<(), TestCaseError> {
             }
             Act::SignOut(browser) => {
                 if let Some(cookie) = model.cookies.remove(&browser) {
-                    store
-                        .end_session(&cookie, Actor::Own.into(), NOW + 1)
-                        .await
-                        .unwrap();
+                    let ended = store.end_session(&cookie, Actor::Own.into(), NOW + 1);
+                    ended.await.unwrap();
                     model.end(|hash, _| *hash == cookie.0);
                 }
             }
