@@ -275,7 +275,7 @@ declare namespace platform {
   }
 
   /**
-   * The problems that the platform itself names. The first three, and the last
+   * The problems that the platform itself names. The first four, and the last
    * two, are the ones a game meets: the rest is answered to tools and pages of
    * the platform, or says that something is out of order.
    */
@@ -286,6 +286,8 @@ declare namespace platform {
     | "guest-limit-reached"
     /** The account is suspended: show `message`, do not retry. */
     | "account-suspended"
+    /** The game was taken down: show `message`, do not retry. */
+    | "project-disabled"
     | "unknown-origin"
     | "unknown-host"
     | "not-found"
