@@ -280,8 +280,14 @@ async fn complete(
         guest: pending.guest,
         held,
         session: secret.hash(),
-        // Clocks may differ a little.
-        authenticated_at: proved.at.map_or(now, |at| at.min(now)),
+        // Clocks may differ a little. A provider that does not say when it asked
+        // the player may have remembered them, unless it was told to ask: only
+        // then does the sign-in count as fresh.
+        authenticated_at: match proved.at {
+            Some(at) => at.min(now),
+            None if pending.again => now,
+            None => 0,
+        },
         new_player: state.entropy.uuid_v7(now),
         usernames: username::generate_guest_names(&*state.entropy),
         source: Some(context.source()),

@@ -40,7 +40,7 @@ const BELIEVED_MILLIS: Millis = 24 * 60 * 60 * 1_000;
 /// Repeats that the records of one request may stand for beside themselves, at
 /// most: about what a page can do in the seconds in which it gathers them. A
 /// larger number would drown the count of a game's errors.
-const MOST_REPEATS: u32 = 10_000;
+const MOST_REPEATS: u32 = 5_000;
 /// When to come back while the store has too much to write.
 const BUSY: Duration = Duration::from_secs(5);
 
@@ -77,7 +77,10 @@ pub async fn handle(
         Some(_) => &state.log_limits.players,
         None => &state.log_limits.strangers,
     };
-    count(rates, &game, &context, (entries.len(), bytes.len()))?;
+    // A record that stands for many costs as many, or one token would be enough
+    // to make up any number of errors.
+    let weight = entries.iter().map(|entry| entry.count as usize).sum();
+    count(rates, &game, &context, (weight, bytes.len()))?;
 
     let records = NewLogRecords {
         slug: game.slug.clone(),

@@ -180,7 +180,9 @@ impl Lines {
         let Ok(line) = HeaderValue::from_bytes(&line) else {
             return true;
         };
-        if self.values.len() >= LINES || self.bytes + line.len() > BYTES {
+        // One line always fits, or a cookie with a long enough name would stay.
+        let fits = self.values.is_empty() || self.bytes + line.len() <= BYTES;
+        if self.values.len() >= LINES || !fits {
             return false;
         }
         self.bytes += line.len();
@@ -267,6 +269,14 @@ mod tests {
                 !lines.contains(&line.as_str())
             });
         }
+    }
+
+    #[test]
+    fn a_cookie_with_the_longest_name_expires_as_well() {
+        let name = "x".repeat(4_000);
+        let lines = expired(&format!("{name}=; b=1"), LOCAL, "/");
+        assert!(lines[0].starts_with(&name), "{}", lines[0].len());
+        assert_eq!(lines.len(), 1);
     }
 
     #[test]

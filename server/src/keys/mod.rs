@@ -19,6 +19,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use platform_protocol::claims::{ALGORITHM, ASSERTION_TYPE, AssertionClaims, GameTokenHeader};
 use platform_protocol::limits::TEST_TOKEN_SECONDS;
 use serde::Serialize;
+use tokio::sync::Mutex;
 
 pub use self::secret::{KeySecret, KeySecrets, MIN_SECRET_BYTES};
 pub use self::signer::Signer;
@@ -126,6 +127,9 @@ pub struct KeyRing {
     token_millis: Millis,
     secrets: KeySecrets,
     ring: ArcSwap<Ring>,
+    /// Held while the keys are read and put in place: what was read earlier never
+    /// replaces what was read later, and so brings no revoked key back.
+    refreshing: Mutex<()>,
 }
 
 #[derive(Serialize)]
@@ -166,6 +170,7 @@ impl KeyRing {
             token_millis,
             secrets,
             ring,
+            refreshing: Mutex::new(()),
         };
         ring.refresh().await?;
         Ok(Arc::new(ring))
@@ -215,6 +220,7 @@ impl KeyRing {
     /// # Errors
     /// [`KeyError`]; the ring then stays what it was.
     pub async fn refresh(&self) -> Result<(), KeyError> {
+        let _refreshing = self.refreshing.lock().await;
         let now = self.clock.now();
         let mut stored = self.store.list_keys().await?;
         if stored

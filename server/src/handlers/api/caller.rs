@@ -137,6 +137,12 @@ impl ApiCaller {
         }
     }
 
+    /// Whether the caller may administer just now, with this token.
+    #[must_use]
+    pub fn administers(&self) -> bool {
+        self.is_admin && self.step_up("").is_none()
+    }
+
     /// Why an administrator may not administer just now; `about` is a sentence
     /// to begin with.
     fn step_up(&self, about: &str) -> Option<Refusal> {

@@ -65,7 +65,7 @@ pub async fn handle(
     };
     let most = match state.config.projects_per_account {
         0 => u32::MAX,
-        _ if caller.is_admin => u32::MAX,
+        _ if caller.administers() => u32::MAX,
         most => most,
     };
     let by = caller.by(&project);

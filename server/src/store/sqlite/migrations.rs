@@ -189,6 +189,16 @@ mod tests {
     /// Environment, hour, deployment, errors, warnings, and when the last was.
     type Counted = (i64, i64, Vec<u8>, i64, i64, i64);
 
+    #[test]
+    fn the_history_has_no_gap() {
+        for schema in [&MAIN, &LOGS] {
+            for (index, (name, _)) in schema.0.iter().enumerate() {
+                let start = format!("V{}__", index + 1);
+                assert!(name.starts_with(&start), "{name}");
+            }
+        }
+    }
+
     /// A file of log records as the first program made it, with records in it.
     fn logs_of_before(connection: &mut Connection) {
         let before = Schema(LOGS.0.get(..1).unwrap());

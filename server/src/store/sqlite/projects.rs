@@ -147,8 +147,12 @@ impl ProjectStore for SqliteStore {
         slug: &str,
         environment: Environment,
     ) -> Result<Vec<String>, StoreError> {
+        let slug = slug.to_owned();
         self.main
-            .read(|connection| deployments::list_changed_paths(connection, slug, environment))
+            .read_much(move |connection| {
+                deployments::list_changed_paths(connection, &slug, environment)
+            })
+            .await
     }
 
     async fn sweep_deployments(
