@@ -136,6 +136,6 @@ mod tests {
             assert_eq!(Slug::from_slug(slug.as_str()), Some(*slug));
             assert!((400..600).contains(&slug.status()));
         }
-        assert_eq!(Slug::ALL.len(), 25);
+        assert_eq!(Slug::ALL.len(), 26);
     }
 }

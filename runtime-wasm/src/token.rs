@@ -612,9 +612,12 @@ mod tests {
         assert_eq!(told, [(1, Ok("a"))]);
     }
 
+    /// Which callers were told, and what.
+    type Told = Vec<(u32, Result<&'static str, &'static str>)>;
+
     /// A machine whose one request, of caller 1, was told after so many seconds
     /// to come back later.
-    fn busy(seconds: f64, wait: f64) -> (Machine, Vec<(u32, Result<&'static str, &'static str>)>) {
+    fn busy(seconds: f64, wait: f64) -> (Machine, Told) {
         let mut tokens = Machine::new();
         let number = start(tokens.ask(at(seconds), Want::Any, 1));
         assert!(tokens.begin(at(seconds), number));

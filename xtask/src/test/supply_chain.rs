@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::command::{command, run};
+use crate::command::{cargo, command, run};
 use crate::setup::Tool;
 use crate::terminal;
 use crate::workspace::Workspace;
@@ -27,6 +27,8 @@ const ADVISORIES: [&str; 3] = ["--all-features", "check", "advisories"];
 /// Checks all of it. Where the database cannot be fetched, it says so and goes
 /// on: nothing is then known to be wrong, and nothing is known to be right.
 pub(super) fn check(workspace: &Workspace) -> Result<()> {
+    // The sources of what only other systems are built with are not there yet.
+    run(&mut cargo(&workspace.root, &["fetch", "--locked"]))?;
     run(deny(workspace)?.args(OFFLINE))?;
     let output = deny(workspace)?
         .args(ADVISORIES)
