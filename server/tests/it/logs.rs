@@ -142,7 +142,7 @@ async fn a_record_without_a_token_stands_for_itself_alone() {
     let known = post(&app, "demo", &sent).header("authorization", &token);
     assert_eq!(send(known).await.status, 204);
     // Newest first: what one request may stand for was used up before.
-    assert_eq!(counts().await, [1, 9_995, 7]);
+    assert_eq!(counts().await, [1, 4_995, 7]);
 }
 
 #[tokio::test]
