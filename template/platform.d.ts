@@ -299,6 +299,7 @@ declare namespace platform {
     | "invalid-username"
     | "username-taken"
     | "slug-taken"
+    | "quota-exceeded"
     | "not-deployed"
     | "deployment-invalid"
     | "payload-too-large"

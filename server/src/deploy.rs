@@ -148,8 +148,6 @@ pub async fn publish_archive(
     let deployment = record(&*state.store, &*state.entropy, now, target, files).await?;
     drop(keeping);
     state.deploys.done.notify_one();
-    let counted = state.store.count_room(&target.slug).await;
-    counted.map_err(DeployError::Store)?;
     state
         .sites
         .refresh(&*state.store)
@@ -296,7 +294,11 @@ async fn record(
         .add_deployment(deployment.clone(), target.by.clone())
         .await
     {
-        Ok(()) => Ok(deployment),
+        Ok(()) => {
+            let counted = store.count_room(&deployment.slug).await;
+            counted.map_err(DeployError::Store)?;
+            Ok(deployment)
+        }
         Err(StoreError::Missing { .. }) => Err(DeployError::UnknownProject(deployment.slug)),
         Err(error) => Err(DeployError::Store(error)),
     }
