@@ -198,7 +198,12 @@ fn wrong_kind() -> String {
 /// Reads one setting into its place.
 fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), String> {
     let text = text.trim();
-    if text.is_empty() && !matches!(setting.key, Key::TrustedProxies | Key::Admins) {
+    if text.is_empty()
+        && !matches!(
+            setting.key,
+            Key::TrustedProxies | Key::KeepCookies | Key::Admins
+        )
+    {
         return Err("it is empty; write a value or leave it out".to_owned());
     }
     match setting.key {
@@ -219,6 +224,7 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
         Key::FileCacheMib => config.file_cache_mib = parse::number(text, 0..=1_048_576)?,
         Key::TrustedProxies => config.trusted_proxies = parse::list(text, parse::network)?,
         Key::ForwardedHost => config.forwarded_host = parse::boolean(text)?,
+        Key::KeepCookies => config.keep_cookies = parse::list(text, parse::foreign_cookie)?,
         Key::SecurityContact => config.security_contact = Some(parse::contact(text)?),
         Key::Admins => {
             config.admins = parse::list(text, |id| {

@@ -146,6 +146,9 @@ pub struct Config {
     pub trusted_proxies: Vec<IpNet>,
     /// Whether their `X-Forwarded-Host` is believed as well.
     pub forwarded_host: bool,
+    /// Names of the cookies that a proxy or a CDN in front sets, and that are left
+    /// alone.
+    pub keep_cookies: Vec<String>,
     /// Where weaknesses are reported: a URI.
     pub security_contact: Option<String>,
     /// Players who may administer.
@@ -217,6 +220,7 @@ impl Default for Config {
             file_cache_mib: 64,
             trusted_proxies: Vec::new(),
             forwarded_host: false,
+            keep_cookies: Vec::new(),
             security_contact: None,
             admins: Vec::new(),
             token_seconds: limits::TOKEN_SECONDS,

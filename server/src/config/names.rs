@@ -34,6 +34,8 @@ pub enum Key {
     TrustedProxies,
     /// `forwarded_host`
     ForwardedHost,
+    /// `keep_cookies`
+    KeepCookies,
     /// `security_contact`
     SecurityContact,
     /// `admins`
@@ -123,7 +125,7 @@ const fn setting(
 }
 
 /// Every setting, in the order of the documentation.
-pub const SETTINGS: [Setting; 34] = [
+pub const SETTINGS: [Setting; 35] = [
     setting(
         Key::Origin,
         "origin",
@@ -177,6 +179,12 @@ pub const SETTINGS: [Setting; 34] = [
         "forwarded_host",
         "false",
         "whether their `X-Forwarded-Host` is believed as well; only for a proxy that cannot pass `Host` on and overwrites what a visitor wrote",
+    ),
+    setting(
+        Key::KeepCookies,
+        "keep_cookies",
+        "none",
+        "exact names of cookies, separated by commas, that a proxy or a CDN in front sets on the platform's hosts (`cf_clearance`, `AWSALB`, …); the auth service and the console let every other foreign cookie expire",
     ),
     setting(
         Key::SecurityContact,

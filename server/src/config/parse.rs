@@ -9,7 +9,11 @@ use std::str::FromStr;
 use ipnet::IpNet;
 
 use super::{LogFormat, Period, PrivateBackends, Rate, Secret};
+use crate::http::foreign_cookies;
 use crate::keys::MIN_SECRET_BYTES;
+
+/// Longest name of a cookie that is kept.
+const COOKIE_NAME_BYTES: usize = 256;
 
 /// A whole number within `range`.
 pub(super) fn number<T>(text: &str, range: RangeInclusive<T>) -> Result<T, String>
@@ -43,6 +47,24 @@ pub(super) fn list<T>(
         .filter(|part| !part.is_empty())
         .map(read)
         .collect()
+}
+
+/// The name of a cookie (a token, RFC 6265 §4.1.1) that is not the platform's own.
+pub(super) fn foreign_cookie(text: &str) -> Result<String, String> {
+    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if !text.bytes().all(token) || text.len() > COOKIE_NAME_BYTES {
+        return Err(format!(
+            "`{text}` is not the name of a cookie; write names such as cf_clearance, separated by \
+             commas"
+        ));
+    }
+    if foreign_cookies::is_platforms(text) {
+        return Err(format!(
+            "`{text}` is a name of the platform's own cookies, and whoever else sets it is up to \
+             something; leave it out"
+        ));
+    }
+    Ok(text.to_owned())
 }
 
 /// `true`, `false`, or networks.
@@ -164,6 +186,25 @@ mod tests {
         );
         for wrong in ["yes", "TRUE", "10.0.0.0/8, x"] {
             assert!(private_backends(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_cookie_of_somebody_else_has_a_token_for_a_name_and_none_of_ours() {
+        let names = list("cf_clearance, __cf_bm,AWSALB", foreign_cookie).unwrap();
+        assert_eq!(names, ["cf_clearance", "__cf_bm", "AWSALB"]);
+        let long = "x".repeat(257);
+        for wrong in [
+            "a b",
+            "a=b",
+            "a;b",
+            "caf\u{e9}",
+            &long,
+            "platform-session",
+            "__Host-platform-form",
+            "__Host-other",
+        ] {
+            assert!(foreign_cookie(wrong).is_err(), "{wrong}");
         }
     }
 

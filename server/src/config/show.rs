@@ -71,6 +71,7 @@ fn value_of(config: &Config, key: Key) -> Option<String> {
         Key::FileCacheMib => config.file_cache_mib.to_string(),
         Key::TrustedProxies => quoted_list(&config.trusted_proxies),
         Key::ForwardedHost => config.forwarded_host.to_string(),
+        Key::KeepCookies => quoted_list(&config.keep_cookies),
         Key::SecurityContact => quoted(config.security_contact.as_ref()?),
         Key::Admins => quoted_list(&config.admins),
         Key::TokenSeconds => config.token_seconds.to_string(),

@@ -79,7 +79,8 @@ impl App {
             Ok(Site::Auth | Site::Console) => {
                 let turn = || u16::from_be_bytes(self.state.entropy.bytes());
                 let path = parts.uri.path();
-                foreign_cookies::expire(&parts.headers, &self.state.origin, path, turn)
+                let keep = &self.state.config.keep_cookies;
+                foreign_cookies::expire(&parts.headers, &self.state.origin, path, keep, turn)
             }
             _ => Vec::new(),
         };

@@ -5,7 +5,9 @@
 //! service (RFC 6265 §8.6). Enough of them push ours out of the room that a
 //! browser gives a domain, or make every request too large. Scripts cannot set
 //! a cookie with the prefix `__Host-` for another host, so whatever has no such
-//! name is not ours, and the auth service and the console let it expire.
+//! name is not ours, and the auth service and the console let it expire. What a
+//! proxy or a CDN in front sets is not ours either; the operator names those
+//! cookies, and they stay.
 
 use std::collections::BTreeMap;
 
@@ -23,6 +25,10 @@ const LINES: usize = 40;
 const BYTES: usize = 3 * 1_024;
 /// Longest path that is guessed at.
 const PATH_BYTES: usize = 128;
+/// How often a cookie that the operator keeps may come in one request: for the
+/// host and for the domain above. Whatever comes more often was tossed in, for
+/// one path after the other.
+const KEPT: usize = 2;
 
 /// The cookies of a request that need something done.
 #[derive(Debug, Default)]
@@ -40,6 +46,13 @@ fn is_ours(name: &[u8], secure: bool) -> bool {
     name.starts_with(prefix)
 }
 
+/// Whether a name is one that the platform gives to cookies of its own, on any
+/// scheme.
+#[must_use]
+pub fn is_platforms(name: &str) -> bool {
+    is_ours(name.as_bytes(), true) || is_ours(name.as_bytes(), false)
+}
+
 /// The names of the cookies in a request; one without a name is `""`.
 fn names(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
     let lines = headers.get_all(header::COOKIE).iter();
@@ -53,19 +66,26 @@ fn names(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-fn find(headers: &HeaderMap, secure: bool) -> Found<'_> {
+fn find<'a>(headers: &'a HeaderMap, secure: bool, keep: &[String]) -> Found<'a> {
     let mut found = Found::default();
     let mut seen: BTreeMap<&[u8], usize> = BTreeMap::new();
     for name in names(headers) {
         let count = seen.entry(name).or_default();
         *count += 1;
+        let tolerated = if is_kept(name, keep) { KEPT } else { 0 };
         match (is_ours(name, secure), *count) {
-            (false, 1) => found.foreign.push(name),
+            (false, count) if count == tolerated + 1 => found.foreign.push(name),
             (true, 2) => found.doubled.push(name),
             _ => {}
         }
     }
     found
+}
+
+/// Whether the operator keeps the cookies of this name, which is matched exactly
+/// (RFC 6265 §5.3).
+fn is_kept(name: &[u8], keep: &[String]) -> bool {
+    keep.iter().any(|kept| kept.as_bytes() == name)
 }
 
 /// Whether so many foreign cookies came that ours may have been pushed out.
@@ -78,17 +98,19 @@ pub fn are_many(headers: &HeaderMap, secure: bool) -> bool {
 /// far as they fit, and those that were tossed in under our names. A request
 /// does not say for which domain and path a cookie was set, so what games can
 /// choose is gone through: the platform's domain, and the paths that lead to
-/// this one. `turn` says where to begin where not all of them fit: each answer
-/// begins elsewhere, so that none stays because others do.
+/// this one, each with and without `Partitioned`. `turn` says where to begin
+/// where not all of them fit: each answer begins elsewhere, so that none stays
+/// because others do. Those that are called as in `keep` are left alone.
 #[must_use]
 pub fn expire(
     headers: &HeaderMap,
     origin: &PlatformOrigin,
     path: &str,
+    keep: &[String],
     turn: impl FnOnce() -> u16,
 ) -> Vec<HeaderValue> {
     let secure = origin.is_secure();
-    let found = find(headers, secure);
+    let found = find(headers, secure, keep);
     if found.foreign.is_empty() && found.doubled.is_empty() {
         return Vec::new();
     }
@@ -169,11 +191,20 @@ impl Lines {
         }
     }
 
-    /// Answers whether there was room.
+    /// Both kinds of a cookie: one that was set with `Partitioned` (CHIPS) lies in
+    /// a jar of its own, and leaves it only by a line that has the attribute as
+    /// well. Such lines are taken with `Secure` alone. Returns whether there was
+    /// room.
     fn add(&mut self, name: &[u8], domain: &str, path: &str) -> bool {
+        let secure = self.secure;
+        self.add_line(name, domain, path, secure)
+            && self.add_line(name, domain, path, "; Secure; Partitioned")
+    }
+
+    fn add_line(&mut self, name: &[u8], domain: &str, path: &str, kind: &str) -> bool {
         // A cookie without a name must have a value, or it is none.
         let value = if name.is_empty() { "=x" } else { "=" };
-        let rest = format!("{value}; Max-Age=0; Path={path}{domain}{}", self.secure);
+        let rest = format!("{value}; Max-Age=0; Path={path}{domain}{kind}");
         let mut line = name.to_vec();
         line.extend_from_slice(rest.as_bytes());
         // What no header can carry was in none.
@@ -201,7 +232,14 @@ mod tests {
     }
 
     fn expired(cookies: &str, origin: &str, path: &str) -> Vec<String> {
-        let lines = expire(&with(cookies), &origin.parse().unwrap(), path, || 0);
+        let all = all_expired(cookies, origin, path, &[]);
+        let partitioned = |line: &String| line.ends_with("; Secure; Partitioned");
+        all.into_iter().filter(|line| !partitioned(line)).collect()
+    }
+
+    fn all_expired(cookies: &str, origin: &str, path: &str, keep: &[&str]) -> Vec<String> {
+        let keep: Vec<String> = keep.iter().map(ToString::to_string).collect();
+        let lines = expire(&with(cookies), &origin.parse().unwrap(), path, &keep, || 0);
         let lines = lines.iter().map(|line| line.to_str().unwrap().to_owned());
         lines.collect()
     }
@@ -224,6 +262,42 @@ mod tests {
                 "=x; Max-Age=0; Path=/; Secure",
             ]
         );
+    }
+
+    #[test]
+    fn a_partitioned_cookie_expires_by_a_line_of_its_own() {
+        for (origin, secure) in [(SECURE, "; Secure"), (LOCAL, "")] {
+            let host = origin.parse::<PlatformOrigin>().unwrap().host().to_owned();
+            let lines = all_expired("a=1", origin, "/", &[]);
+            assert_eq!(
+                lines,
+                [
+                    format!("a=; Max-Age=0; Path=/; Domain={host}{secure}"),
+                    format!("a=; Max-Age=0; Path=/; Domain={host}; Secure; Partitioned"),
+                    format!("a=; Max-Age=0; Path=/{secure}"),
+                    "a=; Max-Age=0; Path=/; Secure; Partitioned".to_owned(),
+                ]
+            );
+        }
+    }
+
+    #[test]
+    fn cookies_that_the_operator_keeps_stay_unless_they_are_tossed_in_by_the_path() {
+        let keep = ["cf_clearance", "AWSALB"];
+        let cookies = "cf_clearance=1; AWSALB=2; AWSALB=3; awsalb=4; AWSALBCORS=5";
+        let lines = all_expired(cookies, SECURE, "/", &keep);
+        let names: Vec<&str> = lines
+            .iter()
+            .map(|line| line.split('=').next().unwrap())
+            .collect();
+        assert!(names.contains(&"awsalb"), "{names:?}");
+        assert!(names.contains(&"AWSALBCORS"), "{names:?}");
+        for kept in keep {
+            assert!(!names.contains(&kept), "{names:?}");
+        }
+        assert!(all_expired("cf_clearance=1", SECURE, "/", &keep).is_empty());
+        let tossed = all_expired("AWSALB=1; AWSALB=2; AWSALB=3", SECURE, "/", &keep);
+        assert!(tossed[0].starts_with("AWSALB=;"), "{tossed:?}");
     }
 
     #[test]
@@ -252,22 +326,27 @@ mod tests {
 
     #[test]
     fn many_are_gone_after_a_few_answers_that_fit_any_proxy() {
-        let mut left: Vec<String> = (0..180).map(|number| format!("c{number}")).collect();
-        let mut answers = 0;
-        while !left.is_empty() {
-            answers += 1;
-            assert!(answers < 40, "{left:?}");
-            let cookies = left.join("=1; ") + "=1";
-            let headers = with(&cookies);
-            assert_eq!(are_many(&headers, false), left.len() >= MANY);
-            let lines = expire(&headers, &LOCAL.parse().unwrap(), "/token", || answers);
-            let lines: Vec<_> = lines.iter().map(|line| line.to_str().unwrap()).collect();
-            assert!(lines.iter().map(|line| line.len()).sum::<usize>() <= BYTES);
-            // Each of them was set for the platform's domain and all paths.
-            left.retain(|name| {
-                let line = format!("{name}=; Max-Age=0; Path=/; Domain=platform.localhost");
-                !lines.contains(&line.as_str())
-            });
+        for kind in ["", "; Secure; Partitioned"] {
+            let mut left: Vec<String> = (0..180).map(|number| format!("c{number}")).collect();
+            let mut answers = 0;
+            while !left.is_empty() {
+                answers += 1;
+                assert!(answers < 40, "{left:?}");
+                let cookies = left.join("=1; ") + "=1";
+                let headers = with(&cookies);
+                assert_eq!(are_many(&headers, false), left.len() >= MANY);
+                let origin = LOCAL.parse().unwrap();
+                let lines = expire(&headers, &origin, "/token", &[], || answers);
+                let lines: Vec<_> = lines.iter().map(|line| line.to_str().unwrap()).collect();
+                assert!(lines.iter().map(|line| line.len()).sum::<usize>() <= BYTES);
+                assert!(lines.len() <= LINES);
+                // Each of them was set for the platform's domain and all paths.
+                left.retain(|name| {
+                    let line =
+                        format!("{name}=; Max-Age=0; Path=/; Domain=platform.localhost{kind}");
+                    !lines.contains(&line.as_str())
+                });
+            }
         }
     }
 

@@ -158,6 +158,37 @@ async fn where_the_session_may_have_been_pushed_out_the_player_is_told_once() {
 }
 
 #[tokio::test]
+async fn a_partitioned_cookie_of_a_game_expires_as_well() {
+    let app = TestApp::start().await;
+    let answer = come_back(&app, "tossed=1").await;
+    for kind in ["", "; Secure; Partitioned"] {
+        let line = format!("tossed=; Max-Age=0; Path=/; Domain=platform.localhost{kind}");
+        assert!(set_cookies(&answer).contains(&line.as_str()), "{answer:?}");
+    }
+    // However many they are, an answer stays as large as a proxy takes.
+    let many: Vec<String> = (0..150).map(|number| format!("c{number}=1")).collect();
+    let page = app.get("auth", "/login").header("cookie", many.join("; "));
+    let lines = send(page).await;
+    assert!(set_cookies(&lines).len() <= 42, "{lines:?}");
+}
+
+#[tokio::test]
+async fn cookies_of_a_proxy_in_front_stay_where_the_operator_names_them() {
+    let app = TestApp::with(|config| {
+        config.keep_cookies = vec!["cf_clearance".to_owned(), "AWSALB".to_owned()];
+    })
+    .await;
+    let cookies = "cf_clearance=a; AWSALB=b; tossed=c";
+    for (label, path) in [("auth", "/login"), ("", "/")] {
+        let page = send(app.get(label, path).header("cookie", cookies)).await;
+        let lines = set_cookies(&page);
+        assert!(lines.iter().any(|line| line.starts_with("tossed=;")));
+        let kept = |line: &&str| line.starts_with("cf_clearance") || line.starts_with("AWSALB");
+        assert!(!lines.iter().any(kept), "{lines:?}");
+    }
+}
+
+#[tokio::test]
 async fn two_first_requests_at_once_get_two_cookies_that_work() {
     let app = TestApp::start().await;
     let (one, other) = tokio::join!(send(app.post_token()), send(app.post_token()));

@@ -63,7 +63,7 @@ fn variables_of_the_command_line_tool_pass() {
 }
 
 /// A variable, a value that it cannot have, and a part of the advice.
-const WRONG_VARIABLES: [(&str, &str, &str); 24] = [
+const WRONG_VARIABLES: [(&str, &str, &str); 26] = [
     ("PLATFORM_ORIGIN", "http://games.example", "https"),
     ("PLATFORM_ORIGIN", "games.example", "https://"),
     ("PLATFORM_LISTEN", "8787", "127.0.0.1:8787"),
@@ -85,6 +85,8 @@ const WRONG_VARIABLES: [(&str, &str, &str); 24] = [
     ("PLATFORM_KEY_SECRET", "hunter2", "32"),
     ("PLATFORM_KEY_SECRET_OLD", "hunter2", "32"),
     ("PLATFORM_FORWARDED_HOST", "yes", "true"),
+    ("PLATFORM_KEEP_COOKIES", "cf clearance", "cf_clearance"),
+    ("PLATFORM_KEEP_COOKIES", "platform-session", "leave it out"),
     ("PLATFORM_SECURITY_CONTACT", "me@games.example", "mailto:"),
     ("PLATFORM_SECURITY_CONTACT", "mailto:a b", "mailto:"),
     (
