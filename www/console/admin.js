@@ -96,6 +96,7 @@ const SENTENCES = {
   renamed: "{player} took another name",
   "sign-in-failed": "A sign-in with {subject} failed",
   "signed-out": "{player} signed out",
+  "guest-restored": "The guest {player} came back after it had been signed out",
   "sessions-ended": "Sessions of {player} were ended",
   suspended: "{player} was suspended",
   unsuspended: "The suspension of {player} was lifted",

@@ -75,6 +75,9 @@ pub enum AuditKind {
     SignInFailed,
     /// A player signed out, in one browser.
     SignedOut,
+    /// A guest that was signed out is gone on as, in its browser; `other` is the
+    /// guest whom the browser had meanwhile, and who was signed out by it.
+    GuestRestored,
     /// Sessions of a player were ended.
     SessionsEnded,
     /// A player was suspended; `subject` is the reason, if one was given.
@@ -135,7 +138,7 @@ pub enum AuditKind {
 
 impl AuditKind {
     /// Every kind.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::Linked,
         Self::Merged,
         Self::SignedIn,
@@ -143,6 +146,7 @@ impl AuditKind {
         Self::Renamed,
         Self::SignInFailed,
         Self::SignedOut,
+        Self::GuestRestored,
         Self::SessionsEnded,
         Self::Suspended,
         Self::Unsuspended,
@@ -171,9 +175,10 @@ impl AuditKind {
     ];
 
     /// Those that are kept for [`ROUTINE_MILLIS`] alone.
-    pub const ROUTINE: [Self; 4] = [
+    pub const ROUTINE: [Self; 5] = [
         Self::SignInFailed,
         Self::SignedOut,
+        Self::GuestRestored,
         Self::AdministrationRefused,
         Self::TestTokenGiven,
     ];
@@ -189,6 +194,7 @@ impl AuditKind {
             Self::Renamed => "renamed",
             Self::SignInFailed => "sign-in-failed",
             Self::SignedOut => "signed-out",
+            Self::GuestRestored => "guest-restored",
             Self::SessionsEnded => "sessions-ended",
             Self::Suspended => "suspended",
             Self::Unsuspended => "unsuspended",

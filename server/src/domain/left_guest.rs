@@ -6,6 +6,7 @@ use std::fmt;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use super::audit::By;
 use super::player::Player;
 use super::session::SessionHash;
 use crate::clock::Millis;
@@ -96,6 +97,8 @@ pub struct Restore {
     /// The address (IPv4, or IPv6 /64) that it asks from, which holds the guest
     /// from then on.
     pub address: String,
+    /// Who does it, and from where, for the log of events.
+    pub by: By,
     /// Now.
     pub now: Millis,
 }

@@ -200,6 +200,7 @@ pub async fn restore(
         held: held.map(|session| session.hash),
         session: secret.hash(),
         address: network.to_string(),
+        by: context.own(),
         now: state.clock.now(),
     };
     match state.store.restore_guest(restore).await? {

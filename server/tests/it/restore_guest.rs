@@ -1,7 +1,7 @@
 //! Going on as a guest that was signed out, by a game for one.
 
 use platform_server::clock::Clock as _;
-use platform_server::domain::audit::Actor;
+use platform_server::domain::audit::{Actor, AuditKind, AuditQuery};
 use platform_server::http::seal::PRESS_MILLIS;
 use reqwest::Method;
 use reqwest::header::HeaderName;
@@ -225,4 +225,31 @@ async fn a_suspended_player_comes_back_as_nobody_else() {
         303
     );
     assert_eq!(browser.token().await.claims().sub, second.sub);
+}
+
+#[tokio::test]
+async fn going_on_as_a_guest_is_in_the_log_of_events() {
+    let app = TestApp::start().await;
+    app.clock.advance(PRESS_MILLIS);
+    let mut browser = Browser::new(&app);
+    let guest = browser.token().await.claims();
+    sign_out(&app, &mut browser).await;
+    let next = browser.token().await.claims();
+    let back = restore(&app, &mut browser, None).await;
+    assert_eq!(back.status, 303);
+    let query = AuditQuery {
+        kind: Some(AuditKind::GuestRestored),
+        ..AuditQuery::newest(10)
+    };
+    let events = app.running.state.store.list_audit_events(query).await;
+    let events = events.unwrap();
+    let [event] = events.as_slice() else {
+        panic!("{events:?}");
+    };
+    let of = |id: Option<uuid::Uuid>| id.map(|id| id.to_string());
+    assert_eq!(of(event.player), Some(guest.sub));
+    assert_eq!(of(event.other), Some(next.sub));
+    assert_eq!(event.actor, Actor::Own);
+    assert_eq!(event.network.as_deref(), Some("127.0.0.1"));
+    assert_eq!(event.request.as_deref(), back.header("x-request-id"));
 }

@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use super::{NOW, Place, entropy, guest};
 use crate::clock::Millis;
-use crate::domain::audit::Actor;
+use crate::domain::audit::{Actor, AuditKind, AuditQuery, By, Source};
 use crate::domain::identity::Identity;
 use crate::domain::left_guest::{LEFT_MILLIS, LeftHash, MOST_LEFT, Restore, Restored, SignedOut};
 use crate::domain::player::PlayerState;
@@ -27,6 +27,7 @@ macro_rules! left_guest_suite {
         $crate::store::conformance::left_guests::left_guest_suite!($place;
             a_guest_that_signed_out_is_come_back_to_in_its_browser_alone
             the_guest_that_a_browser_has_meanwhile_can_be_come_back_to_as_well
+            going_on_as_a_guest_is_written_down_with_who_was_left_for_it
             coming_back_is_no_way_round_a_suspension
             who_is_signed_in_stays_and_who_became_an_account_does_not_come_back
             after_its_time_a_guest_that_signed_out_is_let_go
@@ -52,6 +53,7 @@ fn restore(player: Uuid, held: Option<SessionHash>) -> Restore {
         held,
         session: SessionHash(entropy().bytes()),
         address: "192.0.2.9".into(),
+        by: Actor::Own.into(),
         now: NOW + 10,
     }
 }
@@ -155,6 +157,61 @@ pub(in crate::store) async fn the_guest_that_a_browser_has_meanwhile_can_be_come
     let back = store.restore_guest(request).await.unwrap();
     assert!(matches!(back, Restored::Back(player) if player.id == second.id));
     assert_eq!(left(&*store, NOW + 21).await, ["otter"]);
+}
+
+pub(in crate::store) async fn going_on_as_a_guest_is_written_down_with_who_was_left_for_it(
+    place: &dyn Place,
+) {
+    let store = place.open().await;
+    let (first, second) = (add(&*store, "otter").await, add(&*store, "heron").await);
+    store
+        .sign_out(&first.session, &BROWSER, Actor::Own.into(), NOW)
+        .await
+        .unwrap();
+    let restored = async |player| {
+        let query = AuditQuery {
+            kind: Some(AuditKind::GuestRestored),
+            ..AuditQuery::of(player, 10)
+        };
+        store.list_audit_events(query).await.unwrap()
+    };
+    // What comes to nothing is no event.
+    let refused = store.restore_guest(restore(second.id, None)).await;
+    assert_eq!(refused.unwrap(), Restored::NotThere);
+    assert!(restored(second.id).await.is_empty());
+
+    let source = Source {
+        network: "192.0.2.9".into(),
+        request: "request-1".into(),
+    };
+    let request = Restore {
+        by: By::request(Actor::Own, source),
+        ..restore(first.id, Some(second.session))
+    };
+    let back = store.restore_guest(request).await.unwrap();
+    assert!(matches!(back, Restored::Back(_)), "{back:?}");
+    let events = restored(first.id).await;
+    let [event] = events.as_slice() else {
+        panic!("{events:?}");
+    };
+    assert_eq!(
+        (event.player, event.other),
+        (Some(first.id), Some(second.id))
+    );
+    assert_eq!((event.actor, event.at), (Actor::Own, NOW + 10));
+    assert_eq!(event.network.as_deref(), Some("192.0.2.9"));
+    assert_eq!(event.request.as_deref(), Some("request-1"));
+
+    // Without a guest whom the browser had meanwhile.
+    store
+        .sign_out(&first.session, &BROWSER, Actor::Own.into(), NOW + 11)
+        .await
+        .unwrap();
+    let back = store.restore_guest(restore(second.id, None)).await.unwrap();
+    assert!(matches!(back, Restored::Back(_)), "{back:?}");
+    let events = restored(second.id).await;
+    let of_second = events.iter().find(|event| event.player == Some(second.id));
+    assert_eq!(of_second.unwrap().other, None);
 }
 
 pub(in crate::store) async fn coming_back_is_no_way_round_a_suspension(place: &dyn Place) {

@@ -165,16 +165,21 @@ fn restore_guest(connection: &Connection, restore: &Restore) -> Result<Restored,
         Some(held) => sessions::lookup_session(connection, held)?,
         None => None,
     };
+    let mut event = Entry::of(AuditKind::GuestRestored, now).player(restore.guest);
     if let Some(held) = held {
         match held.standing(now) {
             // Another guest is no way round a suspension.
             Standing::Suspended(reason) => return Ok(Restored::Suspended { reason }),
             Standing::Good if !held.player.is_anonymous() => return Ok(Restored::SignedIn),
-            Standing::Good => leave(connection, &held, &restore.browser, now)?,
+            Standing::Good => {
+                leave(connection, &held, &restore.browser, now)?;
+                event = event.other(held.player.id);
+            }
             Standing::Stranger | Standing::Expired => {}
         }
     }
     take_back(connection, restore)?;
+    audit::add(connection, &event.by(restore.by.clone()))?;
     let player = players::find_player(connection, restore.guest)?;
     Ok(player.map_or(Restored::NotThere, Restored::Back))
 }
