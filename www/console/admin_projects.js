@@ -88,6 +88,9 @@ const standingButton = ({ slug, standing: { state } }) => {
   return button;
 };
 
+/** What the list says of a project that is not shown. */
+const stateWords = (state) => (state === "owner-suspended" ? "down: owner suspended" : state);
+
 const projectRow = (project) => {
   const { slug, owner, players, created_at, standing } = project;
   const button = make(
@@ -101,7 +104,7 @@ const projectRow = (project) => {
   return row(
     [
       make("a", { href: `/projects/${encodeURIComponent(slug)}` }, said(slug)),
-      standing.state === "live" ? "" : make("b", { className: "bad", textContent: ` ${standing.state}` }),
+      standing.state === "live" ? "" : make("b", { className: "bad", textContent: ` ${stateWords(standing.state)}` }),
     ],
     ["of ", whose, ` · ${count(players, "player", "players")} now · since `, moment(created_at)],
     standingButton(project),

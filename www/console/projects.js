@@ -10,7 +10,7 @@ const link = (words, href, slug) =>
 const card = ({ slug, standing: { state }, environments: { dev, prod } }) => {
   const playing = dev.players + prod.players;
   const shown = [dev.deployment && "dev", prod.deployment && "production"].filter(Boolean);
-  const down = { disabled: "Disabled · ", deleted: "Deleted · " }[state] ?? "";
+  const down = { disabled: "Disabled · ", deleted: "Deleted · ", "owner-suspended": "Down: owner suspended · " }[state] ?? "";
   const where = down + (shown.length ? `Deployed to ${shown.join(" and ")}` : "Not deployed yet");
   return make(
     "li",

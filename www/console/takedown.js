@@ -45,6 +45,9 @@ const send = (session, slug, change) => {
 /** Says of a project that it is not shown, since when, and why. */
 export const standingWords = ({ state, since, by, reason, removed_at: removal }) => {
   if (state === "live") return [];
+  if (state === "owner-suspended") {
+    return ["Down since ", moment(since), ": its owner is suspended. It is shown again when the suspension is lifted."];
+  }
   const who = by === "platform" ? "those who run the platform" : "its owner";
   const why = reason ? [": ", said(reason)] : ["."];
   if (state !== "deleted") return ["Disabled by ", who, " at ", moment(since), ...why];
@@ -58,10 +61,16 @@ export const drawStanding = ({ standing }) => {
   byId("standing").hidden = words.length === 0;
   byId("standing").replaceChildren(...words);
   byId("takedown-state").replaceChildren(...(words.length ? words : ["The game is shown."]));
-  const offered = { live: ["disable", "delete"], disabled: ["enable", "delete"], deleted: ["restore"] }[state] ?? [];
+  const offered =
+    {
+      live: ["disable", "delete"],
+      "owner-suspended": ["disable", "delete"],
+      disabled: ["enable", "delete"],
+      deleted: ["restore"],
+    }[state] ?? [];
   for (const change of Object.keys(CHANGES)) byId(`takedown-${change}`).hidden = !offered.includes(change);
   byId("takedown-rules").textContent =
-    by === "platform" ? "Those who run the platform took it down, and only they can put it up again." : "";
+    by === "platform" && state !== "owner-suspended" ? "Those who run the platform took it down, and only they can put it up again." : "";
 };
 
 /** Questions asked so far. */

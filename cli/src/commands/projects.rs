@@ -41,8 +41,10 @@ struct Standing {
 impl Standing {
     /// What is to be said of it; nothing where the game is shown.
     fn told(&self) -> Option<String> {
-        if self.state.is_empty() || self.state == "live" {
-            return None;
+        match self.state.as_str() {
+            "" | "live" => return None,
+            "owner-suspended" => return Some("down: its owner is suspended".to_owned()),
+            _ => {}
         }
         let mut told = plain(&self.state);
         if self.by.as_deref() == Some("platform") {

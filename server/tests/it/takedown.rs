@@ -153,6 +153,51 @@ async fn a_suspended_owners_games_are_not_shown() {
 }
 
 #[tokio::test]
+async fn a_project_whose_owner_is_suspended_is_said_to_be_down_for_that() {
+    let app = TestApp::start().await;
+    let owner = with_game(&app).await;
+    let admin = Caller::admin(&app).await;
+    let listed = async || {
+        let all: Value = admin.get("/api/admin/projects").await.json();
+        let mut all = all["projects"].as_array().unwrap().iter();
+        let game = all.find(|project| project["slug"] == "game");
+        game.unwrap()["standing"].clone()
+    };
+    let told = async || {
+        let project: Value = admin.get("/api/projects/game").await.json();
+        assert_eq!(project["standing"], listed().await);
+        project["standing"].clone()
+    };
+    assert_eq!(told().await["state"], "live");
+    let path = format!("/api/admin/players/{}/suspension", owner.sub);
+    admin.put(&path, json!({ "reason": "Spam." })).await;
+    let down = told().await;
+    assert_eq!(down["state"], "owner-suspended");
+    assert_eq!(down["by"], "platform");
+    assert!(down["since"].is_string(), "{down}");
+    assert_eq!(
+        (&down["reason"], &down["removed_at"]),
+        (&Value::Null, &Value::Null)
+    );
+    // What somebody did to the project itself comes before that, and after.
+    for (method, path, expected) in [
+        (Method::POST, "/api/projects/game/disable", "disabled"),
+        (Method::DELETE, "/api/projects/game", "deleted"),
+        (Method::POST, "/api/projects/game/restore", "disabled"),
+        (Method::POST, "/api/projects/game/enable", "owner-suspended"),
+    ] {
+        let request = admin.ask(method, path);
+        let changed = match expected {
+            "disabled" if path.ends_with("disable") => send(request.json(&json!({}))).await,
+            _ => send(request).await,
+        };
+        assert_eq!(state(&changed), expected, "{path}: {changed:?}");
+    }
+    send(admin.ask(Method::DELETE, &path)).await;
+    assert_eq!(told().await["state"], "live");
+}
+
+#[tokio::test]
 async fn a_service_worker_whose_script_is_gone_unregisters_itself() {
     let app = TestApp::start().await;
     let owner = with_game(&app).await;

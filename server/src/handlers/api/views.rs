@@ -57,12 +57,12 @@ pub struct ProjectView {
     pub logs: LogRoomView,
 }
 
-/// Whether a project's game is shown, and if not, why. A game whose owner is
-/// suspended is not shown either.
+/// Whether a project's game is shown, and if not, why.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Standing)]
 pub struct StandingView {
-    /// `live`, `disabled` or `deleted`.
+    /// `live`, `disabled`, `deleted`, or `owner-suspended`: nobody took the game
+    /// down, and it is shown again when its owner's suspension is lifted.
     #[schema(example = "live")]
     pub state: &'static str,
     /// Since when (RFC 3339); null where it is live.
@@ -83,10 +83,14 @@ pub struct StandingView {
 impl From<Standing> for StandingView {
     fn from(standing: Standing) -> Self {
         let removal = standing.removal();
-        let (state, since, by, reason) = match (standing.deleted, standing.disabled) {
-            (Some(deleted), _) => ("deleted", Some(deleted.at), Some(deleted.by), None),
-            (None, Some(one)) => ("disabled", Some(one.at), Some(one.by), one.reason),
-            (None, None) => ("live", None, None, None),
+        let down = (standing.deleted, standing.disabled);
+        let (state, since, by, reason) = match (down, standing.owner_suspended_at) {
+            ((Some(deleted), _), _) => ("deleted", Some(deleted.at), Some(deleted.by), None),
+            ((None, Some(one)), _) => ("disabled", Some(one.at), Some(one.by), one.reason),
+            ((None, None), Some(at)) => {
+                ("owner-suspended", Some(at), Some(Authority::Platform), None)
+            }
+            ((None, None), None) => ("live", None, None, None),
         };
         Self {
             state,
