@@ -2,12 +2,27 @@
 //!
 //! It is told with the deployment, so that people find what a game was made of.
 //! Whatever keeps git from saying it keeps no deploy from happening.
+//!
+//! A repository comes with a game, which may be somebody else's, and its own
+//! settings can name programs: filters, monitors, pagers. None of them is run.
+//! Looking for changes would run filters, so git looks for them from a folder of
+//! ours in place of the repository's `.git`, with settings of ours.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// What marks a revision whose files have been changed since.
 const CHANGED: &str = "-dirty";
+/// What a repository's own settings say of how files are compared with what is
+/// committed. They name no program.
+const COMPARING: [&str; 5] = [
+    "core.autocrlf",
+    "core.eol",
+    "core.filemode",
+    "core.ignorecase",
+    "core.symlinks",
+];
 
 /// The commit of the work tree that `folder` lies in, marked where tracked files
 /// differ from it. None without git, without a repository or before its first
@@ -20,26 +35,92 @@ pub(crate) fn of(folder: &Path) -> Option<String> {
     if !is_hash {
         return None;
     }
+    let changed = is_changed(folder, commit).unwrap_or_default();
     // A hash of SHA-256 and the mark would be too long for the platform.
     let commit = commit.get(..40).unwrap_or(commit);
-    let status = git(folder, &["status", "--porcelain", "--untracked-files=no"]);
-    let changed = status.is_some_and(|status| !status.trim().is_empty());
     Some(format!("{commit}{}", if changed { CHANGED } else { "" }))
 }
 
-/// What a command of git prints. A repository's own settings name no program
-/// that would run for it.
-fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
-    let output = Command::new("git")
-        .arg("-C")
-        .arg(folder)
+/// Whether tracked files differ from the commit; none where that cannot be said.
+fn is_changed(folder: &Path, commit: &str) -> Option<bool> {
+    let places = [
+        "--path-format=absolute",
+        "--git-path",
+        "objects",
+        "--git-path",
+        "index",
+        "--show-toplevel",
+    ];
+    let places = git(folder, &[&["rev-parse"], &places[..]].concat())?;
+    let places: Vec<&str> = places.lines().collect();
+    let [objects, index, top] = places[..] else {
+        return None;
+    };
+    let ours = tempfile::tempdir().ok()?;
+    // Enough for git to take the folder for a repository.
+    std::fs::create_dir(ours.path().join("refs")).ok()?;
+    std::fs::write(ours.path().join("HEAD"), format!("{commit}\n")).ok()?;
+    std::fs::write(ours.path().join("config"), settings(folder, commit)).ok()?;
+    let mut status = harmless();
+    status
+        .args(["status", "--porcelain", "--untracked-files=no"])
+        // Their repositories have settings of their own.
+        .arg("--ignore-submodules=all")
+        .env("GIT_DIR", ours.path())
+        .env("GIT_OBJECT_DIRECTORY", objects)
+        .env("GIT_INDEX_FILE", index)
+        .env("GIT_WORK_TREE", top)
+        .current_dir(top);
+    output(&mut status).map(|status| !status.trim().is_empty())
+}
+
+/// The settings of our folder, in git's own form.
+fn settings(folder: &Path, commit: &str) -> String {
+    // https://git-scm.com/docs/repository-version
+    let mut settings = if commit.len() == 64 {
+        "[core]\nrepositoryformatversion = 1\n[extensions]\nobjectformat = sha256\n".to_owned()
+    } else {
+        "[core]\nrepositoryformatversion = 0\n".to_owned()
+    };
+    settings.push_str("[core]\nbare = false\n");
+    for name in COMPARING {
+        let value = git(folder, &["config", "--get", name]);
+        let value = value.as_deref().map(str::trim).filter(|value| {
+            let plain = |byte: u8| byte.is_ascii_alphanumeric();
+            !value.is_empty() && value.bytes().all(plain)
+        });
+        if let (Some(value), Some((_, key))) = (value, name.split_once('.')) {
+            settings.push_str(&format!("{key} = {value}\n"));
+        }
+    }
+    settings
+}
+
+/// What a command of git prints about the repository that `folder` lies in. It
+/// must be one that runs nothing, whatever the repository's settings are.
+fn git(folder: &Path, arguments: &[impl AsRef<OsStr>]) -> Option<String> {
+    output(harmless().arg("-C").arg(folder).args(arguments))
+}
+
+/// Git, which writes nothing, fetches nothing and runs no hook, and takes no
+/// folder of a work tree for a repository (`safe.bareRepository`).
+fn harmless() -> Command {
+    let mut command = Command::new("git");
+    command
+        .arg("--no-pager")
         .args(["-c", "core.fsmonitor=false"])
-        .args(arguments)
+        .args(["-c", "core.hooksPath=/dev/null"])
+        .args(["-c", "safe.bareRepository=explicit"])
         .env("GIT_OPTIONAL_LOCKS", "0")
+        .env("GIT_NO_LAZY_FETCH", "1")
+        .env("GIT_TERMINAL_PROMPT", "0")
         .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()?;
+        .stderr(Stdio::null());
+    command
+}
+
+fn output(command: &mut Command) -> Option<String> {
+    let output = command.output().ok()?;
     output
         .status
         .success()
@@ -51,6 +132,23 @@ fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
 mod tests {
     use super::*;
 
+    /// A repository with one commit of `a.txt`.
+    fn repository(folder: &Path) {
+        let run = |arguments: &[&str]| git(folder, arguments).unwrap();
+        run(&["init", "--quiet"]);
+        assert_eq!(of(folder), None);
+        std::fs::write(folder.join("a.txt"), "1").unwrap();
+        run(&["add", "a.txt"]);
+        let who = [
+            "-c",
+            "user.name=otter",
+            "-c",
+            "user.email=otter@example.org",
+        ];
+        let commit = ["commit", "--quiet", "--no-gpg-sign", "-m", "first"];
+        run(&[&who[..], &commit[..]].concat());
+    }
+
     #[test]
     fn a_folder_outside_of_any_repository_has_no_revision() {
         let folder = tempfile::tempdir().unwrap();
@@ -61,23 +159,69 @@ mod tests {
     #[test]
     fn a_commit_is_named_and_marked_when_files_differ_from_it() {
         let folder = tempfile::tempdir().unwrap();
-        let run = |arguments: &[&str]| git(folder.path(), arguments).unwrap();
-        run(&["init", "--quiet"]);
-        assert_eq!(of(folder.path()), None);
-        let file = folder.path().join("a.txt");
-        std::fs::write(&file, "1").unwrap();
-        run(&["add", "a.txt"]);
-        let who = [
-            "-c",
-            "user.name=otter",
-            "-c",
-            "user.email=otter@example.org",
-        ];
-        let commit = ["commit", "--quiet", "--no-gpg-sign", "-m", "first"];
-        run(&[&who[..], &commit[..]].concat());
+        repository(folder.path());
         let revision = of(folder.path()).unwrap();
         assert_eq!(revision.len(), 40, "{revision}");
+        let file = folder.path().join("a.txt");
         std::fs::write(&file, "2").unwrap();
+        let dirty = Some(format!("{revision}-dirty"));
+        assert_eq!(of(folder.path()), dirty);
+        // What is staged and not committed differs as well, seen from any folder.
+        git(folder.path(), &["add", "a.txt"]).unwrap();
+        let within = folder.path().join("within");
+        std::fs::create_dir(&within).unwrap();
+        assert_eq!(of(&within), dirty);
+        std::fs::write(&file, "1").unwrap();
+        git(folder.path(), &["add", "a.txt"]).unwrap();
+        assert_eq!(of(folder.path()), Some(revision));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_repository_runs_no_program_that_its_settings_name() {
+        let folder = tempfile::tempdir().unwrap();
+        repository(folder.path());
+        let revision = of(folder.path()).unwrap();
+        let ran = folder.path().join("ran");
+        let program = format!("touch '{}'; cat", ran.display());
+        for name in [
+            "filter.bad.clean",
+            "filter.bad.process",
+            "filter.bad.smudge",
+            "core.fsmonitor",
+            "core.pager",
+            "pager.status",
+            "pager.rev-parse",
+            "diff.bad.textconv",
+            "diff.external",
+        ] {
+            git(folder.path(), &["config", name, &program]).unwrap();
+        }
+        git(folder.path(), &["config", "filter.bad.required", "true"]).unwrap();
+        let hooks = folder.path().join("hooks");
+        std::fs::create_dir(&hooks).unwrap();
+        let hook = hooks.join("post-index-change");
+        std::fs::write(&hook, format!("#!/bin/sh\n{program}\n")).unwrap();
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&hook, executable).unwrap();
+        git(
+            folder.path(),
+            &["config", "core.hooksPath", hooks.to_str().unwrap()],
+        )
+        .unwrap();
+        std::fs::write(
+            folder.path().join(".gitattributes"),
+            "* filter=bad diff=bad\n",
+        )
+        .unwrap();
+        let attributes = folder.path().join(".git/info/attributes");
+        std::fs::create_dir_all(attributes.parent().unwrap()).unwrap();
+        std::fs::write(attributes, "* filter=bad diff=bad\n").unwrap();
+        // Its time and size differ, so that its content has to be looked at.
+        std::fs::write(folder.path().join("a.txt"), "22").unwrap();
         assert_eq!(of(folder.path()), Some(format!("{revision}-dirty")));
+        std::fs::write(folder.path().join("a.txt"), "1").unwrap();
+        assert_eq!(of(folder.path()), Some(revision));
+        assert!(!ran.exists(), "a program of the repository was run");
     }
 }
