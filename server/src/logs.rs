@@ -112,6 +112,21 @@ pub async fn sweep_quota(store: &dyn Store, quota: u64) -> Result<usize, StoreEr
     Ok(removed)
 }
 
+/// Removes what is left of projects that were removed for good, in small writes.
+/// Returns how many records and environments it removed.
+///
+/// # Errors
+/// The store's; what was removed until then stays so.
+pub async fn sweep_removed(store: &dyn Store) -> Result<usize, StoreError> {
+    let mut removed = 0;
+    loop {
+        match store.sweep_removed_logs(BATCH).await? {
+            0 => return Ok(removed),
+            batch => removed += batch,
+        }
+    }
+}
+
 /// Sweeps now and then, for as long as the server runs.
 pub(crate) async fn keep_swept(state: AppState) {
     let mut ticks = tokio::time::interval(LOOK);
@@ -133,6 +148,11 @@ pub(crate) async fn keep_swept(state: AppState) {
                 Err(error) => failed(&error),
             }
             beyond = 0;
+            // Those that arrived after their project was removed, or that were
+            // left when the server stopped.
+            if let Err(error) = sweep_removed(&*state.store).await {
+                failed(&error);
+            }
         }
         looks += 1;
     }

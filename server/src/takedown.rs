@@ -17,6 +17,7 @@ use crate::domain::takedown::{FORGETTING, GRACE};
 use crate::http::cookies;
 use crate::http::navigation::is_navigation;
 use crate::http::refusal::Refusal;
+use crate::logs;
 use crate::sites::Game;
 use crate::state::AppState;
 use crate::store::{Removed, StoreError};
@@ -150,6 +151,7 @@ pub async fn remove_deleted(state: &AppState) -> Result<usize, StoreError> {
     if removed > 0 {
         state.sites.refresh(&*state.store).await?;
         state.backends.refresh(&*state.store).await?;
+        logs::sweep_removed(&*state.store).await?;
     }
     Ok(removed)
 }

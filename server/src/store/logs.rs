@@ -57,6 +57,12 @@ pub trait LogStore: Send + Sync {
     /// over it.
     async fn sweep_log_quota(&self, quota: u64, limit: usize) -> Result<usize, StoreError>;
 
+    /// Removes frontend log records of projects that were removed for good, at
+    /// most `limit` of them, and once a project has none left, the numbers of its
+    /// errors. Returns how many records and environments it removed; none if
+    /// nothing is left of such projects.
+    async fn sweep_removed_logs(&self, limit: usize) -> Result<usize, StoreError>;
+
     /// What the frontend log records of a project count for, in bytes: their
     /// texts, and what each takes beside them.
     async fn log_bytes(&self, slug: &str) -> Result<u64, StoreError>;

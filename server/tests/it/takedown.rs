@@ -308,12 +308,18 @@ async fn a_deleted_project_is_restored_or_removed_with_its_files() {
     assert_eq!(state(&restored), "live");
     assert_eq!(open(&app, "game").await.text(), "<!doctype html>game");
 
+    let record = json!({ "time": 1, "level": "error", "source": "console", "message": "lost" });
+    let records = json!({ "page": "AAECAwQFBgcICQoLDA0ODw", "records": [record] });
+    let told = app.request(Method::POST, "game", "/__platform/logs");
+    assert_eq!(send(told.json(&records)).await.status, 204);
+    assert!(running.store.log_bytes("game").await.unwrap() > 0);
     send(owner.ask(Method::DELETE, "/api/projects/game")).await;
     let before = running.files.list().await.unwrap().len();
     app.clock.advance(GRACE);
     // The server may be at it as well.
     takedown::remove_deleted(running).await.unwrap();
     assert_eq!(running.store.find_project("game").await.unwrap(), None);
+    assert_eq!(running.store.log_bytes("game").await.unwrap(), 0);
     deploy::sweep(&*running.store, &running.files)
         .await
         .unwrap();

@@ -10,10 +10,13 @@ use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
-use super::{NOW, Place};
+use super::{NOW, Place, project};
 use crate::clock::Millis;
-use crate::domain::log::{LogEntry, LogQuery, NewLogRecords};
+use crate::domain::audit::Actor;
+use crate::domain::counting::HOUR;
+use crate::domain::log::{ErrorQuery, LogEntry, LogQuery, NewLogRecords};
 use crate::domain::page::PageId;
+use crate::domain::takedown::Change;
 use crate::store::Store;
 
 /// Makes a test of every function here, as [`suite!`](super::suite) does.
@@ -33,6 +36,7 @@ macro_rules! log_room_suite {
             the_oldest_of_a_project_go_first_and_other_projects_keep_theirs
             a_flood_of_strangers_takes_no_record_of_a_player_away
             what_is_known_of_the_room_outlives_the_process
+            the_records_of_a_removed_project_go_with_it_and_no_others
         );
     };
 }
@@ -363,4 +367,48 @@ pub(in crate::store) async fn what_is_known_of_the_room_outlives_the_process(pla
     assert_eq!(store.log_bytes("a").await.unwrap(), before);
     assert_eq!(store.sweep_log_records(NOW + 10, 100).await.unwrap(), 5);
     assert_eq!(store.log_bytes("a").await.unwrap(), before / 2);
+}
+
+pub(in crate::store) async fn the_records_of_a_removed_project_go_with_it_and_no_others(
+    place: &dyn Place,
+) {
+    let store = place.open().await;
+    for slug in ["a", "b"] {
+        store.add_project(project(slug, None)).await.unwrap();
+    }
+    // What nothing is known of, such as of a restored copy, is left alone.
+    for slug in PROJECTS {
+        fill(&store, slug, NOW, 20).await;
+    }
+    let errors = async |slug: &str| {
+        let query = ErrorQuery {
+            slug: slug.to_owned(),
+            environment: Environment::Prod,
+            from: NOW - HOUR,
+            to: NOW + HOUR,
+            limit: 10,
+        };
+        store.count_errors(query).await.unwrap().len()
+    };
+    let bytes = async |slug: &str| store.log_bytes(slug).await.unwrap();
+    let kept = bytes("b").await;
+    assert!(errors("a").await > 0);
+    let deleted = store.change_standing("a", Change::Delete, Actor::Operator.into(), NOW);
+    deleted.await.unwrap();
+    assert_eq!(store.sweep_removed_logs(9).await.unwrap(), 0, "not yet");
+    while store.remove_deleted(NOW, NOW).await.unwrap().is_some() {}
+    for expected in [9, 9, 2, 2, 0, 0] {
+        assert_eq!(store.sweep_removed_logs(9).await.unwrap(), expected);
+    }
+    assert_eq!((bytes("a").await, errors("a").await), (0, 0));
+    for environment in Environment::ALL {
+        assert_eq!(messages(&*store, "a", environment).await, [""; 0]);
+    }
+    for slug in ["b", "c"] {
+        assert_eq!(bytes(slug).await, kept);
+        assert!(errors(slug).await > 0);
+    }
+    // What comes late goes with the next sweep.
+    fill(&store, "a", NOW, 2).await;
+    assert_eq!(store.sweep_removed_logs(9).await.unwrap(), 2);
 }

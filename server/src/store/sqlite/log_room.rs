@@ -38,6 +38,38 @@ pub(super) fn log_bytes(connection: &Connection, slug: &str) -> Result<u64, Stor
     })
 }
 
+/// The projects that records came from.
+pub(super) fn list_projects(connection: &Connection) -> Result<Vec<String>, StoreError> {
+    Ok(connection
+        .prepare_cached("SELECT DISTINCT project FROM log_environments ORDER BY project")?
+        .query_map([], |row| row.get(0))?
+        .collect::<Result<_, _>>()?)
+}
+
+/// Removes the oldest records of a project, at most `limit` of them; where there
+/// are none, whatever else is known of its environments. Returns how many of
+/// either.
+pub(super) fn sweep_project(
+    connection: &Connection,
+    slug: &str,
+    limit: usize,
+) -> Result<usize, StoreError> {
+    let ids = oldest(connection, slug, limit)?;
+    let (removed, _) = remove(connection, &ids, i64::MAX)?;
+    if removed > 0 {
+        return Ok(removed);
+    }
+    connection
+        .prepare_cached(
+            "DELETE FROM log_error_counts WHERE environment IN
+                 (SELECT id FROM log_environments WHERE project = ?1)",
+        )?
+        .execute([slug])?;
+    Ok(connection
+        .prepare_cached("DELETE FROM log_environments WHERE project = ?1")?
+        .execute([slug])?)
+}
+
 /// Removes records that were received before `before`, oldest first, at most
 /// `limit` of them, and answers how many.
 pub(super) fn sweep_log_records(

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use uuid::Uuid;
 
 use super::log_ranges::{self, COLUMNS, Order, Range};
-use super::{SqliteStore, error_counts, log_room, log_search};
+use super::{SqliteStore, error_counts, log_room, log_search, takedown};
 use crate::clock::Millis;
 use crate::domain::log::{
     ErrorCount, ErrorQuery, LogEntry, LogId, LogQuery, LogSearch, LogSearchPage, LogTail,
@@ -64,6 +64,27 @@ impl LogStore for SqliteStore {
         self.logs
             .write(move |connection| log_room::sweep_log_quota(connection, quota, limit))
             .await
+    }
+
+    async fn sweep_removed_logs(&self, limit: usize) -> Result<usize, StoreError> {
+        let slugs = self
+            .logs
+            .read_much(|connection| log_room::list_projects(connection))
+            .await?;
+        // A project that was removed never comes back, so what is read here is
+        // true still when the records go.
+        let removed = self
+            .main
+            .read_much(move |connection| takedown::find_removed(connection, &slugs))
+            .await?;
+        match removed {
+            None => Ok(0),
+            Some(slug) => {
+                self.logs
+                    .write(move |connection| log_room::sweep_project(connection, &slug, limit))
+                    .await
+            }
+        }
     }
 
     async fn log_bytes(&self, slug: &str) -> Result<u64, StoreError> {

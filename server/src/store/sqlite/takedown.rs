@@ -123,6 +123,21 @@ fn list_standings(connection: &Connection) -> Result<Vec<(String, Standing)>, St
     Ok(standings)
 }
 
+/// The first of these projects that was removed for good.
+pub(super) fn find_removed(
+    connection: &Connection,
+    slugs: &[String],
+) -> Result<Option<String>, StoreError> {
+    let mut removed = connection
+        .prepare_cached("SELECT 1 FROM projects WHERE slug = ?1 AND removed_at IS NOT NULL")?;
+    for slug in slugs {
+        if removed.exists([slug])? {
+            return Ok(Some(slug.clone()));
+        }
+    }
+    Ok(None)
+}
+
 fn change_standing(
     connection: &Connection,
     slug: &str,
