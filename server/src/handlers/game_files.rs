@@ -153,7 +153,7 @@ async fn earlier(
     let path = path.strip_prefix('/').unwrap_or(&path);
     // What can run scripts as a page is shown by the deployment that has it, and
     // by no later one: a new owner, or a mended game, is free of it.
-    if headers::is_scriptable(path) || !may_answer(path) {
+    if !may_answer(path) {
         return Ok(None);
     }
     let kept = state

@@ -17,24 +17,16 @@
 
 use platform_checks::private;
 
+use super::headers::is_scriptable;
 use super::marks::is_of_mark;
 
 /// Characters that the shortest hash in use has.
 const SHORTEST_HASH: usize = 8;
-/// What a browser shows as a document of its own, with scripts that run.
-const DOCUMENTS: [&str; 10] = [
-    "html", "htm", "xhtml", "xht", "shtml", "svg", "svgz", "xml", "xsl", "xslt",
-];
 
 /// Whether a file of an earlier deployment may be answered at this path.
 #[must_use]
 pub fn may_answer(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let (_, extension) = name.rsplit_once('.').unwrap_or((name, ""));
-    let is_document = DOCUMENTS
-        .iter()
-        .any(|document| document.eq_ignore_ascii_case(extension));
-    !is_document && has_room_for_a_hash(path) && private::judge(path).is_none()
+    !is_scriptable(path) && has_room_for_a_hash(path) && private::judge(path).is_none()
 }
 
 /// Whether there are as many characters of base64url in a row as the shortest
@@ -80,6 +72,17 @@ mod tests {
             "\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}.js",
         ] {
             assert!(!may_answer(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_a_browser_shows_as_a_document_with_scripts_is_never_answered_later() {
+        for extension in [
+            "html", "htm", "xhtml", "xht", "shtml", "svg", "svgz", "xml", "xsl", "xslt", "SVG",
+            "Html", "rss", "atom", "mathml",
+        ] {
+            let path = format!("assets/page-DAkgGDa_.{extension}");
+            assert!(!may_answer(&path), "{path}");
         }
     }
 

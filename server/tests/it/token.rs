@@ -2,9 +2,12 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use platform_protocol::claims::PrincipalKind;
 use platform_server::clock::Clock as _;
 use reqwest::Method;
+use serde_json::json;
 
+use crate::caller::{Caller, archive};
 use crate::support::{TestApp, send};
 
 /// The claims of a game token, in the order of the alphabet.
@@ -454,7 +457,24 @@ async fn a_game_token_has_the_nine_claims_and_no_other() {
     let guest = send(app.post_token()).await.token();
     let session = app.sign_in("somebody", None).await;
     let account = send(app.post_token().header("cookie", session)).await;
-    for token in [guest, account.token()] {
+    // Those of test players are what `platform test-token` and the page that picks
+    // one have: the same claims.
+    let owner = Caller::account(&app).await;
+    owner.create("game").await;
+    owner.deploy("dev", archive(&[("index.html", b"x")])).await;
+    let mut tokens = vec![guest, account.token()];
+    for (is_guest, name) in [(false, "test-user-3"), (true, "test-guest-3")] {
+        let player = json!({ "number": 3, "guest": is_guest });
+        let given = owner.post("/api/projects/game/test-tokens", player).await;
+        let claims = given.claims();
+        assert_eq!(claims.username, name);
+        assert_eq!(claims.aud, "game:dev-game");
+        assert_eq!(claims.is_anon, is_guest);
+        assert_eq!(claims.principal_kind, PrincipalKind::TestUser);
+        assert_eq!(claims.exp - claims.iat, 30 * 60);
+        tokens.push(given.token());
+    }
+    for token in tokens {
         let payload = token.split('.').nth(1).unwrap();
         let payload = URL_SAFE_NO_PAD.decode(payload).unwrap();
         let claims: serde_json::Map<String, serde_json::Value> =
