@@ -179,6 +179,16 @@ Examples:
         #[command(subcommand)]
         command: BackendCommand,
     },
+    /// Whose pages may show the game in a frame
+    #[command(after_help = "\
+Examples:
+  platform frames show --env prod
+  platform frames set --allow https://portal.example --env prod")]
+    Frames {
+        /// What to do about it.
+        #[command(subcommand)]
+        command: FramesCommand,
+    },
     /// Print the runtime script of the game's dev address
     #[command(after_help = "Example:\n  platform runtime > public/runtime.js")]
     Runtime,
@@ -247,6 +257,9 @@ impl Command {
             | Self::Backend {
                 command: BackendCommand::Show { json, .. } | BackendCommand::Variables { json, .. },
             }
+            | Self::Frames {
+                command: FramesCommand::Show { json, .. },
+            }
             | Self::Projects {
                 command: ProjectsCommand::Create { json, .. } | ProjectsCommand::List { json },
             } => *json,
@@ -308,6 +321,48 @@ Examples:
         #[arg(long = "env", value_name = "ENV", default_value = "dev")]
         environment: EnvironmentName,
         /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// What to do about frames.
+#[derive(Debug, Subcommand)]
+pub(crate) enum FramesCommand {
+    /// Set whose pages may show the game in a frame, in place of who might before
+    #[command(
+        after_help = "\
+Examples:
+  platform frames set --allow https://portal.example
+  platform frames set --allow https://a.example --allow https://b.example --env prod
+  platform frames set --none
+
+The platform's own pages always may, for the preview.",
+        group = clap::ArgGroup::new("who").required(true).multiple(true)
+    )]
+    Set {
+        /// Pages of this site may: https and host; may be repeated
+        #[arg(long, value_name = "ORIGIN", group = "who", conflicts_with_all = ["any", "none"])]
+        allow: Vec<String>,
+        /// Pages of every site may, which is so where nothing is set
+        #[arg(long, group = "who", conflicts_with = "none")]
+        any: bool,
+        /// Pages of no other site may
+        #[arg(long, group = "who")]
+        none: bool,
+        /// Which environment's; prod asks first
+        #[arg(long = "env", value_name = "ENV", default_value = "dev")]
+        environment: EnvironmentName,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+    },
+    /// Print whose pages may
+    Show {
+        /// Which environment's
+        #[arg(long = "env", value_name = "ENV", default_value = "dev")]
+        environment: EnvironmentName,
+        /// Print JSON: "any", "platform" or a list of origins
         #[arg(long)]
         json: bool,
     },

@@ -1,5 +1,5 @@
-// What can be set for an environment: its backend, and whether its pages are
-// isolated.
+// What can be set for an environment: its backend, whether its pages are
+// isolated, and who may show them in a frame.
 
 import { Considered } from "./considered.js";
 import { byId, plain } from "./dom.js";
@@ -10,6 +10,13 @@ const wrongField = ({ slug, message }) => {
   if (slug !== "invalid-request") return undefined;
   return /^A backend(?:'s path| has \d+ to \d+ paths)/.test(message) ? "paths" : "url";
 };
+
+/** Who may show the game in a frame, by what is chosen; and what is said then. */
+const FRAMES = {
+  any: "Every site may show the game in a frame.",
+  platform: "No other site may show the game in a frame.",
+};
+const framesWords = (ancestors) => FRAMES[ancestors] ?? `${ancestors.map(plain).join(" and ")} may show the game in a frame, and no other site.`;
 
 /** The settings part of the page, of one environment at a time. */
 export class Settings {
@@ -27,6 +34,13 @@ export class Settings {
     };
     byId("backend-remove").onclick = () => this.#put("backend", { url: null }, "The backend is taken away. Save puts it back.");
     byId("isolation").onchange = () => this.#isolate();
+    byId("frames").onsubmit = (event) => {
+      event.preventDefault();
+      this.#saveFrames();
+    };
+    byId("frames-who").onchange = () => {
+      byId("frames-origins-field").hidden = byId("frames-who").value !== "origins";
+    };
     // These two ask nothing before they act.
     for (const id of ["backend-remove", "isolation"]) new Considered(byId(id));
     byId("backend-meant").onclick = () => {
@@ -36,16 +50,25 @@ export class Settings {
   }
 
   /** Shows what another environment has. What was being written goes. */
-  show(environment, { backend, built_in_backend: builtIn, cross_origin_isolated: isolated }) {
+  show(environment, { backend, built_in_backend: builtIn, cross_origin_isolated: isolated, frame_ancestors: ancestors }) {
     this.#environment = environment;
     byId("backend-url").value = backend?.url ?? "";
     byId("backend-paths").value = (backend?.paths ?? ["/api/"]).join("\n");
     byId("isolation").checked = isolated;
-    for (const what of ["backend", "isolation"]) {
+    this.#showFrames(ancestors);
+    for (const what of ["backend", "isolation", "frames"]) {
       this.#refuse(what, "");
       byId(`${what}-saved`).textContent = "";
     }
     this.#tell(backend, builtIn);
+  }
+
+  #showFrames(ancestors) {
+    const origins = Array.isArray(ancestors) ? ancestors : [];
+    byId("frames-who").value = origins.length ? "origins" : ancestors;
+    byId("frames-origins").value = origins.join("\n");
+    byId("frames-origins-field").hidden = !origins.length;
+    byId("frames-state").textContent = framesWords(ancestors);
   }
 
   #tell(backend, builtIn) {
@@ -97,6 +120,16 @@ export class Settings {
     if (!done) box.checked = !wanted;
   }
 
+  #saveFrames() {
+    const who = byId("frames-who").value;
+    const origins = byId("frames-origins").value.split("\n").map((line) => line.trim()).filter(Boolean);
+    if (who === "origins" && !origins.length) {
+      byId("frames-origins").focus();
+      return this.#refuse("frames", "Name at least one site, such as https://portal.example.");
+    }
+    return this.#put("frames", { ancestors: who === "origins" ? origins : who }, "It is saved who may.");
+  }
+
   /** Whether it was done, or is another environment's by now: then there is nothing to take back. */
   async #put(what, body, words) {
     const environment = this.#environment;
@@ -108,6 +141,8 @@ export class Settings {
       const now = await response.json();
       if (environment !== this.#environment) return true;
       this.#tell(now.backend, now.built_in_backend);
+      // As the platform writes them; what is being chosen in another form stays.
+      if (what === "frames") this.#showFrames(now.frame_ancestors);
       this.#done(now);
       const all = now.trial ? `${words} ${plain(now.trial.sentence)}` : words;
       byId("news").textContent = all;

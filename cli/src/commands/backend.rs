@@ -62,7 +62,7 @@ pub(super) async fn run(context: &Context<'_>, command: BackendCommand) -> Resul
                 "Send players' requests under {} to {url}?",
                 paths.join(", ")
             );
-            agree(environment, yes, &question)?;
+            agree(environment, yes, "backend", &question)?;
             let wanted = json!({ "url": url, "paths": paths });
             let view = put(context, environment, &wanted).await?;
             terminal::note(format_args!("{}", sentence(&view)));
@@ -79,6 +79,7 @@ pub(super) async fn run(context: &Context<'_>, command: BackendCommand) -> Resul
             agree(
                 environment,
                 yes,
+                "backend",
                 "Send the players' requests to no backend any more?",
             )?;
             let view = put(context, environment, &json!({ "url": null })).await?;
@@ -123,7 +124,7 @@ pub(super) async fn run(context: &Context<'_>, command: BackendCommand) -> Resul
 }
 
 /// Who asks, and the path of an environment.
-async fn session(
+pub(super) async fn session(
     context: &Context<'_>,
     environment: EnvironmentName,
 ) -> Result<(Session, String, String), Failure> {
@@ -164,18 +165,25 @@ async fn put(
     answer.json()
 }
 
-/// Asks whether production is meant, as a deploy does.
+/// Asks whether production is meant, as a deploy does; `what` is the setting
+/// that is changed.
 ///
 /// # Errors
 /// It is not, or nobody can be asked.
-fn agree(environment: EnvironmentName, yes: bool, question: &str) -> Result<(), Failure> {
+pub(super) fn agree(
+    environment: EnvironmentName,
+    yes: bool,
+    what: &str,
+    question: &str,
+) -> Result<(), Failure> {
     if environment != EnvironmentName::Prod || yes {
         return Ok(());
     }
     if !terminal::can_ask() {
-        return Err(Failure::usage(
-            "A change of production's backend is asked about first, and nobody can answer here: say --yes.",
-        ));
+        return Err(Failure::usage(format!(
+            "A change of production's {what} is asked about first, and nobody can answer here: \
+             say --yes."
+        )));
     }
     if terminal::ask(&format!("This is production. {}", plain(question))) {
         Ok(())

@@ -5,6 +5,7 @@ mod check;
 mod completions;
 mod deploy;
 mod deployments;
+mod frames;
 mod init;
 mod login;
 mod logout;
@@ -105,6 +106,7 @@ pub(crate) async fn run(
             yes,
         } => rollback::run(&context, deployment.as_deref(), environment.into(), yes).await,
         Command::Backend { command } => backend::run(&context, command).await,
+        Command::Frames { command } => frames::run(&context, command).await,
         Command::Runtime => runtime::run(&context).await,
         Command::TestToken {
             number,

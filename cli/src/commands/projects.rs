@@ -12,6 +12,7 @@ use crate::args::ProjectsCommand;
 use crate::client::answer::Answer;
 use crate::client::{empty, json as json_body};
 use crate::failure::Failure;
+use crate::session::Session;
 use crate::settings::usable_slug;
 use crate::terminal::{self, STRONG, plain};
 
@@ -84,14 +85,17 @@ pub(super) async fn run(context: &Context<'_>, command: ProjectsCommand) -> Resu
         ProjectsCommand::List { json } => list(context, json).await,
         ProjectsCommand::Disable { slug, reason } => {
             let body = json!({ "reason": reason });
-            change(context, &slug, Method::POST, "/disable", Some(&body)).await
+            let known = Known::look_up(context, &slug).await?;
+            known.change(Method::POST, "/disable", Some(&body)).await
         }
         ProjectsCommand::Enable { slug } => {
-            change(context, &slug, Method::POST, "/enable", None).await
+            let known = Known::look_up(context, &slug).await?;
+            known.change(Method::POST, "/enable", None).await
         }
         ProjectsCommand::Delete { slug, yes } => delete(context, &slug, yes).await,
         ProjectsCommand::Restore { slug } => {
-            change(context, &slug, Method::POST, "/restore", None).await
+            let known = Known::look_up(context, &slug).await?;
+            known.change(Method::POST, "/restore", None).await
         }
     }
 }
@@ -103,6 +107,7 @@ async fn delete(context: &Context<'_>, slug: &str, yes: bool) -> Result<(), Fail
             "A deletion is asked about first, and nobody can answer here: say --yes.",
         ));
     }
+    let known = Known::look_up(context, slug).await?;
     let question = format!(
         "Delete the project {STRONG}{}{STRONG:#}? Its game is not shown from now on, and in seven \
          days it is removed for good.",
@@ -111,40 +116,63 @@ async fn delete(context: &Context<'_>, slug: &str, yes: bool) -> Result<(), Fail
     if !yes && !terminal::ask(&question) {
         return Err(Failure::failed("Nothing was deleted."));
     }
-    change(context, slug, Method::DELETE, "", None).await
+    known.change(Method::DELETE, "", None).await
 }
 
-/// Takes a project down or puts it up, and says how it stands then.
-async fn change(
-    context: &Context<'_>,
-    slug: &str,
-    method: Method,
-    what: &str,
-    body: Option<&Value>,
-) -> Result<(), Failure> {
-    usable_slug(slug).map_err(|why| Failure::usage(format!("{slug} is no slug: {why}")))?;
-    let settings = context.settings()?;
-    let address = format!("{}/api/projects/{slug}{what}", settings.origin);
-    let answer = context
-        .session(&settings)?
-        .ask(|| {
-            let request = Request::builder().method(method.clone()).uri(&address);
-            Ok(match body {
-                Some(body) => (
-                    request.header(header::CONTENT_TYPE, "application/json"),
-                    json_body(body)?,
-                ),
-                None => (request, empty()),
-            })
+/// A project of which it is known that the caller means to act on it, be it
+/// their own or somebody else's.
+struct Known<'a> {
+    slug: &'a str,
+    address: String,
+    session: Session,
+}
+
+impl<'a> Known<'a> {
+    /// Asks whose it is, where the caller could act on anybody's.
+    ///
+    /// # Errors
+    /// Those of [`Session::look_whose`]; what is no slug.
+    async fn look_up(context: &Context<'_>, slug: &'a str) -> Result<Self, Failure> {
+        usable_slug(slug).map_err(|why| Failure::usage(format!("{slug} is no slug: {why}")))?;
+        let settings = context.settings()?;
+        let session = context.session(&settings)?;
+        session.look_whose(slug).await?;
+        Ok(Self {
+            slug,
+            address: format!("{}/api/projects/{slug}", settings.origin),
+            session,
         })
-        .await?;
-    let project: Project = answer.json()?;
-    let told = match project.standing.told() {
-        Some(told) => format!("{slug} is {told}."),
-        None => format!("{slug} is live: its game is shown."),
-    };
-    terminal::note(told);
-    Ok(())
+    }
+
+    /// Takes it down or puts it up, and says how it stands then.
+    async fn change(
+        &self,
+        method: Method,
+        what: &str,
+        body: Option<&Value>,
+    ) -> Result<(), Failure> {
+        let (slug, address) = (self.slug, format!("{}{what}", self.address));
+        let answer = self
+            .session
+            .ask(|| {
+                let request = Request::builder().method(method.clone()).uri(&address);
+                Ok(match body {
+                    Some(body) => (
+                        request.header(header::CONTENT_TYPE, "application/json"),
+                        json_body(body)?,
+                    ),
+                    None => (request, empty()),
+                })
+            })
+            .await?;
+        let project: Project = answer.json()?;
+        let told = match project.standing.told() {
+            Some(told) => format!("{slug} is {told}."),
+            None => format!("{slug} is live: its game is shown."),
+        };
+        terminal::note(told);
+        Ok(())
+    }
 }
 
 async fn create(context: &Context<'_>, slug: &str, json: bool) -> Result<(), Failure> {

@@ -514,11 +514,27 @@ async fn an_administrator_says_so_before_a_command_is_about_somebody_elses_proje
         &["logs", "-p", "game"],
         &["deployments", "-p", "game"],
         &["backend", "remove", "-p", "game"],
+        &["frames", "set", "--none", "-p", "game"],
+        &["projects", "disable", "game"],
+        &["projects", "enable", "game"],
+        &["projects", "delete", "game", "--yes"],
+        &["projects", "restore", "game"],
     ] {
         let refused = run(other).await.ended_with(1);
         assert!(refused.stderr.contains("belongs to heron"), "{refused:?}");
     }
     assert!(platform.seen(path).is_empty());
+    let disabling = "/api/projects/game/disable";
+    assert!(platform.seen(disabling).is_empty());
+    let environment = json!({"url": "http://game.platform.localhost", "deployment": null});
+    let environments = json!({"dev": environment, "prod": environment});
+    let disabled = json!({"slug": "game", "standing": {"state": "disabled", "by": "platform"},
+                          "environments": environments});
+    platform.say(&format!("POST - {disabling}"), &[(200, disabled)]);
+    let disable = ["projects", "disable", "game", "--as-administrator"];
+    let done = run(&disable).await.succeeded();
+    assert!(done.stderr.contains("belongs to heron"), "{done:?}");
+    assert_eq!(platform.seen(disabling).len(), 1);
     let all = [&deploy[..], &["--as-administrator"]].concat();
     let done = run(&all).await.succeeded();
     assert!(done.stderr.contains("belongs to heron"), "{done:?}");

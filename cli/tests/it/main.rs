@@ -8,6 +8,7 @@
 mod backend;
 mod deploying;
 mod exits;
+mod frames;
 mod help;
 mod logs;
 mod platform;

@@ -15,6 +15,7 @@ use crate::build::choose;
 
 platform_tests::browser_tests![
     a_backend_is_refused_without_loss_then_saved_and_taken_away,
+    who_may_show_the_game_in_a_frame_is_set_on_the_page,
     an_environment_that_does_not_come_is_not_taken_for_the_other_one,
     a_test_token_is_shown_and_hidden_again,
 ];
@@ -97,6 +98,51 @@ async fn a_backend_is_refused_without_loss_then_saved_and_taken_away(stage: Stag
         audience.to_string().contains("AUTH_AUDIENCE=game:game\""),
         "{audience}"
     );
+}
+
+async fn who_may_show_the_game_in_a_frame_is_set_on_the_page(stage: Stage) {
+    let scene = Scene::start().await;
+    scene.deploy("dev").await;
+    scene.open(&stage).await;
+    let state = "return document.getElementById('frames-state').textContent";
+    let every = json!("Every site may show the game in a frame.");
+    comes_to(&stage, state, every).await;
+    let choose_who = async |who: &str| {
+        let chosen = "const select = document.getElementById('frames-who');
+            select.value = arguments[0]; select.dispatchEvent(new Event('change'));";
+        stage.look(chosen, vec![json!(who)]).await;
+    };
+    let ancestors = async || scene.environment("dev").await["frame_ancestors"].clone();
+    choose_who("origins").await;
+    stage.press("Save who may").await;
+    stage.says("Name at least one site").await;
+    stage.tolerate_log("400");
+    stage.fill("Sites, one a line", "portal.example").await;
+    stage.press("Save who may").await;
+    stage.says("An origin is https://<host>").await;
+    assert_eq!(ancestors().await, json!("any"));
+    stage
+        .fill(
+            "Sites, one a line",
+            "https://Portal.example/\nhttps://b.example",
+        )
+        .await;
+    stage.press("Save who may").await;
+    stage.says("It is saved who may.").await;
+    let two = json!(["https://portal.example", "https://b.example"]);
+    assert_eq!(ancestors().await, two);
+    // The page has them as the platform does.
+    let typed = "return document.getElementById('frames-origins').value";
+    let kept = json!("https://portal.example\nhttps://b.example");
+    assert_eq!(stage.look(typed, vec![]).await, kept);
+    choose_who("platform").await;
+    stage.press("Save who may").await;
+    let none = json!("No other site may show the game in a frame.");
+    comes_to(&stage, state, none).await;
+    assert_eq!(ancestors().await, json!("platform"));
+    stage.click("#env-prod").await;
+    let every = json!("Every site may show the game in a frame.");
+    comes_to(&stage, state, every).await;
 }
 
 async fn an_environment_that_does_not_come_is_not_taken_for_the_other_one(stage: Stage) {
