@@ -18,6 +18,7 @@
 //! | [`tokens`] | verifying the platform's own game tokens |
 //! | [`suspensions`], [`sessions`] | who is suspended while their token lives; sweeping sessions |
 //! | [`refusals`] | keeping what was refused, within bounds |
+//! | [`settings_limits`] | how often a project's settings may be written |
 //! | [`guests`] | how fast guests are made |
 //! | [`takedown`] | what games that were taken down answer, and the end of deleted projects |
 //! | [`devices`] | how often devices may ask, and people type codes |
@@ -66,6 +67,7 @@ pub mod refusals;
 pub mod routes;
 pub mod runtime;
 pub mod sessions;
+pub mod settings_limits;
 pub mod sites;
 pub mod start;
 pub mod state;

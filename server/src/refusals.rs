@@ -1,26 +1,50 @@
 //! Keeping what was refused: failed sign-ins, and administration by whom it is
 //! not for. Anybody can cause these events, so few of one network are kept, few
-//! of all, and none for long.
+//! of the networks around it, few of one player, few of one kind, and none for
+//! long. How many were left out is kept instead.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::clock::Clock;
+use uuid::Uuid;
+
+use crate::clock::{Clock, Millis};
 use crate::config::{Period, Rate};
-use crate::domain::audit::{Actor, By, Refused, Source};
+use crate::domain::audit::{Actor, AuditKind, By, Refused, Source};
+use crate::http::client_address::Network;
 use crate::http::limiter::Limiter;
 use crate::http::refusal::chain;
 use crate::state::AppState;
 
-/// Events of one network.
+/// Events of one kind and network.
 const OF_NETWORK: Rate = Rate::new(60, Period::Hour, 20);
-/// Events of all networks: whoever has many addresses fills no disk either.
-const OF_ALL: Rate = Rate::new(600, Period::Hour, 600);
+/// Of the networks around it together: whoever has one often has many.
+const OF_GROUP: Rate = Rate::new(60, Period::Hour, 40);
+/// Of one player, who can ask from many networks.
+const OF_PLAYER: Rate = Rate::new(60, Period::Hour, 20);
+/// Of all networks: whoever has many addresses fills no disk either, and takes
+/// no room from another kind.
+const OF_KIND: Rate = Rate::new(600, Period::Hour, 600);
+/// How often it is said how many were left out.
+const TOLD_EVERY: Millis = 60 * 60 * 1_000;
 
 /// How many refusals are kept.
 #[derive(Debug)]
 pub struct RefusalLimits {
-    of_network: Limiter<String>,
-    of_all: Limiter<()>,
+    of_network: Limiter<(AuditKind, String)>,
+    of_group: Limiter<(AuditKind, IpAddr)>,
+    of_player: Limiter<(AuditKind, Uuid)>,
+    of_kind: Limiter<AuditKind>,
+    left_out: Mutex<HashMap<AuditKind, LeftOut>>,
+}
+
+/// What was left out of one kind.
+#[derive(Debug, Default)]
+struct LeftOut {
+    /// How many since it was last said.
+    count: u64,
+    told_at: Option<Millis>,
 }
 
 impl RefusalLimits {
@@ -29,29 +53,72 @@ impl RefusalLimits {
     pub fn new(clock: &Arc<dyn Clock>) -> Self {
         Self {
             of_network: Limiter::new(&OF_NETWORK, Arc::clone(clock)),
-            of_all: Limiter::new(&OF_ALL, Arc::clone(clock)),
+            of_group: Limiter::new(&OF_GROUP, Arc::clone(clock)),
+            of_player: Limiter::new(&OF_PLAYER, Arc::clone(clock)),
+            of_kind: Limiter::new(&OF_KIND, Arc::clone(clock)),
+            left_out: Mutex::default(),
         }
     }
 
-    /// Whether one more of this network is kept.
-    fn take(&self, network: &str) -> bool {
-        self.of_network.count(&network.to_owned()).is_ok() && self.of_all.count(&()).is_ok()
+    /// Whether one more of this kind, network and player is kept; if not, it
+    /// counts as left out. What a narrower limit refuses takes nothing of a
+    /// wider one.
+    fn take(&self, kind: AuditKind, network: &str, player: Option<Uuid>) -> bool {
+        // What has no network shares one.
+        let around = network
+            .parse::<Network>()
+            .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), Network::around);
+        let kept = player.is_none_or(|player| self.of_player.count(&(kind, player)).is_ok())
+            && self.of_network.count(&(kind, network.to_owned())).is_ok()
+            && self.of_group.count(&(kind, around)).is_ok()
+            && self.of_kind.count(&kind).is_ok();
+        if !kept {
+            self.leave_out(kind, 1);
+        }
+        kept
     }
 
-    /// Forgets the networks that have been quiet for long enough.
+    fn leave_out(&self, kind: AuditKind, count: u64) {
+        let mut left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_kind = left_out.entry(kind).or_default();
+        of_kind.count = of_kind.count.saturating_add(count);
+    }
+
+    /// How many of which kind were left out and are to be told now: once in
+    /// [`TOLD_EVERY`], or at once where that is the last chance. They count as
+    /// told.
+    fn take_left_out(&self, now: Millis, last: bool) -> Vec<(AuditKind, u64)> {
+        let mut left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut due = Vec::new();
+        for (kind, of_kind) in left_out.iter_mut() {
+            let since = of_kind.told_at.map(|told_at| now.saturating_sub(told_at));
+            // A clock that was set back keeps nothing from being told.
+            let is_time = since.is_none_or(|since| !(0..TOLD_EVERY).contains(&since));
+            if of_kind.count > 0 && (is_time || last) {
+                due.push((*kind, std::mem::take(&mut of_kind.count)));
+                of_kind.told_at = Some(now);
+            }
+        }
+        due
+    }
+
+    /// Forgets the networks and players that have been quiet for long enough.
     pub fn sweep(&self) {
         self.of_network.sweep();
+        self.of_group.sweep();
+        self.of_player.sweep();
     }
 }
 
 /// Keeps that somebody was refused, if not too many were. If it cannot be kept,
 /// they are refused all the same.
 pub(crate) async fn keep(state: &AppState, refused: Refused, source: Source) {
-    if !state.refusal_limits.take(&source.network) {
+    let limits = &state.refusal_limits;
+    if !limits.take(refused.kind, &source.network, refused.player) {
         tracing::debug!(
             request_id = source.request,
             kind = refused.kind.as_str(),
-            "too many refusals of one network, or of all, to keep this one"
+            "too many refusals of one network, of one player, or of all, to keep this one"
         );
         return;
     }
@@ -62,20 +129,106 @@ pub(crate) async fn keep(state: &AppState, refused: Refused, source: Source) {
     }
 }
 
+/// Keeps how many refusals of which kind were left out, if it is time to say so
+/// or this is the last chance.
+pub async fn tell_left_out(state: &AppState, last: bool) {
+    let now = state.clock.now();
+    for (kind, count) in state.refusal_limits.take_left_out(now, last) {
+        let told = Refused {
+            kind: AuditKind::EventsLeftOut,
+            player: None,
+            subject: Some(kind.as_str().to_owned()),
+            detail: count.to_string(),
+        };
+        let told = state.store.note_refusal(told, Actor::Own.into(), now);
+        if let Err(error) = told.await {
+            state.refusal_limits.leave_out(kind, count);
+            tracing::warn!(
+                kind = kind.as_str(),
+                count,
+                error = chain(&error),
+                "how many refusals were left out was not kept"
+            );
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::clock::ManualClock;
 
+    const SIGN_IN: AuditKind = AuditKind::SignInFailed;
+    const ADMINISTRATION: AuditKind = AuditKind::AdministrationRefused;
+
+    fn limits() -> RefusalLimits {
+        let clock: Arc<dyn Clock> = Arc::new(ManualClock::new(0));
+        RefusalLimits::new(&clock)
+    }
+
     #[test]
     fn one_network_takes_no_room_from_another_and_all_together_have_an_end() {
-        let clock: Arc<dyn Clock> = Arc::new(ManualClock::new(0));
-        let limits = RefusalLimits::new(&clock);
-        let kept = |network: &str| (0..100).filter(|_| limits.take(network)).count();
+        let limits = limits();
+        let kept = |network: &str| {
+            let kept = |_: &i32| limits.take(SIGN_IN, network, None);
+            (0..100).filter(kept).count()
+        };
         assert_eq!(kept("192.0.2.1"), 20);
         assert_eq!(kept("192.0.2.1"), 0);
-        assert_eq!(kept("192.0.2.2"), 20);
-        let all: usize = (3..200).map(|last| kept(&format!("192.0.2.{last}"))).sum();
+        assert_eq!(kept("198.51.100.1"), 20);
+        let all: usize = (3..200).map(|third| kept(&format!("10.0.{third}.1"))).sum();
         assert_eq!(all, 600 - 40);
+    }
+
+    #[test]
+    fn networks_beside_each_other_hide_nothing_of_others() {
+        let limits = limits();
+        let kept = |network: String| limits.take(SIGN_IN, &network, None);
+        let of_one_site =
+            (0..1_000_u32).filter(|subnet| kept(format!("2001:db8:0:{subnet:x}::/64")));
+        assert_eq!(of_one_site.count(), 40);
+        let of_one_range = (0..1_000_u32).filter(|at| kept(format!("192.0.2.{}", at % 256)));
+        assert_eq!(of_one_range.count(), 40);
+        assert!(kept("2001:db8:1::/64".to_owned()));
+        assert!(kept("198.51.100.1".to_owned()));
+    }
+
+    #[test]
+    fn one_kind_takes_no_room_from_another() {
+        let limits = limits();
+        for third in 0..200 {
+            for _ in 0..20 {
+                limits.take(SIGN_IN, &format!("10.0.{third}.1"), None);
+            }
+        }
+        assert!(!limits.take(SIGN_IN, "192.0.2.1", None));
+        assert!(limits.take(ADMINISTRATION, "192.0.2.1", None));
+    }
+
+    #[test]
+    fn a_player_with_many_networks_takes_no_more_room_than_one() {
+        let limits = limits();
+        let player = Some(Uuid::max());
+        let kept = |third: &i32| limits.take(ADMINISTRATION, &format!("10.0.{third}.1"), player);
+        assert_eq!((0..200).filter(kept).count(), 20);
+        assert!(limits.take(ADMINISTRATION, "10.0.1.1", Some(Uuid::nil())));
+    }
+
+    #[test]
+    fn what_was_left_out_is_told_once_an_hour() {
+        let limits = limits();
+        let leave_out = |count: u64| limits.leave_out(SIGN_IN, count);
+        assert_eq!(limits.take_left_out(0, true), []);
+        leave_out(3);
+        assert_eq!(limits.take_left_out(5, false), [(SIGN_IN, 3)]);
+        leave_out(4);
+        assert_eq!(limits.take_left_out(4 + TOLD_EVERY, false), []);
+        assert_eq!(limits.take_left_out(5 + TOLD_EVERY, false), [(SIGN_IN, 4)]);
+        leave_out(5);
+        let stopping = limits.take_left_out(6 + TOLD_EVERY, true);
+        assert_eq!(stopping, [(SIGN_IN, 5)]);
+        leave_out(6);
+        let set_back = limits.take_left_out(0, false);
+        assert_eq!(set_back, [(SIGN_IN, 6)], "the clock was set back");
     }
 }

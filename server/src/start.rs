@@ -36,10 +36,11 @@ use crate::logs::{self, LogLimits};
 use crate::oidc::{Providers, ProvidersError};
 use crate::origin::PlatformOrigin;
 use crate::page_warnings::PageWarnings;
-use crate::refusals::RefusalLimits;
+use crate::refusals::{self, RefusalLimits};
 use crate::routes::routes;
 use crate::runtime::{RuntimeError, RuntimeFiles};
 use crate::sessions;
+use crate::settings_limits::SettingsLimits;
 use crate::sites::Sites;
 use crate::state::{AppState, Parts};
 use crate::store::{self, ConnectError, Older, Store, StoreError};
@@ -136,6 +137,7 @@ impl Running {
         while self.server.join_next().await.is_some() {}
         self.background.shutdown().await;
         let (state, store) = (&self.state, &*self.state.store);
+        refusals::tell_left_out(state, true).await;
         let counted = state.counting.keep(store, state.clock.now()).await;
         store.close().await.and(counted)
     }
@@ -200,6 +202,7 @@ pub async fn start_on(
         demo_provider,
         api_limiter: Limiter::new(&API_RATE, Arc::clone(&clock)),
         refusal_limits: RefusalLimits::new(&clock),
+        settings_limits: SettingsLimits::new(&clock),
         guest_limits: GuestLimits::new(&config.guest_rate, &clock),
         tokens: GameTokens::new(Arc::clone(&keys), Arc::clone(&clock), origin.auth_url()),
         suspensions: Suspensions::default(),
@@ -426,6 +429,8 @@ async fn look_again(state: AppState) {
         state.log_limits.sweep();
         state.api_limiter.sweep();
         state.refusal_limits.sweep();
+        state.settings_limits.sweep();
+        refusals::tell_left_out(&state, false).await;
         state.presence.sweep(state.clock.now()).await;
     }
 }

@@ -32,6 +32,7 @@ use crate::origin::PlatformOrigin;
 use crate::page_warnings::PageWarnings;
 use crate::refusals::RefusalLimits;
 use crate::runtime::RuntimeFiles;
+use crate::settings_limits::SettingsLimits;
 use crate::sites::Sites;
 use crate::store::Store;
 use crate::suspensions::Suspensions;
@@ -107,6 +108,8 @@ pub struct Parts {
     pub deploys: Deploys,
     /// How many refusals the log of events keeps.
     pub refusal_limits: RefusalLimits,
+    /// The limits on writes of projects' settings.
+    pub settings_limits: SettingsLimits,
     /// How much of the disks stays free.
     pub disk: DiskFloor,
     /// The limit on calls of the project API, by player.

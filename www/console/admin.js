@@ -110,6 +110,7 @@ const SENTENCES = {
   "admin-revoked": "{player} is an administrator no longer",
   "project-transferred": "The project {subject} went to {player} from {other}",
   "administration-refused": "{player} was refused what administrators alone may do",
+  "events-left-out": "More events of the kind {subject} came than are kept, and were left out",
   "project-created": "{player} made the project {subject}",
   deployed: "The project {subject} of {player} was deployed",
   "rolled-back": "The project {subject} of {player} was rolled back",

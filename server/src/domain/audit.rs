@@ -105,6 +105,9 @@ pub enum AuditKind {
     /// Somebody asked for what administrators alone may do, or an administrator
     /// without the right to it just then; `detail` is the call.
     AdministrationRefused,
+    /// Events of one kind (`subject`) were too many to be kept; `detail` is how
+    /// many were left out since it was last said.
+    EventsLeftOut,
     /// A project (`subject`) was made; its owner is `player`.
     ProjectCreated,
     /// A project (`subject`) was deployed; `detail` is the environment and the
@@ -119,7 +122,7 @@ pub enum AuditKind {
     /// Another setting of a project (`subject`) was changed; `detail` says which.
     SettingChanged,
     /// Somebody was given a token of one of a project's (`subject`) test players,
-    /// which `detail` names.
+    /// which `detail` names; it is said once an hour.
     TestTokenGiven,
     /// An administrator was let to change somebody else's project (`subject`),
     /// or to play it as a test player; its owner is `player`.
@@ -138,7 +141,7 @@ pub enum AuditKind {
 
 impl AuditKind {
     /// Every kind.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 34] = [
         Self::Linked,
         Self::Merged,
         Self::SignedIn,
@@ -160,6 +163,7 @@ impl AuditKind {
         Self::AdminRevoked,
         Self::ProjectTransferred,
         Self::AdministrationRefused,
+        Self::EventsLeftOut,
         Self::ProjectCreated,
         Self::Deployed,
         Self::RolledBack,
@@ -175,11 +179,12 @@ impl AuditKind {
     ];
 
     /// Those that are kept for [`ROUTINE_MILLIS`] alone.
-    pub const ROUTINE: [Self; 5] = [
+    pub const ROUTINE: [Self; 6] = [
         Self::SignInFailed,
         Self::SignedOut,
         Self::GuestRestored,
         Self::AdministrationRefused,
+        Self::EventsLeftOut,
         Self::TestTokenGiven,
     ];
 
@@ -208,6 +213,7 @@ impl AuditKind {
             Self::AdminRevoked => "admin-revoked",
             Self::ProjectTransferred => "project-transferred",
             Self::AdministrationRefused => "administration-refused",
+            Self::EventsLeftOut => "events-left-out",
             Self::ProjectCreated => "project-created",
             Self::Deployed => "deployed",
             Self::RolledBack => "rolled-back",
@@ -261,7 +267,8 @@ pub struct AuditEvent {
 /// Something that was refused, of which nothing but the event is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// [`AuditKind::SignInFailed`] or [`AuditKind::AdministrationRefused`].
+    /// [`AuditKind::SignInFailed`] or [`AuditKind::AdministrationRefused`]; or
+    /// [`AuditKind::EventsLeftOut`], where too many of these were.
     pub kind: AuditKind,
     /// Who asked, where that is known.
     pub player: Option<Uuid>,
@@ -274,6 +281,8 @@ pub struct Refused {
 /// How long routine events are kept: those that anybody can cause, and that
 /// there are most of.
 pub const ROUTINE_MILLIS: Millis = 90 * 24 * 60 * 60 * 1_000;
+/// For how long it is not said again that the same token was given.
+pub const GIVEN_MILLIS: Millis = 60 * 60 * 1_000;
 /// How long it is kept where an act came from.
 pub const SOURCE_MILLIS: Millis = 365 * 24 * 60 * 60 * 1_000;
 

@@ -1,6 +1,6 @@
 //! Who asks: the peer, or what a chain of trusted proxies says.
 
-use std::net::{AddrParseError, IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{AddrParseError, IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
 use axum::http::{HeaderMap, HeaderName};
@@ -65,6 +65,21 @@ impl Network {
             IpAddr::V6(address) => {
                 let prefix = address.to_bits() & (u128::MAX << 64);
                 Self(IpAddr::V6(Ipv6Addr::from_bits(prefix)))
+            }
+        }
+    }
+
+    /// What is around it, of which one customer of a provider can have many
+    /// networks: the /24 of an IPv4 address, or the /48 of an IPv6 one (RFC 6177
+    /// §2).
+    #[must_use]
+    pub const fn around(self) -> IpAddr {
+        match self.0 {
+            IpAddr::V4(address) => {
+                IpAddr::V4(Ipv4Addr::from_bits(address.to_bits() & (u32::MAX << 8)))
+            }
+            IpAddr::V6(address) => {
+                IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 80)))
             }
         }
     }

@@ -7,7 +7,7 @@
 //! request is being answered, or that is a WebSocket, never does.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -26,17 +26,9 @@ pub(super) enum Group {
 }
 
 impl Group {
-    /// The /24 of an IPv4 address, or the /48 of an IPv6 one: what end sites
-    /// are given (RFC 6177 §2).
+    /// What is around this address.
     pub(super) const fn around(address: IpAddr) -> Self {
-        Self::Around(match address.to_canonical() {
-            IpAddr::V4(address) => {
-                IpAddr::V4(Ipv4Addr::from_bits(address.to_bits() & (u32::MAX << 8)))
-            }
-            IpAddr::V6(address) => {
-                IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 80)))
-            }
-        })
+        Self::Around(Network::of(address).around())
     }
 }
 

@@ -75,7 +75,8 @@ pub trait ProjectStore: Send + Sync {
         environment: Environment,
     ) -> Result<Vec<DeploymentSummary>, StoreError>;
 
-    /// Makes an earlier deployment the environment's current one.
+    /// Makes an earlier deployment the environment's current one. Returns whether
+    /// it was another one before; if not, nothing is written.
     ///
     /// # Errors
     /// [`StoreError::Missing`] on `deployments` if the environment has no such
@@ -87,7 +88,7 @@ pub trait ProjectStore: Send + Sync {
         deployment: Uuid,
         by: By,
         now: Millis,
-    ) -> Result<(), StoreError>;
+    ) -> Result<bool, StoreError>;
 
     /// The file at this path that deployments of the environment have; none where
     /// two of them differ in it.
@@ -126,7 +127,8 @@ pub trait ProjectStore: Send + Sync {
     /// Those of `files`, names of the file store, that no deployment has.
     async fn list_unreferenced_files(&self, files: Vec<String>) -> Result<Vec<String>, StoreError>;
 
-    /// Sets an environment's backend, or takes it away.
+    /// Sets an environment's backend, or takes it away. Returns whether that is a
+    /// change; if not, nothing is written, here and below.
     ///
     /// # Errors
     /// [`StoreError::Missing`] on `projects` if there is no such project.
@@ -137,9 +139,10 @@ pub trait ProjectStore: Send + Sync {
         backend: Option<BackendSettings>,
         by: By,
         now: Millis,
-    ) -> Result<(), StoreError>;
+    ) -> Result<bool, StoreError>;
 
     /// Sets whether an environment's pages are isolated from other origins.
+    /// Returns whether that is a change.
     ///
     /// # Errors
     /// [`StoreError::Missing`] on `projects` if there is no such project.
@@ -150,9 +153,10 @@ pub trait ProjectStore: Send + Sync {
         isolated: bool,
         by: By,
         now: Millis,
-    ) -> Result<(), StoreError>;
+    ) -> Result<bool, StoreError>;
 
-    /// Sets who may show an environment's pages in a frame.
+    /// Sets who may show an environment's pages in a frame. Returns whether that
+    /// is a change.
     ///
     /// # Errors
     /// [`StoreError::Missing`] on `projects` if there is no such project.
@@ -163,10 +167,11 @@ pub trait ProjectStore: Send + Sync {
         frames: Frames,
         by: By,
         now: Millis,
-    ) -> Result<(), StoreError>;
+    ) -> Result<bool, StoreError>;
 
     /// The id of a project's test user, or test guest, for whom somebody is given
-    /// a token. It is `fresh` if it was never asked for.
+    /// a token. It is `fresh` if it was never asked for. The event of it is written
+    /// once an hour for each test player and each who acts.
     ///
     /// # Errors
     /// [`StoreError::Missing`] on `projects` if there is no such project, on

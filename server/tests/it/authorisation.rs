@@ -89,9 +89,10 @@ type Call = (Method, &'static str, Body, Row);
 /// Every call but those of administration.
 fn of_projects(deployment: &str) -> Vec<Call> {
     let (get, put, post) = (Method::GET, Method::PUT, Method::POST);
-    let backend = json(json!({ "url": null }));
+    // Whoever sets what is set already leaves no event.
+    let backend = json(json!({ "url": "http://127.0.0.1:4990", "paths": ["/{caller}/"] }));
     let isolation = json(json!({ "cross_origin_isolated": false }));
-    let frames = json(json!({ "ancestors": "platform" }));
+    let frames = json(json!({ "ancestors": ["https://{caller}.example"] }));
     let rollback = json(json!({ "deployment": deployment }));
     let none = || Body::Nothing;
     macro_rules! environment {
@@ -388,9 +389,7 @@ async fn look_at_events(app: &TestApp, [target, owner]: [&Caller<'_>; 2], admin:
     ];
     let changes = [
         AuditKind::SettingChanged,
-        AuditKind::SettingChanged,
         AuditKind::BackendChanged,
-        AuditKind::RolledBack,
         AuditKind::Deployed,
         AuditKind::TestTokenGiven,
     ];

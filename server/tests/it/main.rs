@@ -12,6 +12,7 @@ mod admin_pages;
 mod administration;
 mod authorisation;
 mod backends;
+mod bounded_events;
 mod browser;
 mod build_page;
 mod caller;

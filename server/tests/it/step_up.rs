@@ -183,6 +183,8 @@ async fn what_is_done_is_kept_with_what_it_was_and_where_it_came_from() {
     ann.create("game").await;
     let deployed = ann.deploy("prod", archive(&[("index.html", b"x")])).await;
     let id = deployed.json::<Value>()["id"].as_str().unwrap().to_owned();
+    let newer = ann.deploy("prod", archive(&[("index.html", b"y")])).await;
+    let newer = newer.json::<Value>()["id"].as_str().unwrap().to_owned();
     let environment = "/api/projects/game/environments/prod";
     let back = json!({ "deployment": id });
     let back = ann.post(&format!("{environment}/rollback"), back).await;
@@ -215,7 +217,8 @@ async fn what_is_done_is_kept_with_what_it_was_and_where_it_came_from() {
         ("signed-out", String::new()),
         ("test-token-given", "test-user-2".to_owned()),
         ("backend-changed", of_prod("http://127.0.0.1:4990")),
-        ("rolled-back", of_prod(&format!("{id} in place of {id}"))),
+        ("rolled-back", of_prod(&format!("{id} in place of {newer}"))),
+        ("deployed", of_prod(&newer)),
         ("deployed", of_prod(&id)),
         ("project-created", String::new()),
         ("device-approved", "127.0.0.1".to_owned()),

@@ -78,12 +78,12 @@ pub async fn handle(
     names: Names,
     body: JsonBody,
 ) -> Result<Response, Refusal> {
-    let project = caller.project_to_change(&state, names.slug()).await?;
+    let project = caller.project_to_set(&state, names.slug()).await?;
     let environment = names.environment()?;
     let wanted: Wanted = body.read().await?;
     let backend = wanted.settings(state.backends.reach()).map_err(invalid)?;
     let by = caller.by(&project);
-    state
+    let changed = state
         .store
         .set_backend(
             &project.slug,
@@ -93,7 +93,9 @@ pub async fn handle(
             state.clock.now(),
         )
         .await?;
-    state.backends.refresh(&*state.store).await?;
+    if changed {
+        state.backends.refresh(&*state.store).await?;
+    }
     let trial = match &backend {
         Some(settings) => Some(state.backends.try_out(settings).await.into()),
         None => None,

@@ -224,6 +224,29 @@ impl ApiCaller {
         Ok(project)
     }
 
+    /// The same for a call that writes a setting of the project, which its owner
+    /// may so often within an hour. Administrators always may: what they take
+    /// down or mend must not wait for what the owner did.
+    ///
+    /// # Errors
+    /// Those of [`ApiCaller::project_to_change`]; `too-many-requests`.
+    pub async fn project_to_set(&self, state: &AppState, slug: &str) -> Result<Project, Refusal> {
+        let project = self.project_to_change(state, slug).await?;
+        self.count_setting(state, &project)?;
+        Ok(project)
+    }
+
+    /// Counts a write of the project's settings, if it is the caller's own.
+    ///
+    /// # Errors
+    /// `too-many-requests`.
+    pub fn count_setting(&self, state: &AppState, project: &Project) -> Result<(), Refusal> {
+        if project.owner == Some(self.player) {
+            state.settings_limits.count(&project.slug, self.player)?;
+        }
+        Ok(())
+    }
+
     /// As whom the log of events knows the caller in what they do to this
     /// project: an administrator is one only to other people's.
     #[must_use]

@@ -44,15 +44,17 @@ pub async fn handle(
     names: Names,
     body: JsonBody,
 ) -> Result<Response, Refusal> {
-    let project = caller.project_to_change(&state, names.slug()).await?;
+    let project = caller.project_to_set(&state, names.slug()).await?;
     let environment = names.environment()?;
     let wanted: Isolation = body.read().await?;
     let (isolated, by) = (wanted.cross_origin_isolated, caller.by(&project));
-    state
+    let changed = state
         .store
         .set_isolated(&project.slug, environment, isolated, by, state.clock.now())
         .await?;
-    state.sites.refresh(&*state.store).await?;
+    if changed {
+        state.sites.refresh(&*state.store).await?;
+    }
     let view = EnvironmentView::of(&state, &project.slug, environment).await?;
     super::answer(StatusCode::OK, &view)
 }

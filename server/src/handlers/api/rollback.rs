@@ -46,7 +46,7 @@ pub async fn handle(
     names: Names,
     body: JsonBody,
 ) -> Result<Response, Refusal> {
-    let project = caller.project_to_change(&state, names.slug()).await?;
+    let project = caller.project_to_set(&state, names.slug()).await?;
     let environment = names.environment()?;
     let wanted: Rollback = body.read().await?;
     let set = state.store.set_current_deployment(
@@ -56,14 +56,16 @@ pub async fn handle(
         caller.by(&project),
         state.clock.now(),
     );
-    match set.await {
+    let changed = match set.await {
         Err(StoreError::Missing { .. }) => {
             return Err(Refusal::new(Slug::NotFound)
                 .with_detail("This environment keeps no such deployment."));
         }
         set => set?,
+    };
+    if changed {
+        state.sites.refresh(&*state.store).await?;
     }
-    state.sites.refresh(&*state.store).await?;
     let view = EnvironmentView::of(&state, &project.slug, environment).await?;
     super::answer(StatusCode::OK, &view)
 }

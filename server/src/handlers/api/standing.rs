@@ -126,6 +126,7 @@ async fn change(
     change: Change,
 ) -> Result<Response, Refusal> {
     let project = caller.project(state, names.slug()).await?;
+    caller.count_setting(state, &project)?;
     let by = caller.by(&project);
     let now = state.clock.now();
     let changed = state
@@ -133,7 +134,8 @@ async fn change(
         .change_standing(&project.slug, change, by, now)
         .await?;
     match changed {
-        Changed::Done | Changed::Already => {}
+        Changed::Done => state.sites.refresh(&*state.store).await?,
+        Changed::Already => {}
         Changed::NoProject => {
             return Err(Refusal::new(Slug::NotFound)
                 .with_detail("This project was deleted more than seven days ago."));
@@ -145,6 +147,5 @@ async fn change(
             ));
         }
     }
-    state.sites.refresh(&*state.store).await?;
     super::answer(StatusCode::OK, &ProjectView::of(state, project).await?)
 }

@@ -468,6 +468,8 @@ pub(in crate::store) async fn a_name_is_changed_unless_somebody_has_it(place: &d
         let session = store.lookup_session(&first.session).await.unwrap().unwrap();
         assert_eq!(session.player.username, name);
     }
+    let events = store.list_audit_events(AuditQuery::of(first.id, 10)).await;
+    assert_eq!(events.unwrap().len(), 2, "a name that stays is no event");
     // What was given up is free.
     store
         .rename_player(second.id, "otter", Actor::Own.into(), NOW)

@@ -14,7 +14,7 @@ use crate::domain::audit::{
 };
 use crate::domain::console_token::Hold;
 use crate::domain::player::PlayerState;
-use crate::domain::project::{Deployment, FileEntry, Made, Project};
+use crate::domain::project::{BackendSettings, Deployment, FileEntry, Made, Project};
 use crate::domain::session::SESSION_MILLIS;
 use crate::domain::sign_in::SignIn;
 use crate::store::{NewGuest, Older, Store, connect};
@@ -243,27 +243,36 @@ pub(in crate::store) async fn events_say_where_they_came_from(place: &dyn Place)
     let game = project("game", Some(player));
     store.add_project_within(game, 1, by()).await.unwrap();
     seen(AuditKind::ProjectCreated, None).await;
-    let (id, dev) = (entropy().uuid_v4(), Environment::Dev);
-    let deployment = Deployment {
-        id,
-        slug: "game".to_owned(),
-        environment: dev,
-        files: BTreeMap::new(),
-        created_at: NOW,
-        made: Made::default(),
-    };
-    store.add_deployment(deployment, by()).await.unwrap();
-    seen(AuditKind::Deployed, Some(&format!("dev {id}"))).await;
-    let back = store.set_current_deployment("game", dev, id, by(), NOW);
+    let dev = Environment::Dev;
+    let (first, second) = (entropy().uuid_v4(), entropy().uuid_v4());
+    for id in [first, second] {
+        let deployment = Deployment {
+            id,
+            slug: "game".to_owned(),
+            environment: dev,
+            files: BTreeMap::new(),
+            created_at: NOW,
+            made: Made::default(),
+        };
+        store.add_deployment(deployment, by()).await.unwrap();
+        seen(AuditKind::Deployed, Some(&format!("dev {id}"))).await;
+    }
+    let back = store.set_current_deployment("game", dev, first, by(), NOW);
     back.await.unwrap();
-    // Both sides are named; here they are one.
-    let both = format!("dev {id} in place of {id}");
+    let both = format!("dev {first} in place of {second}");
     seen(AuditKind::RolledBack, Some(&both)).await;
-    store
-        .set_backend("game", dev, None, by(), NOW)
-        .await
-        .unwrap();
-    seen(AuditKind::BackendChanged, Some("dev none")).await;
+    let backend = BackendSettings {
+        url: "http://127.0.0.1:3000".to_owned(),
+        paths: vec!["/api/".to_owned()],
+    };
+    for (backend, detail) in [
+        (Some(backend), "dev http://127.0.0.1:3000"),
+        (None, "dev none"),
+    ] {
+        let set = store.set_backend("game", dev, backend, by(), NOW);
+        set.await.unwrap();
+        seen(AuditKind::BackendChanged, Some(detail)).await;
+    }
     store
         .ensure_test_player("game", true, 3, Uuid::max(), by(), NOW)
         .await

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::{NOW, Place, entropy, guest, project};
 use crate::clock::Millis;
-use crate::domain::audit::Actor;
+use crate::domain::audit::{Actor, AuditKind, AuditQuery, By, GIVEN_MILLIS};
 use crate::domain::project::{
     BackendSettings, Deployment, EnvironmentRecord, FileEntry, Frames, Made,
 };
@@ -45,6 +45,8 @@ macro_rules! project_suite {
             of_many_who_ask_for_a_test_player_at_once_all_get_the_same
             test_players_want_a_project_and_a_deployment
             what_is_set_survives_a_drop
+            what_is_set_again_unchanged_is_not_written
+            a_test_token_that_is_given_again_is_told_once_an_hour
         );
     };
 }
@@ -525,4 +527,125 @@ pub(in crate::store) async fn what_is_set_survives_a_drop(place: &dyn Place) {
     assert_eq!(shown, Some(first));
     let again = store.ensure_test_player("demo", false, 1, Uuid::nil(), Actor::Own.into(), NOW);
     assert_eq!(again.await.unwrap(), Uuid::max());
+}
+
+/// Kind and detail of the events of a player, newest first.
+async fn events(store: &dyn Store, player: Uuid) -> Vec<(AuditKind, Option<String>)> {
+    let events = store.list_audit_events(AuditQuery::of(player, 100)).await;
+    let events = events.unwrap().into_iter();
+    events.map(|event| (event.kind, event.detail)).collect()
+}
+
+pub(in crate::store) async fn what_is_set_again_unchanged_is_not_written(place: &dyn Place) {
+    let store = place.open().await;
+    let owner = store.add_guest(guest(&["otter"])).await.unwrap().id;
+    store
+        .add_project(project("demo", Some(owner)))
+        .await
+        .unwrap();
+    let by = || By::from(Actor::Own);
+    let (first, second) = (
+        deployment("demo", Prod, NOW, &[("index.html", 'a')]),
+        deployment("demo", Prod, NOW + 1, &[("index.html", 'b')]),
+    );
+    for added in [&first, &second] {
+        add(&*store, added).await;
+    }
+    let backend = BackendSettings {
+        url: "http://127.0.0.1:3000".into(),
+        paths: vec!["/api/".into()],
+    };
+    let elsewhere = BackendSettings {
+        paths: vec!["/api/".into(), "/ws/".into()],
+        ..backend.clone()
+    };
+    let before = events(&*store, owner).await.len();
+    // What nothing was ever set for is as it is set here.
+    assert!(
+        !store
+            .set_backend("demo", Prod, None, by(), NOW)
+            .await
+            .unwrap()
+    );
+    assert!(
+        !store
+            .set_isolated("demo", Prod, false, by(), NOW)
+            .await
+            .unwrap()
+    );
+    let set = store.set_frames("demo", Prod, Frames::Any, by(), NOW);
+    assert!(!set.await.unwrap());
+    let set = store.set_current_deployment("demo", Prod, second.id, by(), NOW);
+    assert!(!set.await.unwrap());
+    assert_eq!(events(&*store, owner).await.len(), before);
+    let mut written = 0;
+    for backend in [Some(backend), Some(elsewhere), None] {
+        for changed in [true, false] {
+            let set = store.set_backend("demo", Prod, backend.clone(), by(), NOW);
+            assert_eq!(set.await.unwrap(), changed, "{backend:?}");
+        }
+        written += 1;
+    }
+    for isolated in [true, false] {
+        for changed in [true, false] {
+            let set = store.set_isolated("demo", Prod, isolated, by(), NOW);
+            assert_eq!(set.await.unwrap(), changed, "{isolated}");
+        }
+        written += 1;
+    }
+    let origins = Frames::Origins(vec!["https://a.example".into()]);
+    for frames in [Frames::Platform, origins, Frames::Any] {
+        for changed in [true, false] {
+            let set = store.set_frames("demo", Prod, frames.clone(), by(), NOW);
+            assert_eq!(set.await.unwrap(), changed, "{frames:?}");
+        }
+        written += 1;
+    }
+    for shown in [first.id, second.id] {
+        for changed in [true, false] {
+            let set = store.set_current_deployment("demo", Prod, shown, by(), NOW);
+            assert_eq!(set.await.unwrap(), changed);
+        }
+        written += 1;
+    }
+    assert_eq!(events(&*store, owner).await.len(), before + written);
+}
+
+pub(in crate::store) async fn a_test_token_that_is_given_again_is_told_once_an_hour(
+    place: &dyn Place,
+) {
+    let store = place.open().await;
+    let owner = store.add_guest(guest(&["otter"])).await.unwrap().id;
+    let admin = store.add_guest(guest(&["heron"])).await.unwrap().id;
+    for slug in ["demo", "other"] {
+        store.add_project(project(slug, Some(owner))).await.unwrap();
+        let shown = deployment(slug, Dev, NOW, &[("index.html", 'a')]);
+        add(&*store, &shown).await;
+    }
+    let given = async |slug: &str, is_guest, number, actor: Actor, now| {
+        let before = events(&*store, owner).await.len();
+        let fresh = entropy().uuid_v4();
+        let ensured = store.ensure_test_player(slug, is_guest, number, fresh, actor.into(), now);
+        ensured.await.unwrap();
+        events(&*store, owner).await.len() - before
+    };
+    let own = Actor::Own;
+    for (slug, is_guest, number, actor) in [
+        ("demo", false, 1, own),
+        ("demo", false, 2, own),
+        ("demo", true, 1, own),
+        ("demo", false, 1, Actor::Admin(admin)),
+        ("other", false, 1, own),
+    ] {
+        for told in [1, 0, 0] {
+            assert_eq!(given(slug, is_guest, number, actor, NOW).await, told);
+        }
+    }
+    assert_eq!(
+        given("demo", false, 1, own, NOW + GIVEN_MILLIS - 1).await,
+        0
+    );
+    assert_eq!(given("demo", false, 1, own, NOW + GIVEN_MILLIS).await, 1);
+    // A clock that is set back hides nothing.
+    assert_eq!(given("demo", false, 1, own, NOW - 1).await, 1);
 }

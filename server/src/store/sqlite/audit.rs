@@ -6,7 +6,8 @@ use uuid::Uuid;
 use super::{projects, uuid};
 use crate::clock::Millis;
 use crate::domain::audit::{
-    Actor, ActorKind, AuditEvent, AuditKind, AuditQuery, By, ROUTINE_MILLIS, Refused, SOURCE_MILLIS,
+    Actor, ActorKind, AuditEvent, AuditKind, AuditQuery, By, GIVEN_MILLIS, ROUTINE_MILLIS, Refused,
+    SOURCE_MILLIS,
 };
 use crate::store::StoreError;
 
@@ -65,13 +66,18 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Writes an event, in the transaction of what it tells of.
-pub(super) fn add(connection: &Connection, entry: &Entry<'_>) -> Result<(), StoreError> {
-    let (actor, admin) = match &entry.by.actor {
+/// Who did it, as the columns `actor` and `admin` have it.
+fn actor_columns(actor: &Actor) -> (Option<&'static str>, Option<&[u8; 16]>) {
+    match actor {
         Actor::Own => (None, None),
         Actor::Operator => (Some(OPERATOR), None),
         Actor::Admin(admin) => (Some(ADMIN), Some(admin.as_bytes())),
-    };
+    }
+}
+
+/// Writes an event, in the transaction of what it tells of.
+pub(super) fn add(connection: &Connection, entry: &Entry<'_>) -> Result<(), StoreError> {
+    let (actor, admin) = actor_columns(&entry.by.actor);
     let source = entry.by.source.as_ref();
     connection
         .prepare_cached(
@@ -113,6 +119,40 @@ pub(super) fn add_of_project(
         event = event.player(owner);
     }
     add(connection, &event)
+}
+
+/// Writes that somebody was given a token of a project's test player, unless the
+/// same is written of the last hour: tokens are asked for by programs.
+pub(super) fn add_given(
+    connection: &Connection,
+    (slug, detail): (&str, &str),
+    by: By,
+    now: Millis,
+) -> Result<(), StoreError> {
+    let owner = projects::find_project(connection, slug)?.and_then(|project| project.owner);
+    let (actor, admin) = actor_columns(&by.actor);
+    // The kind stands in the text, so that the index on these events alone is
+    // used.
+    let known = connection
+        .prepare_cached(
+            "SELECT 1 FROM audit_events
+             WHERE kind = 'test-token-given' AND subject = ?1 AND detail = ?2
+               AND at > ?3 AND at <= ?4 AND player IS ?5 AND actor IS ?6 AND admin IS ?7",
+        )?
+        .exists(params![
+            slug,
+            detail,
+            now.saturating_sub(GIVEN_MILLIS),
+            now,
+            owner.as_ref().map(Uuid::as_bytes),
+            actor,
+            admin
+        ])?;
+    if known {
+        return Ok(());
+    }
+    let kind = AuditKind::TestTokenGiven;
+    add_of_project(connection, kind, (slug, detail), by, now)
 }
 
 /// Writes that somebody was refused.

@@ -122,7 +122,9 @@ pub(super) fn set_current_deployment(
             })
         })
         .transpose()?;
-    show(connection, project, environment, deployment)?;
+    if before != Some(deployment) {
+        show(connection, project, environment, deployment)?;
+    }
     Ok(before)
 }
 

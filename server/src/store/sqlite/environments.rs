@@ -92,13 +92,18 @@ fn frames(kept: Option<String>, slug: &str) -> Result<Frames, StoreError> {
     })
 }
 
+/// Sets who may frame an environment's pages. Returns whether that is a change.
 pub(super) fn set_frames(
     connection: &Connection,
     slug: &str,
     environment: Environment,
     frames: &Frames,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
     let project = project_id(connection, slug)?;
+    let before = find_environment(connection, slug, environment)?;
+    if before.is_some_and(|before| before.frames == *frames) {
+        return Ok(false);
+    }
     let kept = match frames {
         Frames::Any => None,
         Frames::Platform => Some(json!("platform").to_string()),
@@ -112,7 +117,7 @@ pub(super) fn set_frames(
              SET frame_ancestors = excluded.frame_ancestors",
         )?
         .execute(params![project, environment.as_str(), kept])?;
-    Ok(())
+    Ok(true)
 }
 
 /// The environment of this name, or which row is wrong.
@@ -130,13 +135,18 @@ pub(super) fn environment(
         })
 }
 
+/// Sets an environment's backend, or none. Returns whether that is a change.
 pub(super) fn set_backend(
     connection: &Connection,
     slug: &str,
     environment: Environment,
     backend: Option<&BackendSettings>,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
     let project = project_id(connection, slug)?;
+    let before = find_environment(connection, slug, environment)?;
+    if before.is_some_and(|before| before.backend.as_ref() == backend) {
+        return Ok(false);
+    }
     let url = backend.map(|backend| backend.url.as_str());
     // A list of strings always has a JSON form.
     let paths = backend.map(|backend| serde_json::json!(backend.paths).to_string());
@@ -148,16 +158,22 @@ pub(super) fn set_backend(
              SET backend_url = excluded.backend_url, backend_paths = excluded.backend_paths",
         )?
         .execute(params![project, environment.as_str(), url, paths])?;
-    Ok(())
+    Ok(true)
 }
 
+/// Sets whether an environment's pages are isolated. Returns whether that is a
+/// change.
 pub(super) fn set_isolated(
     connection: &Connection,
     slug: &str,
     environment: Environment,
     isolated: bool,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
     let project = project_id(connection, slug)?;
+    let before = find_environment(connection, slug, environment)?;
+    if before.is_some_and(|before| before.isolated == isolated) {
+        return Ok(false);
+    }
     connection
         .prepare_cached(
             "INSERT INTO environment_settings (project, environment, isolated)
@@ -165,7 +181,7 @@ pub(super) fn set_isolated(
              ON CONFLICT (project, environment) DO UPDATE SET isolated = excluded.isolated",
         )?
         .execute(params![project, environment.as_str(), isolated])?;
-    Ok(())
+    Ok(true)
 }
 
 pub(super) fn ensure_test_player(

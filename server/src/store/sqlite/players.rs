@@ -247,6 +247,12 @@ pub(super) fn rename_player(
     by: By,
     now: Millis,
 ) -> Result<(), StoreError> {
+    let same = connection
+        .prepare_cached("SELECT 1 FROM players WHERE id = ?1 AND username = ?2")?
+        .exists(params![player.as_bytes(), name])?;
+    if same {
+        return Ok(());
+    }
     let renamed = connection
         .prepare_cached("UPDATE players SET username = ?2, username_key = ?3 WHERE id = ?1")?
         .execute(params![player.as_bytes(), name, username::unique_key(name)])?;

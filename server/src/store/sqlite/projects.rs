@@ -101,7 +101,7 @@ impl ProjectStore for SqliteStore {
         deployment: Uuid,
         by: By,
         now: Millis,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let slug = slug.to_owned();
         self.main
             .write(move |connection| {
@@ -111,11 +111,16 @@ impl ProjectStore for SqliteStore {
                     environment,
                     deployment,
                 )?;
+                if before == Some(deployment) {
+                    return Ok(false);
+                }
                 let mut detail = format!("{} {deployment}", environment.as_str());
                 if let Some(before) = before {
                     detail.push_str(&format!(" in place of {before}"));
                 }
-                audit::add_of_project(connection, AuditKind::RolledBack, (&slug, &detail), by, now)
+                let kind = AuditKind::RolledBack;
+                audit::add_of_project(connection, kind, (&slug, &detail), by, now)?;
+                Ok(true)
             })
             .await
     }
@@ -182,15 +187,18 @@ impl ProjectStore for SqliteStore {
         backend: Option<BackendSettings>,
         by: By,
         now: Millis,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let slug = slug.to_owned();
         self.main
             .write(move |connection| {
-                environments::set_backend(connection, &slug, environment, backend.as_ref())?;
+                if !environments::set_backend(connection, &slug, environment, backend.as_ref())? {
+                    return Ok(false);
+                }
                 let url = backend.map_or_else(|| "none".to_owned(), |backend| backend.url);
                 let detail = format!("{} {url}", environment.as_str());
                 let kind = AuditKind::BackendChanged;
-                audit::add_of_project(connection, kind, (&slug, &detail), by, now)
+                audit::add_of_project(connection, kind, (&slug, &detail), by, now)?;
+                Ok(true)
             })
             .await
     }
@@ -202,15 +210,18 @@ impl ProjectStore for SqliteStore {
         isolated: bool,
         by: By,
         now: Millis,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let slug = slug.to_owned();
         self.main
             .write(move |connection| {
-                environments::set_isolated(connection, &slug, environment, isolated)?;
+                if !environments::set_isolated(connection, &slug, environment, isolated)? {
+                    return Ok(false);
+                }
                 let state = if isolated { "on" } else { "off" };
                 let detail = format!("{} isolation {state}", environment.as_str());
                 let kind = AuditKind::SettingChanged;
-                audit::add_of_project(connection, kind, (&slug, &detail), by, now)
+                audit::add_of_project(connection, kind, (&slug, &detail), by, now)?;
+                Ok(true)
             })
             .await
     }
@@ -222,14 +233,17 @@ impl ProjectStore for SqliteStore {
         frames: Frames,
         by: By,
         now: Millis,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let slug = slug.to_owned();
         self.main
             .write(move |connection| {
-                environments::set_frames(connection, &slug, environment, &frames)?;
+                if !environments::set_frames(connection, &slug, environment, &frames)? {
+                    return Ok(false);
+                }
                 let detail = format!("{} frames {}", environment.as_str(), frames.word());
                 let kind = AuditKind::SettingChanged;
-                audit::add_of_project(connection, kind, (&slug, &detail), by, now)
+                audit::add_of_project(connection, kind, (&slug, &detail), by, now)?;
+                Ok(true)
             })
             .await
     }
@@ -249,8 +263,7 @@ impl ProjectStore for SqliteStore {
                 let id = environments::ensure_test_player(connection, &slug, guest, number, fresh)?;
                 let kind = if guest { "guest" } else { "user" };
                 let detail = format!("test-{kind}-{number}");
-                let given = AuditKind::TestTokenGiven;
-                audit::add_of_project(connection, given, (&slug, &detail), by, now)?;
+                audit::add_given(connection, (&slug, &detail), by, now)?;
                 Ok(id)
             })
             .await

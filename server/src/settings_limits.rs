@@ -1,0 +1,85 @@
+//! How often the settings of a project may be written: each write that changes
+//! something leaves an event that is kept for ever, and every node reads the
+//! settings again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use crate::clock::Clock;
+use crate::config::{Period, Rate};
+use crate::http::limiter::{Limiter, too_many_requests};
+use crate::http::refusal::Refusal;
+
+/// Writes of one project's settings by its owner: more than people and their
+/// programs ever need.
+const OF_PROJECT: Rate = Rate::new(120, Period::Hour, 120);
+/// Writes of the settings of all projects of one owner.
+const OF_ACCOUNT: Rate = Rate::new(600, Period::Hour, 600);
+
+/// The limits.
+#[derive(Debug)]
+pub struct SettingsLimits {
+    of_project: Limiter<String>,
+    of_account: Limiter<Uuid>,
+}
+
+impl SettingsLimits {
+    /// Limits by this clock.
+    #[must_use]
+    pub fn new(clock: &Arc<dyn Clock>) -> Self {
+        Self {
+            of_project: Limiter::new(&OF_PROJECT, Arc::clone(clock)),
+            of_account: Limiter::new(&OF_ACCOUNT, Arc::clone(clock)),
+        }
+    }
+
+    /// Counts a write of this project's settings by its owner.
+    ///
+    /// # Errors
+    /// `too-many-requests`, with when to come back.
+    pub fn count(&self, slug: &str, owner: Uuid) -> Result<(), Refusal> {
+        let refused = |of_what: &str, most: u32, wait: Duration| {
+            let minutes = wait.as_secs().div_ceil(60).max(1);
+            too_many_requests(wait).with_detail(format!(
+                "The settings of {of_what} were written {most} times within a short time, and \
+                 nothing was changed now. Try again in {minutes} min; a program that writes them \
+                 over and over should write them once."
+            ))
+        };
+        self.of_project
+            .count(&slug.to_owned())
+            .map_err(|wait| refused("this project", OF_PROJECT.burst.get(), wait))?;
+        self.of_account
+            .count(&owner)
+            .map_err(|wait| refused("your projects", OF_ACCOUNT.burst.get(), wait))
+    }
+
+    /// Forgets the projects and owners that have been quiet for long enough.
+    pub fn sweep(&self) {
+        self.of_project.sweep();
+        self.of_account.sweep();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::ManualClock;
+
+    #[test]
+    fn one_project_takes_nothing_from_another_and_one_owner_nothing_from_another() {
+        let clock: Arc<dyn Clock> = Arc::new(ManualClock::new(0));
+        let limits = SettingsLimits::new(&clock);
+        let written = |slug: &str, owner: u128| {
+            let count = |_: &i32| limits.count(slug, Uuid::from_u128(owner)).is_ok();
+            (0..200).filter(count).count()
+        };
+        assert_eq!(written("a", 1), 120);
+        assert_eq!(written("b", 1), 120);
+        let others: usize = ('c'..'z').map(|slug| written(&slug.to_string(), 1)).sum();
+        assert_eq!(others, 600 - 240, "of all their projects");
+        assert_eq!(written("other", 2), 120);
+    }
+}
