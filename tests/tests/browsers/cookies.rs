@@ -6,6 +6,7 @@ use platform_tests::browser::{Engine, Stage};
 use platform_tests::world::{PageBuilder, World};
 use reqwest::Method;
 use reqwest::header::COOKIE;
+use serde_json::Value;
 
 use crate::identity::player;
 
@@ -64,13 +65,20 @@ async fn cookies_that_a_game_sets_for_the_whole_platform_take_no_player_away(sta
         println!("{case} in {}: {set} bytes", stage.engine());
         is_still(&stage, &world, &before, &case).await;
     }
-    // After a few answers none of them is left.
+    // After a few answers none of them is left: some twenty go with each, but
+    // one in four answers looks for them elsewhere.
+    let mut left = Value::Null;
     for _ in 0..6 {
-        stage.open(&world.url("auth", "/login")).await;
+        for _ in 0..4 {
+            stage.open(&world.url("auth", "/login")).await;
+        }
+        stage.open(&hostile).await;
+        left = stage.run("return document.cookie.length").await;
+        if left == 0 {
+            break;
+        }
     }
-    stage.open(&hostile).await;
-    let left = stage.run("return document.cookie").await;
-    assert_eq!(left, "", "the auth service lets them expire");
+    assert_eq!(left, 0, "the auth service lets them expire");
 }
 
 async fn a_session_cookie_that_a_game_tosses_in_is_removed(stage: Stage) {
