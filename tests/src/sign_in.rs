@@ -1,5 +1,8 @@
 //! Signing in as players do: by pressing what the pages offer.
 
+use platform_protocol::paths;
+use thirtyfour::Key;
+
 use crate::browser::Stage;
 use crate::identity_provider::ExternalProvider;
 use crate::world::World;
@@ -35,10 +38,40 @@ impl Way {
         }
     }
 
+    /// What stands on the link of the page that comes before the provider's where
+    /// the button was pressed at once.
+    const fn onward(self) -> &'static str {
+        match self {
+            Self::BuiltIn => "Go on to Demo",
+            Self::Elsewhere => "Go on to Elsewhere",
+        }
+    }
+
+    /// Presses the button of the sign-in page, and goes on to the provider.
+    pub async fn choose(self, stage: &Stage) {
+        stage.press(self.button()).await;
+        self.go_on(stage).await;
+    }
+
+    /// From the press of the button on: tests press at once, so where a game or
+    /// the console led to the sign-in page, a page says so first.
+    ///
+    /// # Panics
+    /// When its link takes no key.
+    pub async fn go_on(self, stage: &Stage) {
+        let left = stage.arrives_away_from(paths::LOGIN).await;
+        if left.starts_with(&format!("{}/", paths::LOGIN)) {
+            // By the keyboard, for which the link is there at once.
+            let link = stage.control(self.onward()).await;
+            let enter = Key::Enter.value().to_string();
+            link.send_keys(enter).await.expect("the link takes a key");
+        }
+    }
+
     /// From the sign-in page, as somebody whom the provider has not seen in
     /// this browser before.
     pub async fn sign_in(self, stage: &Stage, login: &str) {
-        stage.press(self.button()).await;
+        self.choose(stage).await;
         let (label, button) = match self {
             Self::BuiltIn => ("Name", "Sign in"),
             Self::Elsewhere => ("Login", "Continue"),
@@ -52,7 +85,7 @@ impl Way {
         match self {
             Self::BuiltIn => self.sign_in(stage, login).await,
             // It remembers them, and asks nothing.
-            Self::Elsewhere => stage.press(self.button()).await,
+            Self::Elsewhere => self.choose(stage).await,
         }
     }
 }

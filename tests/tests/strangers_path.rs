@@ -14,6 +14,7 @@ use platform_tests::platform::Site;
 use platform_tests::poll;
 use platform_tests::process::{self, Guarded};
 use platform_tests::server::{self, Server};
+use platform_tests::sign_in::Way;
 use platform_tests::visitor::claims;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -77,7 +78,7 @@ impl Stranger {
         };
         let stage = &self.stage;
         stage.open(&address).await;
-        stage.press("Sign in with Demo").await;
+        Way::BuiltIn.choose(stage).await;
         stage.fill("Name", "Ada").await;
         stage.press("Sign in").await;
         stage.press("Approve").await;

@@ -16,7 +16,7 @@ use crate::http::form::Form;
 use crate::http::page::{self, FormTarget, Frame};
 use crate::http::redirect::ReturnAddress;
 use crate::http::refusal::Refusal;
-use crate::http::seal::Sealed;
+use crate::http::seal::{Sealed, led_by_another_site};
 use crate::state::AppState;
 
 #[derive(Template)]
@@ -40,6 +40,9 @@ struct Page {
     csrf: String,
     /// The seal of the moment at which the forms are shown.
     shown: String,
+    /// Whether another site's page led here, perhaps between the two halves of a
+    /// double click.
+    led: bool,
 }
 
 /// A player who is suspended, as whoever is at their browser reads it.
@@ -116,6 +119,7 @@ pub async fn handle(
         providers: providers(&state),
         csrf: secret.form_token(),
         shown: secret.seal(Sealed::Form, state.clock.now()),
+        led: led_by_another_site(&headers),
     };
     let target = FormTarget::of_sign_in(&state.origin);
     let mut response = page::render_form(StatusCode::OK, &page, target);

@@ -12,6 +12,7 @@ pub mod game_files;
 mod guest;
 pub mod heartbeat;
 mod held;
+mod hurried;
 pub mod icon;
 pub mod key_set;
 mod leave;

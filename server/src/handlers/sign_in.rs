@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::guest;
 use super::held;
+use super::hurried;
 use crate::clock::Millis;
 use crate::domain::player::PlayerState;
 use crate::domain::sign_in::{PendingSignIn, StateHash};
@@ -22,6 +23,7 @@ use crate::http::form::Form;
 use crate::http::limiter::too_many_requests;
 use crate::http::redirect::{REDIRECT, ReturnAddress};
 use crate::http::refusal::{Refusal, chain};
+use crate::http::seal::SHOWN;
 use crate::oidc::{Provider, Who};
 use crate::state::AppState;
 
@@ -69,7 +71,8 @@ impl Setback {
 }
 
 /// Answers 303: to the provider, or back to the sign-in page if the provider
-/// does not answer.
+/// does not answer. A form whose button was pressed before it could be read is
+/// answered with a page that goes on to the provider a little later.
 ///
 /// # Errors
 /// `not-found`, `not-allowed`, `invalid-request`, `invalid-redirect`,
@@ -100,6 +103,7 @@ pub async fn handle(
         .map_err(too_many_requests)?;
 
     let started_at = state.clock.now();
+    let hurried = hurried::is_hurried(&browser, form.field(SHOWN)?, started_at);
     let guest = guest_of(&state, &headers, network, started_at).await?;
     let beginning = match provider.begin(&*state.entropy, who).await {
         Ok(beginning) => beginning,
@@ -129,7 +133,12 @@ pub async fn handle(
         again,
     };
     state.store.add_pending_sign_in(pending).await?;
-    let mut response = see_other(beginning.address.as_str())?;
+    let address = beginning.address.as_str();
+    let mut response = if hurried {
+        hurried::pause(&state, &redirect, provider.name(), address).await?
+    } else {
+        see_other(address)?
+    };
     // The sign-in is kept for minutes, the way back for as long as the browser
     // is open.
     let cookie = browser.set_cookie_going_back(secure, redirect.as_str());

@@ -109,6 +109,15 @@ pub fn opened_by_person(headers: &HeaderMap) -> bool {
     first.is_some_and(|site| site == "none") && sites.next().is_none()
 }
 
+/// Whether a page of another host led here, a game's for one (Fetch Metadata,
+/// `Sec-Fetch-Site: same-site` or `cross-site`). A program says nothing, and
+/// counts as not led.
+#[must_use]
+pub fn led_by_another_site(headers: &HeaderMap) -> bool {
+    let mut sites = headers.get_all("sec-fetch-site").iter();
+    sites.any(|site| site == "same-site" || site == "cross-site")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,6 +210,25 @@ mod tests {
                 headers.append("sec-fetch-site", site.parse().unwrap());
             }
             assert_eq!(opened_by_person(&headers), expected, "{sites:?}");
+        }
+    }
+
+    #[test]
+    fn a_page_is_led_to_by_another_site_only_where_the_browser_says_so() {
+        for (sites, expected) in [
+            (&["same-site"][..], true),
+            (&["cross-site"], true),
+            (&["none", "cross-site"], true),
+            (&["none"], false),
+            (&["same-origin"], false),
+            (&["Same-Site"], false),
+            (&[], false),
+        ] {
+            let mut headers = HeaderMap::new();
+            for site in sites {
+                headers.append("sec-fetch-site", site.parse().unwrap());
+            }
+            assert_eq!(led_by_another_site(&headers), expected, "{sites:?}");
         }
     }
 }

@@ -248,6 +248,19 @@ impl Stage {
             .await
     }
 
+    /// Waits until the page's path is another one than `path`, and it has loaded;
+    /// its path.
+    pub async fn arrives_away_from(&self, path: &str) -> String {
+        poll::until(&format!("another page than {path}"), async || {
+            let script = "return [location.pathname, document.readyState]";
+            let session = &self.browser().session;
+            let answer = session.execute(script, vec![]).await.ok()?;
+            let at = answer.json()[0].as_str()?.to_owned();
+            (at != path && answer.json()[1] == "complete").then_some(at)
+        })
+        .await
+    }
+
     /// Waits until the page's address has `part` in its query, and it has
     /// loaded.
     pub async fn arrives_with(&self, part: &str) {

@@ -103,7 +103,7 @@ async fn a_sign_in_that_is_cancelled_changes_nothing_and_can_be_tried_again(stag
         stage.open(&left).await;
         let guest = player(&stage).await;
         stage.press("Sign in").await;
-        stage.press(way.button()).await;
+        way.choose(&stage).await;
         stage.press("Cancel").await;
         stage.arrives_with("problem=cancelled").await;
         assert!(stage.status().await.ends_with('.'), "{way:?}");

@@ -7,20 +7,23 @@ use platform_tests::platform::Platform;
 use platform_tests::poll;
 use platform_tests::sign_in::Way;
 use platform_tests::world::{PageBuilder, World};
+use reqwest::Method;
 use serde_json::{Value, json};
+use thirtyfour::Key;
 
 use crate::devices::{begin, poll as ask_for_tokens};
 use crate::identity::player;
 
 platform_tests::browser_tests![
     a_double_click_in_a_game_lets_no_device_in,
+    a_double_click_in_a_game_reads_of_the_sign_in_before_the_provider_is_asked,
     what_acts_by_one_press_on_the_console_waits_until_it_could_be_read,
 ];
 
 /// Where a button would be pressed: in its middle, or in the middle of the window
-/// where there is none that is called so.
+/// where there is none whose text ends so.
 const MIDDLE: &str = "
-    const button = [...document.querySelectorAll('button')].find(one => one.textContent === arguments[0]);
+    const button = [...document.querySelectorAll('button')].find(one => one.textContent.endsWith(arguments[0]));
     if (!button) return [Math.round(innerWidth / 2), Math.round(innerHeight / 2)];
     button.scrollIntoView({ block: 'center', behavior: 'instant' });
     const { x, y, width, height } = button.getBoundingClientRect();
@@ -31,6 +34,11 @@ async fn middle(stage: &Stage, name: &str) -> (i64, i64) {
     let place = stage.look(MIDDLE, vec![json!(name)]).await;
     (place[0].as_i64().unwrap(), place[1].as_i64().unwrap())
 }
+
+/// Where the built-in provider is asked to sign somebody in.
+const AUTHORIZE: &str = "/demo-provider/authorize";
+/// Where the form of the sign-in page leads.
+const LOGIN_WITH_DEMO: &str = "/login/demo";
 
 /// A game that leads to `address` as soon as a button of the mouse goes down.
 async fn game_that_leads_to(world: &World, address: &str) -> String {
@@ -89,6 +97,71 @@ async fn a_double_click_in_a_game_lets_no_device_in(stage: Stage) {
     world.pass_reading();
     stage.press("Approve").await;
     stage.says("The device is signed in").await;
+}
+
+/// Where the browser is, and the link at a place of the page there.
+const LINK_AT: &str = "
+    const link = document.elementFromPoint(...arguments)?.closest('a, button');
+    return [location.pathname, link?.textContent ?? null]";
+
+async fn a_double_click_in_a_game_reads_of_the_sign_in_before_the_provider_is_asked(stage: Stage) {
+    let world = Way::BuiltIn.world().await;
+    let home = world.url("demo", "/");
+    stage.open(&home).await;
+    let guest = player(&stage).await;
+    let login = stage.run("return platform.loginUrl()").await;
+    let login = login.as_str().unwrap().to_owned();
+    let game = game_that_leads_to(&world, &login).await;
+    let session = &stage.browser().session;
+    let asked = || world.gateway.seen(&Method::GET, AUTHORIZE).len();
+    for cancels in [true, false] {
+        let before = asked();
+        stage.open(&game).await;
+        let press = session.action_chain().move_to(200, 200).click();
+        press.perform().await.unwrap();
+        stage.arrives_at(&login).await;
+        let (x, y) = middle(&stage, "Sign in with Demo").await;
+        let press = session.action_chain().move_to(x, y).click();
+        press.perform().await.unwrap();
+        stage
+            .says("as happens with a click that was meant for another page")
+            .await;
+        assert_eq!(
+            asked(),
+            before,
+            "the provider was asked before the page said so"
+        );
+        // More clicks in the same place are on nothing.
+        let there = stage.look(LINK_AT, vec![json!(x), json!(y)]).await;
+        if there[0] == LOGIN_WITH_DEMO {
+            assert_eq!(there[1], Value::Null, "a third click would be on a link");
+        }
+        if cancels {
+            let cancel = stage.control("Cancel, and go back").await;
+            let enter = Key::Enter.value().to_string();
+            cancel.send_keys(enter).await.unwrap();
+            stage.arrives_at(&home).await;
+            let now = player(&stage).await;
+            assert_eq!((now.sub, now.is_anon), (guest.sub.clone(), true));
+        } else {
+            // It goes on by itself.
+            stage.arrives_below(&world.url("auth", AUTHORIZE)).await;
+        }
+    }
+    let pressed = world.gateway.seen(&Method::POST, LOGIN_WITH_DEMO);
+    let statuses: Vec<_> = pressed.iter().filter_map(|seen| seen.status).collect();
+    assert!(statuses.iter().all(|status| *status == 200), "{statuses:?}");
+
+    // Who has read the page is sent on at once.
+    stage.open(&home).await;
+    stage.press("Sign in").await;
+    stage.control("Sign in with Demo").await;
+    world.pass_reading();
+    stage.press("Sign in with Demo").await;
+    stage.arrives_below(&world.url("auth", AUTHORIZE)).await;
+    let pressed = world.gateway.seen(&Method::POST, LOGIN_WITH_DEMO);
+    let last = pressed.last().and_then(|seen| seen.status);
+    assert_eq!(last.map(|status| status.as_u16()), Some(303));
 }
 
 async fn what_acts_by_one_press_on_the_console_waits_until_it_could_be_read(stage: Stage) {

@@ -5,6 +5,7 @@ use platform_tests::browser::Stage;
 use platform_tests::owner::Owner;
 use platform_tests::platform::Platform;
 use platform_tests::poll;
+use platform_tests::sign_in::Way;
 use platform_tests::world::PageBuilder;
 use serde_json::json;
 use thirtyfour::Key;
@@ -76,6 +77,7 @@ async fn a_developer_without_a_mouse_gets_everywhere(stage: Stage) {
     stage.open(&format!("{origin}/build")).await;
     enter(&stage, "Sign in").await;
     enter(&stage, "Sign in with Demo").await;
+    Way::BuiltIn.go_on(&stage).await;
     write(&stage, "Name", "Ada").await;
     keys(&stage, Key::Enter).await;
     stage.arrives_at(&format!("{origin}/build")).await;

@@ -101,7 +101,7 @@ async fn sign_in_examined(stage: &Stage, world: &World, way: Way, demo: &str) {
     stage.press("Sign in").await;
     stage.says("Firefly").await;
     examine(stage, "the sign-in page").await;
-    stage.press(way.button()).await;
+    way.choose(stage).await;
     stage.field("Name").await;
     examine(stage, "the demo provider's page").await;
     stage.fill("Name", " ").await;

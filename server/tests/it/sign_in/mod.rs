@@ -1,6 +1,7 @@
 //! Signing in, from a guest to an account and back.
 
 mod demo_provider;
+mod hurried;
 mod providers;
 
 use std::time::Duration;
