@@ -16,7 +16,8 @@
 //! | [`live`] | what may be lost |
 //! | [`keys`] | the signing keys |
 //! | [`tokens`] | verifying the platform's own game tokens |
-//! | [`suspensions`], [`sessions`] | who is suspended while their token lives; sweeping sessions |
+//! | [`suspensions`], [`endings`] | who is suspended, and whose sessions ended, while their tokens live |
+//! | [`sessions`] | sweeping sessions |
 //! | [`refusals`] | keeping what was refused, within bounds |
 //! | [`settings_limits`] | how often a project's settings may be written |
 //! | [`guests`] | how fast guests are made |
@@ -48,6 +49,7 @@ pub mod deploy;
 pub mod devices;
 pub mod disk;
 pub mod domain;
+pub mod endings;
 pub mod entropy;
 pub mod faces;
 pub mod files;

@@ -19,6 +19,7 @@ use crate::demo_provider::DemoProvider;
 use crate::deploy::{self, Deploys};
 use crate::devices::DeviceLimits;
 use crate::disk::{DiskFloor, FreeSpace, SystemDisk};
+use crate::endings::{self, Endings};
 use crate::entropy::Entropy;
 use crate::faces::Faces;
 use crate::files::{FileError, FileStore};
@@ -206,6 +207,7 @@ pub async fn start_on(
         guest_limits: GuestLimits::new(&config.guest_rate, &clock),
         tokens: GameTokens::new(Arc::clone(&keys), Arc::clone(&clock), origin.auth_url()),
         suspensions: Suspensions::default(),
+        endings: Endings::default(),
         presence: Arc::new(MemoryPresence::new()),
         counting: Counting::open(&*store, clock.now()).await?,
         log_limits: LogLimits::new(&config, &clock),
@@ -293,6 +295,7 @@ fn background(state: &AppState) -> JoinSet<()> {
     background.spawn(deploy::keep_swept(state.clone()));
     background.spawn(sessions::keep_swept(state.clone()));
     background.spawn(suspensions::keep_looking(state.clone()));
+    background.spawn(endings::keep_looking(state.clone()));
     background.spawn(keep::keep_counting(state.clone()));
     background
 }

@@ -15,6 +15,7 @@ use crate::demo_provider::DemoProvider;
 use crate::deploy::Deploys;
 use crate::devices::DeviceLimits;
 use crate::disk::DiskFloor;
+use crate::endings::Endings;
 use crate::entropy::Entropy;
 use crate::faces::Faces;
 use crate::files::FileStore;
@@ -88,6 +89,8 @@ pub struct Parts {
     pub tokens: GameTokens,
     /// Whose tokens are still valid and no longer wanted.
     pub suspensions: Suspensions,
+    /// Whose tokens are still valid and of a session that ended.
+    pub endings: Endings,
     /// Who is playing.
     pub presence: Arc<dyn Presence>,
     /// What is counted of them.

@@ -19,7 +19,9 @@ use crate::live::LiveError;
 use crate::sites::Game;
 use crate::state::AppState;
 
-/// Answers 204.
+/// Answers 204. Where a session of the player has ended since the token was
+/// made, it is as good as none: `not-signed-in`, and the page finds out whom it
+/// is played by now.
 ///
 /// # Errors
 /// `not-allowed`, `unsupported-media-type`, `payload-too-large`,
@@ -47,6 +49,10 @@ pub async fn handle(
         let token = token.ok_or_else(not_signed_in)?;
         // The page drops its token on this.
         state.suspensions.check(&token.player)?;
+        // So does it on this, and asks for the next one at once.
+        if state.endings.any_since(&token.player, token.claims.iat) {
+            return Err(not_signed_in());
+        }
         let now = state.clock.now();
         let (audience, player) = (&game.audience, token.player);
         state.presence.beat(audience, player, page, now).await?;

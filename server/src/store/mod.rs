@@ -317,6 +317,10 @@ pub trait Store:
         since: Millis,
     ) -> Result<Vec<SuspendedPlayer>, StoreError>;
 
+    /// Whose sessions ended at `since` or later, and when the last one of each
+    /// player did.
+    async fn list_ended_sessions(&self, since: Millis) -> Result<Vec<(Uuid, Millis)>, StoreError>;
+
     /// Keeps a sign-in that a browser has begun.
     async fn add_pending_sign_in(&self, pending: PendingSignIn) -> Result<(), StoreError>;
 

@@ -270,3 +270,87 @@ async fn a_page_of_a_suspended_player_is_told_within_seconds_while_its_token_liv
     look().await;
     assert_eq!(beat().await.status, 204);
 }
+
+#[tokio::test]
+async fn a_page_whose_player_signed_out_elsewhere_is_told_with_its_next_beat() {
+    let app = TestApp::start().await;
+    let mint = async |cookie: Option<&str>| {
+        let mut request = app
+            .request(Method::POST, "auth", "/token")
+            .header("origin", app.origin("demo"));
+        if let Some(cookie) = cookie {
+            request = request.header("cookie", cookie);
+        }
+        send(request).await
+    };
+    let beat = async |token: &str, leaving: bool| {
+        let body = json!({"page": page(1), "leaving": leaving});
+        let request = beat(&app, "demo", &body);
+        send(request.header("authorization", format!("Bearer {token}"))).await
+    };
+    let state = &app.running.state;
+    let look = async || {
+        let (life, now) = (state.config.token_seconds, state.clock.now());
+        let read = state.endings.refresh(&*state.store, life, now);
+        read.await.unwrap();
+    };
+    let first = mint(None).await;
+    let cookie = first.cookie().unwrap().to_owned();
+    let old = first.token();
+    let stranger = mint(None).await.token();
+    assert_eq!(beat(&old, false).await.status, 204);
+
+    // In the tab of another game.
+    app.clock.advance(2_000);
+    let sign_out = app
+        .request(Method::POST, "auth", "/sign-out")
+        .header("origin", app.origin("dev-demo"))
+        .header("cookie", &cookie);
+    assert_eq!(send(sign_out).await.status, 204);
+    look().await;
+    let told = beat(&old, false).await;
+    assert_eq!(
+        (told.status.as_u16(), told.problem()),
+        (401, "not-signed-in".to_owned())
+    );
+    assert_eq!(told.header("www-authenticate"), Some("Bearer"));
+    // A farewell is taken all the same, and nobody else is told anything.
+    assert_eq!(beat(&old, true).await.status, 204);
+    assert_eq!(beat(&stranger, false).await.status, 204);
+    // Whoever the page asks for a token now plays on.
+    let next = mint(Some(&cookie)).await;
+    assert_ne!(next.claims().sub, first.claims().sub);
+    assert_eq!(beat(&next.token(), false).await.status, 204);
+}
+
+#[tokio::test]
+async fn a_page_in_another_browser_of_the_player_plays_on_with_a_new_token() {
+    let app = TestApp::start().await;
+    let here = app.sign_in("ann", None).await;
+    let there = app.sign_in("ann", None).await;
+    let mint = async |cookie: &str| {
+        let request = app
+            .request(Method::POST, "auth", "/token")
+            .header("origin", app.origin("demo"))
+            .header("cookie", cookie);
+        send(request).await.token()
+    };
+    let beat = async |token: &str| {
+        let request = beat(&app, "demo", &json!({"page": page(1)}));
+        send(request.header("authorization", format!("Bearer {token}"))).await
+    };
+    let old = mint(&there).await;
+    app.clock.advance(2_000);
+    let sign_out = app
+        .request(Method::POST, "auth", "/sign-out")
+        .header("origin", app.origin("demo"))
+        .header("cookie", &here);
+    assert_eq!(send(sign_out).await.status, 204);
+    let state = &app.running.state;
+    let (life, now) = (state.config.token_seconds, state.clock.now());
+    let read = state.endings.refresh(&*state.store, life, now);
+    read.await.unwrap();
+    assert_eq!(beat(&old).await.problem(), "not-signed-in");
+    let new = mint(&there).await;
+    assert_eq!(beat(&new).await.status, 204);
+}

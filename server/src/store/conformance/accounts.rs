@@ -29,6 +29,7 @@ macro_rules! account_suite {
         $crate::store::conformance::accounts::account_suite!($place;
             accounts::a_new_identity_makes_its_guest_an_account
             accounts::one_session_of_a_player_ends_alone
+            accounts::whose_sessions_ended_is_listed_with_the_last_end_of_each
             accounts::a_known_identity_takes_the_guest_into_its_account
             accounts::without_a_guest_an_account_is_made_or_found
             accounts::a_guest_that_signed_out_meanwhile_stays_away
@@ -480,6 +481,44 @@ pub(in crate::store) async fn a_name_is_changed_unless_somebody_has_it(place: &d
         .await
         .unwrap_err();
     assert!(matches!(missing, StoreError::Missing { table: "players" }));
+}
+
+pub(in crate::store) async fn whose_sessions_ended_is_listed_with_the_last_end_of_each(
+    place: &dyn Place,
+) {
+    let store = place.open().await;
+    let (one, other) = (guest(&["otter"]), guest(&["heron"]));
+    for new in [&one, &other] {
+        store.add_guest(new.clone()).await.unwrap();
+    }
+    let listed = async |since| {
+        let mut ended = store.list_ended_sessions(since).await.unwrap();
+        ended.sort_unstable();
+        ended
+    };
+    assert!(listed(0).await.is_empty());
+    // The guest's own session ends with the sign-in, and is followed by two.
+    let first = by(&one, "ann");
+    store.complete_sign_in(first.clone()).await.unwrap();
+    assert_eq!(listed(0).await, [(one.id, NOW + 1)]);
+    let second = SignIn {
+        now: NOW + 2,
+        ..sign_in("ann")
+    };
+    store.complete_sign_in(second.clone()).await.unwrap();
+    let ended = store
+        .end_other_sessions(one.id, Some(&second.session), Actor::Own.into(), NOW + 5)
+        .await;
+    assert_eq!(ended.unwrap(), 1);
+    assert_eq!(listed(0).await, [(one.id, NOW + 5)]);
+    assert_eq!(listed(NOW + 5).await, [(one.id, NOW + 5)]);
+    assert!(listed(NOW + 6).await.is_empty());
+    store
+        .end_other_sessions(other.id, None, Actor::Own.into(), NOW + 6)
+        .await
+        .unwrap();
+    assert_eq!(listed(NOW + 6).await, [(other.id, NOW + 6)]);
+    assert_eq!(listed(0).await.len(), 2);
 }
 
 pub(in crate::store) async fn a_suspension_is_found_with_its_reason_until_it_is_lifted(

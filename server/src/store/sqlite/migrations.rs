@@ -83,6 +83,14 @@ pub(super) const MAIN: Schema = Schema(&[
         "V17__keys_and_frames",
         include_str!("../../../migrations/sqlite/0017_keys_and_frames.sql"),
     ),
+    (
+        "V18__given_tokens",
+        include_str!("../../../migrations/sqlite/0018_given_tokens.sql"),
+    ),
+    (
+        "V19__ended_sessions",
+        include_str!("../../../migrations/sqlite/0019_ended_sessions.sql"),
+    ),
 ]);
 
 /// Frontend log records.

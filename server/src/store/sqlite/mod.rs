@@ -253,6 +253,12 @@ impl Store for SqliteStore {
             .await
     }
 
+    async fn list_ended_sessions(&self, since: Millis) -> Result<Vec<(Uuid, Millis)>, StoreError> {
+        self.main
+            .read_much(move |connection| sessions::list_ended(connection, since))
+            .await
+    }
+
     async fn add_pending_sign_in(&self, pending: PendingSignIn) -> Result<(), StoreError> {
         self.main
             .write(move |connection| sign_ins::add_pending(connection, &pending))

@@ -249,6 +249,24 @@ pub(super) fn list_sessions(
     Ok(sessions)
 }
 
+/// Whose sessions ended at `since` or later, and when the last one did.
+pub(super) fn list_ended(
+    connection: &Connection,
+    since: Millis,
+) -> Result<Vec<(Uuid, Millis)>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT player, max(ended_at) FROM sessions WHERE ended_at >= ?1 GROUP BY player",
+    )?;
+    let mut rows = statement.query([since])?;
+    let mut ended = Vec::new();
+    while let Some(row) = rows.next()? {
+        let player = row.get_ref(0)?.as_blob().unwrap_or_default();
+        let player = uuid(player, "sessions", "player", String::new)?;
+        ended.push((player, row.get(1)?));
+    }
+    Ok(ended)
+}
+
 pub(super) fn sweep_sessions(
     connection: &Connection,
     now: Millis,
