@@ -167,7 +167,8 @@ let confirm;
 
 /**
  * Asks before something is done. `act` does it, with what was written where the
- * page's question takes text; it may answer with one more question.
+ * page's question takes text; it may answer with one more question. A page that asks for
+ * more than one text says which: `takesText` has its label, its rules and its length at most.
  */
 export const ask = ({ heading, words, yes, isGrave = false, takesText = false, act }) => {
   const [dialog, form, button, cancel, error] = ["ask", "ask-form", "ask-yes", "ask-no", "ask-error"].map(byId);
@@ -188,6 +189,12 @@ export const ask = ({ heading, words, yes, isGrave = false, takesText = false, a
   button.classList.toggle("danger", isGrave);
   if (field) field.hidden = !takesText;
   if (takesText) text.value = "";
+  if (takesText.label) {
+    const { label, rules, most, isProse } = takesText;
+    field.querySelector("label").textContent = label;
+    byId("ask-rules").textContent = rules;
+    Object.assign(text, { maxLength: most, spellcheck: isProse, autocapitalize: isProse ? "sentences" : "none" });
+  }
   explain("");
   confirm ??= new Considered(button);
   confirm.isBusy = false;

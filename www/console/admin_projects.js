@@ -23,7 +23,7 @@ const transfer = (project) => ({
   heading: "Transfer this project?",
   words: [["The project ", named(project.slug), " belongs to ", named(ownerOf(project)), "."]],
   yes: "Go on",
-  takesText: true,
+  takesText: { label: "New owner", rules: "The whole name or the id of a player who has signed in.", most: 40, isProse: false },
   act: async (text) => {
     const player = await findPlayer(session, text);
     if (player.sub === project.owner) throw no("It is this player's already.");
@@ -55,7 +55,7 @@ const STANDINGS = {
     words: (slug) => [["The game ", named(slug), " is shown to nobody, and nobody gets tokens for it. Its owner cannot enable it again; they read why."]],
     yes: "Disable",
     isGrave: true,
-    takesText: true,
+    takesText: { label: "Reason", rules: "Its owner reads it on the project’s page. At most 500 characters.", most: 500, isProse: true },
   },
   enable: {
     heading: "Enable this project?",
@@ -107,8 +107,7 @@ const projectRow = (project) => {
       standing.state === "live" ? "" : make("b", { className: "bad", textContent: ` ${stateWords(standing.state)}` }),
     ],
     ["of ", whose, ` · ${count(players, "player", "players")} now · since `, moment(created_at)],
-    standingButton(project),
-    button,
+    make("div", { className: "ways" }, standingButton(project), button),
   );
 };
 

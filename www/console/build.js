@@ -7,6 +7,7 @@ import { Log } from "./log.js";
 import { Refusal } from "./session.js";
 import { Sources } from "./source_map.js";
 import { follow } from "./stream.js";
+import { standingWords } from "./takedown.js";
 import { variable } from "./variables.js";
 
 /** Milliseconds between two looks at what is deployed and who plays. */
@@ -29,6 +30,8 @@ const ALLOWED = "autoplay; fullscreen; gamepad; clipboard-write; screen-wake-loc
 const { slug, game } = byId("inside").dataset;
 const environment = `/api/projects/${slug}/environments/dev`;
 let shown;
+/** A game that is taken down answers nothing that a frame may show. */
+let isDown = false;
 
 /** Loads the game anew. An element of its own leaves no trace in the tab's history. */
 const reload = () => {
@@ -70,7 +73,7 @@ const draw = (session, now) => {
   shown = now;
   for (const button of ["reload", "fullscreen"]) byId(button).disabled = !current;
   if (id && id !== before) {
-    reload();
+    if (!isDown) reload();
     if (before) byId("news").textContent = "Another deployment is shown now.";
   }
 };
@@ -113,7 +116,16 @@ const followLog = async (session, player) => {
   });
 };
 
+/** Says why the frame stays empty, where the project is taken down. */
+const drawStanding = ({ standing }) => {
+  const words = standingWords(standing);
+  isDown = words.length > 0;
+  byId("standing").hidden = !isDown;
+  byId("standing").replaceChildren(...words, " The project page says what can be done.");
+};
+
 enter(async (session, player) => {
+  drawStanding(await session.ask(`/api/projects/${slug}`));
   const now = await session.ask(environment);
   draw(session, now);
   await followLog(session, player);

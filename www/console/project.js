@@ -30,9 +30,11 @@ class Page {
   #environment;
   #shown;
   #turn = 0;
+  #player;
 
   constructor(session, player) {
     this.#session = session;
+    this.#player = player;
     this.#players = new Players(session, slug);
     this.#search = new Search(session, slug, player.sub);
     this.#settings = new Settings(session, (now) => this.#draw(this.#environment, now));
@@ -160,7 +162,7 @@ class Page {
       if (document.hidden || byId("inside").hidden) continue;
       await this.#guard(async () => {
         const project = await this.#session.ask(`/api/projects/${slug}`);
-        drawProject(project);
+        drawProject(project, this.#player);
         this.#draw(this.#environment, project.environments[this.#environment]);
         await this.#lookBack();
       });
@@ -178,9 +180,9 @@ const drawOwner = ({ owner, owner_username: username, created_at: made }, player
 };
 
 /** What is of the project and not of one environment, and changes by itself. */
-const drawProject = (project) => {
+const drawProject = (project, player) => {
   const { environments: { dev, prod }, logs: { bytes, quota_bytes: quota }, files } = project;
-  drawStanding(project);
+  drawStanding(project, player);
   byId("files-room").textContent = files.quota_bytes
     ? `Deployments take ${size(files.bytes)} of ${size(files.quota_bytes)}; earlier ones go first.`
     : `Deployments take ${size(files.bytes)}.`;
@@ -200,8 +202,8 @@ enter(async (session, player) => {
   const environment = wanted in NAMES ? wanted : prod.deployment || !dev.deployment ? "prod" : "dev";
   byId(`env-${environment}`).checked = true;
   drawOwner(project, player);
-  drawProject(project);
-  offerTakedown(session, slug, drawProject);
+  drawProject(project, player);
+  offerTakedown(session, slug, (now) => drawProject(now, player));
   // What is hidden has no width, and a picture is drawn for the width it has.
   byId("gate").hidden = true;
   byId("inside").hidden = false;

@@ -22,7 +22,7 @@ const CHANGES = {
   },
   delete: {
     heading: "Delete this project?",
-    words: "Its game is shown to nobody from now on. For seven days it can be restored; then its deployments, settings and numbers are removed for good. Nobody gets its name again.",
+    words: "Its game is shown to nobody from now on. For seven days it can be restored; then its deployments, settings, logs and numbers are removed for good. Nobody gets its name again.",
     yes: "Delete",
     note: "The project is deleted.",
   },
@@ -54,13 +54,23 @@ export const standingWords = ({ state, since, by, reason, removed_at: removal })
   return ["Deleted by ", who, " at ", moment(since), ". It will be removed for good at ", moment(removal), "."];
 };
 
-/** Shows how the project stands, and what can be done about it. */
-export const drawStanding = ({ standing }) => {
+/** What can be done about a project that is not taken down, and what comes of it. */
+const RULES =
+  "Disabled, the game is shown to nobody until the project is enabled again. Deleted, the project can be restored for seven days, and is then removed for good.";
+
+/** Whether it is the viewer's own project. */
+let isOwn = false;
+
+/** Shows how the project stands, and what `player` can do about it. */
+export const drawStanding = ({ standing, owner }, player) => {
+  isOwn = owner === player.sub;
   const { state, by } = standing;
+  // An element is in one place, so each place has its own.
   const words = standingWords(standing);
   byId("standing").hidden = words.length === 0;
   byId("standing").replaceChildren(...words);
-  byId("takedown-state").replaceChildren(...(words.length ? words : ["The game is shown."]));
+  byId("takedown-state").replaceChildren(...(words.length ? standingWords(standing) : ["The game is shown."]));
+  const isByPlatform = by === "platform" && state !== "owner-suspended";
   const offered =
     {
       live: ["disable", "delete"],
@@ -68,9 +78,15 @@ export const drawStanding = ({ standing }) => {
       disabled: ["enable", "delete"],
       deleted: ["restore"],
     }[state] ?? [];
-  for (const change of Object.keys(CHANGES)) byId(`takedown-${change}`).hidden = !offered.includes(change);
-  byId("takedown-rules").textContent =
-    by === "platform" && state !== "owner-suspended" ? "Those who run the platform took it down, and only they can put it up again." : "";
+  // What would be refused is not offered.
+  const refused = isByPlatform && isOwn ? ["enable", "restore"] : [];
+  for (const change of Object.keys(CHANGES)) {
+    byId(`takedown-${change}`).hidden = !offered.includes(change) || refused.includes(change);
+  }
+  const asks = isOwn ? " Ask them." : "";
+  byId("takedown-rules").textContent = isByPlatform
+    ? `Those who run the platform took it down, and only they can put it up again.${asks}`
+    : state === "live" ? RULES : "";
 };
 
 /** Questions asked so far. */
@@ -86,6 +102,7 @@ const ask = (session, slug, change, done) => {
   byId("takedown-words").replaceChildren(make("span", { textContent: words }));
   byId("takedown-reason-field").hidden = !takesReason;
   byId("takedown-reason").value = "";
+  byId("takedown-reason-label").textContent = isOwn ? "Why (optional, shown on this page)" : "Why (its owner reads it)";
   error.textContent = "";
   yes.textContent = label;
   yes.classList.toggle("danger", change === "delete");

@@ -82,6 +82,9 @@ async fn a_project_is_changed_so_often_an_hour_and_an_administrator_still_takes_
         let isolated = json!({ "cross_origin_isolated": on });
         caller.put(&format!("{PROD}/isolation"), isolated).await
     };
+    // What is refused anyway is not counted.
+    let wrong = owner.put(&format!("{PROD}/isolation"), json!({})).await;
+    assert_eq!(wrong.status, 400);
     for count in 0..120 {
         let set = isolation(&owner, count % 2 == 0).await;
         assert_eq!(set.status, 200, "{count}");

@@ -61,6 +61,7 @@ fn main() -> std::process::ExitCode {
         project::players::TESTS,
         project::log::TESTS,
         project::settings::TESTS,
+        project::takedown::TESTS,
         admin::page::TESTS,
         admin::players::TESTS,
         admin::platform::TESTS,

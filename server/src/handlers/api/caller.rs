@@ -224,19 +224,9 @@ impl ApiCaller {
         Ok(project)
     }
 
-    /// The same for a call that writes a setting of the project, which its owner
-    /// may so often within an hour. Administrators always may: what they take
-    /// down or mend must not wait for what the owner did.
-    ///
-    /// # Errors
-    /// Those of [`ApiCaller::project_to_change`]; `too-many-requests`.
-    pub async fn project_to_set(&self, state: &AppState, slug: &str) -> Result<Project, Refusal> {
-        let project = self.project_to_change(state, slug).await?;
-        self.count_setting(state, &project)?;
-        Ok(project)
-    }
-
-    /// Counts a write of the project's settings, if it is the caller's own.
+    /// Counts a write of the project's settings by its owner, who may so many
+    /// within an hour. Administrators always may: what they take down or mend must
+    /// not wait for what the owner did. What is refused anyway is not counted.
     ///
     /// # Errors
     /// `too-many-requests`.

@@ -86,11 +86,12 @@ pub async fn handle(
     names: Names,
     body: JsonBody,
 ) -> Result<Response, Refusal> {
-    let project = caller.project_to_set(&state, names.slug()).await?;
+    let project = caller.project_to_change(&state, names.slug()).await?;
     let environment = names.environment()?;
     let wanted: Wanted = body.read().await?;
     let frames = wanted.ancestors.frames().map_err(invalid)?;
     let by = caller.by(&project);
+    caller.count_setting(&state, &project)?;
     let changed = state
         .store
         .set_frames(&project.slug, environment, frames, by, state.clock.now())

@@ -44,10 +44,11 @@ pub async fn handle(
     names: Names,
     body: JsonBody,
 ) -> Result<Response, Refusal> {
-    let project = caller.project_to_set(&state, names.slug()).await?;
+    let project = caller.project_to_change(&state, names.slug()).await?;
     let environment = names.environment()?;
     let wanted: Isolation = body.read().await?;
     let (isolated, by) = (wanted.cross_origin_isolated, caller.by(&project));
+    caller.count_setting(&state, &project)?;
     let changed = state
         .store
         .set_isolated(&project.slug, environment, isolated, by, state.clock.now())

@@ -46,9 +46,10 @@ pub async fn handle(
     names: Names,
     body: JsonBody,
 ) -> Result<Response, Refusal> {
-    let project = caller.project_to_set(&state, names.slug()).await?;
+    let project = caller.project_to_change(&state, names.slug()).await?;
     let environment = names.environment()?;
     let wanted: Rollback = body.read().await?;
+    caller.count_setting(&state, &project)?;
     let set = state.store.set_current_deployment(
         &project.slug,
         environment,

@@ -10,6 +10,7 @@ use super::{Account, Scene, answered, choose, guest, happened, question, text};
 platform_tests::browser_tests![
     an_administrator_rotates_and_revokes_the_signing_keys,
     an_administrator_gives_a_project_to_another_player,
+    an_administrator_disables_a_project_and_its_owner_reads_why,
     an_administrator_filters_and_turns_over_the_audit_log,
 ];
 
@@ -119,6 +120,32 @@ async fn an_administrator_gives_a_project_to_another_player(stage: Stage) {
     stage.press("Go on").await;
     stage.says("Guests own no projects").await;
     stage.says("Transfer this project?").await;
+}
+
+async fn an_administrator_disables_a_project_and_its_owner_reads_why(stage: Stage) {
+    let scene = Scene::open(&stage, "/admin").await;
+    scene.eve.owner.create("first-game").await;
+    stage.press("Projects").await;
+    stage.press("Disable… first-game").await;
+    stage
+        .says("Its owner reads it on the project’s page.")
+        .await;
+    stage.press("Disable").await;
+    stage.says("Write a sentence for the owner.").await;
+    // Longer than a name can be.
+    let reason = "It sends players to a site that asks them for the password of their mail.";
+    stage.fill("Reason", reason).await;
+    stage.press("Disable").await;
+    answered(&stage).await;
+    assert_eq!(text(&stage, "#news").await, "first-game is disabled now.");
+    let standing = scene.platform.store().find_standing("first-game").await;
+    let disabled = standing.unwrap().unwrap().disabled.unwrap();
+    assert_eq!(disabled.reason.as_deref(), Some(reason));
+    // The other question of this page asks for what it did before.
+    stage.press("Transfer… first-game").await;
+    stage.fill("New owner", "nobody-here").await;
+    stage.press("Go on").await;
+    stage.says("There is no such player.").await;
 }
 
 async fn an_administrator_filters_and_turns_over_the_audit_log(stage: Stage) {

@@ -4,6 +4,7 @@ pub(crate) mod log;
 pub(crate) mod page;
 pub(crate) mod players;
 pub(crate) mod settings;
+pub(crate) mod takedown;
 
 use platform_protocol::log::{LogLevel, LogSource};
 use platform_protocol::names::Environment;

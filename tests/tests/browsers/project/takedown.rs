@@ -1,0 +1,65 @@
+//! Taking a project down on its page, and putting it up again.
+
+use platform_server::clock::Clock as _;
+use platform_server::domain::audit::Actor;
+use platform_server::domain::takedown::Change;
+use platform_tests::browser::Stage;
+use serde_json::json;
+
+use super::{Scene, comes_to};
+
+platform_tests::browser_tests![a_project_is_taken_down_and_put_up_on_its_page];
+
+const REASON: &str = "A bug eats progress.";
+/// What stands at the top, and in the card, and which buttons there are.
+const SHOWN: &str = "const text = (id) => document.getElementById(id).textContent;
+    const there = ['disable', 'enable', 'delete', 'restore'].filter(
+        (change) => !document.getElementById(`takedown-${change}`).hidden);
+    return [text('standing') === text('takedown-state') && text('standing').includes(':'), there]";
+
+async fn a_project_is_taken_down_and_put_up_on_its_page(stage: Stage) {
+    let scene = Scene::start().await;
+    scene.deploy("prod").await;
+    scene.open(&stage).await;
+    stage
+        .says("Disabled, the game is shown to nobody until")
+        .await;
+    comes_to(&stage, SHOWN, json!([false, ["disable", "delete"]])).await;
+    stage.press("Disable…").await;
+    stage.says("Disable this project?").await;
+    stage
+        .fill("Why (optional, shown on this page)", REASON)
+        .await;
+    stage.press("Disable").await;
+    stage.says("The project is disabled.").await;
+    stage.says(REASON).await;
+    // When it was stands in both places.
+    comes_to(&stage, SHOWN, json!([true, ["enable", "delete"]])).await;
+    // The Build page says why it shows no game.
+    stage
+        .open(&format!("{}/build/game", scene.platform.site.origin))
+        .await;
+    stage.says(REASON).await;
+    stage.open(&scene.page()).await;
+    stage.press("Enable…").await;
+    stage.press("Enable").await;
+    stage.says("The game is shown.").await;
+    stage.press("Delete…").await;
+    stage.press("Delete").await;
+    stage.says("It will be removed for good at").await;
+    comes_to(&stage, SHOWN, json!([true, ["restore"]])).await;
+    stage.press("Restore…").await;
+    stage.press("Restore").await;
+    stage.says("The game is shown.").await;
+
+    // What its owner could not undo is not offered.
+    let store = scene.platform.store();
+    let reason = Some(REASON.to_owned());
+    let disable = Change::Disable { reason };
+    let now = scene.platform.clock.now();
+    let disabled = store.change_standing("game", disable, Actor::Operator.into(), now);
+    disabled.await.unwrap();
+    stage.open(&scene.page()).await;
+    stage.says("only they can put it up again. Ask them.").await;
+    comes_to(&stage, SHOWN, json!([true, ["delete"]])).await;
+}
