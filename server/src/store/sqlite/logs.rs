@@ -67,10 +67,7 @@ impl LogStore for SqliteStore {
     }
 
     async fn sweep_removed_logs(&self, limit: usize) -> Result<usize, StoreError> {
-        let slugs = self
-            .logs
-            .read_much(|connection| log_room::list_projects(connection))
-            .await?;
+        let slugs = self.logs.read_much(log_room::list_projects).await?;
         // A project that was removed never comes back, so what is read here is
         // true still when the records go.
         let removed = self
