@@ -326,6 +326,25 @@ impl World {
         assert!(done.expect("the store answers"), "nobody was suspended");
     }
 
+    /// Ends every session of the player `sub`, as signing out does, and has the
+    /// platform look whose sessions ended.
+    ///
+    /// # Panics
+    /// When nobody had one.
+    pub async fn end_sessions(&self, sub: &str) {
+        let id = Uuid::parse_str(sub).expect("a player's id is a UUID");
+        let now = self.clock.now();
+        let state = &self.running.state;
+        let done = state
+            .store
+            .end_other_sessions(id, None, Actor::Own.into(), now)
+            .await;
+        assert!(done.expect("the store answers") > 0, "nobody was signed in");
+        let life = state.config.token_seconds;
+        let looked = state.endings.refresh(&*state.store, life, now);
+        looked.await.expect("the store answers");
+    }
+
     /// Makes `slug` a project of this world's [`Owner`], with a page in its dev
     /// environment, with which its test players come.
     pub async fn own(&self, slug: &str) {

@@ -10,6 +10,7 @@ use reqwest::Method;
 use serde_json::json;
 use thirtyfour::By;
 
+use crate::identity::player;
 use crate::logs::open;
 
 platform_tests::browser_tests![
@@ -21,6 +22,7 @@ platform_tests::browser_tests![
     a_page_that_is_left_says_farewell,
     a_page_that_never_counted_says_no_farewell,
     a_beat_with_a_token_that_is_too_old_has_the_page_look_who_plays,
+    a_page_learns_with_its_next_beat_that_its_player_signed_out_elsewhere,
     a_page_restored_from_the_cache_has_a_new_id,
     a_page_rendered_ahead_makes_no_guest_and_no_beat,
     the_runtime_listens_for_nothing_that_forbids_the_cache,
@@ -109,6 +111,38 @@ async fn a_beat_with_a_token_that_is_too_old_has_the_page_look_who_plays(stage: 
     stage.run("await pass(31)").await;
     catch_up(&stage).await;
     assert_eq!(gateway.token_requests(), 2, "once for one refusal");
+}
+
+async fn a_page_learns_with_its_next_beat_that_its_player_signed_out_elsewhere(stage: Stage) {
+    stage.tolerate_log("heartbeat");
+    let world = open(&stage, PageBuilder::new()).await;
+    let before = player(&stage).await;
+    stage
+        .run("window.told = 0; addEventListener('platform:playerchange', () => { told += 1 }); await pass(6)")
+        .await;
+    world.beats_reach(1).await;
+    // The token was made in a second before.
+    world.pass_reading();
+    world.end_sessions(&before.sub).await;
+    assert_eq!(stage.run("return told").await, 0);
+    stage.run("await pass(30)").await;
+    poll::until("the page is told", async || {
+        (stage.run("return told").await == 1).then_some(())
+    })
+    .await;
+    let now = player(&stage).await;
+    assert_ne!(now.sub, before.sub);
+    // The next beat is of whoever plays now, and is taken.
+    stage.run("await pass(30)").await;
+    let answers = poll::until("three beats are answered", async || {
+        let beats = world.gateway.seen(&Method::POST, "/__platform/heartbeat");
+        let answers = beats.iter().filter_map(|beat| beat.status);
+        let answers: Vec<u16> = answers.map(|status| status.as_u16()).collect();
+        (answers.len() == 3).then_some(answers)
+    })
+    .await;
+    assert_eq!(answers, [204, 401, 204]);
+    assert_eq!(stage.run("return told").await, 1);
 }
 
 /// Makes the page think that it is hidden, or visible.
