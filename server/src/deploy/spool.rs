@@ -48,6 +48,8 @@ pub(super) struct Spool {
 struct Table {
     next: u64,
     bytes: u64,
+    /// The bytes of each archive that counts: it arrives, or it is whole.
+    held: HashMap<u64, u64>,
     arriving: HashMap<u64, Arriving>,
 }
 
@@ -85,6 +87,7 @@ impl Spool {
         }
         let number = table.next;
         table.next += 1;
+        table.held.insert(number, 0);
         let give_way = CancellationToken::new();
         table.arriving.insert(
             number,
@@ -99,7 +102,6 @@ impl Spool {
             spool: self.clone(),
             number,
             give_way,
-            bytes: Mutex::new(0),
         })
     }
 
@@ -115,9 +117,22 @@ impl Table {
             .iter()
             .map(|(number, one)| (one.pace(), *number));
         let (_, number) = paces.max().filter(|(pace, _)| *pace >= slow)?;
-        let slowest = self.arriving.remove(&number)?;
-        slowest.give_way.cancel();
+        self.give_up(number);
         Some(())
+    }
+
+    /// Gives one up. Its bytes count no more from now on, though its task takes a
+    /// moment to notice: or others would have to make the same room again.
+    fn give_up(&mut self, number: u64) {
+        if let Some(arriving) = self.arriving.remove(&number) {
+            arriving.give_way.cancel();
+            self.forget(number);
+        }
+    }
+
+    fn forget(&mut self, number: u64) {
+        let bytes = self.held.remove(&number).unwrap_or_default();
+        self.bytes = self.bytes.saturating_sub(bytes);
     }
 }
 
@@ -127,16 +142,18 @@ pub(super) struct Spooled {
     spool: Spool,
     number: u64,
     give_way: CancellationToken,
-    bytes: Mutex<u64>,
 }
 
 impl Spooled {
-    /// So many more bytes have arrived. Where they do not fit, the slowest gives
-    /// way, or this one.
+    /// So many more bytes have arrived. Where they do not fit, the slowest give
+    /// way until they do, or this one.
     pub(super) fn grow(&self, bytes: u64) {
         let room = self.spool.room;
         let mut table = self.spool.table();
-        *self.own() += bytes;
+        let Some(held) = table.held.get_mut(&self.number) else {
+            return;
+        };
+        *held += bytes;
         table.bytes += bytes;
         if let Some(arriving) = table.arriving.get_mut(&self.number) {
             arriving.bytes += bytes;
@@ -146,9 +163,11 @@ impl Spooled {
                 arriving.bytes = 0;
             }
         }
-        if table.bytes > room.bytes && table.give_up_slowest(room.slow).is_none() {
-            table.arriving.remove(&self.number);
-            self.give_way.cancel();
+        while table.bytes > room.bytes {
+            if table.give_up_slowest(room.slow).is_none() {
+                table.give_up(self.number);
+                return;
+            }
         }
     }
 
@@ -161,17 +180,13 @@ impl Spooled {
     pub(super) async fn given_up(&self) {
         self.give_way.cancelled().await;
     }
-
-    fn own(&self) -> MutexGuard<'_, u64> {
-        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Spooled {
     fn drop(&mut self) {
         let mut table = self.spool.table();
         table.arriving.remove(&self.number);
-        table.bytes -= *self.own();
+        table.forget(self.number);
     }
 }
 
@@ -240,5 +255,33 @@ mod tests {
         let last = spool.enter().unwrap();
         last.grow(60);
         assert!(is_given_up(&last) && !is_given_up(&quick));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_slow_archive_that_makes_enough_room_is_the_only_one_given_up() {
+        let spool = Spool::new(ROOM);
+        let [slowest, slow] = [40, 30].map(|bytes| {
+            let one = spool.enter().unwrap();
+            one.grow(bytes);
+            one
+        });
+        pass(3).await;
+        slow.grow(10);
+        pass(3).await;
+        let quick = spool.enter().unwrap();
+        // The task of the slowest has not noticed yet while more arrives.
+        for _ in 0..4 {
+            quick.grow(10);
+        }
+        assert!(is_given_up(&slowest));
+        assert!(!is_given_up(&slow) && !is_given_up(&quick));
+        assert_eq!(spool.table().bytes, 80);
+        // What still comes of it counts for nothing.
+        slowest.grow(50);
+        drop(slowest);
+        assert_eq!(spool.table().bytes, 80);
+        drop((slow, quick));
+        let table = spool.table();
+        assert_eq!((table.bytes, table.held.len()), (0, 0));
     }
 }
