@@ -1,18 +1,20 @@
 //! Frontend logs beside their endpoint: how many are taken in, and how long
 //! and how many of them are kept.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::MissedTickBehavior;
 
 use crate::clock::{Clock, Millis};
-use crate::config::Config;
+use crate::config::{Config, Rate};
 use crate::http::client_address::Network;
 use crate::http::limiter::Limiter;
 use crate::http::refusal::chain;
+use crate::http::shares::Shares;
 use crate::state::AppState;
-use crate::store::{Store, StoreError};
+use crate::store::{LOG_WRITES, Store, StoreError};
 
 /// How often projects are looked for whose records take more than they may.
 const LOOK: Duration = Duration::from_secs(10);
@@ -25,6 +27,8 @@ const BATCH: usize = 50;
 /// not wait until the last flood is over.
 const QUOTA_WRITES: usize = 1_000;
 const DAY_MILLIS: Millis = 24 * 60 * 60 * 1_000;
+/// Players and strangers.
+const BOTH: NonZeroU32 = NonZeroU32::MIN.saturating_add(1);
 
 /// How many records, and how many bytes, may come in. Records with a player's
 /// token are counted apart from those of strangers, of whom anybody may be as
@@ -35,7 +39,16 @@ pub struct LogLimits {
     pub players: LogRates,
     /// Of all others.
     pub strangers: LogRates,
+    /// Requests by network address, before it is known whether they have a token:
+    /// what verifying costs has a limit as well.
+    pub requests_by_address: Limiter<Network>,
+    /// Requests of each environment that wait for the store, as its audience.
+    pub waiting: Shares<Arc<str>>,
 }
+
+/// How many requests of one environment may wait for the store at one time: an
+/// eighth of those that may wait in all, so that no game keeps the others out.
+pub const WAITING: usize = LOG_WRITES / 8;
 
 /// How many records, and how many bytes, may come in, by who sends them.
 #[derive(Debug)]
@@ -60,14 +73,23 @@ impl LogLimits {
             bytes_by_address: Limiter::new(&config.log_bytes_rate, Arc::clone(clock)),
             bytes_by_game: Limiter::new(&config.log_bytes_rate_game, Arc::clone(clock)),
         };
+        // As many as those two let through together, of one record each.
+        let requests = Rate {
+            count: config.log_rate.count.saturating_mul(BOTH),
+            burst: config.log_rate.burst.saturating_mul(BOTH),
+            ..config.log_rate
+        };
         Self {
             players: rates(),
             strangers: rates(),
+            requests_by_address: Limiter::new(&requests, Arc::clone(clock)),
+            waiting: Shares::default(),
         }
     }
 
     /// Forgets those who have been quiet for long enough.
     pub fn sweep(&self) {
+        self.requests_by_address.sweep();
         for rates in [&self.players, &self.strangers] {
             rates.by_address.sweep();
             rates.by_game.sweep();

@@ -10,7 +10,7 @@ use std::time::Duration;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use platform_protocol::limits::{
     LOG_MESSAGE_BYTES, LOG_RECORDS, LOG_REQUEST_BYTES, LOG_STACK_BYTES, LOG_URL_BYTES,
@@ -29,7 +29,7 @@ use crate::http::json;
 use crate::http::limiter::too_many_requests;
 use crate::http::mend::{mend_surrogates, shortened, sound_metadata};
 use crate::http::refusal::Refusal;
-use crate::logs::LogRates;
+use crate::logs::{LogRates, WAITING};
 use crate::sites::Game;
 use crate::state::AppState;
 use crate::store::StoreError;
@@ -41,6 +41,9 @@ const BELIEVED_MILLIS: Millis = 24 * 60 * 60 * 1_000;
 /// most: about what a page can do in the seconds in which it gathers them. A
 /// larger number would drown the count of a game's errors.
 const MOST_REPEATS: u32 = 5_000;
+/// So many requests more does one count for whose token is none: verifying it
+/// costs more than all the rest.
+const FALSE_TOKEN: NonZeroU32 = NonZeroU32::MIN.saturating_add(19);
 /// When to come back while the store has too much to write.
 const BUSY: Duration = Duration::from_secs(5);
 
@@ -58,6 +61,12 @@ pub async fn handle(
 ) -> Result<Response, Refusal> {
     json::refuse_cross_site(&headers)?;
     let bytes = json::read(&headers, request_body, LOG_REQUEST_BYTES).await?;
+    // Before anything that costs more: a token that is none costs a verification.
+    let (requests, network) = (
+        &state.log_limits.requests_by_address,
+        Network::of(context.client),
+    );
+    requests.count(&network).map_err(too_many_requests)?;
     let batch: LogBatch<Box<RawValue>> = json::parse(&mend_surrogates(&bytes))?;
     let page = PageId::parse(&batch.page).ok_or(Slug::InvalidRequest)?;
     if batch.records.len() > LOG_RECORDS {
@@ -66,6 +75,10 @@ pub async fn handle(
     state.disk.refuse(0)?;
     let received_at = state.clock.now();
     let player = state.tokens.of(&headers, &game.audience);
+    if player.is_none() && headers.contains_key(header::AUTHORIZATION) {
+        // Where that is more than is left, little is.
+        let _ = requests.count_many(&network, FALSE_TOKEN);
+    }
     // Anybody can send what has no token, and say any number.
     let mut repeats = if player.is_some() { MOST_REPEATS } else { 0 };
     let entries = batch
@@ -91,6 +104,9 @@ pub async fn handle(
         received_at,
         entries,
     };
+    let waiting = &state.log_limits.waiting;
+    let waiting = waiting.take(Arc::clone(&game.audience), WAITING);
+    let _waiting = waiting.ok_or_else(|| too_many_requests(BUSY))?;
     match state.store.add_log_records(records).await {
         Ok(()) => {
             state.log_streams.announce(&game.slug, game.environment);

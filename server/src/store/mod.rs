@@ -41,6 +41,10 @@ use crate::domain::player::{Player, SuspendedPlayer};
 use crate::domain::session::{Session, SessionHash, SessionSummary};
 use crate::domain::sign_in::{PendingSignIn, SignIn, SignInOutcome, StateHash, TakenSignIn};
 
+/// Writes of frontend log records that may wait in the store at one time. One
+/// more is refused as [`StoreError::Busy`].
+pub const LOG_WRITES: usize = 256;
+
 /// Why the store did not do it.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {

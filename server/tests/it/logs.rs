@@ -4,6 +4,7 @@ use platform_protocol::log::{LogLevel, LogSource};
 use platform_protocol::names::Environment;
 use platform_server::config::{Config, Period, Rate};
 use platform_server::domain::log::{LogQuery, StoredLogRecord};
+use platform_server::logs::WAITING;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
@@ -428,11 +429,66 @@ async fn a_full_queue_answers_429_and_loses_nothing_that_was_accepted() {
             other => panic!("answered {other}"),
         }
     }
-    assert!(refused > 0 && accepted.len() >= 256, "{refused} refused");
+    assert!(
+        refused > 0 && accepted.len() >= WAITING,
+        "{refused} refused"
+    );
     let mut kept = messages(&app).await;
     kept.sort_unstable();
     accepted.sort_unstable();
     assert_eq!(kept, accepted, "what was refused is not there either");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_game_that_fills_its_part_of_the_queue_keeps_no_other_out() {
+    let app = TestApp::start().await;
+    let other = rusqlite::Connection::open(app.directory.path().join("logs.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut requests = tokio::task::JoinSet::new();
+    for _ in 0..300 {
+        requests.spawn(send(post(&app, "demo", &body(&[record("flood")]))));
+    }
+    for _ in 0..300 - WAITING {
+        let refused = requests.join_next().await.unwrap().unwrap();
+        assert_eq!(refused.problem(), "too-many-requests");
+    }
+    let elsewhere = tokio::spawn(send(post(&app, "dev-demo", &body(&[record("m")]))));
+    other.execute_batch("COMMIT").unwrap();
+    assert_eq!(elsewhere.await.unwrap().status, 204);
+    while let Some(waited) = requests.join_next().await {
+        assert_eq!(waited.unwrap().status, 204);
+    }
+    assert_eq!(messages(&app).await.len(), WAITING);
+}
+
+#[tokio::test]
+async fn requests_of_one_network_are_limited_before_their_tokens_are_verified() {
+    let rate = |burst: u32| Rate {
+        count: 1.try_into().unwrap(),
+        period: Period::Hour,
+        burst: burst.try_into().unwrap(),
+    };
+    let app = TestApp::with(|config| config.log_rate = rate(2)).await;
+    // What cannot be read costs as well.
+    let unreadable = || send(post(&app, "demo", &json!({ "page": "" })));
+    for _ in 0..4 {
+        assert_eq!(unreadable().await.status, 400);
+    }
+    let refused = unreadable().await;
+    assert_eq!(refused.problem(), "too-many-requests");
+    assert!(refused.header("retry-after").is_some());
+
+    // A token that is none uses it up twenty times as fast.
+    let app = TestApp::with(|config| config.log_rate = rate(100)).await;
+    let junk = || {
+        let request = post(&app, "demo", &body(&[]));
+        send(request.header("authorization", "Bearer a.b.c"))
+    };
+    let mut taken = 0;
+    while junk().await.status == 204 {
+        taken += 1;
+        assert!(taken < 30, "as many as without a token");
+    }
 }
 
 #[tokio::test]

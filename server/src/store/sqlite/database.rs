@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use super::migrations::{self, Schema};
 use super::readers::Readers;
 use super::writer::{Limits, Writer};
-use crate::store::{ConnectError, Older, StoreError};
+use crate::store::{ConnectError, LOG_WRITES, Older, StoreError};
 
 /// How long a statement waits while another process, such as an operator's
 /// command, holds the file.
@@ -49,7 +49,7 @@ pub(super) const LOGS: Kind = Kind {
     schema: &migrations::LOGS,
     limits: Limits {
         name: "log-writer",
-        queue: 256,
+        queue: LOG_WRITES,
         group: 64,
     },
     readers: 2,
