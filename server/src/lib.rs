@@ -8,6 +8,7 @@
 //! | [`state`] | what every handler is handed |
 //! | [`routes`] | the one table of hosts and paths |
 //! | [`hosts`], [`sites`] | whose address a request was sent to; which games there are |
+//! | [`sharing`] | work that is done once for all who want it at one time |
 //! | [`faces`], [`page_warnings`] | what they look like in a list; how their pages should load the runtime |
 //! | [`http`] | what every answer goes through |
 //! | [`handlers`] | one endpoint a file |
@@ -70,6 +71,7 @@ pub mod routes;
 pub mod runtime;
 pub mod sessions;
 pub mod settings_limits;
+pub mod sharing;
 pub mod sites;
 pub mod start;
 pub mod state;

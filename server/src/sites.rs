@@ -8,7 +8,6 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use axum::http::HeaderValue;
 use platform_protocol::names::{CONSOLE_AUDIENCE, Environment};
-use tokio::sync::Mutex;
 use uuid::Uuid;
 
 use crate::clock::Millis;
@@ -16,6 +15,7 @@ use crate::domain::project::{Deployment, EnvironmentRecord, Frames};
 use crate::hosting::lasting::Lasting;
 use crate::http::cors::Caller;
 use crate::origin::PlatformOrigin;
+use crate::sharing::Turns;
 use crate::store::{Store, StoreError};
 
 /// One environment of one project, at an address of its own.
@@ -57,8 +57,8 @@ struct Table {
 pub struct Sites {
     origin: PlatformOrigin,
     table: ArcSwap<Table>,
-    /// Held by who makes the table: an older reading may not replace a newer.
-    refreshing: Mutex<()>,
+    /// Who makes the table: many who changed something share one reading.
+    refreshing: Turns,
 }
 
 impl Sites {
@@ -68,17 +68,21 @@ impl Sites {
         Self {
             origin,
             table: ArcSwap::default(),
-            refreshing: Mutex::default(),
+            refreshing: Turns::default(),
         }
     }
 
-    /// Reads all games from the store. What was deployed is read only once: a
+    /// Reads all games from the store, once for all who ask at one time; each
+    /// finds what they wrote before. What was deployed is read only once: a
     /// deployment never changes.
     ///
     /// # Errors
     /// The store's; the table then stays as it was.
     pub async fn refresh(&self, store: &dyn Store) -> Result<(), StoreError> {
-        let _refreshing = self.refreshing.lock().await;
+        self.refreshing.share(async || self.read(store).await).await
+    }
+
+    async fn read(&self, store: &dyn Store) -> Result<(), StoreError> {
         let known = self.table.load_full();
         let mut table = Table::default();
         let console = self.origin.to_string();
