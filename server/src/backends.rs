@@ -6,11 +6,11 @@
 //! | `headers` | what a backend hears, and what a page gets |
 //! | `reach` | which addresses a backend may have |
 //! | `silence` | answers that stop in the middle |
+//! | `open` | what ends when a game is taken down |
 //! | `trial` | whether one answers when it is set |
 //! | `assertion` | what the platform says of itself to a backend |
 //! | `early` | answers that come before all of a request was sent |
 
-use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
@@ -28,24 +28,27 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use platform_protocol::names::Environment;
 use platform_protocol::problem::Slug;
-use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
 use crate::domain::project::BackendSettings;
 use crate::http::client_address::Network;
 use crate::http::context::Context;
+use crate::http::places::{Group, Lasting, Place};
 use crate::http::refusal::{Refusal, chain};
 use crate::http::shares::{Share, Shares};
 use crate::http::tls;
 use crate::http::upload::{self, Upload};
 use crate::origin::PlatformOrigin;
-use crate::sites::Game;
+use crate::sharing::Turns;
+use crate::sites::{Game, Sites};
 use crate::store::{Store, StoreError};
 
 mod assertion;
 mod early;
 mod headers;
+mod open;
 mod paths;
 mod reach;
 mod silence;
@@ -53,6 +56,7 @@ mod trial;
 
 pub use self::assertion::Assertions;
 use self::assertion::LastAssertion;
+use self::open::{Door, Doors};
 pub use self::paths::is_reserved;
 pub use self::reach::Reach;
 pub use self::trial::Trial;
@@ -67,33 +71,25 @@ const KEPT_CONNECTIONS: usize = 64;
 /// Requests and WebSockets that one backend may have open at one time, so that
 /// one that does not answer takes nothing from those of other games.
 const IN_FLIGHT: usize = 1_024;
-/// Which part of those one network may have, so that few visitors cannot take
-/// all of them. This machine itself may have all: programs that measure are many
-/// visitors in one.
-const SHARE: usize = 4;
+/// Which part of those one network may have, and which part it and those around
+/// it may have together, so that few visitors cannot take all of them. This
+/// machine itself may have all: programs that measure are many visitors in one.
+const SHARES: (usize, usize) = (16, 8);
 
 /// The way to one backend.
 type Proxy = ReverseProxy<HttpsConnector<reach::Connector>>;
 
-/// What a connection of a visitor holds for as long as it is open. An upgraded
-/// one is out of the server's hands, and goes on holding it.
-#[derive(Clone)]
-pub struct Held(Arc<dyn Any + Send + Sync>);
-
-impl Held {
-    /// Holds this.
-    #[must_use]
-    pub fn new(held: Arc<dyn Any + Send + Sync>) -> Self {
-        Self(held)
-    }
-}
+/// The place that a connection of a visitor holds for as long as it is open. An
+/// upgraded one is out of the server's hands, and goes on holding it.
+#[derive(Clone, Debug)]
+pub struct Held(pub(crate) Place);
 
 /// One backend, and which paths of its game it answers.
 pub struct Backend {
     proxy: Proxy,
     settings: BackendSettings,
     places: Arc<Semaphore>,
-    networks: Shares<Network>,
+    networks: Shares<Group>,
     assertion: LastAssertion,
 }
 
@@ -141,14 +137,15 @@ pub struct Backends {
     built_in: ArcSwap<Table>,
     /// What the games' owners have set. It goes before the others.
     set: ArcSwap<Table>,
-    /// Held while they are read, so that no older reading goes over a newer one.
-    refreshing: Mutex<()>,
+    /// Who reads them: many who changed something share one reading.
+    refreshing: Turns,
     client: Client<HttpsConnector<reach::Connector>, Body>,
     policy: ProxyPolicy,
     name: String,
     settings: Settings,
     assertions: Option<Assertions>,
     closing: CancellationToken,
+    doors: Doors,
 }
 
 impl fmt::Debug for Backends {
@@ -176,16 +173,18 @@ impl Backends {
             // What is waited for, and for how long, is watched in one place.
             .with_websocket_connect_timeout(settings.limits.quiet)
             .with_via(name.clone());
+        let closing = CancellationToken::new();
         Ok(Self {
             built_in: ArcSwap::default(),
             set: ArcSwap::default(),
-            refreshing: Mutex::default(),
+            refreshing: Turns::default(),
             client: client(settings.reach.clone())?,
             policy,
             name,
             settings,
             assertions: None,
-            closing: CancellationToken::new(),
+            doors: Doors::new(closing.clone()),
+            closing,
         })
     }
 
@@ -229,12 +228,26 @@ impl Backends {
         self.built_in.load().contains_key(&key)
     }
 
-    /// Reads from the store what the games' owners have set.
+    /// Ends what is open to the backends of games that are not shown: their
+    /// WebSockets, and answers on their way. Those of all others go on.
+    pub fn follow(&self, sites: &Sites) {
+        self.doors.follow(|slug, environment| {
+            let game = sites.find(&environment.label(slug))?;
+            Some(!game.taken_down)
+        });
+    }
+
+    /// Reads from the store what the games' owners have set, once for all who ask
+    /// at one time. What is open to a backend that was taken away ends; what is
+    /// open to one whose address or paths were changed goes on there.
     ///
     /// # Errors
     /// The store's; the backends then stay as they were.
     pub async fn refresh(&self, store: &dyn Store) -> Result<(), StoreError> {
-        let _refreshing = self.refreshing.lock().await;
+        self.refreshing.share(async || self.read(store).await).await
+    }
+
+    async fn read(&self, store: &dyn Store) -> Result<(), StoreError> {
         let before = self.set.load_full();
         let mut table = Table::new();
         for record in store.list_environments().await? {
@@ -248,7 +261,11 @@ impl Backends {
             };
             table.insert(key, backend);
         }
-        self.set.store(Arc::new(table));
+        let table = Arc::new(table);
+        self.set.store(Arc::clone(&table));
+        for gone in before.keys().filter(|key| !table.contains_key(*key)) {
+            self.doors.end(gone);
+        }
         Ok(())
     }
 
@@ -303,20 +320,26 @@ impl Backends {
         let (mut parts, body) = request.into_parts();
         self.check(&parts)?;
         let place = self.place(backend, context)?;
+        let held = parts.extensions.remove::<Held>();
+        let lasting = upgraded(&parts.headers, held.as_ref())?;
+        let Door { sockets, answers } = self.doors.of(&game.slug, game.environment);
         let assertion = self.assertions.as_ref();
         let assertion = assertion.and_then(|all| all.of(&backend.assertion, game));
         headers::prepare(&mut parts, game, context, assertion);
-        let held = parts.extensions.remove::<Held>().map(|Held(held)| held);
-        parts.extensions.insert(TunnelGuard::new((place, held)));
-        parts
-            .extensions
-            .insert(TunnelCancellation(self.closing.clone()));
+        let guard = TunnelGuard::new((place, lasting, held));
+        parts.extensions.insert(guard);
+        parts.extensions.insert(TunnelCancellation(sockets));
 
         let (upload, body) = Upload::watch(body, self.settings.limits);
         let asked = backend
             .proxy
             .proxy_request(Request::from_parts(parts, body));
-        let mut response = match upload.wait_for(asked).await? {
+        let answered = tokio::select! {
+            answered = upload.wait_for(asked) => answered?,
+            () = answers.cancelled() => return Err(Refusal::new(Slug::BackendUnreachable)
+                .with_detail("The game was taken down, or has this backend no more.")),
+        };
+        let mut response = match answered {
             Ok(response) => response,
             Err(never) => match never {},
         };
@@ -329,7 +352,7 @@ impl Backends {
             return Err(Refusal::new(slug).with_cause(error.message().to_owned()));
         }
         headers::protect_others(response.headers_mut(), game);
-        Ok(response.map(|body| silence::listen(body, self.settings.idle)))
+        Ok(response.map(|body| silence::listen(body, self.settings.idle, answers)))
     }
 
     /// A place for one more request at a backend, and its network's share in it.
@@ -337,25 +360,32 @@ impl Backends {
         &self,
         backend: &Backend,
         context: &Context,
-    ) -> Result<(OwnedSemaphorePermit, Share<Network>), Refusal> {
+    ) -> Result<(OwnedSemaphorePermit, Vec<Share<Group>>), Refusal> {
         let busy = |detail: &'static str| {
             Refusal::new(Slug::Unavailable)
                 .with_detail(detail)
                 .with_header(header::RETRY_AFTER, HeaderValue::from_static("1"))
         };
-        let most = if context.client.is_loopback() {
-            self.settings.in_flight
+        let all = self.settings.in_flight;
+        let network = Group::Network(Network::of(context.client));
+        let groups = if context.client.is_loopback() {
+            vec![(network, all)]
         } else {
-            self.settings.in_flight.div_ceil(SHARE)
+            let around = Group::around(context.client);
+            vec![
+                (network, all.div_ceil(SHARES.0)),
+                (around, all.div_ceil(SHARES.1)),
+            ]
         };
-        let share = backend.networks.take(Network::of(context.client), most);
-        let share = share.ok_or_else(|| {
+        let shares = groups.into_iter();
+        let shares = shares.map(|(group, most)| backend.networks.take(group, most));
+        let shares = shares.collect::<Option<Vec<_>>>().ok_or_else(|| {
             busy("Your network has too many requests at the game's backend. Try again in a moment.")
         })?;
         let place = Arc::clone(&backend.places).try_acquire_owned();
         let place = place
             .map_err(|_| busy("The game's backend has too much to do. Try again in a moment."))?;
-        Ok((place, share))
+        Ok((place, shares))
     }
 
     fn check(&self, parts: &Parts) -> Result<(), Refusal> {
@@ -382,6 +412,20 @@ impl Backends {
             return Err(Slug::InvalidRequest.into());
         }
         Ok(())
+    }
+}
+
+/// Counts a connection that is to become a WebSocket (RFC 6455 §4.1) as one that
+/// lasts, before the backend hears of it.
+fn upgraded(headers: &HeaderMap, held: Option<&Held>) -> Result<Option<Lasting>, Refusal> {
+    let values = headers.get_all(header::UPGRADE).into_iter();
+    let wanted = values.filter_map(|value| value.to_str().ok());
+    let mut wanted = wanted.flat_map(|value| value.split(','));
+    match held {
+        Some(Held(place)) if wanted.any(|to| to.trim().eq_ignore_ascii_case("websocket")) => {
+            place.last().map(Some)
+        }
+        _ => Ok(None),
     }
 }
 

@@ -148,11 +148,7 @@ pub async fn publish_archive(
     let deployment = record(&*state.store, &*state.entropy, now, target, files).await?;
     drop(keeping);
     state.deploys.done.notify_one();
-    state
-        .sites
-        .refresh(&*state.store)
-        .await
-        .map_err(DeployError::Store)?;
+    state.read_games().await.map_err(DeployError::Store)?;
     Ok(Published {
         deployment,
         warnings,

@@ -416,7 +416,7 @@ async fn look_again(state: AppState) {
     ticks.tick().await;
     loop {
         ticks.tick().await;
-        if let Err(error) = state.sites.refresh(&*state.store).await {
+        if let Err(error) = state.read_games().await {
             tracing::error!(error = chain(&error), "the games could not be read again");
         }
         if let Err(error) = state.backends.refresh(&*state.store).await {

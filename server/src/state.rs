@@ -35,7 +35,7 @@ use crate::refusals::RefusalLimits;
 use crate::runtime::RuntimeFiles;
 use crate::settings_limits::SettingsLimits;
 use crate::sites::Sites;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 use crate::suspensions::Suspensions;
 use crate::tokens::GameTokens;
 
@@ -124,6 +124,17 @@ impl AppState {
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         Self(Arc::new(parts))
+    }
+
+    /// Reads from the store which games there are, and ends what is open to the
+    /// backends of those that were taken down.
+    ///
+    /// # Errors
+    /// The store's; what was known stays so.
+    pub async fn read_games(&self) -> Result<(), StoreError> {
+        self.sites.refresh(&*self.store).await?;
+        self.backends.follow(&self.sites);
+        Ok(())
     }
 }
 

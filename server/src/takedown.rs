@@ -149,7 +149,7 @@ pub async fn remove_deleted(state: &AppState) -> Result<usize, StoreError> {
         }
     }
     if removed > 0 {
-        state.sites.refresh(&*state.store).await?;
+        state.read_games().await?;
         state.backends.refresh(&*state.store).await?;
         logs::sweep_removed(&*state.store).await?;
     }

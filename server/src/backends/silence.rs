@@ -1,5 +1,5 @@
 //! The body of a backend's answer, given up where the backend goes silent in
-//! the middle of it.
+//! the middle of it, and where its game is taken down.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,6 +9,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::time::{Instant, Sleep};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 /// A body that ends with an error after `quiet` without a piece. The time that
 /// a slow reader takes does not count: it is the backend that is waited for.
@@ -16,10 +17,11 @@ struct Listened {
     body: Body,
     quiet: Duration,
     silence: Pin<Box<Sleep>>,
+    end: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
-/// Gives `body` up where it is silent for `quiet`.
-pub(super) fn listen(body: Body, quiet: Duration) -> Body {
+/// Gives `body` up where it is silent for `quiet`, and with `end`.
+pub(super) fn listen(body: Body, quiet: Duration, end: CancellationToken) -> Body {
     if body.is_end_stream() {
         return body;
     }
@@ -32,6 +34,7 @@ pub(super) fn listen(body: Body, quiet: Duration) -> Body {
         body,
         quiet,
         silence,
+        end: Box::pin(end.cancelled_owned()),
     })
 }
 
@@ -44,6 +47,10 @@ impl HttpBody for Listened {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let this = self.get_mut();
+        if this.end.as_mut().poll(context).is_ready() {
+            let error = axum::Error::new("the game was taken down");
+            return Poll::Ready(Some(Err(error)));
+        }
         if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(context) {
             this.silence.as_mut().reset(Instant::now() + this.quiet);
             return Poll::Ready(frame);
@@ -89,10 +96,21 @@ mod tests {
         let mut body = listen(
             three_pieces(Duration::from_secs(50)),
             Duration::from_secs(60),
+            CancellationToken::new(),
         );
         for _ in 0..3 {
             assert!(body.frame().await.unwrap().is_ok());
         }
         assert!(body.frame().await.unwrap().is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_flows_ends_with_its_game() {
+        let end = CancellationToken::new();
+        let pieces = three_pieces(Duration::from_secs(50));
+        let mut body = listen(pieces, Duration::from_secs(60), end.clone());
+        assert!(body.frame().await.unwrap().is_ok());
+        let (next, ()) = tokio::join!(body.frame(), async { end.cancel() });
+        assert!(next.unwrap().is_err());
     }
 }

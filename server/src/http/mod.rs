@@ -58,7 +58,7 @@ pub mod oauth;
 pub mod pace;
 pub mod packed;
 pub mod page;
-mod places;
+pub(crate) mod places;
 pub mod redirect;
 pub mod refusal;
 pub mod request_id;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{StatusCode, header};
+use axum::http::StatusCode;
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -254,16 +254,14 @@ async fn connection(
     });
     // A WebSocket goes on holding the place when the connection is out of our
     // hands.
-    let held = Held::new(Arc::new(place.clone()));
+    let held = Held(place.clone());
     let in_use = place.clone();
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
         let (app, meter) = (Arc::clone(&app), Arc::clone(&meter));
         let metered = meter.answer();
         let answering = Answering::begin(&turn, &in_use);
         let mut request = request.map(Body::new);
-        if request.headers().contains_key(header::UPGRADE) {
-            request.extensions_mut().insert(held.clone());
-        }
+        request.extensions_mut().insert(held.clone());
         async move {
             let response = app.answer(peer, request).await;
             drop(metered);

@@ -19,10 +19,10 @@ use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
 use platform_protocol::problem::MEDIA_TYPE;
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 
 use super::pace::{Pace, Waiting};
-use super::places::Place;
+use super::places::{LONG, Lasting, Place};
 use super::request_id::{RequestId, X_REQUEST_ID};
 
 /// How long the rest of what cannot be read is still taken, and how many bytes
@@ -63,7 +63,13 @@ impl Turn {
 /// One request, from the end of its head until its answer is handed over. As
 /// long as it lives, the connection is in use.
 #[derive(Debug)]
-pub(super) struct Answering(Option<(Arc<Turn>, Place)>);
+pub(super) struct Answering {
+    /// None once the connection is another protocol's.
+    turn: Option<Arc<Turn>>,
+    place: Place,
+    /// Since when it is answered.
+    began: Instant,
+}
 
 impl Answering {
     /// A head was read whole.
@@ -71,36 +77,72 @@ impl Answering {
         place.use_it();
         turn.answering.store(true, Ordering::Relaxed);
         turn.written.store(false, Ordering::Relaxed);
-        Self(Some((Arc::clone(turn), place.clone())))
+        Self {
+            turn: Some(Arc::clone(turn)),
+            place: place.clone(),
+            began: Instant::now(),
+        }
     }
 
     /// Lives on in the body of the answer.
     pub(super) fn go_with(mut self, response: Response<Body>) -> Response<Answered> {
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             // What follows is no HTTP, and in use until it ends.
-            self.0 = None;
+            self.turn = None;
         }
+        let lasting = response.extensions().get::<Lasting>().cloned();
         response.map(|body| Answered {
             body,
-            _answering: self,
+            answering: self,
+            long: None,
+            lasting,
         })
     }
 }
 
 impl Drop for Answering {
     fn drop(&mut self) {
-        if let Some((turn, place)) = self.0.take() {
+        if let Some(turn) = self.turn.take() {
             turn.answering.store(false, Ordering::Relaxed);
-            place.wait();
+            self.place.wait();
         }
     }
 }
 
 /// The body of an answer. hyper drops it once it has taken over the last byte.
+/// One that takes long makes its connection one that lasts, and ends where too
+/// many do.
 #[derive(Debug)]
 pub(super) struct Answered {
     body: Body,
-    _answering: Answering,
+    answering: Answering,
+    /// When it has taken long, while nothing comes.
+    long: Option<Pin<Box<Sleep>>>,
+    lasting: Option<Lasting>,
+}
+
+impl Answered {
+    /// Whether it takes so long that its connection lasts, and may not.
+    fn poll_too_many(&mut self, context: &mut Context<'_>, comes: bool) -> bool {
+        if self.lasting.is_some() {
+            return false;
+        }
+        let until = self.answering.began + LONG;
+        // While something comes, this is looked at each time.
+        let is_long = if comes {
+            Instant::now() >= until
+        } else {
+            let long = self
+                .long
+                .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(until)));
+            long.as_mut().poll(context).is_ready()
+        };
+        if is_long {
+            self.long = None;
+            self.lasting = self.answering.place.last().ok();
+        }
+        is_long && self.lasting.is_none()
+    }
 }
 
 impl HttpBody for Answered {
@@ -111,7 +153,15 @@ impl HttpBody for Answered {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
+        let frame = Pin::new(&mut self.body).poll_frame(context);
+        if matches!(frame, Poll::Ready(None | Some(Err(_)))) {
+            return frame;
+        }
+        if self.poll_too_many(context, frame.is_ready()) {
+            let error = axum::Error::new("too many connections last");
+            return Poll::Ready(Some(Err(error)));
+        }
+        frame
     }
 
     fn is_end_stream(&self) -> bool {
@@ -324,7 +374,31 @@ where
 
 #[cfg(test)]
 mod tests {
+    use http_body_util::BodyExt as _;
+
+    use super::super::places::Places;
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_takes_long_lasts_and_ends_where_too_many_do() {
+        // Of two connections, one may last.
+        let (places, turn) = (Places::new(2), Arc::new(Turn::default()));
+        let [mut lasting, mut refused] = [places.take(&[]).await, places.take(&[]).await]
+            .map(|place| Answering::begin(&turn, &place.unwrap()))
+            .map(|answering| {
+                let never = futures_util::stream::pending::<io::Result<Bytes>>();
+                let answer = Response::new(Body::from_stream(never));
+                answering.go_with(answer).into_body()
+            });
+        let quick = tokio::time::timeout(LONG / 2, refused.frame()).await;
+        assert!(quick.is_err(), "it has not taken long yet");
+        assert!(tokio::time::timeout(LONG, lasting.frame()).await.is_err());
+        let ended = tokio::time::timeout(LONG, refused.frame()).await;
+        assert!(ended.unwrap().unwrap().is_err());
+        drop(lasting);
+        let place = places.take(&[]).await.unwrap();
+        assert!(place.last().is_ok(), "nothing is left over");
+    }
 
     #[test]
     fn only_an_empty_refusal_is_hypers_own() {

@@ -145,6 +145,29 @@ async fn a_deploy_is_played_at_once_and_taken_back() {
 }
 
 #[tokio::test]
+async fn a_project_is_rolled_back_only_so_often_within_an_hour() {
+    let app = TestApp::start().await;
+    let owner = Caller::account(&app).await;
+    owner.create("game").await;
+    let deployed = owner.deploy("dev", archive(&[("index.html", b"a")])).await;
+    let back = json!({ "deployment": deployed.json::<Value>()["id"] });
+    let mut refused = None;
+    for _ in 0..=120 {
+        let answer = owner.post(&format!("{DEV}/rollback"), back.clone()).await;
+        if answer.status != 200 {
+            refused = Some(answer);
+            break;
+        }
+    }
+    let refused = refused.unwrap();
+    assert_eq!(refused.problem(), "too-many-requests");
+    let wait: i64 = refused.header("retry-after").unwrap().parse().unwrap();
+    app.clock.advance(wait * 1_000);
+    let answer = owner.post(&format!("{DEV}/rollback"), back).await;
+    assert_eq!(answer.status, 200);
+}
+
+#[tokio::test]
 async fn a_project_whose_page_was_lost_is_shown_all_the_same() {
     let app = TestApp::start().await;
     let cookie = app.sign_in("owner", None).await;

@@ -84,7 +84,7 @@ pub async fn handle(
         Err(StoreError::Missing { .. }) => return Err(Slug::NotAllowed.into()),
         added => added?,
     }
-    state.sites.refresh(&*state.store).await?;
+    state.read_games().await?;
     let location = HeaderValue::from_str(&format!("/api/projects/{}", project.slug))
         .map_err(|error| Refusal::internal(&error))?;
     let view = ProjectView::of(&state, project).await?;

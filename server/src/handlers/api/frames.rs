@@ -97,7 +97,7 @@ pub async fn handle(
         .set_frames(&project.slug, environment, frames, by, state.clock.now())
         .await?;
     if changed {
-        state.sites.refresh(&*state.store).await?;
+        state.read_games().await?;
     }
     let view = EnvironmentView::of(&state, &project.slug, environment).await?;
     super::answer(StatusCode::OK, &view)

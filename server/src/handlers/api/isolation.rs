@@ -54,7 +54,7 @@ pub async fn handle(
         .set_isolated(&project.slug, environment, isolated, by, state.clock.now())
         .await?;
     if changed {
-        state.sites.refresh(&*state.store).await?;
+        state.read_games().await?;
     }
     let view = EnvironmentView::of(&state, &project.slug, environment).await?;
     super::answer(StatusCode::OK, &view)

@@ -28,7 +28,7 @@ pub struct Rollback {
 /// Shows an earlier deployment again.
 ///
 /// # Errors
-/// `not-found`, `not-allowed`, `invalid-request`.
+/// `not-found`, `not-allowed`, `invalid-request`, `too-many-requests`.
 #[utoipa::path(
     post,
     path = "/api/projects/{slug}/environments/{environment}/rollback",
@@ -65,7 +65,7 @@ pub async fn handle(
         set => set?,
     };
     if changed {
-        state.sites.refresh(&*state.store).await?;
+        state.read_games().await?;
     }
     let view = EnvironmentView::of(&state, &project.slug, environment).await?;
     super::answer(StatusCode::OK, &view)

@@ -134,7 +134,7 @@ async fn change(
         .change_standing(&project.slug, change, by, now)
         .await?;
     match changed {
-        Changed::Done => state.sites.refresh(&*state.store).await?,
+        Changed::Done => state.read_games().await?,
         Changed::Already => {}
         Changed::NoProject => {
             return Err(Refusal::new(Slug::NotFound)

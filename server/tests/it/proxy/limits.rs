@@ -1,6 +1,6 @@
 //! One game's backend takes nothing from another's.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ async fn ask(backends: &Backends, slug: &str) -> Result<axum::response::Response
 }
 
 async fn ask_from(
-    address: [u8; 4],
+    address: impl Into<IpAddr>,
     backends: &Backends,
     slug: &str,
 ) -> Result<axum::response::Response, Refusal> {
@@ -50,14 +50,14 @@ async fn ask_from(
 }
 
 async fn post_from(
-    address: [u8; 4],
+    address: impl Into<IpAddr>,
     backends: &Backends,
     slug: &str,
     body: Body,
 ) -> Result<axum::response::Response, Refusal> {
     let game = game(slug);
     let backend = backends.find(&game, "/api/x").unwrap();
-    let peer = SocketAddr::from((address, 9));
+    let peer = SocketAddr::new(address.into(), 9);
     let context = Context {
         id: RequestId::unknown(),
         peer,
@@ -92,7 +92,7 @@ async fn slow(change: impl FnOnce(&mut Settings)) -> (Arc<Backends>, mpsc::Unbou
 
 #[tokio::test]
 async fn a_network_has_only_its_share_of_a_backend() {
-    let (backends, mut seen) = slow(|settings| settings.in_flight = 8).await;
+    let (backends, mut seen) = slow(|settings| settings.in_flight = 32).await;
     let mut waiting = JoinSet::new();
     for address in [[192, 0, 2, 1], [192, 0, 2, 1], [192, 0, 2, 2]] {
         let backends = Arc::clone(&backends);
@@ -105,7 +105,7 @@ async fn a_network_has_only_its_share_of_a_backend() {
     assert_eq!(refusal.slug().as_str(), "unavailable");
     assert!(refusal.detail().contains("network"), "{}", refusal.detail());
     // This machine has no share, and who gives up gives the place back.
-    for _ in 0..5 {
+    for _ in 0..29 {
         let backends = Arc::clone(&backends);
         waiting.spawn(async move { ask(&backends, "slow").await.is_ok() });
         soon(seen.recv()).await.unwrap();
@@ -115,6 +115,30 @@ async fn a_network_has_only_its_share_of_a_backend() {
         tokio::spawn(async move { ask_from([192, 0, 2, 1], &backends, "slow").await.is_ok() });
     soon(seen.recv()).await.unwrap();
     again.abort();
+}
+
+#[tokio::test]
+async fn networks_around_one_another_share_an_eighth_of_a_backend() {
+    let (backends, mut seen) = slow(|settings| settings.in_flight = 32).await;
+    let mut waiting = JoinSet::new();
+    for (around, other) in [
+        (["192.0.2.1", "192.0.2.2", "192.0.2.3"], "192.0.3.1"),
+        (
+            ["2001:db8:1:1::1", "2001:db8:1:2::1", "2001:db8:1:3::1"],
+            "2001:db8:2:1::1",
+        ),
+    ] {
+        let [first, second, third] = around;
+        for address in [first, first, second, second, other] {
+            let (backends, address) = (Arc::clone(&backends), address.parse::<IpAddr>().unwrap());
+            waiting.spawn(async move { ask_from(address, &backends, "slow").await.is_ok() });
+            soon(seen.recv()).await.unwrap();
+        }
+        let third = third.parse::<IpAddr>().unwrap();
+        let refusal = soon(ask_from(third, &backends, "slow")).await.unwrap_err();
+        assert_eq!(refusal.slug().as_str(), "unavailable");
+        assert!(refusal.detail().contains("network"), "{}", refusal.detail());
+    }
 }
 
 #[tokio::test]

@@ -1,10 +1,12 @@
 //! The way to a game's backend and back: real sockets on all three sides.
 
+mod crowd;
 mod hostile;
 mod limits;
 mod secure;
 mod sockets;
 mod streaming;
+mod takedown;
 mod trouble;
 
 use std::future::Future;

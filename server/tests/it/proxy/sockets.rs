@@ -20,12 +20,12 @@ use tokio_tungstenite::{WebSocketStream, accept_hdr_async, client_async};
 use super::{answer_raw, serve_raw, soon};
 use crate::support::TestApp;
 
-type Socket = WebSocketStream<TcpStream>;
+pub(super) type Socket = WebSocketStream<TcpStream>;
 
 /// A backend that takes the subprotocol `bearer`, says which token and which
 /// origin it was shown, and then echoes. At `end` it closes with 4001.
 #[expect(clippy::result_large_err, reason = "it is the callback's type")]
-async fn echo() -> SocketAddr {
+pub(super) async fn echo() -> SocketAddr {
     serve_raw(|stream| async move {
         let mut shown = String::new();
         let accept = |request: &Request, mut response: Response| {
@@ -72,11 +72,22 @@ async fn open_at(
     address: SocketAddr,
     protocols: Option<&str>,
 ) -> Result<(Socket, Response), Error> {
-    let mut request = format!("ws://{}/api/socket?a=b", app.demo())
+    open_of(app, "demo", address, protocols).await
+}
+
+/// The same of the game at `label`.
+pub(super) async fn open_of(
+    app: &TestApp,
+    label: &str,
+    address: SocketAddr,
+    protocols: Option<&str>,
+) -> Result<(Socket, Response), Error> {
+    let origin = app.origin(label);
+    let mut request = format!("{}/api/socket?a=b", origin.replace("http:", "ws:"))
         .into_client_request()
         .unwrap();
     let headers = request.headers_mut();
-    headers.insert("origin", app.origin("demo").parse().unwrap());
+    headers.insert("origin", origin.parse().unwrap());
     headers.insert("cookie", "a=1; platform-session=secret".parse().unwrap());
     if let Some(protocols) = protocols {
         headers.insert("sec-websocket-protocol", protocols.parse().unwrap());
@@ -203,7 +214,10 @@ async fn a_silent_websocket_is_not_cut() {
 }
 
 /// The same platform on a further socket.
-async fn listen_with(app: &TestApp, limits: ConnectionLimits) -> (SocketAddr, watch::Sender<bool>) {
+pub(super) async fn listen_with(
+    app: &TestApp,
+    limits: ConnectionLimits,
+) -> (SocketAddr, watch::Sender<bool>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stopping, stopped) = watch::channel(false);

@@ -59,7 +59,7 @@ pub async fn handle(
             ));
         }
     }
-    state.sites.refresh(&*state.store).await?;
+    state.read_games().await?;
     let project = state.store.find_project(slug).await?.ok_or_else(nothing)?;
     answer(StatusCode::OK, &ProjectView::of(&state, project).await?)
 }

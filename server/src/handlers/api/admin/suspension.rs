@@ -105,7 +105,7 @@ async fn changed(state: &AppState, player: Uuid) -> Result<Response, Refusal> {
         .refresh(&*state.store, state.config.token_seconds, state.clock.now())
         .await?;
     // The games of who is suspended are not shown.
-    state.sites.refresh(&*state.store).await?;
+    state.read_games().await?;
     let player = state.store.find_player(player).await?;
     let player = player.ok_or(Slug::NotFound)?;
     answer(StatusCode::OK, &details(state, player).await?)
