@@ -1,11 +1,11 @@
 // Builds each game into dist/<game>/ with the tools that its kind is built
-// with: Vite, Vite into a single file, wasm-pack. None of them knows of the
+// with: Vite, Vite into a single file, wasm-bindgen. None of them knows of the
 // platform: the tag is put into the page afterwards, by the test.
 //
 //   node build.mjs [game …]
 
 import { spawnSync } from "node:child_process";
-import { copyFile, mkdir, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, writeFile } from "node:fs/promises";
 
 import { build } from "vite";
 import { viteSingleFile } from "vite-plugin-singlefile";
@@ -29,6 +29,14 @@ const vite = (game, plugins = []) =>
     build: { outDir: folder(`dist/${game}`), emptyOutDir: true, chunkSizeWarningLimit: 4096 },
   });
 
+const run = (program, args) => {
+  const { status, error } = spawnSync(program, args, {
+    cwd: folder("wasm"),
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+  if (status !== 0) throw error ?? new Error(`${program} ended with ${status}`);
+};
+
 const GAMES = {
   phaser: () => vite("phaser"),
   three: () => vite("three"),
@@ -37,17 +45,13 @@ const GAMES = {
     await writeAssets(here("dist/.assets/"));
     await vite("many");
   },
-  // wasm-pack runs cargo, and makes glue with the wasm-bindgen on the PATH.
+  // Cargo compiles it, and wasm-bindgen makes the module's glue.
   async wasm() {
-    const options = ["--target", "web", "--no-pack", "--no-typescript", "--no-opt", "--mode", "no-install"];
-    const { status, error } = spawnSync(
-      process.env.WASM_PACK || "wasm-pack",
-      ["build", folder("wasm"), "--out-dir", folder("dist/wasm/pkg"), ...options, "--quiet"],
-      { stdio: ["ignore", "inherit", "inherit"] },
-    );
-    if (status !== 0) throw error ?? new Error(`wasm-pack ended with ${status}`);
+    const target = process.env.STONE_DROP_TARGET || folder("../../target");
+    const module = `${target}/wasm32-unknown-unknown/release/stone_drop.wasm`;
+    run("cargo", ["build", "--release", "--quiet", "--package", "stone-drop", "--target", "wasm32-unknown-unknown", "--target-dir", target]);
+    run(process.env.WASM_BINDGEN || "wasm-bindgen", ["--target", "web", "--no-typescript", "--out-dir", folder("dist/wasm/pkg"), module]);
     await copyFile(here("wasm/index.html"), here("dist/wasm/index.html"));
-    await rm(here("dist/wasm/pkg/.gitignore"), { force: true });
   },
 };
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use tokio::process::Command;
 use tokio::sync::Mutex;
 
-use crate::settings;
+use crate::{server, settings};
 
 /// Inside `node_modules`, the lock file that it was installed from, as
 /// `cargo xtask` leaves it there too.
@@ -79,14 +79,15 @@ pub async fn foreign_game(name: &str) -> PathBuf {
     folder.join("dist").join(name)
 }
 
-/// wasm-pack takes the wasm-bindgen that is on the `PATH`.
+/// The game in Rust is compiled beside everything else, and made fit for the web
+/// by the wasm-bindgen that `cargo xtask` keeps.
 fn add_wasm_tools(build: &mut Command) {
-    let bindgen = settings::program("WASM_BINDGEN", &["wasm-bindgen"]);
-    let bindgen = bindgen.parent().expect("it lies in a folder");
-    let path = settings::variable("PATH").unwrap_or_default();
     build
-        .env("WASM_PACK", settings::program("WASM_PACK", &["wasm-pack"]))
-        .env("PATH", format!("{}:{path}", bindgen.display()));
+        .env(
+            "WASM_BINDGEN",
+            settings::program("WASM_BINDGEN", &["wasm-bindgen"]),
+        )
+        .env("STONE_DROP_TARGET", server::target());
     for name in settings::set_by_cargo() {
         build.env_remove(name);
     }

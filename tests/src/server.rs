@@ -219,12 +219,19 @@ fn profile() -> PathBuf {
 }
 
 /// The program `name` of the workspace's package `package`, in the profile that these
-/// tests were built with, built now if it is not up to date.
+/// tests were built with, built now if it is not up to date. `cargo xtask test`
+/// has built most of them with the tests, and says where: a build of one package
+/// alone has other features of its dependencies, and would compile them once more.
 ///
 /// # Panics
 /// When it does not build.
 #[must_use]
 pub fn built(package: &str, name: &str) -> PathBuf {
+    let with_the_tests =
+        settings::variable("TESTS_PROGRAMS").map(|folder| Path::new(&folder).join(name));
+    if let Some(program) = with_the_tests.filter(|program| program.exists()) {
+        return program;
+    }
     let profile = profile();
     let mut build = Command::new(env!("CARGO"));
     build

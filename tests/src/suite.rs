@@ -1,11 +1,13 @@
-//! Runs one body in every engine. Browsers are started when first needed,
-//! used by one test at a time, and closed at the end.
+//! Runs one body in every engine, or in Chromium alone where engines cannot
+//! differ. Browsers are started when first needed, used by one test at a time,
+//! and closed at the end.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -16,51 +18,85 @@ use crate::browser::{Browser, Engine, Stage};
 /// A test's body.
 pub type Body = fn(Stage) -> Pin<Box<dyn Future<Output = ()>>>;
 
-/// A body under its name, to be run in every engine.
+/// A body under its name, to be run in these engines.
 #[derive(Clone, Copy, Debug)]
 pub struct BrowserTest {
     /// A sentence, without the engine.
     pub name: &'static str,
+    /// The engines that it runs in.
+    pub engines: &'static [Engine],
     /// The body.
     pub body: Body,
 }
 
 /// Lists async functions as [`BrowserTest`]s under their own names.
+///
+/// A test runs in every engine where engines can differ: start, focus, the
+/// keyboard, cookies, storage, the back/forward cache, streams, WebSockets,
+/// WebAssembly, stacks, layout. What stands behind `in Chromium, because "…":`
+/// runs in Chromium alone; the words say what makes the engines alike there.
 #[macro_export]
 macro_rules! browser_tests {
-    ($($test:ident),* $(,)?) => {
+    (in $($rest:tt)*) => {
+        $crate::browser_tests![; in $($rest)*];
+    };
+    (
+        $($test:ident),* $(,)?
+        $(; in Chromium, because $why:literal: $($one:ident),* $(,)?)*
+    ) => {
         /// The tests of this file.
-        pub(crate) const TESTS: &[$crate::suite::BrowserTest] = &[$(
-            $crate::suite::BrowserTest {
+        pub(crate) const TESTS: &[$crate::suite::BrowserTest] = &[
+            $($crate::suite::BrowserTest {
                 name: stringify!($test),
+                engines: &$crate::browser::Engine::ALL,
                 body: |stage| ::std::boxed::Box::pin($test(stage)),
-            }
-        ),*];
+            },)*
+            $($({
+                const _: &str = $why;
+                $crate::suite::BrowserTest {
+                    name: stringify!($one),
+                    engines: &[$crate::browser::Engine::Chromium],
+                    body: |stage| ::std::boxed::Box::pin($one(stage)),
+                }
+            },)*)*
+        ];
     };
 }
 
 /// Browsers that no test uses at the moment.
 type Idle = Mutex<HashMap<Engine, Vec<Browser>>>;
 
-/// Runs `tests` in every engine, as the command line wants it, and closes the
-/// browsers.
+/// Runs `tests`, each in its engines, as the command line wants it, closes the
+/// browsers, and prints how long each test took.
 ///
 /// # Panics
 /// When no runtime can be made.
 #[must_use]
+#[expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "how long a test took is printed, and nothing depends on it"
+)]
 pub fn run(tests: &[BrowserTest]) -> ExitCode {
     let arguments = Arguments::from_args();
     let runtime = Arc::new(Runtime::new().expect("a runtime can be made"));
     let idle: Arc<Idle> = Arc::default();
+    let times: Arc<Mutex<Vec<(Duration, String)>>> = Arc::default();
     let trial = |test: &BrowserTest, engine: Engine| {
         let (runtime, idle, body) = (Arc::clone(&runtime), Arc::clone(&idle), test.body);
-        Trial::test(format!("{}_in_{engine}", test.name), move || {
-            runtime.block_on(play(&idle, engine, body))
+        let (times, name) = (Arc::clone(&times), format!("{}_in_{engine}", test.name));
+        Trial::test(name.clone(), move || {
+            let begun = Instant::now();
+            let played = runtime.block_on(play(&idle, engine, body));
+            let mut times = times.lock().expect("no holder panics");
+            times.push((begun.elapsed(), name));
+            played
         })
     };
-    let trials = Engine::ALL
-        .iter()
-        .flat_map(|engine| tests.iter().map(|test| trial(test, *engine)));
+    let trials = Engine::ALL.iter().flat_map(|engine| {
+        let tests = tests.iter().filter(|test| test.engines.contains(engine));
+        tests.map(|test| trial(test, *engine))
+    });
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
     let browsers: Vec<Browser> = idle
         .lock()
@@ -70,6 +106,9 @@ pub fn run(tests: &[BrowserTest]) -> ExitCode {
         .collect();
     for browser in browsers {
         runtime.block_on(browser.close());
+    }
+    for (time, name) in times.lock().expect("no holder panics").iter() {
+        println!("time {:.3} {name}", time.as_secs_f64());
     }
     conclusion.exit_code()
 }

@@ -265,7 +265,7 @@ async fn three_built_by_vite_shares_memory_with_a_worker_once_its_pages_are_isol
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_game_of_wasm_pack_is_compiled_while_it_is_streamed() {
+async fn a_game_in_rust_is_compiled_while_it_is_streamed() {
     let game = Game::new("wasm").await;
     game.deploy().await;
     for engine in [Engine::Chromium, Engine::Firefox] {

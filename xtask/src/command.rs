@@ -6,8 +6,6 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::terminal;
-
 /// A command that is run in `folder` and reads no standard input.
 pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>, folder: &Path) -> Command {
     let mut command = Command::new(program);
@@ -54,9 +52,9 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
         .with_context(|| format!("`{}` wrote what is not UTF-8", describe(command)))
 }
 
-/// Runs it to its end, with its output on the terminal, and hands over every
+/// Runs it to its end, with its errors on the terminal, and hands over every
 /// line of its standard output.
-pub(crate) fn run_reading(command: &mut Command, mut on_line: impl FnMut(&str)) -> Result<()> {
+pub(crate) fn read_lines(command: &mut Command, mut on_line: impl FnMut(&str)) -> Result<()> {
     let mut child = command
         .stdout(Stdio::piped())
         .spawn()
@@ -67,9 +65,7 @@ pub(crate) fn run_reading(command: &mut Command, mut on_line: impl FnMut(&str)) 
         .context("the standard output was not piped")?;
     for line in BufReader::new(stdout).split(b'\n') {
         let line = line.with_context(|| format!("`{}` cannot be read", describe(command)))?;
-        let line = String::from_utf8_lossy(&line);
-        terminal::result(&line);
-        on_line(&line);
+        on_line(&String::from_utf8_lossy(&line));
     }
     let status = child.wait().with_context(|| cannot_start(command))?;
     check(command, status)
@@ -131,7 +127,7 @@ mod tests {
         let mut lines = Vec::new();
         let mut script = command("sh", Path::new("/"));
         script.args(["-c", "echo one; echo two; exit 3"]);
-        let outcome = run_reading(&mut script, |line| lines.push(line.to_owned()));
+        let outcome = read_lines(&mut script, |line| lines.push(line.to_owned()));
         assert_eq!(lines, ["one", "two"]);
         assert!(outcome.unwrap_err().to_string().contains("exit status: 3"));
     }

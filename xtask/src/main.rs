@@ -49,11 +49,7 @@ enum Task {
         server: Vec<OsString>,
     },
     /// Set up what is missing, build, and run every test.
-    Test {
-        /// Only this part; may be given more than once.
-        #[arg(long, value_enum)]
-        only: Vec<test::Part>,
-    },
+    Test(test::Choice),
     /// Build runtime.js and the server.
     Build {
         /// Optimise the server as for production.
@@ -86,7 +82,7 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::find()?;
     match task {
         Task::Serve { server } => serve::run(&workspace, &server),
-        Task::Test { only } => test::run(&workspace, &only),
+        Task::Test(choice) => test::run(&workspace, &choice),
         Task::Build { release } => {
             setup::run(&workspace, setup::Purpose::Serve)?;
             build::run(&workspace, release)?;

@@ -43,16 +43,16 @@ impl Stopwatch {
 
 impl fmt::Display for Stopwatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = self.elapsed().as_secs_f64();
-        if seconds < 60.0 {
-            write!(f, "{seconds:.1} s")
-        } else {
-            write!(
-                f,
-                "{} min {:.0} s",
-                (seconds / 60.0).floor(),
-                seconds % 60.0
-            )
-        }
+        f.write_str(&duration(self.elapsed()))
     }
+}
+
+/// A duration as a person says it, such as `2.5 s` or `3 min 20 s`.
+pub(crate) fn duration(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    if seconds < 60.0 {
+        return format!("{seconds:.1} s");
+    }
+    let minutes = (seconds / 60.0).floor();
+    format!("{minutes} min {:.0} s", (seconds % 60.0).floor())
 }

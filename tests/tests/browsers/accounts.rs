@@ -15,11 +15,12 @@ use crate::identity::player;
 
 platform_tests::browser_tests![
     a_guest_signs_in_elsewhere_and_out_and_in_again_and_is_the_same_player,
+    a_game_in_a_frame_is_come_back_to;
+    in Chromium, because "what is tried is the server's and the pages' own":
     a_guest_signs_in_with_the_demo_and_out_and_in_again_and_is_the_same_player,
     a_sign_in_that_is_cancelled_changes_nothing_and_can_be_tried_again,
     a_provider_that_is_down_is_said_and_the_guest_plays_on,
     every_address_of_a_game_is_come_back_to,
-    a_game_in_a_frame_is_come_back_to,
     a_full_network_lets_in_whoever_signs_in,
 ];
 

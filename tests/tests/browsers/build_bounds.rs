@@ -11,11 +11,12 @@ use crate::build::{Scene, entries, logged};
 use crate::build_stream::{ENVIRONMENT, LOGS, QUIET, behind_a_gateway, record};
 
 platform_tests::browser_tests![
+    an_error_of_an_earlier_deployment_is_where_its_sources_had_it;
+    in Chromium, because "it is the page's own logic":
     one_script_under_many_addresses_is_read_once,
     what_nobody_sees_is_not_looked_up,
     maps_that_are_too_large_or_never_end_are_given_up,
     equal_records_of_two_deployments_are_two_entries,
-    an_error_of_an_earlier_deployment_is_where_its_sources_had_it,
     too_many_streams_read_so_until_there_is_room,
     an_answer_that_is_none_does_not_end_the_watching,
     every_player_of_what_is_shown_can_be_chosen,

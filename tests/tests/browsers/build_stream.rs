@@ -22,10 +22,11 @@ use crate::build::{Scene, choose, entries, logged};
 
 platform_tests::browser_tests![
     a_stream_that_breaks_off_again_and_again_loses_and_repeats_nothing,
+    the_three_variables_are_copied;
+    in Chromium, because "it is the page's own logic":
     a_token_that_is_refused_is_renewed_once,
     a_session_that_is_over_leads_to_a_new_one,
     a_suspended_account_reads_so_and_may_sign_in_as_somebody_else,
-    the_three_variables_are_copied,
     a_flood_is_folded_and_cut_and_leaves_the_page_usable,
     records_are_filtered_by_player_source_and_level,
     a_roll_back_that_is_refused_says_why,

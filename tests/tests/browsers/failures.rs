@@ -10,9 +10,10 @@ use serde_json::json;
 use thirtyfour::By;
 
 platform_tests::browser_tests![
+    a_game_without_an_answer_is_played_offline_until_the_connection_is_back;
+    in Chromium, because "it is the demo's own logic":
     a_session_that_ended_and_a_full_network_lead_to_the_sign_in_page,
     a_suspended_player_is_told_so_and_neither_retried_nor_sent_to_sign_in,
-    a_game_without_an_answer_is_played_offline_until_the_connection_is_back,
     a_plain_429_is_asked_again_after_a_moment,
 ];
 

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::identity::player;
 
 platform_tests::browser_tests![
+    in Chromium, because "a form without scripts is sent alike everywhere":
     a_name_changed_on_the_profile_page_is_in_the_next_token,
     a_name_that_cannot_be_had_is_explained_and_what_was_typed_is_kept,
     signing_out_everywhere_else_ends_the_session_of_another_browser_and_not_ones_own,

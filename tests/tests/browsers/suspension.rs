@@ -10,7 +10,8 @@ use thirtyfour::By;
 use crate::identity::player;
 
 platform_tests::browser_tests![
-    a_player_who_is_suspended_while_playing_is_told_so_within_a_minute,
+    a_player_who_is_suspended_while_playing_is_told_so_within_a_minute;
+    in Chromium, because "what is told is the server's and the demo's own":
     the_demo_tells_a_suspended_player_why_and_plays_again_when_it_is_lifted,
 ];
 

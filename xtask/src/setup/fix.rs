@@ -1,6 +1,8 @@
 //! Doing a step: each answers a failure with what to try.
 
 use std::fs;
+use std::io::ErrorKind;
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -71,10 +73,13 @@ impl<'a> Fixer<'a> {
         let version = format!("={}", tool.version(self.workspace)?);
         let mut install = cargo(&self.workspace.root, &["install", tool.package()]);
         install.args(["--version", &version, "--root"]).arg(&folder);
-        // A tool runs for seconds here: optimising all of it at the end, as some
-        // ask for, would take longer than it ever runs.
+        // A tool runs for seconds here: optimising it would take longer than it
+        // ever runs.
+        install.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
         install.env("CARGO_PROFILE_RELEASE_LTO", "off");
         install.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+        // What several tools need is compiled once for all of them.
+        install.env("CARGO_TARGET_DIR", self.tools_build());
         for program in tool.programs() {
             install.args(["--bin", program]);
         }
@@ -84,6 +89,22 @@ impl<'a> Fixer<'a> {
                 tool.programs().join(" and ")
             )
         })
+    }
+
+    /// Removes what only compiling tools needs.
+    pub(super) fn finish(&self) -> Result<()> {
+        let folder = self.tools_build();
+        match fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("{} cannot be removed", folder.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Where tools are compiled.
+    fn tools_build(&self) -> PathBuf {
+        self.workspace.tools.join("build")
     }
 
     fn npm(&self, folder: &str) -> Result<()> {

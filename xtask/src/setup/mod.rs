@@ -50,6 +50,7 @@ pub(crate) fn run(workspace: &Workspace, purpose: Purpose) -> Result<()> {
             }
         }
     }
+    fixer.finish()?;
     if count == 0 {
         terminal::note(&format!("set-up: everything is there ({stopwatch})"));
     } else {

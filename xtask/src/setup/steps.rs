@@ -67,10 +67,8 @@ pub(super) enum Fix {
 /// A program from crates.io, kept in the user's cache by its version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tool {
-    /// Runs the tests of the module in a browser, and builds a game.
-    WasmPack,
-    /// What wasm-pack starts in place of each test program, and what it makes
-    /// a game's module fit for the web with.
+    /// Runs the tests of the module in a browser, and makes a game's module fit
+    /// for the web.
     WasmBindgen,
     /// Drives Firefox.
     Geckodriver,
@@ -82,7 +80,6 @@ impl Tool {
     /// The crate's name.
     pub(super) const fn package(self) -> &'static str {
         match self {
-            Tool::WasmPack => "wasm-pack",
             Tool::WasmBindgen => "wasm-bindgen-cli",
             Tool::Geckodriver => "geckodriver",
             Tool::CargoDeny => "cargo-deny",
@@ -92,7 +89,6 @@ impl Tool {
     /// The programs that are needed of it.
     pub(super) const fn programs(self) -> &'static [&'static str] {
         match self {
-            Tool::WasmPack => &["wasm-pack"],
             Tool::WasmBindgen => &["wasm-bindgen", "wasm-bindgen-test-runner"],
             Tool::Geckodriver => &["geckodriver"],
             Tool::CargoDeny => &["cargo-deny"],
@@ -103,7 +99,6 @@ impl Tool {
     /// version that the module is linked with.
     pub(super) fn version(self, workspace: &Workspace) -> Result<String> {
         match self {
-            Tool::WasmPack => Ok("0.15.1".into()),
             Tool::WasmBindgen => workspace.wasm_bindgen_version(),
             Tool::Geckodriver => Ok("0.37.1".into()),
             Tool::CargoDeny => Ok("0.20.2".into()),
@@ -316,7 +311,7 @@ pub(super) const STEPS: &[Step] = &[
     },
     Step {
         name: "geckodriver",
-        why: "drives Firefox; compiled once, in about five minutes",
+        why: "drives Firefox; compiled once",
         must: &[Test, Bench],
         may: &[],
         without: "",
@@ -324,17 +319,8 @@ pub(super) const STEPS: &[Step] = &[
         fix: Fix::CargoInstall(Tool::Geckodriver),
     },
     Step {
-        name: "wasm-pack",
-        why: "tests the runtime in browsers, and builds a game to test; compiled once, in about five minutes",
-        must: &[Test],
-        may: &[],
-        without: "",
-        check: Check::Tool(Tool::WasmPack),
-        fix: Fix::CargoInstall(Tool::WasmPack),
-    },
-    Step {
         name: "wasm-bindgen",
-        why: "what wasm-pack runs the tests and builds a game with; compiled once, in about five minutes",
+        why: "runs the runtime's tests in browsers, and builds a game to test; compiled once",
         must: &[Test, Bench],
         may: &[],
         without: "",
@@ -343,7 +329,7 @@ pub(super) const STEPS: &[Step] = &[
     },
     Step {
         name: "cargo-deny",
-        why: "checks licences, duplicates and sources of the dependencies; compiled once, in about five minutes",
+        why: "checks licences, duplicates and sources of the dependencies; compiled once",
         must: &[Test],
         may: &[],
         without: "",

@@ -1,105 +1,272 @@
-//! The whole test run: every stage, whatever fails before it, and one line at
-//! its end.
+//! The test run: every part of it, whatever fails before it, with how much is
+//! left, and at its end the time of each stage, the slowest tests, and a count.
 
-mod count;
+mod programs;
+mod record;
+mod results;
 mod stages;
 mod supply_chain;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Result;
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 
-use self::count::Count;
+use self::programs::Which;
+use self::record::Record;
+use self::results::{Count, Results, slowest};
+use self::stages::{Task, Work};
 use crate::setup::{self, Purpose};
-use crate::terminal::{self, Stopwatch};
+use crate::terminal::{self, Stopwatch, duration};
 use crate::workspace::Workspace;
 
-/// A part of the test run that can be run alone.
+/// A stage of the test run, which can be run alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Part {
+pub(crate) enum Stage {
+    /// Formatting, rules, clippy, and the licences and sources of dependencies.
+    Checks,
     /// Rust tests outside of a browser.
     Native,
     /// The module's tests, inside of Chromium and Firefox.
     Wasm,
-    /// The tests written for Node.js.
-    Npm,
     /// The real server and real browsers, end to end.
     E2e,
 }
 
-/// One stage of the run.
-struct Stage {
-    /// What is shown.
-    name: &'static str,
-    /// The part that it belongs to; none: every part needs it.
-    part: Option<Part>,
-    /// Whether it also belongs to a run of one part.
-    always: bool,
-    /// Does it, and counts the tests that it saw.
-    run: fn(&Workspace, &mut Count) -> Result<()>,
+/// Which part of the test run is wanted.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Choice {
+    /// Only the tests whose names contain this.
+    name: Option<String>,
+    /// Only this stage; may be given more than once.
+    #[arg(long, value_enum)]
+    only: Vec<Stage>,
+    /// Only what failed in the last run, or was not reached in it.
+    #[arg(long)]
+    failed: bool,
 }
 
-impl Stage {
-    fn is_in(&self, only: &[Part]) -> bool {
-        only.is_empty() || self.always || self.part.is_some_and(|part| only.contains(&part))
+impl Choice {
+    /// Whether tasks of this stage are wanted at all. A name alone means tests.
+    fn has(&self, stage: Stage) -> bool {
+        if self.only.is_empty() {
+            self.name.is_none() || stage != Stage::Checks
+        } else {
+            self.only.contains(&stage)
+        }
+    }
+
+    /// Whether any of the compiled programs is wanted.
+    fn has_programs(&self) -> bool {
+        self.has(Stage::Native) || self.has(Stage::E2e)
     }
 }
 
-/// How a stage ended.
+/// How a task ended.
 struct Outcome {
-    name: &'static str,
+    name: String,
+    stage: &'static str,
     count: Count,
-    time: String,
+    time: Duration,
     error: Option<anyhow::Error>,
 }
 
-/// Sets up, runs the stages of `only` (none: all), reports each, and counts.
-pub(crate) fn run(workspace: &Workspace, only: &[Part]) -> Result<ExitCode> {
+impl Outcome {
+    fn passed(&self) -> bool {
+        self.error.is_none() && self.count.failed == 0
+    }
+}
+
+/// Sets up, runs what was chosen, reports each, and counts.
+pub(crate) fn run(workspace: &Workspace, choice: &Choice) -> Result<ExitCode> {
     let stopwatch = Stopwatch::start();
     setup::run(workspace, Purpose::Test)?;
-    let stages: Vec<&Stage> = stages::STAGES
-        .iter()
-        .filter(|stage| stage.is_in(only))
-        .collect();
-    let mut outcomes = Vec::new();
-    for (place, stage) in stages.iter().enumerate() {
-        terminal::note(&format!(
-            "\n[{}/{}] {}",
-            place + 1,
-            stages.len(),
-            stage.name
-        ));
+    let mut run = Run {
+        workspace,
+        choice,
+        record: Record::read(workspace),
+        outcomes: Vec::new(),
+        times: Vec::new(),
+    };
+    // The programs of the tests embed what this makes.
+    run.build();
+    let tasks = run.tasks();
+    run.all(&tasks)?;
+    let total = total(&run.outcomes);
+    terminal::note(&format!("\nthe slowest tests:\n{}", slowest(run.times)));
+    terminal::note(&format!(
+        "\n{}\nall of it: {stopwatch}",
+        table(&run.outcomes)
+    ));
+    terminal::result(&total.to_string());
+    if let Some(name) = &choice.name {
+        anyhow::ensure!(
+            total != Count::default(),
+            "no test has `{name}` in its name"
+        );
+    }
+    if total.failed == 0 {
+        return Ok(ExitCode::SUCCESS);
+    }
+    terminal::note("`cargo xtask test --failed` runs what did not pass once more");
+    Ok(ExitCode::FAILURE)
+}
+
+/// A run while it goes on.
+struct Run<'a> {
+    workspace: &'a Workspace,
+    choice: &'a Choice,
+    record: Record,
+    outcomes: Vec<Outcome>,
+    times: Vec<(Duration, String)>,
+}
+
+impl Run<'_> {
+    /// Builds the runtime. This is done in every run: it is quick when nothing
+    /// has changed.
+    fn build(&mut self) {
         let stopwatch = Stopwatch::start();
-        let mut count = Count::default();
-        let error = (stage.run)(workspace, &mut count).err();
-        if let Some(error) = &error {
-            terminal::note(&format!("{} failed: {error:#}", stage.name));
+        terminal::note("\nbuild and size budget");
+        let error = stages::build_within_budget(self.workspace).err();
+        self.ended("runtime", "build and size budget", &stopwatch, error);
+    }
+
+    /// What there is to do, in its order.
+    fn tasks(&mut self) -> Vec<Task> {
+        let mut tasks = stages::checks();
+        if self.choice.has_programs() {
+            let stopwatch = Stopwatch::start();
+            terminal::note("\ncompiling the tests");
+            let error = match programs::compile(self.workspace) {
+                Ok(programs) => {
+                    tasks.extend(programs.into_iter().map(Task::of));
+                    None
+                }
+                Err(error) => Some(error),
+            };
+            self.ended("test programs", "compiling the tests", &stopwatch, error);
         }
-        outcomes.push(Outcome {
-            name: stage.name,
-            count,
-            time: stopwatch.to_string(),
+        tasks.extend(stages::others());
+        // End to end comes last: it takes longest, and says least about where
+        // a mistake is.
+        tasks.sort_by_key(|task| task.stage as u8);
+        tasks.retain(|task| self.is_wanted(task));
+        tasks
+    }
+
+    fn is_wanted(&self, task: &Task) -> bool {
+        let passed = || {
+            let known = self.record.find(&task.name);
+            known.is_some_and(|entry| entry.passed)
+        };
+        self.choice.has(task.stage) && !(self.choice.failed && passed())
+    }
+
+    /// Runs these tasks, and keeps after each what is left.
+    fn all(&mut self, tasks: &[Task]) -> Result<()> {
+        // What failed last time is looked up before it is forgotten.
+        let named: Vec<Vec<String>> = tasks.iter().map(|task| self.named(task)).collect();
+        if self.choice.name.is_none() {
+            for task in tasks {
+                self.record.begin(&task.name);
+            }
+            self.record.write()?;
+        }
+        for (place, (task, named)) in tasks.iter().zip(&named).enumerate() {
+            terminal::note(&format!(
+                "\n[{}/{}] {}: {}{}",
+                place + 1,
+                tasks.len(),
+                task.stage_name(),
+                task.name,
+                self.left(&tasks[place..])
+            ));
+            self.one(task, named)?;
+        }
+        Ok(())
+    }
+
+    /// The tests of a task that failed in the last run, where only these are
+    /// wanted.
+    fn named(&self, task: &Task) -> Vec<String> {
+        let known = self.record.find(&task.name);
+        match known {
+            Some(entry) if self.choice.failed => entry.failed.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn one(&mut self, task: &Task, named: &[String]) -> Result<()> {
+        let stopwatch = Stopwatch::start();
+        let mut results = Results::default();
+        let which = match &self.choice.name {
+            Some(part) => Which::Like(part),
+            None if named.is_empty() => Which::All,
+            None => Which::Named(named),
+        };
+        let outcome = match &task.work {
+            Work::Check(check) => check(self.workspace),
+            Work::Counted(tests) => tests(self.workspace, which, &mut results),
+            Work::Program(program) => program.run(self.workspace, which, &mut results),
+        };
+        if let (Err(_), Work::Program(program)) = (&outcome, &task.work) {
+            let command = program.by_hand(self.workspace);
+            terminal::note(&format!("by hand: {command}"));
+        }
+        let seconds = stopwatch.elapsed().as_secs_f64();
+        let whole = matches!(which, Which::All).then_some(seconds);
+        if self.choice.name.is_none() {
+            let failed = results.failed.clone();
+            self.record.end(&task.name, failed, outcome.is_ok(), whole);
+            self.record.write()?;
+        }
+        self.times.append(&mut results.times);
+        self.ended(&task.name, task.stage_name(), &stopwatch, outcome.err());
+        if let Some(last) = self.outcomes.last_mut() {
+            last.count = results.count;
+        }
+        Ok(())
+    }
+
+    fn ended(
+        &mut self,
+        name: &str,
+        stage: &'static str,
+        stopwatch: &Stopwatch,
+        error: Option<anyhow::Error>,
+    ) {
+        if let Some(error) = &error {
+            terminal::note(&format!("{name} failed: {error:#}"));
+        }
+        self.outcomes.push(Outcome {
+            name: name.to_owned(),
+            stage,
+            count: Count::default(),
+            time: stopwatch.elapsed(),
             error,
         });
     }
-    let total = total(&outcomes);
-    terminal::note(&format!("\n{}\nall of it: {stopwatch}", table(&outcomes)));
-    terminal::result(&total.to_string());
-    Ok(if total.failed == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+
+    /// How long the rest will take, if the last run says so.
+    fn left(&self, rest: &[Task]) -> String {
+        if self.choice.name.is_some() || self.choice.failed {
+            return String::new();
+        }
+        let seconds = self.record.seconds(rest.iter().map(|task| &*task.name));
+        match seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) {
+            Some(left) => format!(" (about {} left, by the last run)", duration(left)),
+            None => String::new(),
+        }
+    }
 }
 
-/// The sum of all stages. A stage that failed without a failed test, because
-/// it did not compile for one, counts as one failure.
+/// The sum of all tasks. A task that failed without a failed test, because it
+/// did not compile for one, counts as one failure.
 fn total(outcomes: &[Outcome]) -> Count {
     let mut total = Count::default();
     for outcome in outcomes {
-        total.passed += outcome.count.passed;
-        total.failed += outcome.count.failed;
+        total += outcome.count;
         if outcome.error.is_some() && outcome.count.failed == 0 {
             total.failed += 1;
         }
@@ -107,85 +274,91 @@ fn total(outcomes: &[Outcome]) -> Count {
     total
 }
 
+/// A line for each stage, with the sums of its tasks, and one for each task
+/// that failed.
 fn table(outcomes: &[Outcome]) -> String {
-    let line = |outcome: &Outcome| {
-        let mark = if outcome.error.is_none() && outcome.count.failed == 0 {
-            "ok"
+    let mut lines = Vec::new();
+    for stage in outcomes.chunk_by(|one, next| one.stage == next.stage) {
+        let mut count = Count::default();
+        stage.iter().for_each(|outcome| count += outcome.count);
+        let time: Duration = stage.iter().map(|outcome| outcome.time).sum();
+        let passed = stage.iter().all(Outcome::passed);
+        let mark = if passed { "ok" } else { "FAILED" };
+        let tests = if count == Count::default() {
+            String::new()
         } else {
-            "FAILED"
+            count.to_string()
         };
-        format!(
-            "{mark:6}  {:34} {:>10}   {}",
-            outcome.name, outcome.time, outcome.count
-        )
-    };
-    outcomes.iter().map(line).collect::<Vec<_>>().join("\n")
+        let line = format!(
+            "{mark:6}  {:34} {:>12}   {tests}",
+            stage[0].stage,
+            duration(time)
+        );
+        lines.push(line.trim_end().to_owned());
+        let failed = stage.iter().filter(|outcome| !outcome.passed());
+        lines.extend(failed.map(|outcome| format!("          {}", outcome.name)));
+    }
+    lines.join("\n")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn outcome(passed: u64, failed: u64, error: bool) -> Outcome {
-        let error = error.then(|| anyhow::anyhow!("no"));
+    fn outcome(stage: &'static str, passed: u64, failed: u64, error: bool) -> Outcome {
         Outcome {
-            name: "some",
+            name: format!("{passed} of {stage}"),
+            stage,
             count: Count { passed, failed },
-            time: "1.0 s".into(),
-            error,
+            time: Duration::from_secs(passed),
+            error: error.then(|| anyhow::anyhow!("no")),
         }
     }
 
     #[test]
-    fn a_stage_that_fails_without_a_failed_test_counts_as_a_failure() {
+    fn a_task_that_fails_without_a_failed_test_counts_as_a_failure() {
         let outcomes = [
-            outcome(3, 0, false),
-            outcome(0, 0, true),
-            outcome(5, 2, true),
+            outcome("a", 3, 0, false),
+            outcome("b", 0, 0, true),
+            outcome("b", 5, 2, true),
         ];
-        assert_eq!(
-            total(&outcomes),
-            Count {
-                passed: 8,
-                failed: 3
-            }
-        );
         assert_eq!(total(&outcomes).to_string(), "8 passed, 3 failed");
     }
 
     #[test]
-    fn a_run_of_one_part_leaves_the_others_out() {
-        let names = |only: &[Part]| -> Vec<&str> {
-            stages::STAGES
-                .iter()
-                .filter(|stage| stage.is_in(only))
-                .map(|stage| stage.name)
-                .collect()
-        };
-        assert_eq!(names(&[]).len(), stages::STAGES.len());
-        let native = names(&[Part::Native]);
-        assert!(native.len() < stages::STAGES.len());
+    fn the_table_sums_each_stage_and_names_what_failed() {
+        let table = table(&[
+            outcome("native", 1, 0, false),
+            outcome("native", 70, 0, false),
+            outcome("e2e", 2, 0, false),
+            outcome("e2e", 0, 0, true),
+        ]);
+        let lines: Vec<&str> = table.lines().collect();
+        assert_eq!(lines.len(), 3, "{table}");
         assert!(
-            native.iter().any(|name| name.starts_with("build")),
-            "{native:?}"
+            lines[0].starts_with("ok ") && lines[0].ends_with("1 min 11 s   71 passed, 0 failed"),
+            "{table}"
         );
-        assert!(
-            !native.iter().any(|name| name.contains("Firefox")),
-            "{native:?}"
-        );
-        for part in Part::value_variants() {
-            assert!(
-                stages::STAGES.iter().any(|stage| stage.part == Some(*part)),
-                "{part:?}"
-            );
-        }
+        assert!(lines[1].starts_with("FAILED "), "{table}");
+        assert_eq!(lines[2].trim(), "0 of e2e");
     }
 
     #[test]
-    fn the_table_shows_which_stage_failed() {
-        let table = table(&[outcome(1, 0, false), outcome(0, 0, true)]);
-        let lines: Vec<&str> = table.lines().collect();
-        assert!(lines[0].starts_with("ok "), "{table}");
-        assert!(lines[1].starts_with("FAILED "), "{table}");
+    fn a_name_alone_means_tests_and_a_stage_alone_that_stage() {
+        let all = Choice::default();
+        let name = Choice {
+            name: Some("guest".into()),
+            ..Choice::default()
+        };
+        let wasm = Choice {
+            only: vec![Stage::Wasm],
+            ..Choice::default()
+        };
+        for stage in Stage::value_variants() {
+            assert!(all.has(*stage));
+            assert_eq!(name.has(*stage), *stage != Stage::Checks);
+            assert_eq!(wasm.has(*stage), *stage == Stage::Wasm);
+        }
+        assert!(all.has_programs() && name.has_programs() && !wasm.has_programs());
     }
 }

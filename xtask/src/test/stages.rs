@@ -1,163 +1,162 @@
-//! The stages of the test run, in their order.
+//! What a run consists of, but for the test programs.
 
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-use super::count::Count;
-use super::{Part, Stage, supply_chain};
-use crate::command::{cargo, command, run_reading};
+use super::programs::{Program, Which};
+use super::results::Results;
+use super::{Stage, supply_chain};
+use crate::command::{cargo, read_lines};
 use crate::setup::Tool;
 use crate::workspace::Workspace;
-use crate::{build, drivers, size, tidy};
+use crate::{build, drivers, size, terminal, tidy};
 
-/// The crate that opens browsers and starts servers; the rest is native.
-const END_TO_END: &str = "platform-tests";
+/// One thing to do in a run.
+pub(super) struct Task {
+    /// The stage that it belongs to.
+    pub(super) stage: Stage,
+    /// What is shown, and what its record is kept under.
+    pub(super) name: String,
+    /// How to do it.
+    pub(super) work: Work,
+}
 
-pub(super) const STAGES: &[Stage] = &[
-    Stage {
-        name: "build and size budget",
-        part: None,
-        always: true,
-        run: build_within_budget,
-    },
-    Stage {
-        name: "formatting",
-        part: None,
-        always: false,
-        run: |at, _| tidy::format(at),
-    },
-    Stage {
-        name: "rules",
-        part: None,
-        always: false,
-        run: |at, _| tidy::rules(at),
-    },
-    Stage {
-        name: "clippy",
-        part: None,
-        always: false,
-        run: |at, _| tidy::lints(at),
-    },
-    Stage {
-        name: "supply chain",
-        part: None,
-        always: false,
-        run: |at, _| supply_chain::check(at),
-    },
-    Stage {
-        name: "native tests",
-        part: Some(Part::Native),
-        always: false,
-        run: native,
-    },
-    Stage {
-        name: "runtime in Chromium",
-        part: Some(Part::Wasm),
-        always: false,
-        run: chromium,
-    },
-    Stage {
-        name: "runtime in Firefox",
-        part: Some(Part::Wasm),
-        always: false,
-        run: firefox,
-    },
-    Stage {
-        name: "npm tests",
-        part: Some(Part::Npm),
-        always: false,
-        run: npm,
-    },
-    Stage {
-        name: "end to end",
-        part: Some(Part::E2e),
-        always: false,
-        run: end_to_end,
-    },
-];
+/// Something that is right, or an error.
+type Check = fn(&Workspace) -> Result<()>;
 
-fn build_within_budget(workspace: &Workspace, _: &mut Count) -> Result<()> {
-    let report = build::run(workspace, false)?;
+/// How a task is done.
+pub(super) enum Work {
+    /// Something that is right or wrong.
+    Check(Check),
+    /// Tests that are no program of their own.
+    Counted(fn(&Workspace, Which<'_>, &mut Results) -> Result<()>),
+    /// A program of tests.
+    Program(Program),
+}
+
+impl Task {
+    /// The task of running a program.
+    pub(super) fn of(program: Program) -> Self {
+        Self {
+            stage: if program.is_end_to_end {
+                Stage::E2e
+            } else {
+                Stage::Native
+            },
+            name: program.name.clone(),
+            work: Work::Program(program),
+        }
+    }
+
+    /// What the stage is called. Each check is a line of its own.
+    pub(super) fn stage_name(&self) -> &'static str {
+        match (self.stage, &*self.name) {
+            (Stage::Checks, "formatting") => "formatting",
+            (Stage::Checks, "rules") => "rules",
+            (Stage::Checks, "clippy") => "clippy",
+            (Stage::Checks, _) => "supply chain",
+            (Stage::Native, _) => "native tests",
+            (Stage::Wasm, _) => "runtime in browsers",
+            (Stage::E2e, _) => "end to end",
+        }
+    }
+}
+
+/// The checks, in their order: the quick ones first.
+pub(super) fn checks() -> Vec<Task> {
+    let checks: [(&str, Check); 4] = [
+        ("formatting", tidy::format),
+        ("rules", tidy::rules),
+        ("clippy", tidy::lints),
+        ("supply chain", supply_chain::check),
+    ];
+    let task = |(name, check): (&str, _)| Task {
+        stage: Stage::Checks,
+        name: name.to_owned(),
+        work: Work::Check(check),
+    };
+    checks.into_iter().map(task).collect()
+}
+
+/// Tests that are no programs of their own.
+pub(super) fn others() -> Vec<Task> {
+    let task = |stage, name: &str, tests| Task {
+        stage,
+        name: name.to_owned(),
+        work: Work::Counted(tests),
+    };
+    vec![
+        task(Stage::Native, "examples in the documentation", examples),
+        task(Stage::Wasm, "runtime in Chromium", chromium),
+        task(Stage::Wasm, "runtime in Firefox", firefox),
+    ]
+}
+
+/// Builds the runtime, and fails over its size budget.
+///
+/// # Errors
+/// When it does not build, or is too large.
+pub(super) fn build_within_budget(workspace: &Workspace) -> Result<()> {
+    let report = build::runtime(workspace)?;
     match size::over_budget(report.brotli, report.budget) {
         None => Ok(()),
         Some(sentence) => anyhow::bail!(sentence),
     }
 }
 
-fn native(workspace: &Workspace, count: &mut Count) -> Result<()> {
-    let arguments = [
-        "test",
-        "--workspace",
-        "--exclude",
-        END_TO_END,
-        "--no-fail-fast",
-    ];
-    read(&mut cargo(&workspace.root, &arguments), count)
+fn examples(workspace: &Workspace, which: Which<'_>, results: &mut Results) -> Result<()> {
+    let command = cargo(&workspace.root, &["test", "--workspace", "--doc"]);
+    read(command, which, results)
 }
 
-fn chromium(workspace: &Workspace, count: &mut Count) -> Result<()> {
-    read(&mut wasm_pack(workspace, "--chrome")?, count)
+fn chromium(workspace: &Workspace, which: Which<'_>, results: &mut Results) -> Result<()> {
+    read(in_browser(workspace, "GECKODRIVER")?, which, results)
 }
 
-fn firefox(workspace: &Workspace, count: &mut Count) -> Result<()> {
-    read(&mut wasm_pack(workspace, "--firefox")?, count)
+fn firefox(workspace: &Workspace, which: Which<'_>, results: &mut Results) -> Result<()> {
+    read(in_browser(workspace, "CHROMEDRIVER")?, which, results)
 }
 
-/// `wasm-pack test`, which must take the tools that are there: it would
-/// otherwise download others.
-fn wasm_pack(workspace: &Workspace, browser: &str) -> Result<Command> {
-    let mut wasm_pack = command(
-        Tool::WasmPack.bin(workspace)?.join("wasm-pack"),
+/// The module's tests in a browser: wasm-bindgen's runner takes the one whose
+/// driver it is told of, so that `other` must not be in its surroundings.
+fn in_browser(workspace: &Workspace, other: &str) -> Result<Command> {
+    let runner = Tool::WasmBindgen
+        .bin(workspace)?
+        .join("wasm-bindgen-test-runner");
+    let mut command = cargo(
         &workspace.root,
+        &[
+            "test",
+            "--package",
+            "platform-runtime",
+            "--lib",
+            "--target",
+            "wasm32-unknown-unknown",
+        ],
     );
-    // The folder stands last: what follows it goes to cargo.
-    wasm_pack.args([
-        "test",
-        "--mode",
-        "no-install",
-        "--headless",
-        browser,
-        "runtime-wasm",
-    ]);
-    drivers::add_to(wasm_pack, workspace)
+    command
+        .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER", runner)
+        .env("WASM_BINDGEN_TEST_ONLY_WEB", "1");
+    let mut command = drivers::add_to(command, workspace)?;
+    command.env_remove(other);
+    Ok(command)
 }
 
-fn end_to_end(workspace: &Workspace, count: &mut Count) -> Result<()> {
-    // Two browsers at a time: each test has its own, and its own server.
-    let arguments = [
-        "test",
-        "--package",
-        END_TO_END,
-        "--no-fail-fast",
-        "--",
-        "--test-threads=2",
-    ];
-    let mut tests = drivers::add_to(cargo(&workspace.root, &arguments), workspace)?;
-    // A test's panic says where and why; its frames are the runner's own, and
-    // would push that out of sight.
-    read(tests.env("RUST_BACKTRACE", "0"), count)
-}
-
-/// `npm test` in each folder whose `package.json` has such a script.
-fn npm(workspace: &Workspace, count: &mut Count) -> Result<()> {
-    for folder in ["loader", "tests/npm"] {
-        let folder = workspace.root.join(folder);
-        if has_test_script(&std::fs::read_to_string(folder.join("package.json"))?)? {
-            read(command("npm", &folder).args(["test", "--silent"]), count)?;
+/// Runs cargo with the names of the wanted tests, shows and reads what it says.
+fn read(mut command: Command, which: Which<'_>, results: &mut Results) -> Result<()> {
+    match which {
+        Which::All => {}
+        Which::Like(part) => {
+            command.args(["--", part]);
         }
+        // One filter is all that the runner in the browser takes.
+        Which::Named(_) => {}
     }
-    Ok(())
-}
-
-fn has_test_script(package: &str) -> Result<bool> {
-    let package: serde_json::Value =
-        serde_json::from_str(package).context("package.json cannot be parsed")?;
-    Ok(package.pointer("/scripts/test").is_some())
-}
-
-fn read(command: &mut Command, count: &mut Count) -> Result<()> {
-    run_reading(command, |line| count.read(line))
+    read_lines(&mut command, |line| {
+        terminal::result(line);
+        results.read(line);
+    })
 }
 
 #[cfg(test)]
@@ -165,10 +164,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_packages_with_a_test_script_are_tested() {
-        assert!(has_test_script(r#"{"scripts":{"test":"node --test"}}"#).unwrap());
-        assert!(!has_test_script(r#"{"scripts":{"build":"x"}}"#).unwrap());
-        assert!(!has_test_script("{}").unwrap());
-        assert!(has_test_script("not json").is_err());
+    fn every_task_has_a_name_of_its_own() {
+        let mut names: Vec<String> = checks()
+            .into_iter()
+            .chain(others())
+            .map(|task| task.name)
+            .collect();
+        let all = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), all);
     }
 }

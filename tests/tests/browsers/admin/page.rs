@@ -12,11 +12,12 @@ use super::{Account, REASON, Scene, answered, guest, question, text};
 use crate::build::examine;
 
 platform_tests::browser_tests![
+    administration_has_no_barrier_and_fits_a_phone;
+    in Chromium, because "it is the page's own logic":
     who_may_not_administer_reads_what_to_do,
     who_may_administer_no_longer_reads_so_below_each_form,
     administration_of_an_old_sign_in_leads_to_a_fresh_one_and_back,
     what_players_wrote_is_inert_in_administration,
-    administration_has_no_barrier_and_fits_a_phone,
 ];
 
 async fn who_may_not_administer_reads_what_to_do(stage: Stage) {

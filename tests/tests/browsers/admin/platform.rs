@@ -8,6 +8,7 @@ use platform_tests::poll;
 use super::{Account, Scene, answered, choose, guest, happened, question, text};
 
 platform_tests::browser_tests![
+    in Chromium, because "it is the page's own logic":
     an_administrator_rotates_and_revokes_the_signing_keys,
     an_administrator_gives_a_project_to_another_player,
     an_administrator_disables_a_project_and_its_owner_reads_why,

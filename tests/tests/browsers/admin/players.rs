@@ -7,6 +7,7 @@ use thirtyfour::Key;
 use super::{REASON, Scene, answered, guest, happened, question, text};
 
 platform_tests::browser_tests![
+    in Chromium, because "it is the page's own logic":
     an_administrator_suspends_a_player_and_lets_them_go,
     an_administrator_ends_a_players_sessions,
     an_administrator_finds_guests_by_their_address,

@@ -10,6 +10,7 @@ use super::{PLAYER, Scene, comes_to, entry, texts};
 use crate::build::{choose, entries, logged};
 
 platform_tests::browser_tests![
+    in Chromium, because "it is the page's own logic":
     errors_are_counted_and_the_log_is_searched_by_the_page,
     a_search_that_runs_backwards_is_refused_in_words,
     a_record_names_its_deployment_and_a_clean_one_is_told_too,

@@ -12,10 +12,11 @@ use super::{Scene, comes_to, entry};
 use crate::build::{choose, examine, logged};
 
 platform_tests::browser_tests![
+    the_project_page_has_no_barrier_and_fits_a_phone;
+    in Chromium, because "it is the page's own logic":
     a_fresh_project_says_what_to_do,
     an_earlier_deployment_is_shown_again_from_the_project_page,
     what_others_wrote_is_inert_on_the_project_page,
-    the_project_page_has_no_barrier_and_fits_a_phone,
 ];
 
 async fn a_fresh_project_says_what_to_do(stage: Stage) {

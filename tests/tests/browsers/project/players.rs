@@ -8,7 +8,8 @@ use thirtyfour::By;
 use super::{Scene, comes_to, texts};
 
 platform_tests::browser_tests![
-    players_are_there_as_pictures_and_as_tables,
+    players_are_there_as_pictures_and_as_tables;
+    in Chromium, because "it is the page's own logic":
     one_player_is_told_as_one,
 ];
 

@@ -14,6 +14,7 @@ use super::{Scene, comes_to, texts};
 use crate::build::choose;
 
 platform_tests::browser_tests![
+    in Chromium, because "it is the page's own logic":
     a_backend_is_refused_without_loss_then_saved_and_taken_away,
     who_may_show_the_game_in_a_frame_is_set_on_the_page,
     an_environment_that_does_not_come_is_not_taken_for_the_other_one,

@@ -1,0 +1,244 @@
+//! The test programs: all of them compiled in one go, so that every dependency
+//! is compiled with one set of features, and then run one after the other.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::results::Results;
+use crate::command::{cargo, describe, read_lines};
+use crate::drivers;
+use crate::terminal;
+use crate::workspace::Workspace;
+
+/// The crate whose tests open browsers and start servers; the rest is native.
+const END_TO_END: &str = "platform-tests";
+
+/// The program that brings its own runner, which lists each test once for each
+/// browser and measures the time itself.
+const OWN_RUNNER: &str = "browsers";
+
+/// A compiled program of tests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Program {
+    /// The package and the target, such as `platform-server it`.
+    pub(super) name: String,
+    /// The package's folder, in which cargo would run it.
+    folder: PathBuf,
+    /// The program.
+    file: PathBuf,
+    /// Whether it is of the end-to-end tests.
+    pub(super) is_end_to_end: bool,
+    has_own_runner: bool,
+}
+
+/// Which tests of a program are run.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Which<'a> {
+    /// All of them.
+    All,
+    /// Those whose names contain this.
+    Like(&'a str),
+    /// Those with exactly these names.
+    Named(&'a [String]),
+}
+
+/// Compiles every test program of the workspace, and every program that the
+/// tests start.
+///
+/// # Errors
+/// When something does not compile; the compiler has said what.
+pub(super) fn compile(workspace: &Workspace) -> Result<Vec<Program>> {
+    let arguments = [
+        "test",
+        "--workspace",
+        "--tests",
+        "--no-run",
+        "--message-format=json-render-diagnostics",
+    ];
+    let mut programs = Vec::new();
+    read_lines(&mut cargo(&workspace.root, &arguments), |line| {
+        programs.extend(program(line));
+    })?;
+    programs.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(programs)
+}
+
+/// The test program that a message of cargo's is about, if it is about one.
+fn program(message: &str) -> Option<Program> {
+    let message: Value = serde_json::from_str(message).ok()?;
+    let text = |at: &str| message.pointer(at).and_then(Value::as_str);
+    if text("/reason") != Some("compiler-artifact")
+        || message.pointer("/profile/test") != Some(&Value::Bool(true))
+    {
+        return None;
+    }
+    let file = PathBuf::from(text("/executable")?);
+    let folder = Path::new(text("/manifest_path")?).parent()?.to_owned();
+    // `path+file:///folder#name@version`, or without the name where the folder
+    // has it.
+    let id = text("/package_id")?;
+    let (folder_url, fragment) = id.rsplit_once('#')?;
+    let package = match fragment.split_once('@') {
+        Some((package, _)) => package,
+        None => folder_url.rsplit('/').next()?,
+    };
+    let target = text("/target/name")?;
+    let kind = message
+        .pointer("/target/kind/0")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let name = match kind {
+        "test" => format!("{package} {target}"),
+        "bin" => format!("{package} program {target}"),
+        _ => format!("{package} library"),
+    };
+    let is_end_to_end = package == END_TO_END;
+    Some(Program {
+        has_own_runner: is_end_to_end && target == OWN_RUNNER,
+        name,
+        folder,
+        file,
+        is_end_to_end,
+    })
+}
+
+impl Program {
+    /// Runs it, shows what it says, and returns what became of each test.
+    ///
+    /// # Errors
+    /// When it cannot be started, or ends as if a test had failed.
+    pub(super) fn run(
+        &self,
+        workspace: &Workspace,
+        which: Which<'_>,
+        results: &mut Results,
+    ) -> Result<()> {
+        match which {
+            // This runner takes one name at a time.
+            Which::Named(names) if self.has_own_runner => {
+                let mut outcome = Ok(());
+                for name in names {
+                    let arguments = ["--exact", name.as_str()];
+                    let one = self.run_with(workspace, &arguments, results);
+                    outcome = outcome.and(one);
+                }
+                outcome
+            }
+            Which::Named(names) => {
+                let mut arguments = vec!["--exact"];
+                arguments.extend(names.iter().map(String::as_str));
+                self.run_with(workspace, &arguments, results)
+            }
+            Which::Like(part) => self.run_with(workspace, &[part], results),
+            Which::All => self.run_with(workspace, &[], results),
+        }
+    }
+
+    fn run_with(
+        &self,
+        workspace: &Workspace,
+        arguments: &[&str],
+        results: &mut Results,
+    ) -> Result<()> {
+        let mut command = self.command(workspace)?;
+        command.args(arguments);
+        let outcome = read_lines(&mut command, |line| {
+            terminal::result(line);
+            results.read(line);
+        });
+        outcome.with_context(|| format!("{} failed", self.name))
+    }
+
+    /// The program with the surroundings that cargo would give it.
+    fn command(&self, workspace: &Workspace) -> Result<Command> {
+        let mut command = crate::command::command(&self.file, &self.folder);
+        command.env("CARGO_MANIFEST_DIR", &self.folder);
+        if !self.has_own_runner {
+            // The time of each test is shown by a flag that is not stable yet.
+            // The toolchain is pinned, so it stays as it is until that changes.
+            command.env("RUSTC_BOOTSTRAP", "1");
+            command.args(["-Zunstable-options", "--report-time"]);
+        }
+        if !self.is_end_to_end {
+            return Ok(command);
+        }
+        // Two at a time: each test has its own browser and its own server.
+        command.arg("--test-threads=2");
+        // A test's panic says where and why; its frames are the runner's own,
+        // and would push that out of sight.
+        command.env("RUST_BACKTRACE", "0");
+        command.env("TESTS_PROGRAMS", workspace.target.join("debug"));
+        drivers::add_to(command, workspace)
+    }
+
+    /// How a person would run this program alone.
+    pub(super) fn by_hand(&self, workspace: &Workspace) -> String {
+        self.command(workspace)
+            .map(|command| describe(&command))
+            .unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(id: &str, kind: &str, target: &str, test: bool) -> String {
+        serde_json::json!({
+            "reason": "compiler-artifact",
+            "package_id": id,
+            "manifest_path": "/work/some/Cargo.toml",
+            "target": { "kind": [kind], "name": target },
+            "profile": { "test": test },
+            "executable": "/target/debug/deps/some-0123",
+        })
+        .to_string()
+    }
+
+    fn name(id: &str, kind: &str, target: &str) -> Option<String> {
+        program(&message(id, kind, target, true)).map(|program| program.name)
+    }
+
+    #[test]
+    fn a_program_is_named_after_its_package_and_target() {
+        let server = "path+file:///work/server#platform-server@0.1.0";
+        assert_eq!(
+            name(server, "test", "it").as_deref(),
+            Some("platform-server it")
+        );
+        assert_eq!(
+            name(server, "lib", "platform_server").as_deref(),
+            Some("platform-server library")
+        );
+        let xtask = "path+file:///work/xtask#0.1.0";
+        assert_eq!(
+            name(xtask, "bin", "xtask").as_deref(),
+            Some("xtask program xtask")
+        );
+    }
+
+    #[test]
+    fn what_is_no_test_program_is_left_out() {
+        let id = "path+file:///work/server#platform-server@0.1.0";
+        assert_eq!(program(&message(id, "bin", "platform-server", false)), None);
+        assert_eq!(
+            program(r#"{"reason":"build-finished","success":true}"#),
+            None
+        );
+        assert_eq!(program("no message"), None);
+    }
+
+    #[test]
+    fn only_the_end_to_end_tests_have_browsers() {
+        let one = |id: &str, target: &str| program(&message(id, "test", target, true)).unwrap();
+        let browsers = one("path+file:///w/tests#platform-tests@0.1.0", "browsers");
+        assert!(browsers.is_end_to_end && browsers.has_own_runner);
+        let accounts = one("path+file:///w/tests#platform-tests@0.1.0", "accounts");
+        assert!(accounts.is_end_to_end && !accounts.has_own_runner);
+        let it = one("path+file:///w/server#platform-server@0.1.0", "it");
+        assert!(!it.is_end_to_end);
+    }
+}
