@@ -1,6 +1,7 @@
-//! How often the settings of a project may be written: each write that changes
-//! something leaves an event that is kept for ever, and every node reads the
-//! settings again.
+//! How often the settings of a project may be written, and how often it may be
+//! rolled back: each write that changes something leaves an event that is kept
+//! for ever, and every node reads the settings again. Nothing here stands in the
+//! way of taking a game down.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,9 @@ use crate::http::refusal::Refusal;
 /// Writes of one project's settings by its owner: more than people and their
 /// programs ever need.
 const OF_PROJECT: Rate = Rate::new(120, Period::Hour, 120);
+/// Roll-backs of one project by its owner. They are counted apart: a program that
+/// writes settings over and over must not keep its owner from undoing a deploy.
+const ROLLBACKS: Rate = Rate::new(120, Period::Hour, 120);
 /// Writes of the settings of all projects of one owner.
 const OF_ACCOUNT: Rate = Rate::new(600, Period::Hour, 600);
 
@@ -23,6 +27,7 @@ const OF_ACCOUNT: Rate = Rate::new(600, Period::Hour, 600);
 pub struct SettingsLimits {
     of_project: Limiter<String>,
     of_account: Limiter<Uuid>,
+    rollbacks: Limiter<String>,
 }
 
 impl SettingsLimits {
@@ -32,6 +37,7 @@ impl SettingsLimits {
         Self {
             of_project: Limiter::new(&OF_PROJECT, Arc::clone(clock)),
             of_account: Limiter::new(&OF_ACCOUNT, Arc::clone(clock)),
+            rollbacks: Limiter::new(&ROLLBACKS, Arc::clone(clock)),
         }
     }
 
@@ -56,10 +62,26 @@ impl SettingsLimits {
             .map_err(|wait| refused("your projects", OF_ACCOUNT.burst.get(), wait))
     }
 
+    /// Counts a roll-back of this project by its owner.
+    ///
+    /// # Errors
+    /// `too-many-requests`, with when to come back.
+    pub fn count_rollback(&self, slug: &str) -> Result<(), Refusal> {
+        self.rollbacks.count(&slug.to_owned()).map_err(|wait| {
+            let minutes = wait.as_secs().div_ceil(60).max(1);
+            let most = ROLLBACKS.burst.get();
+            too_many_requests(wait).with_detail(format!(
+                "This project was rolled back {most} times within a short time, and nothing was \
+                 changed now. Try again in {minutes} min."
+            ))
+        })
+    }
+
     /// Forgets the projects and owners that have been quiet for long enough.
     pub fn sweep(&self) {
         self.of_project.sweep();
         self.of_account.sweep();
+        self.rollbacks.sweep();
     }
 }
 
@@ -81,5 +103,11 @@ mod tests {
         let others: usize = ('c'..'z').map(|slug| written(&slug.to_string(), 1)).sum();
         assert_eq!(others, 600 - 240, "of all their projects");
         assert_eq!(written("other", 2), 120);
+        let rolled_back = |slug: &str| {
+            let count = |_: &i32| limits.count_rollback(slug).is_ok();
+            (0..200).filter(count).count()
+        };
+        assert_eq!(rolled_back("a"), 120, "whatever was written before");
+        assert_eq!(rolled_back("b"), 120);
     }
 }

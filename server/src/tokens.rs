@@ -121,6 +121,19 @@ impl GameTokens {
             .ok()
     }
 
+    /// Whether a request has a token that would have to be verified, which costs
+    /// more than most requests: it was not seen before.
+    #[must_use]
+    pub fn are_new(&self, headers: &HeaderMap) -> bool {
+        match bearer(headers) {
+            Credentials::Token(token) => {
+                let hash: [u8; 32] = Sha256::digest(token).into();
+                !self.verified.contains_key(&hash)
+            }
+            _ => false,
+        }
+    }
+
     /// Verifies a token for `audience`.
     ///
     /// # Errors

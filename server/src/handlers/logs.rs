@@ -10,7 +10,7 @@ use std::time::Duration;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, header};
+use axum::http::HeaderMap;
 use axum::response::Response;
 use platform_protocol::limits::{
     LOG_MESSAGE_BYTES, LOG_RECORDS, LOG_REQUEST_BYTES, LOG_STACK_BYTES, LOG_URL_BYTES,
@@ -41,9 +41,9 @@ const BELIEVED_MILLIS: Millis = 24 * 60 * 60 * 1_000;
 /// most: about what a page can do in the seconds in which it gathers them. A
 /// larger number would drown the count of a game's errors.
 const MOST_REPEATS: u32 = 5_000;
-/// So many requests more does one count for whose token is none: verifying it
-/// costs more than all the rest.
-const FALSE_TOKEN: NonZeroU32 = NonZeroU32::MIN.saturating_add(19);
+/// So many requests more does one count for whose token was not seen before:
+/// verifying it costs more than all the rest.
+const NEW_TOKEN: NonZeroU32 = NonZeroU32::MIN.saturating_add(19);
 /// When to come back while the store has too much to write.
 const BUSY: Duration = Duration::from_secs(5);
 
@@ -61,7 +61,7 @@ pub async fn handle(
 ) -> Result<Response, Refusal> {
     json::refuse_cross_site(&headers)?;
     let bytes = json::read(&headers, request_body, LOG_REQUEST_BYTES).await?;
-    // Before anything that costs more: a token that is none costs a verification.
+    // Before anything that costs more.
     let (requests, network) = (
         &state.log_limits.requests_by_address,
         Network::of(context.client),
@@ -74,11 +74,12 @@ pub async fn handle(
     }
     state.disk.refuse(0)?;
     let received_at = state.clock.now();
-    let player = state.tokens.of(&headers, &game.audience);
-    if player.is_none() && headers.contains_key(header::AUTHORIZATION) {
-        // Where that is more than is left, little is.
-        let _ = requests.count_many(&network, FALSE_TOKEN);
-    }
+    // Where a verification is more than is left, the records are a stranger's.
+    let affordable =
+        !state.tokens.are_new(&headers) || requests.count_many(&network, NEW_TOKEN).is_ok();
+    let player = affordable
+        .then(|| state.tokens.of(&headers, &game.audience))
+        .flatten();
     // Anybody can send what has no token, and say any number.
     let mut repeats = if player.is_some() { MOST_REPEATS } else { 0 };
     let entries = batch

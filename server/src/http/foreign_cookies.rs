@@ -116,7 +116,8 @@ pub fn expire(
     }
     let domain = format!("; Domain={}", origin.host());
     let paths = paths_to(path);
-    let mut lines = Lines::new(secure);
+    let turn = usize::from(turn());
+    let mut lines = Lines::new(secure, !turn.is_multiple_of(2));
     for name in &found.doubled {
         for path in &paths {
             lines.add(name, &domain, path);
@@ -133,7 +134,6 @@ pub fn expire(
         scopes.extend(parents.iter().map(|domain| (domain.as_str(), "/")));
     }
     // The first scope is by far the likeliest one, so most answers begin there.
-    let turn = usize::from(turn());
     let first = if turn.is_multiple_of(4) {
         turn / 4 % scopes.len()
     } else {
@@ -180,25 +180,33 @@ struct Lines {
     values: Vec<HeaderValue>,
     bytes: usize,
     secure: &'static str,
+    /// Whether the line with `Partitioned` stands before the one without.
+    partitioned_first: bool,
 }
 
 impl Lines {
-    const fn new(secure: bool) -> Self {
+    const fn new(secure: bool, partitioned_first: bool) -> Self {
         Self {
             values: Vec::new(),
             bytes: 0,
             secure: if secure { "; Secure" } else { "" },
+            partitioned_first,
         }
     }
 
     /// Both kinds of a cookie: one that was set with `Partitioned` (CHIPS) lies in
     /// a jar of its own, and leaves it only by a line that has the attribute as
-    /// well. Such lines are taken with `Secure` alone. Returns whether there was
+    /// well. Such lines are taken with `Secure` alone. Of a name that is so long
+    /// that only one line fits, each kind has its turn. Returns whether there was
     /// room.
     fn add(&mut self, name: &[u8], domain: &str, path: &str) -> bool {
-        let secure = self.secure;
-        self.add_line(name, domain, path, secure)
-            && self.add_line(name, domain, path, "; Secure; Partitioned")
+        let mut kinds = [self.secure, "; Secure; Partitioned"];
+        if self.partitioned_first {
+            kinds.reverse();
+        }
+        kinds
+            .iter()
+            .all(|kind| self.add_line(name, domain, path, kind))
     }
 
     fn add_line(&mut self, name: &[u8], domain: &str, path: &str, kind: &str) -> bool {
@@ -356,6 +364,14 @@ mod tests {
         let lines = expired(&format!("{name}=; b=1"), LOCAL, "/");
         assert!(lines[0].starts_with(&name), "{}", lines[0].len());
         assert_eq!(lines.len(), 1);
+        // There is room for one line, and each kind has its turn.
+        let cookies = with(&format!("{name}="));
+        let kinds = [0, 1].map(|turn| {
+            let origin = SECURE.parse().unwrap();
+            let lines = expire(&cookies, &origin, "/", &[], || turn);
+            lines[0].to_str().unwrap().ends_with("; Partitioned")
+        });
+        assert_eq!(kinds, [false, true]);
     }
 
     #[test]

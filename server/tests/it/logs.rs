@@ -492,6 +492,42 @@ async fn requests_of_one_network_are_limited_before_their_tokens_are_verified() 
 }
 
 #[tokio::test]
+async fn where_many_tokens_were_false_the_next_new_one_is_not_verified() {
+    let app = TestApp::with(|config| {
+        config.log_rate = Rate {
+            count: 1_000.try_into().unwrap(),
+            period: Period::Minute,
+            burst: 100.try_into().unwrap(),
+        };
+    })
+    .await;
+    let bearer = bearer(&app, "demo").await;
+    for number in 0..9 {
+        let request = post(&app, "demo", &body(&[]));
+        let token = format!("Bearer a.b.{number}");
+        assert_eq!(
+            send(request.header("authorization", token)).await.status,
+            204
+        );
+    }
+    // Eleven are left of 200, and a verification costs twenty.
+    let with_token = |text: &str| {
+        let request = post(&app, "demo", &body(&[record(text)]));
+        send(request.header("authorization", &bearer))
+    };
+    assert_eq!(with_token("early").await.status, 204);
+    app.clock.advance(60_000);
+    assert_eq!(with_token("later").await.status, 204);
+    let records = records(&app).await;
+    let of = |text: &str| {
+        let mut found = records.iter().filter(|record| record.entry.message == text);
+        found.next().unwrap().player
+    };
+    assert_eq!(of("early"), None, "a stranger's, and not lost");
+    assert!(of("later").is_some());
+}
+
+#[tokio::test]
 async fn what_was_accepted_is_there_after_a_restart() {
     let app = TestApp::start().await;
     send(post(&app, "demo", &body(&[record("a"), record("b")]))).await;

@@ -237,6 +237,18 @@ impl ApiCaller {
         Ok(())
     }
 
+    /// Counts a roll-back of the project by its owner, as [`Self::count_setting`]
+    /// does a write of its settings.
+    ///
+    /// # Errors
+    /// `too-many-requests`.
+    pub fn count_rollback(&self, state: &AppState, project: &Project) -> Result<(), Refusal> {
+        if project.owner == Some(self.player) {
+            state.settings_limits.count_rollback(&project.slug)?;
+        }
+        Ok(())
+    }
+
     /// As whom the log of events knows the caller in what they do to this
     /// project: an administrator is one only to other people's.
     #[must_use]

@@ -68,8 +68,8 @@ pub struct DeployedView {
     params(
         ("slug" = String, Path, description = "The project.", example = "my-game"),
         ("environment" = EnvironmentName, Path, description = "Which of its environments."),
-        ("message" = Option<String>, Query, description = "What is deployed, in one line of at most 200 characters."),
-        ("revision" = Option<String>, Query, description = "The revision of its sources, such as a commit of git: at most 64 letters, digits and `._/+-`."),
+        ("message" = Option<String>, Query, min_length = 1, max_length = 200, description = "What is deployed, in one line of at most 200 characters."),
+        ("revision" = Option<String>, Query, description = "The revision of its sources, such as a commit of git: at most 64 letters, digits and `._/+-`.", pattern = "^[A-Za-z0-9._/+-]{1,64}$"),
     ),
     request_body(
         content = Archive,

@@ -49,7 +49,7 @@ pub async fn handle(
     let project = caller.project_to_change(&state, names.slug()).await?;
     let environment = names.environment()?;
     let wanted: Rollback = body.read().await?;
-    caller.count_setting(&state, &project)?;
+    caller.count_rollback(&state, &project)?;
     let set = state.store.set_current_deployment(
         &project.slug,
         environment,

@@ -126,7 +126,10 @@ async fn change(
     change: Change,
 ) -> Result<Response, Refusal> {
     let project = caller.project(state, names.slug()).await?;
-    caller.count_setting(state, &project)?;
+    // Taking a game down never waits: it may be the answer to an attack.
+    if matches!(change, Change::Enable | Change::Restore) {
+        caller.count_setting(state, &project)?;
+    }
     let by = caller.by(&project);
     let now = state.clock.now();
     let changed = state
