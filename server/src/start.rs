@@ -273,6 +273,7 @@ async fn open(
     );
     let keys = keys.await?;
     warn_of_unsealed(origin, &keys);
+    warn_of_no_provider(config, origin);
     let files = FileStore::connect(&format!("file://{}", config.files_path().display())).await?;
     let has_demo = demo::deploy(config, origin, &*store, &files, &**entropy, clock.now()).await?;
     Ok(Opened {
@@ -464,6 +465,17 @@ fn warn_of_unsealed(origin: &PlatformOrigin, keys: &KeyRing) {
             "signing keys lie unsealed in the store: whoever reads a copy of it can sign as the \
              platform; set PLATFORM_KEY_SECRET and run `platform-server keys reseal` \
              (docs/hosting.md)"
+        );
+    }
+}
+
+/// Says so where nobody can sign in to a public platform: it has no accounts then,
+/// so no projects and no administrators either.
+fn warn_of_no_provider(config: &Config, origin: &PlatformOrigin) {
+    if origin.is_secure() && config.identity_providers.is_empty() {
+        tracing::warn!(
+            "no identity provider is set, so nobody can sign in, make a project or administer; \
+             see docs/sign-in.md"
         );
     }
 }

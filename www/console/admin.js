@@ -132,7 +132,11 @@ const part = (name, event, names) => {
 
 /** An event, with who did it. */
 export const eventRow = (event, names) => {
-  const sentence = SENTENCES[event.kind] ?? `${plain(event.kind)}: {player}`;
+  // An administrator whose sign-in was too old was asked for a new one.
+  const stepUp = event.kind === "administration-refused" && event.subject === "step-up-required";
+  const sentence = stepUp
+    ? "{player} was asked to sign in again before administering"
+    : (SENTENCES[event.kind] ?? `${plain(event.kind)}: {player}`);
   const pieces = sentence.split(/\{(\w+)\}/).map((piece, at) => (at % 2 ? part(piece, event, names) : piece));
   if (event.actor === "operator") pieces.push(", by the operator");
   if (event.admin) pieces.push(", by ", who(event.admin, names));

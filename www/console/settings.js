@@ -127,7 +127,7 @@ export class Settings {
       byId("frames-origins").focus();
       return this.#refuse("frames", "Name at least one site, such as https://portal.example.");
     }
-    return this.#put("frames", { ancestors: who === "origins" ? origins : who }, "It is saved who may.");
+    return this.#put("frames", { ancestors: who === "origins" ? origins : who }, "Saved: this is who may show the game in a frame.");
   }
 
   /** Whether it was done, or is another environment's by now: then there is nothing to take back. */

@@ -89,6 +89,8 @@ const fn explain(slug: Slug) -> Explanation {
         | Slug::InvalidRedirect
         | Slug::SlugTaken
         | Slug::NotDeployed
+        | Slug::ProjectDisabled
+        | Slug::QuotaExceeded
         | Slug::DeploymentInvalid => of_games(slug),
         _ => of_requests(slug),
     }
@@ -173,6 +175,16 @@ const fn of_games(slug: Slug) -> Explanation {
             "Come back later.",
             "Deploy to this environment first.",
         ),
+        Slug::ProjectDisabled => because(
+            "The game's maker, or the people who run this platform, took it down.",
+            "There is nothing that you could do. Your player is not lost: other games know you, and so does this one if it comes back.",
+            "The project page says who took it down, when and why, and whether you can show it again. `platform projects enable` and `platform projects restore` do the same.",
+        ),
+        Slug::QuotaExceeded => because(
+            "A project, or all projects of one person, may take so much room and no more.",
+            "If you are playing, there is nothing to do: the game stays as it was.",
+            "The detail says which limit it is and how much is taken. Earlier deployments that no environment shows go by themselves; what is left is freed by deleting a project, or with a larger PLATFORM_ setting by those who run the platform.",
+        ),
         _ => because(
             "Something in the uploaded files cannot be served safely.",
             "If you are playing, there is nothing to do: the game stays as it was.",
@@ -212,7 +224,7 @@ const fn of_requests(slug: Slug) -> Explanation {
         Slug::BackendTimeout => because(
             "The game's own server is too slow at the moment.",
             "Wait a moment and try again.",
-            "The backend has 30 seconds to begin its answer.",
+            "The setting PLATFORM_BACKEND_TIMEOUT_SECONDS says how long a backend has to begin its answer.",
         ),
         Slug::Unavailable => because(
             "The platform is busy, starting, or being looked after.",
@@ -229,5 +241,18 @@ const fn of_requests(slug: Slug) -> Explanation {
             "Go back to the game and try again. If it goes on, clear the cookies of this site.",
             "The problem's detail says which part. A request names one host and carries one session cookie.",
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn no_problem_is_explained_in_the_words_of_another() {
+        let words: HashSet<_> = Slug::ALL.iter().map(|slug| explain(*slug).why).collect();
+        assert_eq!(words.len(), Slug::ALL.len());
     }
 }

@@ -105,19 +105,20 @@ pub async fn handle(
 
 impl Ancestors {
     /// What is kept, or a sentence that says what is wrong.
-    fn frames(self) -> Result<Frames, &'static str> {
+    fn frames(self) -> Result<Frames, String> {
         match self {
             Self::Word(AncestorsWord::Any) => Ok(Frames::Any),
             Self::Word(AncestorsWord::Platform) => Ok(Frames::Platform),
-            Self::Origins(FrameOrigins(origins)) if (1..=ORIGINS).contains(&origins.len()) => origins
-                .iter()
-                .map(|text| origin(text))
-                .collect::<Option<Vec<_>>>()
-                .map(Frames::Origins)
-                .ok_or(
-                    "An origin is https://<host>, without a path; plain http only under localhost.",
-                ),
-            Self::Origins(_) => Err("A list has 1 to 20 origins; write \"platform\" for none."),
+            Self::Origins(FrameOrigins(origins)) if (1..=ORIGINS).contains(&origins.len()) => {
+                origins
+                    .iter()
+                    .map(|text| origin(text).ok_or_else(|| no_origin(text)))
+                    .collect::<Result<Vec<_>, _>>()
+                    .map(Frames::Origins)
+            }
+            Self::Origins(_) => {
+                Err("A list has 1 to 20 origins; write \"platform\" for none.".to_owned())
+            }
         }
     }
 }
@@ -129,6 +130,18 @@ impl From<Frames> for Ancestors {
             Frames::Platform => Self::Word(AncestorsWord::Platform),
             Frames::Origins(origins) => Self::Origins(FrameOrigins(origins)),
         }
+    }
+}
+
+/// What is wrong with this text, and what was probably meant.
+fn no_origin(text: &str) -> String {
+    let shown: String = text.chars().take(100).collect();
+    match origin(&format!("https://{text}")) {
+        Some(meant) => format!("{shown:?} has no scheme: write {meant}."),
+        None => format!(
+            "{shown:?} is not the origin of a site: write https:// and its host, such as \
+             https://portal.example, without a path. Plain http is for localhost alone."
+        ),
     }
 }
 

@@ -120,7 +120,7 @@ async fn who_may_show_the_game_in_a_frame_is_set_on_the_page(stage: Stage) {
     stage.tolerate_log("400");
     stage.fill("Sites, one a line", "portal.example").await;
     stage.press("Save who may").await;
-    stage.says("An origin is https://<host>").await;
+    stage.says("write https://portal.example.").await;
     assert_eq!(ancestors().await, json!("any"));
     stage
         .fill(
@@ -129,7 +129,7 @@ async fn who_may_show_the_game_in_a_frame_is_set_on_the_page(stage: Stage) {
         )
         .await;
     stage.press("Save who may").await;
-    stage.says("It is saved who may.").await;
+    stage.says("Saved: this is who may show").await;
     let two = json!(["https://portal.example", "https://b.example"]);
     assert_eq!(ancestors().await, two);
     // The page has them as the platform does.
