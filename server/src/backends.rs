@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -35,7 +36,7 @@ use crate::config::Config;
 use crate::domain::project::BackendSettings;
 use crate::http::client_address::Network;
 use crate::http::context::Context;
-use crate::http::places::{Group, Lasting, Place};
+use crate::http::places::{Group, Lasting, Stay};
 use crate::http::refusal::{Refusal, chain};
 use crate::http::shares::{Share, Shares};
 use crate::http::tls;
@@ -72,17 +73,18 @@ const KEPT_CONNECTIONS: usize = 64;
 /// one that does not answer takes nothing from those of other games.
 const IN_FLIGHT: usize = 1_024;
 /// Which part of those one network may have, and which part it and those around
-/// it may have together, so that few visitors cannot take all of them. This
-/// machine itself may have all: programs that measure are many visitors in one.
+/// it may have together, once more than half are taken: few visitors cannot take
+/// all of them, and a school may be one network. This machine itself may have
+/// all: programs that measure are many visitors in one.
 const SHARES: (usize, usize) = (16, 8);
 
 /// The way to one backend.
 type Proxy = ReverseProxy<HttpsConnector<reach::Connector>>;
 
-/// The place that a connection of a visitor holds for as long as it is open. An
-/// upgraded one is out of the server's hands, and goes on holding it.
+/// A visitor's request, and the place that its connection holds for as long as it
+/// is open. An upgraded one is out of the server's hands, and goes on holding it.
 #[derive(Clone, Debug)]
-pub struct Held(pub(crate) Place);
+pub struct Held(pub(crate) Stay);
 
 /// One backend, and which paths of its game it answers.
 pub struct Backend {
@@ -91,6 +93,8 @@ pub struct Backend {
     places: Arc<Semaphore>,
     networks: Shares<Group>,
     assertion: LastAssertion,
+    /// Its game has no backend any more. What takes its place has the same.
+    removed: Arc<AtomicBool>,
 }
 
 impl fmt::Debug for Backend {
@@ -209,10 +213,11 @@ impl Backends {
     /// Sends the `/api/` of a game there from now on, unless its owner has set
     /// another backend.
     pub fn add(&self, slug: &str, environment: Environment, backend: SocketAddr) {
-        let backend = self.backend(BackendSettings {
+        let settings = BackendSettings {
             url: format!("http://{backend}"),
             paths: vec![PATHS.to_owned()],
-        });
+        };
+        let backend = self.backend(settings, Arc::default());
         self.built_in.rcu(|table| {
             let mut table = Table::clone(table);
             table.insert((slug.to_owned(), environment), Arc::clone(&backend));
@@ -257,19 +262,23 @@ impl Backends {
             let key = (record.slug, record.environment);
             let backend = match before.get(&key) {
                 Some(known) if known.settings == settings => Arc::clone(known),
-                _ => self.backend(settings),
+                Some(known) => self.backend(settings, Arc::clone(&known.removed)),
+                None => self.backend(settings, Arc::default()),
             };
             table.insert(key, backend);
         }
         let table = Arc::new(table);
         self.set.store(Arc::clone(&table));
-        for gone in before.keys().filter(|key| !table.contains_key(*key)) {
-            self.doors.end(gone);
+        for (key, gone) in before.iter().filter(|(key, _)| !table.contains_key(*key)) {
+            // A request that found it before comes to a closed door, or, if it
+            // comes later, sees this.
+            gone.removed.store(true, Ordering::Release);
+            self.doors.end(key);
         }
         Ok(())
     }
 
-    fn backend(&self, settings: BackendSettings) -> Arc<Backend> {
+    fn backend(&self, settings: BackendSettings, removed: Arc<AtomicBool>) -> Arc<Backend> {
         let proxy = Proxy::new_with_client("", settings.url.clone(), self.client.clone());
         Arc::new(Backend {
             proxy: proxy.with_policy(self.policy.clone()),
@@ -277,6 +286,7 @@ impl Backends {
             places: Arc::new(Semaphore::new(self.settings.in_flight)),
             networks: Shares::default(),
             assertion: LastAssertion::default(),
+            removed,
         })
     }
 
@@ -322,7 +332,14 @@ impl Backends {
         let place = self.place(backend, context)?;
         let held = parts.extensions.remove::<Held>();
         let lasting = upgraded(&parts.headers, held.as_ref())?;
+        let gone = || {
+            Refusal::new(Slug::BackendUnreachable)
+                .with_detail("The game was taken down, or has this backend no more.")
+        };
         let Door { sockets, answers } = self.doors.of(&game.slug, game.environment);
+        if backend.removed.load(Ordering::Acquire) {
+            return Err(gone());
+        }
         let assertion = self.assertions.as_ref();
         let assertion = assertion.and_then(|all| all.of(&backend.assertion, game));
         headers::prepare(&mut parts, game, context, assertion);
@@ -336,8 +353,7 @@ impl Backends {
             .proxy_request(Request::from_parts(parts, body));
         let answered = tokio::select! {
             answered = upload.wait_for(asked) => answered?,
-            () = answers.cancelled() => return Err(Refusal::new(Slug::BackendUnreachable)
-                .with_detail("The game was taken down, or has this backend no more.")),
+            () = answers.cancelled() => return Err(gone()),
         };
         let mut response = match answered {
             Ok(response) => response,
@@ -367,24 +383,24 @@ impl Backends {
                 .with_header(header::RETRY_AFTER, HeaderValue::from_static("1"))
         };
         let all = self.settings.in_flight;
+        let place = Arc::clone(&backend.places).try_acquire_owned();
+        let place = place
+            .map_err(|_| busy("The game's backend has too much to do. Try again in a moment."))?;
+        let taken = all.saturating_sub(backend.places.available_permits());
+        let are_scarce = taken * 2 > all;
+        let most = |part: usize| if are_scarce { all.div_ceil(part) } else { all };
         let network = Group::Network(Network::of(context.client));
         let groups = if context.client.is_loopback() {
             vec![(network, all)]
         } else {
             let around = Group::around(context.client);
-            vec![
-                (network, all.div_ceil(SHARES.0)),
-                (around, all.div_ceil(SHARES.1)),
-            ]
+            vec![(network, most(SHARES.0)), (around, most(SHARES.1))]
         };
         let shares = groups.into_iter();
         let shares = shares.map(|(group, most)| backend.networks.take(group, most));
         let shares = shares.collect::<Option<Vec<_>>>().ok_or_else(|| {
             busy("Your network has too many requests at the game's backend. Try again in a moment.")
         })?;
-        let place = Arc::clone(&backend.places).try_acquire_owned();
-        let place = place
-            .map_err(|_| busy("The game's backend has too much to do. Try again in a moment."))?;
         Ok((place, shares))
     }
 
@@ -422,8 +438,8 @@ fn upgraded(headers: &HeaderMap, held: Option<&Held>) -> Result<Option<Lasting>,
     let wanted = values.filter_map(|value| value.to_str().ok());
     let mut wanted = wanted.flat_map(|value| value.split(','));
     match held {
-        Some(Held(place)) if wanted.any(|to| to.trim().eq_ignore_ascii_case("websocket")) => {
-            place.last().map(Some)
+        Some(Held(stay)) if wanted.any(|to| to.trim().eq_ignore_ascii_case("websocket")) => {
+            stay.last().map(Some)
         }
         _ => Ok(None),
     }

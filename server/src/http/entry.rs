@@ -5,7 +5,6 @@
 
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +22,6 @@ use super::context::Context;
 use super::cors::{self, Caller};
 use super::foreign_cookies;
 use super::navigation;
-use super::places::LONG;
 use super::refusal::Refusal;
 use super::request_id::{RequestId, X_REQUEST_ID};
 use crate::backends::{Backend, Held};
@@ -163,11 +161,18 @@ impl App {
             Site::Console | Site::Auth => None,
         };
         let held = request.extensions().get::<Held>().cloned();
+        if let Some(Held(stay)) = &held {
+            let game = match &site {
+                Site::Game(game) => Some(Arc::clone(&game.audience)),
+                Site::Console | Site::Auth => None,
+            };
+            stay.is_of(context.client, game);
+        }
         let answer = self.route(site, backend, context, request);
         let answer = AssertUnwindSafe(answer).catch_unwind();
         let answered = match limit {
             Some(limit) => tokio::time::timeout(limit, answer).await,
-            None => Ok(at_length(answer, held.as_ref()).await),
+            None => Ok(answer.await),
         };
         let mut response = match answered {
             Ok(Ok(response)) => response,
@@ -261,28 +266,12 @@ impl App {
     }
 }
 
-/// Waits for an answer for as long as it takes. One that takes long makes its
-/// connection one that lasts, and is given up where too many do.
-async fn at_length<E>(
-    answer: impl Future<Output = Result<Response, E>>,
-    held: Option<&Held>,
-) -> Result<Response, E> {
-    let mut answer = pin!(answer);
-    if let Ok(answered) = tokio::time::timeout(LONG, answer.as_mut()).await {
-        return answered;
-    }
-    match held.map(|Held(place)| place.last()).transpose() {
-        Ok(_lasting) => answer.await,
-        Err(refusal) => Ok(refusal.into_response()),
-    }
-}
-
 /// Makes the connection of a stream of events (HTML, "Server-sent events") one
 /// that lasts, or refuses the stream.
 fn lasting(mut response: Response, held: Option<&Held>) -> Response {
     let kind = response.headers().get(header::CONTENT_TYPE);
     let is_stream = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
-    match held.filter(|_| is_stream).map(|Held(place)| place.last()) {
+    match held.filter(|_| is_stream).map(|Held(stay)| stay.last()) {
         None => response,
         Some(Err(refusal)) => refusal.into_response(),
         Some(Ok(lasting)) => {

@@ -6,32 +6,21 @@
 //! for again by itself, so the one that has waited longest gives way. One whose
 //! request is being answered, or that is a WebSocket, never does.
 //!
-//! Some of these last: WebSockets, streams, and whatever takes longer than
-//! [`LONG`]. They may hold three quarters of all places, so that requests that
-//! are answered at once always find one.
+//! Some of these last: `lasting` says how many may.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use axum::http::{HeaderValue, header};
-use platform_protocol::problem::Slug;
 use tokio::sync::Notify;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::client_address::Network;
-use super::refusal::Refusal;
 
-/// How long a request may take before its connection counts as one that lasts.
-pub(crate) const LONG: Duration = Duration::from_secs(10);
-/// Which part of all places those that last may hold: three quarters.
-const LASTING: (usize, usize) = (3, 4);
-/// The log says at most so often that they hold that many.
-const WARN_AGAIN: Duration = Duration::from_secs(60);
-/// When somebody without such a place may try again.
-const LATER: HeaderValue = HeaderValue::from_static("5");
+mod lasting;
+
+use self::lasting::Crowd;
+pub(crate) use self::lasting::{LONG, Lasting, Stay};
 
 /// What connections are counted by, beside their number in all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,6 +47,8 @@ pub(super) struct Places(Arc<Shared>);
 struct Shared {
     all: usize,
     table: Mutex<Table>,
+    /// Those that last.
+    crowd: Crowd,
     /// Something ended, or began to wait.
     changed: Notify,
 }
@@ -67,10 +58,6 @@ struct Table {
     held: usize,
     /// Those that were told to end and have not yet.
     leaving: usize,
-    /// Those that last.
-    lasting: usize,
-    /// When the log last said that they are too many.
-    warned: Option<Instant>,
     /// The number of the next one that waits.
     next: u64,
     /// Those that wait, by since when.
@@ -99,6 +86,7 @@ impl Places {
         Self(Arc::new(Shared {
             all,
             table: Mutex::default(),
+            crowd: Crowd::of(all),
             changed: Notify::new(),
         }))
     }
@@ -156,7 +144,6 @@ impl Places {
             groups: groups.iter().map(|(group, _)| *group).collect(),
             give_way: CancellationToken::new(),
             since: Mutex::new(None),
-            reasons: Mutex::new(0),
         }));
         place.wait();
         Ok(place)
@@ -175,26 +162,6 @@ impl Table {
             self.leaving += 1;
         }
     }
-
-    /// Tells the operator, now and then.
-    fn warn(&mut self, most: usize) {
-        if self.warned.is_none_or(|at| at.elapsed() >= WARN_AGAIN) {
-            self.warned = Some(Instant::now());
-            tracing::warn!(
-                most,
-                "WebSockets, streams and long answers hold all the connections that they may; \
-                 further ones are refused, and other requests are answered"
-            );
-        }
-    }
-}
-
-fn too_many() -> Refusal {
-    Refusal::new(Slug::Unavailable)
-        .with_detail(
-            "The platform has as many lasting connections as it may. Try again in a moment.",
-        )
-        .with_header(header::RETRY_AFTER, LATER)
 }
 
 /// A connection's place. The last owner gives it back.
@@ -208,29 +175,6 @@ struct Held {
     give_way: CancellationToken,
     /// Its number among those that wait.
     since: Mutex<Option<u64>>,
-    /// For how many reasons it lasts.
-    reasons: Mutex<usize>,
-}
-
-/// A connection lasts. The last owner ends that.
-#[derive(Clone, Debug)]
-pub(crate) struct Lasting {
-    _reason: Arc<Reason>,
-}
-
-#[derive(Debug)]
-struct Reason(Place);
-
-impl Drop for Reason {
-    fn drop(&mut self) {
-        let held = &*self.0.0;
-        let mut table = held.places.table();
-        let mut reasons = held.reasons();
-        *reasons -= 1;
-        if *reasons == 0 {
-            table.lasting -= 1;
-        }
-    }
 }
 
 impl Place {
@@ -262,26 +206,8 @@ impl Place {
         self.0.stop_waiting(&mut table);
     }
 
-    /// From now on the connection lasts, unless too many do.
-    ///
-    /// # Errors
-    /// `unavailable`
-    pub(crate) fn last(&self) -> Result<Lasting, Refusal> {
-        let held = &*self.0;
-        let mut table = held.places.table();
-        let mut reasons = held.reasons();
-        if *reasons == 0 {
-            let most = (held.places.0.all * LASTING.0 / LASTING.1).max(1);
-            if table.lasting >= most {
-                table.warn(most);
-                return Err(too_many());
-            }
-            table.lasting += 1;
-        }
-        *reasons += 1;
-        Ok(Lasting {
-            _reason: Arc::new(Reason(self.clone())),
-        })
+    fn crowd(&self) -> &Crowd {
+        &self.0.places.0.crowd
     }
 
     /// Waits until a newcomer needs the place.
@@ -293,10 +219,6 @@ impl Place {
 impl Held {
     fn since(&self) -> MutexGuard<'_, Option<u64>> {
         self.since.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn reasons(&self) -> MutexGuard<'_, usize> {
-        self.reasons.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn stop_waiting(&self, table: &mut Table) {
@@ -410,31 +332,6 @@ mod tests {
         second.wait();
         drop(second);
         assert!(places.try_take(&groups("192.0.2.1")).is_ok());
-    }
-
-    #[test]
-    fn those_that_last_hold_three_quarters_of_all_places() {
-        let places = Places::new(8);
-        let held: Vec<_> = (0..8).map(|_| places.try_take(&[]).unwrap()).collect();
-        let mut lasting: Vec<_> = held[..6]
-            .iter()
-            .map(|place| place.last().unwrap())
-            .collect();
-        let refusal = held[6].last().unwrap_err();
-        assert_eq!(refusal.status(), 503);
-        assert!(places.table().warned.is_some());
-        // For a further reason it is no further one.
-        let again = held[0].last().unwrap();
-        assert_eq!(places.table().lasting, 6);
-        drop(lasting.remove(0));
-        assert!(held[6].last().is_err(), "it lasts for the other reason");
-        drop(again);
-        assert!(held[6].last().is_ok());
-        drop(lasting);
-        assert_eq!(places.table().lasting, 0);
-        // However few there are, one may last.
-        let one = Places::new(1).try_take(&[]).unwrap();
-        assert!(one.last().is_ok());
     }
 
     #[tokio::test]

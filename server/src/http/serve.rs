@@ -20,7 +20,7 @@ use super::descriptors;
 use super::entry::App;
 use super::head_budget::{HeadBudget, HeadMeter, MAX_HEAD, Metered};
 use super::pace::Pace;
-use super::places::{Group, Place, Places};
+use super::places::{Group, Place, Places, Stay};
 use super::unread::{Answering, Explained, Turn};
 use crate::backends::Held;
 
@@ -252,16 +252,16 @@ async fn connection(
     let io = Explained::new(io, Arc::clone(&turn), pace, move |status| {
         explaining.explain_unread(status)
     });
-    // A WebSocket goes on holding the place when the connection is out of our
-    // hands.
-    let held = Held(place.clone());
     let in_use = place.clone();
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
         let (app, meter) = (Arc::clone(&app), Arc::clone(&meter));
         let metered = meter.answer();
-        let answering = Answering::begin(&turn, &in_use);
+        let stay = Stay::at(&in_use);
+        let answering = Answering::begin(&turn, &stay);
         let mut request = request.map(Body::new);
-        request.extensions_mut().insert(held.clone());
+        // A WebSocket goes on holding the place when the connection is out of
+        // our hands.
+        request.extensions_mut().insert(Held(stay));
         async move {
             let response = app.answer(peer, request).await;
             drop(metered);

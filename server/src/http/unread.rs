@@ -22,7 +22,7 @@ use platform_protocol::problem::MEDIA_TYPE;
 use tokio::time::{Instant, Sleep};
 
 use super::pace::{Pace, Waiting};
-use super::places::{LONG, Lasting, Place};
+use super::places::{LONG, Lasting, Stay};
 use super::request_id::{RequestId, X_REQUEST_ID};
 
 /// How long the rest of what cannot be read is still taken, and how many bytes
@@ -66,20 +66,20 @@ impl Turn {
 pub(super) struct Answering {
     /// None once the connection is another protocol's.
     turn: Option<Arc<Turn>>,
-    place: Place,
+    stay: Stay,
     /// Since when it is answered.
     began: Instant,
 }
 
 impl Answering {
     /// A head was read whole.
-    pub(super) fn begin(turn: &Arc<Turn>, place: &Place) -> Self {
-        place.use_it();
+    pub(super) fn begin(turn: &Arc<Turn>, stay: &Stay) -> Self {
+        stay.place().use_it();
         turn.answering.store(true, Ordering::Relaxed);
         turn.written.store(false, Ordering::Relaxed);
         Self {
             turn: Some(Arc::clone(turn)),
-            place: place.clone(),
+            stay: stay.clone(),
             began: Instant::now(),
         }
     }
@@ -104,14 +104,13 @@ impl Drop for Answering {
     fn drop(&mut self) {
         if let Some(turn) = self.turn.take() {
             turn.answering.store(false, Ordering::Relaxed);
-            self.place.wait();
+            self.stay.place().wait();
         }
     }
 }
 
 /// The body of an answer. hyper drops it once it has taken over the last byte.
-/// One that takes long makes its connection one that lasts, and ends where too
-/// many do.
+/// One that takes long makes its connection one that lasts.
 #[derive(Debug)]
 pub(super) struct Answered {
     body: Body,
@@ -122,10 +121,10 @@ pub(super) struct Answered {
 }
 
 impl Answered {
-    /// Whether it takes so long that its connection lasts, and may not.
-    fn poll_too_many(&mut self, context: &mut Context<'_>, comes: bool) -> bool {
+    /// Counts it as one that lasts, once it has taken long.
+    fn poll_long(&mut self, context: &mut Context<'_>, comes: bool) {
         if self.lasting.is_some() {
-            return false;
+            return;
         }
         let until = self.answering.began + LONG;
         // While something comes, this is looked at each time.
@@ -139,9 +138,8 @@ impl Answered {
         };
         if is_long {
             self.long = None;
-            self.lasting = self.answering.place.last().ok();
+            self.lasting = self.answering.stay.last().ok();
         }
-        is_long && self.lasting.is_none()
     }
 }
 
@@ -157,10 +155,7 @@ impl HttpBody for Answered {
         if matches!(frame, Poll::Ready(None | Some(Err(_)))) {
             return frame;
         }
-        if self.poll_too_many(context, frame.is_ready()) {
-            let error = axum::Error::new("too many connections last");
-            return Poll::Ready(Some(Err(error)));
-        }
+        self.poll_long(context, frame.is_ready());
         frame
     }
 
@@ -380,24 +375,25 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_that_takes_long_lasts_and_ends_where_too_many_do() {
+    async fn an_answer_that_takes_long_lasts_and_goes_on_where_too_many_do() {
         // Of two connections, one may last.
         let (places, turn) = (Places::new(2), Arc::new(Turn::default()));
-        let [mut lasting, mut refused] = [places.take(&[]).await, places.take(&[]).await]
-            .map(|place| Answering::begin(&turn, &place.unwrap()))
-            .map(|answering| {
+        let [mut lasting, mut other] = [places.take(&[]).await, places.take(&[]).await]
+            .map(|place| Stay::at(&place.unwrap()))
+            .map(|stay| {
                 let never = futures_util::stream::pending::<io::Result<Bytes>>();
                 let answer = Response::new(Body::from_stream(never));
-                answering.go_with(answer).into_body()
+                Answering::begin(&turn, &stay).go_with(answer).into_body()
             });
-        let quick = tokio::time::timeout(LONG / 2, refused.frame()).await;
-        assert!(quick.is_err(), "it has not taken long yet");
+        let stay = other.answering.stay.clone();
+        let quick = tokio::time::timeout(LONG / 2, lasting.frame()).await;
+        assert!(quick.is_err() && stay.last().is_ok(), "it is not long yet");
         assert!(tokio::time::timeout(LONG, lasting.frame()).await.is_err());
-        let ended = tokio::time::timeout(LONG, refused.frame()).await;
-        assert!(ended.unwrap().unwrap().is_err());
+        assert!(stay.last().is_err());
+        let cut = tokio::time::timeout(LONG * 2, other.frame()).await;
+        assert!(cut.is_err(), "it was cut off");
         drop(lasting);
-        let place = places.take(&[]).await.unwrap();
-        assert!(place.last().is_ok(), "nothing is left over");
+        assert!(stay.last().is_ok(), "nothing is left over");
     }
 
     #[test]

@@ -7,9 +7,10 @@ use platform_protocol::names::Environment;
 use platform_server::http::serve::ConnectionLimits;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio_tungstenite::client_async;
 use tokio_tungstenite::tungstenite::Error;
 
-use super::sockets::{Socket, echo, listen_with, open_of};
+use super::sockets::{Socket, asked_for, echo, listen_with, open_of};
 use super::{read_head, rest, serve_raw, soon};
 use crate::support::TestApp;
 
@@ -87,6 +88,72 @@ async fn websockets_and_streams_leave_a_quarter_of_all_connections_to_the_others
     drop(sockets.pop());
     let again = async {
         while open(&app, address).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    };
+    soon(again).await;
+}
+
+/// A WebSocket of the game at `label`, by a proxy on this machine.
+async fn open_for(
+    client: &str,
+    app: &TestApp,
+    label: &str,
+    address: SocketAddr,
+) -> Result<Socket, Error> {
+    let mut asked = asked_for(app, label, None);
+    let client = client.parse().unwrap();
+    asked.headers_mut().insert("x-forwarded-for", client);
+    let stream = TcpStream::connect(address).await.unwrap();
+    let (mut socket, _) = soon(client_async(asked, stream)).await?;
+    soon(socket.next()).await.unwrap()?;
+    Ok(socket)
+}
+
+#[tokio::test]
+async fn behind_a_trusted_proxy_no_client_takes_all_lasting_places() {
+    let app = TestApp::with(|config| {
+        config.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    })
+    .await;
+    app.set_api(echo().await).await;
+    let backends = &app.running.state.backends;
+    backends.add("demo", Environment::Dev, echo().await);
+    // 24 may last: two of a client, three of those around it, and six of a game
+    // once there are more than twelve.
+    let limits = ConnectionLimits {
+        all: 32,
+        ..ConnectionLimits::default()
+    };
+    let (address, _stopping) = listen_with(&app, limits).await;
+    let mut sockets = Vec::new();
+    for client in ["192.0.2.1", "192.0.2.1", "192.0.2.2"] {
+        sockets.push(open_for(client, &app, "demo", address).await.unwrap());
+    }
+    for full in ["192.0.2.1", "192.0.2.3"] {
+        let Err(Error::Http(refused)) = open_for(full, &app, "demo", address).await else {
+            panic!("{full} has a further one");
+        };
+        assert_eq!(refused.status(), 503);
+        assert!(refused.headers().contains_key("retry-after"));
+        let forwarded = format!("X-Forwarded-For: {full}\r\nConnection: close\r\n");
+        let answer = rest(ask(&app, address, "", &forwarded).await).await;
+        assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
+    }
+    for number in 0..9 {
+        let client = format!("198.51.{number}.1");
+        sockets.push(open_for(&client, &app, "demo", address).await.unwrap());
+    }
+    let crowded = open_for("198.51.9.1", &app, "demo", address).await;
+    assert!(crowded.is_err(), "a game has more than half");
+    let other = open_for("198.51.9.1", &app, "dev-demo", address).await;
+    assert!(other.is_ok(), "another game has its part");
+    drop(sockets.remove(0));
+    let again = async {
+        while open_for("192.0.2.1", &app, "dev-demo", address)
+            .await
+            .is_err()
+        {
             tokio::task::yield_now().await;
         }
     };

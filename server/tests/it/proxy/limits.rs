@@ -90,54 +90,92 @@ async fn slow(change: impl FnOnce(&mut Settings)) -> (Arc<Backends>, mpsc::Unbou
     (backends, seen)
 }
 
+/// The requests of a test that wait for `slow`.
+struct Crowd {
+    backends: Arc<Backends>,
+    seen: mpsc::UnboundedReceiver<()>,
+    waiting: JoinSet<bool>,
+}
+
+impl Crowd {
+    /// None yet, at a backend with 32 places.
+    async fn gather() -> Self {
+        let (backends, seen) = slow(|settings| settings.in_flight = 32).await;
+        Self {
+            backends,
+            seen,
+            waiting: JoinSet::new(),
+        }
+    }
+
+    /// So many requests of this client have come to the backend.
+    async fn join(&mut self, client: &str, count: usize) {
+        let client = client.parse::<IpAddr>().unwrap();
+        for _ in 0..count {
+            let backends = Arc::clone(&self.backends);
+            let asking = async move { ask_from(client, &backends, "slow").await.is_ok() };
+            self.waiting.spawn(asking);
+            soon(self.seen.recv()).await.unwrap();
+        }
+    }
+
+    /// The next request of this client is refused, because of its network.
+    async fn refuse(&self, client: &str) {
+        let client = client.parse::<IpAddr>().unwrap();
+        let refusal = soon(ask_from(client, &self.backends, "slow")).await;
+        let refusal = refusal.unwrap_err();
+        assert_eq!(refusal.slug().as_str(), "unavailable");
+        assert!(refusal.detail().contains("network"), "{}", refusal.detail());
+    }
+}
+
 #[tokio::test]
-async fn a_network_has_only_its_share_of_a_backend() {
-    let (backends, mut seen) = slow(|settings| settings.in_flight = 32).await;
-    let mut waiting = JoinSet::new();
-    for address in [[192, 0, 2, 1], [192, 0, 2, 1], [192, 0, 2, 2]] {
-        let backends = Arc::clone(&backends);
-        waiting.spawn(async move { ask_from(address, &backends, "slow").await.is_ok() });
-        soon(seen.recv()).await.unwrap();
-    }
-    let refusal = ask_from([192, 0, 2, 1], &backends, "slow")
-        .await
-        .unwrap_err();
-    assert_eq!(refusal.slug().as_str(), "unavailable");
-    assert!(refusal.detail().contains("network"), "{}", refusal.detail());
+async fn a_network_has_only_its_share_of_a_backend_that_is_more_than_half_taken() {
+    let mut crowd = Crowd::gather().await;
+    crowd.join("127.0.0.1", 16).await;
+    crowd.join("192.0.2.1", 2).await;
+    crowd.join("192.0.2.2", 1).await;
+    crowd.refuse("192.0.2.1").await;
     // This machine has no share, and who gives up gives the place back.
-    for _ in 0..29 {
-        let backends = Arc::clone(&backends);
-        waiting.spawn(async move { ask(&backends, "slow").await.is_ok() });
-        soon(seen.recv()).await.unwrap();
+    crowd.join("127.0.0.1", 13).await;
+    crowd.waiting.shutdown().await;
+    crowd.join("192.0.2.1", 1).await;
+}
+
+#[tokio::test]
+async fn a_network_borrows_what_is_free_of_a_backend_up_to_half() {
+    for (school, other) in [
+        ("192.0.2.1", "192.0.2.2"),
+        ("2001:db8:1:1::1", "2001:db8:1:2::1"),
+    ] {
+        let mut crowd = Crowd::gather().await;
+        crowd.join(school, 16).await;
+        crowd.refuse(school).await;
+        // It is more than those around it may have together now.
+        crowd.refuse(other).await;
+        for number in 0..8 {
+            crowd.join(&format!("198.51.{number}.1"), 2).await;
+        }
+        crowd.waiting.shutdown().await;
+        crowd.join(other, 16).await;
     }
-    waiting.shutdown().await;
-    let again =
-        tokio::spawn(async move { ask_from([192, 0, 2, 1], &backends, "slow").await.is_ok() });
-    soon(seen.recv()).await.unwrap();
-    again.abort();
 }
 
 #[tokio::test]
 async fn networks_around_one_another_share_an_eighth_of_a_backend() {
-    let (backends, mut seen) = slow(|settings| settings.in_flight = 32).await;
-    let mut waiting = JoinSet::new();
-    for (around, other) in [
+    let mut crowd = Crowd::gather().await;
+    crowd.join("127.0.0.1", 16).await;
+    for ([first, second, third], other) in [
         (["192.0.2.1", "192.0.2.2", "192.0.2.3"], "192.0.3.1"),
         (
             ["2001:db8:1:1::1", "2001:db8:1:2::1", "2001:db8:1:3::1"],
             "2001:db8:2:1::1",
         ),
     ] {
-        let [first, second, third] = around;
-        for address in [first, first, second, second, other] {
-            let (backends, address) = (Arc::clone(&backends), address.parse::<IpAddr>().unwrap());
-            waiting.spawn(async move { ask_from(address, &backends, "slow").await.is_ok() });
-            soon(seen.recv()).await.unwrap();
-        }
-        let third = third.parse::<IpAddr>().unwrap();
-        let refusal = soon(ask_from(third, &backends, "slow")).await.unwrap_err();
-        assert_eq!(refusal.slug().as_str(), "unavailable");
-        assert!(refusal.detail().contains("network"), "{}", refusal.detail());
+        crowd.join(first, 2).await;
+        crowd.join(second, 2).await;
+        crowd.join(other, 1).await;
+        crowd.refuse(third).await;
     }
 }
 

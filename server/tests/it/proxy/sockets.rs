@@ -82,6 +82,14 @@ pub(super) async fn open_of(
     address: SocketAddr,
     protocols: Option<&str>,
 ) -> Result<(Socket, Response), Error> {
+    let asked = asked_for(app, label, protocols);
+    let stream = TcpStream::connect(address).await.unwrap();
+    let (socket, response) = soon(client_async(asked, stream)).await?;
+    Ok((socket, response.map(|_| ())))
+}
+
+/// The request for a WebSocket of the game at `label`.
+pub(super) fn asked_for(app: &TestApp, label: &str, protocols: Option<&str>) -> Request {
     let origin = app.origin(label);
     let mut request = format!("{}/api/socket?a=b", origin.replace("http:", "ws:"))
         .into_client_request()
@@ -92,9 +100,7 @@ pub(super) async fn open_of(
     if let Some(protocols) = protocols {
         headers.insert("sec-websocket-protocol", protocols.parse().unwrap());
     }
-    let stream = TcpStream::connect(address).await.unwrap();
-    let (socket, response) = soon(client_async(request, stream)).await?;
-    Ok((socket, response.map(|_| ())))
+    request
 }
 
 async fn open(app: &TestApp) -> Socket {

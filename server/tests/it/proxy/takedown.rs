@@ -3,10 +3,13 @@
 
 use std::net::SocketAddr;
 
+use axum::body::Body;
 use futures_util::{SinkExt as _, StreamExt as _};
 use platform_protocol::names::Environment;
 use platform_server::domain::audit::Actor;
 use platform_server::domain::takedown::Change;
+use platform_server::http::context::Context;
+use platform_server::http::request_id::RequestId;
 use reqwest::Method;
 use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
@@ -162,4 +165,42 @@ async fn what_is_open_to_a_backend_outlives_a_change_of_its_address_and_not_the_
     state.backends.refresh(&*state.store).await.unwrap();
     ends(&mut first).await;
     ends(&mut second).await;
+}
+
+#[tokio::test]
+async fn a_request_that_found_a_backend_before_it_was_removed_does_not_reach_it() {
+    let app = TestApp::start().await;
+    let (backend, mut asked) = endless().await;
+    app.set_api(backend).await;
+    let state = &app.running.state;
+    let game = state.sites.find("demo").unwrap();
+    let found = state.backends.find(&game, "/api/x").unwrap();
+    let removed = state
+        .store
+        .set_backend("demo", Environment::Prod, None, Actor::Own.into(), 0);
+    removed.await.unwrap();
+    state.backends.refresh(&*state.store).await.unwrap();
+    // Another one in its place is not the one that was found.
+    app.set_api(backend).await;
+
+    let peer = SocketAddr::from(([127, 0, 0, 1], 9));
+    let context = Context {
+        id: RequestId::unknown(),
+        peer,
+        trusted_peer: false,
+        client: peer.ip(),
+    };
+    let request = axum::http::Request::get("/api/x").body(Body::empty());
+    let forwarded = state
+        .backends
+        .forward(&found, &game, &context, request.unwrap());
+    let refusal = soon(forwarded).await.unwrap_err();
+    assert_eq!(refusal.slug().as_str(), "backend-unreachable");
+    assert!(asked.try_recv().is_err(), "it was asked");
+    let found = state.backends.find(&game, "/api/x").unwrap();
+    let request = axum::http::Request::get("/api/x").body(Body::empty());
+    let forwarded = state
+        .backends
+        .forward(&found, &game, &context, request.unwrap());
+    assert_eq!(soon(forwarded).await.unwrap().status(), 200);
 }
