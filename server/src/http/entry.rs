@@ -166,7 +166,7 @@ impl App {
                 Site::Game(game) => Some(Arc::clone(&game.audience)),
                 Site::Console | Site::Auth => None,
             };
-            stay.is_of(context.client, game);
+            stay.is_of(context.client, game, takes_uploads);
         }
         let answer = self.route(site, backend, context, request);
         let answer = AssertUnwindSafe(answer).catch_unwind();

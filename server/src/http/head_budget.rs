@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
@@ -51,6 +52,7 @@ impl HeadBudget {
         Arc::new(HeadMeter {
             budget: Arc::clone(self),
             network,
+            arrived: Arc::default(),
             state: Mutex::new(Reading {
                 counts: true,
                 ..Reading::default()
@@ -97,6 +99,8 @@ impl HeadBudget {
 pub(super) struct HeadMeter {
     budget: Arc<HeadBudget>,
     network: Option<Network>,
+    /// Bytes that have arrived in all, of bodies too.
+    arrived: Arc<AtomicU64>,
     state: Mutex<Reading>,
 }
 
@@ -117,6 +121,8 @@ impl HeadMeter {
 
     /// So many bytes more have arrived. Answers whether they may be kept.
     fn count(&self, bytes: usize) -> bool {
+        self.arrived
+            .fetch_add(u64::try_from(bytes).unwrap_or(u64::MAX), Ordering::Relaxed);
         let mut reading = self.lock();
         if !reading.counts {
             return true;
@@ -138,6 +144,11 @@ impl HeadMeter {
     pub(super) fn answer(self: &Arc<Self>) -> Answering {
         self.lock().counts = false;
         Answering(Arc::clone(self))
+    }
+
+    /// Counts the bytes that arrive, of bodies too.
+    pub(super) fn arrived(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.arrived)
     }
 
     /// No head follows any more: the connection becomes another protocol's.

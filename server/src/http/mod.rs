@@ -6,6 +6,7 @@
 //! | `head_budget` | the memory that requests' heads may take |
 //! | `places` | who may have a connection, and who gives way to whom |
 //! | `descriptors` | how many connections the system lets us have |
+//! | `turn` | what becomes of a connection's place while it is used |
 //! | `unread` | answers to what is no request |
 //! | [`shares`] | how many of something each holds |
 //! | [`entry`] | the one way in: ids, hosts, limits of time, CORS, the log |
@@ -66,5 +67,6 @@ pub mod seal;
 pub mod serve;
 pub mod shares;
 pub(crate) mod tls;
+mod turn;
 mod unread;
 pub mod upload;

@@ -22,6 +22,10 @@ mod lasting;
 use self::lasting::Crowd;
 pub(crate) use self::lasting::{LONG, Lasting, Stay};
 
+/// The order in which those go that may: first those that wait, since the oldest;
+/// then those that lag.
+type Rank = (bool, u64);
+
 /// What connections are counted by, beside their number in all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Group {
@@ -58,17 +62,17 @@ struct Table {
     held: usize,
     /// Those that were told to end and have not yet.
     leaving: usize,
-    /// The number of the next one that waits.
+    /// The number of the next one that waits or lags.
     next: u64,
-    /// Those that wait, by since when.
-    waiting: BTreeMap<u64, CancellationToken>,
+    /// Those that wait or lag.
+    waiting: BTreeMap<Rank, CancellationToken>,
     groups: HashMap<Group, Members>,
 }
 
 #[derive(Debug, Default)]
 struct Members {
     held: usize,
-    waiting: BTreeSet<u64>,
+    waiting: BTreeSet<Rank>,
 }
 
 /// Why there was no place.
@@ -156,8 +160,8 @@ impl Places {
 
 impl Table {
     /// Tells one that waits to end. It is counted until it has.
-    fn dismiss(&mut self, since: u64) {
-        if let Some(give_way) = self.waiting.remove(&since) {
+    fn dismiss(&mut self, rank: Rank) {
+        if let Some(give_way) = self.waiting.remove(&rank) {
             give_way.cancel();
             self.leaving += 1;
         }
@@ -173,13 +177,25 @@ struct Held {
     places: Places,
     groups: Vec<Group>,
     give_way: CancellationToken,
-    /// Its number among those that wait.
-    since: Mutex<Option<u64>>,
+    /// Its rank among those that wait or lag.
+    since: Mutex<Option<Rank>>,
 }
 
 impl Place {
     /// From now on the connection waits for its peer.
     pub(super) fn wait(&self) {
+        self.give_way(false);
+    }
+
+    /// From now on the connection gives way where none waits: it does not keep
+    /// its pace.
+    pub(super) fn lag(&self) {
+        if !matches!(*self.0.since(), Some((true, _))) {
+            self.give_way(true);
+        }
+    }
+
+    fn give_way(&self, lags: bool) {
         let held = &*self.0;
         let mut table = held.places.table();
         // Who was dismissed ends, whatever else it does.
@@ -187,7 +203,7 @@ impl Place {
             return;
         }
         held.stop_waiting(&mut table);
-        let since = table.next;
+        let since = (lags, table.next);
         table.next += 1;
         table.waiting.insert(since, held.give_way.clone());
         for group in &held.groups {
@@ -210,6 +226,12 @@ impl Place {
         &self.0.places.0.crowd
     }
 
+    /// Whether the connection would end for a newcomer.
+    #[cfg(test)]
+    pub(super) fn gives_way(&self) -> bool {
+        self.0.since().is_some()
+    }
+
     /// Waits until a newcomer needs the place.
     pub(super) async fn dismissed(&self) {
         self.0.give_way.cancelled().await;
@@ -217,7 +239,7 @@ impl Place {
 }
 
 impl Held {
-    fn since(&self) -> MutexGuard<'_, Option<u64>> {
+    fn since(&self) -> MutexGuard<'_, Option<Rank>> {
         self.since.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -332,6 +354,27 @@ mod tests {
         second.wait();
         drop(second);
         assert!(places.try_take(&groups("192.0.2.1")).is_ok());
+    }
+
+    #[test]
+    fn who_lags_gives_way_after_all_who_wait() {
+        let places = Places::new(3);
+        let take = || places.try_take(&[]).unwrap();
+        let (slow, slower, waiting) = (take(), take(), take());
+        slower.lag();
+        slow.lag();
+        // It goes on lagging, and its turn comes no later.
+        slower.lag();
+        let mut newcomers = Vec::new();
+        for next in [waiting, slower, slow] {
+            assert_eq!(places.try_take(&[]).unwrap_err(), Full::ForNow);
+            assert!(is_dismissed(&next));
+            drop(next);
+            let newcomer = places.try_take(&[]).unwrap();
+            newcomer.use_it();
+            newcomers.push(newcomer);
+        }
+        assert_eq!(places.try_take(&[]).unwrap_err(), Full::ForNow);
     }
 
     #[tokio::test]

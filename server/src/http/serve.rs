@@ -20,8 +20,9 @@ use super::descriptors;
 use super::entry::App;
 use super::head_budget::{HeadBudget, HeadMeter, MAX_HEAD, Metered};
 use super::pace::Pace;
-use super::places::{Group, Place, Places, Stay};
-use super::unread::{Answering, Explained, Turn};
+use super::places::{Group, LONG, Place, Places, Stay};
+use super::turn::{Answering, Turn};
+use super::unread::Explained;
 use crate::backends::Held;
 
 /// Connections at one time, at most, however many files may be open.
@@ -54,9 +55,12 @@ pub struct ConnectionLimits {
     /// How long a peer may take to read 64 KiB, or the rest, of what it has asked
     /// for. Time in which nothing waits to be sent does not count.
     pub stall: Duration,
+    /// How long a request may take before its connection counts as one that
+    /// lasts. So often is also looked whether its peer keeps reading.
+    pub long: Duration,
     /// Connections at one time. Where all are held, the one that has waited
-    /// longest for a request ends for the next; where none waits, further ones
-    /// stay in the system's queue.
+    /// longest for a request ends for the next, or else one whose peer does not
+    /// read; where there is none, further ones stay in the system's queue.
     pub all: usize,
     /// Connections of one network at one time.
     pub per_network: usize,
@@ -79,6 +83,7 @@ impl Default for ConnectionLimits {
         Self {
             head: Duration::from_secs(30),
             stall: Duration::from_secs(30),
+            long: LONG,
             all: MOST,
             per_network: 512,
             per_neighbourhood: 2_048,
@@ -160,7 +165,7 @@ pub async fn serve(
         let stopping = stopping.clone();
         tokio::spawn(connection(
             protocol.clone(),
-            (stream, meter, limits.stall),
+            (stream, meter, limits),
             (peer, place),
             app,
             stopping,
@@ -237,15 +242,15 @@ fn protocol(limits: &ConnectionLimits) -> Builder {
 /// Answers the requests of one connection, and after the stop no further one.
 async fn connection(
     protocol: Builder,
-    (stream, meter, stall): (TcpStream, Arc<HeadMeter>, Duration),
+    (stream, meter, limits): (TcpStream, Arc<HeadMeter>, ConnectionLimits),
     (peer, place): (SocketAddr, Place),
     app: Arc<App>,
     mut stopping: watch::Receiver<bool>,
 ) {
-    let turn = Arc::new(Turn::default());
+    let turn = Arc::new(Turn::new(meter.arrived()));
     let explaining = Arc::clone(&app);
     let pace = Pace {
-        within: stall,
+        within: limits.stall,
         ..Pace::default()
     };
     let io = TokioIo::new(Metered::new(stream, Arc::clone(&meter)));
@@ -253,6 +258,7 @@ async fn connection(
         explaining.explain_unread(status)
     });
     let in_use = place.clone();
+    let watching = watch_over(Arc::clone(&turn), limits.long, pace);
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
         let (app, meter) = (Arc::clone(&app), Arc::clone(&meter));
         let metered = meter.answer();
@@ -281,9 +287,10 @@ async fn connection(
         biased;
         ended = connection.as_mut() => ended,
         () = place.dismissed() => {
-            tracing::debug!(%peer, "a connection without a request gave way to another");
+            tracing::debug!(%peer, "a connection that waited, or did not read, gave way to another");
             return;
         }
+        never = watching => match never {},
         () = stop => {
             connection.as_mut().graceful_shutdown();
             connection.await
@@ -291,6 +298,14 @@ async fn connection(
     };
     if let Err(error) = ended {
         tracing::debug!(%error, "connection ended");
+    }
+}
+
+/// Looks again and again how a connection's requests get on. hyper does not ask
+/// for more of an answer while its peer reads nothing of what is there.
+async fn watch_over(turn: Arc<Turn>, long: Duration, pace: Pace) -> Infallible {
+    loop {
+        tokio::time::sleep_until(turn.look(long, pace)).await;
     }
 }
 

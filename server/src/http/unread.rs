@@ -9,164 +9,23 @@
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::http::{Response, StatusCode};
+use axum::http::StatusCode;
 use bytes::Bytes;
-use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
 use platform_protocol::problem::MEDIA_TYPE;
-use tokio::time::{Instant, Sleep};
+use tokio::time::Sleep;
 
 use super::pace::{Pace, Waiting};
-use super::places::{LONG, Lasting, Stay};
 use super::request_id::{RequestId, X_REQUEST_ID};
+use super::turn::Turn;
 
 /// How long the rest of what cannot be read is still taken, and how many bytes
 /// of it. If the connection were closed at once, a client that is still writing
 /// would see it reset, and never the answer (RFC 9112 §9.6).
 const LINGER: (Duration, usize) = (Duration::from_secs(2), 4 * 1024 * 1024);
-
-/// Whose turn it is on one connection.
-#[derive(Debug)]
-pub(super) struct Turn {
-    /// A request is being answered: the answer is not yet handed over whole.
-    answering: AtomicBool,
-    /// All that was handed over has been written.
-    written: AtomicBool,
-}
-
-impl Default for Turn {
-    fn default() -> Self {
-        Self {
-            answering: AtomicBool::new(false),
-            written: AtomicBool::new(true),
-        }
-    }
-}
-
-impl Turn {
-    // One task at a time has the connection, so no order has to be kept.
-    fn is_hypers(&self) -> bool {
-        !self.answering.load(Ordering::Relaxed) && self.written.load(Ordering::Relaxed)
-    }
-
-    fn flushed(&self) {
-        let answering = self.answering.load(Ordering::Relaxed);
-        self.written.store(!answering, Ordering::Relaxed);
-    }
-}
-
-/// One request, from the end of its head until its answer is handed over. As
-/// long as it lives, the connection is in use.
-#[derive(Debug)]
-pub(super) struct Answering {
-    /// None once the connection is another protocol's.
-    turn: Option<Arc<Turn>>,
-    stay: Stay,
-    /// Since when it is answered.
-    began: Instant,
-}
-
-impl Answering {
-    /// A head was read whole.
-    pub(super) fn begin(turn: &Arc<Turn>, stay: &Stay) -> Self {
-        stay.place().use_it();
-        turn.answering.store(true, Ordering::Relaxed);
-        turn.written.store(false, Ordering::Relaxed);
-        Self {
-            turn: Some(Arc::clone(turn)),
-            stay: stay.clone(),
-            began: Instant::now(),
-        }
-    }
-
-    /// Lives on in the body of the answer.
-    pub(super) fn go_with(mut self, response: Response<Body>) -> Response<Answered> {
-        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-            // What follows is no HTTP, and in use until it ends.
-            self.turn = None;
-        }
-        let lasting = response.extensions().get::<Lasting>().cloned();
-        response.map(|body| Answered {
-            body,
-            answering: self,
-            long: None,
-            lasting,
-        })
-    }
-}
-
-impl Drop for Answering {
-    fn drop(&mut self) {
-        if let Some(turn) = self.turn.take() {
-            turn.answering.store(false, Ordering::Relaxed);
-            self.stay.place().wait();
-        }
-    }
-}
-
-/// The body of an answer. hyper drops it once it has taken over the last byte.
-/// One that takes long makes its connection one that lasts.
-#[derive(Debug)]
-pub(super) struct Answered {
-    body: Body,
-    answering: Answering,
-    /// When it has taken long, while nothing comes.
-    long: Option<Pin<Box<Sleep>>>,
-    lasting: Option<Lasting>,
-}
-
-impl Answered {
-    /// Counts it as one that lasts, once it has taken long.
-    fn poll_long(&mut self, context: &mut Context<'_>, comes: bool) {
-        if self.lasting.is_some() {
-            return;
-        }
-        let until = self.answering.began + LONG;
-        // While something comes, this is looked at each time.
-        let is_long = if comes {
-            Instant::now() >= until
-        } else {
-            let long = self
-                .long
-                .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(until)));
-            long.as_mut().poll(context).is_ready()
-        };
-        if is_long {
-            self.long = None;
-            self.lasting = self.answering.stay.last().ok();
-        }
-    }
-}
-
-impl HttpBody for Answered {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let frame = Pin::new(&mut self.body).poll_frame(context);
-        if matches!(frame, Poll::Ready(None | Some(Err(_)))) {
-            return frame;
-        }
-        self.poll_long(context, frame.is_ready());
-        frame
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
 
 /// A connection whose every answer has a request id, and whose peer has to read
 /// them. `explain` makes the id and the body of an answer with this status.
@@ -239,11 +98,13 @@ where
     ) -> Poll<io::Result<usize>> {
         match &written {
             Poll::Ready(Ok(bytes)) => {
-                self.reading
-                    .moved(u64::try_from(*bytes).unwrap_or(u64::MAX));
+                let bytes = u64::try_from(*bytes).unwrap_or(u64::MAX);
+                self.reading.moved(bytes);
+                self.turn.sent(Some(bytes));
             }
             Poll::Ready(Err(_)) => {}
             Poll::Pending => {
+                self.turn.sent(None);
                 ready!(self.reading.poll_over(context));
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
             }
@@ -369,32 +230,7 @@ where
 
 #[cfg(test)]
 mod tests {
-    use http_body_util::BodyExt as _;
-
-    use super::super::places::Places;
     use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn an_answer_that_takes_long_lasts_and_goes_on_where_too_many_do() {
-        // Of two connections, one may last.
-        let (places, turn) = (Places::new(2), Arc::new(Turn::default()));
-        let [mut lasting, mut other] = [places.take(&[]).await, places.take(&[]).await]
-            .map(|place| Stay::at(&place.unwrap()))
-            .map(|stay| {
-                let never = futures_util::stream::pending::<io::Result<Bytes>>();
-                let answer = Response::new(Body::from_stream(never));
-                Answering::begin(&turn, &stay).go_with(answer).into_body()
-            });
-        let stay = other.answering.stay.clone();
-        let quick = tokio::time::timeout(LONG / 2, lasting.frame()).await;
-        assert!(quick.is_err() && stay.last().is_ok(), "it is not long yet");
-        assert!(tokio::time::timeout(LONG, lasting.frame()).await.is_err());
-        assert!(stay.last().is_err());
-        let cut = tokio::time::timeout(LONG * 2, other.frame()).await;
-        assert!(cut.is_err(), "it was cut off");
-        drop(lasting);
-        assert!(stay.last().is_ok(), "nothing is left over");
-    }
 
     #[test]
     fn only_an_empty_refusal_is_hypers_own() {

@@ -11,6 +11,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use crate::caller::{Caller, archive};
 use crate::support::{TestApp, send};
 
 /// Far more than any limit of these tests; reaching it is a failure.
@@ -194,6 +195,86 @@ async fn visit(app: &TestApp, address: SocketAddr) -> String {
         Ok(()) => rest(&mut stream).await,
         Err(_) => String::new(),
     }
+}
+
+/// The platform on a further socket that hands little to the system, and the
+/// game `game` with a large file.
+async fn with_large_file(
+    app: &TestApp,
+    bytes: usize,
+    limits: ConnectionLimits,
+) -> (SocketAddr, watch::Sender<bool>) {
+    let owner = Caller::account(app).await;
+    owner.create("game").await;
+    let page: (&str, &[u8]) = ("index.html", b"<!doctype html>game");
+    let files = archive(&[page, ("large.bin", &vec![0; bytes])]);
+    let deployed = owner.deploy("prod", files).await;
+    assert_eq!(deployed.status, 201, "{}", deployed.text());
+    let listener = TcpSocket::new_v4().unwrap();
+    listener.set_send_buffer_size(4_096).unwrap();
+    listener.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = listener.listen(64).unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stopping, stopped) = watch::channel(false);
+    tokio::spawn(serve(listener, platform(app), limits, stopped));
+    (address, stopping)
+}
+
+/// Asks for the large file, and reads no more than the beginning of the answer.
+async fn ask_for_large(app: &TestApp, address: SocketAddr) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4_096).unwrap();
+    let mut stream = socket.connect(address).await.unwrap();
+    let head = format!(
+        "GET /large.bin HTTP/1.1\r\nHost: game.platform.localhost:{}\r\nConnection: close\r\n\r\n",
+        app.port()
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut begun = [0; 12];
+    let reading = timeout(NEVER, stream.read_exact(&mut begun));
+    reading.await.unwrap().unwrap();
+    assert_eq!(&begun, b"HTTP/1.1 200");
+    stream
+}
+
+#[tokio::test]
+async fn those_who_read_nothing_give_way_to_newcomers() {
+    let app = TestApp::start().await;
+    let limits = ConnectionLimits {
+        all: 4,
+        long: Duration::from_millis(200),
+        ..ConnectionLimits::default()
+    };
+    let (address, _stopping) = with_large_file(&app, 4_000_000, limits).await;
+    let mut silent = Vec::new();
+    for _ in 0..4 {
+        silent.push(ask_for_large(&app, address).await);
+    }
+    // They would be cut off after 30 s, beyond this test's patience.
+    for _ in 0..4 {
+        let answer = timeout(NEVER, visit(&app, address)).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_download_that_lies_in_memory_gives_way_to_nobody() {
+    let app = TestApp::start().await;
+    let limits = ConnectionLimits {
+        all: 2,
+        ..ConnectionLimits::default()
+    };
+    let (address, _stopping) = with_large_file(&app, 800_000, limits).await;
+    let mut download = ask_for_large(&app, address).await;
+    for _ in 0..20 {
+        // Each takes the place of the one before it.
+        let mut idle = TcpStream::connect(address).await.unwrap();
+        let _ = idle.write_all(b"GET / HT").await;
+        let answer = timeout(NEVER, visit(&app, address)).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+    let answer = rest(&mut download).await;
+    assert!(answer.len() > 800_000, "cut off after {}", answer.len());
 }
 
 #[tokio::test]

@@ -80,6 +80,8 @@ fn too_many(detail: &'static str) -> Refusal {
 struct Whose {
     client: IpAddr,
     game: Option<Arc<str>>,
+    /// It is an archive, which has a place of its own where it is kept.
+    is_upload: bool,
 }
 
 impl Whose {
@@ -214,10 +216,25 @@ impl Stay {
         &self.0.place
     }
 
-    /// It is this client's, and for this game, if for one.
-    pub(crate) fn is_of(&self, client: IpAddr, game: Option<Arc<str>>) {
+    /// It is this client's, and for this game, if for one. An upload is neither
+    /// counted nor cut off, however long it takes.
+    pub(crate) fn is_of(&self, client: IpAddr, game: Option<Arc<str>>, is_upload: bool) {
         // A request has one client.
-        let _ = self.0.whose.set(Whose { client, game });
+        let _ = self.0.whose.set(Whose {
+            client,
+            game,
+            is_upload,
+        });
+    }
+
+    /// Whether it is an upload.
+    pub(in crate::http) fn is_upload(&self) -> bool {
+        self.0.whose.get().is_some_and(|whose| whose.is_upload)
+    }
+
+    /// Whether it lasts for another reason than this one.
+    pub(in crate::http) fn lasts_beside(&self, this: Option<&Lasting>) -> bool {
+        self.0.lasts().reasons > usize::from(this.is_some())
     }
 
     /// From now on it lasts, unless too many do.
@@ -272,7 +289,7 @@ mod tests {
     /// A request of this client, for this game.
     fn request(places: &Places, client: &str, game: &str) -> Stay {
         let stay = Stay::at(&places.try_take(&[]).unwrap());
-        stay.is_of(client.parse().unwrap(), Some(game.into()));
+        stay.is_of(client.parse().unwrap(), Some(game.into()), false);
         stay
     }
 
