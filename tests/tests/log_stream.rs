@@ -60,7 +60,7 @@ struct Followed {
 
 impl Followed {
     fn start(server: &Server, token: &str, home: &TempDir, options: &[&str]) -> Self {
-        let mut child = Command::new(built_cli())
+        let mut child = Command::new(built("platform-cli", "platform"))
             .args(["logs", "--follow", "--env", "prod", "--project", "demo"])
             // The demo is the platform's own.
             .arg("--as-administrator")
@@ -109,20 +109,6 @@ impl Followed {
         let status = poll::within("the end", self.child.wait()).await.unwrap();
         (status.code(), said)
     }
-}
-
-fn built_cli() -> std::path::PathBuf {
-    let server = built("platform-server", "platform-server");
-    let cli = server.with_file_name("platform");
-    let mut build = std::process::Command::new(env!("CARGO"));
-    build
-        .args(["build", "--quiet", "--package", "platform-cli"])
-        .current_dir(env!("CARGO_MANIFEST_DIR"));
-    for name in platform_tests::settings::set_by_cargo() {
-        build.env_remove(name);
-    }
-    assert!(build.status().unwrap().success());
-    cli
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -142,13 +142,17 @@ async fn where_the_session_may_have_been_pushed_out_the_player_is_told_once() {
     let few = come_back(&app, "a=1; b=2").await;
     assert_eq!(few.status, 200);
     for (label, path) in [("auth", "/login"), ("", "/")] {
-        let page = send(app.get(label, path).header("cookie", &foreign)).await;
-        assert_eq!(page.status, 200);
-        assert!(
-            set_cookies(&page)
-                .iter()
-                .any(|line| line.contains("; Domain="))
-        );
+        // Not all of them fit, so each answer begins elsewhere: soon one of them has
+        // those of the platform's domain.
+        let mut is_expired = false;
+        for _ in 0..50 {
+            let page = send(app.get(label, path).header("cookie", &foreign)).await;
+            assert_eq!(page.status, 200);
+            let lines = set_cookies(&page);
+            assert!(!lines.is_empty());
+            is_expired |= lines.iter().any(|line| line.contains("; Domain="));
+        }
+        assert!(is_expired, "{label}{path}");
     }
     let game = send(app.get("demo", "/").header("cookie", &foreign)).await;
     assert!(
