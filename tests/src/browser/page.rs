@@ -192,6 +192,21 @@ impl Stage {
             .push(expected);
     }
 
+    /// Runs a script after which the page loads its own address again, and waits
+    /// until it has: the address alone does not tell the two pages apart.
+    ///
+    /// # Panics
+    /// When it does not.
+    pub async fn loads_again_by(&self, script: &str) {
+        self.run(&format!("window.isToGo = true; {script}")).await;
+        let state = "return window.isToGo === undefined && document.readyState === 'complete'";
+        poll::until("the page has loaded again", async || {
+            let state = self.browser.session.execute(state, vec![]).await.ok()?;
+            (state.json() == true).then_some(())
+        })
+        .await;
+    }
+
     /// Waits until the browser shows `url` and its page has loaded.
     ///
     /// # Panics

@@ -311,7 +311,7 @@ async fn nothing_but_the_four_paths_is_requested(stage: Stage) {
     pick(&stage, "test-user-4").await;
     stage.arrives_at(&dev.url("localhost", "/")).await;
     demand(&stage, "test-user-4").await;
-    stage.run("void platform.signOut()").await;
+    stage.loads_again_by("void platform.signOut()").await;
     stage.arrives_at(&dev.url("localhost", "/")).await;
     demand(&stage, "test-guest-1").await;
     let asked: BTreeSet<String> = dev.log().into_iter().collect();
