@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use platform_protocol::limits::CLOCK_LEEWAY_SECONDS;
 use tokio::time::MissedTickBehavior;
 use uuid::Uuid;
 
@@ -14,6 +13,7 @@ use crate::clock::Millis;
 use crate::http::refusal::chain;
 use crate::state::AppState;
 use crate::store::{Store, StoreError};
+use crate::tokens;
 
 /// How often the store is asked. With the time between two heartbeats it stays
 /// below a minute.
@@ -36,9 +36,9 @@ impl Endings {
         token_seconds: u64,
         now: Millis,
     ) -> Result<(), StoreError> {
-        let life = token_seconds.saturating_add(CLOCK_LEEWAY_SECONDS);
-        let life = Millis::try_from(life).unwrap_or(Millis::MAX / 1_000) * 1_000;
-        let ended = store.list_ended_sessions(now - life).await?;
+        let ended = store
+            .list_ended_sessions(tokens::oldest(token_seconds, now))
+            .await?;
         self.0
             .store(ended.into_iter().collect::<HashMap<_, _>>().into());
         Ok(())

@@ -47,12 +47,9 @@ impl SettingsLimits {
     /// `too-many-requests`, with when to come back.
     pub fn count(&self, slug: &str, owner: Uuid) -> Result<(), Refusal> {
         let refused = |of_what: &str, most: u32, wait: Duration| {
-            let minutes = wait.as_secs().div_ceil(60).max(1);
-            too_many_requests(wait).with_detail(format!(
-                "The settings of {of_what} were written {most} times within a short time, and \
-                 nothing was changed now. Try again in {minutes} min; a program that writes them \
-                 over and over should write them once."
-            ))
+            let what = format!("The settings of {of_what} were written {most} times");
+            let advice = "; a program that writes them over and over should write them once";
+            refused(&what, advice, wait)
         };
         self.of_project
             .count(&slug.to_owned())
@@ -68,12 +65,9 @@ impl SettingsLimits {
     /// `too-many-requests`, with when to come back.
     pub fn count_rollback(&self, slug: &str) -> Result<(), Refusal> {
         self.rollbacks.count(&slug.to_owned()).map_err(|wait| {
-            let minutes = wait.as_secs().div_ceil(60).max(1);
             let most = ROLLBACKS.burst.get();
-            too_many_requests(wait).with_detail(format!(
-                "This project was rolled back {most} times within a short time, and nothing was \
-                 changed now. Try again in {minutes} min."
-            ))
+            let what = format!("This project was rolled back {most} times");
+            refused(&what, "", wait)
         })
     }
 
@@ -83,6 +77,15 @@ impl SettingsLimits {
         self.of_account.sweep();
         self.rollbacks.sweep();
     }
+}
+
+/// `too-many-requests`: what was done too often, and when to come back.
+fn refused(what: &str, advice: &str, wait: Duration) -> Refusal {
+    let minutes = wait.as_secs().div_ceil(60).max(1);
+    too_many_requests(wait).with_detail(format!(
+        "{what} within a short time, and nothing was changed now. Try again in {minutes} \
+         min{advice}."
+    ))
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use platform_protocol::limits::CLOCK_LEEWAY_SECONDS;
 use tokio::time::MissedTickBehavior;
 use uuid::Uuid;
 
@@ -14,6 +13,7 @@ use crate::clock::Millis;
 use crate::http::refusal::{Refusal, chain};
 use crate::state::AppState;
 use crate::store::{Store, StoreError};
+use crate::tokens;
 
 /// How often the store is asked, for what other nodes and the operator's
 /// commands do. With the time between two heartbeats it stays below a minute.
@@ -36,9 +36,9 @@ impl Suspensions {
         token_seconds: u64,
         now: Millis,
     ) -> Result<(), StoreError> {
-        let life = token_seconds.saturating_add(CLOCK_LEEWAY_SECONDS);
-        let life = Millis::try_from(life).unwrap_or(Millis::MAX / 1_000) * 1_000;
-        let players = store.list_suspended_players(now - life).await?;
+        let players = store
+            .list_suspended_players(tokens::oldest(token_seconds, now))
+            .await?;
         let players = players.into_iter().map(|player| (player.id, player.reason));
         self.0.store(players.collect::<HashMap<_, _>>().into());
         Ok(())

@@ -21,7 +21,7 @@ use platform_verifier::{Credentials, Expected, KeySet, VerifyError, bearer, chec
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Millis};
 use crate::domain::console_token::{Hold, may_administer};
 use crate::keys::KeyRing;
 
@@ -90,6 +90,14 @@ pub struct GameTokens {
 struct Remembered {
     document: Arc<str>,
     token: Arc<VerifiedToken>,
+}
+
+/// When the oldest token was made that may still be good, if each lives for
+/// `token_seconds`.
+#[must_use]
+pub fn oldest(token_seconds: u64, now: Millis) -> Millis {
+    let life = token_seconds.saturating_add(CLOCK_LEEWAY_SECONDS);
+    now - Millis::try_from(life).unwrap_or(Millis::MAX / 1_000) * 1_000
 }
 
 impl GameTokens {

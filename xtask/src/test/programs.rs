@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde_json::Value;
 
 use super::results::Results;
@@ -145,11 +145,10 @@ impl Program {
     ) -> Result<()> {
         let mut command = self.command(workspace)?;
         command.args(arguments);
-        let outcome = read_lines(&mut command, |line| {
+        read_lines(&mut command, |line| {
             terminal::result(line);
             results.read(line);
-        });
-        outcome.with_context(|| format!("{} failed", self.name))
+        })
     }
 
     /// The program with the surroundings that cargo would give it.

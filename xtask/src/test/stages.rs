@@ -145,13 +145,10 @@ fn in_browser(workspace: &Workspace, other: &str) -> Result<Command> {
 
 /// Runs cargo with the names of the wanted tests, shows and reads what it says.
 fn read(mut command: Command, which: Which<'_>, results: &mut Results) -> Result<()> {
-    match which {
-        Which::All => {}
-        Which::Like(part) => {
-            command.args(["--", part]);
-        }
-        // One filter is all that the runner in the browser takes.
-        Which::Named(_) => {}
+    // One filter is all that the runner in the browser takes, so what failed runs
+    // with all others.
+    if let Which::Like(part) = which {
+        command.args(["--", part]);
     }
     read_lines(&mut command, |line| {
         terminal::result(line);
