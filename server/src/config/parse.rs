@@ -9,8 +9,8 @@ use std::str::FromStr;
 use ipnet::IpNet;
 
 use super::{LogFormat, Period, PrivateBackends, Rate, Secret};
+use crate::domain::key::MIN_SECRET_BYTES;
 use crate::http::foreign_cookies;
-use crate::keys::MIN_SECRET_BYTES;
 
 /// Longest name of a cookie that is kept.
 const COOKIE_NAME_BYTES: usize = 256;

@@ -11,6 +11,10 @@ pub const LINGER_MILLIS: Millis = 10 * 60 * 1_000;
 /// Age at which a signing key is replaced by itself.
 pub const ROTATE_AFTER_MILLIS: Millis = 90 * 24 * 60 * 60 * 1_000;
 
+/// Fewest bytes of the operator's secret that seals keys in the store: a
+/// generator makes it, nobody remembers it.
+pub const MIN_SECRET_BYTES: usize = 32;
+
 /// A signing key as the store keeps it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoredKey {

@@ -21,13 +21,15 @@ use platform_protocol::limits::TEST_TOKEN_SECONDS;
 use serde::Serialize;
 use tokio::sync::Mutex;
 
-pub use self::secret::{KeySecret, KeySecrets, MIN_SECRET_BYTES};
+pub use self::secret::{KeySecret, KeySecrets};
 pub use self::signer::Signer;
 use self::signer::{PrivateKey, PublicJwk};
 pub use self::sole::SoleKey;
 use crate::clock::{Clock, Millis};
 use crate::domain::audit::{Actor, By};
-use crate::domain::key::{KeyPhase, KeySchedule, KeyTimes, Revocation, StoredKey};
+use crate::domain::key::{
+    KeyPhase, KeySchedule, KeyTimes, MIN_SECRET_BYTES, Revocation, StoredKey,
+};
 use crate::entropy::Entropy;
 use crate::store::{Store, StoreError};
 

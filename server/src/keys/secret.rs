@@ -9,11 +9,8 @@ use sha2::Sha256;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::KeyError;
-use crate::domain::key::StoredKey;
+use crate::domain::key::{MIN_SECRET_BYTES, StoredKey};
 use crate::entropy::Entropy;
-
-/// Fewest bytes of a secret: one is taken from a generator, not remembered.
-pub const MIN_SECRET_BYTES: usize = 32;
 
 const NONCE_BYTES: usize = 24;
 /// Binds the derived key to this one use of the secret.
