@@ -34,7 +34,7 @@ const ARROWS: &[Arrow] = &[
         rule: "The runtime's rules reach the browser through src/web/ alone.",
     },
     Arrow {
-        part: "server/src/domain/",
+        part: "server/crates/domain/src/",
         except: &[],
         names: &[
             "axum*", "hyper*", "sqlx", "rusqlite", "redis", "tokio", "reqwest", "http",
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn grouped_and_nested_imports_are_seen() {
         assert!(breaks(
-            "server/src/domain/a.rs",
+            "server/crates/domain/src/a.rs",
             "use {axum::Router, std::fmt};"
         ));
         assert!(breaks("server/src/store/a.rs", "use crate::http;"));
@@ -174,7 +174,7 @@ mod tests {
             "pub use crate::{clock, http};"
         ));
         assert!(breaks(
-            "server/src/domain/a.rs",
+            "server/crates/domain/src/a.rs",
             "use axum_extra::TypedHeader;"
         ));
     }
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn comments_strings_and_longer_names_are_no_arrows() {
         assert!(!breaks(
-            "server/src/domain/a.rs",
+            "server/crates/domain/src/a.rs",
             "// axum::Router would be wrong here."
         ));
         assert!(!breaks(

@@ -6,7 +6,7 @@ use platform_protocol::names::Environment;
 use uuid::Uuid;
 
 use crate::clock::Millis;
-use crate::domain::player::parse_reason;
+use crate::player::parse_reason;
 
 /// A game: a slug with a dev and a prod environment.
 #[derive(Clone, Debug, PartialEq, Eq)]

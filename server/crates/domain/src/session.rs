@@ -215,7 +215,7 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::player::PlayerState;
+    use crate::player::PlayerState;
     use uuid::Uuid;
 
     fn session(state: PlayerState, ended_at: Option<Millis>) -> Session {

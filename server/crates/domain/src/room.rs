@@ -4,7 +4,7 @@
 //! whole blocks of a disk, however many deployments have it; and the list of
 //! each deployment's files, whose paths the store has twice.
 
-use crate::domain::project::FileEntry;
+use crate::project::FileEntry;
 
 /// A file takes whole blocks of a disk.
 pub const BLOCK: u64 = 4_096;

@@ -6,8 +6,8 @@
 //! taken for ever: players, verifiers and installed service workers know it as
 //! this game.
 
+use crate::audit::{Actor, AuditKind};
 use crate::clock::Millis;
-use crate::domain::audit::{Actor, AuditKind};
 
 /// How long a deleted project can be restored: 7 days.
 pub const GRACE: Millis = 7 * 24 * 3_600_000;

@@ -106,7 +106,7 @@ mod tests {
     use platform_protocol::claims::PrincipalKind;
 
     use super::*;
-    use crate::domain::player::PlayerState;
+    use crate::player::PlayerState;
 
     fn player() -> GameTokenClaims {
         GameTokenClaims {

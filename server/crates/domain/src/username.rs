@@ -170,7 +170,7 @@ fn check_characters(name: &str) -> Result<(), UsernameError> {
 }
 
 /// Marks on one letter, at most, and none of them twice (UTS #39 §5.4).
-pub(crate) const MAX_MARKS: usize = 3;
+pub const MAX_MARKS: usize = 3;
 
 /// Whether a mark is part of how one script is written, as vowel signs of
 /// Devanagari or tone marks of Thai are. Marks for any letter that NFKC has
