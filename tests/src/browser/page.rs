@@ -246,6 +246,22 @@ impl Stage {
         self.browser.events.requests()
     }
 
+    /// Waits until a page has said `part`. Chromium's driver asks the page for the
+    /// text of an uncaught error, so a test waits for it before it leaves the page.
+    ///
+    /// # Panics
+    /// When no page says it.
+    pub async fn hears(&self, part: &str) {
+        poll::until(&format!("a page says {part:?}"), async || {
+            self.settle().await;
+            let log = self.log();
+            log.iter()
+                .any(|entry| entry.text.contains(part))
+                .then_some(())
+        })
+        .await;
+    }
+
     /// Waits until everything that pages said has arrived here.
     pub async fn settle(&self) {
         self.browser.settle().await;

@@ -45,6 +45,7 @@ async fn an_error_in_the_first_statement_after_the_tag_is_recorded(stage: Stage)
     let began = stage.run("return Date.now()").await.as_f64().unwrap();
     let address = world.publish(page).await;
     stage.open(&address).await;
+    stage.hears("deliberately first").await;
     stage.open(&world.url("arena", "/other.html")).await;
     let kept = world.kept("deliberately first").await;
     assert_eq!((kept.line, kept.level), (Some(1), LogLevel::Error));
