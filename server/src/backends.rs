@@ -81,11 +81,6 @@ const SHARES: (usize, usize) = (16, 8);
 /// The way to one backend.
 type Proxy = ReverseProxy<HttpsConnector<reach::Connector>>;
 
-/// A visitor's request, and the place that its connection holds for as long as it
-/// is open. An upgraded one is out of the server's hands, and goes on holding it.
-#[derive(Clone, Debug)]
-pub struct Held(pub(crate) Stay);
-
 /// One backend, and which paths of its game it answers.
 pub struct Backend {
     proxy: Proxy,
@@ -330,7 +325,7 @@ impl Backends {
         let (mut parts, body) = request.into_parts();
         self.check(&parts)?;
         let place = self.place(backend, context)?;
-        let held = parts.extensions.remove::<Held>();
+        let held = parts.extensions.remove::<Stay>();
         let lasting = upgraded(&parts.headers, held.as_ref())?;
         let gone = || {
             Refusal::new(Slug::BackendUnreachable)
@@ -433,12 +428,12 @@ impl Backends {
 
 /// Counts a connection that is to become a WebSocket (RFC 6455 §4.1) as one that
 /// lasts, before the backend hears of it.
-fn upgraded(headers: &HeaderMap, held: Option<&Held>) -> Result<Option<Lasting>, Refusal> {
+fn upgraded(headers: &HeaderMap, held: Option<&Stay>) -> Result<Option<Lasting>, Refusal> {
     let values = headers.get_all(header::UPGRADE).into_iter();
     let wanted = values.filter_map(|value| value.to_str().ok());
     let mut wanted = wanted.flat_map(|value| value.split(','));
     match held {
-        Some(Held(stay)) if wanted.any(|to| to.trim().eq_ignore_ascii_case("websocket")) => {
+        Some(stay) if wanted.any(|to| to.trim().eq_ignore_ascii_case("websocket")) => {
             stay.last().map(Some)
         }
         _ => Ok(None),

@@ -11,9 +11,8 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::clock::Clock;
-use crate::config::{Period, Rate};
 use crate::http::client_address::Network;
-use crate::http::limiter::Limiter;
+use crate::http::limiter::{Limiter, Period, Rate};
 
 /// Sign-ins that devices of one network may begin. Behind one address may be a
 /// whole school.

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Clock;
-use crate::config::Rate;
 use crate::http::client_address::Network;
-use crate::http::limiter::Limiter;
+use crate::http::limiter::{Limiter, Rate};
 
 /// How many games' worth of guests one network may make.
 const GAMES: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
@@ -55,7 +54,7 @@ impl GuestLimits {
 mod tests {
     use super::*;
     use crate::clock::ManualClock;
-    use crate::config::Period;
+    use crate::http::limiter::Period;
 
     #[test]
     fn a_game_that_asks_in_a_loop_takes_a_tenth_of_its_network() {

@@ -8,9 +8,9 @@ use std::time::Duration;
 use tokio::time::MissedTickBehavior;
 
 use crate::clock::{Clock, Millis};
-use crate::config::{Config, Rate};
+use crate::config::Config;
 use crate::http::client_address::Network;
-use crate::http::limiter::Limiter;
+use crate::http::limiter::{Limiter, Rate};
 use crate::http::refusal::chain;
 use crate::http::shares::Shares;
 use crate::state::AppState;

@@ -10,10 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use uuid::Uuid;
 
 use crate::clock::{Clock, Millis};
-use crate::config::{Period, Rate};
 use crate::domain::audit::{Actor, AuditKind, By, Refused, Source};
 use crate::http::client_address::Network;
-use crate::http::limiter::Limiter;
+use crate::http::limiter::{Limiter, Period, Rate};
 use crate::http::refusal::chain;
 use crate::state::AppState;
 

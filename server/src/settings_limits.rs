@@ -9,8 +9,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::clock::Clock;
-use crate::config::{Period, Rate};
-use crate::http::limiter::{Limiter, too_many_requests};
+use crate::http::limiter::{Limiter, Period, Rate, too_many_requests};
 use crate::http::refusal::Refusal;
 
 /// Writes of one project's settings by its owner: more than people and their

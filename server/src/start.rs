@@ -11,7 +11,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::backends::{self, Assertions, Backends};
 use crate::clock::Clock;
-use crate::config::{Config, Period, Rate, Secret};
+use crate::config::{Config, Secret};
 use crate::console_files::ConsoleFiles;
 use crate::counting::{Counting, keep};
 use crate::demo::{self, DemoError};
@@ -27,7 +27,7 @@ use crate::guests::GuestLimits;
 use crate::hosting::contents::Contents;
 use crate::http::asset::{Asset, packed};
 use crate::http::entry::App;
-use crate::http::limiter::Limiter;
+use crate::http::limiter::{Limiter, Period, Rate};
 use crate::http::refusal::chain;
 use crate::http::serve::{ConnectionLimits, DRAIN, serve};
 use crate::keys::{KeyError, KeyRing, KeySecret, KeySecrets};

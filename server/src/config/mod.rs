@@ -17,7 +17,6 @@ pub mod show;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use ipnet::IpNet;
@@ -26,6 +25,7 @@ use uuid::Uuid;
 
 use crate::clock::Millis;
 use crate::domain::room::RoomLimits;
+pub use crate::http::limiter::{Period, Rate};
 use crate::origin::PlatformOrigin;
 use crate::store::GuestCap;
 use provider::IdentityProvider;
@@ -52,45 +52,6 @@ impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(hidden)")
     }
-}
-
-/// How much somebody may do in a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rate {
-    /// How many in a period.
-    pub count: NonZeroU32,
-    /// The period.
-    pub period: Period,
-    /// How many at once after a quiet time.
-    pub burst: NonZeroU32,
-}
-
-impl Rate {
-    /// A rate of the defaults; zero counts as one.
-    pub(crate) const fn new(count: u32, period: Period, burst: u32) -> Self {
-        const fn at_least_one(number: u32) -> NonZeroU32 {
-            match NonZeroU32::new(number) {
-                Some(number) => number,
-                None => NonZeroU32::MIN,
-            }
-        }
-        Self {
-            count: at_least_one(count),
-            period,
-            burst: at_least_one(burst),
-        }
-    }
-}
-
-/// The period of a rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Period {
-    /// `/s`
-    Second,
-    /// `/m`
-    Minute,
-    /// `/h`
-    Hour,
 }
 
 /// How log lines are written.

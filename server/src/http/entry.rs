@@ -3,7 +3,7 @@
 //! whatever happens in between. One function rather than a stack of layers:
 //! each layer would box every request once more.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,9 +22,11 @@ use super::context::Context;
 use super::cors::{self, Caller};
 use super::foreign_cookies;
 use super::navigation;
+use super::places::Stay;
 use super::refusal::Refusal;
 use super::request_id::{RequestId, X_REQUEST_ID};
-use crate::backends::{Backend, Held};
+use super::serve::Application;
+use crate::backends::Backend;
 use crate::handlers::game_files;
 use crate::hosts::{self, Site};
 use crate::routes::{self, Routes};
@@ -51,9 +53,8 @@ pub struct App {
     pub routes: Routes,
 }
 
-impl App {
-    /// Answers one request of `peer`.
-    pub async fn answer(&self, peer: SocketAddr, request: Request<Body>) -> Response {
+impl Application for App {
+    async fn answer(&self, peer: SocketAddr, request: Request<Body>) -> Response {
         let started = Instant::now();
         let (mut parts, body) = request.into_parts();
         let context = self.context(peer, &parts);
@@ -110,9 +111,8 @@ impl App {
         response
     }
 
-    /// The id and the problem body of an answer to a head that could not be
-    /// read. Nobody was asked, and there is nothing else to say of it.
-    pub(super) fn explain_unread(&self, status: StatusCode) -> (RequestId, Vec<u8>) {
+    /// Nobody was asked, and there is nothing else to say of it.
+    fn explain_unread(&self, status: StatusCode) -> (RequestId, Vec<u8>) {
         let id = RequestId::generate(&*self.state.entropy);
         tracing::info!(
             status = status.as_u16(),
@@ -123,6 +123,12 @@ impl App {
         (id, body)
     }
 
+    fn trusts(&self, address: IpAddr) -> bool {
+        self.state.config.trusts(address)
+    }
+}
+
+impl App {
     fn context(&self, peer: SocketAddr, parts: &Parts) -> Context {
         let config = &self.state.config;
         let trusted_peer = config.trusts(peer.ip().to_canonical());
@@ -160,8 +166,8 @@ impl App {
             Site::Game(game) => self.forgetting(game, request.headers()),
             Site::Console | Site::Auth => None,
         };
-        let held = request.extensions().get::<Held>().cloned();
-        if let Some(Held(stay)) = &held {
+        let held = request.extensions().get::<Stay>().cloned();
+        if let Some(stay) = &held {
             let game = match &site {
                 Site::Game(game) => Some(Arc::clone(&game.audience)),
                 Site::Console | Site::Auth => None,
@@ -241,7 +247,7 @@ impl App {
                 );
             }
             let is_page = wants_page
-                && navigation::make_page(&mut response, &refusal, &self.state, &context.id);
+                && navigation::make_page(&mut response, &refusal, &self.state.origin, &context.id);
             if !is_page {
                 *response.body_mut() = refusal.body(&self.state.auth_url, &context.id);
             }
@@ -268,10 +274,10 @@ impl App {
 
 /// Makes the connection of a stream of events (HTML, "Server-sent events") one
 /// that lasts, or refuses the stream.
-fn lasting(mut response: Response, held: Option<&Held>) -> Response {
+fn lasting(mut response: Response, held: Option<&Stay>) -> Response {
     let kind = response.headers().get(header::CONTENT_TYPE);
     let is_stream = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
-    match held.filter(|_| is_stream).map(|Held(stay)| stay.last()) {
+    match held.filter(|_| is_stream).map(Stay::last) {
         None => response,
         Some(Err(refusal)) => refusal.into_response(),
         Some(Ok(lasting)) => {

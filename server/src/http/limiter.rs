@@ -15,7 +15,46 @@ use platform_protocol::problem::Slug;
 
 use super::refusal::Refusal;
 use crate::clock::Clock;
-use crate::config::{Period, Rate};
+
+/// How much somebody may do in a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// How many in a period.
+    pub count: NonZeroU32,
+    /// The period.
+    pub period: Period,
+    /// How many at once after a quiet time.
+    pub burst: NonZeroU32,
+}
+
+impl Rate {
+    /// A rate of the defaults; zero counts as one.
+    #[must_use]
+    pub const fn new(count: u32, period: Period, burst: u32) -> Self {
+        const fn at_least_one(number: u32) -> NonZeroU32 {
+            match NonZeroU32::new(number) {
+                Some(number) => number,
+                None => NonZeroU32::MIN,
+            }
+        }
+        Self {
+            count: at_least_one(count),
+            period,
+            burst: at_least_one(burst),
+        }
+    }
+}
+
+/// The period of a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Period {
+    /// `/s`
+    Second,
+    /// `/m`
+    Minute,
+    /// `/h`
+    Hour,
+}
 
 /// Our clock, as the limiter reads it. Time of day would not do: set back by
 /// an hour, it would lock out for an hour whoever came just before.

@@ -10,7 +10,7 @@ use platform_protocol::problem::Slug;
 use super::page::{self, Frame};
 use super::refusal::Refusal;
 use super::request_id::RequestId;
-use crate::state::AppState;
+use crate::origin::PlatformOrigin;
 
 #[derive(Template)]
 #[template(path = "refusal.html")]
@@ -55,20 +55,21 @@ pub fn sign_in(slug: Slug, auth_url: &str) -> Option<String> {
 pub fn make_page(
     response: &mut Response,
     refusal: &Refusal,
-    state: &AppState,
+    origin: &PlatformOrigin,
     id: &RequestId,
 ) -> bool {
-    let home = state.origin.to_string();
+    let home = origin.to_string();
+    let auth_url = origin.auth_url();
     let slug = refusal.slug();
     let page = page::render_from(
         &home,
         response.status(),
         &Page {
-            frame: Frame::anywhere(&state.origin),
+            frame: Frame::anywhere(origin),
             title: slug.title(),
             detail: refusal.detail(),
-            sign_in: sign_in(slug, &state.auth_url),
-            about: format!("{}{}{}", state.auth_url, paths::PROBLEMS, slug.as_str()),
+            sign_in: sign_in(slug, &auth_url),
+            about: format!("{auth_url}{}{}", paths::PROBLEMS, slug.as_str()),
             status: response.status().as_u16(),
             request_id: id.as_str(),
         },

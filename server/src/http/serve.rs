@@ -1,13 +1,14 @@
 //! Listening, connections and their limits, and the graceful stop.
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::StatusCode;
+use axum::http::{Request, StatusCode};
+use axum::response::Response;
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -17,13 +18,12 @@ use tokio::sync::watch;
 
 use super::client_address::Network;
 use super::descriptors;
-use super::entry::App;
 use super::head_budget::{HeadBudget, HeadMeter, MAX_HEAD, Metered};
 use super::pace::Pace;
 use super::places::{Group, LONG, Place, Places, Stay};
+use super::request_id::RequestId;
 use super::turn::{Answering, Turn};
 use super::unread::Explained;
-use crate::backends::Held;
 
 /// Connections at one time, at most, however many files may be open.
 const MOST: usize = 16_384;
@@ -139,11 +139,27 @@ impl ConnectionLimits {
     }
 }
 
+/// What answers the requests that connections bring.
+pub trait Application: Send + Sync + 'static {
+    /// Answers one request of `peer`.
+    fn answer(
+        &self,
+        peer: SocketAddr,
+        request: Request<Body>,
+    ) -> impl Future<Output = Response> + Send;
+
+    /// The id and the problem body of an answer to a head that could not be read.
+    fn explain_unread(&self, status: StatusCode) -> (RequestId, Vec<u8>);
+
+    /// Whether the address is that of a trusted proxy.
+    fn trusts(&self, address: IpAddr) -> bool;
+}
+
 /// Serves until `stopping` turns true, then lets requests in flight finish,
 /// for as long as `limits` say.
-pub async fn serve(
+pub async fn serve<A: Application>(
     listener: TcpListener,
-    app: App,
+    app: A,
     limits: ConnectionLimits,
     mut stopping: watch::Receiver<bool>,
 ) {
@@ -152,7 +168,7 @@ pub async fn serve(
     let places = Places::new(limits.all);
     let heads = HeadBudget::new(limits.heads, limits.heads_per_network);
     loop {
-        let next = next(&listener, &places, &app, &limits);
+        let next = next(&listener, &places, &*app, &limits);
         let accepted = tokio::select! {
             accepted = next => accepted,
             _ = stopping.wait_for(|stopping| *stopping) => break,
@@ -160,7 +176,7 @@ pub async fn serve(
         let Some((stream, peer, place)) = accepted else {
             continue;
         };
-        let meter = heads.meter(network_of(peer, &app));
+        let meter = heads.meter(network_of(peer, &*app));
         let app = Arc::clone(&app);
         let stopping = stopping.clone();
         tokio::spawn(connection(
@@ -182,10 +198,10 @@ pub async fn serve(
 
 /// The next connection that has a place. It is taken from the system's queue
 /// first: only a newcomer makes another one give way.
-async fn next(
+async fn next<A: Application>(
     listener: &TcpListener,
     places: &Places,
-    app: &App,
+    app: &A,
     limits: &ConnectionLimits,
 ) -> Option<(TcpStream, SocketAddr, Place)> {
     let (stream, peer) = accept(listener).await?;
@@ -199,9 +215,9 @@ async fn next(
 
 /// Which network a connection counts for. Behind a trusted proxy are many
 /// visitors, so for those there is none.
-fn network_of(peer: SocketAddr, app: &App) -> Option<Network> {
+fn network_of<A: Application>(peer: SocketAddr, app: &A) -> Option<Network> {
     let address = peer.ip().to_canonical();
-    (!app.state.config.trusts(address)).then(|| Network::of(address))
+    (!app.trusts(address)).then(|| Network::of(address))
 }
 
 async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
@@ -240,11 +256,11 @@ fn protocol(limits: &ConnectionLimits) -> Builder {
 }
 
 /// Answers the requests of one connection, and after the stop no further one.
-async fn connection(
+async fn connection<A: Application>(
     protocol: Builder,
     (stream, meter, limits): (TcpStream, Arc<HeadMeter>, ConnectionLimits),
     (peer, place): (SocketAddr, Place),
-    app: Arc<App>,
+    app: Arc<A>,
     mut stopping: watch::Receiver<bool>,
 ) {
     let turn = Arc::new(Turn::new(meter.arrived()));
@@ -267,7 +283,7 @@ async fn connection(
         let mut request = request.map(Body::new);
         // A WebSocket goes on holding the place when the connection is out of
         // our hands.
-        request.extensions_mut().insert(Held(stay));
+        request.extensions_mut().insert(stay);
         async move {
             let response = app.answer(peer, request).await;
             drop(metered);
