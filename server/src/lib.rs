@@ -10,6 +10,8 @@
 //! | [`hosts`], [`sites`] | whose address a request was sent to; which games there are |
 //! | [`sharing`] | work that is done once for all who want it at one time |
 //! | [`faces`], [`page_warnings`] | what they look like in a list; how their pages should load the runtime |
+//! | [`entry`] | the one way in: ids, hosts, limits of time, CORS, the log |
+//! | [`redirect`] | where a player goes back to |
 //! | [`http`] | what every answer goes through |
 //! | [`handlers`] | one endpoint a file |
 //! | [`domain`] | players, sessions, keys, projects: states and transitions |
@@ -49,6 +51,7 @@ pub mod deploy;
 pub mod devices;
 pub mod disk;
 pub mod endings;
+pub mod entry;
 pub mod faces;
 pub mod files;
 pub mod guests;
@@ -62,6 +65,7 @@ pub mod log_streams;
 pub mod logs;
 pub mod oidc;
 pub mod page_warnings;
+pub mod redirect;
 pub mod refusals;
 pub mod routes;
 pub mod runtime;

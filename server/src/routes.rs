@@ -14,8 +14,8 @@ use crate::handlers::{
     security_txt, sign_in, sign_out, stylesheet, token, whereabouts,
 };
 use crate::http::page::{ICON, STYLESHEET};
-use crate::http::redirect::DEVICE_PAGE;
 use crate::http::refusal::Refusal;
+use crate::redirect::DEVICE_PAGE;
 use crate::state::AppState;
 
 /// Where browsers look for an icon that no page has named.

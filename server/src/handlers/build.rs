@@ -14,8 +14,8 @@ use platform_protocol::problem::Slug;
 use url::form_urlencoded;
 
 use crate::http::page::{self, Frame};
-use crate::http::redirect::REDIRECT;
 use crate::http::refusal::Refusal;
+use crate::redirect::REDIRECT;
 use crate::state::AppState;
 
 /// The path of the list of projects; below it are the Build pages.

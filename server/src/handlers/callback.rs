@@ -18,9 +18,9 @@ use crate::http::context::Context;
 use crate::http::cookies;
 use crate::http::csrf::{self, BrowserSecret};
 use crate::http::form::Form;
-use crate::http::redirect::ReturnAddress;
 use crate::http::refusal::{Refusal, chain};
 use crate::oidc::{Answer, Provider, SignInError, Subject};
+use crate::redirect::ReturnAddress;
 use crate::refusals;
 use crate::state::AppState;
 

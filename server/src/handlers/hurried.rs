@@ -10,8 +10,8 @@ use super::way_back::WayBack;
 use crate::clock::Millis;
 use crate::http::csrf::BrowserSecret;
 use crate::http::page::{self, FormTarget, Frame};
-use crate::http::redirect::ReturnAddress;
 use crate::http::refusal::Refusal;
+use crate::redirect::ReturnAddress;
 use crate::state::AppState;
 
 /// Seconds after which the page goes on to the provider by itself.

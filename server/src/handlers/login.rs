@@ -14,9 +14,9 @@ use super::way_back::{WayBack, page_path};
 use crate::http::csrf::BrowserSecret;
 use crate::http::form::Form;
 use crate::http::page::{self, FormTarget, Frame};
-use crate::http::redirect::ReturnAddress;
 use crate::http::refusal::Refusal;
 use crate::http::seal::{Sealed, led_by_another_site};
+use crate::redirect::ReturnAddress;
 use crate::state::AppState;
 
 #[derive(Template)]

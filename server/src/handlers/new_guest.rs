@@ -12,9 +12,9 @@ use super::visitor::Visitor;
 use crate::http::cookies;
 use crate::http::csrf::{self, check_form};
 use crate::http::form::Form;
-use crate::http::redirect::{REDIRECT, ReturnAddress};
 use crate::http::refusal::Refusal;
 use crate::http::seal::SHOWN;
+use crate::redirect::{REDIRECT, ReturnAddress};
 use crate::state::AppState;
 
 /// The path. It is beside that of the sign-in page rather than below it, where

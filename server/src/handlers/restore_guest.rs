@@ -25,9 +25,9 @@ use crate::http::date::Date;
 use crate::http::form::Form;
 use crate::http::limiter::too_many_requests;
 use crate::http::page::{self, FormTarget, Frame};
-use crate::http::redirect::{REDIRECT, ReturnAddress};
 use crate::http::refusal::Refusal;
 use crate::http::seal::{SHOWN, Sealed};
+use crate::redirect::{REDIRECT, ReturnAddress};
 use crate::state::AppState;
 use crate::store::StoreError;
 

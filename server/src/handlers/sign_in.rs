@@ -21,10 +21,10 @@ use crate::http::context::Context;
 use crate::http::csrf::{self, check_form};
 use crate::http::form::Form;
 use crate::http::limiter::too_many_requests;
-use crate::http::redirect::{REDIRECT, ReturnAddress};
 use crate::http::refusal::{Refusal, chain};
 use crate::http::seal::SHOWN;
 use crate::oidc::{Provider, Who};
+use crate::redirect::{REDIRECT, ReturnAddress};
 use crate::state::AppState;
 
 /// The name of the provider in the path.

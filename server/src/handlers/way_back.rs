@@ -3,7 +3,7 @@
 use platform_protocol::names::check_slug_form;
 
 use super::{admin, build, project};
-use crate::http::redirect::ReturnAddress;
+use crate::redirect::ReturnAddress;
 use crate::state::AppState;
 
 /// Where a page leads back to.
@@ -98,7 +98,7 @@ fn developers_page(path: &str) -> Option<String> {
 /// The path of a page with the way back in its query.
 pub(super) fn page_path(path: &str, address: &ReturnAddress, more: &[(&str, &str)]) -> String {
     let query = url::form_urlencoded::Serializer::new(String::new())
-        .append_pair(crate::http::redirect::REDIRECT, address.as_str())
+        .append_pair(crate::redirect::REDIRECT, address.as_str())
         .extend_pairs(more)
         .finish();
     format!("{path}?{query}")

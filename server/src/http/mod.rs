@@ -9,7 +9,6 @@
 //! | `turn` | what becomes of a connection's place while it is used |
 //! | `unread` | answers to what is no request |
 //! | [`shares`] | how many of something each holds |
-//! | [`entry`] | the one way in: ids, hosts, limits of time, CORS, the log |
 //! | [`context`] | what is known of a request before a handler sees it |
 //! | [`refusal`] | Problem Details (RFC 9457) |
 //! | [`navigation`] | refusals as pages, for people |
@@ -34,7 +33,6 @@
 //! | [`oauth`] | what OAuth clients send, and the errors that they are told |
 //! | [`csrf`] | forms that only our own pages can send |
 //! | [`seal`] | what a page tells its own browser, and the time before a press counts |
-//! | [`redirect`] | where a player goes back to |
 
 pub mod asset;
 pub mod body;
@@ -47,7 +45,6 @@ pub mod csrf;
 pub mod date;
 mod descriptors;
 pub mod encoding;
-pub mod entry;
 pub mod foreign_cookies;
 pub mod form;
 mod head_budget;
@@ -60,7 +57,6 @@ pub mod pace;
 pub mod packed;
 pub mod page;
 pub(crate) mod places;
-pub mod redirect;
 pub mod refusal;
 pub mod request_id;
 pub mod seal;

@@ -135,12 +135,12 @@ impl Refusal {
     }
 
     /// The body of the answer.
-    pub(super) fn body(&self, auth_url: &str, id: &RequestId) -> Body {
+    pub(crate) fn body(&self, auth_url: &str, id: &RequestId) -> Body {
         Body::from(self.problem(auth_url, id))
     }
 
     /// The problem as JSON (RFC 9457 §3).
-    pub(super) fn problem(&self, auth_url: &str, id: &RequestId) -> Vec<u8> {
+    pub(crate) fn problem(&self, auth_url: &str, id: &RequestId) -> Vec<u8> {
         let problem = Problem {
             type_uri: format!(
                 "{auth_url}{}{}",

@@ -13,7 +13,7 @@ use crate::domain::device::{
 use crate::http::client_address::Network;
 use crate::http::context::Context;
 use crate::http::oauth::{self, OauthError, Parameters};
-use crate::http::redirect::{DEVICE_PAGE, USER_CODE};
+use crate::redirect::{DEVICE_PAGE, USER_CODE};
 use crate::state::AppState;
 
 /// Codes to try: that the first is taken happens once in a million years.

@@ -28,9 +28,9 @@ use crate::http::context::Context;
 use crate::http::csrf::{self, BrowserSecret};
 use crate::http::form::Form;
 use crate::http::limiter::too_many_requests;
-use crate::http::redirect::{DEVICE_PAGE, PROOF, ReturnAddress, USER_CODE};
 use crate::http::refusal::Refusal;
 use crate::http::seal::{SHOWN, Sealed, opened_by_person};
+use crate::redirect::{DEVICE_PAGE, PROOF, ReturnAddress, USER_CODE};
 use crate::state::AppState;
 
 const ACTION: &str = "action";

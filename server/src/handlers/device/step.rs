@@ -12,8 +12,8 @@ use crate::domain::session::Session;
 use crate::handlers::way_back::page_path;
 use crate::http::csrf::BrowserSecret;
 use crate::http::page::{self, FormTarget, Frame};
-use crate::http::redirect::ReturnAddress;
 use crate::http::seal::Sealed;
+use crate::redirect::ReturnAddress;
 use crate::state::AppState;
 
 /// What a code that no device shows is answered with.

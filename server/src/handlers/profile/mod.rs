@@ -24,9 +24,9 @@ use crate::http::cookies;
 use crate::http::csrf::{self, BrowserSecret};
 use crate::http::form::Form;
 use crate::http::limiter::too_many_requests;
-use crate::http::redirect::{REDIRECT, ReturnAddress};
 use crate::http::refusal::Refusal;
 use crate::http::seal::SHOWN;
+use crate::redirect::{REDIRECT, ReturnAddress};
 use crate::state::AppState;
 use crate::store::StoreError;
 

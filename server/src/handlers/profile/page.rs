@@ -13,9 +13,9 @@ use crate::handlers::way_back::{WayBack, page_path};
 use crate::http::csrf::BrowserSecret;
 use crate::http::date::Date;
 use crate::http::page::{self, FormTarget, Frame};
-use crate::http::redirect::ReturnAddress;
 use crate::http::refusal::Refusal;
 use crate::http::seal::Sealed;
+use crate::redirect::ReturnAddress;
 use crate::state::AppState;
 
 /// The page.

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use platform_protocol::problem::Slug;
 use url::{Url, form_urlencoded};
 
-use super::refusal::Refusal;
-use super::seal::may_be_seal;
 use crate::domain::device::UserCode;
+use crate::http::refusal::Refusal;
+use crate::http::seal::may_be_seal;
 use crate::sites::Game;
 use crate::state::AppState;
 
@@ -25,7 +25,7 @@ pub const DEVICE_PAGE: &str = "/device";
 /// The name of its parameter (RFC 8628 §3.3.1).
 pub const USER_CODE: &str = "user_code";
 /// The parameter beside it that makes it believed: a seal of this browser
-/// ([`Sealed`](super::seal::Sealed)).
+/// ([`Sealed`](crate::http::seal::Sealed)).
 pub const PROOF: &str = "proof";
 
 /// Bytes of an address, at most, as given and as written by our parser.
