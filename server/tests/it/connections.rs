@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use platform_server::http::entry::App;
+use platform_server::entry::App;
 use platform_server::http::serve::{ConnectionLimits, serve};
 use platform_server::routes::routes;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

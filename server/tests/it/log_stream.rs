@@ -12,7 +12,7 @@ use platform_server::domain::administration::Transferred;
 use platform_server::domain::audit::Actor;
 use platform_server::domain::log::{LogEntry, LogQuery, NewLogRecords};
 use platform_server::domain::page::PageId;
-use platform_server::http::entry::App;
+use platform_server::entry::App;
 use platform_server::http::serve::{ConnectionLimits, serve};
 use platform_server::log_streams::STREAMS;
 use platform_server::routes::routes;
