@@ -8,7 +8,7 @@ use platform_protocol::problem::Slug;
 use time::{Duration, OffsetDateTime};
 
 use crate::clock::Millis;
-use crate::handlers::api::views::rfc3339;
+use crate::http::date::rfc3339;
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 

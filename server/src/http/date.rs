@@ -1,6 +1,8 @@
-//! Days, for the people who read the platform's pages.
+//! Times: days for the people who read the platform's pages, and RFC 3339 for
+//! programs.
 
-use cookie::time::OffsetDateTime;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
 use crate::clock::Millis;
 
@@ -28,6 +30,15 @@ impl Date {
     }
 }
 
+/// A time as RFC 3339 writes it, in UTC.
+#[must_use]
+pub fn rfc3339(time: Millis) -> String {
+    OffsetDateTime::from_unix_timestamp_nanos(i128::from(time) * 1_000_000)
+        .ok()
+        .and_then(|time| time.format(&Rfc3339).ok())
+        .unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,5 +54,11 @@ mod tests {
             let date = Date::of(moment);
             assert_eq!((&*date.machine, &*date.words), (machine, words));
         }
+    }
+
+    #[test]
+    fn times_are_written_as_rfc_3339_does() {
+        assert_eq!(rfc3339(0), "1970-01-01T00:00:00Z");
+        assert_eq!(rfc3339(1_767_225_600_250), "2026-01-01T00:00:00.25Z");
     }
 }

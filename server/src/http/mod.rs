@@ -18,10 +18,11 @@
 //! | [`foreign_cookies`] | cookies that others set on the platform's domain |
 //! | [`cors`] | which origins may ask with the player's cookie |
 //! | [`limiter`] | limits on how often somebody may do something |
+//! | [`api`] | what calls of the project API are read with and answered with |
 //! | [`encoding`] | which content coding a client takes |
 //! | [`asset`] | small files kept in memory, compressed once |
 //! | [`packed`] | a text sent piece by piece to many, compressed once |
-//! | [`date`] | days, for people |
+//! | [`date`] | days for people, times for programs |
 //! | [`page`] | HTML pages and their security headers |
 //! | [`browser`] | which browser asks, in a few words |
 //! | [`body`] | request bodies that must be small |
@@ -34,6 +35,7 @@
 //! | [`csrf`] | forms that only our own pages can send |
 //! | [`seal`] | what a page tells its own browser, and the time before a press counts |
 
+pub mod api;
 pub mod asset;
 pub mod body;
 pub mod browser;

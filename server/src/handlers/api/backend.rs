@@ -11,10 +11,10 @@ use url::Url;
 use utoipa::ToSchema;
 
 use super::caller::ApiCaller;
-use super::views::{EnvironmentName, EnvironmentView, TriedEnvironmentView};
-use super::{JsonBody, Names, invalid};
+use super::views::{EnvironmentView, TriedEnvironmentView};
 use crate::backends::{Reach, is_reserved};
 use crate::domain::project::BackendSettings;
+use crate::http::api::{EnvironmentName, JsonBody, Names, answer, invalid};
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 
@@ -102,7 +102,7 @@ pub async fn handle(
         None => None,
     };
     let environment = EnvironmentView::of(&state, &project.slug, environment).await?;
-    super::answer(StatusCode::OK, &TriedEnvironmentView { environment, trial })
+    answer(StatusCode::OK, &TriedEnvironmentView { environment, trial })
 }
 
 impl Wanted {

@@ -11,8 +11,8 @@ use uuid::Uuid;
 
 use super::caller::ApiCaller;
 use super::views::ProjectView;
-use super::{JsonBody, invalid};
 use crate::domain::project::Project;
+use crate::http::api::{JsonBody, answer, invalid};
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 use crate::store::StoreError;
@@ -88,7 +88,7 @@ pub async fn handle(
     let location = HeaderValue::from_str(&format!("/api/projects/{}", project.slug))
         .map_err(|error| Refusal::internal(&error))?;
     let view = ProjectView::of(&state, project).await?;
-    let mut response = super::answer(StatusCode::CREATED, &view)?;
+    let mut response = answer(StatusCode::CREATED, &view)?;
     response.headers_mut().insert(header::LOCATION, location);
     Ok(response)
 }

@@ -10,8 +10,7 @@ use url::form_urlencoded;
 use uuid::Uuid;
 
 use super::caller::ApiCaller;
-use super::views::EnvironmentName;
-use super::{Names, invalid};
+use crate::http::api::{EnvironmentName, Names, invalid};
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 

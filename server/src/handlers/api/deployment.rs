@@ -15,12 +15,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::caller::ApiCaller;
-use super::views::{EnvironmentName, WarningView};
-use super::{Names, invalid};
+use super::views::WarningView;
 use crate::archive::ArchiveError;
 use crate::deploy::{self, DeployError, Incoming, Limits, Published, Target};
 use crate::disk;
 use crate::domain::project::{MESSAGE_CHARS, Made, parse_message, parse_revision, short_id};
+use crate::http::api::{EnvironmentName, Names, answer, invalid};
 use crate::http::body;
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
@@ -140,7 +140,7 @@ pub async fn handle(
     let published = tokio::spawn(publishing)
         .await
         .map_err(|error| Refusal::internal(&error))??;
-    super::answer(StatusCode::CREATED, &DeployedView::of(&state, published))
+    answer(StatusCode::CREATED, &DeployedView::of(&state, published))
 }
 
 async fn target(state: &AppState, caller: &ApiCaller, names: &Names) -> Result<Target, Refusal> {

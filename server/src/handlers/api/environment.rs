@@ -5,9 +5,9 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::Names;
 use super::caller::ApiCaller;
-use super::views::{EnvironmentName, EnvironmentView};
+use super::views::EnvironmentView;
+use crate::http::api::{EnvironmentName, Names, answer};
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 
@@ -33,5 +33,5 @@ pub async fn handle(
     let project = caller.project(&state, names.slug()).await?;
     let environment = names.environment()?;
     let view = EnvironmentView::of(&state, &project.slug, environment).await?;
-    super::answer(StatusCode::OK, &view)
+    answer(StatusCode::OK, &view)
 }

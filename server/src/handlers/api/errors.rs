@@ -8,12 +8,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::caller::ApiCaller;
-use super::query::Range;
-use super::views::{EnvironmentName, rfc3339};
-use super::{Names, invalid};
 use crate::clock::Millis;
 use crate::domain::counting::{DAY, HOUR, Span};
 use crate::domain::log::{ERRORS_KNOWN, ErrorCount, ErrorQuery};
+use crate::http::api::query::Range;
+use crate::http::api::{EnvironmentName, Names, answer, invalid};
+use crate::http::date::rfc3339;
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 
@@ -86,7 +86,7 @@ pub async fn handle(
         to: rfc3339(to),
         deployments: counts.into_iter().map(DeploymentErrors::from).collect(),
     };
-    super::answer(StatusCode::OK, &view)
+    answer(StatusCode::OK, &view)
 }
 
 fn parse(query: &str, slug: String, now: Millis) -> Result<ErrorQuery, &'static str> {

@@ -9,9 +9,9 @@ use url::{Host, Url};
 use utoipa::ToSchema;
 
 use super::caller::ApiCaller;
-use super::views::{EnvironmentName, EnvironmentView};
-use super::{JsonBody, Names, invalid};
+use super::views::EnvironmentView;
 use crate::domain::project::Frames;
+use crate::http::api::{EnvironmentName, JsonBody, Names, answer, invalid};
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 
@@ -100,7 +100,7 @@ pub async fn handle(
         state.read_games().await?;
     }
     let view = EnvironmentView::of(&state, &project.slug, environment).await?;
-    super::answer(StatusCode::OK, &view)
+    answer(StatusCode::OK, &view)
 }
 
 impl Ancestors {

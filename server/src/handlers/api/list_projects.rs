@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use super::caller::ApiCaller;
 use super::views::ProjectView;
+use crate::http::api::answer;
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 
@@ -36,7 +37,7 @@ pub async fn handle(State(state): State<AppState>, caller: ApiCaller) -> Result<
     for project in state.store.list_projects_of(caller.player).await? {
         projects.push(ProjectView::of(&state, project).await?);
     }
-    super::answer(
+    answer(
         StatusCode::OK,
         &ProjectsView {
             projects,

@@ -18,10 +18,9 @@ use tokio::time::Instant;
 
 use super::caller::ApiCaller;
 use super::logs::{Level, LogView, PAGE_BYTES};
-use super::query::{digits, environment_of, level};
-use super::views::EnvironmentName;
-use super::{Names, invalid};
 use crate::domain::log::{LogId, LogTail};
+use crate::http::api::query::{digits, environment_of, level};
+use crate::http::api::{EnvironmentName, Names, invalid};
 use crate::http::encoding::{self, Coding};
 use crate::http::limiter::too_many_requests;
 use crate::http::packed::{Packer, Piece};

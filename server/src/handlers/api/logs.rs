@@ -14,10 +14,10 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::caller::ApiCaller;
-use super::query::{Range, digits, level, limit};
-use super::views::{EnvironmentName, rfc3339};
-use super::{Names, invalid};
 use crate::domain::log::{LogId, LogQuery, LogSearch, LogSearchPage, StoredLogRecord};
+use crate::http::api::query::{Range, digits, level, limit};
+use crate::http::api::{EnvironmentName, Names, answer, invalid};
+use crate::http::date::rfc3339;
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 
@@ -152,7 +152,7 @@ pub async fn handle(
         records: page.records.into_iter().map(LogView::from).collect(),
         before: page.next.map(|next| next.0.to_string()),
     };
-    super::answer(StatusCode::OK, &view)
+    answer(StatusCode::OK, &view)
 }
 
 /// What is asked for. Where nothing is looked for among the records, their

@@ -14,12 +14,12 @@ use super::admin::{
 };
 use super::logs::{Level, Source};
 use super::player_chart::{Chart, Theme};
-use super::views::EnvironmentName;
 use super::{
     backend, create_project, deployed_file, deployment, environment, errors, frames, isolation,
     list_projects, log_stream, logs, player_chart, players, project, ranking, rollback, standing,
     test_token,
 };
+use crate::http::api::{EnvironmentName, answer};
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 
@@ -118,7 +118,7 @@ pub fn description() -> utoipa::openapi::OpenApi {
     responses((status = 200, description = "The description (OpenAPI 3.1).", body = Object))
 )]
 pub async fn handle(State(_): State<AppState>) -> Result<Response, Refusal> {
-    super::answer(StatusCode::OK, &description())
+    answer(StatusCode::OK, &description())
 }
 
 #[cfg(test)]

@@ -9,12 +9,11 @@ use utoipa::ToSchema;
 
 use super::caller::ApiCaller;
 use super::players::{Asked, points};
-use super::query::digits;
-use super::views::EnvironmentName;
-use super::{Names, invalid};
 use crate::charts::{self, Look, Point};
 use crate::clock::Millis;
 use crate::domain::counting::{DistinctCount, MINUTE};
+use crate::http::api::query::digits;
+use crate::http::api::{EnvironmentName, Names, invalid};
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 

@@ -8,11 +8,11 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::caller::ApiCaller;
-use super::query::Range;
-use super::views::{EnvironmentName, rfc3339};
-use super::{Names, invalid};
 use crate::clock::Millis;
 use crate::domain::counting::{DAY, DISTINCT_ERROR, DistinctCount, PlayerCount, Span};
+use crate::http::api::query::Range;
+use crate::http::api::{EnvironmentName, Names, answer, invalid};
+use crate::http::date::rfc3339;
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 
@@ -129,7 +129,7 @@ pub async fn handle(
         months,
         distinct_error: DISTINCT_ERROR,
     };
-    super::answer(StatusCode::OK, &view)
+    answer(StatusCode::OK, &view)
 }
 
 /// What was asked for.

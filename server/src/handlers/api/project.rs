@@ -4,9 +4,9 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::Names;
 use super::caller::ApiCaller;
 use super::views::ProjectView;
+use crate::http::api::{Names, answer};
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 
@@ -27,5 +27,5 @@ pub async fn handle(
     names: Names,
 ) -> Result<Response, Refusal> {
     let project = caller.project(&state, names.slug()).await?;
-    super::answer(StatusCode::OK, &ProjectView::of(&state, project).await?)
+    answer(StatusCode::OK, &ProjectView::of(&state, project).await?)
 }

@@ -8,7 +8,8 @@ use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::views::rfc3339;
+use crate::http::api::answer;
+use crate::http::date::rfc3339;
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 
@@ -98,7 +99,7 @@ pub async fn handle(State(state): State<AppState>) -> Result<Response, Refusal> 
         time: rfc3339(state.clock.now()),
         games: rank(&state).await?,
     };
-    let mut response = super::answer(StatusCode::OK, &view)?;
+    let mut response = answer(StatusCode::OK, &view)?;
     response.headers_mut().insert(
         header::ACCESS_CONTROL_ALLOW_ORIGIN,
         HeaderValue::from_static("*"),

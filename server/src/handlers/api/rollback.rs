@@ -10,8 +10,8 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::caller::ApiCaller;
-use super::views::{EnvironmentName, EnvironmentView};
-use super::{JsonBody, Names};
+use super::views::EnvironmentView;
+use crate::http::api::{EnvironmentName, JsonBody, Names, answer};
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 use crate::store::StoreError;
@@ -68,5 +68,5 @@ pub async fn handle(
         state.read_games().await?;
     }
     let view = EnvironmentView::of(&state, &project.slug, environment).await?;
-    super::answer(StatusCode::OK, &view)
+    answer(StatusCode::OK, &view)
 }

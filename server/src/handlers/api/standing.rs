@@ -12,9 +12,9 @@ use utoipa::ToSchema;
 
 use super::caller::ApiCaller;
 use super::views::ProjectView;
-use super::{JsonBody, Names, invalid};
 use crate::domain::player::{REASON_CHARS, parse_reason};
 use crate::domain::takedown::{Change, Changed};
+use crate::http::api::{JsonBody, Names, answer, invalid};
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 
@@ -150,5 +150,5 @@ async fn change(
             ));
         }
     }
-    super::answer(StatusCode::OK, &ProjectView::of(state, project).await?)
+    answer(StatusCode::OK, &ProjectView::of(state, project).await?)
 }

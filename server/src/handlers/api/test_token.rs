@@ -14,7 +14,7 @@ use serde_json::Number;
 use utoipa::ToSchema;
 
 use super::caller::ApiCaller;
-use super::{JsonBody, Names, invalid};
+use crate::http::api::{JsonBody, Names, answer, invalid};
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 use crate::store::StoreError;
@@ -140,5 +140,5 @@ pub async fn handle(
         sub: claims.sub,
         username,
     };
-    super::answer(StatusCode::OK, &token)
+    answer(StatusCode::OK, &token)
 }

@@ -7,30 +7,18 @@ use platform_checks::Warning;
 use platform_protocol::names::Environment;
 use platform_protocol::paths;
 use serde::Serialize;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::frames::Ancestors;
 use crate::backends::Trial;
-use crate::clock::Millis;
 use crate::domain::project::{
     BackendSettings, DeploymentSummary, EnvironmentRecord, Frames, Project, short_id,
 };
 use crate::domain::takedown::{Authority, Standing};
+use crate::http::date::rfc3339;
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
-
-/// Which environment.
-#[derive(Clone, Copy, Debug, ToSchema)]
-#[schema(rename_all = "lowercase")]
-pub enum EnvironmentName {
-    /// Where it is tried.
-    Dev,
-    /// Where it is played.
-    Prod,
-}
 
 /// A game: a slug with a dev and a prod environment.
 #[derive(Debug, Serialize, ToSchema)]
@@ -457,25 +445,5 @@ impl From<BackendSettings> for BackendView {
             url: settings.url,
             paths: settings.paths,
         }
-    }
-}
-
-/// A time as RFC 3339 writes it, in UTC.
-#[must_use]
-pub fn rfc3339(time: Millis) -> String {
-    OffsetDateTime::from_unix_timestamp_nanos(i128::from(time) * 1_000_000)
-        .ok()
-        .and_then(|time| time.format(&Rfc3339).ok())
-        .unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_written_as_rfc_3339_does() {
-        assert_eq!(rfc3339(0), "1970-01-01T00:00:00Z");
-        assert_eq!(rfc3339(1_767_225_600_250), "2026-01-01T00:00:00.25Z");
     }
 }

@@ -14,7 +14,7 @@ use platform_server::domain::counting::{
 };
 use platform_server::domain::log::{LogEntry, NewLogRecords};
 use platform_server::domain::page::PageId;
-use platform_server::handlers::api::views::rfc3339;
+use platform_server::http::date::rfc3339;
 use platform_tests::browser::Stage;
 use platform_tests::owner::Owner;
 use platform_tests::platform::Platform;

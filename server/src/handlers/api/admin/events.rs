@@ -8,8 +8,8 @@ use super::caller::AdminCaller;
 use super::names::{mentioned, names_of};
 use super::views::{EventView, EventsView};
 use crate::domain::audit::{ActorKind, AuditKind, AuditQuery};
-use crate::handlers::api::query::{digits, limit};
-use crate::handlers::api::{answer, invalid};
+use crate::http::api::query::{digits, limit};
+use crate::http::api::{answer, invalid};
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 

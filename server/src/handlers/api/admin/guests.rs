@@ -9,10 +9,10 @@ use utoipa::ToSchema;
 use super::caller::AdminCaller;
 use super::views::PlayerView;
 use crate::domain::administration::HoldingAddress;
-use crate::handlers::api::query::limit;
-use crate::handlers::api::views::rfc3339;
-use crate::handlers::api::{answer, invalid};
+use crate::http::api::query::limit;
+use crate::http::api::{answer, invalid};
 use crate::http::client_address::Network;
+use crate::http::date::rfc3339;
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 

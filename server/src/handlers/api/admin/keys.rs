@@ -12,8 +12,8 @@ use utoipa::ToSchema;
 
 use super::caller::AdminCaller;
 use crate::domain::key::KeyPhase;
-use crate::handlers::api::answer;
-use crate::handlers::api::views::rfc3339;
+use crate::http::api::answer;
+use crate::http::date::rfc3339;
 use crate::http::limiter::too_many_requests;
 use crate::http::refusal::Refusal;
 use crate::keys::{KeyError, KeyInfo};

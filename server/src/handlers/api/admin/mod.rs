@@ -29,8 +29,8 @@ use axum::routing::{get, post, put};
 use platform_protocol::problem::Slug;
 use uuid::Uuid;
 
-use super::Names;
 use crate::domain::player::Player;
+use crate::http::api::Names;
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::caller::AdminCaller;
 use crate::domain::administration::Transferred;
 use crate::handlers::api::views::ProjectView;
-use crate::handlers::api::{JsonBody, Names, answer, invalid};
+use crate::http::api::{JsonBody, Names, answer, invalid};
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 

@@ -13,7 +13,7 @@ use super::views::{
 use crate::domain::audit::AuditQuery;
 use crate::domain::identity::LinkedIdentity;
 use crate::domain::player::{Player, PlayerState};
-use crate::handlers::api::answer;
+use crate::http::api::answer;
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 

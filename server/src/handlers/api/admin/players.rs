@@ -8,8 +8,8 @@ use uuid::Uuid;
 use super::caller::AdminCaller;
 use super::views::{PlayerView, PlayersView};
 use crate::domain::username::{self, MAX_CHARS};
-use crate::handlers::api::query::limit;
-use crate::handlers::api::{answer, invalid};
+use crate::http::api::query::limit;
+use crate::http::api::{answer, invalid};
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 

@@ -12,8 +12,9 @@ use utoipa::ToSchema;
 use super::caller::AdminCaller;
 use super::names::names_of;
 use super::views::PlayerNames;
-use crate::handlers::api::answer;
-use crate::handlers::api::views::{StandingView, rfc3339};
+use crate::handlers::api::views::StandingView;
+use crate::http::api::answer;
+use crate::http::date::rfc3339;
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 

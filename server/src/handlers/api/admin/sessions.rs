@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use super::NamedPlayer;
 use super::caller::AdminCaller;
-use crate::handlers::api::answer;
+use crate::http::api::answer;
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 

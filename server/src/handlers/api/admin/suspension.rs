@@ -13,7 +13,7 @@ use super::caller::AdminCaller;
 use super::player::details;
 use super::views::PlayerDetailsView;
 use crate::domain::player::{PlayerState, REASON_CHARS, parse_reason};
-use crate::handlers::api::{JsonBody, answer, invalid};
+use crate::http::api::{JsonBody, answer, invalid};
 use crate::http::refusal::Refusal;
 use crate::state::AppState;
 

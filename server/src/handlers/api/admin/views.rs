@@ -12,7 +12,7 @@ use crate::domain::identity::LinkedIdentity;
 use crate::domain::player::{Player, PlayerState};
 use crate::domain::session::SessionSummary;
 use crate::files::hex;
-use crate::handlers::api::views::rfc3339;
+use crate::http::date::rfc3339;
 
 /// Names by players' ids.
 pub type PlayerNames = BTreeMap<String, String>;

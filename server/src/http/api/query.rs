@@ -26,13 +26,13 @@ const ERA: std::ops::Range<Millis> = -62_135_596_800_000..253_370_764_800_000;
 
 /// The environment and the time that a query asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Range {
+pub struct Range {
     /// Production if nothing else is asked for.
-    pub(super) environment: Environment,
+    pub environment: Environment,
     /// What is asked for begins then.
-    pub(super) from: Option<Millis>,
+    pub from: Option<Millis>,
     /// What is asked for ends before then.
-    pub(super) to: Option<Millis>,
+    pub to: Option<Millis>,
 }
 
 impl Default for Range {
@@ -47,7 +47,7 @@ impl Default for Range {
 
 impl Range {
     /// Takes `env`, `from` or `to`; false for any other name.
-    pub(super) fn take(&mut self, name: &str, value: &str) -> Result<bool, &'static str> {
+    pub fn take(&mut self, name: &str, value: &str) -> Result<bool, &'static str> {
         match name {
             "env" => self.environment = environment_of(value)?,
             "from" => self.from = Some(time(value).ok_or(TIME)?),
@@ -58,7 +58,7 @@ impl Range {
     }
 
     /// Reads a query that has nothing else.
-    pub(super) fn parse(query: &str) -> Result<Self, &'static str> {
+    pub fn parse(query: &str) -> Result<Self, &'static str> {
         let mut range = Self::default();
         for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
             if !range.take(&name, &value)? {
@@ -69,7 +69,7 @@ impl Range {
     }
 
     /// Refuses what ends before it begins.
-    pub(super) fn in_order(self) -> Result<Self, &'static str> {
+    pub fn in_order(self) -> Result<Self, &'static str> {
         match (self.from, self.to) {
             (Some(from), Some(to)) => ordered(from, to).map(|()| self),
             _ => Ok(self),
@@ -78,7 +78,7 @@ impl Range {
 
     /// From when to when: the day until `now` where nothing else is asked for,
     /// and at most as long as `longest`, else `too_long` is what is wrong.
-    pub(super) fn bounds(
+    pub fn bounds(
         self,
         now: Millis,
         longest: Millis,
@@ -102,12 +102,12 @@ fn ordered(from: Millis, to: Millis) -> Result<(), &'static str> {
 }
 
 /// The environment of this name.
-pub(super) fn environment_of(name: &str) -> Result<Environment, &'static str> {
+pub fn environment_of(name: &str) -> Result<Environment, &'static str> {
     environment(name).ok_or(ENVIRONMENT)
 }
 
 /// The level of this name.
-pub(super) fn level(name: &str) -> Result<LogLevel, &'static str> {
+pub fn level(name: &str) -> Result<LogLevel, &'static str> {
     LogLevel::ALL
         .into_iter()
         .find(|level| level.as_str() == name)
@@ -115,13 +115,13 @@ pub(super) fn level(name: &str) -> Result<LogLevel, &'static str> {
 }
 
 /// A number of plain digits. Rust's parser would take a plus sign.
-pub(super) fn digits<T: FromStr>(text: &str) -> Option<T> {
+pub fn digits<T: FromStr>(text: &str) -> Option<T> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| text.parse().ok()).flatten()
 }
 
 /// How many entries an answer may have: from 1 to `most`.
-pub(super) fn limit(text: &str, most: usize) -> Result<usize, Cow<'static, str>> {
+pub fn limit(text: &str, most: usize) -> Result<usize, Cow<'static, str>> {
     digits(text)
         .filter(|limit| (1..=most).contains(limit))
         .ok_or_else(|| format!("`limit` is from 1 to {most}.").into())
@@ -137,7 +137,7 @@ fn time(text: &str) -> Option<Millis> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::handlers::api::views::rfc3339;
+    use crate::http::date::rfc3339;
 
     const NOW: Millis = 1_795_262_400_000;
 
