@@ -12,7 +12,9 @@ const started = (call, otherwise) => (starting ? starting.then(call, otherwise) 
 
 const [authUrl, platformOrigin, heartbeatSeconds] = SETTINGS;
 const way = (path) => (redirect) =>
-  (isLocal() ? location.origin + LOGIN : authUrl + path) + "?redirect=" + encodeURIComponent(resolve(redirect));
+  (isLocal() ? location.origin + LOGIN : authUrl + path) +
+  "?redirect=" +
+  encodeURIComponent(resolve(redirect));
 const loginUrl = way("/login");
 
 const start = (module) => {
@@ -33,7 +35,12 @@ const startLater = async (bytes, nativeError) => {
       "platform cannot start: the page's Content-Security-Policy must allow 'wasm-unsafe-eval' in script-src",
       error,
     );
-    throw new PlatformError(0, "The game cannot connect to its platform in this browser.", "runtime-unavailable", "");
+    throw new PlatformError(
+      0,
+      "The game cannot connect to its platform in this browser.",
+      "runtime-unavailable",
+      "",
+    );
   }
 };
 

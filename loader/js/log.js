@@ -15,7 +15,10 @@ const buffer = new Uint8Array(MESSAGE);
 
 /** The text, cut to so many bytes of UTF-8, without half a character that a cut may leave. */
 const cut = (text, limit = MESSAGE) => {
-  const short = text.slice(0, encoder.encodeInto(text.slice(0, limit), buffer.subarray(0, limit)).read);
+  const short = text.slice(
+    0,
+    encoder.encodeInto(text.slice(0, limit), buffer.subarray(0, limit)).read,
+  );
   return short.toWellFormed?.() ?? short;
 };
 
@@ -88,7 +91,12 @@ const sendLog = async (atOnce) => {
   if (!size) return;
   const batch = records.splice(0);
   const leftOut = wasm.takeLeftOut();
-  const last = { time: Date.now(), level: "warn", source: "console", message: leftOut + " more records were left out" };
+  const last = {
+    time: Date.now(),
+    level: "warn",
+    source: "console",
+    message: leftOut + " more records were left out",
+  };
   const sent = leftOut ? [...batch, last] : batch;
   let pause = -1;
   try {
@@ -135,14 +143,17 @@ const note = (level, source, makeRecord) => {
       if (code > 127) bytes += code > 2047 ? 2 : 1;
     }
     // Where the module never starts, nothing is recorded, and nobody is to be told.
-    started(() => {
-      const at = wasm.keepRecord(same, bytes + 30, source != "console");
-      if (at >= 0) records[at].count = (records[at].count ?? 1) + 1;
-      else if (at > -3) records.push({ time: Date.now(), ...made });
-      if (at == -2) sendLog(true);
-      // Somebody follows a dev environment that is framed, as it is played.
-      else if (isPreview && at == -1 && records.length == 1) setTimeout(sendLog, PREVIEW, true);
-    }, () => {});
+    started(
+      () => {
+        const at = wasm.keepRecord(same, bytes + 30, source != "console");
+        if (at >= 0) records[at].count = (records[at].count ?? 1) + 1;
+        else if (at > -3) records.push({ time: Date.now(), ...made });
+        if (at == -2) sendLog(true);
+        // Somebody follows a dev environment that is framed, as it is played.
+        else if (isPreview && at == -1 && records.length == 1) setTimeout(sendLog, PREVIEW, true);
+      },
+      () => {},
+    );
   } catch {
     // A log that breaks the game is worse than none.
   } finally {
@@ -167,7 +178,9 @@ const watchConsole = () => {
       native.apply(console, values);
       if (method == "assert" && values.shift()) return;
       note(LEVELS[method], "console", () => ({
-        message: (method == "assert" ? "Assertion failed: " : "") + values.map((value) => describe(value)).join(" "),
+        message:
+          (method == "assert" ? "Assertion failed: " : "") +
+          values.map((value) => describe(value)).join(" "),
       }));
     };
   }
@@ -211,7 +224,10 @@ const watchErrors = () => {
           column: colno,
         }));
       } else if (target?.localName) {
-        noteResource(target.localName, () => target.src || target.href?.baseVal || target.href || "");
+        noteResource(
+          target.localName,
+          () => target.src || target.href?.baseVal || target.href || "",
+        );
       }
     },
     true,
@@ -221,7 +237,8 @@ const watchErrors = () => {
       message: reason instanceof Error ? String(reason) : describe(reason),
       stack: reason instanceof Error ? stackOf(reason) : undefined,
       // Without the request's id, which would make every repeat another record.
-      metadata: reason instanceof PlatformError ? { status: reason.status, type: reason.type } : undefined,
+      metadata:
+        reason instanceof PlatformError ? { status: reason.status, type: reason.type } : undefined,
     }));
   });
 };

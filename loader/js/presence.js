@@ -82,7 +82,9 @@ const watchPage = () => {
     listen(signedOut);
     if (known) wasm.getAccessToken(false).catch(() => {});
   });
-  document.addEventListener("visibilitychange", () => (document.hidden ? sendLog(true) : comeBack()));
+  document.addEventListener("visibilitychange", () =>
+    document.hidden ? sendLog(true) : comeBack(),
+  );
   addEventListener("pagehide", () => {
     stopListening();
     if (wasm.goAway()) beat(wasm.heldToken(), true);

@@ -1,10 +1,17 @@
 // Who calls: verifies game tokens by the platform's rules.
 
-import { request } from 'node:http';
-import { text } from 'node:stream/consumers';
-import type { MiddlewareHandler } from 'hono';
-import { createRemoteJWKSet, customFetch, errors, type FetchImplementation, type JWTVerifyGetKey, jwtVerify } from 'jose';
-import { problem } from './problem.ts';
+import { request } from "node:http";
+import { text } from "node:stream/consumers";
+import type { MiddlewareHandler } from "hono";
+import {
+  createRemoteJWKSet,
+  customFetch,
+  errors,
+  type FetchImplementation,
+  type JWTVerifyGetKey,
+  jwtVerify,
+} from "jose";
+import { problem } from "./problem.ts";
 
 /** A verified player. Key data on `sub`; `username` can change. */
 export interface Player {
@@ -16,13 +23,16 @@ export interface Player {
 
 function required(name: string): string {
   const value = process.env[name];
-  if (!value) throw new Error(`${name} is not set: "npm run dev" sets it, and so must whoever starts the backend elsewhere.`);
+  if (!value)
+    throw new Error(
+      `${name} is not set: "npm run dev" sets it, and so must whoever starts the backend elsewhere.`,
+    );
   return value;
 }
 
-const issuer = required('AUTH_ISSUER');
-const audience = required('AUTH_AUDIENCE');
-const keySetUrl = new URL(required('AUTH_JWKS_URL'));
+const issuer = required("AUTH_ISSUER");
+const audience = required("AUTH_AUDIENCE");
+const keySetUrl = new URL(required("AUTH_JWKS_URL"));
 
 /** Seconds between two fetches of the key set, at least. */
 const REFETCH = 30;
@@ -36,7 +46,7 @@ const keySet = createRemoteJWKSet(keySetUrl, {
   cacheMaxAge: Infinity,
   cooldownDuration: REFETCH * 1_000,
   timeoutDuration: 5_000,
-  ...(keySetUrl.hostname.endsWith('.localhost') && { [customFetch]: fetchFromHere }),
+  ...(keySetUrl.hostname.endsWith(".localhost") && { [customFetch]: fetchFromHere }),
 });
 
 /** There are no keys to verify with: nobody's fault but ours. */
@@ -58,7 +68,7 @@ async function refresh(): Promise<void> {
 
 /** The key that the token's header names. */
 const keyOf: JWTVerifyGetKey = async (header, token) => {
-  if (!header.kid) throw new errors.JWTInvalid('the header has no kid');
+  if (!header.kid) throw new errors.JWTInvalid("the header has no kid");
   await refresh();
   try {
     const key = await keySet(header, token);
@@ -66,30 +76,38 @@ const keyOf: JWTVerifyGetKey = async (header, token) => {
     return key;
   } catch (cause) {
     // With keys at hand, a `kid` that cannot be looked up is an unknown one.
-    if (keySet.jwks() || cause instanceof errors.JOSENotSupported) throw new errors.JWKSNoMatchingKey();
-    throw new NoKeySet('no key set', { cause });
+    if (keySet.jwks() || cause instanceof errors.JOSENotSupported)
+      throw new errors.JWKSNoMatchingKey();
+    throw new NoKeySet("no key set", { cause });
   }
 };
 
 /** Lets a request through whose token is good, with `player` set. */
 export function requirePlayer(): MiddlewareHandler<{ Variables: { player: Player } }> {
   return async (context, next) => {
-    const token = /^bearer +(\S+)$/i.exec(context.req.header('Authorization') ?? '')?.[1];
+    const token = /^bearer +(\S+)$/i.exec(context.req.header("Authorization") ?? "")?.[1];
     if (!token) {
-      return problem(401, 'not-signed-in', 'Not signed in', 'This needs a player.', { 'WWW-Authenticate': 'Bearer' });
+      return problem(401, "not-signed-in", "Not signed in", "This needs a player.", {
+        "WWW-Authenticate": "Bearer",
+      });
     }
     try {
-      context.set('player', await verify(token));
+      context.set("player", await verify(token));
     } catch (error) {
       if (error instanceof NoKeySet) {
         console.error(`The key set at ${keySetUrl} cannot be fetched:`, error.cause);
-        return problem(503, 'unavailable', 'Unavailable', 'Players cannot be verified at the moment.');
+        return problem(
+          503,
+          "unavailable",
+          "Unavailable",
+          "Players cannot be verified at the moment.",
+        );
       }
       if (!(error instanceof errors.JOSEError)) throw error;
       // Which check failed is for the log, not for whoever tries.
       console.warn(`A token was refused: ${error.message}`);
-      return problem(401, 'not-signed-in', 'Not signed in', 'The game token is not valid.', {
-        'WWW-Authenticate': 'Bearer error="invalid_token"',
+      return problem(401, "not-signed-in", "Not signed in", "The game token is not valid.", {
+        "WWW-Authenticate": 'Bearer error="invalid_token"',
       });
     }
     await next();
@@ -99,28 +117,28 @@ export function requirePlayer(): MiddlewareHandler<{ Variables: { player: Player
 
 async function verify(token: string): Promise<Player> {
   const { payload } = await jwtVerify(token, keyOf, {
-    algorithms: ['ES256'],
-    typ: 'JWT',
+    algorithms: ["ES256"],
+    typ: "JWT",
     issuer,
     // Without this check a token for another game would pass.
     audience,
     // Clocks may differ by a minute.
     clockTolerance: 60,
-    requiredClaims: ['sub', 'exp', 'iat'],
+    requiredClaims: ["sub", "exp", "iat"],
   });
   const { sub, username, is_anon, aud, iat, exp } = payload;
   // The platform's tokens are for one game alone: `aud` is never a list.
-  if (aud !== audience || typeof sub !== 'string' || sub.trim() === '') {
-    throw new errors.JWTInvalid('aud or sub is not as it should be');
+  if (aud !== audience || typeof sub !== "string" || sub.trim() === "") {
+    throw new errors.JWTInvalid("aud or sub is not as it should be");
   }
-  if (typeof iat !== 'number' || iat > Date.now() / 1_000 + 60) {
-    throw new errors.JWTInvalid('iat lies in the future');
+  if (typeof iat !== "number" || iat > Date.now() / 1_000 + 60) {
+    throw new errors.JWTInvalid("iat lies in the future");
   }
-  if (typeof exp !== 'number' || exp - iat > LONGEST) {
-    throw new errors.JWTInvalid('it lives longer than a token of the platform');
+  if (typeof exp !== "number" || exp - iat > LONGEST) {
+    throw new errors.JWTInvalid("it lives longer than a token of the platform");
   }
-  if (typeof username !== 'string' || typeof is_anon !== 'boolean') {
-    throw new errors.JWTInvalid('username or is_anon is not as it should be');
+  if (typeof username !== "string" || typeof is_anon !== "boolean") {
+    throw new errors.JWTInvalid("username or is_anon is not as it should be");
   }
   return { sub, username, is_anon };
 }
@@ -130,14 +148,25 @@ async function verify(token: string): Promise<Player> {
  * under `.localhost` are this machine (RFC 6761 §6.3), but not every system's
  * resolver knows.
  */
-async function fetchFromHere(...[url, { headers, signal }]: Parameters<FetchImplementation>): Promise<Response> {
+async function fetchFromHere(
+  ...[url, { headers, signal }]: Parameters<FetchImplementation>
+): Promise<Response> {
   const { host, port, pathname } = new URL(url);
   return new Promise((resolve, reject) => {
-    const options = { host: '127.0.0.1', port, path: pathname, signal, headers: { ...Object.fromEntries(headers), host } };
+    const options = {
+      host: "127.0.0.1",
+      port,
+      path: pathname,
+      signal,
+      headers: { ...Object.fromEntries(headers), host },
+    };
     request(options, (response) => {
-      text(response).then((body) => resolve(new Response(body, { status: response.statusCode ?? 502 })), reject);
+      text(response).then(
+        (body) => resolve(new Response(body, { status: response.statusCode ?? 502 })),
+        reject,
+      );
     })
-      .on('error', reject)
+      .on("error", reject)
       .end();
   });
 }

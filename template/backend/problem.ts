@@ -11,6 +11,10 @@ export function problem(
 ): Response {
   return new Response(JSON.stringify({ type: `urn:platform:${slug}`, title, status, detail }), {
     status,
-    headers: { 'Content-Type': 'application/problem+json', 'Cache-Control': 'no-store', ...headers },
+    headers: {
+      "Content-Type": "application/problem+json",
+      "Cache-Control": "no-store",
+      ...headers,
+    },
   });
 }

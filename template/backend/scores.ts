@@ -1,8 +1,8 @@
 // The best scores, keyed on `sub`, in one JSON file. A game with more players
 // wants a database; the two methods stay the same.
 
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
 
 export class Scores {
   /** Writes follow each other, so that an older state never comes last. */
@@ -15,8 +15,8 @@ export class Scores {
 
   /** Reads the file; one that is not there yet counts as empty. */
   static async open(file: string): Promise<Scores> {
-    const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return '{}';
+    const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return "{}";
       throw error;
     });
     await mkdir(dirname(file), { recursive: true });

@@ -1,31 +1,34 @@
 // What platform.toml says, and what follows from it. As for the command-line
 // tool, the variables PLATFORM_PROJECT and PLATFORM_ORIGIN win over the file.
 
-import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import { parse } from 'smol-toml';
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { parse } from "smol-toml";
 
 /** The game's folder, where platform.toml is. */
-export const ROOT = fileURLToPath(new URL('..', import.meta.url));
+export const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
-const file = parse(readFileSync(new URL('../platform.toml', import.meta.url), 'utf8'));
+const file = parse(readFileSync(new URL("../platform.toml", import.meta.url), "utf8"));
 
 function setting(name: string, variable?: string): string {
   const value = (variable && process.env[variable]) || file[name];
-  if (typeof value === 'string' && value !== '') return value;
+  if (typeof value === "string" && value !== "") return value;
   throw new Error(`platform.toml has no ${name}.`);
 }
 
 /** The folder that is deployed. */
-export const dist = setting('dist');
+export const dist = setting("dist");
 
 /** The three variables of a backend that serves the dev environment's players. */
-export function backendVariables(): Record<'AUTH_ISSUER' | 'AUTH_AUDIENCE' | 'AUTH_JWKS_URL', string> {
-  const { protocol, host } = new URL(setting('origin', 'PLATFORM_ORIGIN'));
+export function backendVariables(): Record<
+  "AUTH_ISSUER" | "AUTH_AUDIENCE" | "AUTH_JWKS_URL",
+  string
+> {
+  const { protocol, host } = new URL(setting("origin", "PLATFORM_ORIGIN"));
   const issuer = `${protocol}//auth.${host}`;
   return {
     AUTH_ISSUER: issuer,
-    AUTH_AUDIENCE: `game:dev-${setting('slug', 'PLATFORM_PROJECT')}`,
+    AUTH_AUDIENCE: `game:dev-${setting("slug", "PLATFORM_PROJECT")}`,
     AUTH_JWKS_URL: `${issuer}/.well-known/jwks.json`,
   };
 }

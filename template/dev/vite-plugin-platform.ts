@@ -6,11 +6,11 @@
 //   POST /__platform/token/user/<n>    platform test-token <n> --json
 //   POST /__platform/token/guest/<n>   platform test-token <n> --guest --json
 
-import { execFile } from 'node:child_process';
-import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { join } from 'node:path';
-import type { Connect, Plugin } from 'vite';
+import { execFile } from "node:child_process";
+import { mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { join } from "node:path";
+import type { Connect, Plugin } from "vite";
 
 const LOGIN_PAGE = `<!doctype html>
 <meta charset="utf-8">
@@ -47,30 +47,43 @@ export interface Options {
 }
 
 export default function platform(options: Options = {}): Plugin {
-  const cli = process.env['PLATFORM_CLI'] || options.cli || 'platform';
+  const cli = process.env["PLATFORM_CLI"] || options.cli || "platform";
   let answer: Connect.NextHandleFunction;
   return {
-    name: 'vite-plugin-platform',
+    name: "vite-plugin-platform",
     configResolved({ root, logger }) {
       const run = (args: string[]): Promise<string> => runTool(cli, args, root);
-      const runtime = keptRuntime(join(root, '.platform'), () => run(['runtime']), {
+      const runtime = keptRuntime(join(root, ".platform"), () => run(["runtime"]), {
         info: (text) => logger.info(text, { timestamp: true }),
         warn: (text) => logger.warn(text, { timestamp: true }),
       });
       answer = (request, response, next) => {
         const path = pathOf(request);
         if (path === undefined) {
-          const { body } = problem(400, 'invalid-request', 'Invalid request', 'The address cannot be read.');
-          return send(response, body.status, 'application/problem+json', JSON.stringify(body));
+          const { body } = problem(
+            400,
+            "invalid-request",
+            "Invalid request",
+            "The address cannot be read.",
+          );
+          return send(response, body.status, "application/problem+json", JSON.stringify(body));
         }
-        if (!path.startsWith('/__platform/')) return next();
+        if (!path.startsWith("/__platform/")) return next();
         respond(request, path, run, runtime).then(
           ([type, body]) => send(response, 200, type, body),
           (error: unknown) => {
-            const known = error instanceof Problem ? error : problem(500, 'internal', 'Internal error', String(error));
+            const known =
+              error instanceof Problem
+                ? error
+                : problem(500, "internal", "Internal error", String(error));
             // The runtime shows a token's problem itself; without a runtime nobody does.
-            if (path === '/__platform/runtime.js') logger.error(known.message, { timestamp: true });
-            send(response, known.body.status, 'application/problem+json', JSON.stringify(known.body));
+            if (path === "/__platform/runtime.js") logger.error(known.message, { timestamp: true });
+            send(
+              response,
+              known.body.status,
+              "application/problem+json",
+              JSON.stringify(known.body),
+            );
           },
         );
       };
@@ -87,25 +100,31 @@ async function respond(
   runtime: () => Promise<string>,
 ): Promise<[type: string, body: string]> {
   const [, kind, number] = TOKEN_PATH.exec(path) ?? [];
-  const isPage = path === '/__platform/runtime.js' || path === '/__platform/login';
-  if (!isPage && !kind) throw problem(404, 'not-found', 'Not found', `The dev server has no ${path}.`);
-  const methods = kind ? ['POST'] : ['GET', 'HEAD'];
-  if (!methods.includes(request.method ?? '')) {
-    throw problem(405, 'method-not-allowed', 'Method not allowed', `${path} wants ${methods[0]}.`);
+  const isPage = path === "/__platform/runtime.js" || path === "/__platform/login";
+  if (!isPage && !kind)
+    throw problem(404, "not-found", "Not found", `The dev server has no ${path}.`);
+  const methods = kind ? ["POST"] : ["GET", "HEAD"];
+  if (!methods.includes(request.method ?? "")) {
+    throw problem(405, "method-not-allowed", "Method not allowed", `${path} wants ${methods[0]}.`);
   }
-  if (path === '/__platform/login') return ['text/html; charset=utf-8', LOGIN_PAGE];
-  if (path === '/__platform/runtime.js') return ['text/javascript; charset=utf-8', await runtime()];
+  if (path === "/__platform/login") return ["text/html; charset=utf-8", LOGIN_PAGE];
+  if (path === "/__platform/runtime.js") return ["text/javascript; charset=utf-8", await runtime()];
   if (!isOwnPage(request)) {
-    throw problem(403, 'not-allowed', 'Not allowed', 'Only the game’s own page may ask for a test token.');
+    throw problem(
+      403,
+      "not-allowed",
+      "Not allowed",
+      "Only the game’s own page may ask for a test token.",
+    );
   }
-  const args = ['test-token', String(number), ...(kind === 'guest' ? ['--guest'] : []), '--json'];
-  return ['application/json', await run(args)];
+  const args = ["test-token", String(number), ...(kind === "guest" ? ["--guest"] : []), "--json"];
+  return ["application/json", await run(args)];
 }
 
 /** The path that is asked for; none where the address is none, such as `//[`. */
-function pathOf({ url = '/' }: IncomingMessage): string | undefined {
+function pathOf({ url = "/" }: IncomingMessage): string | undefined {
   try {
-    return new URL(url, 'http://local').pathname;
+    return new URL(url, "http://local").pathname;
   } catch {
     return undefined;
   }
@@ -117,13 +136,13 @@ function pathOf({ url = '/' }: IncomingMessage): string | undefined {
  * be the one that was asked; Vite has seen to it that this is a local one.
  */
 function isOwnPage({ headers }: IncomingMessage): boolean {
-  const host = headers.host ?? headers[':authority'];
-  const { origin = `http://${host}`, 'sec-fetch-site': site = 'same-origin' } = headers;
-  return site === 'same-origin' && [`http://${host}`, `https://${host}`].includes(origin);
+  const host = headers.host ?? headers[":authority"];
+  const { origin = `http://${host}`, "sec-fetch-site": site = "same-origin" } = headers;
+  return site === "same-origin" && [`http://${host}`, `https://${host}`].includes(origin);
 }
 
 function send(response: ServerResponse, status: number, type: string, body: string): void {
-  response.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-store' }).end(body);
+  response.writeHead(status, { "Content-Type": type, "Cache-Control": "no-store" }).end(body);
 }
 
 /** Runs the tool without a shell; what it printed. Rejects with a `Problem`. */
@@ -145,36 +164,57 @@ function problemOf(
   stdout: string,
   stderr: string,
 ): Problem {
-  if (error.code === 'ENOENT' || error.code === 'EACCES') {
+  if (error.code === "ENOENT" || error.code === "EACCES") {
     return problem(
       503,
-      'cli-missing',
-      'The command-line tool is missing',
+      "cli-missing",
+      "The command-line tool is missing",
       `The command "${cli}" cannot be run. Install the platform’s command-line tool, or name its file in PLATFORM_CLI.`,
     );
   }
   if (error.killed) {
-    return problem(504, 'cli-timeout', 'No answer in time', `"platform ${args[0]}" did not end within ${TIMEOUT_MS / 1_000} s. Is the platform reachable?`);
+    return problem(
+      504,
+      "cli-timeout",
+      "No answer in time",
+      `"platform ${args[0]}" did not end within ${TIMEOUT_MS / 1_000} s. Is the platform reachable?`,
+    );
   }
   // What the platform answered is relayed as it came.
   const relayed = [stdout, stderr].map(readProblem).find((found) => found !== undefined);
   if (relayed) return new Problem(relayed);
-  const said = stderr.trim().replace(/^error:\s*/i, '');
+  const said = stderr.trim().replace(/^error:\s*/i, "");
   if (error.code === 3) {
-    return problem(401, 'not-signed-in', 'Not signed in', 'Sign in first: run "platform login" in a terminal.');
+    return problem(
+      401,
+      "not-signed-in",
+      "Not signed in",
+      'Sign in first: run "platform login" in a terminal.',
+    );
   }
   if (/not[ -](yet )?(been )?deployed|deploy (it )?once/i.test(said)) {
-    return problem(409, 'not-deployed', 'Not deployed', `${said} Run "npm run build" and "platform deploy" once.`);
+    return problem(
+      409,
+      "not-deployed",
+      "Not deployed",
+      `${said} Run "npm run build" and "platform deploy" once.`,
+    );
   }
-  return problem(502, 'cli-failed', 'The command-line tool failed', said || `"platform ${args[0]}" failed: ${error.message}`);
+  return problem(
+    502,
+    "cli-failed",
+    "The command-line tool failed",
+    said || `"platform ${args[0]}" failed: ${error.message}`,
+  );
 }
 
 function readProblem(text: string): ProblemBody | undefined {
   try {
     const body: unknown = JSON.parse(text);
-    if (typeof body !== 'object' || body === null) return undefined;
+    if (typeof body !== "object" || body === null) return undefined;
     const { status, detail } = body as Partial<ProblemBody>;
-    const isProblem = typeof detail === 'string' && typeof status === 'number' && status >= 400 && status <= 599;
+    const isProblem =
+      typeof detail === "string" && typeof status === "number" && status >= 400 && status <= 599;
     return isProblem ? (body as ProblemBody) : undefined;
   } catch {
     return undefined;
@@ -188,9 +228,9 @@ function readProblem(text: string): ProblemBody | undefined {
 function keptRuntime(
   folder: string,
   fetch: () => Promise<string>,
-  log: Record<'info' | 'warn', (text: string) => void>,
+  log: Record<"info" | "warn", (text: string) => void>,
 ): () => Promise<string> {
-  const file = join(folder, 'runtime.js');
+  const file = join(folder, "runtime.js");
   const load = async (): Promise<string> => {
     try {
       const script = await fetch();
@@ -201,10 +241,12 @@ function keptRuntime(
       return script;
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
-      const script = await readFile(file, 'utf8').catch(() => undefined);
+      const script = await readFile(file, "utf8").catch(() => undefined);
       if (script === undefined) throw error;
       const { mtime } = await stat(file);
-      log.warn(`${error.message}\nThe page goes on with the runtime of ${mtime.toLocaleString()}; start again for a new one.`);
+      log.warn(
+        `${error.message}\nThe page goes on with the runtime of ${mtime.toLocaleString()}; start again for a new one.`,
+      );
       return script;
     }
   };

@@ -4,10 +4,10 @@
 //   world.ts    the rules
 //   view.ts     the canvas
 
-import './style.css';
-import { links, Offline, type Player, sendScore, signOut, Suspended, whoPlays } from './account.ts';
-import { View } from './view.ts';
-import { World } from './world.ts';
+import "./style.css";
+import { links, Offline, type Player, sendScore, signOut, Suspended, whoPlays } from "./account.ts";
+import { View } from "./view.ts";
+import { World } from "./world.ts";
 
 function element<T extends HTMLElement>(id: string): T {
   const found = document.getElementById(id);
@@ -15,12 +15,12 @@ function element<T extends HTMLElement>(id: string): T {
   return found as T;
 }
 
-const canvas = element<HTMLCanvasElement>('sky');
-const card = element('card');
-const playButton = element<HTMLButtonElement>('play');
+const canvas = element<HTMLCanvasElement>("sky");
+const card = element("card");
+const playButton = element<HTMLButtonElement>("play");
 const view = new View(canvas);
 
-let state: 'ready' | 'playing' | 'paused' | 'over' | 'stopped' = 'ready';
+let state: "ready" | "playing" | "paused" | "over" | "stopped" = "ready";
 let world = new World(Math.random);
 let player: Player | undefined;
 let best = 0;
@@ -30,7 +30,7 @@ let unsent = 0;
 function frame(now: number, before: number): void {
   // Longer frames are cut: after a hiccup the world must not jump.
   const seconds = Math.min((now - before) / 1_000, 1 / 20);
-  if (state === 'playing') {
+  if (state === "playing") {
     view.celebrate(world.step(seconds));
     if (world.over) end();
   }
@@ -41,29 +41,34 @@ function frame(now: number, before: number): void {
 function show(next: typeof state, headline: string, words: string, button?: string): void {
   state = next;
   card.hidden = false;
-  element('headline').textContent = headline;
-  element('words').textContent = words;
+  element("headline").textContent = headline;
+  element("words").textContent = words;
   playButton.hidden = button === undefined;
-  playButton.textContent = button ?? '';
+  playButton.textContent = button ?? "";
   if (button) playButton.focus({ preventScroll: true });
 }
 
 function play(): void {
-  if (state === 'stopped') return;
-  if (state !== 'paused') world = new World(Math.random);
-  state = 'playing';
+  if (state === "stopped") return;
+  if (state !== "paused") world = new World(Math.random);
+  state = "playing";
   card.hidden = true;
   canvas.focus({ preventScroll: true });
 }
 
 function pause(): void {
-  if (state === 'playing') show('paused', 'Paused', 'The rings wait for you.', 'Go on');
+  if (state === "playing") show("paused", "Paused", "The rings wait for you.", "Go on");
 }
 
 function end(): void {
   const { score } = world;
   const record = score > best;
-  show('over', record ? 'A new best!' : 'Ouch, a rock', `You gathered ${score} sparks.`, 'Play again');
+  show(
+    "over",
+    record ? "A new best!" : "Ouch, a rock",
+    `You gathered ${score} sparks.`,
+    "Play again",
+  );
   if (!record) return;
   showBest(score);
   unsent = score;
@@ -72,20 +77,20 @@ function end(): void {
 
 function showBest(score: number): void {
   best = score;
-  element('best').querySelector('b')!.textContent = String(best);
+  element("best").querySelector("b")!.textContent = String(best);
 }
 
 function showPlayer({ username, is_anon }: Player): void {
-  const name = element<HTMLAnchorElement>('name');
+  const name = element<HTMLAnchorElement>("name");
   name.hidden = false;
   name.textContent = username;
   name.href = links.profile();
-  name.title = 'Change your name';
-  const signIn = element<HTMLAnchorElement>('sign-in');
+  name.title = "Change your name";
+  const signIn = element<HTMLAnchorElement>("sign-in");
   signIn.hidden = !is_anon;
   signIn.href = links.signIn();
   // A guest who signed out could not come back: there is no button for it.
-  element('sign-out').hidden = is_anon;
+  element("sign-out").hidden = is_anon;
 }
 
 /** Looks who plays, and brings their best score up to date. */
@@ -109,14 +114,14 @@ async function save(): Promise<void> {
 
 /** Does something that needs the backend; without it, the game goes on. */
 async function online(action: () => Promise<void>): Promise<void> {
-  if (state === 'stopped') return;
-  const notice = element('notice');
+  if (state === "stopped") return;
+  const notice = element("notice");
   try {
     await action();
-    notice.textContent = '';
+    notice.textContent = "";
   } catch (error) {
     if (error instanceof Suspended) {
-      show('stopped', 'You cannot play', error.message);
+      show("stopped", "You cannot play", error.message);
     } else if (error instanceof Offline) {
       notice.textContent = `${error.message} You can play on: your best score is sent later.`;
     } else {
@@ -125,39 +130,42 @@ async function online(action: () => Promise<void>): Promise<void> {
   }
 }
 
-playButton.addEventListener('click', play);
-canvas.addEventListener('pointerdown', (event) => {
+playButton.addEventListener("click", play);
+canvas.addEventListener("pointerdown", (event) => {
   event.preventDefault();
-  if (state === 'playing') world.hop();
+  if (state === "playing") world.hop();
 });
-addEventListener('keydown', (event) => {
+addEventListener("keydown", (event) => {
   if (event.repeat || event.ctrlKey || event.metaKey || event.altKey) return;
   // Buttons and links keep their keys.
   const free = event.target === document.body || event.target === canvas;
-  if (['Space', 'Enter', 'ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight'].includes(event.code) && free) {
+  if (
+    ["Space", "Enter", "ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"].includes(event.code) &&
+    free
+  ) {
     event.preventDefault();
-    if (state === 'playing') world.hop();
+    if (state === "playing") world.hop();
     else play();
-  } else if (event.code === 'Escape' || event.code === 'KeyP') {
-    if (state === 'paused') play();
+  } else if (event.code === "Escape" || event.code === "KeyP") {
+    if (state === "paused") play();
     else pause();
   }
 });
-element('sign-out').addEventListener('click', () => void online(signOutOrSay));
-addEventListener('blur', pause);
-document.addEventListener('visibilitychange', () => document.hidden && pause());
+element("sign-out").addEventListener("click", () => void online(signOutOrSay));
+addEventListener("blur", pause);
+document.addEventListener("visibilitychange", () => document.hidden && pause());
 // What could not be sent is sent when the connection is back; and a page from
 // the back/forward cache may show a player who signed out since.
-addEventListener('online', () => void online(refresh));
-addEventListener('pageshow', (event) => event.persisted && void online(refresh));
+addEventListener("online", () => void online(refresh));
+addEventListener("pageshow", (event) => event.persisted && void online(refresh));
 // The player signed out or in elsewhere.
-addEventListener('platform:playerchange', () => void online(refresh));
+addEventListener("platform:playerchange", () => void online(refresh));
 
 async function signOutOrSay(): Promise<void> {
   try {
     await signOut();
   } catch (error) {
-    throw new Offline(error instanceof Error ? error.message : 'You could not be signed out.');
+    throw new Offline(error instanceof Error ? error.message : "You could not be signed out.");
   }
 }
 

@@ -1,10 +1,17 @@
 // The canvas. Colours come from the style sheet, so that a theme is one block.
 
-import { RINGS, SIZE, type Thing, type World } from './world.ts';
+import { RINGS, SIZE, type Thing, type World } from "./world.ts";
 
-const COLOURS = ['ring', 'planet', 'planet-shade', 'moon', 'spark', 'rock', 'star', 'ink'] as const;
+const COLOURS = ["ring", "planet", "planet-shade", "moon", "spark", "rock", "star", "ink"] as const;
 type Colours = Record<(typeof COLOURS)[number], string>;
-interface Mote { x: number; y: number; vx: number; vy: number; left: number; colour: string }
+interface Mote {
+  x: number;
+  y: number;
+  vx: number;
+  vy: number;
+  left: number;
+  colour: string;
+}
 
 export class View {
   readonly #context: CanvasRenderingContext2D;
@@ -14,14 +21,14 @@ export class View {
   #motes: Mote[] = [];
   #trail: { angle: number; radius: number }[] = [];
   #stars = Array.from({ length: 90 }, () => [Math.random(), Math.random(), Math.random()] as const);
-  #calm = matchMedia('(prefers-reduced-motion: reduce)');
+  #calm = matchMedia("(prefers-reduced-motion: reduce)");
 
   constructor(private readonly canvas: HTMLCanvasElement) {
-    const context = canvas.getContext('2d');
-    if (!context) throw new Error('this browser has no canvas');
+    const context = canvas.getContext("2d");
+    if (!context) throw new Error("this browser has no canvas");
     this.#context = context;
-    const dark = matchMedia('(prefers-color-scheme: dark)');
-    dark.addEventListener('change', () => this.#readColours());
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    dark.addEventListener("change", () => this.#readColours());
     this.#readColours();
     new ResizeObserver(() => this.#fit()).observe(canvas);
     this.#fit();
@@ -49,7 +56,10 @@ export class View {
 
   #at(angle: number, radius: number): [number, number] {
     const length = radius * this.#unit;
-    return [this.#width / 2 + Math.cos(angle) * length, this.#height / 2 + Math.sin(angle) * length];
+    return [
+      this.#width / 2 + Math.cos(angle) * length,
+      this.#height / 2 + Math.sin(angle) * length,
+    ];
   }
 
   /** Sparks fly where the moon met something. */
@@ -57,11 +67,18 @@ export class View {
     if (this.#calm.matches) return;
     for (const thing of met) {
       const [x, y] = this.#at(thing.angle, RINGS[thing.ring]);
-      for (let i = 0; i < (thing.kind === 'rock' ? 28 : 10); i += 1) {
+      for (let i = 0; i < (thing.kind === "rock" ? 28 : 10); i += 1) {
         const way = Math.random() * Math.PI * 2;
         const speed = 30 + Math.random() * 90;
         const colour = this.#colours[thing.kind];
-        this.#motes.push({ x, y, vx: Math.cos(way) * speed, vy: Math.sin(way) * speed, left: 0.6, colour });
+        this.#motes.push({
+          x,
+          y,
+          vx: Math.cos(way) * speed,
+          vy: Math.sin(way) * speed,
+          left: 0.6,
+          colour,
+        });
       }
     }
   }
@@ -79,17 +96,23 @@ export class View {
       this.#disc(mote.x, mote.y, 2.4, mote.colour, mote.left / 0.6);
     }
     context.globalAlpha = 1;
-    context.fillStyle = '#fff';
+    context.fillStyle = "#fff";
     context.font = `600 ${this.#unit * 0.3}px system-ui, sans-serif`;
-    context.textAlign = 'center';
-    context.textBaseline = 'middle';
+    context.textAlign = "center";
+    context.textBaseline = "middle";
     context.fillText(String(world.score), this.#width / 2, this.#height / 2 + this.#unit * 0.015);
   }
 
   #drawSky(): void {
     const context = this.#context;
     for (const [x, y, size] of this.#stars) {
-      this.#disc(x * this.#width, y * this.#height, 0.5 + size, this.#colours.star, 0.25 + size * 0.6);
+      this.#disc(
+        x * this.#width,
+        y * this.#height,
+        0.5 + size,
+        this.#colours.star,
+        0.25 + size * 0.6,
+      );
     }
     context.globalAlpha = 1;
     context.strokeStyle = this.#colours.ring;
@@ -101,9 +124,16 @@ export class View {
     }
     const [x, y] = [this.#width / 2, this.#height / 2];
     const radius = 0.36 * this.#unit;
-    const light = context.createRadialGradient(x - radius * 0.4, y - radius * 0.5, radius * 0.1, x, y, radius);
+    const light = context.createRadialGradient(
+      x - radius * 0.4,
+      y - radius * 0.5,
+      radius * 0.1,
+      x,
+      y,
+      radius,
+    );
     light.addColorStop(0, this.#colours.planet);
-    light.addColorStop(1, this.#colours['planet-shade']);
+    light.addColorStop(1, this.#colours["planet-shade"]);
     context.fillStyle = light;
     context.beginPath();
     context.arc(x, y, radius, 0, Math.PI * 2);
@@ -117,12 +147,12 @@ export class View {
     context.globalAlpha = Math.min(1, age * 4);
     context.fillStyle = this.#colours[kind];
     context.beginPath();
-    const corners = kind === 'spark' ? 8 : 7;
+    const corners = kind === "spark" ? 8 : 7;
     for (let i = 0; i < corners; i += 1) {
       // A spark is a star of four rays; a rock is uneven, each in its own way.
       const uneven = 0.85 + 0.3 * Math.abs(Math.sin(angle * 7 + i * 2.4));
-      const reach = kind === 'spark' ? (i % 2 ? 0.42 : 1.25) : uneven;
-      const way = (i / corners) * Math.PI * 2 + (kind === 'spark' ? 0 : angle);
+      const reach = kind === "spark" ? (i % 2 ? 0.42 : 1.25) : uneven;
+      const way = (i / corners) * Math.PI * 2 + (kind === "spark" ? 0 : angle);
       context.lineTo(x + Math.cos(way) * size * reach, y + Math.sin(way) * size * reach);
     }
     context.closePath();

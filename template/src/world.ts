@@ -18,7 +18,7 @@ const HOP_SECONDS = 0.16;
 const SPEED = { start: 1.15, gain: 0.018, most: 2.6 } as const;
 
 export type Ring = 0 | 1;
-export type Kind = 'spark' | 'rock';
+export type Kind = "spark" | "rock";
 export interface Thing {
   readonly kind: Kind;
   readonly ring: Ring;
@@ -43,7 +43,7 @@ export class World {
   constructor(private readonly random: () => number) {
     this.#next = this.angle + 0.7;
     // The first sparks lie on the way: whoever only watches gathers them.
-    for (let i = 0; i < 3; i += 1) this.#place('spark', 1);
+    for (let i = 0; i < 3; i += 1) this.#place("spark", 1);
     this.#fill();
   }
 
@@ -66,7 +66,7 @@ export class World {
 
     const met = this.things.filter((thing) => this.#touches(thing));
     for (const thing of met) {
-      if (thing.kind === 'rock') this.over = true;
+      if (thing.kind === "rock") this.over = true;
       else this.score += 1;
     }
     for (const thing of this.things) thing.age += seconds;
@@ -86,7 +86,7 @@ export class World {
     while (this.#next < this.angle + HORIZON) {
       const ring: Ring = this.random() < 0.5 ? 0 : 1;
       // Never two rocks side by side: there is always a way through.
-      this.#place(this.random() < 0.55 ? 'rock' : 'spark', ring);
+      this.#place(this.random() < 0.55 ? "rock" : "spark", ring);
     }
   }
 

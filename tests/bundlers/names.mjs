@@ -16,7 +16,9 @@ const count = Number(process.argv[2] ?? 100);
 const numbers = Array.from({ length: count }, (_, index) => index);
 
 /** Rollup's own, which is not among its exports. */
-const { xxhashBase64Url, xxhashBase36, xxhashBase16 } = require(join(dirname(require.resolve("rollup")), "native.js"));
+const { xxhashBase64Url, xxhashBase36, xxhashBase16 } = require(
+  join(dirname(require.resolve("rollup")), "native.js"),
+);
 
 /** What webpack makes of a content: `output.hashFunction` is md4, `hashDigestLength` 20. */
 const webpack = (digest, length) => {
@@ -48,10 +50,12 @@ const vite = async () => {
       {
         name: "many",
         resolveId: (asked) => (asked.startsWith("virtual:") ? asked : undefined),
-        load: (asked) => (asked.startsWith("virtual:") ? `globalThis.made = ${JSON.stringify(asked)};` : undefined),
+        load: (asked) =>
+          asked.startsWith("virtual:") ? `globalThis.made = ${JSON.stringify(asked)};` : undefined,
         buildStart() {
           for (const number of numbers) {
-            if (number % 2) this.emitFile({ type: "asset", name: "tree.png", source: `picture ${number}` });
+            if (number % 2)
+              this.emitFile({ type: "asset", name: "tree.png", source: `picture ${number}` });
             else this.emitFile({ type: "chunk", id: `virtual:${number}`, name: "level" });
           }
         },
@@ -75,7 +79,9 @@ const esbuilt = async () => {
         name: "many",
         setup(build) {
           build.onResolve({ filter: /^made:/ }, ({ path }) => ({ path, namespace: "made" }));
-          build.onLoad({ filter: /.*/, namespace: "made" }, ({ path }) => ({ contents: `console.log(${JSON.stringify(path)})` }));
+          build.onLoad({ filter: /.*/, namespace: "made" }, ({ path }) => ({
+            contents: `console.log(${JSON.stringify(path)})`,
+          }));
         },
       },
     ],
@@ -85,19 +91,26 @@ const esbuilt = async () => {
 
 const each = (make) => numbers.map((number) => make(`content ${number}`));
 const names = {
-  "rollup chunks": each((text) => `assets/index-${xxhashBase64Url(Buffer.from(text)).slice(0, 8)}.js`),
-  "rollup pictures": each((text) => `assets/tree-${xxhashBase64Url(Buffer.from(text)).slice(0, 8)}.png`),
+  "rollup chunks": each(
+    (text) => `assets/index-${xxhashBase64Url(Buffer.from(text)).slice(0, 8)}.js`,
+  ),
+  "rollup pictures": each(
+    (text) => `assets/tree-${xxhashBase64Url(Buffer.from(text)).slice(0, 8)}.png`,
+  ),
   "rollup base36": each((text) => `js/main-${xxhashBase36(Buffer.from(text)).slice(0, 8)}.js`),
   "rollup hexadecimal": each((text) => `js/main-${xxhashBase16(Buffer.from(text)).slice(0, 8)}.js`),
-  "webpack": each((text) => `main.${webpack("hex", 20)(text)}.js`),
+  webpack: each((text) => `main.${webpack("hex", 20)(text)}.js`),
   "webpack of eight": each((text) => `static/js/main.${webpack("hex", 8)(text)}.chunk.js`),
   "webpack base64url": each((text) => `main.${webpack("base64url", 20)(text)}.js`),
-  "parcel": each((text) => `index.${parcel(text)}.js`),
+  parcel: each((text) => `index.${parcel(text)}.js`),
   // wasm-pack has no hashes; Trunk puts SeaHash, 64 bits in hexadecimal, before `_bg`.
-  "trunk": each((text) => `game-${BigInt(`0x${nodeHash("sha1").update(text).digest("hex").slice(0, 16)}`).toString(16)}_bg.wasm`),
+  trunk: each(
+    (text) =>
+      `game-${BigInt(`0x${nodeHash("sha1").update(text).digest("hex").slice(0, 16)}`).toString(16)}_bg.wasm`,
+  ),
   // Unity's "Name Files As Hashes" is MD5 of the file.
-  "unity": each((text) => `Build/${nodeHash("md5").update(text).digest("hex")}.framework.js.br`),
-  "vite": await vite(),
-  "esbuild": await esbuilt(),
+  unity: each((text) => `Build/${nodeHash("md5").update(text).digest("hex")}.framework.js.br`),
+  vite: await vite(),
+  esbuild: await esbuilt(),
 };
 process.stdout.write(JSON.stringify(names));

@@ -49,8 +49,25 @@ const GAMES = {
   async wasm() {
     const target = process.env.STONE_DROP_TARGET || folder("../../target");
     const module = `${target}/wasm32-unknown-unknown/release/stone_drop.wasm`;
-    run("cargo", ["build", "--release", "--quiet", "--package", "stone-drop", "--target", "wasm32-unknown-unknown", "--target-dir", target]);
-    run(process.env.WASM_BINDGEN || "wasm-bindgen", ["--target", "web", "--no-typescript", "--out-dir", folder("dist/wasm/pkg"), module]);
+    run("cargo", [
+      "build",
+      "--release",
+      "--quiet",
+      "--package",
+      "stone-drop",
+      "--target",
+      "wasm32-unknown-unknown",
+      "--target-dir",
+      target,
+    ]);
+    run(process.env.WASM_BINDGEN || "wasm-bindgen", [
+      "--target",
+      "web",
+      "--no-typescript",
+      "--out-dir",
+      folder("dist/wasm/pkg"),
+      module,
+    ]);
     await copyFile(here("wasm/index.html"), here("dist/wasm/index.html"));
   },
 };

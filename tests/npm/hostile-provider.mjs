@@ -30,22 +30,31 @@
 //
 // The process prints one ready line, and ends when its standard input does.
 
-import { constants, createHmac, createPrivateKey, createPublicKey, generateKeyPairSync, randomUUID, sign } from 'node:crypto';
-import { createServer } from 'node:http';
-import { Readable } from 'node:stream';
-import { setTimeout } from 'node:timers/promises';
-import { Events, OAuth2Issuer, OAuth2Service } from 'oauth2-mock-server';
+import {
+  constants,
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  randomUUID,
+  sign,
+} from "node:crypto";
+import { createServer } from "node:http";
+import { Readable } from "node:stream";
+import { setTimeout } from "node:timers/promises";
+import { Events, OAuth2Issuer, OAuth2Service } from "oauth2-mock-server";
 
 const ENDPOINTS = {
-  '/.well-known/openid-configuration': 'discovery',
-  '/authorize': 'authorize',
-  '/token': 'token',
-  '/jwks': 'jwks',
-  '/userinfo': 'userinfo',
+  "/.well-known/openid-configuration": "discovery",
+  "/authorize": "authorize",
+  "/token": "token",
+  "/jwks": "jwks",
+  "/userinfo": "userinfo",
 };
 
-const encode = (value) => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
-const decode = (part) => JSON.parse(Buffer.from(part, 'base64url'));
+const encode = (value) =>
+  Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url");
+const decode = (part) => JSON.parse(Buffer.from(part, "base64url"));
 
 /** `target` with the members of `changes`; null takes one away. */
 function change(target, changes = {}) {
@@ -57,15 +66,19 @@ function change(target, changes = {}) {
 
 /** The right signature of `input` by a private key in JWK form. */
 function signed(input, jwk) {
-  const key = createPrivateKey({ key: jwk, format: 'jwk' });
-  const options = jwk.kty === 'EC' ? { key, dsaEncoding: 'ieee-p1363' } : { key, padding: constants.RSA_PKCS1_PADDING };
-  return sign('sha256', Buffer.from(input), options);
+  const key = createPrivateKey({ key: jwk, format: "jwk" });
+  const options =
+    jwk.kty === "EC"
+      ? { key, dsaEncoding: "ieee-p1363" }
+      : { key, padding: constants.RSA_PKCS1_PADDING };
+  return sign("sha256", Buffer.from(input), options);
 }
 
 /** Ways to sign an ID token: from header, payload and key to the token. */
 const signatures = {
   /** As it should be, also where the header says something else. */
-  right: (header, payload, jwk) => token({ alg: jwk.alg, ...header }, payload, (input) => signed(input, jwk)),
+  right: (header, payload, jwk) =>
+    token({ alg: jwk.alg, ...header }, payload, (input) => signed(input, jwk)),
   /** Right, but for one bit. */
   flipped: (header, payload, jwk) =>
     token({ alg: jwk.alg, ...header }, payload, (input) => {
@@ -76,46 +89,55 @@ const signatures = {
   /** By a key that nobody published, under the name of one that was. */
   stranger: (header, payload, jwk) => signatures.right(header, payload, newKey(jwk.alg, jwk.kid)),
   /** There, but empty. */
-  empty: (header, payload, jwk) => token({ alg: jwk.alg, ...header }, payload, () => ''),
+  empty: (header, payload, jwk) => token({ alg: jwk.alg, ...header }, payload, () => ""),
   /** Of other claims: a signature taken from another token. */
   moved: (header, payload, jwk) =>
-    token({ alg: jwk.alg, ...header }, payload, () => signed(`${encode(header)}.${encode({ sub: 'other' })}`, jwk)),
+    token({ alg: jwk.alg, ...header }, payload, () =>
+      signed(`${encode(header)}.${encode({ sub: "other" })}`, jwk),
+    ),
   /** In the form of ASN.1 in place of the two numbers alone (RFC 7518 §3.4). */
   der: (header, payload, jwk) =>
     token({ alg: jwk.alg, ...header }, payload, (input) =>
-      sign('sha256', Buffer.from(input), createPrivateKey({ key: jwk, format: 'jwk' }))),
+      sign("sha256", Buffer.from(input), createPrivateKey({ key: jwk, format: "jwk" })),
+    ),
   /** HMAC with what everybody knows, the public key. */
-  'hs256-pem': (header, payload, jwk) => hmac(header, payload, publicKey(jwk).export({ type: 'spki', format: 'pem' })),
-  'hs256-der': (header, payload, jwk) => hmac(header, payload, publicKey(jwk).export({ type: 'spki', format: 'der' })),
-  'hs256-jwk': (header, payload, jwk) => hmac(header, payload, JSON.stringify(publicKey(jwk).export({ format: 'jwk' }))),
+  "hs256-pem": (header, payload, jwk) =>
+    hmac(header, payload, publicKey(jwk).export({ type: "spki", format: "pem" })),
+  "hs256-der": (header, payload, jwk) =>
+    hmac(header, payload, publicKey(jwk).export({ type: "spki", format: "der" })),
+  "hs256-jwk": (header, payload, jwk) =>
+    hmac(header, payload, JSON.stringify(publicKey(jwk).export({ format: "jwk" }))),
   /** HMAC with a secret that nobody else knows. */
-  'hs256-stranger': (header, payload) => hmac(header, payload, randomUUID()),
+  "hs256-stranger": (header, payload) => hmac(header, payload, randomUUID()),
   /** No JWT at all. */
-  'two-parts': (header, payload, jwk) => signatures.right(header, payload, jwk).split('.').slice(0, 2).join('.'),
-  garbage: () => 'not.a.token',
+  "two-parts": (header, payload, jwk) =>
+    signatures.right(header, payload, jwk).split(".").slice(0, 2).join("."),
+  garbage: () => "not.a.token",
 };
-for (const alg of ['none', 'None', 'NONE', 'nOnE']) {
-  signatures[alg] = (header, payload) => token({ ...header, alg }, payload, () => '');
+for (const alg of ["none", "None", "NONE", "nOnE"]) {
+  signatures[alg] = (header, payload) => token({ ...header, alg }, payload, () => "");
 }
 
 function token(header, payload, signature) {
   const input = `${encode(header)}.${encode(payload)}`;
-  return `${input}.${Buffer.from(signature(input)).toString('base64url')}`;
+  return `${input}.${Buffer.from(signature(input)).toString("base64url")}`;
 }
 
 function hmac(header, payload, secret) {
-  return token({ ...header, alg: 'HS256' }, payload, (input) => createHmac('sha256', secret).update(input).digest());
+  return token({ ...header, alg: "HS256" }, payload, (input) =>
+    createHmac("sha256", secret).update(input).digest(),
+  );
 }
 
 function publicKey(jwk) {
-  return createPublicKey(createPrivateKey({ key: jwk, format: 'jwk' }));
+  return createPublicKey(createPrivateKey({ key: jwk, format: "jwk" }));
 }
 
 function newKey(alg, kid) {
-  const { privateKey } = alg.startsWith('ES')
-    ? generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    : generateKeyPairSync('rsa', { modulusLength: 2048 });
-  return { ...privateKey.export({ format: 'jwk' }), alg, kid, use: 'sig' };
+  const { privateKey } = alg.startsWith("ES")
+    ? generateKeyPairSync("ec", { namedCurve: "P-256" })
+    : generateKeyPairSync("rsa", { modulusLength: 2048 });
+  return { ...privateKey.export({ format: "jwk" }), alg, kid, use: "sig" };
 }
 
 class HostileProvider {
@@ -129,17 +151,21 @@ class HostileProvider {
     provider.path = path;
     provider.issuer = new OAuth2Issuer();
     provider.issuer.url = issuer;
-    provider.keys.push(await provider.issuer.keys.add(newKey(alg, 'first')));
+    provider.keys.push(await provider.issuer.keys.add(newKey(alg, "first")));
     provider.service = new OAuth2Service(provider.issuer);
-    provider.service.on(Events.BeforeAuthorizeRedirect, ({ url }, request) => provider.onRedirect(url, request));
-    provider.service.on(Events.BeforeTokenSigning, (jwt, request) => provider.onSigning(jwt, request));
+    provider.service.on(Events.BeforeAuthorizeRedirect, ({ url }, request) =>
+      provider.onRedirect(url, request),
+    );
+    provider.service.on(Events.BeforeTokenSigning, (jwt, request) =>
+      provider.onSigning(jwt, request),
+    );
     provider.service.on(Events.BeforeResponse, (response) => provider.onTokenAnswer(response));
     return provider;
   }
 
   onRedirect(url, request) {
-    const subject = new URL(request.url, this.issuer.url).searchParams.get('test_subject');
-    this.subjects.set(url.searchParams.get('code'), subject ?? 'nobody-in-particular');
+    const subject = new URL(request.url, this.issuer.url).searchParams.get("test_subject");
+    this.subjects.set(url.searchParams.get("code"), subject ?? "nobody-in-particular");
     for (const [name, value] of Object.entries(this.behaviour.redirect ?? {})) {
       if (value === null) url.searchParams.delete(name);
       else url.searchParams.set(name, value);
@@ -148,9 +174,10 @@ class HostileProvider {
 
   onSigning({ payload }, request) {
     // The access token comes by here too; only the ID token has no `amr`.
-    if ('amr' in payload) return;
+    if ("amr" in payload) return;
     payload.sub = this.subjects.get(request.body.code);
-    for (const [name, seconds] of Object.entries(this.behaviour.shift ?? {})) payload[name] += seconds;
+    for (const [name, seconds] of Object.entries(this.behaviour.shift ?? {}))
+      payload[name] += seconds;
     change(payload, this.behaviour.claims);
   }
 
@@ -158,21 +185,23 @@ class HostileProvider {
     const { sign: how, key, header } = this.behaviour;
     const { body } = response;
     if (body.id_token && (how || key || header)) {
-      const payload = decode(body.id_token.split('.')[1]);
+      const payload = decode(body.id_token.split(".")[1]);
       const jwk = this.keys.find(({ kid }) => kid === key) ?? this.keys[0];
-      const named = { typ: 'JWT', kid: jwk.kid };
+      const named = { typ: "JWT", kid: jwk.kid };
       change(named, header);
-      body.id_token = signatures[how ?? 'right'](named, payload, jwk);
+      body.id_token = signatures[how ?? "right"](named, payload, jwk);
     }
   }
 
   keySet() {
     const { published, hide = [] } = this.behaviour;
-    const wanted = published ? published.map((kid) => this.keys.find((jwk) => jwk.kid === kid)) : this.keys;
+    const wanted = published
+      ? published.map((kid) => this.keys.find((jwk) => jwk.kid === kid))
+      : this.keys;
     return {
       keys: wanted.map((jwk) => {
         const { alg, kid, use } = jwk;
-        const shown = { ...publicKey(jwk).export({ format: 'jwk' }), alg, kid, use };
+        const shown = { ...publicKey(jwk).export({ format: "jwk" }), alg, kid, use };
         for (const member of hide) delete shown[member];
         return shown;
       }),
@@ -180,12 +209,12 @@ class HostileProvider {
   }
 
   async answer(request, response) {
-    const endpoint = ENDPOINTS[new URL(request.url, 'http://here').pathname];
+    const endpoint = ENDPOINTS[new URL(request.url, "http://here").pathname];
     if (endpoint) this.seen[endpoint] += 1;
     const { jitter } = this.behaviour;
     if (jitter) await setTimeout(Math.random() * jitter);
     const fault = this.behaviour[endpoint] ?? {};
-    if (fault.delay === 'forever') return;
+    if (fault.delay === "forever") return;
     if (fault.delay) await setTimeout(fault.delay);
     if (fault.drop) {
       request.socket.destroy();
@@ -197,21 +226,26 @@ class HostileProvider {
     const body = fault.body ?? (members ? JSON.stringify(members) : inner.body);
     response.writeHead(fault.status ?? inner.status, {
       ...inner.headers,
-      ...(fault.body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(fault.body === undefined ? {} : { "content-type": "application/json" }),
       ...fault.headers,
     });
     // White space before JSON is JSON, so only a limit of size can refuse it.
-    const piece = Buffer.alloc(1 << 16, ' ');
+    const piece = Buffer.alloc(1 << 16, " ");
     for (let left = fault.bytes ?? 0; left > 0 && !response.destroyed; left -= piece.length) {
-      if (!response.write(piece)) await Promise.race([once(response, 'drain'), once(response, 'close')]);
+      if (!response.write(piece))
+        await Promise.race([once(response, "drain"), once(response, "close")]);
     }
     response.end(body);
   }
 
   /** What oauth2-mock-server answers. */
   async inner(endpoint, request) {
-    if (endpoint === 'jwks') {
-      return { status: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(this.keySet()) };
+    if (endpoint === "jwks") {
+      return {
+        status: 200,
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(this.keySet()),
+      };
     }
     const asked = await this.asked(endpoint, request);
     return new Promise((resolve) => {
@@ -220,12 +254,16 @@ class HostileProvider {
         statusCode: 200,
         writableEnded: false,
         setHeader(name, value) {
-          if (name.toLowerCase() !== 'content-length') headers[name.toLowerCase()] = value;
+          if (name.toLowerCase() !== "content-length") headers[name.toLowerCase()] = value;
         },
-        end(body = '') {
-          resolve({ status: this.statusCode, headers, body: this.corrected ? this.corrected(body) : body });
+        end(body = "") {
+          resolve({
+            status: this.statusCode,
+            headers,
+            body: this.corrected ? this.corrected(body) : body,
+          });
         },
-        corrected: endpoint === 'discovery' ? (body) => this.discovery(body) : undefined,
+        corrected: endpoint === "discovery" ? (body) => this.discovery(body) : undefined,
       });
     });
   }
@@ -234,29 +272,33 @@ class HostileProvider {
   discovery(body) {
     return JSON.stringify({
       ...JSON.parse(body),
-      token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
-      id_token_signing_alg_values_supported: ['RS256', 'ES256'],
-      claims_supported: ['sub'],
+      token_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post"],
+      id_token_signing_alg_values_supported: ["RS256", "ES256"],
+      claims_supported: ["sub"],
     });
   }
 
   /** The request as oauth2-mock-server is to see it. */
   async asked(endpoint, request) {
-    const url = new URL(request.url, 'http://here');
-    const ignored = this.behaviour.pkce === 'ignored';
-    if (ignored) url.searchParams.delete('code_challenge');
+    const url = new URL(request.url, "http://here");
+    const ignored = this.behaviour.pkce === "ignored";
+    if (ignored) url.searchParams.delete("code_challenge");
     const pieces = [];
     for await (const piece of request) pieces.push(piece);
     const form = new URLSearchParams(Buffer.concat(pieces).toString());
-    if (endpoint === 'token') {
+    if (endpoint === "token") {
       this.seen.requests.push({
         authorization: request.headers.authorization ?? null,
         form: Object.fromEntries(form),
       });
     }
-    if (ignored) form.delete('code_verifier');
+    if (ignored) form.delete("code_verifier");
     const { method, headers } = request;
-    return Object.assign(Readable.from([Buffer.from(form.toString())]), { method, headers, url: url.pathname + url.search });
+    return Object.assign(Readable.from([Buffer.from(form.toString())]), {
+      method,
+      headers,
+      url: url.pathname + url.search,
+    });
   }
 }
 
@@ -274,9 +316,10 @@ const providers = new Map();
 let origin;
 
 async function control(request, response, path) {
-  const say = (value) => response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value));
-  if (request.method === 'POST' && path === '/providers') {
-    const { issuer, alg = 'ES256' } = await json(request);
+  const say = (value) =>
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(value));
+  if (request.method === "POST" && path === "/providers") {
+    const { issuer, alg = "ES256" } = await json(request);
     const name = `/p${providers.size}`;
     providers.set(name, await HostileProvider.start(name, issuer ?? origin + name, alg));
     return say({ path: name });
@@ -285,15 +328,15 @@ async function control(request, response, path) {
   const provider = providers.get(name);
   if (!provider) return response.writeHead(404).end();
   switch (`${request.method} ${what}`) {
-    case 'PUT /behaviour':
+    case "PUT /behaviour":
       provider.behaviour = await json(request);
       return say({});
-    case 'POST /keys': {
+    case "POST /keys": {
       const { alg, kid } = await json(request);
       provider.keys.push(newKey(alg, kid));
       return say({});
     }
-    case 'GET /seen':
+    case "GET /seen":
       return say(provider.seen);
     default:
       request.url = request.url.slice(name.length);
@@ -302,13 +345,13 @@ async function control(request, response, path) {
 }
 
 const server = createServer((request, response) => {
-  control(request, response, new URL(request.url, 'http://here').pathname).catch((error) => {
+  control(request, response, new URL(request.url, "http://here").pathname).catch((error) => {
     console.error(error);
     response.destroy();
   });
 });
-server.listen(0, '127.0.0.1', () => {
+server.listen(0, "127.0.0.1", () => {
   origin = `http://127.0.0.1:${server.address().port}`;
   console.log(`hostile-provider ready on ${origin}`);
 });
-process.stdin.resume().once('end', () => process.exit(0));
+process.stdin.resume().once("end", () => process.exit(0));

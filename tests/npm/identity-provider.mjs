@@ -3,12 +3,12 @@
 // by itself (RFC 7591), with its exact callback address. It prints a ready line
 // and serves until its standard input ends, with the tests that started it.
 
-import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto';
-import { createServer } from 'node:http';
-import Provider from 'oidc-provider';
+import { generateKeyPairSync, randomBytes, randomUUID } from "node:crypto";
+import { createServer } from "node:http";
+import Provider from "oidc-provider";
 
 /** Another site than the platform's, as providers are. */
-const HOST = 'id.localhost';
+const HOST = "id.localhost";
 
 const escape = (text) => String(text).replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
 
@@ -29,59 +29,77 @@ ${account ? `<p>You are ${escape(account)}.</p>` : '<p><label for="login">Login<
 </main>`;
 
 const body = async (request) => {
-  let text = '';
+  let text = "";
   for await (const chunk of request) text += chunk;
   return new URLSearchParams(text);
 };
 
 /** What the platform is allowed: all that it asked for. */
 const granted = async (provider, { grantId, params, prompt }, accountId) => {
-  const grant = (grantId && (await provider.Grant.find(grantId))) || new provider.Grant({ accountId, clientId: params.client_id });
-  grant.addOIDCScope(prompt.details.missingOIDCScope?.join(' ') ?? params.scope);
+  const grant =
+    (grantId && (await provider.Grant.find(grantId))) ||
+    new provider.Grant({ accountId, clientId: params.client_id });
+  grant.addOIDCScope(prompt.details.missingOIDCScope?.join(" ") ?? params.scope);
   return { consent: { grantId: await grant.save() } };
 };
 
 const interact = async (provider, request, response) => {
   const details = await provider.interactionDetails(request, response);
   const { uid, prompt, session } = details;
-  const account = prompt.name === 'login' ? undefined : session.accountId;
-  if (request.method === 'GET') {
-    response.setHeader('content-type', 'text/html; charset=utf-8').end(page({ uid, account }));
+  const account = prompt.name === "login" ? undefined : session.accountId;
+  if (request.method === "GET") {
+    response.setHeader("content-type", "text/html; charset=utf-8").end(page({ uid, account }));
     return;
   }
   const form = await body(request);
-  const login = account ?? form.get('login');
-  const result = form.get('go') === 'back'
-    ? { error: 'access_denied', error_description: 'The player pressed Cancel.' }
-    : { ...(account ? {} : { login: { accountId: login } }), ...(await granted(provider, details, login)) };
+  const login = account ?? form.get("login");
+  const result =
+    form.get("go") === "back"
+      ? { error: "access_denied", error_description: "The player pressed Cancel." }
+      : {
+          ...(account ? {} : { login: { accountId: login } }),
+          ...(await granted(provider, details, login)),
+        };
   await provider.interactionFinished(request, response, result, { mergeWithLastSubmission: false });
 };
 
-const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
-const key = { ...privateKey.export({ format: 'jwk' }), alg: 'RS256', use: 'sig', kid: randomUUID() };
+const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+const key = {
+  ...privateKey.export({ format: "jwk" }),
+  alg: "RS256",
+  use: "sig",
+  kid: randomUUID(),
+};
 
 const server = createServer();
-server.listen(0, '127.0.0.1', () => {
+server.listen(0, "127.0.0.1", () => {
   const { port } = server.address();
   const issuer = `http://${HOST}:${port}`;
   const provider = new Provider(issuer, {
     jwks: { keys: [key] },
-    cookies: { keys: [randomBytes(32).toString('base64url')] },
+    cookies: { keys: [randomBytes(32).toString("base64url")] },
     interactions: { url: (_, { uid }) => `/interaction/${uid}` },
     findAccount: (_, accountId) => ({ accountId, claims: () => ({ sub: accountId }) }),
     features: { devInteractions: { enabled: false }, registration: { enabled: true } },
-    ttl: { AccessToken: 600, AuthorizationCode: 60, Grant: 3600, IdToken: 600, Interaction: 600, Session: 3600 },
+    ttl: {
+      AccessToken: 600,
+      AuthorizationCode: 60,
+      Grant: 3600,
+      IdToken: 600,
+      Interaction: 600,
+      Session: 3600,
+    },
   });
-  provider.on('server_error', (_, error) => console.error(error));
+  provider.on("server_error", (_, error) => console.error(error));
   const serve = provider.callback();
-  server.on('request', (request, response) => {
-    if (!request.url.startsWith('/interaction/')) return serve(request, response);
+  server.on("request", (request, response) => {
+    if (!request.url.startsWith("/interaction/")) return serve(request, response);
     interact(provider, request, response).catch((error) => {
-      response.writeHead(400, { 'content-type': 'text/plain' }).end(String(error));
+      response.writeHead(400, { "content-type": "text/plain" }).end(String(error));
     });
   });
   console.log(`identity provider ready on ${issuer}`);
 });
 
-process.stdin.on('end', () => process.exit());
+process.stdin.on("end", () => process.exit());
 process.stdin.resume();

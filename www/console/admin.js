@@ -62,14 +62,23 @@ export const row = (what, about = [], ...ways) =>
   make(
     "li",
     {},
-    make("div", {}, make("span", { className: "what" }, ...[what].flat()), make("span", { className: "host" }, ...about)),
+    make(
+      "div",
+      {},
+      make("span", { className: "what" }, ...[what].flat()),
+      make("span", { className: "host" }, ...about),
+    ),
     ...ways,
   );
 
 /** A player by name, with the way to their page. */
 export const who = (sub, names) => {
   const name = names[sub];
-  return make("a", { href: `/admin/players/${encodeURIComponent(sub)}` }, said(name ?? `player ${sub.slice(-8)}`));
+  return make(
+    "a",
+    { href: `/admin/players/${encodeURIComponent(sub)}` },
+    said(name ?? `player ${sub.slice(-8)}`),
+  );
 };
 
 const KINDS = { guest: "Guest", account: "Account", merged: "Merged into another player" };
@@ -82,7 +91,12 @@ export const kindOf = ({ state, linked }) =>
 export const playerRow = (player) => {
   const { sub, username, created_at } = player;
   return row(
-    [who(sub, { [sub]: username }), player.state === "suspended" ? make("b", { className: "bad", textContent: " suspended" }) : ""],
+    [
+      who(sub, { [sub]: username }),
+      player.state === "suspended"
+        ? make("b", { className: "bad", textContent: " suspended" })
+        : "",
+    ],
     [`${kindOf(player)} · since `, moment(created_at), " · ", make("code", { textContent: sub })],
   );
 };
@@ -137,11 +151,14 @@ export const eventRow = (event, names) => {
   const sentence = stepUp
     ? "{player} was asked to sign in again before administering"
     : (SENTENCES[event.kind] ?? `${plain(event.kind)}: {player}`);
-  const pieces = sentence.split(/\{(\w+)\}/).map((piece, at) => (at % 2 ? part(piece, event, names) : piece));
+  const pieces = sentence
+    .split(/\{(\w+)\}/)
+    .map((piece, at) => (at % 2 ? part(piece, event, names) : piece));
   if (event.actor === "operator") pieces.push(", by the operator");
   if (event.admin) pieces.push(", by ", who(event.admin, names));
   // The reason is a sentence of its own.
-  const end = event.kind === "suspended" && event.subject ? [": ", said(event.subject, "subject")] : ["."];
+  const end =
+    event.kind === "suspended" && event.subject ? [": ", said(event.subject, "subject")] : ["."];
   const { detail, network, request } = event;
   const about = [
     moment(event.at),
@@ -157,7 +174,9 @@ export const findPlayer = async (session, text) => {
   if (!text) throw no("Write a name or an id.");
   const { players } = await session.ask(withQuery("/api/admin/players", { query: text }));
   const wanted = text.toLowerCase();
-  const found = players.find(({ sub, username }) => sub === wanted || username.toLowerCase() === wanted);
+  const found = players.find(
+    ({ sub, username }) => sub === wanted || username.toLowerCase() === wanted,
+  );
   if (found) return found;
   if (!players.length) throw no("There is no such player.");
   const names = players.slice(0, 5).map(({ username }) => plain(username));
@@ -175,7 +194,13 @@ let confirm;
  * more than one text says which: `takesText` has its label, its rules and its length at most.
  */
 export const ask = ({ heading, words, yes, isGrave = false, takesText = false, act }) => {
-  const [dialog, form, button, cancel, error] = ["ask", "ask-form", "ask-yes", "ask-no", "ask-error"].map(byId);
+  const [dialog, form, button, cancel, error] = [
+    "ask",
+    "ask-form",
+    "ask-yes",
+    "ask-no",
+    "ask-error",
+  ].map(byId);
   const [field, text] = ["ask-field", "ask-text"].map(byId);
   const turn = ++turns;
   // An answer may come when the question is gone, or another one is there.
@@ -188,7 +213,9 @@ export const ask = ({ heading, words, yes, isGrave = false, takesText = false, a
     if (sentence) text.focus();
   };
   byId("ask-heading").textContent = heading;
-  byId("ask-words").replaceChildren(...words.map((sentence) => make("p", {}, ...[sentence].flat())));
+  byId("ask-words").replaceChildren(
+    ...words.map((sentence) => make("p", {}, ...[sentence].flat())),
+  );
   button.textContent = yes;
   button.classList.toggle("danger", isGrave);
   if (field) field.hidden = !takesText;
@@ -197,7 +224,11 @@ export const ask = ({ heading, words, yes, isGrave = false, takesText = false, a
     const { label, rules, most, isProse } = takesText;
     field.querySelector("label").textContent = label;
     byId("ask-rules").textContent = rules;
-    Object.assign(text, { maxLength: most, spellcheck: isProse, autocapitalize: isProse ? "sentences" : "none" });
+    Object.assign(text, {
+      maxLength: most,
+      spellcheck: isProse,
+      autocapitalize: isProse ? "sentences" : "none",
+    });
   }
   explain("");
   confirm ??= new Considered(button);

@@ -15,7 +15,11 @@ open(async (session) => {
   actors.value = actor ?? "";
   const query = { player, kind, actor, before, limit: LIMIT };
   const found = await session.ask(withQuery("/api/admin/events", query));
-  fill("events", "no-events", found.events.map((event) => eventRow(event, found.names)));
+  fill(
+    "events",
+    "no-events",
+    found.events.map((event) => eventRow(event, found.names)),
+  );
   const [newest, older] = ["newest", "older"].map(byId);
   newest.hidden = !before;
   newest.href = withQuery(PAGE, { player, kind, actor });

@@ -6,17 +6,19 @@ import { byId, count, make, moment, said } from "./dom.js";
 const PATH = "/api/admin/guests";
 
 const addressRow = ({ address, guests, seen_at }) =>
-  row(
-    make("a", { href: withQuery("/admin/guests", { address }) }, said(address)),
-    [`${count(guests, "guest", "guests")} · the last here `, moment(seen_at)],
-  );
+  row(make("a", { href: withQuery("/admin/guests", { address }) }, said(address)), [
+    `${count(guests, "guest", "guests")} · the last here `,
+    moment(seen_at),
+  ]);
 
 const draw = ({ cap, addresses, guests }, address) => {
   byId("cap").textContent = cap
     ? `One address may hold ${count(cap, "guest", "guests")} at one time (PLATFORM_GUESTS_PER_ADDRESS). Who signs in is held no more.`
     : "One address may hold any number of guests (PLATFORM_GUESTS_PER_ADDRESS).";
   byId("back").hidden = !address;
-  byId("list-heading").textContent = address ? "Its guests, last one first" : "Addresses with most guests";
+  byId("list-heading").textContent = address
+    ? "Its guests, last one first"
+    : "Addresses with most guests";
   byId("none").textContent = address ? "This address holds no guest." : "No address holds a guest.";
   fill("list", "none", address ? guests.map(playerRow) : addresses.map(addressRow));
 };

@@ -5,7 +5,9 @@ import { ask, eventRow, fill, open, row, send, tell, withQuery } from "./admin.j
 import { byId, make, moment, plain } from "./dom.js";
 
 const PATH = "/api/admin/keys";
-const EVENTS = ["key-added", "key-revoked"].map((kind) => withQuery("/api/admin/events", { kind, limit: 20 }));
+const EVENTS = ["key-added", "key-revoked"].map((kind) =>
+  withQuery("/api/admin/events", { kind, limit: 20 }),
+);
 const STATES = {
   published: "Published, signs later",
   signing: "Signing",
@@ -15,7 +17,14 @@ const STATES = {
 
 const keyRow = ({ kid, state, sealed, created_at, signs_from, stops_at }, revoke) =>
   row(
-    [make("b", { className: state === "signing" ? "live" : "", textContent: STATES[state] ?? plain(state) }), " ", make("code", { textContent: kid })],
+    [
+      make("b", {
+        className: state === "signing" ? "live" : "",
+        textContent: STATES[state] ?? plain(state),
+      }),
+      " ",
+      make("code", { textContent: kid }),
+    ],
     [
       "made ",
       moment(created_at),
@@ -24,7 +33,13 @@ const keyRow = ({ kid, state, sealed, created_at, signs_from, stops_at }, revoke
       ...(stops_at ? [" to ", moment(stops_at)] : []),
       sealed ? " · sealed in the store" : "",
     ],
-    make("button", { className: "button", type: "button", textContent: "Revoke…", ariaLabel: `Revoke… ${kid}`, onclick: () => revoke(kid, state) }),
+    make("button", {
+      className: "button",
+      type: "button",
+      textContent: "Revoke…",
+      ariaLabel: `Revoke… ${kid}`,
+      onclick: () => revoke(kid, state),
+    }),
   );
 
 const draw = ({ keys }, revoke) => {
@@ -33,15 +48,26 @@ const draw = ({ keys }, revoke) => {
   byId("rotate").hidden = Boolean(next);
   const waiting = byId("waiting");
   waiting.hidden = !next;
-  if (next) waiting.replaceChildren("A new key signs from ", moment(next.signs_from), "; then you can rotate again.");
+  if (next)
+    waiting.replaceChildren(
+      "A new key signs from ",
+      moment(next.signs_from),
+      "; then you can rotate again.",
+    );
 };
 
 open(async (session) => {
   const drawEvents = async () => {
     const answers = await Promise.all(EVENTS.map((path) => session.ask(path)));
-    const events = answers.flatMap(({ events, names }) => events.map((event) => ({ event, names })));
+    const events = answers.flatMap(({ events, names }) =>
+      events.map((event) => ({ event, names })),
+    );
     events.sort((one, other) => other.event.id - one.event.id);
-    fill("events", "no-events", events.slice(0, 20).map(({ event, names }) => eventRow(event, names)));
+    fill(
+      "events",
+      "no-events",
+      events.slice(0, 20).map(({ event, names }) => eventRow(event, names)),
+    );
   };
   const revoke = (kid, state) =>
     ask({

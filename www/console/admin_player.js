@@ -9,7 +9,17 @@ const PATH = `/api/admin/players/${sub}`;
 
 const fact = (name, ...value) => [make("dt", { textContent: name }), make("dd", {}, ...value)];
 
-const facts = ({ sub, is_admin, created_at, seen_at, state, linked, merged_into, names, ...player }) => [
+const facts = ({
+  sub,
+  is_admin,
+  created_at,
+  seen_at,
+  state,
+  linked,
+  merged_into,
+  names,
+  ...player
+}) => [
   ...fact("Name", said(player.username)),
   ...fact("Id", make("code", { textContent: sub })),
   ...fact("State", kindOf({ state, linked })),
@@ -23,14 +33,10 @@ const browser = ({ created_at, renewed_at }) =>
   row("A browser", ["since ", moment(created_at), " · last used ", moment(renewed_at)]);
 
 const device = ({ client, network, signed_in_at, used_at }) =>
-  row(["A device, by ", said(client)], [
-    "from ",
-    said(network),
-    " · since ",
-    moment(signed_in_at),
-    " · last used ",
-    moment(used_at),
-  ]);
+  row(
+    ["A device, by ", said(client)],
+    ["from ", said(network), " · since ", moment(signed_in_at), " · last used ", moment(used_at)],
+  );
 
 const identity = ({ provider, issuer, hash, linked_at }) =>
   row(said(provider), [
@@ -42,14 +48,19 @@ const identity = ({ provider, issuer, hash, linked_at }) =>
     make("code", { textContent: hash }),
   ]);
 
-const project = (slug) => row(make("a", { href: `/projects/${encodeURIComponent(slug)}` }, said(slug)));
+const project = (slug) =>
+  row(make("a", { href: `/projects/${encodeURIComponent(slug)}` }, said(slug)));
 
 const drawState = (shown, self) => {
   const { state, reason, sessions, devices } = shown;
   const isSuspended = state === "suspended";
   const [suspended, suspend, lift, end] = ["suspended", "suspend", "lift", "end"].map(byId);
   suspended.hidden = !isSuspended;
-  suspended.replaceChildren(...(reason ? ["Suspended. The player reads: ", said(reason)] : ["Suspended, without a reason."]));
+  suspended.replaceChildren(
+    ...(reason
+      ? ["Suspended. The player reads: ", said(reason)]
+      : ["Suspended, without a reason."]),
+  );
   suspend.hidden = isSuspended || state === "merged" || sub === self.sub;
   lift.hidden = !isSuspended;
   end.disabled = sessions.length + devices.length === 0;
@@ -74,7 +85,11 @@ const draw = (shown, self) => {
   );
   fill("merges", "no-merges", merges);
   fill("projects", "no-projects", projects.map(project));
-  fill("events", "no-events", events.map((event) => eventRow(event, names)));
+  fill(
+    "events",
+    "no-events",
+    events.map((event) => eventRow(event, names)),
+  );
 };
 
 const suspension = (shown, done) => ({

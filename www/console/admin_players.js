@@ -30,6 +30,10 @@ open(async (session) => {
     }
   };
   const { events, names } = await session.ask(EVENTS);
-  fill("events", "no-events", events.map((event) => eventRow(event, names)));
+  fill(
+    "events",
+    "no-events",
+    events.map((event) => eventRow(event, names)),
+  );
   if (asked) await find(asked);
 });

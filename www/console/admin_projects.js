@@ -1,7 +1,20 @@
 // `/admin/projects`: every project, whose it is, and giving it to another
 // player.
 
-import { ask, eventRow, fill, findPlayer, named, no, open, row, send, tell, who, withQuery } from "./admin.js";
+import {
+  ask,
+  eventRow,
+  fill,
+  findPlayer,
+  named,
+  no,
+  open,
+  row,
+  send,
+  tell,
+  who,
+  withQuery,
+} from "./admin.js";
 import { byId, count, make, moment, plain, said } from "./dom.js";
 
 const EVENTS = withQuery("/api/admin/events", { kind: "project-transferred", limit: 20 });
@@ -14,7 +27,11 @@ const ownerOf = ({ owner }) => (owner ? (shown.names[owner] ?? owner) : "the pla
 const look = async () => {
   shown = await session.ask("/api/admin/projects");
   const { events, names } = await session.ask(EVENTS);
-  fill("events", "no-events", events.map((event) => eventRow(event, names)));
+  fill(
+    "events",
+    "no-events",
+    events.map((event) => eventRow(event, names)),
+  );
   draw();
 };
 
@@ -23,11 +40,17 @@ const transfer = (project) => ({
   heading: "Transfer this project?",
   words: [["The project ", named(project.slug), " belongs to ", named(ownerOf(project)), "."]],
   yes: "Go on",
-  takesText: { label: "New owner", rules: "The whole name or the id of a player who has signed in.", most: 40, isProse: false },
+  takesText: {
+    label: "New owner",
+    rules: "The whole name or the id of a player who has signed in.",
+    most: 40,
+    isProse: false,
+  },
   act: async (text) => {
     const player = await findPlayer(session, text);
     if (player.sub === project.owner) throw no("It is this player's already.");
-    if (player.state === "merged") throw no("This guest went into another player and owns nothing. Name that one.");
+    if (player.state === "merged")
+      throw no("This guest went into another player and owns nothing. Name that one.");
     if (!player.linked) throw no("Guests own no projects: the player has to sign in first.");
     return confirmed(project, player);
   },
@@ -37,12 +60,19 @@ const confirmed = (project, { sub, username }) => ({
   heading: "Transfer it to this player?",
   words: [
     ["The project ", named(project.slug), " goes to ", named(username), "."],
-    [named(username), " deploys it and reads its log from then on; ", named(ownerOf(project)), " no longer does. Its players notice nothing."],
+    [
+      named(username),
+      " deploys it and reads its log from then on; ",
+      named(ownerOf(project)),
+      " no longer does. Its players notice nothing.",
+    ],
     ["Their id is ", make("code", { textContent: sub }), "."],
   ],
   yes: "Transfer",
   act: async () => {
-    await send(session, "PUT", `/api/admin/projects/${encodeURIComponent(project.slug)}/owner`, { owner: sub });
+    await send(session, "PUT", `/api/admin/projects/${encodeURIComponent(project.slug)}/owner`, {
+      owner: sub,
+    });
     await look();
     tell(`${plain(project.slug)} belongs to ${plain(username)} now.`);
   },
@@ -52,10 +82,21 @@ const confirmed = (project, { sub, username }) => ({
 const STANDINGS = {
   disable: {
     heading: "Disable this project?",
-    words: (slug) => [["The game ", named(slug), " is shown to nobody, and nobody gets tokens for it. Its owner cannot enable it again; they read why."]],
+    words: (slug) => [
+      [
+        "The game ",
+        named(slug),
+        " is shown to nobody, and nobody gets tokens for it. Its owner cannot enable it again; they read why.",
+      ],
+    ],
     yes: "Disable",
     isGrave: true,
-    takesText: { label: "Reason", rules: "Its owner reads it on the project’s page. At most 500 characters.", most: 500, isProse: true },
+    takesText: {
+      label: "Reason",
+      rules: "Its owner reads it on the project’s page. At most 500 characters.",
+      most: 500,
+      isProse: true,
+    },
   },
   enable: {
     heading: "Enable this project?",
@@ -104,7 +145,9 @@ const projectRow = (project) => {
   return row(
     [
       make("a", { href: `/projects/${encodeURIComponent(slug)}` }, said(slug)),
-      standing.state === "live" ? "" : make("b", { className: "bad", textContent: ` ${stateWords(standing.state)}` }),
+      standing.state === "live"
+        ? ""
+        : make("b", { className: "bad", textContent: ` ${stateWords(standing.state)}` }),
     ],
     ["of ", whose, ` · ${count(players, "player", "players")} now · since `, moment(created_at)],
     make("div", { className: "ways" }, standingButton(project), button),
@@ -115,7 +158,9 @@ const projectRow = (project) => {
 const draw = () => {
   const wanted = byId("query").value.trim().toLowerCase();
   const has = (text) => text?.toLowerCase().includes(wanted);
-  const found = shown.projects.filter((project) => [project.slug, ownerOf(project), project.owner].some(has));
+  const found = shown.projects.filter((project) =>
+    [project.slug, ownerOf(project), project.owner].some(has),
+  );
   byId("tally").textContent = wanted
     ? `${found.length} of ${count(shown.projects.length, "project", "projects")}`
     : count(found.length, "project", "projects");

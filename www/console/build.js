@@ -51,7 +51,13 @@ const drawWarnings = ({ warnings, deployment: current }) => {
   byId("warnings").classList.toggle("warned", warnings.length > 0);
   byId("no-warnings").hidden = warnings.length > 0;
   const item = ({ code, message }) =>
-    make("li", {}, plain(message), " ", make("code", { className: "soft note", textContent: code }));
+    make(
+      "li",
+      {},
+      plain(message),
+      " ",
+      make("code", { className: "soft note", textContent: code }),
+    );
   byId("warning-list").replaceChildren(...warnings.map(item));
 };
 

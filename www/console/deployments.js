@@ -10,14 +10,22 @@ const HASH = 8;
 /** A revision as it fits in a row: of a long hash the first characters, with the mark that files were changed since. */
 const revision = (text) => {
   const [, hash, mark] = /^([0-9a-f]{40,})(-.*)?$/.exec(text) ?? [];
-  return make("code", { title: text, textContent: hash ? hash.slice(0, HASH) + (mark ?? "") : text });
+  return make("code", {
+    title: text,
+    textContent: hash ? hash.slice(0, HASH) + (mark ?? "") : text,
+  });
 };
 
 /** The id by which people know a deployment. */
 export const nameOf = ({ id, short_id: name }) => make("code", { title: id, textContent: name });
 
 /** What a deployment is, in one line: its id, when it was made, and what is said of it. */
-const told = (one) => [nameOf(one), " of ", moment(one.created_at), ...(one.message ? [", ", said(one.message)] : [])];
+const told = (one) => [
+  nameOf(one),
+  " of ",
+  moment(one.created_at),
+  ...(one.message ? [", ", said(one.message)] : []),
+];
 
 /** The same as text alone, for what is read out. */
 const words = (one) => make("span", {}, ...told(one)).textContent;
@@ -38,15 +46,25 @@ export const deployment = (one, current, ask) => {
     {},
     make("span", {}, nameOf(one), " ", moment(one.created_at)),
     ...(one.message ? [make("span", { className: "host" }, said(one.message))] : []),
-    make("span", { className: "host" }, files, ...(made.length ? [" \u00b7 ", ...made] : []), ...(one.revision ? [" \u00b7 ", revision(one.revision)] : [])),
+    make(
+      "span",
+      { className: "host" },
+      files,
+      ...(made.length ? [" \u00b7 ", ...made] : []),
+      ...(one.revision ? [" \u00b7 ", revision(one.revision)] : []),
+    ),
   );
-  if (one.current) return make("li", {}, about, make("b", { className: "now", textContent: "Shown now" }));
+  if (one.current)
+    return make("li", {}, about, make("b", { className: "now", textContent: "Shown now" }));
   const isEarlier = !current || one.created_at < current.created_at;
   const button = make(
     "button",
     { className: "button second small-button", type: "button" },
     isEarlier ? "Roll back" : "Show again",
-    make("span", { className: "aside", textContent: ` to the deployment of ${moment(one.created_at).textContent}, ${one.short_id}` }),
+    make("span", {
+      className: "aside",
+      textContent: ` to the deployment of ${moment(one.created_at).textContent}, ${one.short_id}`,
+    }),
   );
   button.onclick = () => ask(one, current);
   return make("li", {}, about, button);
@@ -66,7 +84,12 @@ export const askRollback = ({ session, environment, game, done }, one, current) 
   const [dialog, yes, error] = ["rollback", "rollback-yes", "rollback-error"].map(byId);
   const turn = ++turns;
   const instead = current ? [", in place of ", ...told(current)] : [];
-  byId("rollback-words").replaceChildren(`${game} will show the deployment `, ...told(one), ...instead, ".");
+  byId("rollback-words").replaceChildren(
+    `${game} will show the deployment `,
+    ...told(one),
+    ...instead,
+    ".",
+  );
   error.textContent = "";
   confirm ??= new Considered(yes);
   confirm.isBusy = false;

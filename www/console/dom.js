@@ -12,10 +12,14 @@ const UNSEEN =
 
 /** The text with everything in it to be seen. */
 export const plain = (text) =>
-  String(text).replace(/\r\n/g, "\n").replace(UNSEEN, (char) => {
-    const code = char.codePointAt(0);
-    return code < 32 ? String.fromCodePoint(0x2400 + code) : `‹U+${code.toString(16).toUpperCase().padStart(4, "0")}›`;
-  });
+  String(text)
+    .replace(/\r\n/g, "\n")
+    .replace(UNSEEN, (char) => {
+      const code = char.codePointAt(0);
+      return code < 32
+        ? String.fromCodePoint(0x2400 + code)
+        : `‹U+${code.toString(16).toUpperCase().padStart(4, "0")}›`;
+    });
 
 /** The element of this id, which the page always has. */
 export const byId = (id) => document.getElementById(id);
@@ -47,7 +51,11 @@ export const momentText = (millis) => days.format(millis);
 
 /** The same as an element; without the day for what is of today. */
 export const moment = (text, withDay = true) =>
-  make("time", { dateTime: text, title: text, textContent: (withDay ? days : hours).format(new Date(text)) });
+  make("time", {
+    dateTime: text,
+    title: text,
+    textContent: (withDay ? days : hours).format(new Date(text)),
+  });
 
 const decimal = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
 const hundredth = new Intl.NumberFormat(undefined, { maximumFractionDigits: 2 });

@@ -76,7 +76,12 @@ const frame = (one, caller, record, view) => {
 const framesOfGame = (stack) => framesOf(stack).filter(({ isOurs }) => !isOurs);
 
 /** Where a record itself says that it came up. */
-const origin = ({ stack, url, line, column }) => ({ file: url, line, column, isBehind: countsBehind(stack) });
+const origin = ({ stack, url, line, column }) => ({
+  file: url,
+  line,
+  column,
+  isBehind: countsBehind(stack),
+});
 
 /** A deployment, as the list of deployments has it. */
 const named = (id, { now }) => {
@@ -102,14 +107,33 @@ const details = (record, view) => {
     fact("Player", playerName(player, view.self), " ", make("code", { textContent: player ?? "" })),
   ];
   if (url) facts.push(fact("Place", whereNow(origin(record), record, view)));
-  if (deployment) facts.push(fact("Deployment", ...named(deployment, view), " ", make("code", { textContent: deployment })));
+  if (deployment)
+    facts.push(
+      fact(
+        "Deployment",
+        ...named(deployment, view),
+        " ",
+        make("code", { textContent: deployment }),
+      ),
+    );
   parts.push(make("dl", { className: "facts" }, ...facts.flat()));
   if (metadata !== null) parts.push(make("pre", {}, said(JSON.stringify(metadata, null, 2))));
   return parts;
 };
 
 /** What makes two records one: all that is shown of them but the time. */
-export const keyOf = ({ level, source, message, stack, url, line, column, metadata, player, deployment }) =>
+export const keyOf = ({
+  level,
+  source,
+  message,
+  stack,
+  url,
+  line,
+  column,
+  metadata,
+  player,
+  deployment,
+}) =>
   JSON.stringify([level, source, message, stack, url, line, column, metadata, player, deployment]);
 
 /** One or more equal records, as one item of the list. */
@@ -137,7 +161,9 @@ export class Entry {
     if (level === "error" && url) head.append(" ", whereSeen(origin(record), record, view));
     const fold = make("details", {}, head);
     // Few of them are ever opened.
-    fold.addEventListener("toggle", () => fold.append(...details(this.record, view)), { once: true });
+    fold.addEventListener("toggle", () => fold.append(...details(this.record, view)), {
+      once: true,
+    });
     this.element = make("li", { className: `entry ${LEVELS[level] ? level : ""}` }, fold);
     this.#tell();
   }

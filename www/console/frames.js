@@ -15,7 +15,9 @@ const MARK = /^([^@]*)@([a-z-]+:\S+?)(?::(\d+))?(?::(\d+))?$/;
  * them. Its stacks are like Firefox's, but do not end with a new line.
  */
 export const countsBehind = (stack) =>
-  Boolean(stack) && !stack.endsWith("\n") && stack.split("\n").some((line) => line.length <= LINE && !AT.test(line) && MARK.test(line));
+  Boolean(stack) &&
+  !stack.endsWith("\n") &&
+  stack.split("\n").some((line) => line.length <= LINE && !AT.test(line) && MARK.test(line));
 
 /** A frame of a module behind one of the platform's script is the platform's too: a game's has its own script between. */
 const claim = (frames) => {
@@ -34,10 +36,18 @@ export const framesOf = (stack) => {
   const frames = [];
   const isBehind = countsBehind(stack);
   for (const line of stack.split("\n")) {
-    const [, call, file, row, column] = (line.length <= LINE && (AT.exec(line) ?? MARK.exec(line))) || [];
+    const [, call, file, row, column] =
+      (line.length <= LINE && (AT.exec(line) ?? MARK.exec(line))) || [];
     if (!file) continue;
     const isOurs = /\/__platform\/runtime\.js(\?|$)/.test(file);
-    frames.push({ call: call ?? "", file, line: Number(row) || 0, column: Number(column) || 0, isBehind, isOurs });
+    frames.push({
+      call: call ?? "",
+      file,
+      line: Number(row) || 0,
+      column: Number(column) || 0,
+      isBehind,
+      isOurs,
+    });
     if (frames.length >= FRAMES) break;
   }
   claim(frames);

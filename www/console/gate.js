@@ -42,9 +42,14 @@ export const close = (refusal) => {
   const { slug, status, message } = refusal;
   if (status === 401) byId("account").hidden = true;
   if (slug === "session-expired" || slug === "not-signed-in" || slug === "guest-limit-reached") {
-    say(slug === "session-expired" ? "Your session is over. Sign in to go on." : "Sign in to see your projects.", {
-      signIn: true,
-    });
+    say(
+      slug === "session-expired"
+        ? "Your session is over. Sign in to go on."
+        : "Sign in to see your projects.",
+      {
+        signIn: true,
+      },
+    );
   } else if (slug === "account-suspended") {
     // The reason is somebody's own sentence, which need not say what it is the reason of.
     const why = /suspended/i.test(message) ? message : `Your account is suspended: ${message}`;

@@ -101,7 +101,8 @@ export class Log {
   /** Puts an entry first, as the newest; not what somebody reads just now. */
   #raise(entry) {
     const { element } = entry;
-    if (entry === this.#entries[0] || entry.isOpen || element.contains(document.activeElement)) return;
+    if (entry === this.#entries[0] || entry.isOpen || element.contains(document.activeElement))
+      return;
     this.#entries.splice(this.#entries.indexOf(entry), 1);
     this.#entries.unshift(entry);
     byId("records").prepend(element);
@@ -146,7 +147,8 @@ export class Log {
     const { value: chosen, options } = byId("player");
     const players = new Set(this.#entries.map(({ record }) => whoOf(record)));
     if (chosen) players.add(chosen);
-    for (const option of [...options]) if (option.value && !players.has(option.value)) option.remove();
+    for (const option of [...options])
+      if (option.value && !players.has(option.value)) option.remove();
     const offered = new Set([...options].map(({ value }) => value));
     for (const value of [...players].filter((id) => !offered.has(id)).reverse()) {
       const name = playerName(value === NOBODY ? null : value, this.#view.self);
@@ -183,7 +185,8 @@ export class Log {
     this.#newErrors += number;
     this.#speaking ??= setTimeout(() => {
       this.#speaking = undefined;
-      byId("news").textContent = `${count(this.#newErrors, "new error", "new errors")}: ${this.#spoken}`;
+      byId("news").textContent =
+        `${count(this.#newErrors, "new error", "new errors")}: ${this.#spoken}`;
       this.#newErrors = 0;
     }, QUIET);
     this.#spoken = plain(message.slice(0, SPOKEN));

@@ -27,7 +27,12 @@ const percent = new Intl.NumberFormat(undefined, { style: "percent", maximumFrac
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
 const row = (head, ...cells) =>
-  make("tr", {}, make("th", { scope: "row" }, head), ...cells.map((cell) => make("td", { textContent: cell })));
+  make(
+    "tr",
+    {},
+    make("th", { scope: "row" }, head),
+    ...cells.map((cell) => make("td", { textContent: cell })),
+  );
 
 /** Rows of some points each: the most of them, and their mean. */
 const summed = (points, length) => {
@@ -35,7 +40,12 @@ const summed = (points, length) => {
   for (const { time, peak, mean: part } of points) {
     const start = Math.floor(Date.parse(time) / length) * length;
     const one = rows.get(start) ?? { start, peak: 0, sum: 0, number: 0 };
-    rows.set(start, { start, peak: Math.max(one.peak, peak), sum: one.sum + part, number: one.number + 1 });
+    rows.set(start, {
+      start,
+      peak: Math.max(one.peak, peak),
+      sum: one.sum + part,
+      number: one.number + 1,
+    });
   }
   return [...rows.values()].reverse();
 };
@@ -82,7 +92,11 @@ export class Players {
     if (environment !== this.#asked?.env) this.#forget();
     const to = new Date();
     const { length } = RANGES[range];
-    const asked = { env: environment, from: new Date(to - length).toISOString(), to: to.toISOString() };
+    const asked = {
+      env: environment,
+      from: new Date(to - length).toISOString(),
+      to: to.toISOString(),
+    };
     const found = await this.#session.ask(`${this.#path}?${new URLSearchParams(asked)}`);
     if (turn !== this.#turn) return;
     this.#asked = asked;
@@ -121,7 +135,8 @@ export class Players {
     byId("playing-words").textContent = peak ? `${summary}.` : "";
     byId("playing").alt = `Players at one time: ${summary}. The table below has the numbers.`;
     byId("nobody").hidden = peak > 0;
-    byId("nobody").textContent = days.length || now ? `Nobody played in ${words}.` : byId("nobody").dataset.never;
+    byId("nobody").textContent =
+      days.length || now ? `Nobody played in ${words}.` : byId("nobody").dataset.never;
     byId("over-time").hidden = !peak;
     byId("different").hidden = !days.length;
     byId("error").textContent = percent.format(error);
@@ -133,8 +148,10 @@ export class Players {
     const periods = (list) => list.map(({ period, players }) => row(period, whole.format(players)));
     byId("day-rows").replaceChildren(...periods(days.slice(0, 30)));
     byId("month-rows").replaceChildren(...periods(months.slice(0, 12)));
-    byId("days").alt = `Different players on each of the last 30 days; today ${count(of(days, today), "player", "players")}. The table below has the numbers.`;
-    byId("months").alt = "Different players in each of the last 12 months. The table below has the numbers.";
+    byId("days").alt =
+      `Different players on each of the last 30 days; today ${count(of(days, today), "player", "players")}. The table below has the numbers.`;
+    byId("months").alt =
+      "Different players in each of the last 12 months. The table below has the numbers.";
   }
 
   async #draw() {

@@ -39,7 +39,8 @@ class Page {
     this.#search = new Search(session, slug, player.sub);
     this.#settings = new Settings(session, (now) => this.#draw(this.#environment, now));
     offerTestTokens(session, slug);
-    for (const input of document.querySelectorAll('input[name="env"]')) input.onchange = () => this.#switch();
+    for (const input of document.querySelectorAll('input[name="env"]'))
+      input.onchange = () => this.#switch();
     for (const input of document.querySelectorAll('input[name="range"]')) {
       input.onchange = () => this.#guard(() => this.#lookBack());
     }
@@ -86,13 +87,20 @@ class Page {
   /** What is of a time: players and errors. */
   async #lookBack() {
     const [environment, range] = [this.#environment, chosen("range")];
-    await Promise.all([this.#players.show(environment, range), this.#countErrors(environment, range)]);
+    await Promise.all([
+      this.#players.show(environment, range),
+      this.#countErrors(environment, range),
+    ]);
   }
 
   async #countErrors(environment, range) {
     const { length, words } = RANGES[range];
     const to = new Date();
-    const query = new URLSearchParams({ env: environment, from: new Date(to - length).toISOString(), to: to.toISOString() });
+    const query = new URLSearchParams({
+      env: environment,
+      from: new Date(to - length).toISOString(),
+      to: to.toISOString(),
+    });
     const { deployments } = await this.#session.ask(`/api/projects/${slug}/errors?${query}`);
     if (environment !== this.#environment || range !== chosen("range")) return;
     const kept = new Map(this.#shown.deployments.map((one) => [one.id, one]));
@@ -100,21 +108,46 @@ class Page {
     const current = this.#shown.deployment?.id;
     const clean = { deployment: current, errors: 0, warnings: 0 };
     const first = deployments.find((one) => one.deployment === current) ?? clean;
-    const rows = [...(current ? [first] : []), ...deployments.filter((one) => !current || one !== first)];
-    byId("error-rows").replaceChildren(...rows.map((one) => this.#errorRow(one, kept.get(one.deployment))));
+    const rows = [
+      ...(current ? [first] : []),
+      ...deployments.filter((one) => !current || one !== first),
+    ];
+    byId("error-rows").replaceChildren(
+      ...rows.map((one) => this.#errorRow(one, kept.get(one.deployment))),
+    );
     byId("error-table").hidden = !rows.length;
     byId("no-errors").hidden = deployments.length > 0;
     byId("no-errors").textContent = `No error and no warning was logged in ${words}.`;
-    byId("error-words").textContent = deployments.length ? `In ${words}, by whole hours; a record that stands for many counts as many.` : "";
+    byId("error-words").textContent = deployments.length
+      ? `In ${words}, by whole hours; a record that stands for many counts as many.`
+      : "";
   }
 
   #errorRow({ deployment: id, errors, warnings, last_at: last }, kept) {
     const what = make("th", { scope: "row" });
-    if (kept) what.append(nameOf(kept), " ", moment(kept.created_at), ...(kept.current ? [" ", make("b", { className: "now", textContent: "Shown now" })] : []));
-    else if (id) what.append("One that is not kept ", make("code", { textContent: id.slice(0, 8), title: id }));
+    if (kept)
+      what.append(
+        nameOf(kept),
+        " ",
+        moment(kept.created_at),
+        ...(kept.current ? [" ", make("b", { className: "now", textContent: "Shown now" })] : []),
+      );
+    else if (id)
+      what.append(
+        "One that is not kept ",
+        make("code", { textContent: id.slice(0, 8), title: id }),
+      );
     else what.append("Before the first deployment");
-    const number = (value, className) => make("td", { className: value ? className : "", textContent: value.toLocaleString() });
-    return make("tr", {}, what, number(errors, "bad"), number(warnings, "doubtful"), make("td", {}, last ? moment(last) : "–"));
+    const number = (value, className) =>
+      make("td", { className: value ? className : "", textContent: value.toLocaleString() });
+    return make(
+      "tr",
+      {},
+      what,
+      number(errors, "bad"),
+      number(warnings, "doubtful"),
+      make("td", {}, last ? moment(last) : "–"),
+    );
   }
 
   /** Shows what an environment is like now, if it is the one that is shown still. */
@@ -123,9 +156,13 @@ class Page {
     const done = (then) => this.#draw(environment, then);
     const place = { session: this.#session, environment: pathOf(environment), game: now.url, done };
     const ask = (one, current) => askRollback(place, one, current);
-    const same = JSON.stringify(this.#shown?.deployments) === JSON.stringify(now.deployments) && this.#shown?.url === now.url;
+    const same =
+      JSON.stringify(this.#shown?.deployments) === JSON.stringify(now.deployments) &&
+      this.#shown?.url === now.url;
     if (!same) {
-      byId("deployments").replaceChildren(...now.deployments.map((one) => deployment(one, now.deployment, ask)));
+      byId("deployments").replaceChildren(
+        ...now.deployments.map((one) => deployment(one, now.deployment, ask)),
+      );
     }
     this.#shown = now;
     byId("no-deployments").hidden = now.deployments.length > 0;
@@ -134,7 +171,8 @@ class Page {
     address.textContent = now.url.replace(/^https?:\/\//, "");
     const deploy = `platform deploy --project ${slug}${environment === "prod" ? " --env prod" : ""}`;
     byId("undeployed").hidden = Boolean(now.deployment);
-    byId("undeployed-words").textContent = `Nothing is deployed to ${NAMES[environment]} yet. In the game's folder, this puts it there:`;
+    byId("undeployed-words").textContent =
+      `Nothing is deployed to ${NAMES[environment]} yet. In the game's folder, this puts it there:`;
     byId("undeployed-command").textContent = deploy;
     byId("nobody").dataset.never = now.deployment
       ? `Nobody has played here yet. Who plays at ${now.url} is counted within a minute.`
@@ -173,7 +211,11 @@ class Page {
 const drawOwner = ({ owner, owner_username: username, created_at: made }, player) => {
   byId("owner").replaceChildren(
     ...(owner
-      ? [said(username ?? "A player"), owner === player.sub ? " (you), " : ", ", make("code", { textContent: owner })]
+      ? [
+          said(username ?? "A player"),
+          owner === player.sub ? " (you), " : ", ",
+          make("code", { textContent: owner }),
+        ]
       : ["The platform itself."]),
   );
   byId("made").replaceChildren(moment(made));
@@ -181,12 +223,17 @@ const drawOwner = ({ owner, owner_username: username, created_at: made }, player
 
 /** What is of the project and not of one environment, and changes by itself. */
 const drawProject = (project, player) => {
-  const { environments: { dev, prod }, logs: { bytes, quota_bytes: quota }, files } = project;
+  const {
+    environments: { dev, prod },
+    logs: { bytes, quota_bytes: quota },
+    files,
+  } = project;
   drawStanding(project, player);
   byId("files-room").textContent = files.quota_bytes
     ? `Deployments take ${size(files.bytes)} of ${size(files.quota_bytes)}; earlier ones go first.`
     : `Deployments take ${size(files.bytes)}.`;
-  byId("both").textContent = `${count(dev.players + prod.players, "player", "players")} now in both environments`;
+  byId("both").textContent =
+    `${count(dev.players + prod.players, "player", "players")} now in both environments`;
   byId("room").hidden = false;
   byId("room-words").textContent = quota
     ? `Logs use ${size(bytes)} of ${size(quota)}; the oldest go first.`
@@ -199,7 +246,8 @@ enter(async (session, player) => {
   const project = await session.ask(`/api/projects/${slug}`);
   const { dev, prod } = project.environments;
   const wanted = new URLSearchParams(location.search).get("env");
-  const environment = wanted in NAMES ? wanted : prod.deployment || !dev.deployment ? "prod" : "dev";
+  const environment =
+    wanted in NAMES ? wanted : prod.deployment || !dev.deployment ? "prod" : "dev";
   byId(`env-${environment}`).checked = true;
   drawOwner(project, player);
   drawProject(project, player);

@@ -5,12 +5,22 @@ import { enter } from "./gate.js";
 import { Refusal } from "./session.js";
 
 const link = (words, href, slug) =>
-  make("a", { className: "button second", href }, words, make("span", { className: "aside", textContent: ` ${slug}` }));
+  make(
+    "a",
+    { className: "button second", href },
+    words,
+    make("span", { className: "aside", textContent: ` ${slug}` }),
+  );
 
 const card = ({ slug, standing: { state }, environments: { dev, prod } }) => {
   const playing = dev.players + prod.players;
   const shown = [dev.deployment && "dev", prod.deployment && "production"].filter(Boolean);
-  const down = { disabled: "Disabled · ", deleted: "Deleted · ", "owner-suspended": "Down: owner suspended · " }[state] ?? "";
+  const down =
+    {
+      disabled: "Disabled · ",
+      deleted: "Deleted · ",
+      "owner-suspended": "Down: owner suspended · ",
+    }[state] ?? "";
   const where = down + (shown.length ? `Deployed to ${shown.join(" and ")}` : "Not deployed yet");
   return make(
     "li",
@@ -19,9 +29,17 @@ const card = ({ slug, standing: { state }, environments: { dev, prod } }) => {
       "span",
       { className: "game" },
       make("span", { className: "name", textContent: slug }),
-      make("span", { className: "host", textContent: `${where} · ${count(playing, "player", "players")} now` }),
+      make("span", {
+        className: "host",
+        textContent: `${where} · ${count(playing, "player", "players")} now`,
+      }),
     ),
-    make("span", { className: "ways" }, link("Project", `/projects/${slug}`, slug), link("Build", `/build/${slug}`, slug)),
+    make(
+      "span",
+      { className: "ways" },
+      link("Project", `/projects/${slug}`, slug),
+      link("Build", `/build/${slug}`, slug),
+    ),
   );
 };
 

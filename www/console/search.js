@@ -55,7 +55,13 @@ export class Search {
       environment: `${this.#project}/environments/${environment}`,
       has: (id) => now()?.deployments.some((one) => one.id === id),
     };
-    this.#view = { game, self: this.#self, sources: new Sources(game, () => now()?.deployment?.id, kept), now, withDay: true };
+    this.#view = {
+      game,
+      self: this.#self,
+      sources: new Sources(game, () => now()?.deployment?.id, kept),
+      now,
+      withDay: true,
+    };
     return this.#begin();
   }
 
@@ -83,7 +89,9 @@ export class Search {
       source: value("source"),
       player: value("player"),
       q: byId("text").value,
-      from: between ? local("from") : time && new Date(Date.now() - Number(time) * HOUR).toISOString(),
+      from: between
+        ? local("from")
+        : time && new Date(Date.now() - Number(time) * HOUR).toISOString(),
       to: between ? local("to") : "",
     };
     this.#asked = Object.fromEntries(Object.entries(asked).filter(([, text]) => text));
@@ -124,16 +132,23 @@ export class Search {
   }
 
   #draw(records) {
-    byId("records").replaceChildren(...records.map((record) => new Entry(record, this.#view).element));
+    byId("records").replaceChildren(
+      ...records.map((record) => new Entry(record, this.#view).element),
+    );
     byId("results").scrollTop = 0;
-    const looks = ["level", "source", "player", "q", "from", "to"].some((name) => this.#asked[name] && this.#asked[name] !== "debug");
+    const looks = ["level", "source", "player", "q", "from", "to"].some(
+      (name) => this.#asked[name] && this.#asked[name] !== "debug",
+    );
     const quiet = byId("quiet");
     quiet.hidden = records.length > 0;
-    quiet.textContent = looks || this.#behind.length ? "No record is like this." : quiet.dataset.empty;
+    quiet.textContent =
+      looks || this.#behind.length ? "No record is like this." : quiet.dataset.empty;
     // An id begins with the millisecond of arrival (2^20 of them in each).
     const reached = this.#next && moment(new Date(Number(BigInt(this.#next) >> 20n)).toISOString());
     const state = byId("search-state");
-    state.replaceChildren(`${count(records.length, "record", "records")}, page ${this.#behind.length + 1}. `);
+    state.replaceChildren(
+      `${count(records.length, "record", "records")}, page ${this.#behind.length + 1}. `,
+    );
     if (reached) state.append("Looked back to ", reached, "; older ones may follow.");
     else if (records.length) state.append("There are no older ones.");
   }

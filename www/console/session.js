@@ -6,9 +6,16 @@ import { plain } from "./dom.js";
 /** A refusal, as the platform words it (RFC 9457), or that nobody answered. */
 export class Refusal extends Error {
   constructor(status, problem = {}) {
-    super(plain(problem.detail || (status ? "The platform did not do that." : "The platform does not answer.")));
+    super(
+      plain(
+        problem.detail ||
+          (status ? "The platform did not do that." : "The platform does not answer."),
+      ),
+    );
     this.status = status;
-    this.slug = String(problem.type ?? "").split("/").pop();
+    this.slug = String(problem.type ?? "")
+      .split("/")
+      .pop();
     this.request = problem.request_id ?? "";
   }
 }
@@ -76,7 +83,11 @@ export class Session {
     const began = performance.now();
     let response;
     try {
-      response = await fetch(`${this.#auth}/token`, { method: "POST", credentials: "include", cache: "no-store" });
+      response = await fetch(`${this.#auth}/token`, {
+        method: "POST",
+        credentials: "include",
+        cache: "no-store",
+      });
     } catch {
       throw new Refusal(0);
     }
@@ -112,7 +123,11 @@ export class Session {
 
   /** Asks the project API; what it answers. */
   async ask(path, body) {
-    const post = { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
+    const post = {
+      method: "POST",
+      body: JSON.stringify(body),
+      headers: { "Content-Type": "application/json" },
+    };
     const response = await this.open(path, body === undefined ? {} : post);
     return read(response);
   }

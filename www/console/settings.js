@@ -16,7 +16,9 @@ const FRAMES = {
   any: "Every site may show the game in a frame.",
   platform: "No other site may show the game in a frame.",
 };
-const framesWords = (ancestors) => FRAMES[ancestors] ?? `${ancestors.map(plain).join(" and ")} may show the game in a frame, and no other site.`;
+const framesWords = (ancestors) =>
+  FRAMES[ancestors] ??
+  `${ancestors.map(plain).join(" and ")} may show the game in a frame, and no other site.`;
 
 /** The settings part of the page, of one environment at a time. */
 export class Settings {
@@ -32,7 +34,8 @@ export class Settings {
       event.preventDefault();
       this.#save();
     };
-    byId("backend-remove").onclick = () => this.#put("backend", { url: null }, "The backend is taken away. Save puts it back.");
+    byId("backend-remove").onclick = () =>
+      this.#put("backend", { url: null }, "The backend is taken away. Save puts it back.");
     byId("isolation").onchange = () => this.#isolate();
     byId("frames").onsubmit = (event) => {
       event.preventDefault();
@@ -50,7 +53,15 @@ export class Settings {
   }
 
   /** Shows what another environment has. What was being written goes. */
-  show(environment, { backend, built_in_backend: builtIn, cross_origin_isolated: isolated, frame_ancestors: ancestors }) {
+  show(
+    environment,
+    {
+      backend,
+      built_in_backend: builtIn,
+      cross_origin_isolated: isolated,
+      frame_ancestors: ancestors,
+    },
+  ) {
     this.#environment = environment;
     byId("backend-url").value = backend?.url ?? "";
     byId("backend-paths").value = (backend?.paths ?? ["/api/"]).join("\n");
@@ -107,8 +118,16 @@ export class Settings {
 
   #save() {
     const url = byId("backend-url").value.trim();
-    const paths = byId("backend-paths").value.split("\n").map((line) => line.trim()).filter(Boolean);
-    if (!url) return this.#refuse("backend", "A backend has an address, such as https://game.example.", "url");
+    const paths = byId("backend-paths")
+      .value.split("\n")
+      .map((line) => line.trim())
+      .filter(Boolean);
+    if (!url)
+      return this.#refuse(
+        "backend",
+        "A backend has an address, such as https://game.example.",
+        "url",
+      );
     return this.#put("backend", { url, paths }, "The backend is saved.");
   }
 
@@ -122,12 +141,19 @@ export class Settings {
 
   #saveFrames() {
     const who = byId("frames-who").value;
-    const origins = byId("frames-origins").value.split("\n").map((line) => line.trim()).filter(Boolean);
+    const origins = byId("frames-origins")
+      .value.split("\n")
+      .map((line) => line.trim())
+      .filter(Boolean);
     if (who === "origins" && !origins.length) {
       byId("frames-origins").focus();
       return this.#refuse("frames", "Name at least one site, such as https://portal.example.");
     }
-    return this.#put("frames", { ancestors: who === "origins" ? origins : who }, "Saved: this is who may show the game in a frame.");
+    return this.#put(
+      "frames",
+      { ancestors: who === "origins" ? origins : who },
+      "Saved: this is who may show the game in a frame.",
+    );
   }
 
   /** Whether it was done, or is another environment's by now: then there is nothing to take back. */

@@ -57,7 +57,8 @@ const walk = (mappings, from, take) => {
       field++;
       [value, shift] = [0, 0];
     }
-    if (take({ row, begin, source, line, column, name, known: field > 3, named: field > 4 }, start)) return;
+    if (take({ row, begin, source, line, column, name, known: field > 3, named: field > 4 }, start))
+      return;
   }
 };
 
@@ -86,7 +87,13 @@ const nameOf = (source) =>
  */
 const partsOf = ({ sections, ...whole }) =>
   (sections ?? [{ offset: { line: 0, column: 0 }, map: whole }]).map(
-    ({ offset: { line, column }, map: { mappings, sources, names } }) => ({ line, column, mappings, sources, names }),
+    ({ offset: { line, column }, map: { mappings, sources, names } }) => ({
+      line,
+      column,
+      mappings,
+      sources,
+      names,
+    }),
   );
 
 /** The original place of a line and column, both from 1. */
@@ -107,14 +114,21 @@ const original = (parts, line, column) => {
   const file = place?.known && nameOf(part.sources[place.source]);
   if (!file) return undefined;
   const name = place.named && part.names?.[place.name];
-  return { file, line: place.line + 1, column: place.column + 1, name: typeof name === "string" ? name : "" };
+  return {
+    file,
+    line: place.line + 1,
+    column: place.column + 1,
+    name: typeof name === "string" ? name : "",
+  };
 };
 
 /** What a script's last comment names: an address, or the map itself. */
 const namedBy = (script) => {
   const at = script.lastIndexOf(COMMENT);
   const name = script.slice(at + COMMENT.length).trim();
-  return at < 0 || /\s/.test(name) || !/\/\/[#@] $/.test(script.slice(Math.max(0, at - 4), at)) ? "" : name;
+  return at < 0 || /\s/.test(name) || !/\/\/[#@] $/.test(script.slice(Math.max(0, at - 4), at))
+    ? ""
+    : name;
 };
 
 /** The text of a `data:` address (RFC 2397); none where it is something else. */
@@ -122,7 +136,9 @@ const inlined = (name) => {
   const head = /^data:application\/json(;[a-z]+=[\w-]+)*(;base64)?,/i.exec(name);
   if (!head) return undefined;
   const data = decodeURIComponent(name.slice(head[0].length));
-  return head[2] ? new TextDecoder().decode(Uint8Array.from(atob(data), (char) => char.charCodeAt(0))) : data;
+  return head[2]
+    ? new TextDecoder().decode(Uint8Array.from(atob(data), (char) => char.charCodeAt(0)))
+    : data;
 };
 
 /** A response's text; none where there is too much of it. What is too much is not waited for. */
@@ -144,7 +160,13 @@ const textOf = async (response) => {
 
 /** A file that the game's own address shows now. */
 const shownFile = async (url) =>
-  textOf(await fetch(url, { credentials: "omit", cache: "no-store", signal: AbortSignal.timeout(PATIENCE) }));
+  textOf(
+    await fetch(url, {
+      credentials: "omit",
+      cache: "no-store",
+      signal: AbortSignal.timeout(PATIENCE),
+    }),
+  );
 
 /** The source maps of an environment's deployments, as far as these are kept. */
 export class Sources {
@@ -199,7 +221,8 @@ export class Sources {
     if (!file.startsWith(this.#game)) return undefined;
     const path = decodeURIComponent(new URL(file).pathname);
     // What a page has inline, or has evaluated, is in no file of its own.
-    if (/\s/.test(file) || !/\.[cm]?js$/.test(path) || path.startsWith("/__platform/")) return undefined;
+    if (/\s/.test(file) || !/\.[cm]?js$/.test(path) || path.startsWith("/__platform/"))
+      return undefined;
     return new URL(path.slice(1).split("/").map(encodeURIComponent).join("/"), this.#game).href;
   }
 
@@ -210,7 +233,12 @@ export class Sources {
     const query = new URLSearchParams({ path });
     try {
       const signal = AbortSignal.timeout(PATIENCE);
-      return await textOf(await session.open(`${environment}/deployments/${encodeURIComponent(deployment)}/file?${query}`, { signal }));
+      return await textOf(
+        await session.open(
+          `${environment}/deployments/${encodeURIComponent(deployment)}/file?${query}`,
+          { signal },
+        ),
+      );
     } catch (error) {
       // What is not kept has no map; nobody need ask again.
       if (error instanceof Refusal && error.status === 404) return "";

@@ -9,7 +9,8 @@ import { Refusal } from "./session.js";
 const CHANGES = {
   disable: {
     heading: "Disable this project?",
-    words: "Its game is shown to nobody, in neither environment, and nobody gets tokens for it. Browsers that open it forget what it stored in them. You can deploy meanwhile, and enable it again.",
+    words:
+      "Its game is shown to nobody, in neither environment, and nobody gets tokens for it. Browsers that open it forget what it stored in them. You can deploy meanwhile, and enable it again.",
     yes: "Disable",
     takesReason: true,
     note: "The project is disabled.",
@@ -22,7 +23,8 @@ const CHANGES = {
   },
   delete: {
     heading: "Delete this project?",
-    words: "Its game is shown to nobody from now on. For seven days it can be restored; then its deployments, settings, logs and numbers are removed for good. Nobody gets its name again.",
+    words:
+      "Its game is shown to nobody from now on. For seven days it can be restored; then its deployments, settings, logs and numbers are removed for good. Nobody gets its name again.",
     yes: "Delete",
     note: "The project is deleted.",
   },
@@ -46,12 +48,24 @@ const send = (session, slug, change) => {
 export const standingWords = ({ state, since, by, reason, removed_at: removal }) => {
   if (state === "live") return [];
   if (state === "owner-suspended") {
-    return ["Down since ", moment(since), ": its owner is suspended. It is shown again when the suspension is lifted."];
+    return [
+      "Down since ",
+      moment(since),
+      ": its owner is suspended. It is shown again when the suspension is lifted.",
+    ];
   }
   const who = by === "platform" ? "those who run the platform" : "its owner";
   const why = reason ? [": ", said(reason)] : ["."];
   if (state !== "deleted") return ["Disabled by ", who, " at ", moment(since), ...why];
-  return ["Deleted by ", who, " at ", moment(since), ". It will be removed for good at ", moment(removal), "."];
+  return [
+    "Deleted by ",
+    who,
+    " at ",
+    moment(since),
+    ". It will be removed for good at ",
+    moment(removal),
+    ".",
+  ];
 };
 
 /** What can be done about a project that is not taken down, and what comes of it. */
@@ -69,7 +83,9 @@ export const drawStanding = ({ standing, owner }, player) => {
   const words = standingWords(standing);
   byId("standing").hidden = words.length === 0;
   byId("standing").replaceChildren(...words);
-  byId("takedown-state").replaceChildren(...(words.length ? standingWords(standing) : ["The game is shown."]));
+  byId("takedown-state").replaceChildren(
+    ...(words.length ? standingWords(standing) : ["The game is shown."]),
+  );
   const isByPlatform = by === "platform" && state !== "owner-suspended";
   const offered =
     {
@@ -86,7 +102,9 @@ export const drawStanding = ({ standing, owner }, player) => {
   const asks = isOwn ? " Ask them." : "";
   byId("takedown-rules").textContent = isByPlatform
     ? `Those who run the platform took it down, and only they can put it up again.${asks}`
-    : state === "live" ? RULES : "";
+    : state === "live"
+      ? RULES
+      : "";
 };
 
 /** Questions asked so far. */
@@ -96,13 +114,20 @@ let confirm;
 
 const ask = (session, slug, change, done) => {
   const { heading, words, yes: label, takesReason, note } = CHANGES[change];
-  const [dialog, form, yes, error] = ["takedown", "takedown-form", "takedown-yes", "takedown-error"].map(byId);
+  const [dialog, form, yes, error] = [
+    "takedown",
+    "takedown-form",
+    "takedown-yes",
+    "takedown-error",
+  ].map(byId);
   const turn = ++turns;
   byId("takedown-question").textContent = heading;
   byId("takedown-words").replaceChildren(make("span", { textContent: words }));
   byId("takedown-reason-field").hidden = !takesReason;
   byId("takedown-reason").value = "";
-  byId("takedown-reason-label").textContent = isOwn ? "Why (optional, shown on this page)" : "Why (its owner reads it)";
+  byId("takedown-reason-label").textContent = isOwn
+    ? "Why (optional, shown on this page)"
+    : "Why (its owner reads it)";
   error.textContent = "";
   yes.textContent = label;
   yes.classList.toggle("danger", change === "delete");

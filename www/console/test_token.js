@@ -24,10 +24,15 @@ export const offerTestTokens = (session, slug) => {
     const [kind, number] = byId("token-player").value.split("-");
     try {
       const wanted = { number: Number(number), guest: kind === "guest" };
-      const { access_token: token, expires_in: seconds } = await session.ask(`/api/projects/${slug}/test-tokens`, wanted);
+      const { access_token: token, expires_in: seconds } = await session.ask(
+        `/api/projects/${slug}/test-tokens`,
+        wanted,
+      );
       byId("token-text").textContent = token;
       byId("token-who").textContent = `test-${kind}-${number}`;
-      byId("token-until").replaceChildren(moment(new Date(Date.now() + seconds * 1000).toISOString()));
+      byId("token-until").replaceChildren(
+        moment(new Date(Date.now() + seconds * 1000).toISOString()),
+      );
       byId("token-shown").hidden = false;
       byId("news").textContent = `A token of test-${kind}-${number} is shown.`;
       ends = setTimeout(forget, seconds * 1000);

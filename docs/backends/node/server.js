@@ -1,11 +1,11 @@
 // A game's backend on Node, with jose.
 
-import { createServer, get } from 'node:http';
-import { text } from 'node:stream/consumers';
-import { createRemoteJWKSet, customFetch, errors, jwtVerify } from 'jose';
+import { createServer, get } from "node:http";
+import { text } from "node:stream/consumers";
+import { createRemoteJWKSet, customFetch, errors, jwtVerify } from "jose";
 
 const { AUTH_ISSUER, AUTH_AUDIENCE, AUTH_JWKS_URL, PORT = 8788 } = process.env;
-if (!AUTH_ISSUER || !AUTH_AUDIENCE || !AUTH_JWKS_URL) throw new Error('AUTH_* is not set');
+if (!AUTH_ISSUER || !AUTH_AUDIENCE || !AUTH_JWKS_URL) throw new Error("AUTH_* is not set");
 
 const LEEWAY = 60; // seconds that two clocks may differ
 
@@ -19,7 +19,7 @@ const keySetUrl = new URL(AUTH_JWKS_URL);
 const keySet = createRemoteJWKSet(keySetUrl, {
   cacheMaxAge: Infinity,
   cooldownDuration: REFETCH * 1000,
-  ...(keySetUrl.hostname.endsWith('.localhost') && { [customFetch]: fetchFromHere }),
+  ...(keySetUrl.hostname.endsWith(".localhost") && { [customFetch]: fetchFromHere }),
 });
 
 let refreshAt = Infinity; // milliseconds
@@ -40,12 +40,18 @@ async function refresh() {
  * not every system's resolver knows.
  */
 function fetchFromHere(url, { headers, signal }) {
-  const here = [{ address: '127.0.0.1', family: 4 }, { address: '::1', family: 6 }];
-  const lookup = (name, { all }, found) => (all ? found(null, here) : found(null, '127.0.0.1', 4));
+  const here = [
+    { address: "127.0.0.1", family: 4 },
+    { address: "::1", family: 6 },
+  ];
+  const lookup = (name, { all }, found) => (all ? found(null, here) : found(null, "127.0.0.1", 4));
   return new Promise((resolve, reject) => {
     get(url, { headers: Object.fromEntries(headers), lookup, signal }, (response) => {
-      text(response).then((body) => resolve(new Response(body, { status: response.statusCode })), reject);
-    }).on('error', reject);
+      text(response).then(
+        (body) => resolve(new Response(body, { status: response.statusCode })),
+        reject,
+      );
+    }).on("error", reject);
   });
 }
 
@@ -54,12 +60,12 @@ class NoKeySet extends Error {}
 /** Why the key set cannot be fetched; `fetch` itself says only that it failed. */
 function reason(error) {
   const cause = error.cause ?? error;
-  const unresolved = ['ENOTFOUND', 'EAI_AGAIN'].includes(cause.code);
+  const unresolved = ["ENOTFOUND", "EAI_AGAIN"].includes(cause.code);
   return unresolved ? `could not resolve ${keySetUrl.hostname}: ${cause.message}` : cause.message;
 }
 
 async function keyOf(header, token) {
-  if (!header.kid) throw new errors.JWTInvalid('no kid');
+  if (!header.kid) throw new errors.JWTInvalid("no kid");
   await refresh();
   try {
     const key = await keySet(header, token);
@@ -74,41 +80,46 @@ async function keyOf(header, token) {
 /** The player of a game token. Key data on `sub`; `username` can change. */
 async function verify(token) {
   const { payload } = await jwtVerify(token, keyOf, {
-    algorithms: ['ES256'],
-    typ: 'JWT',
+    algorithms: ["ES256"],
+    typ: "JWT",
     issuer: AUTH_ISSUER,
     audience: AUTH_AUDIENCE,
     clockTolerance: LEEWAY,
-    requiredClaims: ['sub', 'exp', 'iat'],
+    requiredClaims: ["sub", "exp", "iat"],
   });
   const { sub, username, is_anon, aud, iat, exp } = payload;
   const latest = Date.now() / 1000 + LEEWAY;
   // A game token is for one audience: a list is no game token.
-  if (aud !== AUTH_AUDIENCE || typeof iat !== 'number' || iat > latest || exp - iat > LONGEST) {
-    throw new errors.JWTInvalid('aud, iat or exp is not as it should be');
+  if (aud !== AUTH_AUDIENCE || typeof iat !== "number" || iat > latest || exp - iat > LONGEST) {
+    throw new errors.JWTInvalid("aud, iat or exp is not as it should be");
   }
-  if (typeof sub !== 'string' || !sub.trim() || typeof username !== 'string' || typeof is_anon !== 'boolean') {
-    throw new errors.JWTInvalid('a claim is missing');
+  if (
+    typeof sub !== "string" ||
+    !sub.trim() ||
+    typeof username !== "string" ||
+    typeof is_anon !== "boolean"
+  ) {
+    throw new errors.JWTInvalid("a claim is missing");
   }
   return { sub, username, is_anon };
 }
 
 async function answer(request) {
-  const token = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
-  if (!token) return problem(401, 'not-signed-in', 'This needs a player.');
+  const token = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? "")?.[1];
+  if (!token) return problem(401, "not-signed-in", "This needs a player.");
   try {
     const player = await verify(token);
-    if (request.method === 'GET' && request.url === '/api/me') return [200, player];
-    return problem(404, 'not-found', 'There is nothing here.');
+    if (request.method === "GET" && request.url === "/api/me") return [200, player];
+    return problem(404, "not-found", "There is nothing here.");
   } catch (error) {
     console.warn(`refused: ${error.message}`);
     if (error instanceof NoKeySet) {
-      return problem(503, 'unavailable', 'Players cannot be verified at the moment.');
+      return problem(503, "unavailable", "Players cannot be verified at the moment.");
     }
     if (error instanceof errors.JOSEError) {
-      return problem(401, 'not-signed-in', 'The game token is not valid.');
+      return problem(401, "not-signed-in", "The game token is not valid.");
     }
-    return problem(500, 'internal', 'Something went wrong.');
+    return problem(500, "internal", "Something went wrong.");
   }
 }
 
@@ -118,8 +129,8 @@ function problem(status, slug, detail) {
 
 createServer(async (request, response) => {
   const [status, body] = await answer(request);
-  const type = status === 200 ? 'application/json' : 'application/problem+json';
-  const headers = { 'Content-Type': type, 'Cache-Control': 'no-store' };
-  if (status === 401) headers['WWW-Authenticate'] = 'Bearer';
+  const type = status === 200 ? "application/json" : "application/problem+json";
+  const headers = { "Content-Type": type, "Cache-Control": "no-store" };
+  if (status === 401) headers["WWW-Authenticate"] = "Bearer";
   response.writeHead(status, headers).end(JSON.stringify(body));
-}).listen(Number(PORT), '127.0.0.1');
+}).listen(Number(PORT), "127.0.0.1");

@@ -1,6 +1,6 @@
 // The four paths, for any server on Node. Returns true where it answers.
 
-import { execFile } from 'node:child_process';
+import { execFile } from "node:child_process";
 
 const LOGIN = `<!doctype html>
 <meta charset="utf-8">
@@ -15,32 +15,32 @@ const LOCAL = /^(([\w-]+\.)*localhost|\d+(\.\d+){3}|\[[\da-f:.]+\])(:\d+)?$/i;
 let runtime; // asked for once; a failure is tried again
 
 export function platform(request, response) {
-  const refuse = (status, detail) => relay(response, '', Promise.reject(problem(status, detail)));
+  const refuse = (status, detail) => relay(response, "", Promise.reject(problem(status, detail)));
   let pathname;
   try {
-    ({ pathname } = new URL(request.url, 'http://local'));
+    ({ pathname } = new URL(request.url, "http://local"));
   } catch {
-    refuse(400, 'The address is none.');
+    refuse(400, "The address is none.");
     return true;
   }
-  if (!pathname.startsWith('/__platform/')) return false;
+  if (!pathname.startsWith("/__platform/")) return false;
   const [, kind, number] = /^\/__platform\/token\/(user|guest)\/([1-9]|10)$/.exec(pathname) ?? [];
   const call = `${request.method} ${pathname}`;
   if (!LOCAL.test(request.headers.host)) {
-    refuse(403, 'Open the game as localhost or by an IP address.');
-  } else if (call === 'GET /__platform/login') {
-    response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8' }).end(LOGIN);
-  } else if (call === 'GET /__platform/runtime.js') {
-    runtime ??= run(['runtime']);
+    refuse(403, "Open the game as localhost or by an IP address.");
+  } else if (call === "GET /__platform/login") {
+    response.writeHead(200, { "Content-Type": "text/html; charset=utf-8" }).end(LOGIN);
+  } else if (call === "GET /__platform/runtime.js") {
+    runtime ??= run(["runtime"]);
     runtime.catch(() => (runtime = undefined));
-    relay(response, 'text/javascript; charset=utf-8', runtime);
-  } else if (request.method !== 'POST' || !kind) {
-    refuse(404, 'There is no such path.');
+    relay(response, "text/javascript; charset=utf-8", runtime);
+  } else if (request.method !== "POST" || !kind) {
+    refuse(404, "There is no such path.");
   } else if (!isOwnPage(request)) {
-    refuse(403, 'Only the game’s own page may ask for a test token.');
+    refuse(403, "Only the game’s own page may ask for a test token.");
   } else {
-    const guest = kind === 'guest' ? ['--guest'] : [];
-    relay(response, 'application/json', run(['test-token', number, ...guest, '--json']));
+    const guest = kind === "guest" ? ["--guest"] : [];
+    relay(response, "application/json", run(["test-token", number, ...guest, "--json"]));
   }
   return true;
 }
@@ -48,13 +48,13 @@ export function platform(request, response) {
 // A token is for the game's own page, not for any site that is open meanwhile. Browsers that do not say
 // Sec-Fetch-Site say Origin.
 function isOwnPage({ headers }) {
-  const { host, origin = `http://${host}`, 'sec-fetch-site': site = 'same-origin' } = headers;
-  return site === 'same-origin' && [`http://${host}`, `https://${host}`].includes(origin);
+  const { host, origin = `http://${host}`, "sec-fetch-site": site = "same-origin" } = headers;
+  return site === "same-origin" && [`http://${host}`, `https://${host}`].includes(origin);
 }
 
 function run(args) {
   return new Promise((resolve, reject) => {
-    execFile('platform', args, { timeout: 20_000 }, (error, stdout, stderr) => {
+    execFile("platform", args, { timeout: 20_000 }, (error, stdout, stderr) => {
       if (!error) return resolve(stdout);
       try {
         const said = JSON.parse(stdout || stderr); // a problem of the platform, relayed as it came
@@ -62,7 +62,8 @@ function run(args) {
       } catch {
         // It is a sentence.
       }
-      if (error.code === 'ENOENT') return reject(problem(503, 'The command "platform" is not installed.'));
+      if (error.code === "ENOENT")
+        return reject(problem(503, 'The command "platform" is not installed.'));
       if (error.code === 3) return reject(problem(401, 'Sign in first: run "platform login".'));
       reject(problem(502, stderr.trim() || error.message));
     });
@@ -70,14 +71,14 @@ function run(args) {
 }
 
 function problem(status, detail) {
-  return { type: 'about:blank', status, detail };
+  return { type: "about:blank", status, detail };
 }
 
 function relay(response, type, running) {
   const send = (status, kind, body) =>
-    response.writeHead(status, { 'Content-Type': kind, 'Cache-Control': 'no-store' }).end(body);
+    response.writeHead(status, { "Content-Type": kind, "Cache-Control": "no-store" }).end(body);
   running.then(
     (output) => send(200, type, output),
-    (body) => send(body.status, 'application/problem+json', JSON.stringify(body)),
+    (body) => send(body.status, "application/problem+json", JSON.stringify(body)),
   );
 }

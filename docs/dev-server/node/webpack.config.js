@@ -1,14 +1,17 @@
-import { platform } from './platform.js';
+import { platform } from "./platform.js";
 
 export default {
-  mode: 'development',
-  entry: './src/main.js',
+  mode: "development",
+  entry: "./src/main.js",
   devServer: {
-    host: 'localhost',
+    host: "localhost",
     port: Number(process.env.PORT ?? 5173),
-    static: process.env.FOLDER ?? 'public',
+    static: process.env.FOLDER ?? "public",
     setupMiddlewares: (middlewares) => [
-      { name: 'platform', middleware: (request, response, next) => platform(request, response) || next() },
+      {
+        name: "platform",
+        middleware: (request, response, next) => platform(request, response) || next(),
+      },
       ...middlewares,
     ],
   },

@@ -32,7 +32,6 @@ export const destination = (redirect) => {
   return url;
 };
 
-
 /** Tells the module's task how the promise ends. */
 export const watch = (promise, task) => {
   promise.then(

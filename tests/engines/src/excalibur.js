@@ -3,7 +3,18 @@
 // games are that share a page with others. What its update loop throws it
 // catches, writes to the console as an error, and stops.
 
-import { Actor, Canvas, CollisionType, Color, DisplayMode, Engine, Flags, Font, Label, vec } from "excalibur";
+import {
+  Actor,
+  Canvas,
+  CollisionType,
+  Color,
+  DisplayMode,
+  Engine,
+  Flags,
+  Font,
+  Label,
+  vec,
+} from "excalibur";
 
 import { begin } from "./record.js";
 import { HEIGHT, PICTURES, SIZE, SPRITES, WIDTH, draw, place } from "./scene.js";
@@ -24,7 +35,12 @@ const engine = new Engine({
 const pictures = Array.from(
   { length: PICTURES },
   (_, number) =>
-    new Canvas({ width: SIZE, height: SIZE, cache: true, draw: (context) => draw(context, number) }),
+    new Canvas({
+      width: SIZE,
+      height: SIZE,
+      cache: true,
+      draw: (context) => draw(context, number),
+    }),
 );
 const actors = Array.from({ length: SPRITES }, (_, index) => {
   const actor = new Actor({ collisionType: CollisionType.PreventCollision });

@@ -26,7 +26,10 @@ const start = async () => {
     const sprite = new Sprite({ texture: textures[index % PICTURES], anchor: 0.5 });
     return app.stage.addChild(sprite);
   });
-  const line = new Text({ text: "", style: { fill: "white", fontFamily: "monospace", fontSize: 16 } });
+  const line = new Text({
+    text: "",
+    style: { fill: "white", fontFamily: "monospace", fontSize: 16 },
+  });
   line.position.set(8, 8);
   app.stage.addChild(line);
 

@@ -2,7 +2,8 @@
 // as it stands.
 
 /** Fails to compile unless both types are the same. */
-type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+type Same<A, B> =
+  (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 const same = <A, B>(proof: Same<A, B>): void => void proof;
 
 // platform.fetch: the path.
@@ -110,7 +111,11 @@ window.addEventListener("platform:playerchange", (event) => {
 
 // As a type, in a function of the game's own.
 const explain = (error: platform.PlatformError): string => {
-  const problems: platform.Problem[] = ["guest-limit-reached", "runtime-unavailable", "unsupported-context"];
+  const problems: platform.Problem[] = [
+    "guest-limit-reached",
+    "runtime-unavailable",
+    "unsupported-context",
+  ];
   return problems.some((problem) => error.is(problem)) ? error.message : "";
 };
 

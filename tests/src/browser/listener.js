@@ -2,29 +2,29 @@
 // and unhandled rejection. It runs before the page's own first script, in an
 // engine whose driver has no events for them.
 (() => {
-  const said = '/.well-known/platform-tests/said';
+  const said = "/.well-known/platform-tests/said";
   const Request = XMLHttpRequest;
   const later = setTimeout.bind(window);
   let lines = [];
   let leaving = false;
 
-  const text = value => {
+  const text = (value) => {
     try {
       if (value instanceof Error) return `${value.name}: ${value.message}`.slice(0, 2000);
-      if (typeof value === 'object' && value !== null) return '[object]';
+      if (typeof value === "object" && value !== null) return "[object]";
       return String(value).slice(0, 2000);
     } catch {
-      return '[unreadable]';
+      return "[unreadable]";
     }
   };
 
   // At once and not `keepalive`, whose budget is the page's.
   const send = () => {
-    const due = lines.filter(line => !line.event?.defaultPrevented);
+    const due = lines.filter((line) => !line.event?.defaultPrevented);
     lines = [];
     if (!due.length) return;
     const request = new Request();
-    request.open('POST', said, false);
+    request.open("POST", said, false);
     try {
       request.send(JSON.stringify(due.map(({ level, kind, text }) => ({ level, kind, text }))));
     } catch {
@@ -32,23 +32,28 @@
     }
   };
 
-  const note = line => {
+  const note = (line) => {
     lines.push(line);
     if (leaving) send();
     else if (lines.length === 1) later(send, 0);
   };
 
   const levels = {
-    assert: 'error', debug: 'debug', error: 'error', info: 'info',
-    log: 'info', trace: 'debug', warn: 'warn',
+    assert: "error",
+    debug: "debug",
+    error: "error",
+    info: "info",
+    log: "info",
+    trace: "debug",
+    warn: "warn",
   };
   for (const [name, level] of Object.entries(levels)) {
     // A proxy keeps the native function's name, length and text.
     console[name] = new Proxy(console[name], {
       apply(native, self, given) {
-        const parts = name === 'assert' ? given.slice(1) : given;
-        if (name !== 'assert' || !given[0]) {
-          note({ level, kind: 'console', text: parts.map(text).join(' ') });
+        const parts = name === "assert" ? given.slice(1) : given;
+        if (name !== "assert" || !given[0]) {
+          note({ level, kind: "console", text: parts.map(text).join(" ") });
         }
         return Reflect.apply(native, self, given);
       },
@@ -56,23 +61,33 @@
   }
 
   // A handler of the page may still prevent these from being said.
-  addEventListener('error', event => {
-    if (event instanceof ErrorEvent) {
-      note({ level: 'error', kind: 'javascript', text: event.message, event });
-    }
-  }, true);
-  addEventListener('unhandledrejection', event => {
-    // A page that is left has its requests ended and their promises rejected;
-    // other engines leave these as they are.
-    if (leaving && event.reason instanceof TypeError) return;
-    note({ level: 'error', kind: 'javascript', text: `Unhandled: ${text(event.reason)}`, event });
-  }, true);
-  addEventListener('pagehide', () => {
+  addEventListener(
+    "error",
+    (event) => {
+      if (event instanceof ErrorEvent) {
+        note({ level: "error", kind: "javascript", text: event.message, event });
+      }
+    },
+    true,
+  );
+  addEventListener(
+    "unhandledrejection",
+    (event) => {
+      // A page that is left has its requests ended and their promises rejected;
+      // other engines leave these as they are.
+      if (leaving && event.reason instanceof TypeError) return;
+      note({ level: "error", kind: "javascript", text: `Unhandled: ${text(event.reason)}`, event });
+    },
+    true,
+  );
+  addEventListener("pagehide", () => {
     leaving = true;
     send();
   });
-  addEventListener('pageshow', () => { leaving = false; });
+  addEventListener("pageshow", () => {
+    leaving = false;
+  });
 
-  Object.defineProperty(window, Symbol.for('platform-tests'), { value: send });
+  Object.defineProperty(window, Symbol.for("platform-tests"), { value: send });
   document.currentScript.remove();
 })();

@@ -22,7 +22,7 @@ export class Suspended extends Error {}
  * the sign-in page it does not settle at all, so that nothing flashes up.
  */
 export async function call(path, init) {
-  if (!platform) throw new Offline('The platform is not available.');
+  if (!platform) throw new Offline("The platform is not available.");
   for (let attempt = 0; ; attempt += 1) {
     try {
       const response = await platform.fetch(path, init);
@@ -32,15 +32,15 @@ export async function call(path, init) {
       if (!(error instanceof platform.PlatformError)) throw error;
       const pause = PAUSES_MS[attempt];
       switch (remedy(error)) {
-        case 'sign in':
+        case "sign in":
           // A full page load: the sign-in page is on another address. This
           // page gives up its place in the history, as going back to it would
           // only lead to the sign-in page again.
           location.replace(platform.loginUrl());
           return new Promise(() => {});
-        case 'stop':
+        case "stop":
           throw new Suspended(error.message);
-        case 'wait':
+        case "wait":
           if (pause === undefined) throw new Offline(error.message);
           // A little chance, so that a crowd does not come back all at once.
           await new Promise((resume) => setTimeout(resume, pause * (0.75 + Math.random() / 2)));
@@ -60,7 +60,7 @@ async function read(response) {
   try {
     text = await response.text();
   } catch {
-    throw new Offline('The answer broke off.');
+    throw new Offline("The answer broke off.");
   }
   return JSON.parse(text);
 }
@@ -69,17 +69,17 @@ async function read(response) {
 function remedy(error) {
   // The session of a real account ended, or this network has too many guests:
   // either way, signing in is the way back.
-  if (error.is('session-expired') || error.is('guest-limit-reached')) return 'sign in';
+  if (error.is("session-expired") || error.is("guest-limit-reached")) return "sign in";
   // Neither a retry nor another sign-in lifts a suspension.
-  if (error.is('account-suspended')) return 'stop';
+  if (error.is("account-suspended")) return "stop";
   // The edge limit on new guests answers 429 without a problem body.
-  if (error.status === 429 && error.type === '') return 'wait';
+  if (error.status === 429 && error.type === "") return "wait";
   // Status 0: no answer. Anything else: the backend's trouble, not the player's.
-  return 'go on';
+  return "go on";
 }
 
 /** Who is playing: `{ sub, username, is_anon }`. */
-export const whoPlays = () => call('/api/me');
+export const whoPlays = () => call("/api/me");
 
 /** Links are asked for when they are shown: they lead back to this page. */
 export const links = {
@@ -94,7 +94,7 @@ export const links = {
 /** Signs out of the platform, in every game, and starts this one again. It
  * rejects with `Offline` where the player is signed in still. */
 export async function signOut() {
-  if (!platform) throw new Offline('The platform is not available.');
+  if (!platform) throw new Offline("The platform is not available.");
   try {
     await platform.signOut();
   } catch (error) {

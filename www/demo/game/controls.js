@@ -1,10 +1,14 @@
 // Keyboard, mouse and touch, brought down to a direction and a dash.
 
 const DIRECTIONS = {
-  ArrowLeft: [-1, 0], KeyA: [-1, 0],
-  ArrowRight: [1, 0], KeyD: [1, 0],
-  ArrowUp: [0, -1], KeyW: [0, -1],
-  ArrowDown: [0, 1], KeyS: [0, 1],
+  ArrowLeft: [-1, 0],
+  KeyA: [-1, 0],
+  ArrowRight: [1, 0],
+  KeyD: [1, 0],
+  ArrowUp: [0, -1],
+  KeyW: [0, -1],
+  ArrowDown: [0, 1],
+  KeyS: [0, 1],
 };
 
 /** Finger travel in CSS pixels that means full speed. */
@@ -27,12 +31,12 @@ export class Controls {
     this.surface = surface;
     this.flyOnSurface = flyOnSurface;
     // `code`, not `key`: W A S D are the same places on every keyboard layout.
-    addEventListener('keydown', (event) => this.#onKeyDown(event));
-    addEventListener('keyup', (event) => this.#held.delete(event.code));
-    surface.addEventListener('pointerdown', (event) => this.#onPointerDown(event));
-    surface.addEventListener('pointermove', (event) => this.#onPointerMove(event));
-    surface.addEventListener('pointerup', (event) => this.#onPointerUp(event));
-    surface.addEventListener('pointercancel', (event) => this.#onPointerUp(event, true));
+    addEventListener("keydown", (event) => this.#onKeyDown(event));
+    addEventListener("keyup", (event) => this.#held.delete(event.code));
+    surface.addEventListener("pointerdown", (event) => this.#onPointerDown(event));
+    surface.addEventListener("pointermove", (event) => this.#onPointerMove(event));
+    surface.addEventListener("pointerup", (event) => this.#onPointerUp(event));
+    surface.addEventListener("pointercancel", (event) => this.#onPointerUp(event, true));
   }
 
   /** Only while a round is on: otherwise space presses buttons, arrows scroll. */
@@ -67,7 +71,7 @@ export class Controls {
 
   #onKeyDown(event) {
     if (!this.active || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.code === 'Space') {
+    if (event.code === "Space") {
       if (!event.repeat) this.#dash = true;
     } else if (event.code in DIRECTIONS) {
       this.#held.add(event.code);
@@ -86,7 +90,7 @@ export class Controls {
     }
     this.surface.setPointerCapture(event.pointerId);
     const { x, y } = this.#place(event);
-    const touch = event.pointerType !== 'mouse';
+    const touch = event.pointerType !== "mouse";
     this.#pointer = { id: event.pointerId, touch, fromX: x, fromY: y, x, y, at: event.timeStamp };
   }
 

@@ -8,18 +8,18 @@
 //   controls.js  keyboard, mouse, touch
 //   screen.js    everything around the canvas
 
-import { Offline, Suspended, whoPlays } from './account.js';
-import { Controls } from './controls.js';
-import { remember, sendUnsent, standing } from './scores.js';
-import * as screen from './screen.js';
-import { View } from './view.js';
-import { World } from './world.js';
+import { Offline, Suspended, whoPlays } from "./account.js";
+import { Controls } from "./controls.js";
+import { remember, sendUnsent, standing } from "./scores.js";
+import * as screen from "./screen.js";
+import { View } from "./view.js";
+import { World } from "./world.js";
 
 /** Longer frames are cut: after a hiccup the world must not jump. */
 const LONGEST_FRAME = 1 / 20;
 
 /** 'ready', 'playing', 'paused', 'over' or 'stopped'. */
-let state = 'ready';
+let state = "ready";
 let player;
 let best = 0;
 
@@ -31,18 +31,18 @@ const controls = new Controls(screen.field, () => ({
   y: world.fly.y * view.scale,
 }));
 
-screen.playButton.addEventListener('click', () => (state === 'paused' ? resume() : begin()));
-screen.pauseButton.addEventListener('click', pause);
+screen.playButton.addEventListener("click", () => (state === "paused" ? resume() : begin()));
+screen.pauseButton.addEventListener("click", pause);
 
-addEventListener('keydown', (event) => {
-  if (state === 'ready' && isStart(event)) {
+addEventListener("keydown", (event) => {
+  if (state === "ready" && isStart(event)) {
     event.preventDefault();
     begin();
     return;
   }
-  if ((event.code === 'KeyP' || event.code === 'Escape') && !event.repeat) {
-    if (state === 'playing') pause();
-    else if (state === 'paused') resume();
+  if ((event.code === "KeyP" || event.code === "Escape") && !event.repeat) {
+    if (state === "playing") pause();
+    else if (state === "paused") resume();
   }
 });
 
@@ -51,13 +51,13 @@ addEventListener('keydown', (event) => {
 function isStart(event) {
   const { code, repeat, ctrlKey, metaKey, altKey } = event;
   const free = [document.body, screen.field].includes(document.activeElement);
-  const key = ['Enter', 'NumpadEnter', 'Space'].includes(code);
+  const key = ["Enter", "NumpadEnter", "Space"].includes(code);
   return key && free && !repeat && !ctrlKey && !metaKey && !altKey;
 }
 
 // Who looks elsewhere should not come back to a lost round.
-addEventListener('blur', pause);
-document.addEventListener('visibilitychange', () => document.hidden && pause());
+addEventListener("blur", pause);
+document.addEventListener("visibilitychange", () => document.hidden && pause());
 
 new ResizeObserver(() => {
   field = view.fit();
@@ -65,11 +65,11 @@ new ResizeObserver(() => {
 }).observe(screen.field);
 
 // The connection is back: send what waited, and see who plays.
-addEventListener('online', refresh);
+addEventListener("online", refresh);
 // A page out of the back/forward cache may show a player who signed out since.
-addEventListener('pageshow', (event) => event.persisted && refresh());
+addEventListener("pageshow", (event) => event.persisted && refresh());
 // The player signed out or in elsewhere.
-addEventListener('platform:playerchange', refresh);
+addEventListener("platform:playerchange", refresh);
 
 let lastFrame;
 requestAnimationFrame(frame);
@@ -78,43 +78,43 @@ refresh();
 function frame(now) {
   const seconds = Math.min((now - (lastFrame ?? now)) / 1_000, LONGEST_FRAME);
   lastFrame = now;
-  if (state === 'playing') {
+  if (state === "playing") {
     const events = world.step(seconds, controls.read());
     view.celebrate(events);
     if (events.length) screen.showScore(world.score);
     if (world.over) end();
   }
-  view.draw(world, seconds, state === 'playing' ? controls.stick : null);
+  view.draw(world, seconds, state === "playing" ? controls.stick : null);
   requestAnimationFrame(frame);
 }
 
 function begin() {
-  if (state === 'stopped') return;
+  if (state === "stopped") return;
   world = new World(field.width, field.height);
   screen.showScore(0);
   resume();
 }
 
 function resume() {
-  if (state === 'stopped') return;
-  state = 'playing';
+  if (state === "stopped") return;
+  state = "playing";
   controls.active = true;
-  screen.showNotice('');
+  screen.showNotice("");
   screen.hideCard();
 }
 
 function pause() {
-  if (state !== 'playing') return;
-  leavePlay('paused');
+  if (state !== "playing") return;
+  leavePlay("paused");
   screen.showCard({
-    headline: 'Paused',
-    words: 'The meadow waits for you.',
-    button: 'Go on',
+    headline: "Paused",
+    words: "The meadow waits for you.",
+    button: "Go on",
   });
 }
 
 function end() {
-  leavePlay('over');
+  leavePlay("over");
   const { score } = world;
   const record = score > best;
   if (record) {
@@ -122,9 +122,9 @@ function end() {
     screen.showBest(best);
   }
   screen.showCard({
-    headline: record ? 'A new best!' : 'Ouch, a thistle',
+    headline: record ? "A new best!" : "Ouch, a thistle",
     words: `You gathered ${score} points.`,
-    button: 'Play again',
+    button: "Play again",
   });
   keep(score);
 }
@@ -160,16 +160,16 @@ async function refresh() {
  * played all the same; a suspended player is told so, and that is all: no
  * retry, no sign-in. */
 async function online(action) {
-  if (state === 'stopped') return;
+  if (state === "stopped") return;
   try {
     await action();
-    screen.showNotice('');
+    screen.showNotice("");
   } catch (error) {
     if (error instanceof Suspended) {
-      leavePlay('stopped');
-      screen.showCard({ headline: 'You cannot play', words: error.message, button: null });
+      leavePlay("stopped");
+      screen.showCard({ headline: "You cannot play", words: error.message, button: null });
     } else if (error instanceof Offline) {
-      screen.showNotice('Playing offline. Your best score will be sent later.');
+      screen.showNotice("Playing offline. Your best score will be sent later.");
       screen.showNoStanding();
     } else {
       throw error;

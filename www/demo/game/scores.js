@@ -1,12 +1,12 @@
 // Scores, kept by the game's backend under the player's `sub`. A score that
 // cannot be sent waits in this browser until it can.
 
-import { call } from './account.js';
+import { call } from "./account.js";
 
-const STORAGE_KEY = 'firefly:unsent';
+const STORAGE_KEY = "firefly:unsent";
 
 /** The best score, the place among all, and the top ten. */
-export const standing = () => call('/api/score');
+export const standing = () => call("/api/score");
 
 /**
  * Sends the best score that could not be sent before, if there is one.
@@ -18,9 +18,9 @@ export async function sendUnsent(sub) {
   const unsent = recall();
   const score = Math.max(unsent[sub] ?? 0, unsent[NOBODY] ?? 0);
   if (score === 0) return null;
-  const after = await call('/api/score', {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
+  const after = await call("/api/score", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ score }),
   });
   forget(sub, score);
@@ -29,7 +29,7 @@ export async function sendUnsent(sub) {
 
 /** Under what a score is kept that was made before it was known who plays. It
  * belongs to whoever this browser turns out to be. */
-const NOBODY = '';
+const NOBODY = "";
 
 /** Keeps a score in this browser until `sendUnsent`. */
 export function remember(score, sub = NOBODY) {

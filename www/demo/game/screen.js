@@ -1,16 +1,16 @@
 // Everything around the canvas: the player's name, the meters, the card.
 
-import { Offline, links, signOut } from './account.js';
+import { Offline, links, signOut } from "./account.js";
 
 const element = (id) => document.getElementById(id);
 
 const number = new Intl.NumberFormat();
 
-export const field = element('field');
-export const playButton = element('play');
-export const pauseButton = element('pause');
+export const field = element("field");
+export const playButton = element("play");
+export const pauseButton = element("pause");
 
-element('sign-out').addEventListener('click', async () => {
+element("sign-out").addEventListener("click", async () => {
   try {
     await signOut();
   } catch (error) {
@@ -21,55 +21,55 @@ element('sign-out').addEventListener('click', async () => {
 
 /** Shows who plays, with a way to sign in for guests and out for the others. */
 export function showPlayer({ username, is_anon: isGuest }) {
-  const name = element('name');
+  const name = element("name");
   // Never as HTML: a name is the player's own text.
   name.textContent = username;
-  name.title = 'Your profile';
+  name.title = "Your profile";
   name.href = links.profile;
   name.hidden = false;
-  element('guest').hidden = !isGuest;
+  element("guest").hidden = !isGuest;
   showSignIn(isGuest);
-  element('sign-out').hidden = isGuest;
+  element("sign-out").hidden = isGuest;
 }
 
 function showSignIn(shown) {
-  const signIn = element('sign-in');
+  const signIn = element("sign-in");
   signIn.hidden = !shown;
   if (shown) signIn.href = links.signIn;
 }
 
 export function showScore(score) {
-  element('score').textContent = number.format(score);
+  element("score").textContent = number.format(score);
 }
 
 export function showBest(best) {
-  element('best').textContent = number.format(best);
+  element("best").textContent = number.format(best);
 }
 
 /** Shows the top ten and the player's own place. */
 export function showStanding({ rank, top }) {
-  element('top').replaceChildren(
+  element("top").replaceChildren(
     ...top.map((entry) => {
-      const line = document.createElement('li');
-      line.classList.toggle('you', entry.you);
-      const name = document.createElement('span');
+      const line = document.createElement("li");
+      line.classList.toggle("you", entry.you);
+      const name = document.createElement("span");
       name.textContent = entry.username;
-      const best = document.createElement('b');
+      const best = document.createElement("b");
       best.textContent = number.format(entry.best);
       line.append(name, best);
       return line;
     }),
   );
-  const place = element('place');
-  if (top.length === 0) place.textContent = 'No scores yet. Be the first.';
-  else if (rank === null) place.textContent = 'Play a round to get a place of your own.';
+  const place = element("place");
+  if (top.length === 0) place.textContent = "No scores yet. Be the first.";
+  else if (rank === null) place.textContent = "Play a round to get a place of your own.";
   else place.textContent = `Your place: ${number.format(rank)}`;
 }
 
 /** Says, where no top ten has come yet, that it will not come for now. */
 export function showNoStanding() {
-  if (element('top').children.length === 0) {
-    element('place').textContent = 'The list comes back with the connection.';
+  if (element("top").children.length === 0) {
+    element("place").textContent = "The list comes back with the connection.";
   }
 }
 
@@ -79,30 +79,30 @@ const GRACE_MS = 450;
 /** Shows the card over the meadow. Without `button` there is nothing to play
  * for: neither something to press nor a list to climb. */
 export function showCard({ headline, words, button }) {
-  element('headline').textContent = headline;
-  element('words').textContent = words;
-  element('card').hidden = false;
+  element("headline").textContent = headline;
+  element("words").textContent = words;
+  element("card").hidden = false;
   pauseButton.hidden = true;
   playButton.hidden = !button;
-  element('board').hidden = !button;
+  element("board").hidden = !button;
   if (button) {
     playButton.textContent = button;
     playButton.disabled = true;
     setTimeout(() => {
       playButton.disabled = false;
-      if (!element('card').hidden) playButton.focus();
+      if (!element("card").hidden) playButton.focus();
     }, GRACE_MS);
   }
 }
 
 /** Hides the card and gives the meadow the keyboard. */
 export function hideCard() {
-  element('card').hidden = true;
+  element("card").hidden = true;
   pauseButton.hidden = false;
   field.focus();
 }
 
 /** One sentence at the bottom, also for screen readers. Empty hides it. */
 export function showNotice(sentence) {
-  element('notice').textContent = sentence;
+  element("notice").textContent = sentence;
 }

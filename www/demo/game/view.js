@@ -1,11 +1,20 @@
 // Draws a world on the canvas, sharp on every screen, in the colours of the
 // style sheet.
 
-import { FIELD_SIDE } from './world.js';
+import { FIELD_SIDE } from "./world.js";
 
 const COLOURS = [
-  'hill-far', 'hill-near', 'grass', 'ink', 'light', 'glow', 'body', 'wing', 'thistle',
-  'thistle-core', 'dust',
+  "hill-far",
+  "hill-near",
+  "grass",
+  "ink",
+  "light",
+  "glow",
+  "body",
+  "wing",
+  "thistle",
+  "thistle-core",
+  "dust",
 ];
 const FULL_TURN = Math.PI * 2;
 
@@ -17,10 +26,10 @@ export class View {
 
   constructor(canvas) {
     this.canvas = canvas;
-    this.context = canvas.getContext('2d');
-    this.calm = matchMedia('(prefers-reduced-motion: reduce)');
-    const dark = matchMedia('(prefers-color-scheme: dark)');
-    dark.addEventListener('change', () => this.#readColours());
+    this.context = canvas.getContext("2d");
+    this.calm = matchMedia("(prefers-reduced-motion: reduce)");
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    dark.addEventListener("change", () => this.#readColours());
     this.#readColours();
     this.motes = Array.from({ length: 46 }, (_, index) => ({
       // Spread by the golden ratio, which leaves no gaps and no rows.
@@ -51,10 +60,14 @@ export class View {
       const count = { light: 12, dash: 8, over: 30 }[kind];
       for (let index = 0; index < count; index += 1) {
         const angle = (index / count) * FULL_TURN + x;
-        const speed = (kind === 'over' ? 150 : 70) * (0.5 + ((index * 5) % 7) / 7);
+        const speed = (kind === "over" ? 150 : 70) * (0.5 + ((index * 5) % 7) / 7);
         this.#sparks.push({
-          x, y, age: 0, vx: Math.cos(angle) * speed, vy: Math.sin(angle) * speed,
-          colour: kind === 'over' ? 'thistle' : 'glow',
+          x,
+          y,
+          age: 0,
+          vx: Math.cos(angle) * speed,
+          vy: Math.sin(angle) * speed,
+          colour: kind === "over" ? "thistle" : "glow",
         });
       }
     }
@@ -94,8 +107,8 @@ export class View {
       disc(context, x, mote.y * height * 0.85, mote.size);
     }
     context.globalAlpha = 1;
-    this.#hill(width, height, 96, 0.011, 0.4, colours['hill-far']);
-    this.#hill(width, height, 54, 0.017, 2.1, colours['hill-near']);
+    this.#hill(width, height, 96, 0.011, 0.4, colours["hill-far"]);
+    this.#hill(width, height, 54, 0.017, 2.1, colours["hill-near"]);
     this.#grass(width, height, drift);
   }
 
@@ -133,7 +146,7 @@ export class View {
     this.#glow(x, y, 26 * grown * breath, 0.75);
     context.fillStyle = colours.light;
     disc(context, x, y, 6 * grown * breath);
-    context.fillStyle = '#fffbe8';
+    context.fillStyle = "#fffbe8";
     disc(context, x - 1.5, y - 1.5, 2.4 * grown);
   }
 
@@ -192,7 +205,7 @@ export class View {
       context.lineTo(Math.cos(angle) * reach, Math.sin(angle) * reach);
     }
     context.fill();
-    context.fillStyle = colours['thistle-core'];
+    context.fillStyle = colours["thistle-core"];
     disc(context, 0, 0, radius * 0.5);
     context.restore();
   }
@@ -214,8 +227,8 @@ export class View {
       context.fillStyle = colours[colour];
       disc(context, x, y, 2.6);
     }
-    context.font = '700 17px ui-rounded, system-ui, sans-serif';
-    context.textAlign = 'center';
+    context.font = "700 17px ui-rounded, system-ui, sans-serif";
+    context.textAlign = "center";
     context.fillStyle = colours.ink;
     for (const { x, y, age, text } of this.#texts) {
       context.globalAlpha = Math.min(1, 2 * (1 - age / 0.9));
@@ -255,9 +268,9 @@ export class View {
 /** A halo drawn once and copied from then on: a gradient for each light in each
  * frame would be the most expensive thing on the page. */
 function haloOf(colour) {
-  const canvas = document.createElement('canvas');
+  const canvas = document.createElement("canvas");
   canvas.width = canvas.height = 128;
-  const context = canvas.getContext('2d');
+  const context = canvas.getContext("2d");
   const gradient = context.createRadialGradient(64, 64, 0, 64, 64, 64);
   gradient.addColorStop(0, `${colour}cc`);
   gradient.addColorStop(0.35, `${colour}55`);

@@ -72,7 +72,7 @@ export class World {
     this.#drift(seconds);
     if (this.dash.left <= 0 && this.thistles.some((thistle) => this.#touches(thistle))) {
       this.over = true;
-      events.push({ kind: 'over', x: this.fly.x, y: this.fly.y });
+      events.push({ kind: "over", x: this.fly.x, y: this.fly.y });
     }
     return events;
   }
@@ -88,7 +88,7 @@ export class World {
       fly.vy = Math.sin(angle) * DASH_SPEED;
       dash.left = DASH_SECONDS;
       dash.rest = DASH_REST_SECONDS;
-      events.push({ kind: 'dash', x: fly.x, y: fly.y });
+      events.push({ kind: "dash", x: fly.x, y: fly.y });
     } else if (dash.left === 0) {
       // Exponential, so that the frame rate does not change how it flies.
       const share = 1 - Math.exp(-RESPONSE * seconds);
@@ -104,13 +104,15 @@ export class World {
     this.chainLeft = Math.max(0, this.chainLeft - seconds);
     if (this.chainLeft === 0) this.chain = 0;
     for (const light of this.lights) light.age += seconds;
-    const caught = this.lights.filter((light) => distance(light, this.fly) < LIGHT_RADIUS + FLY_RADIUS);
+    const caught = this.lights.filter(
+      (light) => distance(light, this.fly) < LIGHT_RADIUS + FLY_RADIUS,
+    );
     for (const light of caught) {
       this.chain = Math.min(this.chain + 1, LONGEST_CHAIN);
       this.chainLeft = CHAIN_SECONDS;
       const points = LIGHT_POINTS * this.chain;
       this.score += points;
-      events.push({ kind: 'light', x: light.x, y: light.y, points });
+      events.push({ kind: "light", x: light.x, y: light.y, points });
     }
     this.lights = this.lights.filter((light) => !caught.includes(light));
     while (this.lights.length < LIGHTS) this.#addLight();

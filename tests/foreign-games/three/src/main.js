@@ -23,7 +23,11 @@ async function start() {
   document.body.append(renderer.domElement);
 
   const texture = await new TextureLoader().loadAsync("rock.png");
-  const rocks = new InstancedMesh(new IcosahedronGeometry(0.3, 1), new MeshBasicMaterial({ map: texture }), ROCKS);
+  const rocks = new InstancedMesh(
+    new IcosahedronGeometry(0.3, 1),
+    new MeshBasicMaterial({ map: texture }),
+    ROCKS,
+  );
   rocks.frustumCulled = false;
   const scene = new Scene().add(rocks);
   const camera = new PerspectiveCamera(60, 480 / 270, 0.1, 100);
@@ -39,12 +43,16 @@ async function start() {
   const matrix = new Matrix4();
   renderer.setAnimationLoop(() => {
     for (let rock = 0; rock < ROCKS; rock += 1) {
-      rocks.setMatrixAt(rock, matrix.setPosition(places[rock * 3], places[rock * 3 + 1], places[rock * 3 + 2]));
+      rocks.setMatrixAt(
+        rock,
+        matrix.setPosition(places[rock * 3], places[rock * 3 + 1], places[rock * 3 + 2]),
+      );
     }
     rocks.instanceMatrix.needsUpdate = true;
     renderer.render(scene, camera);
     const steps = Atomics.load(counts, 0);
-    if (steps > 0) state.state = `blasts ${places[2] > 50 ? 1 : 0}, drawn ${renderer.info.render.triangles > 0}`;
+    if (steps > 0)
+      state.state = `blasts ${places[2] > 50 ? 1 : 0}, drawn ${renderer.info.render.triangles > 0}`;
   });
 }
 
