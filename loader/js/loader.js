@@ -4,19 +4,32 @@
 // ASCII, MASK, which undoes the masking of its bytes, and SETTINGS, what the
 // server wrote into the file.
 
+/** @type {any} The class of another runtime.js, which keeps there whether it has warned. */
 const before = globalThis.platform?.PlatformError;
+/** @type {Promise<void> | undefined} */
 let starting;
 const isFramed = parent !== window;
 const isPreview = isFramed && /^dev-/.test(location.hostname);
-const started = (call, otherwise) => (starting ? starting.then(call, otherwise) : call());
+/**
+ * Calls when the module has started.
+ *
+ * @template T
+ * @param {() => T} call
+ * @param {() => void} [otherwise]
+ * @returns {T}
+ */
+const started = (call, otherwise) =>
+  starting ? /** @type {any} */ (starting.then(call, otherwise)) : call();
 
 const [authUrl, platformOrigin, heartbeatSeconds] = SETTINGS;
+/** @type {(path: string) => (redirect?: string | URL | null) => string} */
 const way = (path) => (redirect) =>
   (isLocal() ? location.origin + LOGIN : authUrl + path) +
   "?redirect=" +
-  encodeURIComponent(resolve(redirect));
+  encodeURIComponent(/** @type {any} */ (resolve(redirect)));
 const loginUrl = way("/login");
 
+/** @param {WebAssembly.Module} module */
 const start = (module) => {
   __wbg_set_wasm(new WebAssembly.Instance(module, IMPORTS).exports);
   wasm.__wbindgen_start();
@@ -25,7 +38,12 @@ const start = (module) => {
   if (!isLocal()) watchPlayer(heartbeatSeconds * 1000);
 };
 
-/** Either the engine compiles only small modules at once, or the page forbids WebAssembly. */
+/**
+ * Either the engine compiles only small modules at once, or the page forbids WebAssembly.
+ *
+ * @param {Uint8Array<ArrayBuffer>} bytes
+ * @param {typeof console.error} nativeError
+ */
 const startLater = async (bytes, nativeError) => {
   try {
     start(await WebAssembly.compile(bytes));
@@ -45,7 +63,11 @@ const startLater = async (bytes, nativeError) => {
 };
 
 if (before) {
-  before.warned ||= !console.warn("runtime.js is on this page twice: the second one does nothing");
+  before.warned ||= !(
+    /** @type {any} */ (
+      console.warn("runtime.js is on this page twice: the second one does nothing")
+    )
+  );
 } else {
   const nativeError = console.error.bind(console);
   connect(
@@ -78,16 +100,18 @@ if (before) {
 
   if (!isLocal()) lookBack();
 
-  globalThis.platform = Object.freeze({
-    fetch: (input, init) => started(() => wasm.call(input, init)),
-    getAccessToken: (options) => started(() => wasm.getAccessToken(!!options?.forceRefresh)),
-    loginUrl,
-    profileUrl: way("/profile"),
-    signOut: (redirect) => started(() => wasm.signOut(redirect)),
-    reportError,
-    PlatformError,
-    version: VERSION,
-  });
+  globalThis.platform = Object.freeze(
+    /** @satisfies {Platform} */ ({
+      fetch: (input, init) => started(() => wasm.call(input, init)),
+      getAccessToken: (options) => started(() => wasm.getAccessToken(!!options?.forceRefresh)),
+      loginUrl,
+      profileUrl: way("/profile"),
+      signOut: (redirect) => started(() => wasm.signOut(redirect)),
+      reportError: logError,
+      PlatformError,
+      version: VERSION,
+    }),
+  );
 
   if (isLocal()) (location.pathname === LOGIN ? drawPicker : drawBadge)();
 }

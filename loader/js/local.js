@@ -1,6 +1,7 @@
 // Local development: who is being played, and the page to choose another.
 
 const LOGIN = "/__platform/login";
+/** @param {string} player */
 const nameOf = (player) => "test-" + player.replace("/", "-");
 
 /** A badge in the corner, where no style of the game reaches it. */
@@ -8,11 +9,16 @@ const drawBadge = () => {
   const host = document.createElement("platform-dev");
   const badge = host.attachShadow({ mode: "open" });
   badge.innerHTML = `<style>a{position:fixed;right:8px;bottom:8px;z-index:2147483647;max-width:70vw;padding:4px 8px;border-radius:6px;background:#222d;color:#fff;font:12px/1.4 system-ui;text-decoration:none}a:focus-visible{outline:2px solid #4af}b{color:#fd4}</style><a title="Play as another test player"><b>DEV</b> <span></span></a>`;
-  const link = badge.querySelector("a");
-  // The link stays the same one: it may have the keyboard.
+  const link = /** @type {HTMLAnchorElement} */ (badge.querySelector("a"));
+  /**
+   * The link stays the same one: it may have the keyboard.
+   *
+   * @param {Error} [error]
+   */
   const show = (error) => {
     link.href = loginUrl();
-    link.lastChild.textContent = nameOf(player()) + (error ? " – " + error.message : "");
+    /** @type {ChildNode} */ (link.lastChild).textContent =
+      nameOf(player()) + (error ? " – " + error.message : "");
   };
   show();
   follow(show);
@@ -36,9 +42,13 @@ const drawPicker = () => {
   document.title = "Choose a test player";
   document.documentElement.lang = "en";
   document.body.innerHTML = PICKER;
-  const [search, alert, list] = document.body.querySelectorAll("input,[role=alert],section");
+  const [search, alert, list] =
+    /** @type {NodeListOf<HTMLElement> & [HTMLInputElement, HTMLElement, HTMLElement]} */ (
+      document.body.querySelectorAll("input,[role=alert],section")
+    );
   // At once: WebKit honours `autofocus` only when it draws, and keys may come before.
   search.focus();
+  /** @type {string | URL} */
   let wanted = "/";
   try {
     const back = resolve(new URLSearchParams(location.search).get("redirect") || "/");
@@ -46,6 +56,7 @@ const drawPicker = () => {
   } catch {
     // It is no address.
   }
+  /** @param {string} chosen */
   const choose = async (chosen) => {
     const before = player();
     play(chosen);
@@ -55,7 +66,7 @@ const drawPicker = () => {
       location.assign(wanted);
     } catch (error) {
       play(before);
-      alert.textContent = error.message;
+      alert.textContent = /** @type {Error} */ (error).message;
     }
   };
   for (let number = 1; number <= 10; number++) {
@@ -68,7 +79,7 @@ const drawPicker = () => {
     }
   }
   search.oninput = () => {
-    for (const button of list.children) {
+    for (const button of /** @type {Iterable<HTMLElement>} */ (list.children)) {
       const text = search.value.trim().toLowerCase();
       button.hidden = /^\d+$/.test(text)
         ? !button.textContent.endsWith("-" + text)
@@ -77,6 +88,7 @@ const drawPicker = () => {
   };
   search.onkeydown = (event) => {
     // Without a word it may be the Enter that led here, still held down.
-    if (event.key == "Enter" && search.value) list.querySelector("button:not([hidden])")?.click();
+    if (event.key == "Enter" && search.value)
+      /** @type {HTMLElement | null} */ (list.querySelector("button:not([hidden])"))?.click();
   };
 };

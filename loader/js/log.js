@@ -13,7 +13,11 @@ const PREVIEW = 200;
 const encoder = new TextEncoder();
 const buffer = new Uint8Array(MESSAGE);
 
-/** The text, cut to so many bytes of UTF-8, without half a character that a cut may leave. */
+/**
+ * The text, cut to so many bytes of UTF-8, without half a character that a cut may leave.
+ *
+ * @param {string} text
+ */
 const cut = (text, limit = MESSAGE) => {
   const short = text.slice(
     0,
@@ -22,10 +26,21 @@ const cut = (text, limit = MESSAGE) => {
   return short.toWellFormed?.() ?? short;
 };
 
-/** Members that may still be described in this record. */
+/**
+ * Members that may still be described in this record.
+ *
+ * @type {number}
+ */
 let room;
 
-/** What a value looks like, without holding on to it and without throwing. */
+/**
+ * What a value looks like, without holding on to it and without throwing.
+ *
+ * @param {any} value
+ * @param {number} depth how far it is inside of another value
+ * @param {object[]} above the values that it is inside of
+ * @returns {string}
+ */
 const describe = (value, depth = 0, above = []) => {
   try {
     const type = typeof value;
@@ -39,12 +54,15 @@ const describe = (value, depth = 0, above = []) => {
     if (value instanceof Error) return stackOf(value) || String(value);
     if (value.nodeType) return `<${value.nodeName.toLowerCase()}>`;
     const name = value.constructor?.name ?? "Object";
-    if (ArrayBuffer.isView(value)) return `[${name} ${value.length ?? value.byteLength}]`;
+    if (ArrayBuffer.isView(value))
+      return `[${name} ${/** @type {any} */ (value).length ?? value.byteLength}]`;
     if (above.includes(value)) return "[Circular]";
     if (depth >= DEPTH) return `[${name}]`;
     const list = Array.isArray(value);
     const inside = [...above, value];
+    /** @type {string[]} */
     const members = [];
+    /** @param {string | number} key */
     const add = (key) => {
       if (members.length >= MEMBERS || room-- <= 0) return members.push("…");
       const member = read(value, key, depth + 1, inside);
@@ -65,7 +83,14 @@ const describe = (value, depth = 0, above = []) => {
   }
 };
 
-/** A member whose getter throws spoils only itself. */
+/**
+ * A member whose getter throws spoils only itself.
+ *
+ * @param {any} value
+ * @param {string | number} key
+ * @param {number} depth
+ * @param {object[]} above
+ */
 const read = (value, key, depth, above) => {
   try {
     return describe(value[key], depth, above);
@@ -74,7 +99,11 @@ const read = (value, key, depth, above) => {
   }
 };
 
-/** An error's stack, which begins with its message in all engines alike. */
+/**
+ * An error's stack, which begins with its message in all engines alike.
+ *
+ * @param {Error} error
+ */
 const stackOf = (error) => {
   const { stack } = error;
   if (typeof stack != "string" || !stack) return "";
@@ -82,10 +111,34 @@ const stackOf = (error) => {
   return cut(stack.startsWith(title) ? stack : title + "\n" + stack);
 };
 
-/** The records that wait to be sent; the module keeps account of them. */
+/**
+ * A record, as the server takes it.
+ *
+ * @typedef {object} LogRecord
+ * @property {number} time
+ * @property {string} level
+ * @property {string} source
+ * @property {string} message
+ * @property {number} [count]
+ * @property {string} [stack]
+ * @property {string} [url]
+ * @property {number} [line]
+ * @property {number} [column]
+ * @property {unknown} [metadata]
+ */
+
+/**
+ * The records that wait to be sent; the module keeps account of them.
+ *
+ * @type {LogRecord[]}
+ */
 const records = [];
 
-/** Sends what waits if it is due, or at once. It outlives the page, which may go away meanwhile. */
+/**
+ * Sends what waits if it is due, or at once. It outlives the page, which may go away meanwhile.
+ *
+ * @param {boolean} [atOnce]
+ */
 const sendLog = async (atOnce) => {
   const size = wasm.takeBatch(!!atOnce);
   if (!size) return;
@@ -103,11 +156,14 @@ const sendLog = async (atOnce) => {
     const { status, headers } = await report(
       "/__platform/logs",
       // Half a surrogate pair is no text to anybody else.
-      JSON.stringify({ page, records: sent }, (key, value) => value?.toWellFormed?.() ?? value),
+      JSON.stringify({ page, records: sent }, (_key, value) => value?.toWellFormed?.() ?? value),
       wasm.heldToken(),
       size > 0,
     );
-    pause = status == 429 || status > 499 ? headers.get("Retry-After") * 1000 || -1 : 0;
+    pause =
+      status == 429 || status > 499
+        ? /** @type {any} */ (headers.get("Retry-After")) * 1000 || -1
+        : 0;
   } catch {
     // There was no answer.
   }
@@ -119,13 +175,20 @@ let busy = false;
 /**
  * Makes a record. What the page's own getters write meanwhile is not recorded, or there would be
  * no end.
+ *
+ * @param {string} level
+ * @param {string} source
+ * @param {() => Omit<LogRecord, "time" | "level" | "source"> | undefined} makeRecord
  */
 const note = (level, source, makeRecord) => {
   if (busy || isLocal()) return;
   busy = true;
   room = ALL_MEMBERS;
   try {
-    const { message, ...rest } = makeRecord();
+    // Nothing is no record: it throws here.
+    const { message, ...rest } = /** @type {Omit<LogRecord, "time" | "level" | "source">} */ (
+      makeRecord()
+    );
     // An extension's failure is none of the game's.
     const place = (rest.stack ?? "") + (rest.url ?? "");
     if (/-extension:\/\//.test(place) && !/https?:\/\//.test(place)) return;
@@ -161,6 +224,7 @@ const note = (level, source, makeRecord) => {
   }
 };
 
+/** @type {Record<string, string>} What the methods of `console` mean. */
 const LEVELS = {
   debug: "debug",
   trace: "debug",
@@ -174,7 +238,7 @@ const LEVELS = {
 const watchConsole = () => {
   for (const method in LEVELS) {
     const native = console[method];
-    console[method] = (...values) => {
+    console[method] = (/** @type {unknown[]} */ ...values) => {
       native.apply(console, values);
       if (method == "assert" && values.shift()) return;
       note(LEVELS[method], "console", () => ({
@@ -189,6 +253,7 @@ const watchConsole = () => {
 /** What was recorded by looking back, and whose event may still be on its way. */
 const early = new Set();
 
+/** @type {(name: string, address: () => unknown) => void} */
 const noteResource = (name, address) =>
   note("error", "resource", () => {
     const url = cut(String(address()), ADDRESS);
@@ -202,7 +267,9 @@ const noteResource = (name, address) =>
  * What scripts fetched is their own business.
  */
 const lookBack = () => {
-  for (const { name, initiatorType, responseStatus } of performance.getEntriesByType("resource")) {
+  for (const { name, initiatorType, responseStatus } of /** @type {PerformanceResourceTiming[]} */ (
+    performance.getEntriesByType("resource")
+  )) {
     if (responseStatus > 399 && !/^(fetch|xmlh|beacon)|\/__platform\//.test(initiatorType + name)) {
       noteResource(initiatorType, () => name);
       early.add(name);
@@ -214,7 +281,8 @@ const watchErrors = () => {
   addEventListener(
     "error",
     (event) => {
-      const { target, message, filename, lineno, colno, error } = event;
+      const { target, message, filename, lineno, colno, error } =
+        /** @type {ErrorEvent & { target: any }} */ (event);
       if (message != null) {
         note("error", "error", () => ({
           message,
@@ -243,8 +311,13 @@ const watchErrors = () => {
   });
 };
 
-/** `platform.reportError`: never throws, and never rejects. */
-const reportError = async (message, metadata) => {
+/**
+ * `platform.reportError`: never throws, and never rejects.
+ *
+ * @param {string} message
+ * @param {unknown} [metadata]
+ */
+const logError = async (message, metadata) => {
   note("error", "report", () => {
     try {
       message = String(message);

@@ -3,6 +3,7 @@
 
 let used = false;
 let pads = 0;
+/** @type {string} */
 let page;
 
 /** Names this page life: 128 random bits. */
@@ -17,13 +18,19 @@ const turn = () => {
  * Tells the game's address that this page is played, or left. Where the player may not play any
  * more (403), or signed out since the token was made (401), the token is dropped. Who plays now is
  * looked at at once; why nobody may, the auth service says when the next token is asked for.
+ *
+ * @param {string | undefined} token
+ * @param {boolean} [leaving]
+ * @returns {Promise<unknown>}
  */
 const beat = (token, leaving) =>
   report("/__platform/heartbeat", JSON.stringify({ page, leaving }), token, leaving)
-    .then(({ status }) => {
-      if (status === 401 || status === 403) wasm.wake(true);
-      return status === 401 && wasm.getAccessToken(false);
-    })
+    .then(
+      /** @type {(response: Response) => unknown} */ ({ status }) => {
+        if (status === 401 || status === 403) wasm.wake(true);
+        return status === 401 && wasm.getAccessToken(false);
+      },
+    )
     .catch(() => {});
 
 /** A player with nothing but a gamepad makes no event, so the pads are asked. */
@@ -37,13 +44,21 @@ const padsMoved = () => {
   }
 };
 
-/** Test programs do not count as players, but on a platform on this machine. */
+/**
+ * Test programs do not count as players, but on a platform on this machine.
+ *
+ * @param {number} interval
+ */
 const watchPlayer = (interval) => {
-  const counts = !navigator.webdriver || /(^|\.)localhost$/.test(origin.hostname);
+  const counts = !navigator.webdriver || /(^|\.)localhost$/.test(platformUrl.hostname);
   for (const type of ["pointerdown", "pointermove", "keydown", "touchstart"]) {
     addEventListener(type, () => (used = true), { capture: true, passive: true });
   }
-  // The first look asks no gamepads: that alone takes some milliseconds.
+  /**
+   * The first look asks no gamepads: that alone takes some milliseconds.
+   *
+   * @param {boolean} [first]
+   */
   const look = (first) => {
     const visible = counts && !document.hidden;
     if (wasm.look(visible, (visible && !first && padsMoved()) || used, interval)) {
@@ -98,8 +113,11 @@ const watchPage = () => {
  */
 const watchFocus = () => {
   const focus = () => {
-    const active = document.activeElement;
-    if (!active?.isContentEditable && !/^(input|textarea|select)$/.test(active?.localName)) {
+    const active = /** @type {HTMLElement | null} */ (document.activeElement);
+    if (
+      !active?.isContentEditable &&
+      !/^(input|textarea|select)$/.test(/** @type {string} */ (active?.localName))
+    ) {
       window.focus();
     }
   };

@@ -4,26 +4,48 @@
 
 const { location, document, performance, Date, URL, Request, Promise } = globalThis;
 
-let nativeFetch, onSettled, auth, origin, local;
+/** @type {typeof fetch} */
+let nativeFetch;
+/** @type {(task: number, isFulfilled: boolean, value: unknown) => void} */
+let onSettled;
+/** @type {string} */
+let auth;
+/** @type {URL} */
+export let platformUrl;
+/** @type {boolean} */
+let local;
 
 /**
  * What to call when a promise settles, where the auth service is, the platform's origin, and
  * whether the page comes from a local dev server, which hands out tokens of test players in place
  * of the auth service.
+ *
+ * @param {typeof onSettled} settled
+ * @param {string} authUrl
+ * @param {string} platformOrigin
+ * @param {boolean} isLocal
  */
 export const connect = (settled, authUrl, platformOrigin, isLocal) => {
   nativeFetch = fetch;
   onSettled = settled;
   auth = authUrl;
-  origin = new URL(platformOrigin);
+  platformUrl = new URL(platformOrigin);
   local = isLocal;
 };
 
-/** Whether the address is the platform's, or on a sub-domain of it. */
+/**
+ * Whether the address is the platform's, or on a sub-domain of it.
+ *
+ * @param {URL} url
+ */
 const isOnPlatform = (url) =>
-  url.protocol === origin.protocol && ("." + url.host).endsWith("." + origin.host);
+  url.protocol === platformUrl.protocol && ("." + url.host).endsWith("." + platformUrl.host);
 
-/** Where the page may be sent after signing out, by default the game's start. Throws elsewhere. */
+/**
+ * Where the page may be sent after signing out, by default the game's start. Throws elsewhere.
+ *
+ * @param {string | URL | null} [redirect]
+ */
 export const destination = (redirect) => {
   const url = resolve(redirect || "/");
   if (!isOwn(url) && !isOnPlatform(url)) {
@@ -32,7 +54,12 @@ export const destination = (redirect) => {
   return url;
 };
 
-/** Tells the module's task how the promise ends. */
+/**
+ * Tells the module's task how the promise ends.
+ *
+ * @param {Promise<unknown>} promise
+ * @param {number} task
+ */
 export const watch = (promise, task) => {
   promise.then(
     (value) => onSettled(task, true, value),
@@ -49,9 +76,16 @@ export const shown = async () => {
   }
 };
 
-/** A promise with the functions that settle it. */
+/**
+ * A promise with the functions that settle it.
+ *
+ * @typedef {object} Deferred
+ * @property {Promise<unknown>} promise
+ * @property {(value: unknown) => void} fulfil
+ * @property {(reason: unknown) => void} reject
+ */
 export const deferred = () => {
-  const made = {};
+  const made = /** @type {Deferred} */ ({});
   made.promise = new Promise((fulfil, reject) => {
     made.fulfil = fulfil;
     made.reject = reject;
@@ -59,31 +93,52 @@ export const deferred = () => {
   return made;
 };
 
+/** @type {(made: Deferred, value: unknown) => void} */
 export const fulfil = (made, value) => made.fulfil(value);
+/** @type {(made: Deferred, reason: unknown) => void} */
 export const reject = (made, reason) => made.reject(reason);
+/** @type {(made: Deferred) => Promise<unknown>} */
 export const promise = (made) => made.promise;
 
 /** What `platform.fetch` and `platform.getAccessToken` reject with. */
 export class PlatformError extends Error {
+  /**
+   * @param {number} status
+   * @param {string} message
+   * @param {string} type
+   * @param {string} requestId
+   */
   constructor(status, message, type, requestId) {
     super(message);
+    /** @type {"PlatformError"} */
     this.name = "PlatformError";
     this.status = status;
     this.type = type;
     this.requestId = requestId;
   }
 
+  /** @param {string} slug */
   is(slug) {
     return this.type === slug || this.type.split(/[/#:]/).pop() === slug;
   }
 }
 
-/** A member that is a string and not empty. */
+/**
+ * A member that is a string and not empty.
+ *
+ * @param {Record<string, unknown> | undefined} value
+ * @param {string} member
+ */
 const text = (value, member) => (typeof value?.[member] == "string" && value[member]) || "";
 
 /**
  * What a call rejects with: from what the answer says (RFC 9457), where there is one, and else with
  * this sentence and type.
+ *
+ * @param {number} status
+ * @param {string} sentence
+ * @param {string} type
+ * @param {Answer} [answer]
  */
 export const problem = (status, sentence, type, answer) =>
   new PlatformError(
@@ -93,7 +148,11 @@ export const problem = (status, sentence, type, answer) =>
     text(answer, "request_id") || text(answer, "header"),
   );
 
-/** Whether the account's session ended. */
+/**
+ * Whether the account's session ended.
+ *
+ * @param {PlatformError} error
+ */
 export const isExpired = (error) => error.is("session-expired");
 
 export const monotonic = () => performance.now();
@@ -102,30 +161,56 @@ export const wall = () => Date.now();
 /** Whether the page has no origin of its own, as in a sandboxed frame or from a file. */
 export const isOpaque = () => globalThis.origin === "null";
 
-/** The answer's token, or undefined. */
+/**
+ * The answer's token, or undefined.
+ *
+ * @param {Answer} answer
+ */
 export const token = (answer) => text(answer, "access_token") || undefined;
 
-/** Seconds, or NaN. */
-export const seconds = (answer) => +answer.seconds;
+/**
+ * Seconds, or NaN.
+ *
+ * @param {Answer} answer
+ */
+export const seconds = (answer) => +(/** @type {any} */ (answer.seconds));
 
 export const isLocal = () => local;
 
-/** Who wants to know how a request for a test player's token ended. */
+/**
+ * Who wants to know how a request for a test player's token ended.
+ *
+ * @type {((error?: PlatformError) => void) | undefined}
+ */
 let onToken;
+/** @param {(error?: PlatformError) => void} callback */
 export const follow = (callback) => {
   onToken = callback;
 };
 
-/** Whom the last token was for: its `sub`. */
-let known;
+/**
+ * Whom the last token was for: its `sub`.
+ *
+ * @type {string | undefined}
+ */
+export let known;
 
-/** Tells the game when another player plays than before, or nobody whom the page knows. */
+/**
+ * Tells the game when another player plays than before, or nobody whom the page knows.
+ *
+ * @param {string} [sub]
+ */
 export const become = (sub) => {
   if (known && known !== sub) dispatchEvent(new Event("platform:playerchange"));
   known = sub;
 };
 
-/** A request for a token ended. Neither value is kept. */
+/**
+ * A request for a token ended. Neither value is kept.
+ *
+ * @param {any} token a string or nothing, which throws below as what is no token does
+ * @param {PlatformError} [error]
+ */
 export const announce = (token, error) => {
   onToken?.(error);
   try {
@@ -136,10 +221,18 @@ export const announce = (token, error) => {
   }
 };
 
-/** Where the tabs of this game tell each other that the player signed out. */
+/**
+ * Where the tabs of this game tell each other that the player signed out.
+ *
+ * @type {BroadcastChannel | undefined}
+ */
 let channel;
 
-/** Follows the other tabs' word, which a page in the back/forward cache does not hear. */
+/**
+ * Follows the other tabs' word, which a page in the back/forward cache does not hear.
+ *
+ * @param {() => void} signedOut
+ */
 export const listen = (signedOut) => {
   try {
     channel = new BroadcastChannel("platform");
@@ -159,7 +252,11 @@ export const player = () => {
   }
 };
 
-/** Plays as another test player, in this tab. */
+/**
+ * Plays as another test player, in this tab.
+ *
+ * @param {string} player
+ */
 export const play = (player) => {
   try {
     sessionStorage.setItem("platform-player", player);
@@ -171,14 +268,26 @@ export const play = (player) => {
 /** Asks for a token. */
 export const mint = () => (local ? report("/__platform/token/" + player()) : post("/token"));
 
-/** POST without a body or a header of our own, so without a preflight. */
+/**
+ * POST without a body or a header of our own, so without a preflight.
+ *
+ * @param {string} path
+ */
 const post = (path) => nativeFetch(auth + path, { method: "POST", credentials: "include" });
 
 /** Ends the player's session. */
 export const endSession = async () => (local ? play("guest/1") : post("/sign-out"));
 
-/** POST to the game's own address, whatever the page's base address. */
+/**
+ * POST to the game's own address, whatever the page's base address.
+ *
+ * @param {string} path
+ * @param {string} [body]
+ * @param {string} [token]
+ * @param {boolean} [keepalive]
+ */
 export const report = (path, body, token, keepalive) => {
+  /** @type {Record<string, string>} */
   const headers = { "Content-Type": "application/json" };
   if (token) headers.Authorization = "Bearer " + token;
   const init = { method: "POST", headers, body, keepalive };
@@ -193,10 +302,18 @@ export const report = (path, body, token, keepalive) => {
  * What an answer says. `seconds` is for how long its token lives or, where it has no JSON that can
  * be read, how long to wait before asking again. While `minting`, a local dev server that gives no
  * reason is told what it has to do.
+ *
+ * @typedef {Record<string, unknown>} Answer
+ * @param {Response} response
+ * @param {boolean} minting
+ * @returns {Promise<Answer>}
  */
 export const answered = async (response, minting) => {
   const { headers, status } = response;
-  const body = /json/.test(headers.get("content-type")) && (await response.json().catch(() => {}));
+  const body =
+    // A header that is missing is `null`, and that is no JSON.
+    /json/.test(/** @type {string} */ (headers.get("content-type"))) &&
+    (await response.json().catch(() => {}));
   return {
     detail:
       local &&
@@ -208,13 +325,26 @@ export const answered = async (response, minting) => {
   };
 };
 
-/** The address as this page means it. Throws a TypeError where it is none. */
-const resolve = (address) => new URL(address?.url ?? address ?? location, document.baseURI);
+/**
+ * The address as this page means it. Throws a TypeError where it is none.
+ *
+ * @param {any} [address] whatever a game takes for one: text, a URL, a Request
+ */
+export const resolve = (address) => new URL(address?.url ?? address ?? location, document.baseURI);
 
-/** Also says no to an address that only borrows the page's origin, such as blob:. */
-const isOwn = (url) => url.origin === location.origin && url.protocol === location.protocol;
+/**
+ * Also says no to an address that only borrows the page's origin, such as blob:.
+ *
+ * @param {URL} url
+ */
+export const isOwn = (url) => url.origin === location.origin && url.protocol === location.protocol;
 
-/** Whether the body is a stream, which can be sent only once. */
+/**
+ * Whether the body is a stream, which can be sent only once.
+ *
+ * @param {string | URL | Request} input
+ * @param {RequestInit | null} [init]
+ */
 const streams = (input, init) =>
   init?.body instanceof ReadableStream ||
   (input instanceof Request &&
@@ -224,6 +354,9 @@ const streams = (input, init) =>
 /**
  * The call's request, read once: what is checked is what is sent. Throws a TypeError where it must
  * not be sent, or where fetch itself would reject with one.
+ *
+ * @param {string | URL | Request} input
+ * @param {RequestInit | null} [init]
  */
 export const request = (input, init) => {
   if (streams(input, init)) {
@@ -239,15 +372,25 @@ export const request = (input, init) => {
   return made;
 };
 
-/** The same request once more, with its body. */
+/**
+ * The same request once more, with its body.
+ *
+ * @param {Request} request
+ */
 export const copy = (request) => request.clone();
 
+/** @type {(request: Request, token: string) => Promise<Response>} */
 export const send = (request, token) => {
   request.headers.set("Authorization", "Bearer " + token);
   return nativeFetch(request);
 };
 
-/** The promise, or the reason of the abort if that comes first. */
+/**
+ * The promise, or the reason of the abort if that comes first.
+ *
+ * @param {Promise<unknown>} promise
+ * @param {Request} request
+ */
 export const abortable = (promise, { signal }) =>
   new Promise((fulfil, reject) => {
     const abort = () => reject(signal.reason);
@@ -256,7 +399,11 @@ export const abortable = (promise, { signal }) =>
     promise.then(fulfil, reject).then(() => signal.removeEventListener("abort", abort));
   });
 
-/** Leaves the page after signing out, and has the game's other tabs know. */
+/**
+ * Leaves the page after signing out, and has the game's other tabs know.
+ *
+ * @param {URL} url
+ */
 export const leave = (url) => {
   channel?.postMessage(0);
   location.assign(url);

@@ -2,7 +2,8 @@
 // to copy into a game of one's own.
 
 /** The runtime's global. It is missing only where its script could not be
- * loaded; the game is then played without an account. */
+ * loaded; the game is then played without an account.
+ * @type {Platform | undefined} */
 const platform = globalThis.platform;
 
 /** Attempts after a 429 that carries no problem, and the pause before each. */
@@ -20,6 +21,9 @@ export class Suspended extends Error {}
  *
  * It rejects with `Offline` or `Suspended`. While the browser is on its way to
  * the sign-in page it does not settle at all, so that nothing flashes up.
+ *
+ * @param {string} path
+ * @param {platform.FetchInit} [init]
  */
 export async function call(path, init) {
   if (!platform) throw new Offline("The platform is not available.");
@@ -53,7 +57,8 @@ export async function call(path, init) {
 }
 
 /** The JSON of an answer. One that breaks off midway, because the connection did
- * or because the player is leaving the page, is as good as none. */
+ * or because the player is leaving the page, is as good as none.
+ * @param {Response} response */
 async function read(response) {
   if (response.status === 204) return undefined;
   let text;
@@ -65,7 +70,8 @@ async function read(response) {
   return JSON.parse(text);
 }
 
-/** What helps against a `PlatformError`. */
+/** What helps against a `PlatformError`.
+ * @param {platform.PlatformError} error */
 function remedy(error) {
   // The session of a real account ended, or this network has too many guests:
   // either way, signing in is the way back.
@@ -78,7 +84,10 @@ function remedy(error) {
   return "go on";
 }
 
-/** Who is playing: `{ sub, username, is_anon }`. */
+/** @typedef {{ sub: string, username: string, is_anon: boolean }} Player */
+
+/** Who is playing.
+ * @returns {Promise<Player>} */
 export const whoPlays = () => call("/api/me");
 
 /** Links are asked for when they are shown: they lead back to this page. */

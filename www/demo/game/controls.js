@@ -1,5 +1,6 @@
 // Keyboard, mouse and touch, brought down to a direction and a dash.
 
+/** @type {Record<string, [x: number, y: number]>} */
 const DIRECTIONS = {
   ArrowLeft: [-1, 0],
   KeyA: [-1, 0],
@@ -17,9 +18,18 @@ const STICK_REACH = 52;
 const TAP_TRAVEL = 12;
 const TAP_MS = 220;
 
+/** What the player wants: a direction no longer than 1, and whether to dash.
+ * @typedef {{ x: number, y: number, dash: boolean }} Steering */
+
+/** A finger or a mouse button that is held: where it began and where it is.
+ * @typedef {{ id: number, touch: boolean, fromX: number, fromY: number, x: number, y: number,
+ *   at: number }} Pointer */
+
 export class Controls {
+  /** @type {Set<string>} */
   #held = new Set();
   #dash = false;
+  /** @type {Pointer | null} */
   #pointer = null;
 
   /**
@@ -42,7 +52,8 @@ export class Controls {
   /** Only while a round is on: otherwise space presses buttons, arrows scroll. */
   active = false;
 
-  /** What the player wants now. A dash is reported once. */
+  /** What the player wants now. A dash is reported once.
+   * @returns {Steering} */
   read() {
     let x = 0;
     let y = 0;
@@ -50,7 +61,7 @@ export class Controls {
       x += DIRECTIONS[code][0];
       y += DIRECTIONS[code][1];
     }
-    if (x === 0 && y === 0 && this.#pointer) ({ x, y } = this.#pointerDirection());
+    if (x === 0 && y === 0 && this.#pointer) ({ x, y } = this.#directionOf(this.#pointer));
     const length = Math.max(1, Math.hypot(x, y));
     const dash = this.#dash;
     this.#dash = false;
@@ -69,6 +80,7 @@ export class Controls {
     this.#dash = false;
   }
 
+  /** @param {KeyboardEvent} event */
   #onKeyDown(event) {
     if (!this.active || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.code === "Space") {
@@ -81,6 +93,7 @@ export class Controls {
     event.preventDefault();
   }
 
+  /** @param {PointerEvent} event */
   #onPointerDown(event) {
     if (!this.active || event.button > 0) return;
     if (this.#pointer) {
@@ -94,13 +107,16 @@ export class Controls {
     this.#pointer = { id: event.pointerId, touch, fromX: x, fromY: y, x, y, at: event.timeStamp };
   }
 
+  /** @param {PointerEvent} event */
   #onPointerMove(event) {
-    if (this.#pointer?.id === event.pointerId) Object.assign(this.#pointer, this.#place(event));
+    const pointer = this.#pointer;
+    if (pointer?.id === event.pointerId) Object.assign(pointer, this.#place(event));
   }
 
+  /** @param {PointerEvent} event */
   #onPointerUp(event, cancelled = false) {
     const pointer = this.#pointer;
-    if (pointer?.id !== event.pointerId) return;
+    if (!pointer || pointer.id !== event.pointerId) return;
     this.#pointer = null;
     const travel = Math.hypot(pointer.x - pointer.fromX, pointer.y - pointer.fromY);
     const quick = event.timeStamp - pointer.at < TAP_MS;
@@ -108,9 +124,9 @@ export class Controls {
   }
 
   /** A finger steers like a stick, so that it need not cover the firefly; a
-   * mouse button calls the firefly to the pointer. */
-  #pointerDirection() {
-    const { touch, fromX, fromY, x, y } = this.#pointer;
+   * mouse button calls the firefly to the pointer.
+   * @param {Pointer} pointer */
+  #directionOf({ touch, fromX, fromY, x, y }) {
     const from = touch ? { x: fromX, y: fromY } : this.flyOnSurface();
     const reach = touch ? STICK_REACH : 30;
     const across = (x - from.x) / reach;
@@ -119,6 +135,7 @@ export class Controls {
     return { x: across / length, y: down / length };
   }
 
+  /** @param {PointerEvent} event */
   #place(event) {
     const box = this.surface.getBoundingClientRect();
     return { x: event.clientX - box.left, y: event.clientY - box.top };

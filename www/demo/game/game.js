@@ -18,8 +18,9 @@ import { World } from "./world.js";
 /** Longer frames are cut: after a hiccup the world must not jump. */
 const LONGEST_FRAME = 1 / 20;
 
-/** 'ready', 'playing', 'paused', 'over' or 'stopped'. */
+/** @type {"ready" | "playing" | "paused" | "over" | "stopped"} */
 let state = "ready";
+/** @type {import("./account.js").Player | undefined} */
 let player;
 let best = 0;
 
@@ -47,10 +48,12 @@ addEventListener("keydown", (event) => {
 });
 
 /** Enter and space start from the first card, where nothing has the focus yet.
- * A link that has it keeps its keys; later cards give it to their button. */
+ * A link that has it keeps its keys; later cards give it to their button.
+ * @param {KeyboardEvent} event */
 function isStart(event) {
   const { code, repeat, ctrlKey, metaKey, altKey } = event;
-  const free = [document.body, screen.field].includes(document.activeElement);
+  const focused = document.activeElement;
+  const free = focused === document.body || focused === screen.field;
   const key = ["Enter", "NumpadEnter", "Space"].includes(code);
   return key && free && !repeat && !ctrlKey && !metaKey && !altKey;
 }
@@ -71,10 +74,12 @@ addEventListener("pageshow", (event) => event.persisted && refresh());
 // The player signed out or in elsewhere.
 addEventListener("platform:playerchange", refresh);
 
+/** @type {number | undefined} */
 let lastFrame;
 requestAnimationFrame(frame);
 refresh();
 
+/** @param {number} now milliseconds */
 function frame(now) {
   const seconds = Math.min((now - (lastFrame ?? now)) / 1_000, LONGEST_FRAME);
   lastFrame = now;
@@ -129,20 +134,23 @@ function end() {
   keep(score);
 }
 
-/** Ends or interrupts play: keys and fingers mean nothing from here on. */
+/** Ends or interrupts play: keys and fingers mean nothing from here on.
+ * @param {typeof state} next */
 function leavePlay(next) {
   state = next;
   controls.active = false;
   controls.release();
 }
 
-/** Sends the round's score, or keeps it in this browser until it can be sent. */
+/** Sends the round's score, or keeps it in this browser until it can be sent.
+ * @param {number} score */
 async function keep(score) {
   remember(score, player?.sub);
   // Where it is not known yet who plays, that comes first.
   if (!player) return refresh();
+  const { sub } = player;
   await online(async () => {
-    const after = await sendUnsent(player.sub);
+    const after = await sendUnsent(sub);
     if (after) showStanding(after);
   });
 }
@@ -158,7 +166,8 @@ async function refresh() {
 
 /** Does something that needs the backend. Without an answer the game can be
  * played all the same; a suspended player is told so, and that is all: no
- * retry, no sign-in. */
+ * retry, no sign-in.
+ * @param {() => Promise<void>} action */
 async function online(action) {
   if (state === "stopped") return;
   try {
@@ -177,6 +186,7 @@ async function online(action) {
   }
 }
 
+/** @param {import("./scores.js").Standing} after */
 function showStanding(after) {
   best = Math.max(best, after.best);
   screen.showBest(best);

@@ -5,14 +5,18 @@ import { call } from "./account.js";
 
 const STORAGE_KEY = "firefly:unsent";
 
-/** The best score, the place among all, and the top ten. */
+/** Where a player stands: the best score, the place among all, and the top ten.
+ * @typedef {{ best: number, rank: number | null,
+ *   top: { username: string, best: number, you: boolean }[] }} Standing */
+
+/** @returns {Promise<Standing>} */
 export const standing = () => call("/api/score");
 
 /**
  * Sends the best score that could not be sent before, if there is one.
  * @param {string} sub who is playing now: another player's score stays until
  *   that player is back
- * @returns the standing after it, or null where nothing was sent
+ * @returns {Promise<Standing | null>} the standing after it, or null where nothing was sent
  */
 export async function sendUnsent(sub) {
   const unsent = recall();
@@ -31,12 +35,14 @@ export async function sendUnsent(sub) {
  * belongs to whoever this browser turns out to be. */
 const NOBODY = "";
 
-/** Keeps a score in this browser until `sendUnsent`. */
+/** Keeps a score in this browser until `sendUnsent`.
+ * @param {number} score */
 export function remember(score, sub = NOBODY) {
   const unsent = recall();
   if (score > (unsent[sub] ?? 0)) store({ ...unsent, [sub]: score });
 }
 
+/** @type {(sub: string, score: number) => void} */
 function forget(sub, score) {
   // A better one may have come in while this one was on its way.
   const left = Object.entries(recall()).filter(
@@ -47,16 +53,19 @@ function forget(sub, score) {
 
 // Storage throws where the browser forbids it, as in some private windows. The
 // score is then lost with the page, which is no reason to stop the game.
+/** @type {Record<string, number>} */
 let fallback = {};
 
+/** @returns {Record<string, number>} by player, the score that is still to be sent */
 function recall() {
   try {
-    return JSON.parse(localStorage.getItem(STORAGE_KEY)) ?? fallback;
+    return JSON.parse(localStorage.getItem(STORAGE_KEY) ?? "null") ?? fallback;
   } catch {
     return fallback;
   }
 }
 
+/** @param {Record<string, number>} unsent */
 function store(unsent) {
   fallback = unsent;
   try {

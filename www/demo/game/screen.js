@@ -2,13 +2,17 @@
 
 import { Offline, links, signOut } from "./account.js";
 
-const element = (id) => document.getElementById(id);
+/** An element that index.html has.
+ * @param {string} id */
+const element = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+const link = (/** @type {string} */ id) => /** @type {HTMLAnchorElement} */ (element(id));
+const button = (/** @type {string} */ id) => /** @type {HTMLButtonElement} */ (element(id));
 
 const number = new Intl.NumberFormat();
 
-export const field = element("field");
-export const playButton = element("play");
-export const pauseButton = element("pause");
+export const field = /** @type {HTMLCanvasElement} */ (element("field"));
+export const playButton = button("play");
+export const pauseButton = button("pause");
 
 element("sign-out").addEventListener("click", async () => {
   try {
@@ -19,34 +23,39 @@ element("sign-out").addEventListener("click", async () => {
   }
 });
 
-/** Shows who plays, with a way to sign in for guests and out for the others. */
+/** Shows who plays, with a way to sign in for guests and out for the others.
+ * @param {import("./account.js").Player} player */
 export function showPlayer({ username, is_anon: isGuest }) {
-  const name = element("name");
+  const name = link("name");
   // Never as HTML: a name is the player's own text.
   name.textContent = username;
   name.title = "Your profile";
-  name.href = links.profile;
+  name.href = links.profile ?? "";
   name.hidden = false;
   element("guest").hidden = !isGuest;
   showSignIn(isGuest);
   element("sign-out").hidden = isGuest;
 }
 
+/** @param {boolean} shown */
 function showSignIn(shown) {
-  const signIn = element("sign-in");
+  const signIn = link("sign-in");
   signIn.hidden = !shown;
-  if (shown) signIn.href = links.signIn;
+  if (shown) signIn.href = links.signIn ?? "";
 }
 
+/** @param {number} score */
 export function showScore(score) {
   element("score").textContent = number.format(score);
 }
 
+/** @param {number} best */
 export function showBest(best) {
   element("best").textContent = number.format(best);
 }
 
-/** Shows the top ten and the player's own place. */
+/** Shows the top ten and the player's own place.
+ * @param {import("./scores.js").Standing} standing */
 export function showStanding({ rank, top }) {
   element("top").replaceChildren(
     ...top.map((entry) => {
@@ -77,16 +86,17 @@ export function showNoStanding() {
 const GRACE_MS = 450;
 
 /** Shows the card over the meadow. Without `button` there is nothing to play
- * for: neither something to press nor a list to climb. */
-export function showCard({ headline, words, button }) {
+ * for: neither something to press nor a list to climb.
+ * @param {{ headline: string, words: string, button: string | null }} card */
+export function showCard({ headline, words, button: label }) {
   element("headline").textContent = headline;
   element("words").textContent = words;
   element("card").hidden = false;
   pauseButton.hidden = true;
-  playButton.hidden = !button;
-  element("board").hidden = !button;
-  if (button) {
-    playButton.textContent = button;
+  playButton.hidden = !label;
+  element("board").hidden = !label;
+  if (label) {
+    playButton.textContent = label;
     playButton.disabled = true;
     setTimeout(() => {
       playButton.disabled = false;
@@ -102,7 +112,8 @@ export function hideCard() {
   field.focus();
 }
 
-/** One sentence at the bottom, also for screen readers. Empty hides it. */
+/** One sentence at the bottom, also for screen readers. Empty hides it.
+ * @param {string} sentence */
 export function showNotice(sentence) {
   element("notice").textContent = sentence;
 }

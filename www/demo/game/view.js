@@ -18,25 +18,38 @@ const COLOURS = [
 ];
 const FULL_TURN = Math.PI * 2;
 
+/** @typedef {import("./world.js").World} World */
+/** @typedef {import("./world.js").Place} Place */
+
 export class View {
-  /** Lights caught and points won, on their way out. */
+  /** Lights caught, on their way out.
+   * @type {(Place & { age: number, vx: number, vy: number, colour: string })[]} */
   #sparks = [];
+  /** Points won, on their way out.
+   * @type {(Place & { age: number, text: string })[]} */
   #texts = [];
+  /** @type {(Place & { age: number })[]} */
   #trail = [];
 
+  /** @param {HTMLCanvasElement} canvas */
   constructor(canvas) {
     this.canvas = canvas;
-    this.context = canvas.getContext("2d");
+    this.context = drawing(canvas);
     this.calm = matchMedia("(prefers-reduced-motion: reduce)");
     const dark = matchMedia("(prefers-color-scheme: dark)");
-    dark.addEventListener("change", () => this.#readColours());
-    this.#readColours();
+    dark.addEventListener("change", () => Object.assign(this, readColours()));
+    const { colours, halo } = readColours();
+    this.colours = colours;
+    this.halo = halo;
     this.motes = Array.from({ length: 46 }, (_, index) => ({
       // Spread by the golden ratio, which leaves no gaps and no rows.
       x: (index * 0.618034) % 1,
       y: (index * 0.754878) % 1,
       size: 0.6 + ((index * 7) % 5) / 4,
     }));
+    // CSS pixels to one unit of the field, and screen pixels to one CSS pixel: see `fit`.
+    this.scale = 1;
+    this.density = 1;
     this.fit();
   }
 
@@ -46,13 +59,14 @@ export class View {
     const density = Math.min(devicePixelRatio || 1, 3);
     this.canvas.width = Math.max(1, Math.round(width * density));
     this.canvas.height = Math.max(1, Math.round(height * density));
-    // CSS pixels to one unit of the field; every field has the same area.
+    // Every field has the same area.
     this.scale = Math.sqrt(Math.max(1, width * height)) / FIELD_SIDE;
     this.density = density;
     return { width: width / this.scale, height: height / this.scale };
   }
 
-  /** Makes what happened in the world visible for a moment. */
+  /** Makes what happened in the world visible for a moment.
+   * @param {import("./world.js").Happening[]} events */
   celebrate(events) {
     for (const { kind, x, y, points } of events) {
       if (points) this.#texts.push({ x, y: y - 14, text: `+${points}`, age: 0 });
@@ -73,7 +87,12 @@ export class View {
     }
   }
 
-  /** Draws one frame. `seconds` have passed since the last one. */
+  /**
+   * Draws one frame.
+   * @param {World} world
+   * @param {number} seconds since the last one
+   * @param {import("./controls.js").Pointer | null} stick
+   */
   draw(world, seconds, stick) {
     const { context, canvas } = this;
     context.setTransform(1, 0, 0, 1, 0, 0);
@@ -89,14 +108,7 @@ export class View {
     if (stick) this.#stick(stick);
   }
 
-  #readColours() {
-    const styles = getComputedStyle(document.documentElement);
-    this.colours = Object.fromEntries(
-      COLOURS.map((name) => [name, styles.getPropertyValue(`--${name}`).trim()]),
-    );
-    this.halo = haloOf(this.colours.glow);
-  }
-
+  /** @param {World} world */
   #meadow({ width, height, time }) {
     const { context, colours } = this;
     const drift = this.calm.matches ? 0 : time;
@@ -112,6 +124,14 @@ export class View {
     this.#grass(width, height, drift);
   }
 
+  /**
+   * @param {number} width
+   * @param {number} height
+   * @param {number} rise
+   * @param {number} pitch
+   * @param {number} shift
+   * @param {string} colour
+   */
   #hill(width, height, rise, pitch, shift, colour) {
     const { context } = this;
     context.fillStyle = colour;
@@ -125,6 +145,11 @@ export class View {
     context.fill();
   }
 
+  /**
+   * @param {number} width
+   * @param {number} height
+   * @param {number} drift
+   */
   #grass(width, height, drift) {
     const { context } = this;
     context.fillStyle = this.colours.grass;
@@ -139,6 +164,7 @@ export class View {
     context.fill();
   }
 
+  /** @param {import("./world.js").Light} light */
   #light({ x, y, age, phase }) {
     const { context, colours } = this;
     const grown = Math.min(1, age * 3);
@@ -150,6 +176,10 @@ export class View {
     disc(context, x - 1.5, y - 1.5, 2.4 * grown);
   }
 
+  /**
+   * @param {World} world
+   * @param {number} seconds
+   */
   #firefly({ fly, dash, time, chain }, seconds) {
     const { context, colours } = this;
     if (!this.calm.matches) {
@@ -190,6 +220,7 @@ export class View {
     context.restore();
   }
 
+  /** @param {import("./world.js").Thistle} thistle */
   #thistle({ x, y, radius, turn, age }) {
     const { context, colours } = this;
     const spikes = 11;
@@ -210,6 +241,7 @@ export class View {
     context.restore();
   }
 
+  /** @param {number} seconds */
   #age(seconds) {
     for (const effect of [...this.#sparks, ...this.#texts]) effect.age += seconds;
     for (const spark of this.#sparks) {
@@ -237,7 +269,8 @@ export class View {
     context.globalAlpha = 1;
   }
 
-  /** Under the finger: where it steers from, and how far. */
+  /** Under the finger: where it steers from, and how far.
+   * @param {import("./controls.js").Pointer} pointer */
   #stick({ fromX, fromY, x, y }) {
     const { context, colours, scale } = this;
     const length = Math.max(1, Math.hypot(x - fromX, y - fromY) / 52);
@@ -257,6 +290,12 @@ export class View {
     context.globalAlpha = 1;
   }
 
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {number} radius
+   * @param {number} strength
+   */
   #glow(x, y, radius, strength) {
     if (radius <= 0) return;
     this.context.globalAlpha = strength;
@@ -265,12 +304,28 @@ export class View {
   }
 }
 
+/** The colours of the style sheet, which has others for the dark. */
+function readColours() {
+  const styles = getComputedStyle(document.documentElement);
+  const colours = Object.fromEntries(
+    COLOURS.map((name) => [name, styles.getPropertyValue(`--${name}`).trim()]),
+  );
+  return { colours, halo: haloOf(colours.glow) };
+}
+
+/** @param {HTMLCanvasElement} canvas */
+function drawing(canvas) {
+  // It is null only for a canvas that has a context of another kind.
+  return /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+}
+
 /** A halo drawn once and copied from then on: a gradient for each light in each
- * frame would be the most expensive thing on the page. */
+ * frame would be the most expensive thing on the page.
+ * @param {string} colour */
 function haloOf(colour) {
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = 128;
-  const context = canvas.getContext("2d");
+  const context = drawing(canvas);
   const gradient = context.createRadialGradient(64, 64, 0, 64, 64, 64);
   gradient.addColorStop(0, `${colour}cc`);
   gradient.addColorStop(0.35, `${colour}55`);
@@ -280,10 +335,18 @@ function haloOf(colour) {
   return canvas;
 }
 
+/** @type {(context: CanvasRenderingContext2D, x: number, y: number, radius: number) => void} */
 function disc(context, x, y, radius) {
   ellipse(context, x, y, radius, radius);
 }
 
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} x
+ * @param {number} y
+ * @param {number} across
+ * @param {number} down
+ */
 function ellipse(context, x, y, across, down) {
   context.beginPath();
   context.ellipse(x, y, Math.max(0, across), Math.max(0, down), 0, 0, FULL_TURN);

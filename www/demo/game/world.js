@@ -20,16 +20,30 @@ const FLY_RADIUS = 9;
 const LIGHT_RADIUS = 20;
 const HARDEST_AFTER_SECONDS = 100;
 
+/** What happened in a step, and where.
+ * @typedef {{ kind: "light" | "dash" | "over", x: number, y: number, points?: number }} Happening */
+
+/** @typedef {{ x: number, y: number }} Place */
+/** @typedef {Place & { age: number, phase: number }} Light */
+/** @typedef {Place & { vx: number, vy: number, radius: number, turn: number, spin: number,
+ *   age: number }} Thistle */
+
 /** One round: a firefly, the lights that it gathers, and the thistles. */
 export class World {
-  /** @param {() => number} random from 0 to below 1 */
+  /**
+   * @param {number} width
+   * @param {number} height
+   * @param {() => number} random from 0 to below 1
+   */
   constructor(width, height, random = Math.random) {
     this.random = random;
     this.width = width;
     this.height = height;
     this.fly = { x: width / 2, y: height / 2, vx: 0, vy: 0, facing: 0 };
     this.dash = { left: 0, rest: 0 };
+    /** @type {Light[]} */
     this.lights = [];
+    /** @type {Thistle[]} */
     this.thistles = [];
     this.time = 0;
     this.untilThistle = 1.2;
@@ -40,7 +54,9 @@ export class World {
     while (this.lights.length < LIGHTS) this.#addLight();
   }
 
-  /** Takes over a new size of the field, as when a phone is turned. */
+  /** Takes over a new size of the field, as when a phone is turned.
+   * @param {number} width
+   * @param {number} height */
   resize(width, height) {
     const across = width / this.width;
     const down = height / this.height;
@@ -59,11 +75,11 @@ export class World {
 
   /**
    * Lets `seconds` pass and tells what happened meanwhile.
-   * @param {{ x: number, y: number, dash: boolean }} steering a direction no
-   *   longer than 1
-   * @returns {{ kind: 'light' | 'dash' | 'over', x: number, y: number, points?: number }[]}
+   * @param {number} seconds
+   * @param {import("./controls.js").Steering} steering
    */
   step(seconds, steering) {
+    /** @type {Happening[]} */
     const events = [];
     if (this.over) return events;
     this.time += seconds;
@@ -77,6 +93,11 @@ export class World {
     return events;
   }
 
+  /**
+   * @param {number} seconds
+   * @param {import("./controls.js").Steering} steering
+   * @param {Happening[]} events
+   */
   #fly(seconds, steering, events) {
     const { fly, dash } = this;
     dash.left = Math.max(0, dash.left - seconds);
@@ -100,6 +121,10 @@ export class World {
     if (Math.hypot(fly.vx, fly.vy) > 20) fly.facing = Math.atan2(fly.vy, fly.vx);
   }
 
+  /**
+   * @param {number} seconds
+   * @param {Happening[]} events
+   */
   #gather(seconds, events) {
     this.chainLeft = Math.max(0, this.chainLeft - seconds);
     if (this.chainLeft === 0) this.chain = 0;
@@ -118,6 +143,7 @@ export class World {
     while (this.lights.length < LIGHTS) this.#addLight();
   }
 
+  /** @param {number} seconds */
   #drift(seconds) {
     for (const thistle of this.thistles) {
       thistle.x += thistle.vx * seconds;
@@ -125,7 +151,7 @@ export class World {
       thistle.turn += thistle.spin * seconds;
       thistle.age += seconds;
     }
-    const gone = (t) =>
+    const gone = (/** @type {Thistle} */ t) =>
       t.age > 2 && (t.x < -60 || t.y < -60 || t.x > this.width + 60 || t.y > this.height + 60);
     this.thistles = this.thistles.filter((thistle) => !gone(thistle));
     this.untilThistle -= seconds;
@@ -137,14 +163,14 @@ export class World {
 
   #addLight() {
     const margin = 40;
-    let place;
+    const somewhere = () => ({
+      x: margin + this.random() * (this.width - 2 * margin),
+      y: margin + this.random() * (this.height - 2 * margin),
+    });
+    let place = somewhere();
     // A light beside the firefly would be no game; a few tries are enough.
-    for (let tries = 0; tries < 8; tries += 1) {
-      place = {
-        x: margin + this.random() * (this.width - 2 * margin),
-        y: margin + this.random() * (this.height - 2 * margin),
-      };
-      if (distance(place, this.fly) > 130) break;
+    for (let tries = 1; tries < 8 && distance(place, this.fly) <= 130; tries += 1) {
+      place = somewhere();
     }
     this.lights.push({ ...place, age: 0, phase: this.random() * 6 });
   }
@@ -174,12 +200,16 @@ export class World {
     });
   }
 
+  /** @param {Thistle} thistle */
   #touches(thistle) {
     // Spikes are drawn beyond the radius: a near miss should feel like one.
     return distance(thistle, this.fly) < thistle.radius + FLY_RADIUS - 4;
   }
 }
 
+/** @type {(value: number, low: number, high: number) => number} */
 const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
+/** @type {(from: number, to: number, share: number) => number} */
 const between = (from, to, share) => from + (to - from) * share;
+/** @type {(a: Place, b: Place) => number} */
 const distance = (a, b) => Math.hypot(a.x - b.x, a.y - b.y);
