@@ -4,7 +4,7 @@ import platform from "./dev/vite-plugin-platform.ts";
 
 /** The local backend, as `npm run dev` started it. */
 const backend: ProxyOptions = {
-  target: `http://127.0.0.1:${process.env["BACKEND_PORT"] || 8788}`,
+  target: `http://127.0.0.1:${process.env.BACKEND_PORT || 8788}`,
   ws: true,
   configure: (proxy) => {
     // In production, too, a backend that is away is answered for with a problem.
@@ -22,7 +22,7 @@ const backend: ProxyOptions = {
     });
   },
 };
-const server = { port: Number(process.env["PORT"] || 5173), proxy: { "/api": backend } };
+const server = { port: Number(process.env.PORT || 5173), proxy: { "/api": backend } };
 
 export default defineConfig({
   plugins: [platform()],

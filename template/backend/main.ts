@@ -16,7 +16,7 @@ import { Scores } from "./scores.ts";
 /** More than anybody can gather: what lies beyond was made up. */
 const MOST = 100_000;
 
-const scores = await Scores.open(process.env["SCORES"] || "scores.json");
+const scores = await Scores.open(process.env.SCORES || "scores.json");
 const app = new Hono<{ Variables: { player: Player } }>();
 
 app.use(
@@ -50,13 +50,10 @@ app.onError((error) => {
   return problem(500, "internal", "Internal error", "Something went wrong. Try again in a moment.");
 });
 
-const port = Number(process.env["PORT"] || 8788);
-const server = serve(
-  { fetch: app.fetch, port, hostname: process.env["HOST"] || "127.0.0.1" },
-  () => {
-    console.log(`The backend listens on port ${port} for ${process.env["AUTH_AUDIENCE"]}.`);
-  },
-);
+const port = Number(process.env.PORT || 8788);
+const server = serve({ fetch: app.fetch, port, hostname: process.env.HOST || "127.0.0.1" }, () => {
+  console.log(`The backend listens on port ${port} for ${process.env.AUTH_AUDIENCE}.`);
+});
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.once(signal, () => {
     server.close(() => process.exit());

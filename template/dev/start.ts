@@ -52,7 +52,7 @@ const command = COMMANDS[process.argv[2] ?? "node"];
 if (!command) throw new Error(`there is no backend ${process.argv[2]}: leave it out, or say rust`);
 
 // vite.config.ts sends /api there.
-process.env["BACKEND_PORT"] ||= await freePort();
+process.env.BACKEND_PORT ||= await freePort();
 
 const [program, ...args] = command;
 const backend = spawn(program, args, {
@@ -61,7 +61,7 @@ const backend = spawn(program, args, {
   env: {
     ...process.env,
     ...backendVariables(),
-    PORT: process.env["BACKEND_PORT"],
+    PORT: process.env.BACKEND_PORT,
     SCORES: ".platform/scores.json",
   },
 });
@@ -79,7 +79,7 @@ const ended = new Promise<void>((resolve) =>
   backend.once("exit", () => resolve()).once("error", () => resolve()),
 );
 await Promise.race([
-  listening(Number(process.env["BACKEND_PORT"])),
+  listening(Number(process.env.BACKEND_PORT)),
   ended,
   pause(15_000, undefined, { ref: false }),
 ]);

@@ -47,7 +47,7 @@ export interface Options {
 }
 
 export default function platform(options: Options = {}): Plugin {
-  const cli = process.env["PLATFORM_CLI"] || options.cli || "platform";
+  const cli = process.env.PLATFORM_CLI || options.cli || "platform";
   let answer: Connect.NextHandleFunction;
   return {
     name: "vite-plugin-platform",

@@ -77,7 +77,7 @@ function end(): void {
 
 function showBest(score: number): void {
   best = score;
-  element("best").querySelector("b")!.textContent = String(best);
+  element("best-score").textContent = String(best);
 }
 
 function showPlayer({ username, is_anon }: Player): void {

@@ -89,7 +89,8 @@ export class View {
     this.#drawSky();
     for (const thing of world.things) this.#drawThing(thing);
     this.#drawMoon(world);
-    this.#motes = this.#motes.filter((mote) => (mote.left -= seconds) > 0);
+    for (const mote of this.#motes) mote.left -= seconds;
+    this.#motes = this.#motes.filter((mote) => mote.left > 0);
     for (const mote of this.#motes) {
       mote.x += mote.vx * seconds;
       mote.y += mote.vy * seconds;

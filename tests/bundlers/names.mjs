@@ -68,7 +68,7 @@ const vite = async () => {
 /** esbuild takes as many entries as it is given. */
 const esbuilt = async () => {
   const made = await esbuild.build({
-    entryPoints: numbers.map((number) => ({ in: `made:${number}`, out: "level" + (number % 7) })),
+    entryPoints: numbers.map((number) => ({ in: `made:${number}`, out: `level${number % 7}` })),
     entryNames: "[name]-[hash]",
     bundle: true,
     write: false,

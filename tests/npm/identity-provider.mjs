@@ -10,7 +10,7 @@ import Provider from "oidc-provider";
 /** Another site than the platform's, as providers are. */
 const HOST = "id.localhost";
 
-const escape = (text) => String(text).replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
+const escaped = (text) => String(text).replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
 
 /** Asks who signs in, or, of somebody who is known here, whether they agree. */
 const page = ({ uid, account }) => `<!doctype html>
@@ -23,7 +23,7 @@ const page = ({ uid, account }) => `<!doctype html>
 <main>
 <h1>Elsewhere</h1>
 <form method="post" action="/interaction/${uid}">
-${account ? `<p>You are ${escape(account)}.</p>` : '<p><label for="login">Login</label> <input id="login" name="login" required autofocus></p>'}
+${account ? `<p>You are ${escaped(account)}.</p>` : '<p><label for="login">Login</label> <input id="login" name="login" required autofocus></p>'}
 <p><button name="go" value="on">Continue</button> <button name="go" value="back" formnovalidate>Cancel</button></p>
 </form>
 </main>`;

@@ -7,7 +7,8 @@
  * themselves, or that command a terminal. What makes a picture of a sign may stay.
  */
 const UNSEEN =
-  // eslint-disable-next-line no-control-regex
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: Control characters are looked for.
+  // biome-ignore lint/suspicious/noMisleadingCharacterClass: So are marks that combine with others.
   /(?<!\p{Extended_Pictographic})\ufe0f|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\u{e0000}-\u{e0fff}]/gu;
 
 /** The text with everything in it to be seen. */

@@ -17,7 +17,7 @@ const STRIDE = 4096;
 const COMMENT = "sourceMappingURL=";
 const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const VALUES = new Uint8Array(128);
-[...DIGITS].forEach((digit, value) => (VALUES[digit.charCodeAt(0)] = value));
+for (const [value, digit] of [...DIGITS].entries()) VALUES[digit.charCodeAt(0)] = value;
 const [COMMA, SEMICOLON] = [",", ";"].map((sign) => sign.charCodeAt(0));
 
 /**

@@ -64,8 +64,12 @@ enum Task {
         #[arg(long, default_value_t = 1.0)]
         share: f64,
     },
-    /// Check formatting, lints, dependencies between parts, and documentation.
-    Tidy,
+    /// Check formatting, lints, types, dependencies between parts, and documentation.
+    Tidy {
+        /// Format everything first, and mend what can be mended safely.
+        #[arg(long)]
+        fix: bool,
+    },
 }
 
 fn main() -> ExitCode {
@@ -90,7 +94,7 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
         }
         Task::Size => size::run(&workspace),
         Task::Bench { share } => bench::run(&workspace, share),
-        Task::Tidy => tidy::run(&workspace),
+        Task::Tidy { fix } => tidy::run(&workspace, fix),
     }
 }
 

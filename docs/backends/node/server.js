@@ -44,7 +44,7 @@ function fetchFromHere(url, { headers, signal }) {
     { address: "127.0.0.1", family: 4 },
     { address: "::1", family: 6 },
   ];
-  const lookup = (name, { all }, found) => (all ? found(null, here) : found(null, "127.0.0.1", 4));
+  const lookup = (_name, { all }, found) => (all ? found(null, here) : found(null, "127.0.0.1", 4));
   return new Promise((resolve, reject) => {
     get(url, { headers: Object.fromEntries(headers), lookup, signal }, (response) => {
       text(response).then(

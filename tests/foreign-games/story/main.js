@@ -15,7 +15,7 @@ const add = (name, text) => {
 };
 
 const tell = () => {
-  page.querySelectorAll("button").forEach((button) => button.remove());
+  for (const button of page.querySelectorAll("button")) button.remove();
   while (story.canContinue) add("p", story.Continue());
   for (const choice of story.currentChoices) {
     add("button", choice.text).addEventListener("click", () => {

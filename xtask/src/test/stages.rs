@@ -54,6 +54,7 @@ impl Task {
         match (self.stage, &*self.name) {
             (Stage::Checks, "formatting") => "formatting",
             (Stage::Checks, "rules") => "rules",
+            (Stage::Checks, "JavaScript") => "JavaScript",
             (Stage::Checks, "clippy") => "clippy",
             (Stage::Checks, _) => "supply chain",
             (Stage::Native, _) => "native tests",
@@ -65,9 +66,10 @@ impl Task {
 
 /// The checks, in their order: the quick ones first.
 pub(super) fn checks() -> Vec<Task> {
-    let checks: [(&str, Check); 4] = [
+    let checks: [(&str, Check); 5] = [
         ("formatting", tidy::format),
         ("rules", tidy::rules),
+        ("JavaScript", tidy::javascript::check),
         ("clippy", tidy::lints),
         ("supply chain", supply_chain::check),
     ];

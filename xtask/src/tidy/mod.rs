@@ -1,8 +1,10 @@
 //! The rules that the compiler does not check. Each is a pure function from a
-//! file's path and text to what is wrong with it.
+//! file's path and text to what is wrong with it; what other programs check is in
+//! [`javascript`], [`format`] and [`lints`].
 
 mod arrows;
 mod files;
+pub(crate) mod javascript;
 mod manifests;
 mod markdown;
 mod source;
@@ -37,9 +39,19 @@ impl std::fmt::Display for Finding {
 }
 
 /// Checks formatting, lints and rules, all of them, whatever fails first.
-pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
+/// With `fix`, it first formats everything.
+pub(crate) fn run(workspace: &Workspace, fix: bool) -> Result<ExitCode> {
     setup::run(workspace, Purpose::Tidy)?;
-    let outcomes = [rules(workspace), format(workspace), lints(workspace)];
+    if fix {
+        run_command(&mut cargo(&workspace.root, &["fmt", "--all"]))?;
+        javascript::fix(workspace)?;
+    }
+    let outcomes = [
+        rules(workspace),
+        format(workspace),
+        javascript::check(workspace),
+        lints(workspace),
+    ];
     let mut failed = false;
     for error in outcomes.into_iter().filter_map(Result::err) {
         terminal::note(&format!("tidy: {error:#}"));
