@@ -1,6 +1,9 @@
-//! Puts the built runtime where the server embeds it from, and packs the files
-//! that are the same on every platform: at its start the server would take a
-//! third of a second for what is done here once.
+//! Builds the runtime, puts it where the server embeds it from, and packs the
+//! files that are the same on every platform: at its start the server would take
+//! a third of a second for what is done here once.
+//!
+//! The runtime is built here and not before, so that cargo compiles the server's
+//! dependencies meanwhile.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -23,8 +26,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(variable("CARGO_MANIFEST_DIR")?).join("..");
     let out = PathBuf::from(variable("OUT_DIR")?);
 
-    fs::write(out.join("runtime.js"), built(&root, "runtime.js")?)?;
-    pack(&out, "runtime.js.map", &built(&root, "runtime.js.map")?)?;
+    build_runtime(root.canonicalize()?)?;
+    let dist = root.join("loader/dist");
+    fs::copy(dist.join("runtime.js"), out.join("runtime.js"))?;
+    pack(
+        &out,
+        "runtime.js.map",
+        &fs::read(dist.join("runtime.js.map"))?,
+    )?;
     let styles = root.join("www/styles");
     pack(
         &out,
@@ -49,13 +58,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What `cargo xtask build` has made in `loader/dist`.
-fn built(root: &Path, name: &str) -> Result<Vec<u8>, String> {
-    let from = root.join("loader/dist").join(name);
-    println!("cargo:rerun-if-changed={}", from.display());
-    fs::read(&from).map_err(|error| {
-        format!("loader/dist/{name} is missing ({error}): run `cargo xtask build`")
-    })
+/// Builds `loader/dist`, unless it is that of the sources as they are.
+fn build_runtime(workspace_root: PathBuf) -> Result<(), Box<dyn Error>> {
+    for source in platform_loader::fresh::watched(&workspace_root) {
+        println!("cargo:rerun-if-changed={}", source.display());
+    }
+    // The alternate form shows what each error was caused by.
+    platform_loader::build(&platform_loader::Options { workspace_root })
+        .map_err(|error| format!("runtime.js cannot be built: {error:#}"))?;
+    Ok(())
 }
 
 /// Packs the console's scripts, and lists them in `modules.rs`.

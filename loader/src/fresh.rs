@@ -21,6 +21,17 @@ const SOURCES: [&str; 9] = [
     "runtime-wasm/src",
 ];
 
+/// The files and folders whose change makes the built files stale, for a build
+/// script to name to cargo.
+#[must_use]
+pub fn watched(root: &Path) -> Vec<PathBuf> {
+    let installed = root.join(shrink::INSTALLED);
+    let mut watched: Vec<PathBuf> = SOURCES.iter().map(|source| root.join(source)).collect();
+    // Cargo takes a file that is missing for one that always changes.
+    watched.extend(installed.exists().then_some(installed));
+    watched
+}
+
 /// A text that differs whenever a source or a tool does.
 ///
 /// # Errors

@@ -8,6 +8,9 @@
 //! | shrink module and script with tools from npm | [`shrink`] |
 //! | write the module as a string, finish the source map | [`assemble`] |
 //! | measure against the budget | [`report`] |
+//!
+//! The server's build script calls this, so that the runtime is built beside
+//! the server's dependencies and not before them; so does the program `loader`.
 
 pub mod assemble;
 pub mod fresh;
@@ -16,7 +19,7 @@ pub mod module;
 pub mod report;
 pub mod shrink;
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
@@ -37,6 +40,10 @@ pub struct Options {
 pub fn build(options: &Options) -> Result<Report> {
     let root = &options.workspace_root;
     let dist = root.join("loader/dist");
+    fs::create_dir_all(&dist).context("cannot make loader/dist")?;
+    // A test run and an editor may build at one time. Dropping the file unlocks it.
+    let lock = File::create(dist.join("lock")).context("cannot make loader/dist/lock")?;
+    lock.lock().context("cannot lock loader/dist")?;
     let tools = shrink::Tools::find(root);
     let inputs = fresh::inputs(root, &tools)?;
     let stamp = dist.join("inputs");
@@ -45,7 +52,6 @@ pub fn build(options: &Options) -> Result<Report> {
     {
         return Ok(report);
     }
-    fs::create_dir_all(&dist).context("cannot make loader/dist")?;
     let _ = fs::remove_file(&stamp);
 
     let compiled = module::compile(root)?;

@@ -18,6 +18,7 @@ const SMALLEST: &str =
 pub fn compile(root: &Path) -> Result<PathBuf> {
     let target = root.join("target/wasm");
     let mut cargo = Command::new("cargo");
+    without_surroundings(&mut cargo);
     cargo
         .current_dir(root)
         .args([
@@ -29,8 +30,7 @@ pub fn compile(root: &Path) -> Result<PathBuf> {
             "wasm",
         ])
         .args(["--target", "wasm32-unknown-unknown", "--target-dir"])
-        .arg(&target)
-        .env_remove("CARGO_ENCODED_RUSTFLAGS");
+        .arg(&target);
     if has_library_source()? {
         cargo
             .env("RUSTC_BOOTSTRAP", "1")
@@ -49,6 +49,32 @@ pub fn compile(root: &Path) -> Result<PathBuf> {
         );
     }
     Ok(target.join("wasm32-unknown-unknown/wasm/platform_runtime.wasm"))
+}
+
+/// Removes what a cargo around this program has set for it: flags of another
+/// target, clippy in the compiler's place, the name of another package.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "names are looked at, so that variables are not inherited"
+)]
+fn without_surroundings(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(is_of_another_build) {
+            command.env_remove(name);
+        }
+    }
+}
+
+/// Whether a variable speaks of the build that this one is a part of. Where
+/// cargo is at home and how many jobs it may start holds for both.
+fn is_of_another_build(name: &str) -> bool {
+    let is_kept = ["CARGO_HOME", "CARGO_MAKEFLAGS", "CARGO_NET_OFFLINE"].contains(&name)
+        || name.starts_with("CARGO_REGISTRIES_")
+        || name.starts_with("CARGO_HTTP_");
+    let starts = ["CARGO", "RUSTC", "RUSTFLAGS", "CLIPPY"];
+    !is_kept
+        && (starts.iter().any(|start| name.starts_with(start))
+            || ["DEBUG", "HOST", "OPT_LEVEL", "OUT_DIR", "PROFILE", "TARGET"].contains(&name))
 }
 
 /// The compiler's version.
@@ -76,4 +102,25 @@ pub fn has_library_source() -> Result<bool> {
     Ok(Path::new(sysroot.trim())
         .join("lib/rustlib/src/rust/library/Cargo.lock")
         .exists())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_inside_another_keeps_the_jobs_and_loses_the_flags() {
+        for of_another in [
+            "CARGO_ENCODED_RUSTFLAGS",
+            "CARGO_MANIFEST_DIR",
+            "CARGO_TARGET_DIR",
+            "RUSTC_WORKSPACE_WRAPPER",
+            "OPT_LEVEL",
+        ] {
+            assert!(is_of_another_build(of_another), "{of_another}");
+        }
+        for kept in ["CARGO_HOME", "CARGO_MAKEFLAGS", "PATH", "RUSTUP_TOOLCHAIN"] {
+            assert!(!is_of_another_build(kept), "{kept}");
+        }
+    }
 }

@@ -42,6 +42,9 @@ const PASSES: [&str; 13] = [
     "--strip-target-features",
 ];
 
+/// Where npm notes what it has installed.
+pub(crate) const INSTALLED: &str = "loader/node_modules/.package-lock.json";
+
 /// The tools that are there.
 #[derive(Clone, Debug, Hash)]
 pub struct Tools {

@@ -235,7 +235,7 @@ pub fn built(package: &str, name: &str) -> PathBuf {
     let profile = profile();
     let mut build = Command::new(env!("CARGO"));
     build
-        .args(["build", "--quiet", "--package", package, "--bin", name])
+        .args(["build", "--quiet", "--workspace", "--bin", name])
         .current_dir(env!("CARGO_MANIFEST_DIR"));
     if profile.ends_with("release") {
         build.arg("--release");
@@ -246,10 +246,7 @@ pub fn built(package: &str, name: &str) -> PathBuf {
         build.env_remove(name);
     }
     let built = build.status().expect("cargo can be run");
-    assert!(
-        built.success(),
-        "{name} does not build: cargo build -p {package}"
-    );
+    assert!(built.success(), "{name} of {package} does not build");
     profile.join(name)
 }
 

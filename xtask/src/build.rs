@@ -1,38 +1,45 @@
-//! Building: first the runtime, which the server embeds, then the server.
+//! Building: the runtime alone, or the server, which has the runtime in it and
+//! builds it in its build script, beside the dependencies.
 
 use anyhow::Result;
 
-use crate::command::{cargo, run as run_command};
+use crate::command::{cargo, command, run as run_command};
+use crate::size::Sizes;
 use crate::terminal::{self, Stopwatch};
 use crate::workspace::Workspace;
 
-/// Builds runtime.js and the server, and answers the runtime's sizes.
-pub(crate) fn run(workspace: &Workspace, release: bool) -> Result<platform_loader::Report> {
-    let report = runtime(workspace)?;
+/// Builds the server and what is in it, and answers the runtime's sizes.
+pub(crate) fn run(workspace: &Workspace, release: bool) -> Result<Sizes> {
     let stopwatch = Stopwatch::start();
-    terminal::note("building the server");
-    let mut arguments = vec!["build", "--package", "platform-server"];
+    terminal::note("building the server, and runtime.js for it");
+    compile(workspace, "platform-server", release)?;
+    let sizes = Sizes::read(&workspace.root)?;
+    terminal::note(&format!(
+        "server built in {stopwatch}; runtime.js has {} bytes in brotli",
+        sizes.brotli
+    ));
+    Ok(sizes)
+}
+
+/// Builds runtime.js alone, and prints its sizes.
+pub(crate) fn runtime(workspace: &Workspace) -> Result<Sizes> {
+    let stopwatch = Stopwatch::start();
+    terminal::note(
+        "building runtime.js; where it has changed, with a standard library made for size, which takes a minute the first time",
+    );
+    compile(workspace, "loader", false)?;
+    let loader = workspace.binary(false, "loader");
+    run_command(command(loader, &workspace.root).arg("."))?;
+    terminal::note(&format!("runtime.js built in {stopwatch}"));
+    Sizes::read(&workspace.root)
+}
+
+/// Compiles a program with the features that it has in the whole workspace, so
+/// that its dependencies are those of every other program here.
+fn compile(workspace: &Workspace, program: &str, release: bool) -> Result<()> {
+    let mut arguments = vec!["build", "--workspace", "--bin", program];
     if release {
         arguments.push("--release");
     }
-    run_command(&mut cargo(&workspace.root, &arguments))?;
-    terminal::note(&format!("server built in {stopwatch}"));
-    Ok(report)
-}
-
-/// Builds runtime.js alone.
-pub(crate) fn runtime(workspace: &Workspace) -> Result<platform_loader::Report> {
-    let stopwatch = Stopwatch::start();
-    terminal::note(
-        "building runtime.js; where it has changed, with a standard library made for size, which takes minutes the first time",
-    );
-    let options = platform_loader::Options {
-        workspace_root: workspace.root.clone(),
-    };
-    let report = platform_loader::build(&options)?;
-    terminal::note(&format!(
-        "runtime.js built in {stopwatch}: {} bytes in brotli",
-        report.brotli
-    ));
-    Ok(report)
+    run_command(&mut cargo(&workspace.root, &arguments))
 }

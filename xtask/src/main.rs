@@ -44,6 +44,9 @@ struct Arguments {
 enum Task {
     /// Set up what is missing, build, and serve the platform with its demo game.
     Serve {
+        /// Optimise the server as for production, which takes longer to build.
+        #[arg(long)]
+        release: bool,
         /// Arguments for `platform-server serve`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         server: Vec<OsString>,
@@ -85,7 +88,7 @@ fn main() -> ExitCode {
 fn run(task: Task) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::find()?;
     match task {
-        Task::Serve { server } => serve::run(&workspace, &server),
+        Task::Serve { release, server } => serve::run(&workspace, release, &server),
         Task::Test(choice) => test::run(&workspace, &choice),
         Task::Build { release } => {
             setup::run(&workspace, setup::Purpose::Serve)?;
@@ -120,10 +123,19 @@ mod tests {
 
     #[test]
     fn arguments_of_the_server_are_passed_on_untouched() {
-        let arguments = Arguments::parse_from(["xtask", "serve", "--", "--no-demo", "--help"]);
-        let Task::Serve { server } = arguments.task else {
-            panic!("not serve")
-        };
-        assert_eq!(server, ["--no-demo", "--help"]);
+        for (words, is_release) in [
+            (&["xtask", "serve", "--", "--no-demo", "--help"][..], false),
+            (
+                &["xtask", "serve", "--release", "--", "--no-demo", "--help"],
+                true,
+            ),
+            (&["xtask", "serve", "--no-demo", "--help"], false),
+        ] {
+            let Task::Serve { release, server } = Arguments::parse_from(words).task else {
+                panic!("not serve")
+            };
+            assert_eq!(server, ["--no-demo", "--help"], "{words:?}");
+            assert_eq!(release, is_release, "{words:?}");
+        }
     }
 }

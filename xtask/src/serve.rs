@@ -11,11 +11,15 @@ use crate::{build, setup, terminal};
 
 /// Sets up, builds, and puts `platform-server serve` in the place of this
 /// program, so that signals and the exit code are the server's own.
-pub(crate) fn run(workspace: &Workspace, arguments: &[OsString]) -> Result<ExitCode> {
+pub(crate) fn run(
+    workspace: &Workspace,
+    release: bool,
+    arguments: &[OsString],
+) -> Result<ExitCode> {
     setup::run(workspace, setup::Purpose::Serve)?;
-    build::run(workspace, false)?;
+    build::run(workspace, release)?;
     terminal::note(&where_to_look(arguments, &workspace.settings));
-    let server = workspace.binary(false, "platform-server");
+    let server = workspace.binary(release, "platform-server");
     let failure = Command::new(&server).arg("serve").args(arguments).exec();
     Err(failure).with_context(|| format!("{} cannot be started", server.display()))
 }

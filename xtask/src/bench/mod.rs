@@ -20,11 +20,11 @@ use anyhow::{Context, Result};
 use self::contenders::{Contenders, Settings};
 use self::figures::{Figures, Series};
 use self::process::Process;
+use crate::build;
 use crate::command::{cargo, run as run_command};
 use crate::setup::{self, Purpose};
 use crate::terminal;
 use crate::workspace::Workspace;
-use crate::{build, size};
 
 /// Turns of every contender.
 const ROUNDS: usize = 5;
@@ -35,12 +35,11 @@ const STARTS: usize = 5;
 /// stated goal is missed. The large store has this `share` of its records.
 pub(crate) fn run(workspace: &Workspace, share: f64) -> Result<ExitCode> {
     setup::run(workspace, Purpose::Bench)?;
-    let report = build::run(workspace, true)?;
+    let sizes = build::run(workspace, true)?;
     let example = [
         "build",
         "--release",
-        "--package",
-        "platform-server",
+        "--workspace",
         "--example",
         "bare_sign",
         "--example",
@@ -58,8 +57,7 @@ pub(crate) fn run(workspace: &Workspace, share: f64) -> Result<ExitCode> {
     let example = [
         "build",
         "--release",
-        "--package",
-        "platform-tests",
+        "--workspace",
         "--example",
         "followers",
     ];
@@ -88,18 +86,17 @@ pub(crate) fn run(workspace: &Workspace, share: f64) -> Result<ExitCode> {
         large,
         hosting,
         proxy,
-        runtime_brotli: report.brotli,
-        runtime_budget: report.budget,
+        runtime_brotli: sizes.brotli,
+        runtime_budget: sizes.budget,
     };
 
     let goals = figures.goals();
     terminal::result(&figures.markdown(&goals));
-    terminal::result(&report.to_string());
     let file = workspace.target.join("bench.json");
     let json = serde_json::to_string_pretty(&figures.json(&goals))?;
     std::fs::write(&file, json).with_context(|| format!("cannot write {}", file.display()))?;
     terminal::note(&format!("written to {}", file.display()));
-    if let Some(sentence) = size::over_budget(report.brotli, report.budget) {
+    if let Some(sentence) = sizes.over_budget() {
         terminal::note(&sentence);
     }
     Ok(if goals.iter().all(|goal| goal.is_met()) {

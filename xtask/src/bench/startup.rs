@@ -18,14 +18,7 @@ pub(super) const WHOLE: &str = "whole";
 /// Loads a page in every engine and answers the medians.
 pub(super) fn measure(workspace: &Workspace) -> Result<Startup> {
     terminal::note("bench: starting the runtime in browsers");
-    let example = [
-        "run",
-        "--quiet",
-        "--package",
-        "platform-tests",
-        "--example",
-        "startup",
-    ];
+    let example = ["run", "--quiet", "--example", "startup"];
     let json = output(&mut drivers::add_to(
         cargo(&workspace.root, &example),
         workspace,

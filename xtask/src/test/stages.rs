@@ -10,7 +10,7 @@ use super::{Stage, supply_chain};
 use crate::command::{cargo, read_lines};
 use crate::setup::Tool;
 use crate::workspace::Workspace;
-use crate::{build, drivers, size, terminal, tidy};
+use crate::{build, drivers, terminal, tidy};
 
 /// One thing to do in a run.
 pub(super) struct Task {
@@ -100,8 +100,7 @@ pub(super) fn others() -> Vec<Task> {
 /// # Errors
 /// When it does not build, or is too large.
 pub(super) fn build_within_budget(workspace: &Workspace) -> Result<()> {
-    let report = build::runtime(workspace)?;
-    match size::over_budget(report.brotli, report.budget) {
+    match build::runtime(workspace)?.over_budget() {
         None => Ok(()),
         Some(sentence) => anyhow::bail!(sentence),
     }

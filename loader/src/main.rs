@@ -1,14 +1,19 @@
 //! Builds the runtime of a workspace, this one unless another is named, and
 //! prints its sizes.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
 
 fn main() -> anyhow::Result<()> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let root = std::env::args_os().nth(1).map_or(here, PathBuf::from);
-    let options = platform_loader::Options {
-        workspace_root: root.canonicalize()?,
-    };
-    eprintln!("{}", platform_loader::build(&options)?);
+    let report = platform_loader::build(&platform_loader::Options {
+        workspace_root: root
+            .canonicalize()
+            .with_context(|| format!("{} is no folder", root.display()))?,
+    })?;
+    writeln!(std::io::stdout(), "{report}")?;
     Ok(())
 }
