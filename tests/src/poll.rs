@@ -6,16 +6,27 @@ use std::time::Duration;
 /// waits for it, so it is long enough for a machine that does much else.
 pub const BOUND: Duration = Duration::from_secs(45);
 
+/// The pause after the first question, and the longest one. Each question to a
+/// page keeps a browser and its driver busy, so what takes long is asked less
+/// often.
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_millis(80);
+
 /// Asks `probe` until it gives a value, at most for [`BOUND`]. Nothing when the
 /// time is over.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the polling that everything else uses"
+)]
 pub async fn comes<T>(mut probe: impl AsyncFnMut() -> Option<T>) -> Option<T> {
     let asking = async {
-        let mut ticks = tokio::time::interval(Duration::from_millis(10));
+        let mut pause = FIRST_PAUSE;
         loop {
-            ticks.tick().await;
             if let Some(found) = probe().await {
                 return found;
             }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 3 / 2).min(LONGEST_PAUSE);
         }
     };
     tokio::time::timeout(BOUND, asking).await.ok()

@@ -14,7 +14,6 @@ use thirtyfour::Key;
 platform_tests::browser_tests![
     a_local_page_starts_as_test_guest_1_on_every_local_host,
     a_test_player_is_found_by_number_and_picked_with_enter,
-    the_page_to_pick_a_test_player_on_has_no_barrier,
     two_tabs_are_two_players_and_a_new_tab_is_test_guest_1,
     the_badge_is_reached_by_keyboard_and_covers_no_click_elsewhere,
     nothing_but_the_four_paths_is_requested,
@@ -26,6 +25,7 @@ platform_tests::browser_tests![
     a_dev_server_s_problem_is_shown_in_the_badge_and_the_picker,
     a_dev_server_without_the_token_path_is_told_which_path_it_lacks,
     a_deployed_game_has_no_badge_and_no_test_players,
+    the_page_to_pick_a_test_player_on_has_no_barrier,
 ];
 
 /// A platform to have the runtime from, and a dev server. The platform must
