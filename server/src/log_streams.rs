@@ -298,10 +298,11 @@ impl Follower {
         time.mul_f64((f64::from(self.seat) * 0.618_033_988_749_895).fract())
     }
 
-    /// Whether the server stops.
+    /// Whether the server stops, or is gone without having said so: both waits
+    /// above return at once then, and a stream that went on would never rest.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
-        *self.stopping.borrow()
+        *self.stopping.borrow() || self.stopping.has_changed().is_err()
     }
 }
 
@@ -363,6 +364,15 @@ mod tests {
         let mut follower = streams.follow("a", Environment::Dev, Uuid::nil()).unwrap();
         stopping.send_replace(true);
         follower.news().await;
+        assert!(follower.is_stopping());
+    }
+
+    #[test]
+    fn a_server_that_is_gone_ends_its_streams() {
+        let (streams, stopping) = streams();
+        let follower = streams.follow("a", Environment::Dev, Uuid::nil()).unwrap();
+        assert!(!follower.is_stopping());
+        drop(stopping);
         assert!(follower.is_stopping());
     }
 
