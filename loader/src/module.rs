@@ -53,10 +53,6 @@ pub fn compile(root: &Path) -> Result<PathBuf> {
 
 /// Removes what a cargo around this program has set for it: flags of another
 /// target, clippy in the compiler's place, the name of another package.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "names are looked at, so that variables are not inherited"
-)]
 fn without_surroundings(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(is_of_another_build) {

@@ -36,7 +36,7 @@ pub(crate) fn runtime(workspace: &Workspace) -> Result<Sizes> {
 
 /// Compiles a program with the features that it has in the whole workspace, so
 /// that its dependencies are those of every other program here.
-fn compile(workspace: &Workspace, program: &str, release: bool) -> Result<()> {
+pub(crate) fn compile(workspace: &Workspace, program: &str, release: bool) -> Result<()> {
     let mut arguments = vec!["build", "--workspace", "--bin", program];
     if release {
         arguments.push("--release");

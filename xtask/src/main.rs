@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`setup`] | the steps that a fresh machine needs, as data |
 //! | [`build`] | the runtime and the server |
+//! | [`dist`] | the archive of a release |
 //! | [`serve`] | the server in the place of this program |
 //! | [`test`] | every stage of the test run, and the count at its end |
 //! | [`size`] | the runtime's size against its budget |
@@ -15,6 +16,7 @@
 mod bench;
 mod build;
 mod command;
+mod dist;
 mod drivers;
 mod serve;
 mod setup;
@@ -59,6 +61,13 @@ enum Task {
         #[arg(long)]
         release: bool,
     },
+    /// Make a release: one archive in target/dist.
+    Dist {
+        /// Make it of the last commit in two folders, and fail unless both are
+        /// the same, byte for byte.
+        #[arg(long)]
+        verify: bool,
+    },
     /// Print the size of runtime.js, and fail over its budget.
     Size,
     /// Measure the server beside others, and fail where a stated goal is missed.
@@ -95,6 +104,7 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
             build::run(&workspace, release)?;
             Ok(ExitCode::SUCCESS)
         }
+        Task::Dist { verify } => dist::run(&workspace, verify),
         Task::Size => size::run(&workspace),
         Task::Bench { share } => bench::run(&workspace, share),
         Task::Tidy { fix } => tidy::run(&workspace, fix),

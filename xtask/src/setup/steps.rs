@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use super::Purpose::{self, Bench, Serve, Test, Tidy};
+use super::Purpose::{self, Bench, Dist, Serve, Test, Tidy};
 use crate::workspace::Workspace;
 
 /// One thing that a machine needs.
@@ -123,7 +123,7 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "C compiler",
         why: "links Rust programs, and compiles the SQLite that is part of the server",
-        must: &[Serve, Tidy, Test, Bench],
+        must: &[Serve, Dist, Tidy, Test, Bench],
         may: &[],
         without: "",
         check: Check::Programs(&["cc"]),
@@ -132,7 +132,7 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "wasm32-unknown-unknown",
         why: "the standard library of the runtime in the page",
-        must: &[Serve, Test, Bench],
+        must: &[Serve, Dist, Test, Bench],
         may: &[],
         without: "",
         check: Check::Toolchain(&["lib/rustlib/wasm32-unknown-unknown/lib"]),
@@ -141,7 +141,7 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "rust-src",
         why: "the runtime's standard library is compiled anew, for size",
-        must: &[],
+        must: &[Dist],
         may: &[Serve, Test, Bench],
         without: "runtime.js is about a fifth larger, and plays all the same.",
         check: Check::Toolchain(&["lib/rustlib/src/rust/library/Cargo.lock"]),
@@ -159,7 +159,7 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "Node.js",
         why: "runs the minifier, wasm-opt and the checks of JavaScript, and the tests and measurements written for it",
-        must: &[Test, Bench],
+        must: &[Dist, Test, Bench],
         may: &[Serve, Tidy],
         without: "runtime.js stays larger than what is shipped, and plays all the same; JavaScript cannot be checked.",
         check: Check::Programs(&["node", "npm"]),
@@ -168,7 +168,7 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "npm packages of the loader",
         why: "the minifier and wasm-opt",
-        must: &[Test, Bench],
+        must: &[Dist, Test, Bench],
         may: &[Serve],
         without: "runtime.js stays larger than what is shipped, and plays all the same.",
         check: Check::NpmPackages("loader"),

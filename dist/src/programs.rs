@@ -1,0 +1,139 @@
+//! Building the programs so that they are the same in whatever folder and at
+//! whatever time they are built (<https://reproducible-builds.org/docs/>).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::run::{cargo, output, program, run};
+
+/// The compiler, where it keeps things, and what it compiles for.
+#[derive(Clone, Debug)]
+pub(crate) struct Toolchain {
+    /// The target that programs are built for: this machine.
+    pub(crate) host: String,
+    /// The commit of the compiler, which is in the paths of its own library.
+    commit: String,
+    /// The folder of the toolchain.
+    sysroot: PathBuf,
+    /// The folder of cargo's packages.
+    cargo_home: PathBuf,
+}
+
+impl Toolchain {
+    /// The one that is used in `root`. `home` is the user's folder, and
+    /// `cargo_home` what the variable of this name says.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(crate) fn find(
+        root: &Path,
+        cargo_home: Option<PathBuf>,
+        home: Option<PathBuf>,
+    ) -> Result<Self> {
+        let version = output(program("rustc", root).arg("-vV"))?;
+        let field = |name: &str| {
+            let line = version.lines().find_map(|line| line.strip_prefix(name));
+            let value = line.with_context(|| format!("`rustc -vV` says no {name}"))?;
+            anyhow::Ok(value.trim().to_owned())
+        };
+        let sysroot = output(program("rustc", root).args(["--print", "sysroot"]))?;
+        let cargo_home = match cargo_home {
+            Some(folder) => folder,
+            None => home.context("HOME is not set")?.join(".cargo"),
+        };
+        Ok(Self {
+            host: field("host:")?,
+            commit: field("commit-hash:")?,
+            sysroot: PathBuf::from(sysroot.trim()),
+            cargo_home,
+        })
+    }
+
+    /// Each folder whose name could get into a program, and what takes its place.
+    fn renamed(&self, root: &Path) -> [(PathBuf, String); 3] {
+        [
+            (root.to_owned(), ".".to_owned()),
+            (self.cargo_home.clone(), "/cargo".to_owned()),
+            (
+                self.sysroot.join("lib/rustlib/src/rust"),
+                format!("/rustc/{}", self.commit),
+            ),
+        ]
+    }
+}
+
+/// The time of the commit that `root` is at (Unix), which stands for the time of
+/// all that is made of it.
+///
+/// # Errors
+/// The folder is none of git's.
+pub(crate) fn time_of_commit(root: &Path) -> Result<u64> {
+    let time = output(program("git", root).args(["log", "-1", "--format=%ct"]))?;
+    time.trim().parse().context("the time of the last commit")
+}
+
+/// Whether files differ from those of the commit.
+///
+/// # Errors
+/// The folder is none of git's.
+pub(crate) fn is_changed(root: &Path) -> Result<bool> {
+    let changes = output(program("git", root).args(["status", "--porcelain"]))?;
+    Ok(!changes.trim().is_empty())
+}
+
+/// Builds the programs of the workspace at `root` and returns the folder that
+/// they are in.
+///
+/// # Errors
+/// They do not build.
+pub(crate) fn build(root: &Path, toolchain: &Toolchain, seconds: u64) -> Result<PathBuf> {
+    let target = root.join("target/dist/build");
+    let renamed = toolchain.renamed(root);
+    let rust = renamed
+        .iter()
+        .map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()));
+    let c = renamed
+        .iter()
+        .map(|(from, to)| format!("-ffile-prefix-map={}={to}", from.display()));
+    let mut command = cargo(root);
+    command
+        .args(["build", "--release", "--locked", "--target-dir"])
+        .arg(&target)
+        .args(["--package", "platform-server", "--bin", "platform-server"])
+        .args(["--package", "platform-cli", "--bin", "platform"])
+        // The separator of arguments in this variable.
+        .env(
+            "CARGO_ENCODED_RUSTFLAGS",
+            rust.collect::<Vec<_>>().join("\x1f"),
+        )
+        .env("CFLAGS", c.collect::<Vec<_>>().join(" "))
+        // The times of embedded files.
+        .env("SOURCE_DATE_EPOCH", seconds.to_string());
+    run(&mut command)?;
+    Ok(target.join("release"))
+}
+
+/// Copies the commit that `root` is at to `to`, with the packages of npm that
+/// the runtime is built with, to build it there.
+///
+/// # Errors
+/// There is no commit, or no room.
+pub(crate) fn copy(root: &Path, to: &Path) -> Result<()> {
+    let packages = root.join("loader/node_modules");
+    ensure!(
+        packages.is_dir(),
+        "the packages of loader/ are not installed"
+    );
+    fs::create_dir_all(to).with_context(|| format!("cannot make {}", to.display()))?;
+    let list = to.with_extension("tar");
+    run(program("git", root)
+        .args(["archive", "--format=tar", "HEAD", "--output"])
+        .arg(&list))?;
+    tar::Archive::new(fs::File::open(&list)?).unpack(to)?;
+    fs::remove_file(&list)?;
+    run(program("cp", root)
+        .arg("--archive")
+        .args([&packages, &to.join("loader")]))
+}

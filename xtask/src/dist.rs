@@ -1,0 +1,25 @@
+//! A release: sets up what it needs, and leaves the rest to the program `dist`.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::command::{command, run as run_command};
+use crate::terminal::{self, Stopwatch};
+use crate::workspace::Workspace;
+use crate::{build, setup};
+
+/// Makes the archive of a release; with `verify` in two folders, which must come
+/// out the same.
+pub(crate) fn run(workspace: &Workspace, verify: bool) -> Result<ExitCode> {
+    let stopwatch = Stopwatch::start();
+    setup::run(workspace, setup::Purpose::Dist)?;
+    build::compile(workspace, "dist", false)?;
+    let mut dist = command(workspace.binary(false, "dist"), &workspace.root);
+    if verify {
+        dist.arg("--verify");
+    }
+    run_command(&mut dist)?;
+    terminal::note(&format!("release made in {stopwatch}"));
+    Ok(ExitCode::SUCCESS)
+}
