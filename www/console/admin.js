@@ -2,29 +2,50 @@
 // are shown, and the question before anything is done.
 
 import { Considered } from "./considered.js";
-import { byId, make, moment, plain, said } from "./dom.js";
+import { allById, byId, make, moment, plain, said } from "./dom.js";
 import { close, enter, isFinal } from "./gate.js";
 import { Refusal } from "./session.js";
 
-/** That something cannot be done as it was asked for, in a sentence. */
+/** @import { Answer, ApiPath, Player, Schemas, Sent } from "../types/api.d.ts" */
+/** @import { Inside } from "./dom.js" */
+/** @import { Session } from "./session.js" */
+
+/**
+ * That something cannot be done as it was asked for, in a sentence.
+ *
+ * @param {string} sentence
+ */
 export const no = (sentence) => new Refusal(0, { detail: sentence });
 
-/** Tells who may not administer how one becomes one who may. */
+/**
+ * Tells who may not administer how one becomes one who may.
+ *
+ * @param {{ slug?: string }} refusal
+ */
 const tellOfGrant = ({ slug }) => (byId("grant").hidden = slug !== "not-allowed");
 
-/** Opens the page to administrators; others read how one becomes one. */
+/**
+ * Opens the page to administrators; others read how one becomes one.
+ *
+ * @param {(session: Session, player: Player) => Promise<void>} show
+ */
 export const open = (show) =>
   enter(async (session, player) => {
     byId("grant-command").textContent = `platform-server admin grant ${player.sub}`;
     try {
       await show(session, player);
     } catch (refusal) {
-      tellOfGrant(refusal);
+      if (refusal instanceof Refusal) tellOfGrant(refusal);
       throw refusal;
     }
   }, "You are a guest here. Sign in with an account that may administer.");
 
-/** Says below a form why it was refused, or for the whole page, where there is nothing more to be had. */
+/**
+ * Says below a form why it was refused, or for the whole page, where there is nothing more to be had.
+ *
+ * @param {unknown} refusal
+ * @param {HTMLElement} error
+ */
 export const refuse = (refusal, error) => {
   if (!(refusal instanceof Refusal)) throw refusal;
   if (!isFinal(refusal)) {
@@ -35,29 +56,64 @@ export const refuse = (refusal, error) => {
   close(refusal);
 };
 
-/** Sends a change; what the platform answers. */
+/**
+ * Sends a change; what the platform answers.
+ *
+ * @template {"POST" | "PUT" | "DELETE"} Method
+ * @template {ApiPath} Path
+ * @param {Session} session
+ * @param {Method} method
+ * @param {Path} path
+ * @param {Sent<Method, Path>} [body]
+ * @returns {Promise<Answer<Method, Path>>}
+ */
 export const send = async (session, method, path, body) => {
   const json = { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
   const response = await session.open(path, { method, ...(body === undefined ? {} : json) });
   return response.json();
 };
 
-/** The path of the API with these parameters, those that are empty left out. */
+/**
+ * The path of the API with these parameters, those that are empty left out.
+ *
+ * @template {string} Path
+ * @param {Path} path
+ * @param {Record<string, string | number | null | undefined>} parameters
+ * @returns {Path} the path with its query; by its type still the path
+ */
 export const withQuery = (path, parameters) => {
   const given = Object.entries(parameters).filter(([, value]) => value);
-  return given.length ? `${path}?${new URLSearchParams(given)}` : path;
+  if (!given.length) return path;
+  const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+  return /** @type {Path} */ (`${path}?${query}`);
 };
 
-/** Says how it went. */
+/**
+ * Says how it went.
+ *
+ * @param {string} sentence
+ */
 export const tell = (sentence) => (byId("news").textContent = sentence);
 
-/** Fills a list, or says that there is nothing in it. */
+/**
+ * Fills a list, or says that there is nothing in it.
+ *
+ * @param {keyof PageElements} list
+ * @param {keyof PageElements} none
+ * @param {Node[]} rows
+ */
 export const fill = (list, none, rows) => {
   byId(list).replaceChildren(...rows);
   byId(none).hidden = rows.length > 0;
 };
 
-/** One thing of a list: what it is, and smaller what else there is to say. */
+/**
+ * One thing of a list: what it is, and smaller what else there is to say.
+ *
+ * @param {Inside | Inside[]} what
+ * @param {Inside[]} [about]
+ * @param {...Inside} ways
+ */
 export const row = (what, about = [], ...ways) =>
   make(
     "li",
@@ -71,7 +127,12 @@ export const row = (what, about = [], ...ways) =>
     ...ways,
   );
 
-/** A player by name, with the way to their page. */
+/**
+ * A player by name, with the way to their page.
+ *
+ * @param {string} sub
+ * @param {Record<string, string | undefined>} names
+ */
 export const who = (sub, names) => {
   const name = names[sub];
   return make(
@@ -81,13 +142,22 @@ export const who = (sub, names) => {
   );
 };
 
+/** @type {Record<string, string>} */
 const KINDS = { guest: "Guest", account: "Account", merged: "Merged into another player" };
 
-/** What a player is. */
+/**
+ * What a player is.
+ *
+ * @param {Pick<Schemas["Player"], "state" | "linked">} player
+ */
 export const kindOf = ({ state, linked }) =>
   KINDS[state] ?? (linked ? "Suspended account" : "Suspended guest");
 
-/** A player in a list. */
+/**
+ * A player in a list.
+ *
+ * @param {Schemas["Player"]} player
+ */
 export const playerRow = (player) => {
   const { sub, username, created_at } = player;
   return row(
@@ -101,7 +171,11 @@ export const playerRow = (player) => {
   );
 };
 
-/** What happened, as a sentence; in braces, who and what had a part in it. */
+/**
+ * What happened, as a sentence; in braces, who and what had a part in it.
+ *
+ * @type {Record<string, string>}
+ */
 const SENTENCES = {
   linked: "{player} signed in for the first time, with {subject}",
   merged: "The guest {player} went into {other}, with {subject}",
@@ -139,12 +213,23 @@ const SENTENCES = {
   "project-removed": "The deleted project {subject} was removed for good",
 };
 
+/**
+ * @param {string} name
+ * @param {Schemas["Event"]} event
+ * @param {Record<string, string>} names
+ */
 const part = (name, event, names) => {
   if (name === "subject") return said(event.subject ?? "nothing", "subject");
-  return event[name] ? who(event[name], names) : "the platform";
+  const sub = name === "other" ? event.other : event.player;
+  return sub ? who(sub, names) : "the platform";
 };
 
-/** An event, with who did it. */
+/**
+ * An event, with who did it.
+ *
+ * @param {Schemas["Event"]} event
+ * @param {Record<string, string>} names
+ */
 export const eventRow = (event, names) => {
   // An administrator whose sign-in was too old was asked for a new one.
   const stepUp = event.kind === "administration-refused" && event.subject === "step-up-required";
@@ -169,7 +254,12 @@ export const eventRow = (event, names) => {
   return row([...pieces, ...end], about);
 };
 
-/** The player of this whole name or id. */
+/**
+ * The player of this whole name or id.
+ *
+ * @param {Session} session
+ * @param {string} text
+ */
 export const findPlayer = async (session, text) => {
   if (!text) throw no("Write a name or an id.");
   const { players } = await session.ask(withQuery("/api/admin/players", { query: text }));
@@ -185,26 +275,51 @@ export const findPlayer = async (session, text) => {
 
 /** Questions asked so far. */
 let turns = 0;
-/** The button that does what was asked, once anything was. */
+/**
+ * The button that does what was asked, once anything was.
+ *
+ * @type {Considered | undefined}
+ */
 let confirm;
+
+/**
+ * @typedef {object} TextField
+ * @property {string} label
+ * @property {string} rules
+ * @property {number} most how many characters
+ * @property {boolean} isProse
+ */
+
+/**
+ * @typedef {object} Question
+ * @property {string} heading
+ * @property {(Inside | Inside[])[]} words
+ * @property {string} yes
+ * @property {boolean} [isGrave]
+ * @property {boolean | TextField} [takesText]
+ * @property {(text: string) => Promise<Question | void>} act
+ */
 
 /**
  * Asks before something is done. `act` does it, with what was written where the
  * page's question takes text; it may answer with one more question. A page that asks for
  * more than one text says which: `takesText` has its label, its rules and its length at most.
+ *
+ * @param {Question} question
  */
 export const ask = ({ heading, words, yes, isGrave = false, takesText = false, act }) => {
-  const [dialog, form, button, cancel, error] = [
+  const [dialog, form, button, cancel, error] = allById(
     "ask",
     "ask-form",
     "ask-yes",
     "ask-no",
     "ask-error",
-  ].map(byId);
-  const [field, text] = ["ask-field", "ask-text"].map(byId);
+  );
+  const [field, text] = allById("ask-field", "ask-text");
   const turn = ++turns;
   // An answer may come when the question is gone, or another one is there.
   const isAsked = () => turn === turns && dialog.open;
+  /** @param {string} sentence */
   const explain = (sentence) => {
     error.textContent = sentence;
     if (!takesText) return;
@@ -220,9 +335,9 @@ export const ask = ({ heading, words, yes, isGrave = false, takesText = false, a
   button.classList.toggle("danger", isGrave);
   if (field) field.hidden = !takesText;
   if (takesText) text.value = "";
-  if (takesText.label) {
+  if (typeof takesText === "object") {
     const { label, rules, most, isProse } = takesText;
-    field.querySelector("label").textContent = label;
+    /** @type {HTMLElement} */ (field.querySelector("label")).textContent = label;
     byId("ask-rules").textContent = rules;
     Object.assign(text, {
       maxLength: most,
@@ -232,15 +347,16 @@ export const ask = ({ heading, words, yes, isGrave = false, takesText = false, a
   }
   explain("");
   confirm ??= new Considered(button);
-  confirm.isBusy = false;
-  confirm.show();
+  const considered = confirm;
+  considered.isBusy = false;
+  considered.show();
   cancel.onclick = () => dialog.close();
   form.onsubmit = async (event) => {
     event.preventDefault();
-    confirm.isBusy = true;
+    considered.isBusy = true;
     explain("");
     try {
-      const next = await act(takesText ? text.value.replace(/\s+/g, " ").trim() : undefined);
+      const next = await act(takesText ? text.value.replace(/\s+/g, " ").trim() : "");
       if (!isAsked()) return;
       if (next) ask(next);
       else {
@@ -252,12 +368,16 @@ export const ask = ({ heading, words, yes, isGrave = false, takesText = false, a
       if (!(refusal instanceof Refusal)) throw refusal;
       if (isAsked()) explain(refusal.message);
     } finally {
-      if (turn === turns) confirm.isBusy = false;
+      if (turn === turns) considered.isBusy = false;
     }
   };
   if (!dialog.open) dialog.showModal();
   (takesText ? text : cancel).focus();
 };
 
-/** A name within a question, which nobody may overlook. */
+/**
+ * A name within a question, which nobody may overlook.
+ *
+ * @param {string} name
+ */
 export const named = (name) => make("b", {}, said(name));

@@ -1,7 +1,7 @@
 // `/admin/events`: what happened to whom and who did it, by the page.
 
 import { eventRow, fill, findPlayer, open, refuse, withQuery } from "./admin.js";
-import { byId } from "./dom.js";
+import { allById, byId } from "./dom.js";
 
 const LIMIT = 50;
 const PAGE = "/admin/events";
@@ -9,7 +9,7 @@ const PAGE = "/admin/events";
 open(async (session) => {
   const asked = Object.fromEntries(new URLSearchParams(location.search));
   const { player, kind, actor, before } = asked;
-  const [field, kinds, actors, error] = ["player", "kind", "actor", "player-error"].map(byId);
+  const [field, kinds, actors, error] = allById("player", "kind", "actor", "player-error");
   field.value = player ?? "";
   kinds.value = kind ?? "";
   actors.value = actor ?? "";
@@ -20,7 +20,8 @@ open(async (session) => {
     "no-events",
     found.events.map((event) => eventRow(event, found.names)),
   );
-  const [newest, older] = ["newest", "older"].map(byId);
+  const newest = byId("newest");
+  const older = /** @type {HTMLAnchorElement} */ (byId("older"));
   newest.hidden = !before;
   newest.href = withQuery(PAGE, { player, kind, actor });
   older.hidden = !found.before;

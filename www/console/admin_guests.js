@@ -1,16 +1,23 @@
 // `/admin/guests`: which addresses hold guests, and the guests of one.
 
 import { fill, open, playerRow, refuse, row, withQuery } from "./admin.js";
-import { byId, count, make, moment, said } from "./dom.js";
+import { allById, byId, count, make, moment, said } from "./dom.js";
+
+/** @import { Schemas } from "../types/api.d.ts" */
 
 const PATH = "/api/admin/guests";
 
+/** @param {Schemas["HoldingAddress"]} address */
 const addressRow = ({ address, guests, seen_at }) =>
   row(make("a", { href: withQuery("/admin/guests", { address }) }, said(address)), [
     `${count(guests, "guest", "guests")} · the last here `,
     moment(seen_at),
   ]);
 
+/**
+ * @param {Schemas["HeldGuests"]} held
+ * @param {string} address
+ */
 const draw = ({ cap, addresses, guests }, address) => {
   byId("cap").textContent = cap
     ? `One address may hold ${count(cap, "guest", "guests")} at one time (PLATFORM_GUESTS_PER_ADDRESS). Who signs in is held no more.`
@@ -24,7 +31,8 @@ const draw = ({ cap, addresses, guests }, address) => {
 };
 
 open(async (session) => {
-  const [form, field, error] = ["find", "query", "query-error"].map(byId);
+  const [form, field, error] = allById("find", "query", "query-error");
+  /** @param {string} address */
   const find = async (address) => draw(await session.ask(withQuery(PATH, { address })), address);
   field.value = new URLSearchParams(location.search).get("address") ?? "";
   form.onsubmit = async (event) => {

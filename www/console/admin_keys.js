@@ -4,10 +4,13 @@
 import { ask, eventRow, fill, open, row, send, tell, withQuery } from "./admin.js";
 import { byId, make, moment, plain } from "./dom.js";
 
+/** @import { Schemas } from "../types/api.d.ts" */
+
 const PATH = "/api/admin/keys";
 const EVENTS = ["key-added", "key-revoked"].map((kind) =>
   withQuery("/api/admin/events", { kind, limit: 20 }),
 );
+/** @type {Record<string, string>} */
 const STATES = {
   published: "Published, signs later",
   signing: "Signing",
@@ -15,6 +18,10 @@ const STATES = {
   gone: "Gone",
 };
 
+/**
+ * @param {Schemas["Key"]} key
+ * @param {(kid: string, state: string) => void} revoke
+ */
 const keyRow = ({ kid, state, sealed, created_at, signs_from, stops_at }, revoke) =>
   row(
     [
@@ -42,6 +49,10 @@ const keyRow = ({ kid, state, sealed, created_at, signs_from, stops_at }, revoke
     }),
   );
 
+/**
+ * @param {Schemas["Keys"]} keys
+ * @param {(kid: string, state: string) => void} revoke
+ */
 const draw = ({ keys }, revoke) => {
   byId("keys").replaceChildren(...keys.map((key) => keyRow(key, revoke)));
   const next = keys.find(({ state }) => state === "published");
@@ -69,6 +80,10 @@ open(async (session) => {
       events.slice(0, 20).map(({ event, names }) => eventRow(event, names)),
     );
   };
+  /**
+   * @param {string} kid
+   * @param {string} state
+   */
   const revoke = (kid, state) =>
     ask({
       heading: "Revoke this signing key?",

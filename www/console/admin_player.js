@@ -2,13 +2,23 @@
 // about them.
 
 import { ask, eventRow, fill, kindOf, named, no, open, row, send, tell, who } from "./admin.js";
-import { byId, count, make, moment, plain, said } from "./dom.js";
+import { allById, byId, count, given, make, moment, plain, said } from "./dom.js";
 
-const { player: sub } = byId("inside").dataset;
-const PATH = `/api/admin/players/${sub}`;
+/** @import { Player, Schemas } from "../types/api.d.ts" */
+/** @import { Question } from "./admin.js" */
+/** @import { Inside } from "./dom.js" */
+/** @import { Session } from "./session.js" */
 
+const sub = given("player");
+const PATH = /** @type {const} */ (`/api/admin/players/${sub}`);
+
+/**
+ * @param {string} name
+ * @param {...Inside} value
+ */
 const fact = (name, ...value) => [make("dt", { textContent: name }), make("dd", {}, ...value)];
 
+/** @param {Schemas["PlayerDetails"]} player */
 const facts = ({
   sub,
   is_admin,
@@ -29,15 +39,18 @@ const facts = ({
   ...(linked ? [] : fact("Last here", moment(seen_at))),
 ];
 
+/** @param {Schemas["Session"]} session */
 const browser = ({ created_at, renewed_at }) =>
   row("A browser", ["since ", moment(created_at), " · last used ", moment(renewed_at)]);
 
+/** @param {Schemas["Device"]} device */
 const device = ({ client, network, signed_in_at, used_at }) =>
   row(
     ["A device, by ", said(client)],
     ["from ", said(network), " · since ", moment(signed_in_at), " · last used ", moment(used_at)],
   );
 
+/** @param {Schemas["Identity"]} identity */
 const identity = ({ provider, issuer, hash, linked_at }) =>
   row(said(provider), [
     said(issuer ?? "Its settings are gone"),
@@ -48,13 +61,18 @@ const identity = ({ provider, issuer, hash, linked_at }) =>
     make("code", { textContent: hash }),
   ]);
 
+/** @param {string} slug */
 const project = (slug) =>
   row(make("a", { href: `/projects/${encodeURIComponent(slug)}` }, said(slug)));
 
+/**
+ * @param {Schemas["PlayerDetails"]} shown
+ * @param {Player} self
+ */
 const drawState = (shown, self) => {
   const { state, reason, sessions, devices } = shown;
   const isSuspended = state === "suspended";
-  const [suspended, suspend, lift, end] = ["suspended", "suspend", "lift", "end"].map(byId);
+  const [suspended, suspend, lift, end] = allById("suspended", "suspend", "lift", "end");
   suspended.hidden = !isSuspended;
   suspended.replaceChildren(
     ...(reason
@@ -72,6 +90,10 @@ const drawState = (shown, self) => {
         : "";
 };
 
+/**
+ * @param {Schemas["PlayerDetails"]} shown
+ * @param {Player} self
+ */
 const draw = (shown, self) => {
   const { username, sessions, devices, identities, merged_from, projects, events, names } = shown;
   byId("heading").replaceChildren(said(username));
@@ -92,6 +114,11 @@ const draw = (shown, self) => {
   );
 };
 
+/**
+ * @param {Schemas["PlayerDetails"]} shown
+ * @param {(now: Schemas["PlayerDetails"], sentence: string) => void} done
+ * @returns {Question}
+ */
 const suspension = (shown, done) => ({
   heading: "Suspend this player?",
   words: [
@@ -111,8 +138,14 @@ const suspension = (shown, done) => ({
   },
 });
 
+/** @type {Session} */
 let session;
 
+/**
+ * @param {Schemas["PlayerDetails"]} shown
+ * @param {(now: Schemas["PlayerDetails"], sentence: string) => void} done
+ * @returns {Question}
+ */
 const lifting = (shown, done) => ({
   heading: "Lift the suspension?",
   words: [[named(shown.username), " may sign in and play again at once, as the same player."]],
@@ -120,6 +153,11 @@ const lifting = (shown, done) => ({
   act: async () => done(await send(session, "DELETE", `${PATH}/suspension`), "may play again"),
 });
 
+/**
+ * @param {Schemas["PlayerDetails"]} shown
+ * @param {(now: Schemas["PlayerDetails"], sentence: string) => void} done
+ * @returns {Question}
+ */
 const ending = (shown, done) => {
   const { sessions, devices, linked, username } = shown;
   const places = [
@@ -145,17 +183,17 @@ const ending = (shown, done) => {
 open(async (opened, self) => {
   session = opened;
   let shown = await session.ask(PATH);
+  /**
+   * @param {Schemas["PlayerDetails"]} now
+   * @param {string} sentence
+   */
   const done = (now, sentence) => {
     shown = now;
     draw(shown, self);
     tell(`${plain(shown.username)} ${sentence}.`);
   };
   draw(shown, self);
-  for (const [button, question] of [
-    ["suspend", suspension],
-    ["lift", lifting],
-    ["end", ending],
-  ]) {
-    byId(button).onclick = () => ask(question(shown, done));
-  }
+  byId("suspend").onclick = () => ask(suspension(shown, done));
+  byId("lift").onclick = () => ask(lifting(shown, done));
+  byId("end").onclick = () => ask(ending(shown, done));
 });

@@ -1,13 +1,14 @@
 // `/admin`: players by id or by how their names begin, and what happened last.
 
 import { eventRow, fill, open, playerRow, refuse, withQuery } from "./admin.js";
-import { byId } from "./dom.js";
+import { allById, byId } from "./dom.js";
 
 const PATH = "/api/admin/players";
 const EVENTS = withQuery("/api/admin/events", { limit: 10 });
 
 open(async (session) => {
-  const [form, field, error] = ["find", "query", "query-error"].map(byId);
+  const [form, field, error] = allById("find", "query", "query-error");
+  /** @param {string} query */
   const find = async (query) => {
     const { players } = await session.ask(withQuery(PATH, { query, limit: 50 }));
     byId("found").hidden = false;

@@ -17,11 +17,18 @@ import {
 } from "./admin.js";
 import { byId, count, make, moment, plain, said } from "./dom.js";
 
+/** @import { Schemas } from "../types/api.d.ts" */
+/** @import { Question } from "./admin.js" */
+/** @import { Session } from "./session.js" */
+
 const EVENTS = withQuery("/api/admin/events", { kind: "project-transferred", limit: 20 });
 
+/** @type {Session} */
 let session;
+/** @type {Schemas["OwnedProjects"]} */
 let shown;
 
+/** @param {Schemas["OwnedProject"]} project */
 const ownerOf = ({ owner }) => (owner ? (shown.names[owner] ?? owner) : "the platform");
 
 const look = async () => {
@@ -35,7 +42,12 @@ const look = async () => {
   draw();
 };
 
-/** The first question: to whom. The second one names everybody. */
+/**
+ * The first question: to whom. The second one names everybody.
+ *
+ * @param {Schemas["OwnedProject"]} project
+ * @returns {Question}
+ */
 const transfer = (project) => ({
   heading: "Transfer this project?",
   words: [["The project ", named(project.slug), " belongs to ", named(ownerOf(project)), "."]],
@@ -56,6 +68,11 @@ const transfer = (project) => ({
   },
 });
 
+/**
+ * @param {Schemas["OwnedProject"]} project
+ * @param {Schemas["Player"]} player
+ * @returns {Question}
+ */
 const confirmed = (project, { sub, username }) => ({
   heading: "Transfer it to this player?",
   words: [
@@ -78,7 +95,16 @@ const confirmed = (project, { sub, username }) => ({
   },
 });
 
-/** What is done at once, after a question: the project page has the rest. */
+/**
+ * @typedef {Omit<Question, "words" | "act">
+ *   & { words: (slug: string) => Question["words"] }} StandingQuestion
+ */
+
+/**
+ * What is done at once, after a question: the project page has the rest.
+ *
+ * @type {Record<"disable" | "enable", StandingQuestion>}
+ */
 const STANDINGS = {
   disable: {
     heading: "Disable this project?",
@@ -105,6 +131,11 @@ const STANDINGS = {
   },
 };
 
+/**
+ * @param {string} slug
+ * @param {"disable" | "enable"} change
+ * @returns {Question}
+ */
 const standingQuestion = (slug, change) => ({
   ...STANDINGS[change],
   words: STANDINGS[change].words(slug),
@@ -117,6 +148,7 @@ const standingQuestion = (slug, change) => ({
   },
 });
 
+/** @param {Schemas["OwnedProject"]} project */
 const standingButton = ({ slug, standing: { state } }) => {
   const change = state === "disabled" ? "enable" : "disable";
   const button = make(
@@ -129,9 +161,14 @@ const standingButton = ({ slug, standing: { state } }) => {
   return button;
 };
 
-/** What the list says of a project that is not shown. */
+/**
+ * What the list says of a project that is not shown.
+ *
+ * @param {string} state
+ */
 const stateWords = (state) => (state === "owner-suspended" ? "down: owner suspended" : state);
 
+/** @param {Schemas["OwnedProject"]} project */
 const projectRow = (project) => {
   const { slug, owner, players, created_at, standing } = project;
   const button = make(
@@ -157,6 +194,7 @@ const projectRow = (project) => {
 /** Those whose slug or owner has in it what was written. */
 const draw = () => {
   const wanted = byId("query").value.trim().toLowerCase();
+  /** @param {string | null | undefined} text */
   const has = (text) => text?.toLowerCase().includes(wanted);
   const found = shown.projects.filter((project) =>
     [project.slug, ownerOf(project), project.owner].some(has),

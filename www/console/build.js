@@ -1,7 +1,7 @@
 // `/build/<slug>`: the game on its dev address, its log, its deployments.
 
 import { askRollback, deployment } from "./deployments.js";
-import { byId, make, plain } from "./dom.js";
+import { allById, byId, given, make, plain } from "./dom.js";
 import { close, enter, isFinal } from "./gate.js";
 import { Log } from "./log.js";
 import { Refusal } from "./session.js";
@@ -9,6 +9,10 @@ import { Sources } from "./source_map.js";
 import { follow } from "./stream.js";
 import { standingWords } from "./takedown.js";
 import { variable } from "./variables.js";
+
+/** @import { Player, Schemas } from "../types/api.d.ts" */
+/** @import { AskRollback, Place } from "./deployments.js" */
+/** @import { Session } from "./session.js" */
 
 /** Milliseconds between two looks at what is deployed and who plays. */
 const LOOK = 5000;
@@ -27,8 +31,9 @@ const SANDBOX = [
 ].map((what) => `allow-${what}`);
 const ALLOWED = "autoplay; fullscreen; gamepad; clipboard-write; screen-wake-lock";
 
-const { slug, game } = byId("inside").dataset;
-const environment = `/api/projects/${slug}/environments/dev`;
+const [slug, game] = [given("slug"), given("game")];
+const environment = /** @type {const} */ (`/api/projects/${slug}/environments/dev`);
+/** @type {Schemas["Environment"] | undefined} */
 let shown;
 /** A game that is taken down answers nothing that a frame may show. */
 let isDown = false;
@@ -46,10 +51,12 @@ const reload = () => {
   byId("stage").append(frame);
 };
 
+/** @param {Schemas["Environment"]} environment */
 const drawWarnings = ({ warnings, deployment: current }) => {
   byId("warnings").hidden = !current;
   byId("warnings").classList.toggle("warned", warnings.length > 0);
   byId("no-warnings").hidden = warnings.length > 0;
+  /** @param {Schemas["Warning"]} warning */
   const item = ({ code, message }) =>
     make(
       "li",
@@ -61,7 +68,12 @@ const drawWarnings = ({ warnings, deployment: current }) => {
   byId("warning-list").replaceChildren(...warnings.map(item));
 };
 
-/** Shows what has changed, and leaves the rest alone: somebody may be in the middle of it. */
+/**
+ * Shows what has changed, and leaves the rest alone: somebody may be in the middle of it.
+ *
+ * @param {Session} session
+ * @param {Schemas["Environment"]} now
+ */
 const draw = (session, now) => {
   const { deployments, deployment: current, variables } = now;
   const [before, id] = [shown?.deployment?.id, current?.id];
@@ -71,20 +83,26 @@ const draw = (session, now) => {
   byId("nothing").hidden = Boolean(current);
   byId("no-deployments").hidden = deployments.length > 0;
   if (!shown || JSON.stringify(shown.deployments) !== JSON.stringify(deployments)) {
+    /** @type {Place} */
     const place = { session, environment, game, done: (changed) => draw(session, changed) };
+    /** @type {AskRollback} */
     const ask = (one, current) => askRollback(place, one, current);
     byId("deployments").replaceChildren(...deployments.map((one) => deployment(one, current, ask)));
     drawWarnings(now);
   }
   shown = now;
-  for (const button of ["reload", "fullscreen"]) byId(button).disabled = !current;
+  for (const button of allById("reload", "fullscreen")) button.disabled = !current;
   if (id && id !== before) {
     if (!isDown) reload();
     if (before) byId("news").textContent = "Another deployment is shown now.";
   }
 };
 
-/** Looks every few seconds, as long as anybody sees the page. */
+/**
+ * Looks every few seconds, as long as anybody sees the page.
+ *
+ * @param {Session} session
+ */
 const watch = async (session) => {
   for (;;) {
     await new Promise((resolve) => setTimeout(resolve, LOOK));
@@ -98,14 +116,18 @@ const watch = async (session) => {
   }
 };
 
+/**
+ * @param {Session} session
+ * @param {Player} player
+ */
 const followLog = async (session, player) => {
   const sources = new Sources(game, () => shown?.deployment?.id, {
     session,
     environment,
-    has: (id) => shown?.deployments.some((one) => one.id === id),
+    has: (id) => Boolean(shown?.deployments.some((one) => one.id === id)),
   });
   const log = new Log({ game, self: player.sub, sources, now: () => shown });
-  const path = `/api/projects/${slug}/logs`;
+  const path = /** @type {const} */ (`/api/projects/${slug}/logs`);
   const { records } = await session.ask(`${path}?env=dev&limit=200`);
   // Behind the newest of them nothing is missing and nothing comes twice.
   const last = records[0]?.id ?? "0";
@@ -122,7 +144,11 @@ const followLog = async (session, player) => {
   });
 };
 
-/** Says why the frame stays empty, where the project is taken down. */
+/**
+ * Says why the frame stays empty, where the project is taken down.
+ *
+ * @param {Schemas["Project"]} project
+ */
 const drawStanding = ({ standing }) => {
   const words = standingWords(standing);
   isDown = words.length > 0;

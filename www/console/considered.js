@@ -8,10 +8,13 @@ const READING = 2000;
 
 /** A button, or another control, that is disabled until it could be read, and while it works. */
 export class Considered {
+  /** @type {HTMLButtonElement | HTMLInputElement} */
   #control;
+  /** @type {number | undefined} */
   #timer;
   #isBusy = false;
 
+  /** @param {HTMLButtonElement | HTMLInputElement} control */
   constructor(control) {
     this.#control = control;
     this.show();
@@ -32,7 +35,11 @@ export class Considered {
     this.#draw();
   }
 
-  /** Whether what it does is on its way. */
+  /**
+   * Whether what it does is on its way.
+   *
+   * @param {boolean} isBusy
+   */
   set isBusy(isBusy) {
     this.#isBusy = isBusy;
     this.#draw();

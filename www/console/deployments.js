@@ -1,13 +1,21 @@
 // The deployments of an environment, and the way back to an earlier one.
 
 import { Considered } from "./considered.js";
-import { byId, count, make, moment, said, size } from "./dom.js";
+import { allById, byId, count, make, moment, said, size } from "./dom.js";
 import { Refusal } from "./session.js";
+
+/** @import { Schemas } from "../types/api.d.ts" */
+/** @import { Session } from "./session.js" */
+/** @import { Inside } from "./dom.js" */
 
 /** Characters of a commit's hash that a row has. */
 const HASH = 8;
 
-/** A revision as it fits in a row: of a long hash the first characters, with the mark that files were changed since. */
+/**
+ * A revision as it fits in a row: of a long hash the first characters, with the mark that files were changed since.
+ *
+ * @param {string} text
+ */
 const revision = (text) => {
   const [, hash, mark] = /^([0-9a-f]{40,})(-.*)?$/.exec(text) ?? [];
   return make("code", {
@@ -16,10 +24,19 @@ const revision = (text) => {
   });
 };
 
-/** The id by which people know a deployment. */
+/**
+ * The id by which people know a deployment.
+ *
+ * @param {Schemas["Deployment"]} deployment
+ */
 export const nameOf = ({ id, short_id: name }) => make("code", { title: id, textContent: name });
 
-/** What a deployment is, in one line: its id, when it was made, and what is said of it. */
+/**
+ * What a deployment is, in one line: its id, when it was made, and what is said of it.
+ *
+ * @param {Schemas["Deployment"]} one
+ * @returns {Inside[]}
+ */
 const told = (one) => [
   nameOf(one),
   " of ",
@@ -27,17 +44,36 @@ const told = (one) => [
   ...(one.message ? [", ", said(one.message)] : []),
 ];
 
-/** The same as text alone, for what is read out. */
+/**
+ * The same as text alone, for what is read out.
+ *
+ * @param {Schemas["Deployment"]} one
+ */
 const words = (one) => make("span", {}, ...told(one)).textContent;
 
-/** Who made it, and from where. */
+/**
+ * Who made it, and from where.
+ *
+ * @param {Schemas["Deployment"]} one
+ */
 const maker = ({ deployed_by: by, client, network }) => {
   const from = [client, network].filter(Boolean).join(", ");
   if (!by) return from ? ["from ", said(from)] : [];
   return ["by ", said(by.username ?? by.sub), ...(from ? [" from ", said(from)] : [])];
 };
 
-/** One of them, as an item of a list; `ask` is called with it. */
+/**
+ * @typedef {(one: Schemas["Deployment"], current: Schemas["Deployment"] | null) => void}
+ *   AskRollback
+ */
+
+/**
+ * One of them, as an item of a list; `ask` is called with it.
+ *
+ * @param {Schemas["Deployment"]} one
+ * @param {Schemas["Deployment"] | null} current
+ * @param {AskRollback} ask
+ */
 export const deployment = (one, current, ask) => {
   const files = `${count(one.files, "file", "files")}, ${size(one.bytes)}`;
   const made = maker(one);
@@ -72,16 +108,32 @@ export const deployment = (one, current, ask) => {
 
 /** Questions asked so far. */
 let turns = 0;
-/** The button that rolls back, once it was asked for. */
+/**
+ * The button that rolls back, once it was asked for.
+ *
+ * @type {Considered | undefined}
+ */
 let confirm;
+
+/**
+ * @typedef {object} Place
+ * @property {Session} session
+ * @property {`/api/projects/${string}/environments/${string}`} environment
+ * @property {string} game
+ * @property {(now: Schemas["Environment"]) => void} done
+ */
 
 /**
  * Asks whether an earlier deployment shall be shown in place of the current one,
  * and does it. `game` is the address that will show it, `done` is handed the
  * environment as it is then.
+ *
+ * @param {Place} place
+ * @param {Schemas["Deployment"]} one
+ * @param {Schemas["Deployment"] | null} current
  */
 export const askRollback = ({ session, environment, game, done }, one, current) => {
-  const [dialog, yes, error] = ["rollback", "rollback-yes", "rollback-error"].map(byId);
+  const [dialog, yes, error] = allById("rollback", "rollback-yes", "rollback-error");
   const turn = ++turns;
   const instead = current ? [", in place of ", ...told(current)] : [];
   byId("rollback-words").replaceChildren(
@@ -92,11 +144,12 @@ export const askRollback = ({ session, environment, game, done }, one, current) 
   );
   error.textContent = "";
   confirm ??= new Considered(yes);
-  confirm.isBusy = false;
-  confirm.show();
+  const considered = confirm;
+  considered.isBusy = false;
+  considered.show();
   byId("rollback-no").onclick = () => dialog.close();
   yes.onclick = async () => {
-    confirm.isBusy = true;
+    considered.isBusy = true;
     try {
       done(await session.ask(`${environment}/rollback`, { deployment: one.id }));
       // What is open by now may be a later question.
@@ -107,7 +160,7 @@ export const askRollback = ({ session, environment, game, done }, one, current) 
       if (!(refusal instanceof Refusal)) throw refusal;
       if (turn === turns) error.textContent = refusal.message;
     } finally {
-      if (turn === turns) confirm.isBusy = false;
+      if (turn === turns) considered.isBusy = false;
     }
   };
   dialog.showModal();

@@ -3,7 +3,14 @@
 import { count, make, moment, plain, said } from "./dom.js";
 import { countsBehind, framesOf, place, renamed } from "./frames.js";
 
+/** @import { Schemas } from "../types/api.d.ts" */
+/** @import { Inside } from "./dom.js" */
+/** @import { Frame } from "./frames.js" */
+/** @import { Sources } from "./source_map.js" */
+
+/** @type {Record<string, string>} */
 const LEVELS = { debug: "Debug", info: "Info", warn: "Warning", error: "Error" };
+/** @type {Record<string, string>} */
 const SOURCES = {
   console: "Console",
   error: "Uncaught error",
@@ -11,28 +18,60 @@ const SOURCES = {
   resource: "Resource",
   report: "Reported by the game",
 };
+/**
+ * What the records of a log have in common.
+ *
+ * @typedef {object} View
+ * @property {string} game the game's address
+ * @property {string} self who looks
+ * @property {Sources} sources
+ * @property {() => Schemas["Environment"] | undefined} now what the environment is like now
+ * @property {boolean} [withDay] whether moments are shown with their day
+ */
+
+/** @typedef {Pick<Frame, "file" | "line" | "column" | "isBehind">} Spot A place in a script. */
+
 /** Characters of a message on its line; all of it is in the details. */
 const SHORT = 240;
 
-/** What a player is called here: their id, in short. */
+/**
+ * What a player is called here: their id, in short.
+ *
+ * @param {string | null} player
+ * @param {string} self
+ */
 export const playerName = (player, self) => {
   if (!player) return "Unknown";
   return player === self ? "You" : `Player ${player.slice(-8)}`;
 };
 
+/**
+ * @param {string} name
+ * @param {...Inside} value
+ */
 const fact = (name, ...value) => [make("dt", { textContent: name }), make("dd", {}, ...value)];
 
-/** What is done once an element is seen. */
+/**
+ * What is done once an element is seen.
+ *
+ * @type {WeakMap<Element, () => void>}
+ */
 const whenSeen = new WeakMap();
 const watcher = new IntersectionObserver((changes) => {
   for (const { target, isIntersecting } of changes) {
     if (!isIntersecting) continue;
     watcher.unobserve(target);
-    whenSeen.get(target)();
+    whenSeen.get(target)?.();
   }
 });
 
-/** Where something was: in the file as it was written, once a source map has told. */
+/**
+ * Where something was: in the file as it was written, once a source map has told.
+ *
+ * @param {Spot} one
+ * @param {Schemas["LogRecord"]} record
+ * @param {View} view
+ */
 const where = (one, record, { game, sources }) => {
   const shown = said(place(one, game), "place");
   const look = async () => {
@@ -44,14 +83,22 @@ const where = (one, record, { game, sources }) => {
   return { shown, look };
 };
 
-/** The same in what somebody has opened. */
+/**
+ * The same in what somebody has opened.
+ *
+ * @param {Parameters<typeof where>} what
+ */
 const whereNow = (...what) => {
   const { shown, look } = where(...what);
   look();
   return shown;
 };
 
-/** The same on an entry's line, of which a flood may pass by without a question. */
+/**
+ * The same on an entry's line, of which a flood may pass by without a question.
+ *
+ * @param {Parameters<typeof where>} what
+ */
 const whereSeen = (...what) => {
   const { shown, look } = where(...what);
   whenSeen.set(shown, look);
@@ -59,40 +106,67 @@ const whereSeen = (...what) => {
   return shown;
 };
 
-/** One frame; `caller` is the one below it, which knows by what name this one was called. */
+/**
+ * One frame; `caller` is the one below it, which knows by what name this one was called.
+ *
+ * @param {Frame} one
+ * @param {Frame | undefined} caller
+ * @param {Schemas["LogRecord"]} record
+ * @param {View} view
+ */
 const frame = (one, caller, record, view) => {
   const name = said(one.call || "(no name)", "caller");
-  const look = async () => {
-    const call = renamed(one.call, (await view.sources.find(caller, record.deployment))?.name);
+  const look = async (/** @type {Frame} */ below) => {
+    const call = renamed(one.call, (await view.sources.find(below, record.deployment))?.name);
     if (call === one.call) return;
     name.title = name.textContent;
     name.textContent = plain(call);
   };
-  if (caller && one.call) look();
+  if (caller && one.call) look(caller);
   return make("li", {}, name, " ", whereNow(one, record, view));
 };
 
-/** The frames of the game: that the runtime passed something on says nothing about it. */
+/**
+ * The frames of the game: that the runtime passed something on says nothing about it.
+ *
+ * @param {string} stack
+ */
 const framesOfGame = (stack) => framesOf(stack).filter(({ isOurs }) => !isOurs);
 
-/** Where a record itself says that it came up. */
+/**
+ * Where a record itself says that it came up.
+ *
+ * @param {Schemas["LogRecord"]} record
+ * @returns {Spot}
+ */
 const origin = ({ stack, url, line, column }) => ({
-  file: url,
-  line,
-  column,
+  file: url ?? "",
+  line: line ?? 0,
+  column: column ?? 0,
   isBehind: countsBehind(stack),
 });
 
-/** A deployment, as the list of deployments has it. */
+/**
+ * A deployment, as the list of deployments has it.
+ *
+ * @param {string} id
+ * @param {View} view
+ */
 const named = (id, { now }) => {
   const kept = now()?.deployments.find((one) => one.id === id);
   if (!kept) return ["One that is not kept"];
   return [moment(kept.created_at), ...(kept.current ? [", shown now"] : [])];
 };
 
-/** What a record says beyond its line. */
+/**
+ * What a record says beyond its line.
+ *
+ * @param {Schemas["LogRecord"]} record
+ * @param {View} view
+ */
 const details = (record, view) => {
   const { message, stack, url, metadata, player, deployment } = record;
+  /** @type {HTMLElement[]} */
   const parts = [];
   if (message.length > SHORT) parts.push(make("pre", {}, said(message)));
   const frames = stack ? framesOfGame(stack) : [];
@@ -121,7 +195,11 @@ const details = (record, view) => {
   return parts;
 };
 
-/** What makes two records one: all that is shown of them but the time. */
+/**
+ * What makes two records one: all that is shown of them but the time.
+ *
+ * @param {Schemas["LogRecord"]} record
+ */
 export const keyOf = ({
   level,
   source,
@@ -138,6 +216,11 @@ export const keyOf = ({
 
 /** One or more equal records, as one item of the list. */
 export class Entry {
+  /**
+   * @param {Schemas["LogRecord"]} record
+   * @param {View} view
+   * @param {string} [key]
+   */
   constructor(record, view, key = keyOf(record)) {
     this.key = key;
     this.record = record;
@@ -164,16 +247,22 @@ export class Entry {
     fold.addEventListener("toggle", () => fold.append(...details(this.record, view)), {
       once: true,
     });
+    this.fold = fold;
     this.element = make("li", { className: `entry ${LEVELS[level] ? level : ""}` }, fold);
     this.#tell();
   }
 
   /** Whether its details are shown. */
   get isOpen() {
-    return this.element.firstChild.open;
+    return this.fold.open;
   }
 
-  /** Whether this record, whose key is `key`, is one more of these. */
+  /**
+   * Whether this record, whose key is `key`, is one more of these.
+   *
+   * @param {Schemas["LogRecord"]} record
+   * @param {string} key
+   */
   takes(record, key) {
     if (key !== this.key) return false;
     this.count += record.count;

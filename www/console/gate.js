@@ -4,9 +4,17 @@
 import { byId, plain, said } from "./dom.js";
 import { Session } from "./session.js";
 
-/** Says why there is nothing else to be seen, and what leads on. */
+/** @import { Player } from "../types/api.d.ts" */
+/** @import { Refusal } from "./session.js" */
+
+/**
+ * Says why there is nothing else to be seen, and what leads on.
+ *
+ * @param {string} words
+ * @param {{ signIn?: boolean, fresh?: boolean, again?: boolean, projects?: boolean }} [ways]
+ */
 const say = (words, { signIn = false, fresh = false, again = false, projects = false } = {}) => {
-  document.querySelector("dialog[open]")?.close();
+  /** @type {HTMLDialogElement | null} */ (document.querySelector("dialog[open]"))?.close();
   byId("inside").hidden = true;
   byId("gate").hidden = false;
   byId("gate-words").textContent = plain(words);
@@ -21,11 +29,15 @@ const say = (words, { signIn = false, fresh = false, again = false, projects = f
   byId("gate-again").hidden = !again;
   byId("gate-projects").hidden = !projects;
   // What is not there for them has no other pages either.
-  const ways = document.querySelector(".title > .soft");
+  const ways = /** @type {HTMLElement | null} */ (document.querySelector(".title > .soft"));
   if (ways) ways.hidden = projects;
 };
 
-/** Says whose page it is, with the way to their profile and back here. */
+/**
+ * Says whose page it is, with the way to their profile and back here.
+ *
+ * @param {Player} player
+ */
 const sayWho = ({ username, isGuest }) => {
   const link = byId("account-name");
   const lead = () => (link.search = String(new URLSearchParams({ redirect: location.href })));
@@ -37,7 +49,11 @@ const sayWho = ({ username, isGuest }) => {
   byId("account").hidden = false;
 };
 
-/** Says what a refusal of the platform means for the whole page. */
+/**
+ * Says what a refusal of the platform means for the whole page.
+ *
+ * @param {any} refusal a `Refusal`, or an error of this page
+ */
 export const close = (refusal) => {
   const { slug, status, message } = refusal;
   if (status === 401) byId("account").hidden = true;
@@ -67,7 +83,11 @@ export const close = (refusal) => {
   }
 };
 
-/** Whether a refusal means that the page has nothing more to show. */
+/**
+ * Whether a refusal means that the page has nothing more to show.
+ *
+ * @param {Refusal} refusal
+ */
 export const isFinal = ({ slug, status }) =>
   status === 401 || status === 403 || slug === "not-found" || slug === "guest-limit-reached";
 
@@ -77,11 +97,14 @@ const TO_GUESTS = "You are a guest here. Sign in to make games: projects belong 
 /**
  * Opens the page to who is signed in: `show` fills it, and is handed the
  * session and the player. Guests read `toGuests`.
+ *
+ * @param {(session: Session, player: Player) => Promise<void> | void} show
+ * @param {string} [toGuests]
  */
 export const enter = async (show, toGuests = TO_GUESTS) => {
   byId("gate-again").onclick = () => location.reload();
   const inside = byId("inside");
-  const session = new Session(inside.dataset.auth);
+  const session = new Session(inside.dataset.auth ?? "");
   session.wantsFresh = close;
   try {
     const player = await session.player();

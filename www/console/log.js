@@ -1,8 +1,11 @@
 // The log beside the preview: newest first, equal records folded, filtered by
 // what is chosen above it. However much comes in, the page keeps a bounded part.
 
-import { byId, count, make, plain } from "./dom.js";
+import { allById, byId, count, make, plain } from "./dom.js";
 import { Entry, keyOf, playerName } from "./entry.js";
+
+/** @import { Schemas } from "../types/api.d.ts" */
+/** @import { View } from "./entry.js" */
 
 /** Entries on the page, at most; the oldest go first. */
 const SHOWN = 500;
@@ -21,23 +24,32 @@ const SPOKEN = 120;
 const GRAVITY = ["debug", "info", "warn", "error"];
 /** Who is chosen for records that name no player. */
 const NOBODY = "none";
+/** @param {Pick<Schemas["LogRecord"], "player">} record */
 const whoOf = ({ player }) => player ?? NOBODY;
 
 /** The log panel. */
 export class Log {
+  /** @type {Entry[]} */
   #entries = [];
+  /** @type {Schemas["LogRecord"][]} */
   #waiting = [];
   #leftOut = 0;
   #paused = false;
   #due = false;
   #newErrors = 0;
+  /** @type {number | undefined} */
   #speaking;
   #view;
 
-  /** `game` is the game's address, `self` who looks, `now` what its environment is like now. */
+  /**
+   * `game` is the game's address, `self` who looks, `now` what its environment is like now.
+   *
+   * @param {View} view
+   */
   constructor(view) {
     this.#view = view;
-    for (const id of ["level", "source", "player"]) byId(id).onchange = () => this.#filter();
+    for (const choice of allById("level", "source", "player"))
+      choice.onchange = () => this.#filter();
     byId("pause").onclick = () => this.#pause();
     byId("clear").onclick = () => this.#clear();
     byId("only-errors").onclick = () => {
@@ -46,7 +58,11 @@ export class Log {
     };
   }
 
-  /** Takes a record in; it is shown with the next picture. */
+  /**
+   * Takes a record in; it is shown with the next picture.
+   *
+   * @param {Schemas["LogRecord"]} record
+   */
   add(record) {
     this.#waiting.push(record);
     if (this.#waiting.length > WAITING) {
@@ -57,13 +73,21 @@ export class Log {
     else this.#plan();
   }
 
-  /** Takes in what was logged before, newest first. It is not read out. */
+  /**
+   * Takes in what was logged before, newest first. It is not read out.
+   *
+   * @param {Schemas["LogRecord"][]} records
+   */
   addPast(records) {
     this.#waiting.push(...records.reverse());
     this.#show({ aloud: false, most: Infinity });
   }
 
-  /** Says that records were left out on their way here. */
+  /**
+   * Says that records were left out on their way here.
+   *
+   * @param {number} number
+   */
   dropped(number) {
     this.#leftOut += number;
     this.#plan();
@@ -98,7 +122,11 @@ export class Log {
     if (this.#waiting.length) this.#plan();
   }
 
-  /** Puts an entry first, as the newest; not what somebody reads just now. */
+  /**
+   * Puts an entry first, as the newest; not what somebody reads just now.
+   *
+   * @param {Entry} entry
+   */
   #raise(entry) {
     const { element } = entry;
     if (entry === this.#entries[0] || entry.isOpen || element.contains(document.activeElement))
@@ -117,8 +145,9 @@ export class Log {
     this.#leftOut = 0;
   }
 
+  /** @param {Schemas["LogRecord"]} record */
   #passes({ level, source, player }) {
-    const [least, from, who] = ["level", "source", "player"].map((id) => byId(id).value);
+    const [least, from, who] = allById("level", "source", "player").map(({ value }) => value);
     return (
       GRAVITY.indexOf(level) >= GRAVITY.indexOf(least) &&
       (!from || source === from) &&
@@ -144,7 +173,7 @@ export class Log {
 
   /** Offers the players of what is shown, the newest first, and who is chosen already. */
   #offerPlayers() {
-    const { value: chosen, options } = byId("player");
+    const { value: chosen, options } = /** @type {HTMLSelectElement} */ (byId("player"));
     const players = new Set(this.#entries.map(({ record }) => whoOf(record)));
     if (chosen) players.add(chosen);
     for (const option of [...options])
@@ -180,7 +209,11 @@ export class Log {
     byId("quiet").textContent = "Cleared. What comes next is shown here.";
   }
 
-  /** Reads errors out, a sentence for all of a while. */
+  /**
+   * Reads errors out, a sentence for all of a while.
+   *
+   * @param {Schemas["LogRecord"]} record
+   */
   #speak({ message, count: number }) {
     this.#newErrors += number;
     this.#speaking ??= setTimeout(() => {

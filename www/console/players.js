@@ -1,8 +1,11 @@
 // Players over time: pictures that the platform draws, what is under the
 // pointer, and the same numbers as tables.
 
-import { byId, count, make, mean, momentText } from "./dom.js";
+import { allById, byId, count, make, mean, momentText } from "./dom.js";
 import { Refusal } from "./session.js";
+
+/** @import { Schemas } from "../types/api.d.ts" */
+/** @import { Session } from "./session.js" */
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -11,9 +14,15 @@ const DAY = 24 * HOUR;
 const [LEFT, RIGHT] = [44, 16];
 /** Pixels that a picture may be wide. */
 const [NARROWEST, WIDEST] = [240, 2000];
-const PICTURES = ["playing", "days", "months"];
+const PICTURES = /** @type {const} */ (["playing", "days", "months"]);
 
-/** What can be chosen: how long it is, how it is called, and how long a row of its table is. */
+/** @typedef {"hour" | "day" | "week" | "quarter"} Range */
+
+/**
+ * What can be chosen: how long it is, how it is called, and how long a row of its table is.
+ *
+ * @type {Record<Range, { length: number, words: string, row: number }>}
+ */
 export const RANGES = {
   hour: { length: HOUR, words: "the last hour", row: 5 * MINUTE },
   day: { length: DAY, words: "the last 24 hours", row: HOUR },
@@ -26,6 +35,10 @@ const percent = new Intl.NumberFormat(undefined, { style: "percent", maximumFrac
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
+/**
+ * @param {string} head
+ * @param {...string} cells
+ */
 const row = (head, ...cells) =>
   make(
     "tr",
@@ -34,7 +47,12 @@ const row = (head, ...cells) =>
     ...cells.map((cell) => make("td", { textContent: cell })),
   );
 
-/** Rows of some points each: the most of them, and their mean. */
+/**
+ * Rows of some points each: the most of them, and their mean.
+ *
+ * @param {Schemas["PlayersPoint"][]} points
+ * @param {number} length
+ */
 const summed = (points, length) => {
   const rows = new Map();
   for (const { time, peak, mean: part } of points) {
@@ -54,15 +72,21 @@ const summed = (points, length) => {
 export class Players {
   #session;
   #path;
+  /** @type {{ env: string, from: string, to: string } | undefined} */
   #asked;
+  /** @type {Schemas["PlayersPoint"][]} */
   #points = [];
   #step = MINUTE;
   #turn = 0;
   #drawing = 0;
 
+  /**
+   * @param {Session} session
+   * @param {string} slug
+   */
   constructor(session, slug) {
     this.#session = session;
-    this.#path = `/api/projects/${slug}/players`;
+    this.#path = /** @type {const} */ (`/api/projects/${slug}/players`);
     const again = async () => {
       try {
         await this.#draw();
@@ -73,6 +97,7 @@ export class Players {
     };
     dark.addEventListener("change", again);
     let width = innerWidth;
+    /** @type {number | undefined} */
     let due;
     addEventListener("resize", () => {
       if (innerWidth === width) return;
@@ -86,7 +111,12 @@ export class Players {
     plot.onpointerleave = () => this.#point();
   }
 
-  /** Asks for the numbers and the pictures, and shows them. */
+  /**
+   * Asks for the numbers and the pictures, and shows them.
+   *
+   * @param {string} environment
+   * @param {Range} range
+   */
   async show(environment, range) {
     const turn = ++this.#turn;
     if (environment !== this.#asked?.env) this.#forget();
@@ -94,7 +124,7 @@ export class Players {
     const { length } = RANGES[range];
     const asked = {
       env: environment,
-      from: new Date(to - length).toISOString(),
+      from: new Date(to.getTime() - length).toISOString(),
       to: to.toISOString(),
     };
     const found = await this.#session.ask(`${this.#path}?${new URLSearchParams(asked)}`);
@@ -111,23 +141,32 @@ export class Players {
     this.#asked = undefined;
     this.#points = [];
     this.#drawing += 1;
-    for (const id of ["now", "today", "month"]) byId(id).textContent = "–";
-    for (const id of ["nobody", "over-time", "different"]) byId(id).hidden = true;
+    for (const place of allById("now", "today", "month")) place.textContent = "–";
+    for (const part of allById("nobody", "over-time", "different")) part.hidden = true;
     for (const id of PICTURES) {
       URL.revokeObjectURL(byId(id).src);
       byId(id).removeAttribute("src");
     }
   }
 
+  /**
+   * @param {Schemas["Players"]} found
+   * @param {Range} range
+   */
   #tell({ now, points, days, months, distinct_error: error }, range) {
     const { words, row: length } = RANGES[range];
     const peak = Math.max(0, ...points.map((point) => point.peak));
     const average = points.reduce((sum, point) => sum + point.mean, 0) / Math.max(points.length, 1);
     const today = new Date().toISOString().slice(0, 10);
+    /**
+     * @param {Schemas["DistinctPlayers"][]} list
+     * @param {string} period
+     */
     const of = (list, period) => list.find((one) => one.period === period)?.players ?? 0;
     const different = { today: of(days, today), month: of(months, today.slice(0, 7)) };
     byId("now").textContent = whole.format(now);
-    for (const [id, number] of Object.entries(different)) {
+    for (const id of /** @type {const} */ (["today", "month"])) {
+      const number = different[id];
       byId(id).textContent = whole.format(number);
       byId(`${id}-words`).textContent = number === 1 ? "player" : "different players";
     }
@@ -136,7 +175,7 @@ export class Players {
     byId("playing").alt = `Players at one time: ${summary}. The table below has the numbers.`;
     byId("nobody").hidden = peak > 0;
     byId("nobody").textContent =
-      days.length || now ? `Nobody played in ${words}.` : byId("nobody").dataset.never;
+      days.length || now ? `Nobody played in ${words}.` : (byId("nobody").dataset.never ?? "");
     byId("over-time").hidden = !peak;
     byId("different").hidden = !days.length;
     byId("error").textContent = percent.format(error);
@@ -145,6 +184,7 @@ export class Players {
         row(momentText(one.start), whole.format(one.peak), mean(one.sum / one.number, one.peak)),
       ),
     );
+    /** @param {Schemas["DistinctPlayers"][]} list */
     const periods = (list) => list.map(({ period, players }) => row(period, whole.format(players)));
     byId("day-rows").replaceChildren(...periods(days.slice(0, 30)));
     byId("month-rows").replaceChildren(...periods(months.slice(0, 12)));
@@ -155,18 +195,20 @@ export class Players {
   }
 
   async #draw() {
-    if (!this.#asked) return;
+    const asked = this.#asked;
+    if (!asked) return;
     const turn = ++this.#drawing;
+    /** @param {typeof PICTURES[number]} id */
     const show = async (id) => {
       const image = byId(id);
-      const room = image.parentElement.clientWidth;
+      const room = image.parentElement?.clientWidth;
       if (!room) return;
       const query = new URLSearchParams({
-        ...this.#asked,
+        ...asked,
         show: id,
-        width: Math.min(Math.max(room, NARROWEST), WIDEST),
+        width: String(Math.min(Math.max(room, NARROWEST), WIDEST)),
         theme: dark.matches ? "dark" : "light",
-        utc_offset: -new Date().getTimezoneOffset(),
+        utc_offset: String(-new Date().getTimezoneOffset()),
       });
       const response = await this.#session.open(`${this.#path}/chart?${query}`);
       const picture = await response.blob();
@@ -177,12 +219,16 @@ export class Players {
     await Promise.all(PICTURES.map(show));
   }
 
-  /** Says what is at this place of the picture. */
-  #point(x) {
-    const [needle, words] = ["needle", "readout"].map(byId);
+  /**
+   * Says what is at this place of the picture.
+   *
+   * @param {number} [x]
+   */
+  #point(x = Number.NaN) {
+    const [needle, words] = allById("needle", "readout");
     const bounds = byId("playing").getBoundingClientRect();
     const part = (x - bounds.left - LEFT) / (bounds.width - LEFT - RIGHT);
-    const [from, to] = [this.#asked?.from, this.#asked?.to].map(Date.parse);
+    const [from, to] = [this.#asked?.from, this.#asked?.to].map((time) => Date.parse(time ?? ""));
     const first = Date.parse(this.#points[0]?.time);
     const point = this.#points[Math.floor((first + part * (to - first) - first) / this.#step)];
     needle.hidden = !(part >= 0 && part <= 1 && point && from);

@@ -2,7 +2,7 @@
 // for it, in one of its environments at a time.
 
 import { askRollback, deployment, nameOf } from "./deployments.js";
-import { byId, count, make, moment, said, size } from "./dom.js";
+import { byId, count, given, make, moment, said, size } from "./dom.js";
 import { close, enter, isFinal } from "./gate.js";
 import { Players, RANGES } from "./players.js";
 import { Search } from "./search.js";
@@ -12,13 +12,40 @@ import { drawStanding, offerTakedown } from "./takedown.js";
 import { offerTestTokens } from "./test_token.js";
 import { variable } from "./variables.js";
 
+/** @import { Player, Schemas } from "../types/api.d.ts" */
+/** @import { AskRollback } from "./deployments.js" */
+/** @import { Range } from "./players.js" */
+/** @import { Session } from "./session.js" */
+
 /** Milliseconds between two looks at what changes by itself. */
 const LOOK = 15_000;
 const NAMES = { dev: "dev", prod: "production" };
 
-const { slug } = byId("inside").dataset;
-const chosen = (name) => document.querySelector(`input[name="${name}"]:checked`).value;
+const slug = given("slug");
+/**
+ * The inputs of one choice.
+ *
+ * @param {"env" | "range"} name
+ * @returns {NodeListOf<HTMLInputElement>}
+ */
+const choices = (name) => document.querySelectorAll(`input[name="${name}"]`);
+
+/**
+ * @template {"env" | "range"} Name
+ * @param {Name} name
+ */
+const chosen = (name) => {
+  const input = [...choices(name)].find(({ checked }) => checked);
+  return /** @type {Name extends "env" ? EnvironmentName : Range} */ (input?.value);
+};
+
+/**
+ * @param {EnvironmentName} environment
+ * @returns {`/api/projects/${string}/environments/${string}`}
+ */
 const pathOf = (environment) => `/api/projects/${slug}/environments/${environment}`;
+
+/** @typedef {Schemas["EnvironmentName"]} EnvironmentName */
 
 /** The page, once it is known who looks at it. */
 class Page {
@@ -26,12 +53,21 @@ class Page {
   #players;
   #search;
   #settings;
-  /** The environment that all of the page is of. The radio is ahead of it while the next one is asked for. */
-  #environment;
+  /**
+   * The environment that all of the page is of. The radio is ahead of it while the next one is asked for.
+   *
+   * @type {EnvironmentName}
+   */
+  #environment = "dev";
+  /** @type {Schemas["Environment"] | undefined} */
   #shown;
   #turn = 0;
   #player;
 
+  /**
+   * @param {Session} session
+   * @param {Player} player
+   */
   constructor(session, player) {
     this.#session = session;
     this.#player = player;
@@ -39,14 +75,18 @@ class Page {
     this.#search = new Search(session, slug, player.sub);
     this.#settings = new Settings(session, (now) => this.#draw(this.#environment, now));
     offerTestTokens(session, slug);
-    for (const input of document.querySelectorAll('input[name="env"]'))
-      input.onchange = () => this.#switch();
-    for (const input of document.querySelectorAll('input[name="range"]')) {
+    for (const input of choices("env")) input.onchange = () => this.#switch();
+    for (const input of choices("range")) {
       input.onchange = () => this.#guard(() => this.#lookBack());
     }
   }
 
-  /** Shows everything there is of an environment. */
+  /**
+   * Shows everything there is of an environment.
+   *
+   * @param {EnvironmentName} environment
+   * @param {Schemas["Environment"]} now
+   */
   async open(environment, now) {
     this.#environment = environment;
     byId("error-table").hidden = true;
@@ -80,8 +120,11 @@ class Page {
     });
   }
 
+  /** @param {boolean} isResting */
   #rest(isResting) {
-    for (const part of document.querySelectorAll("#inside > section")) part.inert = isResting;
+    /** @type {NodeListOf<HTMLElement>} */
+    const parts = document.querySelectorAll("#inside > section");
+    for (const part of parts) part.inert = isResting;
   }
 
   /** What is of a time: players and errors. */
@@ -93,19 +136,24 @@ class Page {
     ]);
   }
 
+  /**
+   * @param {EnvironmentName} environment
+   * @param {Range} range
+   */
   async #countErrors(environment, range) {
     const { length, words } = RANGES[range];
     const to = new Date();
     const query = new URLSearchParams({
       env: environment,
-      from: new Date(to - length).toISOString(),
+      from: new Date(to.getTime() - length).toISOString(),
       to: to.toISOString(),
     });
     const { deployments } = await this.#session.ask(`/api/projects/${slug}/errors?${query}`);
-    if (environment !== this.#environment || range !== chosen("range")) return;
-    const kept = new Map(this.#shown.deployments.map((one) => [one.id, one]));
+    const shown = this.#shown;
+    if (!shown || environment !== this.#environment || range !== chosen("range")) return;
+    const kept = new Map(shown.deployments.map((one) => [one.id, one]));
     // Whoever has just deployed wants to know that nothing is wrong with it, so it is there without errors too.
-    const current = this.#shown.deployment?.id;
+    const current = shown.deployment?.id ?? null;
     const clean = { deployment: current, errors: 0, warnings: 0 };
     const first = deployments.find((one) => one.deployment === current) ?? clean;
     const rows = [
@@ -113,7 +161,7 @@ class Page {
       ...deployments.filter((one) => !current || one !== first),
     ];
     byId("error-rows").replaceChildren(
-      ...rows.map((one) => this.#errorRow(one, kept.get(one.deployment))),
+      ...rows.map((one) => this.#errorRow(one, kept.get(one.deployment ?? ""))),
     );
     byId("error-table").hidden = !rows.length;
     byId("no-errors").hidden = deployments.length > 0;
@@ -123,6 +171,10 @@ class Page {
       : "";
   }
 
+  /**
+   * @param {Omit<Schemas["DeploymentErrors"], "last_at"> & { last_at?: string }} errors
+   * @param {Schemas["Deployment"] | undefined} kept
+   */
   #errorRow({ deployment: id, errors, warnings, last_at: last }, kept) {
     const what = make("th", { scope: "row" });
     if (kept)
@@ -138,6 +190,10 @@ class Page {
         make("code", { textContent: id.slice(0, 8), title: id }),
       );
     else what.append("Before the first deployment");
+    /**
+     * @param {number} value
+     * @param {string} className
+     */
     const number = (value, className) =>
       make("td", { className: value ? className : "", textContent: value.toLocaleString() });
     return make(
@@ -150,11 +206,18 @@ class Page {
     );
   }
 
-  /** Shows what an environment is like now, if it is the one that is shown still. */
+  /**
+   * Shows what an environment is like now, if it is the one that is shown still.
+   *
+   * @param {EnvironmentName} environment
+   * @param {Schemas["Environment"]} now
+   */
   #draw(environment, now) {
     if (environment !== this.#environment) return;
+    /** @param {Schemas["Environment"]} then */
     const done = (then) => this.#draw(environment, then);
     const place = { session: this.#session, environment: pathOf(environment), game: now.url, done };
+    /** @type {AskRollback} */
     const ask = (one, current) => askRollback(place, one, current);
     const same =
       JSON.stringify(this.#shown?.deployments) === JSON.stringify(now.deployments) &&
@@ -179,6 +242,7 @@ class Page {
       : "Nobody has played here yet: there is nothing to play.";
   }
 
+  /** @param {() => Promise<void>} work */
   async #guard(work) {
     const turn = this.#turn;
     try {
@@ -208,6 +272,10 @@ class Page {
   }
 }
 
+/**
+ * @param {Schemas["Project"]} project
+ * @param {Player} player
+ */
 const drawOwner = ({ owner, owner_username: username, created_at: made }, player) => {
   byId("owner").replaceChildren(
     ...(owner
@@ -221,7 +289,12 @@ const drawOwner = ({ owner, owner_username: username, created_at: made }, player
   byId("made").replaceChildren(moment(made));
 };
 
-/** What is of the project and not of one environment, and changes by itself. */
+/**
+ * What is of the project and not of one environment, and changes by itself.
+ *
+ * @param {Schemas["Project"]} project
+ * @param {Player} player
+ */
 const drawProject = (project, player) => {
   const {
     environments: { dev, prod },
@@ -247,7 +320,11 @@ enter(async (session, player) => {
   const { dev, prod } = project.environments;
   const wanted = new URLSearchParams(location.search).get("env");
   const environment =
-    wanted in NAMES ? wanted : prod.deployment || !dev.deployment ? "prod" : "dev";
+    wanted === "dev" || wanted === "prod"
+      ? wanted
+      : prod.deployment || !dev.deployment
+        ? "prod"
+        : "dev";
   byId(`env-${environment}`).checked = true;
   drawOwner(project, player);
   drawProject(project, player);

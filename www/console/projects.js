@@ -1,9 +1,17 @@
 // `/build`: the projects of who is signed in, and a new one.
 
-import { byId, count, make } from "./dom.js";
+import { allById, byId, count, make } from "./dom.js";
 import { enter } from "./gate.js";
 import { Refusal } from "./session.js";
 
+/** @import { Schemas } from "../types/api.d.ts" */
+/** @import { Session } from "./session.js" */
+
+/**
+ * @param {string} words
+ * @param {string} href
+ * @param {string} slug
+ */
 const link = (words, href, slug) =>
   make(
     "a",
@@ -12,6 +20,7 @@ const link = (words, href, slug) =>
     make("span", { className: "aside", textContent: ` ${slug}` }),
   );
 
+/** @param {Schemas["Project"]} project */
 const card = ({ slug, standing: { state }, environments: { dev, prod } }) => {
   const playing = dev.players + prod.players;
   const shown = [dev.deployment && "dev", prod.deployment && "production"].filter(Boolean);
@@ -43,12 +52,14 @@ const card = ({ slug, standing: { state }, environments: { dev, prod } }) => {
   );
 };
 
+/** @param {Session} session */
 const show = async (session) => {
   const { projects, is_admin } = await session.ask("/api/projects");
   byId("administration").hidden = !is_admin;
   byId("projects").replaceChildren(...projects.map(card));
   byId("none").hidden = projects.length > 0;
-  const [form, field, error] = ["new", "slug", "slug-error"].map(byId);
+  const [form, field, error] = allById("new", "slug", "slug-error");
+  /** @param {string} sentence */
   const refuse = (sentence) => {
     error.textContent = sentence;
     byId("slug-field").classList.toggle("wrong", Boolean(sentence));

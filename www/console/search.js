@@ -1,9 +1,13 @@
 // Looking for records in the log, a page of them at a time.
 
-import { byId, count, moment } from "./dom.js";
+import { allById, byId, count, moment } from "./dom.js";
 import { Entry } from "./entry.js";
 import { Refusal } from "./session.js";
 import { Sources } from "./source_map.js";
+
+/** @import { Schemas } from "../types/api.d.ts" */
+/** @import { View } from "./entry.js" */
+/** @import { Session } from "./session.js" */
 
 /** Records of one page. */
 const PAGE = 50;
@@ -17,19 +21,34 @@ export class Search {
   #project;
   #path;
   #self;
+  /** @type {View | undefined} */
   #view;
-  #environment;
-  /** Where each page before this one began, and where the next one does. */
+  /** @type {string} */
+  #environment = "";
+  /**
+   * Where each page before this one began, and where the next one does.
+   *
+   * @type {(string | undefined)[]}
+   */
   #behind = [];
+  /** @type {string | undefined} */
   #before;
+  /** @type {string | undefined} */
   #next;
+  /** @type {Record<string, string>} */
   #asked = {};
+  #buttons = /** @type {HTMLButtonElement[]} */ (allById("older", "newer"));
   #turn = 0;
 
+  /**
+   * @param {Session} session
+   * @param {string} slug
+   * @param {string} self
+   */
   constructor(session, slug, self) {
     this.#session = session;
-    this.#project = `/api/projects/${slug}`;
-    this.#path = `${this.#project}/logs`;
+    this.#project = /** @type {const} */ (`/api/projects/${slug}`);
+    this.#path = /** @type {const} */ (`/api/projects/${slug}/logs`);
     this.#self = self;
     byId("search").onsubmit = (event) => {
       event.preventDefault();
@@ -40,20 +59,27 @@ export class Search {
     byId("newer").onclick = () => this.#turnTo(this.#behind.slice(0, -1), this.#behind.at(-1));
   }
 
-  /** Looks in another environment; `game` is its address, `now` what it is like now. */
+  /**
+   * Looks in another environment; `game` is its address, `now` what it is like now.
+   *
+   * @param {string} environment
+   * @param {string} game
+   * @param {() => Schemas["Environment"] | undefined} now
+   */
   show(environment, game, now) {
     this.#environment = environment;
     // Nobody may take the other environment's records for this one's, should these not come or not be asked for.
     ++this.#turn;
     [this.#asked, this.#behind, this.#before, this.#next] = [{}, [], undefined, undefined];
-    for (const id of ["records", "search-state"]) byId(id).replaceChildren();
-    for (const id of ["older", "newer"]) byId(id).disabled = true;
+    for (const part of allById("records", "search-state")) part.replaceChildren();
+    for (const button of this.#buttons) button.disabled = true;
     byId("results").ariaBusy = "false";
     byId("quiet").hidden = true;
+    /** @type {import("./source_map.js").Kept} */
     const kept = {
       session: this.#session,
       environment: `${this.#project}/environments/${environment}`,
-      has: (id) => now()?.deployments.some((one) => one.id === id),
+      has: (id) => Boolean(now()?.deployments.some((one) => one.id === id)),
     };
     this.#view = {
       game,
@@ -65,7 +91,11 @@ export class Search {
     return this.#begin();
   }
 
-  /** Says why nothing is looked for; without a reason, that the time can be looked at. */
+  /**
+   * Says why nothing is looked for; without a reason, that the time can be looked at.
+   *
+   * @param {string} [sentence]
+   */
   #refuse(sentence = "") {
     const from = byId("from");
     byId("search-error").textContent = sentence;
@@ -75,8 +105,10 @@ export class Search {
 
   /** Reads the form, and looks. What is not chosen is not asked for. Nothing is returned where the form is wrong. */
   #begin() {
+    /** @param {"time" | "from" | "to" | "level" | "source" | "player"} id */
     const value = (id) => byId(id).value.trim();
     const time = value("time");
+    /** @param {"from" | "to"} id */
     const local = (id) => value(id) && new Date(value(id)).toISOString();
     const between = time === "between";
     if (between && value("from") && value("to") && local("from") >= local("to")) {
@@ -84,7 +116,7 @@ export class Search {
     }
     const asked = {
       env: this.#environment,
-      limit: PAGE,
+      limit: String(PAGE),
       level: value("level"),
       source: value("source"),
       player: value("player"),
@@ -98,21 +130,28 @@ export class Search {
     return this.#turnTo([], undefined);
   }
 
+  /**
+   * @param {(string | undefined)[]} behind
+   * @param {string | undefined} before
+   */
   async #turnTo(behind, before) {
     const turn = ++this.#turn;
     const state = byId("search-state");
     this.#refuse();
     state.textContent = "Looking…";
     byId("results").ariaBusy = "true";
-    for (const id of ["older", "newer"]) byId(id).disabled = true;
+    for (const button of this.#buttons) button.disabled = true;
     try {
-      let [next, records, looks] = [before, [], 0];
+      let next = before;
+      /** @type {Schemas["LogRecord"][]} */
+      let records = [];
+      let looks = 0;
       do {
         const query = new URLSearchParams({ ...this.#asked, ...(next && { before: next }) });
         const found = await this.#session.ask(`${this.#path}?${query}`);
         if (turn !== this.#turn) return;
         records = [...records, ...found.records];
-        next = found.before;
+        next = found.before ?? undefined;
       } while (next && records.length < PAGE && ++looks < LOOKS);
       [this.#behind, this.#before, this.#next] = [behind, before, next];
       this.#draw(records);
@@ -125,16 +164,19 @@ export class Search {
     } finally {
       if (turn === this.#turn) {
         byId("results").ariaBusy = "false";
-        byId("older").disabled = !this.#next;
-        byId("newer").disabled = !this.#behind.length;
+        const [older, newer] = this.#buttons;
+        older.disabled = !this.#next;
+        newer.disabled = !this.#behind.length;
       }
     }
   }
 
+  /** @param {Schemas["LogRecord"][]} records */
   #draw(records) {
-    byId("records").replaceChildren(
-      ...records.map((record) => new Entry(record, this.#view).element),
-    );
+    const view = this.#view;
+    // Nothing is looked for before it is known in which environment.
+    if (!view) return;
+    byId("records").replaceChildren(...records.map((record) => new Entry(record, view).element));
     byId("results").scrollTop = 0;
     const looks = ["level", "source", "player", "q", "from", "to"].some(
       (name) => this.#asked[name] && this.#asked[name] !== "debug",
@@ -142,7 +184,7 @@ export class Search {
     const quiet = byId("quiet");
     quiet.hidden = records.length > 0;
     quiet.textContent =
-      looks || this.#behind.length ? "No record is like this." : quiet.dataset.empty;
+      looks || this.#behind.length ? "No record is like this." : (quiet.dataset.empty ?? "");
     // An id begins with the millisecond of arrival (2^20 of them in each).
     const reached = this.#next && moment(new Date(Number(BigInt(this.#next) >> 20n)).toISOString());
     const state = byId("search-state");

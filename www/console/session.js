@@ -3,8 +3,14 @@
 
 import { plain } from "./dom.js";
 
+/** @import { Answer, ApiPath, Player, Schemas, Sent } from "../types/api.d.ts" */
+
 /** A refusal, as the platform words it (RFC 9457), or that nobody answered. */
 export class Refusal extends Error {
+  /**
+   * @param {number} status 0 where nobody answered
+   * @param {Partial<Schemas["Problem"]>} [problem]
+   */
   constructor(status, problem = {}) {
     super(
       plain(
@@ -13,9 +19,10 @@ export class Refusal extends Error {
       ),
     );
     this.status = status;
-    this.slug = String(problem.type ?? "")
-      .split("/")
-      .pop();
+    this.slug =
+      String(problem.type ?? "")
+        .split("/")
+        .at(-1) ?? "";
     this.request = problem.request_id ?? "";
   }
 }
@@ -23,13 +30,19 @@ export class Refusal extends Error {
 /** Part of a token's life that it is not used in any more, so that none ends on its way. */
 const MARGIN = 0.2;
 
-/** What a token says of its player. It is shown, and nothing is decided by it. */
+/**
+ * What a token says of its player. It is shown, and nothing is decided by it.
+ *
+ * @param {string} token
+ * @returns {{ sub: string, username: string, is_anon: boolean }}
+ */
 const claims = (token) => {
   const part = token.split(".")[1].replace(/-/g, "+").replace(/_/g, "/");
   const bytes = Uint8Array.from(atob(part), (char) => char.charCodeAt(0));
   return JSON.parse(new TextDecoder().decode(bytes));
 };
 
+/** @param {Response} response */
 const refused = async (response) => {
   let problem;
   try {
@@ -40,6 +53,7 @@ const refused = async (response) => {
   return new Refusal(response.status, problem);
 };
 
+/** @param {Response} response */
 const read = async (response) => {
   try {
     return await response.json();
@@ -52,33 +66,50 @@ const read = async (response) => {
 /** A player of this platform, as the console's own pages meet them. */
 export class Session {
   #auth;
+  /** @type {string | undefined} */
   #token;
   #until = 0;
+  /** @type {Promise<string> | undefined} */
   #asking;
+  /** @type {Refusal | undefined} */
   #over;
 
+  /** @param {string} auth */
   constructor(auth) {
     this.#auth = auth;
   }
 
-  /** What is done where the platform wants a fresh sign-in first, and says so in a refusal. */
+  /**
+   * What is done where the platform wants a fresh sign-in first, and says so in a refusal.
+   *
+   * @type {(refusal: Refusal) => void}
+   */
   wantsFresh = () => {};
 
-  /** Who it is; a guest where nobody is signed in. */
+  /**
+   * Who it is; a guest where nobody is signed in.
+   *
+   * @returns {Promise<Player>}
+   */
   async player() {
     const { sub, username, is_anon } = claims(await this.token());
     return { sub, username, isGuest: is_anon };
   }
 
-  /** A token that works for a while. Who asks at the same moment shares one request. */
+  /**
+   * A token that works for a while. Who asks at the same moment shares one request.
+   *
+   * @returns {Promise<string>}
+   */
   async token(renew = false) {
     // Asking again after the session has ended could not bring it back.
     if (this.#over) throw this.#over;
-    if (!renew && performance.now() < this.#until) return this.#token;
+    if (!renew && this.#token && performance.now() < this.#until) return this.#token;
     this.#asking ??= this.#ask().finally(() => (this.#asking = undefined));
     return this.#asking;
   }
 
+  /** @returns {Promise<string>} */
   async #ask() {
     const began = performance.now();
     let response;
@@ -102,9 +133,15 @@ export class Session {
     return access_token;
   }
 
-  /** Asks the project API; the response, whatever is in it. A token that is refused is renewed once. */
+  /**
+   * Asks the project API; the response, whatever is in it. A token that is refused is renewed once.
+   *
+   * @param {string} path
+   * @param {RequestInit & { headers?: Record<string, string> }} [init]
+   * @returns {Promise<Response>}
+   */
   async open(path, init = {}) {
-    for (const renew of [false, true]) {
+    for (let renew = false; ; renew = true) {
       const headers = { ...init.headers, Authorization: `Bearer ${await this.token(renew)}` };
       let response;
       try {
@@ -121,7 +158,15 @@ export class Session {
     }
   }
 
-  /** Asks the project API; what it answers. */
+  /**
+   * Asks the project API; what it answers.
+   *
+   * @template {ApiPath} Path
+   * @template {Sent<"post", Path> | undefined} [Body=undefined]
+   * @param {Path} path
+   * @param {Body} [body] what is sent with POST; without it, the method is GET
+   * @returns {Promise<Body extends undefined ? Answer<"get", Path> : Answer<"post", Path>>}
+   */
   async ask(path, body) {
     const post = {
       method: "POST",

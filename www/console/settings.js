@@ -2,10 +2,21 @@
 // isolated, and who may show them in a frame.
 
 import { Considered } from "./considered.js";
-import { byId, plain } from "./dom.js";
+import { allById, byId, plain } from "./dom.js";
 import { Refusal } from "./session.js";
 
-/** The field of the backend that a refusal is about; none where it is not about what was written. */
+/** @import { Schemas } from "../types/api.d.ts" */
+/** @import { Session } from "./session.js" */
+
+/** @typedef {"backend" | "isolation" | "frames"} Setting */
+/** @typedef {"url" | "paths"} BackendField */
+
+/**
+ * The field of the backend that a refusal is about; none where it is not about what was written.
+ *
+ * @param {Refusal} refusal
+ * @returns {BackendField | undefined}
+ */
 const wrongField = ({ slug, message }) => {
   if (slug !== "invalid-request") return undefined;
   return /^A backend(?:'s path| has \d+ to \d+ paths)/.test(message) ? "paths" : "url";
@@ -16,17 +27,24 @@ const FRAMES = {
   any: "Every site may show the game in a frame.",
   platform: "No other site may show the game in a frame.",
 };
+/** @param {Schemas["Ancestors"]} ancestors */
 const framesWords = (ancestors) =>
-  FRAMES[ancestors] ??
-  `${ancestors.map(plain).join(" and ")} may show the game in a frame, and no other site.`;
+  typeof ancestors === "string"
+    ? FRAMES[ancestors]
+    : `${ancestors.map(plain).join(" and ")} may show the game in a frame, and no other site.`;
 
 /** The settings part of the page, of one environment at a time. */
 export class Settings {
   #session;
-  #environment;
+  #environment = "";
   #done;
 
-  /** `done` is handed the environment after each change. */
+  /**
+   * `done` is handed the environment after each change.
+   *
+   * @param {Session} session
+   * @param {(now: Schemas["Environment"]) => void} done
+   */
   constructor(session, done) {
     this.#session = session;
     this.#done = done;
@@ -45,14 +63,19 @@ export class Settings {
       byId("frames-origins-field").hidden = byId("frames-who").value !== "origins";
     };
     // These two ask nothing before they act.
-    for (const id of ["backend-remove", "isolation"]) new Considered(byId(id));
+    for (const control of allById("backend-remove", "isolation")) new Considered(control);
     byId("backend-meant").onclick = () => {
-      byId("backend-url").value = byId("backend-meant").dataset.address;
+      byId("backend-url").value = byId("backend-meant").dataset.address ?? "";
       this.#save();
     };
   }
 
-  /** Shows what another environment has. What was being written goes. */
+  /**
+   * Shows what another environment has. What was being written goes.
+   *
+   * @param {string} environment
+   * @param {Schemas["Environment"]} now
+   */
   show(
     environment,
     {
@@ -67,21 +90,26 @@ export class Settings {
     byId("backend-paths").value = (backend?.paths ?? ["/api/"]).join("\n");
     byId("isolation").checked = isolated;
     this.#showFrames(ancestors);
-    for (const what of ["backend", "isolation", "frames"]) {
+    for (const what of /** @type {const} */ (["backend", "isolation", "frames"])) {
       this.#refuse(what, "");
       byId(`${what}-saved`).textContent = "";
     }
     this.#tell(backend, builtIn);
   }
 
+  /** @param {Schemas["Ancestors"]} ancestors */
   #showFrames(ancestors) {
     const origins = Array.isArray(ancestors) ? ancestors : [];
-    byId("frames-who").value = origins.length ? "origins" : ancestors;
+    byId("frames-who").value = typeof ancestors === "string" ? ancestors : "origins";
     byId("frames-origins").value = origins.join("\n");
     byId("frames-origins-field").hidden = !origins.length;
     byId("frames-state").textContent = framesWords(ancestors);
   }
 
+  /**
+   * @param {Schemas["Environment"]["backend"]} backend
+   * @param {boolean} builtIn
+   */
   #tell(backend, builtIn) {
     byId("backend-remove").hidden = !backend;
     const none = builtIn
@@ -92,7 +120,13 @@ export class Settings {
       : none;
   }
 
-  /** Says why something was not done; `field` is the one of the backend's that is wrong, if one is. */
+  /**
+   * Says why something was not done; `field` is the one of the backend's that is wrong, if one is.
+   *
+   * @param {Setting} what
+   * @param {string} sentence
+   * @param {BackendField} [field]
+   */
   #refuse(what, sentence, field) {
     if (what !== "backend") {
       byId(`${what}-error`).textContent = sentence;
@@ -107,7 +141,7 @@ export class Settings {
       meant.dataset.address = address;
       meant.textContent = `Use ${plain(address)}`;
     }
-    for (const name of ["url", "paths"]) {
+    for (const name of /** @type {const} */ (["url", "paths"])) {
       const wrong = name === field;
       byId(`backend-${name}-error`).textContent = wrong ? sentence : "";
       byId(`backend-${name}`).ariaInvalid = wrong ? "true" : null;
@@ -151,12 +185,18 @@ export class Settings {
     }
     return this.#put(
       "frames",
-      { ancestors: who === "origins" ? origins : who },
+      { ancestors: who === "origins" ? origins : /** @type {Schemas["AncestorsWord"]} */ (who) },
       "Saved: this is who may show the game in a frame.",
     );
   }
 
-  /** Whether it was done, or is another environment's by now: then there is nothing to take back. */
+  /**
+   * Whether it was done, or is another environment's by now: then there is nothing to take back.
+   *
+   * @param {Setting} what
+   * @param {Schemas["NewBackend"] | Schemas["Isolation"] | Schemas["NewFrames"]} body
+   * @param {string} words
+   */
   async #put(what, body, words) {
     const environment = this.#environment;
     const headers = { "Content-Type": "application/json" };

@@ -4,6 +4,52 @@
 
 import { Refusal } from "./session.js";
 
+/** @import { Frame } from "./frames.js" */
+/** @import { Session } from "./session.js" */
+
+/**
+ * A segment of mappings (ECMA-426, "Mappings structure"): where it begins in the script, and where
+ * that stood before, all from 0.
+ *
+ * @typedef {object} Segment
+ * @property {number} row
+ * @property {number} begin the column in the script
+ * @property {number} source
+ * @property {number} line
+ * @property {number} column
+ * @property {number} name
+ * @property {boolean} [known] whether it has a source
+ * @property {boolean} [named] whether it has a name
+ */
+
+/** @typedef {Segment & { at: number }} Start A place in the text of mappings, to read on from. */
+/** @typedef {{ from: Start, place: Segment }} Step */
+
+/**
+ * A part of a map: where it begins in the script, and what it says.
+ *
+ * @typedef {object} Part
+ * @property {number} line
+ * @property {number} column
+ * @property {string} mappings
+ * @property {unknown[]} sources
+ * @property {unknown[]} [names]
+ * @property {Step[]} [steps] places in the mappings, once they were looked for
+ */
+
+/** @typedef {{ file: string, line: number, column: number, name: string }} Original */
+/** @typedef {(url: string) => Promise<string>} Read */
+
+/**
+ * What reads the files of deployments that are kept and not shown: the session that asks, the
+ * environment's path in the project API, and which deployments there are.
+ *
+ * @typedef {object} Kept
+ * @property {Session} session
+ * @property {string} environment
+ * @property {(id: string) => boolean} has
+ */
+
 /** Bytes of a script or a map that are read, at most, as they are once decoded. */
 const LARGEST = 10_000_000;
 /** Milliseconds in which one of them has to be there. */
@@ -24,6 +70,10 @@ const [COMMA, SEMICOLON] = [",", ";"].map((sign) => sign.charCodeAt(0));
  * Goes through mappings from a place in them, segment by segment, until `take`
  * is handed one that it answers with true. Lines and columns are from 0; a
  * segment without a source has `known` false.
+ *
+ * @param {string} mappings
+ * @param {Start} from
+ * @param {(place: Segment, from: Start) => boolean | void} take
  */
 const walk = (mappings, from, take) => {
   let { at, row, begin, source, line, column, name } = from;
@@ -62,9 +112,15 @@ const walk = (mappings, from, take) => {
   }
 };
 
-/** Places in mappings, in order, each with what is to be known to read on from there. */
+/**
+ * Places in mappings, in order, each with what is to be known to read on from there.
+ *
+ * @param {string} mappings
+ * @returns {Step[]}
+ */
 const stepsOf = (mappings) => {
   const first = { at: 0, row: 0, begin: 0, source: 0, line: 0, column: 0, name: 0 };
+  /** @type {Step[]} */
   const steps = [{ from: first, place: first }];
   let next = STRIDE;
   walk(mappings, first, (place, from) => {
@@ -75,7 +131,11 @@ const stepsOf = (mappings) => {
   return steps;
 };
 
-/** A source's name without what bundlers put before it. */
+/**
+ * A source's name without what bundlers put before it.
+ *
+ * @param {unknown} source
+ */
 const nameOf = (source) =>
   String(source ?? "")
     .replace(/^webpack:\/\/[^/]*\//, "")
@@ -84,9 +144,12 @@ const nameOf = (source) =>
 /**
  * A map's parts, one for each section: where it begins, from 0, and what it says.
  * Its mappings stay text: what is decoded of a large one would fill the memory.
+ *
+ * @param {any} map what somebody wrote as JSON
+ * @returns {Part[]}
  */
 const partsOf = ({ sections, ...whole }) =>
-  (sections ?? [{ offset: { line: 0, column: 0 }, map: whole }]).map(
+  /** @type {any[]} */ (sections ?? [{ offset: { line: 0, column: 0 }, map: whole }]).map(
     ({ offset: { line, column }, map: { mappings, sources, names } }) => ({
       line,
       column,
@@ -96,22 +159,33 @@ const partsOf = ({ sections, ...whole }) =>
     }),
   );
 
-/** The original place of a line and column, both from 1. */
+/**
+ * The original place of a line and column, both from 1.
+ *
+ * @param {Part[]} parts
+ * @param {number} line
+ * @param {number} column
+ * @returns {Original | undefined}
+ */
 const original = (parts, line, column) => {
   const [row, at] = [line - 1, column - 1];
   // The last part, and in it the last place, at or before it counts.
   const part = parts.findLast((one) => one.line < row || (one.line === row && one.column <= at));
   if (!part) return undefined;
   const [down, within] = [row - part.line, row === part.line ? at - part.column : at];
+  /** @param {Segment} place */
   const isBehind = (place) => place.row > down || (place.row === down && place.begin > within);
   part.steps ??= stepsOf(part.mappings);
-  const { from } = part.steps.findLast((step, index) => !index || !isBehind(step.place));
-  let place;
+  const step = part.steps.findLast(({ place }, index) => !index || !isBehind(place));
+  // There is always one: the first counts, wherever it is.
+  const { from } = /** @type {Step} */ (step);
+  let place = /** @type {Segment | undefined} */ (undefined);
   walk(part.mappings, from, (one) => {
     if (isBehind(one)) return true;
     if (one.row === down) place = one;
   });
-  const file = place?.known && nameOf(part.sources[place.source]);
+  if (!place?.known) return undefined;
+  const file = nameOf(part.sources[place.source]);
   if (!file) return undefined;
   const name = place.named && part.names?.[place.name];
   return {
@@ -122,7 +196,11 @@ const original = (parts, line, column) => {
   };
 };
 
-/** What a script's last comment names: an address, or the map itself. */
+/**
+ * What a script's last comment names: an address, or the map itself.
+ *
+ * @param {string} script
+ */
 const namedBy = (script) => {
   const at = script.lastIndexOf(COMMENT);
   const name = script.slice(at + COMMENT.length).trim();
@@ -131,7 +209,11 @@ const namedBy = (script) => {
     : name;
 };
 
-/** The text of a `data:` address (RFC 2397); none where it is something else. */
+/**
+ * The text of a `data:` address (RFC 2397); none where it is something else.
+ *
+ * @param {string} name
+ */
 const inlined = (name) => {
   const head = /^data:application\/json(;[a-z]+=[\w-]+)*(;base64)?,/i.exec(name);
   if (!head) return undefined;
@@ -141,9 +223,14 @@ const inlined = (name) => {
     : data;
 };
 
-/** A response's text; none where there is too much of it. What is too much is not waited for. */
+/**
+ * A response's text; none where there is too much of it. What is too much is not waited for.
+ *
+ * @param {Response} response
+ */
 const textOf = async (response) => {
   if (response.status > 499) throw new Error("not now");
+  if (!response.body) return "";
   const reader = response.body.getReader();
   const decoder = new TextDecoder();
   let [whole, bytes] = ["", 0];
@@ -158,7 +245,11 @@ const textOf = async (response) => {
   return "";
 };
 
-/** A file that the game's own address shows now. */
+/**
+ * A file that the game's own address shows now.
+ *
+ * @param {string} url
+ */
 const shownFile = async (url) =>
   textOf(
     await fetch(url, {
@@ -173,14 +264,18 @@ export class Sources {
   #game;
   #shown;
   #kept;
+  /** @type {Map<string, { parts?: Promise<Part[] | undefined> }>} */
   #maps = new Map();
   #reading = 0;
+  /** @type {((value?: unknown) => void)[]} */
   #queue = [];
 
   /**
-   * `game` is the game's address, `shown` says which deployment it has now. `kept` reads
-   * the files of those before: the session that asks, the environment's path in the
-   * project API, and which ones there are.
+   * `game` is the game's address, `shown` says which deployment it has now.
+   *
+   * @param {string} game
+   * @param {() => string | undefined} shown
+   * @param {Kept} kept
    */
   constructor(game, shown, kept) {
     this.#game = game;
@@ -192,14 +287,20 @@ export class Sources {
    * The original of a place in a deployment's script, with the name of what stands there;
    * none where there is no map, or the deployment is not kept. `isBehind` where the column is
    * the one behind what stands there, which may be of another line already.
+   *
+   * @param {Pick<Frame, "file" | "line" | "column" | "isBehind">} place
+   * @param {string | null} deployment
+   * @returns {Promise<Original | undefined>}
    */
   async find({ file, line, column, isBehind }, deployment) {
     try {
       const script = line > 0 && column > 0 && this.#scriptOf(file);
       if (!script || !deployment) return undefined;
       const isShown = deployment === this.#shown();
-      if (!isShown && !this.#kept?.has(deployment)) return undefined;
-      const read = isShown ? shownFile : (url) => this.#keptFile(url, deployment);
+      if (!isShown && !this.#kept.has(deployment)) return undefined;
+      const read = isShown
+        ? shownFile
+        : (/** @type {string} */ url) => this.#keptFile(url, deployment);
       const parts = await this.#map(script, deployment, read);
       // Another one may have been deployed meanwhile, and its map have come.
       if (isShown && deployment !== this.#shown()) {
@@ -216,6 +317,8 @@ export class Sources {
   /**
    * The address of a script of the game, the same for all that lead to it:
    * whoever plays can write one and the same in a thousand ways.
+   *
+   * @param {string} file
    */
   #scriptOf(file) {
     if (!file.startsWith(this.#game)) return undefined;
@@ -226,7 +329,12 @@ export class Sources {
     return new URL(path.slice(1).split("/").map(encodeURIComponent).join("/"), this.#game).href;
   }
 
-  /** A file of a deployment that is kept and not shown any more. */
+  /**
+   * A file of a deployment that is kept and not shown any more.
+   *
+   * @param {string} url
+   * @param {string} deployment
+   */
   async #keptFile(url, deployment) {
     const { session, environment } = this.#kept;
     const path = decodeURIComponent(new URL(url).pathname.slice(1));
@@ -246,22 +354,35 @@ export class Sources {
     }
   }
 
-  /** The parts of a script's map, which is read once. */
+  /**
+   * The parts of a script's map, which is read once.
+   *
+   * @param {string} script
+   * @param {string} deployment
+   * @param {Read} read
+   */
   #map(script, deployment, read) {
     const key = `${deployment} ${script}`;
     const map = this.#maps.get(key) ?? {};
     this.#maps.delete(key);
     this.#maps.set(key, map);
-    if (this.#maps.size > KEPT) this.#maps.delete(this.#maps.keys().next().value);
+    const [oldest] = this.#maps.keys();
+    if (this.#maps.size > KEPT) this.#maps.delete(oldest);
     // What has had to go before its turn is not fetched any more.
     if (!map.parts) {
-      map.parts = this.#inTurn(() => this.#maps.get(key) === map && this.#read(script, read));
+      map.parts = this.#inTurn(() =>
+        this.#maps.get(key) === map ? this.#read(script, read) : undefined,
+      );
       // What did not come is asked for again by the next who wants it.
       map.parts.catch(() => this.#maps.get(key) === map && this.#maps.delete(key));
     }
     return map.parts;
   }
 
+  /**
+   * @template T
+   * @param {() => T | Promise<T>} read
+   */
   async #inTurn(read) {
     while (this.#reading >= AT_ONCE) await new Promise((resolve) => this.#queue.push(resolve));
     this.#reading++;
@@ -273,7 +394,12 @@ export class Sources {
     }
   }
 
-  /** Reads the map that a script names in its last comment. */
+  /**
+   * Reads the map that a script names in its last comment.
+   *
+   * @param {string} script
+   * @param {Read} read
+   */
   async #read(script, read) {
     const name = namedBy(await read(script));
     if (!name) return undefined;

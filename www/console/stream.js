@@ -4,6 +4,11 @@
 import { isFinal } from "./gate.js";
 import { Refusal } from "./session.js";
 
+/** @import { Schemas } from "../types/api.d.ts" */
+/** @import { Session } from "./session.js" */
+
+/** @typedef {{ id?: string, event?: string, data: string }} StreamEvent */
+
 /** Milliseconds until the next attempt, longer each time. */
 const PAUSES = [500, 1000, 2000, 5000, 10000];
 /** Milliseconds from which on a stream that broke off was a good one. */
@@ -15,10 +20,15 @@ const SILENCE = 45000;
  * Splits a stream of text into events, which are handed to `take`. It is read
  * without a `TextDecoderStream` between, which would lose what it holds when
  * the connection breaks off.
+ *
+ * @param {ReadableStream<Uint8Array>} body
+ * @param {(event: StreamEvent) => void} take
+ * @param {() => void} heard
  */
 const readEvents = async (body, take, heard) => {
   const reader = body.getReader();
   const decoder = new TextDecoder();
+  /** @type {Record<string, string> & Partial<StreamEvent>} */
   let event = {};
   let rest = "";
   for (;;) {
@@ -26,10 +36,11 @@ const readEvents = async (body, take, heard) => {
     if (done) return;
     heard();
     const lines = (rest + decoder.decode(value, { stream: true })).split("\n");
-    rest = lines.pop();
+    rest = lines.pop() ?? "";
     for (const line of lines) {
       if (!line) {
-        if (event.data !== undefined) take(event);
+        const { data } = event;
+        if (data !== undefined) take({ ...event, data });
         event = {};
         continue;
       }
@@ -40,22 +51,38 @@ const readEvents = async (body, take, heard) => {
 };
 
 /**
+ * @typedef {object} Follower
+ * @property {(record: Schemas["LogRecord"]) => void} record
+ * @property {(number: number) => void} dropped
+ * @property {(isLive: boolean, words?: string) => void} state
+ * @property {(refusal: Refusal) => void} end
+ */
+
+/**
  * Follows an environment's log behind the record `last`, for as long as the
  * page is there. `record` is handed each record, `dropped` how many were left
  * out, `state` whether it is followed just now, and if not, what the platform
  * says to that; `end` is handed why it is for good not.
+ *
+ * @param {Session} session
+ * @param {string} path
+ * @param {string} last
+ * @param {Follower} follower
  */
 export const follow = async (session, path, last, { record, dropped, state, end }) => {
   for (let failures = 0; ; ) {
     const controller = new AbortController();
+    /** @type {number | undefined} */
     let watchdog;
     const heard = () => {
       clearTimeout(watchdog);
       watchdog = setTimeout(() => controller.abort(), SILENCE);
     };
+    /** @type {string | undefined} */
     let reason;
+    /** @type {string | undefined} */
     let words;
-    let opened;
+    let opened = Number.POSITIVE_INFINITY;
     let took = false;
     try {
       heard();
@@ -63,6 +90,7 @@ export const follow = async (session, path, last, { record, dropped, state, end 
       const { body } = await session.open(path, { headers, signal: controller.signal });
       state(true);
       opened = performance.now();
+      /** @param {StreamEvent} event */
       const take = ({ event, id, data }) => {
         const told = JSON.parse(data);
         took = true;
@@ -72,11 +100,14 @@ export const follow = async (session, path, last, { record, dropped, state, end 
         else if (event === "end") reason = told.reason;
         else if (event === undefined) record(told);
       };
-      await readEvents(body, take, heard);
+      // The answer to GET has a body (Fetch, "null body status").
+      await readEvents(/** @type {ReadableStream<Uint8Array>} */ (body), take, heard);
       if (reason === "token-expired") await session.token(true);
     } catch (refusal) {
-      if (refusal.status && isFinal(refusal)) return end(refusal);
-      if (refusal instanceof Refusal) words = refusal.message;
+      if (refusal instanceof Refusal) {
+        if (refusal.status && isFinal(refusal)) return end(refusal);
+        words = refusal.message;
+      }
     } finally {
       clearTimeout(watchdog);
     }

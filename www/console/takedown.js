@@ -2,10 +2,21 @@
 // question before it is changed.
 
 import { Considered } from "./considered.js";
-import { byId, make, moment, said } from "./dom.js";
+import { allById, byId, make, moment, said } from "./dom.js";
 import { Refusal } from "./session.js";
 
-/** What each button asks and does; `note` says how it went. */
+/** @import { Player, Schemas } from "../types/api.d.ts" */
+/** @import { Inside } from "./dom.js" */
+/** @import { Session } from "./session.js" */
+
+/** @typedef {"disable" | "enable" | "delete" | "restore"} Change */
+
+/**
+ * What each button asks and does; `note` says how it went.
+ *
+ * @type {Record<Change, { heading: string, words: string, yes: string, note: string,
+ *   takesReason?: boolean }>}
+ */
 const CHANGES = {
   disable: {
     heading: "Disable this project?",
@@ -36,37 +47,52 @@ const CHANGES = {
   },
 };
 
+/**
+ * @param {Session} session
+ * @param {string} slug
+ * @param {Change} change
+ */
 const send = (session, slug, change) => {
   if (change === "delete") return session.open(`/api/projects/${slug}`, { method: "DELETE" });
   const reason = byId("takedown-reason").value.replace(/\s+/g, " ").trim() || null;
   const body = CHANGES[change].takesReason ? JSON.stringify({ reason }) : undefined;
+  /** @type {Record<string, string>} */
   const headers = body ? { "Content-Type": "application/json" } : {};
   return session.open(`/api/projects/${slug}/${change}`, { method: "POST", headers, body });
 };
 
-/** Says of a project that it is not shown, since when, and why. */
+/**
+ * Says of a project that it is not shown, since when, and why.
+ *
+ * @param {Schemas["Standing"]} standing
+ * @returns {Inside[]}
+ */
 export const standingWords = ({ state, since, by, reason, removed_at: removal }) => {
   if (state === "live") return [];
+  // All but what is live have a moment.
+  const down = moment(/** @type {string} */ (since));
   if (state === "owner-suspended") {
     return [
       "Down since ",
-      moment(since),
+      down,
       ": its owner is suspended. It is shown again when the suspension is lifted.",
     ];
   }
   const who = by === "platform" ? "those who run the platform" : "its owner";
   const why = reason ? [": ", said(reason)] : ["."];
-  if (state !== "deleted") return ["Disabled by ", who, " at ", moment(since), ...why];
+  if (state !== "deleted") return ["Disabled by ", who, " at ", down, ...why];
   return [
     "Deleted by ",
     who,
     " at ",
-    moment(since),
+    down,
     ". It will be removed for good at ",
-    moment(removal),
+    moment(/** @type {string} */ (removal)),
     ".",
   ];
 };
+
+const NAMES = /** @type {Change[]} */ (Object.keys(CHANGES));
 
 /** What can be done about a project that is not taken down, and what comes of it. */
 const RULES =
@@ -75,7 +101,12 @@ const RULES =
 /** Whether it is the viewer's own project. */
 let isOwn = false;
 
-/** Shows how the project stands, and what `player` can do about it. */
+/**
+ * Shows how the project stands, and what `player` can do about it.
+ *
+ * @param {Schemas["Project"]} project
+ * @param {Player} player
+ */
 export const drawStanding = ({ standing, owner }, player) => {
   isOwn = owner === player.sub;
   const { state, by } = standing;
@@ -96,7 +127,7 @@ export const drawStanding = ({ standing, owner }, player) => {
     }[state] ?? [];
   // What would be refused is not offered.
   const refused = isByPlatform && isOwn ? ["enable", "restore"] : [];
-  for (const change of Object.keys(CHANGES)) {
+  for (const change of NAMES) {
     byId(`takedown-${change}`).hidden = !offered.includes(change) || refused.includes(change);
   }
   const asks = isOwn ? " Ask them." : "";
@@ -109,17 +140,27 @@ export const drawStanding = ({ standing, owner }, player) => {
 
 /** Questions asked so far. */
 let turns = 0;
-/** The button that does what was asked, once anything was. */
+/**
+ * The button that does what was asked, once anything was.
+ *
+ * @type {Considered | undefined}
+ */
 let confirm;
 
+/**
+ * @param {Session} session
+ * @param {string} slug
+ * @param {Change} change
+ * @param {(now: Schemas["Project"]) => void} done
+ */
 const ask = (session, slug, change, done) => {
   const { heading, words, yes: label, takesReason, note } = CHANGES[change];
-  const [dialog, form, yes, error] = [
+  const [dialog, form, yes, error] = allById(
     "takedown",
     "takedown-form",
     "takedown-yes",
     "takedown-error",
-  ].map(byId);
+  );
   const turn = ++turns;
   byId("takedown-question").textContent = heading;
   byId("takedown-words").replaceChildren(make("span", { textContent: words }));
@@ -132,12 +173,13 @@ const ask = (session, slug, change, done) => {
   yes.textContent = label;
   yes.classList.toggle("danger", change === "delete");
   confirm ??= new Considered(yes);
-  confirm.isBusy = false;
-  confirm.show();
+  const considered = confirm;
+  considered.isBusy = false;
+  considered.show();
   byId("takedown-no").onclick = () => dialog.close();
   form.onsubmit = async (event) => {
     event.preventDefault();
-    confirm.isBusy = true;
+    considered.isBusy = true;
     try {
       const response = await send(session, slug, change);
       done(await response.json());
@@ -147,15 +189,21 @@ const ask = (session, slug, change, done) => {
       if (!(refusal instanceof Refusal)) throw refusal;
       if (turn === turns) error.textContent = refusal.message;
     } finally {
-      if (turn === turns) confirm.isBusy = false;
+      if (turn === turns) considered.isBusy = false;
     }
   };
   dialog.showModal();
 };
 
-/** Lets the project be taken down and put up. `done` is handed it after each change. */
+/**
+ * Lets the project be taken down and put up. `done` is handed it after each change.
+ *
+ * @param {Session} session
+ * @param {string} slug
+ * @param {(now: Schemas["Project"]) => void} done
+ */
 export const offerTakedown = (session, slug, done) => {
-  for (const change of Object.keys(CHANGES)) {
+  for (const change of NAMES) {
     byId(`takedown-${change}`).onclick = () => ask(session, slug, change, done);
   }
 };

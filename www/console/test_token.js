@@ -5,15 +5,23 @@ import { byId, moment } from "./dom.js";
 import { Refusal } from "./session.js";
 import { copy } from "./variables.js";
 
+/** @import { Session } from "./session.js" */
+
 const forget = () => {
   byId("token-shown").hidden = true;
   byId("token-text").textContent = "";
 };
 
-/** Makes the form work. */
+/**
+ * Makes the form work.
+ *
+ * @param {Session} session
+ * @param {string} slug
+ */
 export const offerTestTokens = (session, slug) => {
+  /** @type {number | undefined} */
   let ends;
-  const button = byId("token").querySelector("button");
+  const button = /** @type {HTMLButtonElement} */ (byId("token").querySelector("button"));
   byId("token").onsubmit = async (event) => {
     event.preventDefault();
     // Each token has an end of its own, and only the last one's is waited for.

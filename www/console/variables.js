@@ -2,16 +2,23 @@
 
 import { byId, make } from "./dom.js";
 
-/** Copies what `shown` shows, and says so; `told` is what is said, if not all of it. */
+/**
+ * Copies what `shown` shows, and says so; `told` is what is said, if not all of it.
+ *
+ * @param {HTMLButtonElement} button
+ * @param {string} text
+ * @param {Node} shown
+ * @param {string} [told]
+ */
 export const copy = async (button, text, shown, told = text) => {
-  const label = button.firstChild;
+  const label = /** @type {Text} */ (button.firstChild);
   const before = label.data;
   try {
     await navigator.clipboard.writeText(text);
     label.data = "Copied";
   } catch {
     // Not every browser lets a page do it.
-    getSelection().selectAllChildren(shown);
+    getSelection()?.selectAllChildren(shown);
     label.data = "Selected";
   }
   byId("news").textContent = `${label.data}: ${told}`;
@@ -19,7 +26,11 @@ export const copy = async (button, text, shown, told = text) => {
   setTimeout(() => (label.data = before), 2000);
 };
 
-/** One variable with its button, as an item of a list. */
+/**
+ * One variable with its button, as an item of a list.
+ *
+ * @param {[name: string, value: string]} variable
+ */
 export const variable = ([name, value]) => {
   const code = make("code", { textContent: `${name}=${value}` });
   const button = make(

@@ -5,9 +5,11 @@
   const said = "/.well-known/platform-tests/said";
   const Request = XMLHttpRequest;
   const later = setTimeout.bind(window);
+  /** @type {{ level: string, kind: string, text: string, event?: Event }[]} */
   let lines = [];
   let leaving = false;
 
+  /** @param {unknown} value */
   const text = (value) => {
     try {
       if (value instanceof Error) return `${value.name}: ${value.message}`.slice(0, 2000);
@@ -32,6 +34,7 @@
     }
   };
 
+  /** @param {(typeof lines)[number]} line */
   const note = (line) => {
     lines.push(line);
     if (leaving) send();
@@ -47,7 +50,9 @@
     trace: "debug",
     warn: "warn",
   };
-  for (const [name, level] of Object.entries(levels)) {
+  const methods = /** @type {(keyof typeof levels)[]} */ (Object.keys(levels));
+  for (const name of methods) {
+    const level = levels[name];
     // A proxy keeps the native function's name, length and text.
     console[name] = new Proxy(console[name], {
       apply(native, self, given) {
@@ -89,5 +94,5 @@
   });
 
   Object.defineProperty(window, Symbol.for("platform-tests"), { value: send });
-  document.currentScript.remove();
+  document.currentScript?.remove();
 })();

@@ -3,7 +3,10 @@
 //!
 //! The tools are npm packages, pinned in `xtask/npm/`. A project is a folder with
 //! a `tsconfig.json`. The types of the project API are made from its
-//! description, whenever that has changed.
+//! description, and those of the elements in the console's pages from the pages,
+//! whenever these have changed.
+
+mod elements;
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -21,11 +24,14 @@ use crate::workspace::Workspace;
 /// Where the npm packages of the tools are.
 const PACKAGES: &str = "xtask/npm";
 /// Folders with a `tsconfig.json`, each type-checked as a whole.
-const PROJECTS: &[&str] = &["loader", "www/demo"];
+const PROJECTS: &[&str] = &["loader", "tests/src/browser", "www/console", "www/demo"];
 /// The end of the path of the test snapshot that holds the API's description.
 const DESCRIPTION: &str = "openapi__tests__the_description_is_what_was_looked_at.snap";
 /// The types that are made from the description. git ignores the file.
 const API_TYPES: &str = "www/types/api.generated.d.ts";
+/// The templates of the pages, and the types of the elements in them.
+const PAGES: &str = "www/pages/";
+const ELEMENT_TYPES: &str = "www/types/elements.generated.d.ts";
 
 /// Checks that the JavaScript is formatted, has no lint and no type error.
 ///
@@ -35,6 +41,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     let tools = Tools::find(&workspace.root)?;
     let linted = tools.lint();
     tools.make_api_types()?;
+    make_element_types(&workspace.root)?;
     let typed = tools.check_types(PROJECTS);
     linted.and(typed)
 }
@@ -140,6 +147,21 @@ impl<'a> Tools<'a> {
         let types = origin + &fs::read_to_string(&types)?;
         fs::write(&target, types).with_context(|| format!("{API_TYPES} cannot be written"))
     }
+}
+
+/// Makes the types of the elements of pages, if they are not there as they are.
+fn make_element_types(root: &Path) -> Result<()> {
+    let mut pages = Vec::new();
+    for path in files::list(root)? {
+        if path.starts_with(PAGES) {
+            pages.extend(files::read(root, &path)?);
+        }
+    }
+    let (target, types) = (root.join(ELEMENT_TYPES), elements::types(&pages));
+    if fs::read_to_string(&target).is_ok_and(|known| known == types) {
+        return Ok(());
+    }
+    fs::write(&target, types).with_context(|| format!("{ELEMENT_TYPES} cannot be written"))
 }
 
 /// The description of the project API, from the snapshot that a test of the
