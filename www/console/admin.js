@@ -1,5 +1,5 @@
-// What the pages of administration share: who may, players and events as they
-// are shown, and the question before anything is done.
+// What the pages of administration share: the check that the viewer is an administrator, how
+// players and events are shown, and the question before an action.
 
 import { Considered } from "./considered.js";
 import { allById, byId, make, moment, plain, said } from "./dom.js";
@@ -11,21 +11,21 @@ import { Refusal } from "./session.js";
 /** @import { Session } from "./session.js" */
 
 /**
- * That something cannot be done as it was asked for, in a sentence.
+ * A refusal by this page itself: why it cannot do what was asked for.
  *
  * @param {string} sentence
  */
 export const no = (sentence) => new Refusal(0, { detail: sentence });
 
 /**
- * Tells who may not administer how one becomes one who may.
+ * Shows how to become an administrator, if that is what the viewer is not.
  *
  * @param {{ slug?: string }} refusal
  */
 const tellOfGrant = ({ slug }) => (byId("grant").hidden = slug !== "not-allowed");
 
 /**
- * Opens the page to administrators; others read how one becomes one.
+ * Opens the page for administrators. Other viewers read how to become one.
  *
  * @param {(session: Session, player: Player) => Promise<void>} show
  */
@@ -41,7 +41,8 @@ export const open = (show) =>
   }, "You are a guest here. Sign in with an account that may administer.");
 
 /**
- * Says below a form why it was refused, or for the whole page, where there is nothing more to be had.
+ * Shows a refusal below the form that was sent, or in place of the page if nothing else on it
+ * would work either.
  *
  * @param {unknown} refusal
  * @param {HTMLElement} error
@@ -57,7 +58,7 @@ export const refuse = (refusal, error) => {
 };
 
 /**
- * Sends a change; what the platform answers.
+ * Sends a change. Returns what the platform answers.
  *
  * @template {"POST" | "PUT" | "DELETE"} Method
  * @template {ApiPath} Path
@@ -74,7 +75,7 @@ export const send = async (session, method, path, body) => {
 };
 
 /**
- * The path of the API with these parameters, those that are empty left out.
+ * Adds these parameters to a path. Those that are empty are left out.
  *
  * @template {string} Path
  * @param {Path} path
@@ -89,14 +90,14 @@ export const withQuery = (path, parameters) => {
 };
 
 /**
- * Says how it went.
+ * Shows what has been done, and lets screen readers read it.
  *
  * @param {string} sentence
  */
 export const tell = (sentence) => (byId("news").textContent = sentence);
 
 /**
- * Fills a list, or says that there is nothing in it.
+ * Fills a list, and shows the element `none` if the list is empty.
  *
  * @param {keyof PageElements} list
  * @param {keyof PageElements} none
@@ -108,7 +109,7 @@ export const fill = (list, none, rows) => {
 };
 
 /**
- * One thing of a list: what it is, and smaller what else there is to say.
+ * An item of a list: what it is, details in smaller letters, and its links and buttons.
  *
  * @param {Inside | Inside[]} what
  * @param {Inside[]} [about]
@@ -128,7 +129,7 @@ export const row = (what, about = [], ...ways) =>
   );
 
 /**
- * A player by name, with the way to their page.
+ * A link to a player's page, with the player's name.
  *
  * @param {string} sub
  * @param {Record<string, string | undefined>} names
@@ -146,7 +147,7 @@ export const who = (sub, names) => {
 const KINDS = { guest: "Guest", account: "Account", merged: "Merged into another player" };
 
 /**
- * What a player is.
+ * The kind of a player, in words.
  *
  * @param {Pick<Schemas["Player"], "state" | "linked">} player
  */
@@ -154,7 +155,7 @@ export const kindOf = ({ state, linked }) =>
   KINDS[state] ?? (linked ? "Suspended account" : "Suspended guest");
 
 /**
- * A player in a list.
+ * A player as an item of a list.
  *
  * @param {Schemas["Player"]} player
  */
@@ -172,7 +173,7 @@ export const playerRow = (player) => {
 };
 
 /**
- * What happened, as a sentence; in braces, who and what had a part in it.
+ * The sentence for each kind of event. The event's own values replace the names in braces.
  *
  * @type {Record<string, string>}
  */
@@ -225,7 +226,7 @@ const part = (name, event, names) => {
 };
 
 /**
- * An event, with who did it.
+ * An event as an item of a list.
  *
  * @param {Schemas["Event"]} event
  * @param {Record<string, string>} names
@@ -255,7 +256,7 @@ export const eventRow = (event, names) => {
 };
 
 /**
- * The player of this whole name or id.
+ * The one player who has exactly this name or id.
  *
  * @param {Session} session
  * @param {string} text
@@ -273,10 +274,10 @@ export const findPlayer = async (session, text) => {
   throw no(`Nobody is called just that. These begin so: ${names.join(", ")}.`);
 };
 
-/** Questions asked so far. */
+/** How many questions were asked so far. */
 let turns = 0;
 /**
- * The button that does what was asked, once anything was.
+ * The button that confirms, from the first question on.
  *
  * @type {Considered | undefined}
  */
@@ -301,9 +302,9 @@ let confirm;
  */
 
 /**
- * Asks before something is done. `act` does it, with what was written where the
- * page's question takes text; it may answer with one more question. A page that asks for
- * more than one text says which: `takesText` has its label, its rules and its length at most.
+ * Asks the viewer before an action. `act` does it, with the text that was written if the question
+ * takes text, and may return another question. `takesText` describes the text field, on a page
+ * that asks for different texts.
  *
  * @param {Question} question
  */
@@ -317,7 +318,7 @@ export const ask = ({ heading, words, yes, isGrave = false, takesText = false, a
   );
   const [field, text] = allById("ask-field", "ask-text");
   const turn = ++turns;
-  // An answer may come when the question is gone, or another one is there.
+  // When the platform answers, this question may be closed, or another one may be open.
   const isAsked = () => turn === turns && dialog.open;
   /** @param {string} sentence */
   const explain = (sentence) => {
@@ -361,7 +362,7 @@ export const ask = ({ heading, words, yes, isGrave = false, takesText = false, a
       if (next) ask(next);
       else {
         dialog.close();
-        // What was pressed may be gone; the keyboard may not be.
+        // If the button that had the focus is gone, the focus moves to the heading.
         if (document.activeElement === document.body) byId("heading").focus();
       }
     } catch (refusal) {
@@ -376,7 +377,7 @@ export const ask = ({ heading, words, yes, isGrave = false, takesText = false, a
 };
 
 /**
- * A name within a question, which nobody may overlook.
+ * A name in a question, in bold.
  *
  * @param {string} name
  */

@@ -1,4 +1,4 @@
-// `/admin/events`: what happened to whom and who did it, by the page.
+// `/admin/events`: the log of events, one page at a time.
 
 import { eventRow, fill, findPlayer, open, refuse, withQuery } from "./admin.js";
 import { allById, byId } from "./dom.js";

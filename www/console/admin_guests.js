@@ -1,4 +1,4 @@
-// `/admin/guests`: which addresses hold guests, and the guests of one.
+// `/admin/guests`: the addresses that hold guests, and the guests of one address.
 
 import { fill, open, playerRow, refuse, row, withQuery } from "./admin.js";
 import { allById, byId, count, make, moment, said } from "./dom.js";

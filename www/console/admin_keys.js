@@ -1,5 +1,4 @@
-// `/admin/keys`: the signing keys, what each does, rotating them, and taking one
-// back.
+// `/admin/keys`: the signing keys and their states, and how to rotate and revoke them.
 
 import { ask, eventRow, fill, open, row, send, tell, withQuery } from "./admin.js";
 import { byId, make, moment, plain } from "./dom.js";

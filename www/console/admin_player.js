@@ -1,5 +1,4 @@
-// `/admin/players/<id>`: all that is known of one player, and what may be done
-// about them.
+// `/admin/players/<id>`: everything about one player, and what an administrator can do.
 
 import { ask, eventRow, fill, kindOf, named, no, open, row, send, tell, who } from "./admin.js";
 import { allById, byId, count, given, make, moment, plain, said } from "./dom.js";

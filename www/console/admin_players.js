@@ -1,4 +1,4 @@
-// `/admin`: players by id or by how their names begin, and what happened last.
+// `/admin`: a search for players by id or by the beginning of their names, and the latest events.
 
 import { eventRow, fill, open, playerRow, refuse, withQuery } from "./admin.js";
 import { allById, byId } from "./dom.js";
@@ -23,7 +23,7 @@ open(async (session) => {
     if (!query) return field.focus();
     try {
       await find(query);
-      // So that a player's page leads back here.
+      // Going back from a player's page leads to this search.
       history.replaceState(null, "", withQuery(location.pathname, { query }));
     } catch (refusal) {
       byId("found").hidden = true;

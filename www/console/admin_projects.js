@@ -1,5 +1,4 @@
-// `/admin/projects`: every project, whose it is, and giving it to another
-// player.
+// `/admin/projects`: all projects with their owners, and transfers to another owner.
 
 import {
   ask,
@@ -43,7 +42,7 @@ const look = async () => {
 };
 
 /**
- * The first question: to whom. The second one names everybody.
+ * The first question asks for the new owner. The second one names both owners.
  *
  * @param {Schemas["OwnedProject"]} project
  * @returns {Question}
@@ -101,7 +100,7 @@ const confirmed = (project, { sub, username }) => ({
  */
 
 /**
- * What is done at once, after a question: the project page has the rest.
+ * Changes that are made on this page, after a question. The project page has the others.
  *
  * @type {Record<"disable" | "enable", StandingQuestion>}
  */
@@ -162,7 +161,7 @@ const standingButton = ({ slug, standing: { state } }) => {
 };
 
 /**
- * What the list says of a project that is not shown.
+ * How the list names the state of a project that is not shown.
  *
  * @param {string} state
  */
@@ -191,7 +190,7 @@ const projectRow = (project) => {
   );
 };
 
-/** Those whose slug or owner has in it what was written. */
+/** Shows the projects whose slug or owner contains the text of the search field. */
 const draw = () => {
   const wanted = byId("query").value.trim().toLowerCase();
   /** @param {string | null | undefined} text */

@@ -1,4 +1,4 @@
-// `/build/<slug>`: the game on its dev address, its log, its deployments.
+// `/build/<slug>`: the dev environment of a game: the game itself, its log, its deployments.
 
 import { askRollback, deployment } from "./deployments.js";
 import { allById, byId, given, make, plain } from "./dom.js";
@@ -14,9 +14,9 @@ import { variable } from "./variables.js";
 /** @import { AskRollback, Place } from "./deployments.js" */
 /** @import { Session } from "./session.js" */
 
-/** Milliseconds between two looks at what is deployed and who plays. */
+/** Milliseconds between two requests for the deployments and the number of players. */
 const LOOK = 5000;
-/** What the game may do in its frame: all that it may in a tab, but for leading this page elsewhere. */
+/** What the game may do in its frame: the same as in a tab, except navigating this page. */
 const SANDBOX = [
   "scripts",
   "same-origin",
@@ -35,10 +35,10 @@ const [slug, game] = [given("slug"), given("game")];
 const environment = /** @type {const} */ (`/api/projects/${slug}/environments/dev`);
 /** @type {Schemas["Environment"] | undefined} */
 let shown;
-/** A game that is taken down answers nothing that a frame may show. */
+/** Whether the project is taken down. Then the game's address has nothing for a frame to show. */
 let isDown = false;
 
-/** Loads the game anew. An element of its own leaves no trace in the tab's history. */
+/** Loads the game again. A new element, unlike a new address, adds nothing to the tab's history. */
 const reload = () => {
   const frame = make("iframe", {
     className: "game-frame",
@@ -69,7 +69,7 @@ const drawWarnings = ({ warnings, deployment: current }) => {
 };
 
 /**
- * Shows what has changed, and leaves the rest alone: somebody may be in the middle of it.
+ * Redraws only what has changed: the viewer may be using the rest.
  *
  * @param {Session} session
  * @param {Schemas["Environment"]} now
@@ -99,7 +99,7 @@ const draw = (session, now) => {
 };
 
 /**
- * Looks every few seconds, as long as anybody sees the page.
+ * Asks every few seconds while the page is visible.
  *
  * @param {Session} session
  */
@@ -129,7 +129,7 @@ const followLog = async (session, player) => {
   const log = new Log({ game, self: player.sub, sources, now: () => shown });
   const path = /** @type {const} */ (`/api/projects/${slug}/logs`);
   const { records } = await session.ask(`${path}?env=dev&limit=200`);
-  // Behind the newest of them nothing is missing and nothing comes twice.
+  // The stream goes on after the newest of these records, so no record is missing or comes twice.
   const last = records[0]?.id ?? "0";
   log.addPast(records);
   const connection = byId("connection");
@@ -145,7 +145,7 @@ const followLog = async (session, player) => {
 };
 
 /**
- * Says why the frame stays empty, where the project is taken down.
+ * Shows why the frame stays empty, if the project is taken down.
  *
  * @param {Schemas["Project"]} project
  */

@@ -1,12 +1,14 @@
-// Controls that act by one press. The click that led to this page may be the
-// first half of a double click on another one, and the second half must not
-// act: as on the pages of the auth service, a press counts once the control
-// could be read.
+// Controls that act on one press. The click that led to this page may be the first half of a
+// double click, and its second half must not act. As on the pages of the auth service, a press
+// counts only after the viewer had time to read the control.
 
-/** Milliseconds that a control has to be there before a press of it counts. */
+/** How many milliseconds a control is shown before a press counts. */
 const READING = 2000;
 
-/** A button, or another control, that is disabled until it could be read, and while it works. */
+/**
+ * A button or another control that is disabled while there was no time to read it, and while its
+ * action runs.
+ */
 export class Considered {
   /** @type {HTMLButtonElement | HTMLInputElement} */
   #control;
@@ -18,14 +20,14 @@ export class Considered {
   constructor(control) {
     this.#control = control;
     this.show();
-    // Another window may have covered this one, and have gone between two clicks. Who
-    // is at the control already, by the keyboard, stays there.
+    // Another window may have covered this one and closed between two clicks. A control that
+    // has the keyboard focus is left as it is.
     addEventListener("focus", () => {
       if (document.activeElement !== control) this.show();
     });
   }
 
-  /** It is shown anew, or for another question. */
+  /** Starts the time again: the control is shown again, or for another question. */
   show() {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
@@ -36,7 +38,7 @@ export class Considered {
   }
 
   /**
-   * Whether what it does is on its way.
+   * Whether its action is running.
    *
    * @param {boolean} isBusy
    */

@@ -1,4 +1,4 @@
-// The deployments of an environment, and the way back to an earlier one.
+// The deployments of an environment, and how to roll back to an earlier one.
 
 import { Considered } from "./considered.js";
 import { allById, byId, count, make, moment, said, size } from "./dom.js";
@@ -8,11 +8,11 @@ import { Refusal } from "./session.js";
 /** @import { Session } from "./session.js" */
 /** @import { Inside } from "./dom.js" */
 
-/** Characters of a commit's hash that a row has. */
+/** How many characters of a commit's hash are shown. */
 const HASH = 8;
 
 /**
- * A revision as it fits in a row: of a long hash the first characters, with the mark that files were changed since.
+ * A revision, short: the first characters of a hash, and the mark for changed files.
  *
  * @param {string} text
  */
@@ -25,14 +25,14 @@ const revision = (text) => {
 };
 
 /**
- * The id by which people know a deployment.
+ * The short id of a deployment.
  *
  * @param {Schemas["Deployment"]} deployment
  */
 export const nameOf = ({ id, short_id: name }) => make("code", { title: id, textContent: name });
 
 /**
- * What a deployment is, in one line: its id, when it was made, and what is said of it.
+ * A deployment in one line: its id, its time, and its message.
  *
  * @param {Schemas["Deployment"]} one
  * @returns {Inside[]}
@@ -45,7 +45,7 @@ const told = (one) => [
 ];
 
 /**
- * The same as text alone, for what is read out.
+ * The same as text, for screen readers.
  *
  * @param {Schemas["Deployment"]} one
  */
@@ -68,7 +68,7 @@ const maker = ({ deployed_by: by, client, network }) => {
  */
 
 /**
- * One of them, as an item of a list; `ask` is called with it.
+ * A deployment as an item of a list. `ask` is called when its button is pressed.
  *
  * @param {Schemas["Deployment"]} one
  * @param {Schemas["Deployment"] | null} current
@@ -106,10 +106,10 @@ export const deployment = (one, current, ask) => {
   return make("li", {}, about, button);
 };
 
-/** Questions asked so far. */
+/** How many questions were asked so far. */
 let turns = 0;
 /**
- * The button that rolls back, once it was asked for.
+ * The button that confirms, from the first question on.
  *
  * @type {Considered | undefined}
  */
@@ -124,9 +124,8 @@ let confirm;
  */
 
 /**
- * Asks whether an earlier deployment shall be shown in place of the current one,
- * and does it. `game` is the address that will show it, `done` is handed the
- * environment as it is then.
+ * Asks whether to roll back to an earlier deployment, and does it. `game` is the game's address;
+ * `done` is called with the environment after the roll-back.
  *
  * @param {Place} place
  * @param {Schemas["Deployment"]} one
@@ -152,7 +151,7 @@ export const askRollback = ({ session, environment, game, done }, one, current) 
     considered.isBusy = true;
     try {
       done(await session.ask(`${environment}/rollback`, { deployment: one.id }));
-      // What is open by now may be a later question.
+      // Another question may be open by now.
       if (turn === turns) dialog.close();
       const before = current ? ` Before, it was ${words(current)}.` : "";
       byId("news").textContent = `The deployment ${words(one)} is shown now.${before}`;

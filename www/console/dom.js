@@ -1,18 +1,18 @@
-// What the console's pages are made of. Text comes from players, so it is only
-// ever set as text, each piece turned for itself alone, and nothing of it is
-// ever an address, a style or markup.
+// The elements that the console's pages are made of, and how numbers and times are written.
+// Much of the text comes from players. So text is only ever set as text, never as an address, a
+// style or markup, and each piece has its own direction of writing.
 
 /**
- * Characters that turn, hide or move the text around them, that are not to be seen
- * themselves, or that command a terminal. What makes a picture of a sign may stay.
+ * Characters that are invisible, that turn, hide or move the text around them, or that control a
+ * terminal. The one that turns a sign into an emoji is allowed after such a sign.
  */
 const UNSEEN =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: Control characters are looked for.
-  // biome-ignore lint/suspicious/noMisleadingCharacterClass: So are marks that combine with others.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: This expression finds control characters.
+  // biome-ignore lint/suspicious/noMisleadingCharacterClass: It also finds marks that combine with others.
   /(?<!\p{Extended_Pictographic})\ufe0f|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\u{e0000}-\u{e0fff}]/gu;
 
 /**
- * The text with everything in it to be seen.
+ * The text, with a visible sign in place of each invisible character.
  *
  * @param {unknown} text
  */
@@ -29,7 +29,7 @@ export const plain = (text) =>
 /** @typedef {Node | string} Inside What can be in an element. */
 
 /**
- * The element of this id, which the page always has.
+ * The element with this id, which the page always has.
  *
  * @template {keyof PageElements} Id
  * @param {Id} id
@@ -38,7 +38,7 @@ export const plain = (text) =>
 export const byId = (id) => /** @type {any} */ (document.getElementById(id));
 
 /**
- * The elements of these ids, which the page always has.
+ * The elements with these ids, which the page always has.
  *
  * @template {(keyof PageElements)[]} Ids
  * @param {Ids} ids
@@ -47,14 +47,15 @@ export const byId = (id) => /** @type {any} */ (document.getElementById(id));
 export const allById = (...ids) => /** @type {any} */ (ids.map((id) => byId(id)));
 
 /**
- * What the page's template says of the page: an attribute `data-…` of the element `inside`.
+ * A value that the page's template has written into the page, as a `data-…` attribute of the
+ * element `inside`.
  *
  * @param {string} name
  */
 export const given = (name) => byId("inside").dataset[name] ?? "";
 
 /**
- * An element with properties and what is in it: elements, or text.
+ * Makes an element with these properties and this content.
  *
  * @template {keyof HTMLElementTagNameMap} Name
  * @param {Name} name
@@ -68,13 +69,13 @@ export const make = (name, properties = {}, ...inside) => {
 };
 
 /**
- * Somebody else's text, isolated from what is around it.
+ * Text that somebody else wrote, isolated from the direction of the text around it.
  *
  * @param {unknown} text
  */
 export const said = (text, className = "") => make("bdi", { className, textContent: plain(text) });
 
-/** The one form of moments: in the reader's language and time zone, which is named. */
+/** The form of all times: in the reader's language and time zone, with the zone's name. */
 const days = new Intl.DateTimeFormat(undefined, {
   year: "numeric",
   month: "short",
@@ -87,14 +88,14 @@ const days = new Intl.DateTimeFormat(undefined, {
 const hours = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 
 /**
- * A moment in milliseconds as a reader here would write it, as text.
+ * A time in milliseconds since 1970, as text.
  *
  * @param {number} millis
  */
 export const momentText = (millis) => days.format(millis);
 
 /**
- * The same as an element; without the day for what is of today.
+ * A time (RFC 3339) as an element, with or without its day.
  *
  * @param {string} text
  * @param {boolean} [withDay]
@@ -110,7 +111,8 @@ const decimal = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
 const hundredth = new Intl.NumberFormat(undefined, { maximumFractionDigits: 2 });
 
 /**
- * The mean of what was `most` at most, as a person reads it: what is above nothing is not called nothing.
+ * A mean value as text. `most` is the greatest of the values: a mean above zero is not shown as
+ * zero.
  *
  * @param {number} number
  * @param {number} most
@@ -121,7 +123,7 @@ export const mean = (number, most) => {
 };
 
 /**
- * Bytes as a person reads them, in the units of the platform's settings and limits.
+ * A size in the units of the platform's settings and limits.
  *
  * @param {number} bytes
  */
@@ -132,7 +134,7 @@ export const size = (bytes) => {
 };
 
 /**
- * A number with the word that belongs to it.
+ * A number with its noun, singular or plural.
  *
  * @param {number} number
  * @param {string} one

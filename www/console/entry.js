@@ -1,4 +1,4 @@
-// One log record on the page, and what folds into it.
+// One entry of the log on the page: a record, and the equal records that are folded into it.
 
 import { count, make, moment, plain, said } from "./dom.js";
 import { countsBehind, framesOf, place, renamed } from "./frames.js";
@@ -19,7 +19,7 @@ const SOURCES = {
   report: "Reported by the game",
 };
 /**
- * What the records of a log have in common.
+ * What all records of a log on the page share.
  *
  * @typedef {object} View
  * @property {string} game the game's address
@@ -31,11 +31,11 @@ const SOURCES = {
 
 /** @typedef {Pick<Frame, "file" | "line" | "column" | "isBehind">} Spot A place in a script. */
 
-/** Characters of a message on its line; all of it is in the details. */
+/** How many characters of a message the entry's line has. The details have the whole message. */
 const SHORT = 240;
 
 /**
- * What a player is called here: their id, in short.
+ * How a player is named in the log: by the end of the id.
  *
  * @param {string | null} player
  * @param {string} self
@@ -52,7 +52,7 @@ export const playerName = (player, self) => {
 const fact = (name, ...value) => [make("dt", { textContent: name }), make("dd", {}, ...value)];
 
 /**
- * What is done once an element is seen.
+ * What to do when an element becomes visible for the first time.
  *
  * @type {WeakMap<Element, () => void>}
  */
@@ -66,7 +66,8 @@ const watcher = new IntersectionObserver((changes) => {
 });
 
 /**
- * Where something was: in the file as it was written, once a source map has told.
+ * A place in a script. `look` replaces it with the place in the original source, if there is a
+ * source map.
  *
  * @param {Spot} one
  * @param {Schemas["LogRecord"]} record
@@ -84,7 +85,7 @@ const where = (one, record, { game, sources }) => {
 };
 
 /**
- * The same in what somebody has opened.
+ * A place that looks for its source at once: in details that were opened.
  *
  * @param {Parameters<typeof where>} what
  */
@@ -95,7 +96,8 @@ const whereNow = (...what) => {
 };
 
 /**
- * The same on an entry's line, of which a flood may pass by without a question.
+ * A place that looks for its source when it becomes visible: in an entry's line, as many entries
+ * may never be seen.
  *
  * @param {Parameters<typeof where>} what
  */
@@ -107,7 +109,7 @@ const whereSeen = (...what) => {
 };
 
 /**
- * One frame; `caller` is the one below it, which knows by what name this one was called.
+ * A frame of a stack. `caller` is the frame below it: the source there has this function's name.
  *
  * @param {Frame} one
  * @param {Frame | undefined} caller
@@ -127,14 +129,14 @@ const frame = (one, caller, record, view) => {
 };
 
 /**
- * The frames of the game: that the runtime passed something on says nothing about it.
+ * The frames of the game itself, without those of the runtime.
  *
  * @param {string} stack
  */
 const framesOfGame = (stack) => framesOf(stack).filter(({ isOurs }) => !isOurs);
 
 /**
- * Where a record itself says that it came up.
+ * The place that a record itself names.
  *
  * @param {Schemas["LogRecord"]} record
  * @returns {Spot}
@@ -147,7 +149,7 @@ const origin = ({ stack, url, line, column }) => ({
 });
 
 /**
- * A deployment, as the list of deployments has it.
+ * A deployment, described as in the list of deployments.
  *
  * @param {string} id
  * @param {View} view
@@ -159,7 +161,7 @@ const named = (id, { now }) => {
 };
 
 /**
- * What a record says beyond its line.
+ * The details of a record.
  *
  * @param {Schemas["LogRecord"]} record
  * @param {View} view
@@ -196,7 +198,7 @@ const details = (record, view) => {
 };
 
 /**
- * What makes two records one: all that is shown of them but the time.
+ * A key that is equal for records that look equal except for their time.
  *
  * @param {Schemas["LogRecord"]} record
  */
@@ -214,7 +216,7 @@ export const keyOf = ({
 }) =>
   JSON.stringify([level, source, message, stack, url, line, column, metadata, player, deployment]);
 
-/** One or more equal records, as one item of the list. */
+/** One or more equal records, as one item of the log. */
 export class Entry {
   /**
    * @param {Schemas["LogRecord"]} record
@@ -243,7 +245,7 @@ export class Entry {
     );
     if (level === "error" && url) head.append(" ", whereSeen(origin(record), record, view));
     const fold = make("details", {}, head);
-    // Few of them are ever opened.
+    // The details are made when the entry is opened, as few entries are.
     fold.addEventListener("toggle", () => fold.append(...details(this.record, view)), {
       once: true,
     });
@@ -252,13 +254,13 @@ export class Entry {
     this.#tell();
   }
 
-  /** Whether its details are shown. */
+  /** Whether its details are open. */
   get isOpen() {
     return this.fold.open;
   }
 
   /**
-   * Whether this record, whose key is `key`, is one more of these.
+   * Takes in an equal record. Returns false if the record, whose key is `key`, is another one.
    *
    * @param {Schemas["LogRecord"]} record
    * @param {string} key

@@ -1,6 +1,6 @@
-// Stacks as engines write them, in parts that can be shown.
+// Reads stacks, which each engine writes in its own form.
 
-/** Frames of one stack that are shown, at most. */
+/** How many frames of a stack are shown. */
 const FRAMES = 50;
 /**
  * A frame of a stack. A line or a column that is not known is 0.
@@ -14,7 +14,7 @@ const FRAMES = 50;
  * @property {boolean} isOurs whether it is of the platform's own script
  */
 
-/** Characters of a line that are looked at. */
+/** A longer line is no frame. */
 const LINE = 1000;
 
 /** `at call (https://…:1:2)`, `at https://…:1:2` and `at async https://…:1:2`, as in Chromium. */
@@ -23,8 +23,8 @@ const AT = /^\s*at (?:(.*) \(|async )?(<anonymous>|[a-z-]+:[^\s()]+?)(?::(\d+))?
 const MARK = /^([^@]*)@([a-z-]+:\S+?)(?::(\d+))?(?::(\d+))?$/;
 
 /**
- * Whether the columns of an error are those behind what failed, as WebKit counts
- * them. Its stacks are like Firefox's, but do not end with a new line.
+ * Whether the columns of a stack are those after the failed expression, as in WebKit. WebKit's
+ * stacks look like Firefox's, but do not end with a new line.
  *
  * @param {string | null | undefined} stack
  */
@@ -34,7 +34,8 @@ export const countsBehind = (stack) =>
   stack.split("\n").some((line) => line.length <= LINE && !AT.test(line) && MARK.test(line));
 
 /**
- * A frame of a module behind one of the platform's script is the platform's too: a game's has its own script between.
+ * Marks the frames of the platform's WebAssembly module: those that follow a frame of the
+ * platform's script. A game's module has a frame of the game's script between.
  *
  * @param {Frame[]} frames
  */
@@ -47,8 +48,7 @@ const claim = (frames) => {
 };
 
 /**
- * Its frames: the call, the file, line and column where they are known, and
- * whether the platform's own script is there. What is no frame is left out.
+ * The frames of a stack. Lines that are no frames are left out.
  *
  * @param {string} stack
  */
@@ -77,7 +77,7 @@ export const framesOf = (stack) => {
 };
 
 /**
- * A place in a file, short where the file is the game's own.
+ * A place as text; relative to the game's address for the game's own files.
  *
  * @param {Pick<Frame, "file" | "line" | "column">} frame
  * @param {string} game
@@ -87,12 +87,12 @@ export const place = ({ file, line, column }, game) => {
   return [name, line, column].filter(Boolean).join(":");
 };
 
-/** Characters of a name that a bundler made short. */
+/** A name of at most so many characters may have been shortened by a bundler. */
 const SHORTENED = 3;
 
 /**
- * What a frame's function was called, where `called` stands where its caller calls it; as
- * the engine says where that is no short name. A callback without a name keeps none.
+ * The original name of a frame's function. `called` is the name in the source where its caller
+ * calls it; it replaces only names that look shortened.
  *
  * @param {string} call
  * @param {string | undefined} called

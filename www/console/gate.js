@@ -1,5 +1,5 @@
-// Before a page for developers: who looks at it, and what to do where they may
-// not.
+// The gate of a developers' page: who the viewer is, and what a viewer reads who may not see the
+// page.
 
 import { byId, plain, said } from "./dom.js";
 import { Session } from "./session.js";
@@ -8,7 +8,7 @@ import { Session } from "./session.js";
 /** @import { Refusal } from "./session.js" */
 
 /**
- * Says why there is nothing else to be seen, and what leads on.
+ * Shows a message and links in place of the page.
  *
  * @param {string} words
  * @param {{ signIn?: boolean, fresh?: boolean, again?: boolean, projects?: boolean }} [ways]
@@ -22,19 +22,19 @@ const say = (words, { signIn = false, fresh = false, again = false, projects = f
   link.hidden = !signIn && !fresh;
   link.textContent = fresh ? "Sign in again" : "Sign in";
   if (fresh) {
-    // The page's own address changes with what is chosen on it.
+    // The page's address has changed if something was chosen on it.
     const parameters = { redirect: location.href, again: "1" };
     link.search = String(new URLSearchParams(parameters));
   }
   byId("gate-again").hidden = !again;
   byId("gate-projects").hidden = !projects;
-  // What is not there for them has no other pages either.
+  // Who cannot see this page of a project cannot see its other pages either.
   const ways = /** @type {HTMLElement | null} */ (document.querySelector(".title > .soft"));
   if (ways) ways.hidden = projects;
 };
 
 /**
- * Says whose page it is, with the way to their profile and back here.
+ * Shows the viewer's name, with a link to the profile that leads back here.
  *
  * @param {Player} player
  */
@@ -42,7 +42,7 @@ const sayWho = ({ username, isGuest }) => {
   const link = byId("account-name");
   const lead = () => (link.search = String(new URLSearchParams({ redirect: location.href })));
   lead();
-  // The page's own address changes with what is chosen on it.
+  // The page's address changes when something is chosen on it.
   link.onfocus = link.onpointerenter = lead;
   link.replaceChildren(said(username));
   byId("account-words").textContent = isGuest ? "Guest" : "Signed in as";
@@ -50,7 +50,7 @@ const sayWho = ({ username, isGuest }) => {
 };
 
 /**
- * Says what a refusal of the platform means for the whole page.
+ * Shows a refusal of the platform in place of the page.
  *
  * @param {any} refusal a `Refusal`, or an error of this page
  */
@@ -67,13 +67,13 @@ export const close = (refusal) => {
       },
     );
   } else if (slug === "account-suspended") {
-    // The reason is somebody's own sentence, which need not say what it is the reason of.
+    // An administrator wrote this sentence; it may not say that the account is suspended.
     const why = /suspended/i.test(message) ? message : `Your account is suspended: ${message}`;
     say(`${why} Sign in as somebody else to go on.`, { signIn: true });
   } else if (slug === "step-up-required") {
     say(message, { fresh: true, projects: true });
   } else if (slug === "not-found" || slug === "not-allowed") {
-    // Who may can be changed by others at any time.
+    // Permission may be given at any time, so trying again can help.
     say(message, { again: slug === "not-allowed", projects: true });
   } else if (refusal instanceof Error && status === undefined) {
     say("Something went wrong on this page.", { again: true });
@@ -84,19 +84,18 @@ export const close = (refusal) => {
 };
 
 /**
- * Whether a refusal means that the page has nothing more to show.
+ * Whether a refusal means that no other request of this page will succeed either.
  *
  * @param {Refusal} refusal
  */
 export const isFinal = ({ slug, status }) =>
   status === 401 || status === 403 || slug === "not-found" || slug === "guest-limit-reached";
 
-/** What a guest is told where nothing else is said. */
+/** What a guest reads on most pages. */
 const TO_GUESTS = "You are a guest here. Sign in to make games: projects belong to an account.";
 
 /**
- * Opens the page to who is signed in: `show` fills it, and is handed the
- * session and the player. Guests read `toGuests`.
+ * Opens the page for a viewer who is signed in: `show` fills it. Guests read `toGuests`.
  *
  * @param {(session: Session, player: Player) => Promise<void> | void} show
  * @param {string} [toGuests]

@@ -1,5 +1,5 @@
-// The log beside the preview: newest first, equal records folded, filtered by
-// what is chosen above it. However much comes in, the page keeps a bounded part.
+// The log beside the preview: newest first, equal records folded, with filters. The page keeps a
+// limited number of records, however many arrive.
 
 import { allById, byId, count, make, plain } from "./dom.js";
 import { Entry, keyOf, playerName } from "./entry.js";
@@ -7,22 +7,22 @@ import { Entry, keyOf, playerName } from "./entry.js";
 /** @import { Schemas } from "../types/api.d.ts" */
 /** @import { View } from "./entry.js" */
 
-/** Entries on the page, at most; the oldest go first. */
+/** How many entries the page keeps; the oldest are removed. */
 const SHOWN = 500;
-/** Records that wait while the log is paused, at most. */
+/** How many records wait while the log is paused. */
 const WAITING = 1000;
-/** Records that are shown with one picture, at most, so that the page stays usable in a flood. */
+/** How many records are shown in one frame of animation, so that the page stays usable. */
 const AT_ONCE = 100;
-/** Entries back from the newest that a record may fold into. */
+/** A record is folded into one of so many newest entries. */
 const FOLDS = 10;
-/** Sentences about what was left out, at most. */
+/** How many lines about missing records are kept. */
 const GAPS = 10;
-/** Milliseconds between two sentences that are read out. */
+/** Milliseconds between two messages for screen readers. */
 const QUIET = 5000;
-/** Characters of an error that are read out. */
+/** How many characters of an error screen readers read. */
 const SPOKEN = 120;
 const GRAVITY = ["debug", "info", "warn", "error"];
-/** Who is chosen for records that name no player. */
+/** The value of the filter for records without a player. */
 const NOBODY = "none";
 /** @param {Pick<Schemas["LogRecord"], "player">} record */
 const whoOf = ({ player }) => player ?? NOBODY;
@@ -42,7 +42,7 @@ export class Log {
   #view;
 
   /**
-   * `game` is the game's address, `self` who looks, `now` what its environment is like now.
+   * Shows an empty log.
    *
    * @param {View} view
    */
@@ -59,7 +59,7 @@ export class Log {
   }
 
   /**
-   * Takes a record in; it is shown with the next picture.
+   * Adds a record, which is shown in the next frame of animation.
    *
    * @param {Schemas["LogRecord"]} record
    */
@@ -74,7 +74,7 @@ export class Log {
   }
 
   /**
-   * Takes in what was logged before, newest first. It is not read out.
+   * Adds earlier records, newest first. Screen readers do not read them.
    *
    * @param {Schemas["LogRecord"][]} records
    */
@@ -84,7 +84,7 @@ export class Log {
   }
 
   /**
-   * Says that records were left out on their way here.
+   * Counts records that the platform has left out.
    *
    * @param {number} number
    */
@@ -123,7 +123,7 @@ export class Log {
   }
 
   /**
-   * Puts an entry first, as the newest; not what somebody reads just now.
+   * Moves an entry to the top, unless the viewer is reading it.
    *
    * @param {Entry} entry
    */
@@ -136,7 +136,7 @@ export class Log {
     byId("records").prepend(element);
   }
 
-  /** Says how many are missing between what is shown and what waits. */
+  /** Shows how many records are missing between the shown ones and the waiting ones. */
   #tellLeftOut() {
     if (!this.#leftOut) return;
     const words = `${count(this.#leftOut, "record was", "records were")} left out: more came in than can be shown.`;
@@ -171,7 +171,7 @@ export class Log {
     if (this.#entries.length) quiet.textContent = "Nothing of what was logged is like this.";
   }
 
-  /** Offers the players of what is shown, the newest first, and who is chosen already. */
+  /** Offers the players of the shown records in the filter, newest first, and keeps the chosen one. */
   #offerPlayers() {
     const { value: chosen, options } = /** @type {HTMLSelectElement} */ (byId("player"));
     const players = new Set(this.#entries.map(({ record }) => whoOf(record)));
@@ -210,7 +210,7 @@ export class Log {
   }
 
   /**
-   * Reads errors out, a sentence for all of a while.
+   * Lets screen readers read new errors, several in one message.
    *
    * @param {Schemas["LogRecord"]} record
    */

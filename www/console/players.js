@@ -1,5 +1,5 @@
-// Players over time: pictures that the platform draws, what is under the
-// pointer, and the same numbers as tables.
+// Players over time: charts that the platform draws, the values under the pointer, and the same
+// numbers as tables.
 
 import { allById, byId, count, make, mean, momentText } from "./dom.js";
 import { Refusal } from "./session.js";
@@ -10,16 +10,16 @@ import { Refusal } from "./session.js";
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
-/** Pixels beside what is drawn, as in the platform's `charts.rs`. */
+/** The margins of a chart in pixels, as in the platform's `charts.rs`. */
 const [LEFT, RIGHT] = [44, 16];
-/** Pixels that a picture may be wide. */
+/** The least and the greatest width of a chart in pixels. */
 const [NARROWEST, WIDEST] = [240, 2000];
 const PICTURES = /** @type {const} */ (["playing", "days", "months"]);
 
 /** @typedef {"hour" | "day" | "week" | "quarter"} Range */
 
 /**
- * What can be chosen: how long it is, how it is called, and how long a row of its table is.
+ * The ranges of time: the length, the name, and the time that a row of the table covers.
  *
  * @type {Record<Range, { length: number, words: string, row: number }>}
  */
@@ -48,7 +48,7 @@ const row = (head, ...cells) =>
   );
 
 /**
- * Rows of some points each: the most of them, and their mean.
+ * Groups points into rows of a table, with the greatest peak and the sum of the means of each.
  *
  * @param {Schemas["PlayersPoint"][]} points
  * @param {number} length
@@ -91,7 +91,7 @@ export class Players {
       try {
         await this.#draw();
       } catch (refusal) {
-        // The picture that is there says the same, in another size or colour.
+        // The old chart stays. It has the same numbers, in another size or colour.
         if (!(refusal instanceof Refusal)) throw refusal;
       }
     };
@@ -112,7 +112,7 @@ export class Players {
   }
 
   /**
-   * Asks for the numbers and the pictures, and shows them.
+   * Asks for the numbers and the charts, and shows them.
    *
    * @param {string} environment
    * @param {Range} range
@@ -136,7 +136,7 @@ export class Players {
     await this.#draw();
   }
 
-  /** Takes away what is of another environment: what comes instead may be late, or not come. */
+  /** Removes the numbers of another environment at once: the new ones may come late or never. */
   #forget() {
     this.#asked = undefined;
     this.#points = [];
@@ -220,7 +220,7 @@ export class Players {
   }
 
   /**
-   * Says what is at this place of the picture.
+   * Shows the values at this place of the chart.
    *
    * @param {number} [x]
    */

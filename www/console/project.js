@@ -1,5 +1,5 @@
-// `/projects/<slug>`: who plays a game, what goes wrong in it, and what is set
-// for it, in one of its environments at a time.
+// `/projects/<slug>`: the players, errors, log, settings and deployments of a project, for one of
+// its environments at a time.
 
 import { askRollback, deployment, nameOf } from "./deployments.js";
 import { byId, count, given, make, moment, said, size } from "./dom.js";
@@ -17,13 +17,13 @@ import { variable } from "./variables.js";
 /** @import { Range } from "./players.js" */
 /** @import { Session } from "./session.js" */
 
-/** Milliseconds between two looks at what changes by itself. */
+/** Milliseconds between two requests for what changes by itself. */
 const LOOK = 15_000;
 const NAMES = { dev: "dev", prod: "production" };
 
 const slug = given("slug");
 /**
- * The inputs of one choice.
+ * The radio buttons of a choice.
  *
  * @param {"env" | "range"} name
  * @returns {NodeListOf<HTMLInputElement>}
@@ -47,14 +47,15 @@ const pathOf = (environment) => `/api/projects/${slug}/environments/${environmen
 
 /** @typedef {Schemas["EnvironmentName"]} EnvironmentName */
 
-/** The page, once it is known who looks at it. */
+/** The page, for a viewer who may see it. */
 class Page {
   #session;
   #players;
   #search;
   #settings;
   /**
-   * The environment that all of the page is of. The radio is ahead of it while the next one is asked for.
+   * The environment that the page shows. While another one is loading, the radio button is ahead
+   * of it.
    *
    * @type {EnvironmentName}
    */
@@ -101,7 +102,7 @@ class Page {
 
   async #switch() {
     const [environment, turn] = [chosen("env"), ++this.#turn];
-    // What is there is of the other environment still, and nobody may save it as this one's.
+    // The forms still have the values of the other environment, which must not be saved here.
     this.#rest(true);
     await this.#guard(async () => {
       let opened;
@@ -127,7 +128,7 @@ class Page {
     for (const part of parts) part.inert = isResting;
   }
 
-  /** What is of a time: players and errors. */
+  /** Shows players and errors of the chosen range of time. */
   async #lookBack() {
     const [environment, range] = [this.#environment, chosen("range")];
     await Promise.all([
@@ -152,7 +153,7 @@ class Page {
     const shown = this.#shown;
     if (!shown || environment !== this.#environment || range !== chosen("range")) return;
     const kept = new Map(shown.deployments.map((one) => [one.id, one]));
-    // Whoever has just deployed wants to know that nothing is wrong with it, so it is there without errors too.
+    // The current deployment is listed even without errors: its developer wants to know that.
     const current = shown.deployment?.id ?? null;
     const clean = { deployment: current, errors: 0, warnings: 0 };
     const first = deployments.find((one) => one.deployment === current) ?? clean;
@@ -207,7 +208,7 @@ class Page {
   }
 
   /**
-   * Shows what an environment is like now, if it is the one that is shown still.
+   * Shows the state of an environment, unless the viewer has chosen another one meanwhile.
    *
    * @param {EnvironmentName} environment
    * @param {Schemas["Environment"]} now
@@ -257,7 +258,7 @@ class Page {
     }
   }
 
-  /** Looks now and then, as long as anybody sees the page. */
+  /** Asks now and then while the page is visible. */
   async watch() {
     for (;;) {
       await new Promise((resolve) => setTimeout(resolve, LOOK));
@@ -290,7 +291,7 @@ const drawOwner = ({ owner, owner_username: username, created_at: made }, player
 };
 
 /**
- * What is of the project and not of one environment, and changes by itself.
+ * Shows what belongs to the whole project and changes by itself.
  *
  * @param {Schemas["Project"]} project
  * @param {Player} player
@@ -329,7 +330,7 @@ enter(async (session, player) => {
   drawOwner(project, player);
   drawProject(project, player);
   offerTakedown(session, slug, (now) => drawProject(now, player));
-  // What is hidden has no width, and a picture is drawn for the width it has.
+  // A chart is drawn for its width, and a hidden element has none.
   byId("gate").hidden = true;
   byId("inside").hidden = false;
   const page = new Page(session, player);

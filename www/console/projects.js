@@ -1,4 +1,4 @@
-// `/build`: the projects of who is signed in, and a new one.
+// `/build`: the viewer's projects, and a form for a new one.
 
 import { allById, byId, count, make } from "./dom.js";
 import { enter } from "./gate.js";

@@ -1,4 +1,4 @@
-// Looking for records in the log, a page of them at a time.
+// The search for records in the log, one page of them at a time.
 
 import { allById, byId, count, moment } from "./dom.js";
 import { Entry } from "./entry.js";
@@ -9,9 +9,9 @@ import { Sources } from "./source_map.js";
 /** @import { View } from "./entry.js" */
 /** @import { Session } from "./session.js" */
 
-/** Records of one page. */
+/** How many records a page has. */
 const PAGE = 50;
-/** Times that the platform is asked for one page, at most: each looks at a part of the log. */
+/** How many requests are made for one page: each searches a part of the log. */
 const LOOKS = 60;
 const HOUR = 3_600_000;
 
@@ -26,7 +26,7 @@ export class Search {
   /** @type {string} */
   #environment = "";
   /**
-   * Where each page before this one began, and where the next one does.
+   * Where each page before this one begins, where this one does, and where the next one does.
    *
    * @type {(string | undefined)[]}
    */
@@ -60,7 +60,7 @@ export class Search {
   }
 
   /**
-   * Looks in another environment; `game` is its address, `now` what it is like now.
+   * Searches another environment. `game` is its address, `now` returns its state.
    *
    * @param {string} environment
    * @param {string} game
@@ -68,7 +68,7 @@ export class Search {
    */
   show(environment, game, now) {
     this.#environment = environment;
-    // Nobody may take the other environment's records for this one's, should these not come or not be asked for.
+    // The records of the other environment are removed at once: the new ones may come late or never.
     ++this.#turn;
     [this.#asked, this.#behind, this.#before, this.#next] = [{}, [], undefined, undefined];
     for (const part of allById("records", "search-state")) part.replaceChildren();
@@ -92,7 +92,7 @@ export class Search {
   }
 
   /**
-   * Says why nothing is looked for; without a reason, that the time can be looked at.
+   * Shows why there is no search, or removes that message.
    *
    * @param {string} [sentence]
    */
@@ -103,7 +103,7 @@ export class Search {
     if (sentence) byId("quiet").hidden = true;
   }
 
-  /** Reads the form, and looks. What is not chosen is not asked for. Nothing is returned where the form is wrong. */
+  /** Reads the form and starts the search. Returns nothing if the form is wrong. */
   #begin() {
     /** @param {"time" | "from" | "to" | "level" | "source" | "player"} id */
     const value = (id) => byId(id).value.trim();
@@ -174,7 +174,7 @@ export class Search {
   /** @param {Schemas["LogRecord"][]} records */
   #draw(records) {
     const view = this.#view;
-    // Nothing is looked for before it is known in which environment.
+    // There is no search before `show`.
     if (!view) return;
     byId("records").replaceChildren(...records.map((record) => new Entry(record, view).element));
     byId("results").scrollTop = 0;
@@ -185,7 +185,7 @@ export class Search {
     quiet.hidden = records.length > 0;
     quiet.textContent =
       looks || this.#behind.length ? "No record is like this." : (quiet.dataset.empty ?? "");
-    // An id begins with the millisecond of arrival (2^20 of them in each).
+    // An id is the millisecond of its arrival times 2^20, plus a number.
     const reached = this.#next && moment(new Date(Number(BigInt(this.#next) >> 20n)).toISOString());
     const state = byId("search-state");
     state.replaceChildren(

@@ -1,11 +1,11 @@
-// Who looks at this page, and what they ask of the project API. The token
-// lives in memory alone; the session is a cookie that no script can read.
+// The viewer's session, and requests to the project API. The token is only in memory; the session
+// is a cookie that scripts cannot read.
 
 import { plain } from "./dom.js";
 
 /** @import { Answer, ApiPath, Player, Schemas, Sent } from "../types/api.d.ts" */
 
-/** A refusal, as the platform words it (RFC 9457), or that nobody answered. */
+/** A request that was refused, in the platform's words (RFC 9457), or that got no answer. */
 export class Refusal extends Error {
   /**
    * @param {number} status 0 where nobody answered
@@ -27,11 +27,11 @@ export class Refusal extends Error {
   }
 }
 
-/** Part of a token's life that it is not used in any more, so that none ends on its way. */
+/** The last part of a token's life, in which it is not used: it could end on its way. */
 const MARGIN = 0.2;
 
 /**
- * What a token says of its player. It is shown, and nothing is decided by it.
+ * The claims of a token. They are only shown: no decision depends on them.
  *
  * @param {string} token
  * @returns {{ sub: string, username: string, is_anon: boolean }}
@@ -48,7 +48,7 @@ const refused = async (response) => {
   try {
     problem = await response.json();
   } catch {
-    // Somebody in between has answered.
+    // A proxy has answered.
   }
   return new Refusal(response.status, problem);
 };
@@ -58,12 +58,12 @@ const read = async (response) => {
   try {
     return await response.json();
   } catch {
-    // Somebody in between has answered, or has cut the answer short.
+    // A proxy has answered, or the answer is cut off.
     throw new Refusal(0);
   }
 };
 
-/** A player of this platform, as the console's own pages meet them. */
+/** The session of the viewer. */
 export class Session {
   #auth;
   /** @type {string | undefined} */
@@ -80,14 +80,14 @@ export class Session {
   }
 
   /**
-   * What is done where the platform wants a fresh sign-in first, and says so in a refusal.
+   * Called when the platform refuses because the last sign-in is too old.
    *
    * @type {(refusal: Refusal) => void}
    */
   wantsFresh = () => {};
 
   /**
-   * Who it is; a guest where nobody is signed in.
+   * The viewer; a guest if nobody is signed in.
    *
    * @returns {Promise<Player>}
    */
@@ -97,12 +97,12 @@ export class Session {
   }
 
   /**
-   * A token that works for a while. Who asks at the same moment shares one request.
+   * A token that is valid for a while. Simultaneous callers share one request.
    *
    * @returns {Promise<string>}
    */
   async token(renew = false) {
-    // Asking again after the session has ended could not bring it back.
+    // A session that has ended does not come back.
     if (this.#over) throw this.#over;
     if (!renew && this.#token && performance.now() < this.#until) return this.#token;
     this.#asking ??= this.#ask().finally(() => (this.#asking = undefined));
@@ -134,7 +134,7 @@ export class Session {
   }
 
   /**
-   * Asks the project API; the response, whatever is in it. A token that is refused is renewed once.
+   * Sends a request to the project API. Returns the response. A refused token is renewed once.
    *
    * @param {string} path
    * @param {RequestInit & { headers?: Record<string, string> }} [init]
@@ -159,7 +159,7 @@ export class Session {
   }
 
   /**
-   * Asks the project API; what it answers.
+   * Sends a request to the project API. Returns the JSON of its answer.
    *
    * @template {ApiPath} Path
    * @template {Sent<"post", Path> | undefined} [Body=undefined]

@@ -1,5 +1,5 @@
-// What can be set for an environment: its backend, whether its pages are
-// isolated, and who may show them in a frame.
+// The settings of an environment: its backend, whether its pages are isolated, and which sites may
+// show them in a frame.
 
 import { Considered } from "./considered.js";
 import { allById, byId, plain } from "./dom.js";
@@ -12,7 +12,7 @@ import { Refusal } from "./session.js";
 /** @typedef {"url" | "paths"} BackendField */
 
 /**
- * The field of the backend that a refusal is about; none where it is not about what was written.
+ * The field of the backend's form that a refusal is about, if it is about one.
  *
  * @param {Refusal} refusal
  * @returns {BackendField | undefined}
@@ -22,7 +22,7 @@ const wrongField = ({ slug, message }) => {
   return /^A backend(?:'s path| has \d+ to \d+ paths)/.test(message) ? "paths" : "url";
 };
 
-/** Who may show the game in a frame, by what is chosen; and what is said then. */
+/** The sentence for each choice of who may show the game in a frame. */
 const FRAMES = {
   any: "Every site may show the game in a frame.",
   platform: "No other site may show the game in a frame.",
@@ -33,14 +33,14 @@ const framesWords = (ancestors) =>
     ? FRAMES[ancestors]
     : `${ancestors.map(plain).join(" and ")} may show the game in a frame, and no other site.`;
 
-/** The settings part of the page, of one environment at a time. */
+/** The settings on the page, for one environment at a time. */
 export class Settings {
   #session;
   #environment = "";
   #done;
 
   /**
-   * `done` is handed the environment after each change.
+   * `done` is called with the environment after each change.
    *
    * @param {Session} session
    * @param {(now: Schemas["Environment"]) => void} done
@@ -62,7 +62,7 @@ export class Settings {
     byId("frames-who").onchange = () => {
       byId("frames-origins-field").hidden = byId("frames-who").value !== "origins";
     };
-    // These two ask nothing before they act.
+    // These two act without a question.
     for (const control of allById("backend-remove", "isolation")) new Considered(control);
     byId("backend-meant").onclick = () => {
       byId("backend-url").value = byId("backend-meant").dataset.address ?? "";
@@ -71,7 +71,7 @@ export class Settings {
   }
 
   /**
-   * Shows what another environment has. What was being written goes.
+   * Shows the settings of another environment. Text that was not saved is lost.
    *
    * @param {string} environment
    * @param {Schemas["Environment"]} now
@@ -121,7 +121,7 @@ export class Settings {
   }
 
   /**
-   * Says why something was not done; `field` is the one of the backend's that is wrong, if one is.
+   * Shows why a setting was not saved. `field` is the wrong field of the backend's form, if one is.
    *
    * @param {Setting} what
    * @param {string} sentence
@@ -132,7 +132,7 @@ export class Settings {
       byId(`${what}-error`).textContent = sentence;
       return;
     }
-    // An error stands at what is wrong, and where that is neither field, below both.
+    // The error stands at the wrong field, or below both.
     byId("backend-error").textContent = field ? "" : sentence;
     const [, address] = /: write (https?:\/\/\S+)\.$/.exec(sentence) ?? [];
     const meant = byId("backend-meant");
@@ -191,7 +191,8 @@ export class Settings {
   }
 
   /**
-   * Whether it was done, or is another environment's by now: then there is nothing to take back.
+   * Saves a setting. Returns false if it was refused. If the viewer has chosen another environment
+   * meanwhile, it returns true, as there is nothing to take back on the page.
    *
    * @param {Setting} what
    * @param {Schemas["NewBackend"] | Schemas["Isolation"] | Schemas["NewFrames"]} body
@@ -207,7 +208,7 @@ export class Settings {
       const now = await response.json();
       if (environment !== this.#environment) return true;
       this.#tell(now.backend, now.built_in_backend);
-      // As the platform writes them; what is being chosen in another form stays.
+      // The platform may write them differently. Other forms keep what the viewer has chosen.
       if (what === "frames") this.#showFrames(now.frame_ancestors);
       this.#done(now);
       const all = now.trial ? `${words} ${plain(now.trial.sentence)}` : words;

@@ -1,6 +1,5 @@
-// Where code stood before it was bundled and what it was called, by the source maps that
-// lie beside a deployment's scripts or in them (ECMA-426). What is in a map is the game's,
-// and is believed only as far as to be shown.
+// Finds the original places and names of bundled code, by the source maps beside a deployment's
+// scripts or in them (ECMA-426). A map comes from the game: its contents are only shown.
 
 import { Refusal } from "./session.js";
 
@@ -50,15 +49,15 @@ import { Refusal } from "./session.js";
  * @property {(id: string) => boolean} has
  */
 
-/** Bytes of a script or a map that are read, at most, as they are once decoded. */
+/** How many bytes of a script or a map are read, counted after decompression. */
 const LARGEST = 10_000_000;
-/** Milliseconds in which one of them has to be there. */
+/** Milliseconds after which a script or a map counts as missing. */
 const PATIENCE = 30_000;
-/** Scripts whose maps are kept, at most; the one asked for longest ago goes first. */
+/** How many maps are kept; the one that was not used for longest is removed. */
 const KEPT = 8;
-/** Maps that are fetched at once, at most. */
+/** How many maps are fetched at the same time. */
 const AT_ONCE = 2;
-/** Characters of mappings from one known place to the next. */
+/** How many characters of mappings lie between two remembered places. */
 const STRIDE = 4096;
 const COMMENT = "sourceMappingURL=";
 const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -67,9 +66,7 @@ for (const [value, digit] of [...DIGITS].entries()) VALUES[digit.charCodeAt(0)] 
 const [COMMA, SEMICOLON] = [",", ";"].map((sign) => sign.charCodeAt(0));
 
 /**
- * Goes through mappings from a place in them, segment by segment, until `take`
- * is handed one that it answers with true. Lines and columns are from 0; a
- * segment without a source has `known` false.
+ * Calls `take` with each segment of mappings after a place in them, until it returns true.
  *
  * @param {string} mappings
  * @param {Start} from
@@ -89,7 +86,7 @@ const walk = (mappings, from, take) => {
       continue;
     }
     const start = { at, row, begin, source, line, column, name };
-    // Five bits a digit, the sixth says that more follow.
+    // Base64 VLQ: a digit has five bits, and a sixth one if more digits follow.
     let [field, value, shift] = [0, 0, 0];
     for (; at < mappings.length; at++) {
       const digit = mappings.charCodeAt(at);
@@ -113,7 +110,7 @@ const walk = (mappings, from, take) => {
 };
 
 /**
- * Places in mappings, in order, each with what is to be known to read on from there.
+ * Some places in mappings, in order, from which reading can start.
  *
  * @param {string} mappings
  * @returns {Step[]}
@@ -132,7 +129,7 @@ const stepsOf = (mappings) => {
 };
 
 /**
- * A source's name without what bundlers put before it.
+ * A source's name without the prefixes of bundlers.
  *
  * @param {unknown} source
  */
@@ -142,8 +139,8 @@ const nameOf = (source) =>
     .replace(/^(\.{1,2}\/)+/, "");
 
 /**
- * A map's parts, one for each section: where it begins, from 0, and what it says.
- * Its mappings stay text: what is decoded of a large one would fill the memory.
+ * The parts of a map, one for each section. Mappings stay text: decoded, those of a large map
+ * would fill the memory.
  *
  * @param {any} map what somebody wrote as JSON
  * @returns {Part[]}
@@ -169,7 +166,7 @@ const partsOf = ({ sections, ...whole }) =>
  */
 const original = (parts, line, column) => {
   const [row, at] = [line - 1, column - 1];
-  // The last part, and in it the last place, at or before it counts.
+  // What counts is the last part at or before it, and in that the last place at or before it.
   const part = parts.findLast((one) => one.line < row || (one.line === row && one.column <= at));
   if (!part) return undefined;
   const [down, within] = [row - part.line, row === part.line ? at - part.column : at];
@@ -197,7 +194,7 @@ const original = (parts, line, column) => {
 };
 
 /**
- * What a script's last comment names: an address, or the map itself.
+ * What the last comment of a script names: an address, or the map itself.
  *
  * @param {string} script
  */
@@ -210,7 +207,7 @@ const namedBy = (script) => {
 };
 
 /**
- * The text of a `data:` address (RFC 2397); none where it is something else.
+ * The text of a `data:` address (RFC 2397), if it is one.
  *
  * @param {string} name
  */
@@ -224,7 +221,7 @@ const inlined = (name) => {
 };
 
 /**
- * A response's text; none where there is too much of it. What is too much is not waited for.
+ * The text of a response. It is empty if the text is too long; then the rest is not read.
  *
  * @param {Response} response
  */
@@ -246,7 +243,7 @@ const textOf = async (response) => {
 };
 
 /**
- * A file that the game's own address shows now.
+ * Reads a file of the deployment that the game's address shows now.
  *
  * @param {string} url
  */
@@ -259,7 +256,7 @@ const shownFile = async (url) =>
     }),
   );
 
-/** The source maps of an environment's deployments, as far as these are kept. */
+/** The source maps of the deployments that an environment keeps. */
 export class Sources {
   #game;
   #shown;
@@ -271,7 +268,7 @@ export class Sources {
   #queue = [];
 
   /**
-   * `game` is the game's address, `shown` says which deployment it has now.
+   * `game` is the game's address, `shown` returns the id of the deployment that it shows now.
    *
    * @param {string} game
    * @param {() => string | undefined} shown
@@ -284,9 +281,9 @@ export class Sources {
   }
 
   /**
-   * The original of a place in a deployment's script, with the name of what stands there;
-   * none where there is no map, or the deployment is not kept. `isBehind` where the column is
-   * the one behind what stands there, which may be of another line already.
+   * The original place and name of a place in a deployment's script, if there is a map and the
+   * deployment is kept. With `isBehind` the column is the one after the expression, which may
+   * belong to another expression already.
    *
    * @param {Pick<Frame, "file" | "line" | "column" | "isBehind">} place
    * @param {string | null} deployment
@@ -302,35 +299,35 @@ export class Sources {
         ? shownFile
         : (/** @type {string} */ url) => this.#keptFile(url, deployment);
       const parts = await this.#map(script, deployment, read);
-      // Another one may have been deployed meanwhile, and its map have come.
+      // If the game was deployed meanwhile, this may be the map of the new deployment.
       if (isShown && deployment !== this.#shown()) {
         this.#maps.delete(`${deployment} ${script}`);
         return undefined;
       }
       return parts && original(parts, line, isBehind ? Math.max(1, column - 1) : column);
     } catch {
-      // No map that can be read is no map.
+      // A map that cannot be read counts as missing.
       return undefined;
     }
   }
 
   /**
-   * The address of a script of the game, the same for all that lead to it:
-   * whoever plays can write one and the same in a thousand ways.
+   * The address of a script of the game in its normal form: players can log the same address in
+   * many spellings.
    *
    * @param {string} file
    */
   #scriptOf(file) {
     if (!file.startsWith(this.#game)) return undefined;
     const path = decodeURIComponent(new URL(file).pathname);
-    // What a page has inline, or has evaluated, is in no file of its own.
+    // Inline and evaluated scripts have no file of their own.
     if (/\s/.test(file) || !/\.[cm]?js$/.test(path) || path.startsWith("/__platform/"))
       return undefined;
     return new URL(path.slice(1).split("/").map(encodeURIComponent).join("/"), this.#game).href;
   }
 
   /**
-   * A file of a deployment that is kept and not shown any more.
+   * Reads a file of an earlier deployment.
    *
    * @param {string} url
    * @param {string} deployment
@@ -348,14 +345,14 @@ export class Sources {
         ),
       );
     } catch (error) {
-      // What is not kept has no map; nobody need ask again.
+      // The deployment is not kept any more, so there is no need to ask again.
       if (error instanceof Refusal && error.status === 404) return "";
       throw error;
     }
   }
 
   /**
-   * The parts of a script's map, which is read once.
+   * The parts of a script's map. Each map is read once.
    *
    * @param {string} script
    * @param {string} deployment
@@ -368,12 +365,12 @@ export class Sources {
     this.#maps.set(key, map);
     const [oldest] = this.#maps.keys();
     if (this.#maps.size > KEPT) this.#maps.delete(oldest);
-    // What has had to go before its turn is not fetched any more.
+    // If the map was removed before its turn, it is not fetched.
     if (!map.parts) {
       map.parts = this.#inTurn(() =>
         this.#maps.get(key) === map ? this.#read(script, read) : undefined,
       );
-      // What did not come is asked for again by the next who wants it.
+      // After a failure the next caller tries again.
       map.parts.catch(() => this.#maps.get(key) === map && this.#maps.delete(key));
     }
     return map.parts;
@@ -395,7 +392,7 @@ export class Sources {
   }
 
   /**
-   * Reads the map that a script names in its last comment.
+   * Reads the map that the last comment of a script names.
    *
    * @param {string} script
    * @param {Read} read

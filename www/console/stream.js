@@ -9,17 +9,16 @@ import { Refusal } from "./session.js";
 
 /** @typedef {{ id?: string, event?: string, data: string }} StreamEvent */
 
-/** Milliseconds until the next attempt, longer each time. */
+/** Milliseconds before each attempt to connect again. */
 const PAUSES = [500, 1000, 2000, 5000, 10000];
-/** Milliseconds from which on a stream that broke off was a good one. */
+/** A stream that lasted so many milliseconds counts as a success. */
 const LASTING = 5000;
-/** The server says every 15 s that it is there; who hears nothing for so long is cut off. */
+/** Milliseconds of silence after which a stream counts as lost. The server is silent for 15 s at most. */
 const SILENCE = 45000;
 
 /**
- * Splits a stream of text into events, which are handed to `take`. It is read
- * without a `TextDecoderStream` between, which would lose what it holds when
- * the connection breaks off.
+ * Calls `take` with each event of a stream. A `TextDecoderStream` is not used: it would lose its
+ * last part when the connection breaks.
  *
  * @param {ReadableStream<Uint8Array>} body
  * @param {(event: StreamEvent) => void} take
@@ -59,10 +58,9 @@ const readEvents = async (body, take, heard) => {
  */
 
 /**
- * Follows an environment's log behind the record `last`, for as long as the
- * page is there. `record` is handed each record, `dropped` how many were left
- * out, `state` whether it is followed just now, and if not, what the platform
- * says to that; `end` is handed why it is for good not.
+ * Follows an environment's log after the record `last`, as long as the page exists. It calls
+ * `record` with each record, `dropped` with the number of records that the platform has left out,
+ * `state` when the connection changes, and `end` with a refusal that is final.
  *
  * @param {Session} session
  * @param {string} path
@@ -94,7 +92,7 @@ export const follow = async (session, path, last, { record, dropped, state, end 
       const take = ({ event, id, data }) => {
         const told = JSON.parse(data);
         took = true;
-        // Not before, so that a record that was cut off is asked for again.
+        // Not before the record was read: if it was cut off, it is asked for again.
         last = id ?? last;
         if (event === "dropped") dropped(told.records);
         else if (event === "end") reason = told.reason;
@@ -111,7 +109,7 @@ export const follow = async (session, path, last, { record, dropped, state, end 
     } finally {
       clearTimeout(watchdog);
     }
-    // A stream that soon ends and told nothing is no better than one that does not open.
+    // A stream that ends early and without an event counts as a failure.
     failures = took || performance.now() - opened > LASTING ? 0 : failures + 1;
     state(false, words);
     const pause = PAUSES[Math.min(failures, PAUSES.length - 1)];

@@ -1,5 +1,4 @@
-// Taking a project down and putting it up again: what it is now, and the
-// question before it is changed.
+// Disabling, deleting and restoring a project: its state, and the question before a change.
 
 import { Considered } from "./considered.js";
 import { allById, byId, make, moment, said } from "./dom.js";
@@ -12,7 +11,7 @@ import { Refusal } from "./session.js";
 /** @typedef {"disable" | "enable" | "delete" | "restore"} Change */
 
 /**
- * What each button asks and does; `note` says how it went.
+ * The question of each change; `note` is shown when it is done.
  *
  * @type {Record<Change, { heading: string, words: string, yes: string, note: string,
  *   takesReason?: boolean }>}
@@ -62,14 +61,14 @@ const send = (session, slug, change) => {
 };
 
 /**
- * Says of a project that it is not shown, since when, and why.
+ * Why a project is not shown and since when, in words; nothing if it is shown.
  *
  * @param {Schemas["Standing"]} standing
  * @returns {Inside[]}
  */
 export const standingWords = ({ state, since, by, reason, removed_at: removal }) => {
   if (state === "live") return [];
-  // All but what is live have a moment.
+  // Every state but `live` has a time.
   const down = moment(/** @type {string} */ (since));
   if (state === "owner-suspended") {
     return [
@@ -94,15 +93,15 @@ export const standingWords = ({ state, since, by, reason, removed_at: removal })
 
 const NAMES = /** @type {Change[]} */ (Object.keys(CHANGES));
 
-/** What can be done about a project that is not taken down, and what comes of it. */
+/** What disabling and deleting do, for a project that is shown. */
 const RULES =
   "Disabled, the game is shown to nobody until the project is enabled again. Deleted, the project can be restored for seven days, and is then removed for good.";
 
-/** Whether it is the viewer's own project. */
+/** Whether the viewer owns the project. */
 let isOwn = false;
 
 /**
- * Shows how the project stands, and what `player` can do about it.
+ * Shows the project's state and the changes that this player may make.
  *
  * @param {Schemas["Project"]} project
  * @param {Player} player
@@ -110,7 +109,7 @@ let isOwn = false;
 export const drawStanding = ({ standing, owner }, player) => {
   isOwn = owner === player.sub;
   const { state, by } = standing;
-  // An element is in one place, so each place has its own.
+  // An element can be in one place only, so each place gets its own.
   const words = standingWords(standing);
   byId("standing").hidden = words.length === 0;
   byId("standing").replaceChildren(...words);
@@ -125,7 +124,7 @@ export const drawStanding = ({ standing, owner }, player) => {
       disabled: ["enable", "delete"],
       deleted: ["restore"],
     }[state] ?? [];
-  // What would be refused is not offered.
+  // Changes that the platform would refuse are not offered.
   const refused = isByPlatform && isOwn ? ["enable", "restore"] : [];
   for (const change of NAMES) {
     byId(`takedown-${change}`).hidden = !offered.includes(change) || refused.includes(change);
@@ -138,10 +137,10 @@ export const drawStanding = ({ standing, owner }, player) => {
       : "";
 };
 
-/** Questions asked so far. */
+/** How many questions were asked so far. */
 let turns = 0;
 /**
- * The button that does what was asked, once anything was.
+ * The button that confirms, from the first question on.
  *
  * @type {Considered | undefined}
  */
@@ -196,7 +195,7 @@ const ask = (session, slug, change, done) => {
 };
 
 /**
- * Lets the project be taken down and put up. `done` is handed it after each change.
+ * Makes the buttons work. `done` is called with the project after each change.
  *
  * @param {Session} session
  * @param {string} slug

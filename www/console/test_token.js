@@ -1,5 +1,5 @@
-// A test player's token, for trying a backend out. It is shown until it ends or
-// the page goes, and kept nowhere.
+// A token of a test player, to try a backend out. It is shown until it expires or the page is
+// left, and is stored nowhere.
 
 import { byId, moment } from "./dom.js";
 import { Refusal } from "./session.js";
@@ -24,7 +24,7 @@ export const offerTestTokens = (session, slug) => {
   const button = /** @type {HTMLButtonElement} */ (byId("token").querySelector("button"));
   byId("token").onsubmit = async (event) => {
     event.preventDefault();
-    // Each token has an end of its own, and only the last one's is waited for.
+    // Only the last token's expiry counts.
     button.disabled = true;
     clearTimeout(ends);
     forget();
@@ -49,7 +49,7 @@ export const offerTestTokens = (session, slug) => {
       byId("token-error").textContent = refusal.message;
     } finally {
       button.disabled = false;
-      // A button that cannot be pressed loses the keyboard in some browsers.
+      // In some browsers a disabled button loses the focus.
       if (document.activeElement === document.body) button.focus({ preventScroll: true });
     }
   };

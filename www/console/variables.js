@@ -1,9 +1,10 @@
-// What a game's backend is told, to copy.
+// The variables that a game's backend needs, with buttons to copy them.
 
 import { byId, make } from "./dom.js";
 
 /**
- * Copies what `shown` shows, and says so; `told` is what is said, if not all of it.
+ * Copies a text, or selects the element that shows it, and says so. `told` is how screen readers
+ * name the text.
  *
  * @param {HTMLButtonElement} button
  * @param {string} text
@@ -17,7 +18,7 @@ export const copy = async (button, text, shown, told = text) => {
     await navigator.clipboard.writeText(text);
     label.data = "Copied";
   } catch {
-    // Not every browser lets a page do it.
+    // The browser does not let the page copy.
     getSelection()?.selectAllChildren(shown);
     label.data = "Selected";
   }
@@ -27,7 +28,7 @@ export const copy = async (button, text, shown, told = text) => {
 };
 
 /**
- * One variable with its button, as an item of a list.
+ * A variable with its button, as an item of a list.
  *
  * @param {[name: string, value: string]} variable
  */
