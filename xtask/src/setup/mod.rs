@@ -107,6 +107,14 @@ mod tests {
     }
 
     #[test]
+    fn javascript_is_checked_by_tidy_and_tests_and_not_for_serving() {
+        let step = "npm packages of the checks";
+        assert!(names(Purpose::Test, |_| false).contains(&step));
+        assert!(names(Purpose::Tidy, |_| false).contains(&step));
+        assert!(!names(Purpose::Serve, |_| false).contains(&step));
+    }
+
+    #[test]
     fn the_compiler_comes_before_what_it_compiles() {
         let testing = names(Purpose::Test, |_| false);
         let place = |name| testing.iter().position(|other| *other == name).unwrap();
