@@ -1,8 +1,7 @@
 // The deployments of an environment, and how to roll back to an earlier one.
 
-import { Considered } from "./considered.js";
 import { allById, byId, count, make, moment, said, size } from "./dom.js";
-import { Refusal } from "./session.js";
+import { Question } from "./question.js";
 
 /** @import { Schemas } from "../types/api.d.ts" */
 /** @import { Session } from "./session.js" */
@@ -106,14 +105,12 @@ export const deployment = (one, current, ask) => {
   return make("li", {}, about, button);
 };
 
-/** How many questions were asked so far. */
-let turns = 0;
 /**
- * The button that confirms, from the first question on.
+ * The page's dialog for roll-backs, from the first question on.
  *
- * @type {Considered | undefined}
+ * @type {Question | undefined}
  */
-let confirm;
+let question;
 
 /**
  * @typedef {object} Place
@@ -132,8 +129,14 @@ let confirm;
  * @param {Schemas["Deployment"] | null} current
  */
 export const askRollback = ({ session, environment, game, done }, one, current) => {
-  const [dialog, yes, error] = allById("rollback", "rollback-yes", "rollback-error");
-  const turn = ++turns;
+  const [dialog, yes, no, error] = allById(
+    "rollback",
+    "rollback-yes",
+    "rollback-no",
+    "rollback-error",
+  );
+  question ??= new Question(dialog, yes, no, error);
+  const asked = question;
   const instead = current ? [", in place of ", ...told(current)] : [];
   byId("rollback-words").replaceChildren(
     `${game} will show the deployment `,
@@ -141,26 +144,13 @@ export const askRollback = ({ session, environment, game, done }, one, current) 
     ...instead,
     ".",
   );
-  error.textContent = "";
-  confirm ??= new Considered(yes);
-  const considered = confirm;
-  considered.isBusy = false;
-  considered.show();
-  byId("rollback-no").onclick = () => dialog.close();
   yes.onclick = async () => {
-    considered.isBusy = true;
-    try {
-      done(await session.ask(`${environment}/rollback`, { deployment: one.id }));
-      // Another question may be open by now.
-      if (turn === turns) dialog.close();
-      const before = current ? ` Before, it was ${words(current)}.` : "";
-      byId("news").textContent = `The deployment ${words(one)} is shown now.${before}`;
-    } catch (refusal) {
-      if (!(refusal instanceof Refusal)) throw refusal;
-      if (turn === turns) error.textContent = refusal.message;
-    } finally {
-      if (turn === turns) considered.isBusy = false;
-    }
+    const isDone = await asked.confirm(async () =>
+      done(await session.ask(`${environment}/rollback`, { deployment: one.id })),
+    );
+    if (!isDone) return;
+    const before = current ? ` Before, it was ${words(current)}.` : "";
+    byId("news").textContent = `The deployment ${words(one)} is shown now.${before}`;
   };
-  dialog.showModal();
+  asked.ask();
 };

@@ -1,8 +1,7 @@
 // Disabling, deleting and restoring a project: its state, and the question before a change.
 
-import { Considered } from "./considered.js";
 import { allById, byId, make, moment, said } from "./dom.js";
-import { Refusal } from "./session.js";
+import { Question } from "./question.js";
 
 /** @import { Player, Schemas } from "../types/api.d.ts" */
 /** @import { Inside } from "./dom.js" */
@@ -137,14 +136,12 @@ export const drawStanding = ({ standing, owner }, player) => {
       : "";
 };
 
-/** How many questions were asked so far. */
-let turns = 0;
 /**
- * The button that confirms, from the first question on.
+ * The page's dialog for these changes, from the first question on.
  *
- * @type {Considered | undefined}
+ * @type {Question | undefined}
  */
-let confirm;
+let question;
 
 /**
  * @param {Session} session
@@ -154,13 +151,14 @@ let confirm;
  */
 const ask = (session, slug, change, done) => {
   const { heading, words, yes: label, takesReason, note } = CHANGES[change];
-  const [dialog, form, yes, error] = allById(
+  const [dialog, yes, no, error] = allById(
     "takedown",
-    "takedown-form",
     "takedown-yes",
+    "takedown-no",
     "takedown-error",
   );
-  const turn = ++turns;
+  question ??= new Question(dialog, yes, no, error);
+  const asked = question;
   byId("takedown-question").textContent = heading;
   byId("takedown-words").replaceChildren(make("span", { textContent: words }));
   byId("takedown-reason-field").hidden = !takesReason;
@@ -168,30 +166,17 @@ const ask = (session, slug, change, done) => {
   byId("takedown-reason-label").textContent = isOwn
     ? "Why (optional, shown on this page)"
     : "Why (its owner reads it)";
-  error.textContent = "";
   yes.textContent = label;
   yes.classList.toggle("danger", change === "delete");
-  confirm ??= new Considered(yes);
-  const considered = confirm;
-  considered.isBusy = false;
-  considered.show();
-  byId("takedown-no").onclick = () => dialog.close();
-  form.onsubmit = async (event) => {
+  byId("takedown-form").onsubmit = async (event) => {
     event.preventDefault();
-    considered.isBusy = true;
-    try {
+    const isDone = await asked.confirm(async () => {
       const response = await send(session, slug, change);
       done(await response.json());
-      if (turn === turns) dialog.close();
-      byId("news").textContent = note;
-    } catch (refusal) {
-      if (!(refusal instanceof Refusal)) throw refusal;
-      if (turn === turns) error.textContent = refusal.message;
-    } finally {
-      if (turn === turns) considered.isBusy = false;
-    }
+    });
+    if (isDone) byId("news").textContent = note;
   };
-  dialog.showModal();
+  asked.ask();
 };
 
 /**
