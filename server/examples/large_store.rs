@@ -31,7 +31,7 @@ use platform_server::domain::session::SessionSecret;
 use platform_server::domain::sign_in::SignIn;
 use platform_server::entropy::{Entropy, SystemEntropy};
 use platform_server::files::FileStore;
-use platform_server::handlers::api::views::rfc3339;
+use platform_server::http::date::rfc3339;
 use platform_server::store::{Older, Store, connect};
 use rusqlite::{Connection, params};
 use serde_json::json;
