@@ -4,18 +4,15 @@ use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
 use super::audit::{self, Entry};
+use super::error::Error;
 use super::uuid;
 use crate::clock::Millis;
 use crate::domain::audit::{AuditKind, By};
 use crate::domain::identity::{Identity, IdentityKey, LinkedIdentity};
 use crate::domain::player::SuspendedPlayer;
-use crate::store::StoreError;
 
 /// Whose identity it is.
-pub(super) fn owner(
-    connection: &Connection,
-    key: &IdentityKey,
-) -> Result<Option<Uuid>, StoreError> {
+pub(super) fn owner(connection: &Connection, key: &IdentityKey) -> Result<Option<Uuid>, Error> {
     let owner: Option<Vec<u8>> = connection
         .prepare_cached("SELECT player FROM identities WHERE key = ?1")?
         .query_row([key.0.as_slice()], |row| row.get(0))
@@ -31,7 +28,7 @@ pub(super) fn link(
     identity: &Identity,
     player: Uuid,
     now: Millis,
-) -> Result<(), StoreError> {
+) -> Result<(), Error> {
     connection
         .prepare_cached(
             "INSERT INTO identities (key, provider, player, linked_at) VALUES (?1, ?2, ?3, ?4)",
@@ -56,7 +53,7 @@ pub(super) fn merge(
     guest: Uuid,
     account: Uuid,
     now: Millis,
-) -> Result<(), StoreError> {
+) -> Result<(), Error> {
     connection
         .prepare_cached(
             "UPDATE players SET merged_into = ?2, merged_at = ?3, address = NULL, awaiting = NULL
@@ -69,7 +66,7 @@ pub(super) fn merge(
 pub(super) fn list_identities(
     connection: &Connection,
     player: Uuid,
-) -> Result<Vec<LinkedIdentity>, StoreError> {
+) -> Result<Vec<LinkedIdentity>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT provider, key, linked_at FROM identities WHERE player = ?1 ORDER BY linked_at, key",
     )?;
@@ -91,7 +88,7 @@ pub(super) fn suspend_player(
     reason: Option<&str>,
     by: By,
     now: Millis,
-) -> Result<bool, StoreError> {
+) -> Result<bool, Error> {
     let suspended = connection
         .prepare_cached(
             "UPDATE players SET suspended_at = ?2, suspension_reason = ?3, awaiting = NULL
@@ -115,7 +112,7 @@ pub(super) fn unsuspend_player(
     player: Uuid,
     by: By,
     now: Millis,
-) -> Result<bool, StoreError> {
+) -> Result<bool, Error> {
     let lifted = connection
         .prepare_cached(
             "UPDATE players SET suspended_at = NULL, suspension_reason = NULL
@@ -133,7 +130,7 @@ pub(super) fn unsuspend_player(
 pub(super) fn list_suspended_players(
     connection: &Connection,
     since: Millis,
-) -> Result<Vec<SuspendedPlayer>, StoreError> {
+) -> Result<Vec<SuspendedPlayer>, Error> {
     let mut statement =
         // A guest that went into the account may have a token still.
         connection.prepare_cached(

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 use super::audit::{self, Entry};
+use super::error::Error;
 use super::{MAIN_FILE, SqliteStore, beside, make_private_file, players, uuid};
 use crate::clock::Millis;
 use crate::domain::administration::{
@@ -182,7 +183,7 @@ fn list_players(
     connection: &Connection,
     query: &str,
     params: impl rusqlite::Params,
-) -> Result<Vec<Player>, StoreError> {
+) -> Result<Vec<Player>, Error> {
     let mut statement = connection.prepare_cached(query)?;
     let mut rows = statement.query(params)?;
     let mut list = Vec::new();
@@ -197,7 +198,7 @@ fn count(limit: usize) -> i64 {
 }
 
 /// Whether the player is an account, suspended or not; none if there is none.
-fn is_account(connection: &Connection, player: Uuid) -> Result<Option<bool>, StoreError> {
+fn is_account(connection: &Connection, player: Uuid) -> Result<Option<bool>, Error> {
     Ok(connection
         .prepare_cached("SELECT linked = 1 FROM players WHERE id = ?1")?
         .query_row([player.as_bytes()], |row| row.get(0))
@@ -209,7 +210,7 @@ fn grant_admin(
     player: Uuid,
     by: By,
     now: Millis,
-) -> Result<Granted, StoreError> {
+) -> Result<Granted, Error> {
     match is_account(connection, player)? {
         None => return Ok(Granted::NoPlayer),
         Some(false) => return Ok(Granted::NotAnAccount),
@@ -230,12 +231,7 @@ fn grant_admin(
     Ok(Granted::Done)
 }
 
-fn revoke_admin(
-    connection: &Connection,
-    player: Uuid,
-    by: By,
-    now: Millis,
-) -> Result<bool, StoreError> {
+fn revoke_admin(connection: &Connection, player: Uuid, by: By, now: Millis) -> Result<bool, Error> {
     let removed = connection
         .prepare_cached("DELETE FROM admins WHERE player = ?1")?
         .execute([player.as_bytes()])?;
@@ -249,7 +245,7 @@ fn revoke_admin(
     Ok(true)
 }
 
-fn list_admins(connection: &Connection) -> Result<Vec<Admin>, StoreError> {
+fn list_admins(connection: &Connection) -> Result<Vec<Admin>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT a.player, p.username, a.granted_at FROM admins a JOIN players p ON p.id = a.player
          ORDER BY a.granted_at, a.player",
@@ -267,7 +263,7 @@ fn list_admins(connection: &Connection) -> Result<Vec<Admin>, StoreError> {
 }
 
 /// The UUID in a row's first column.
-fn id(row: &Row<'_>, table: &'static str) -> Result<Uuid, StoreError> {
+fn id(row: &Row<'_>, table: &'static str) -> Result<Uuid, Error> {
     let bytes = row.get_ref(0)?.as_blob().unwrap_or_default();
     uuid(bytes, table, "id", String::new)
 }
@@ -278,7 +274,7 @@ fn transfer_project(
     to: Uuid,
     by: By,
     now: Millis,
-) -> Result<Transferred, StoreError> {
+) -> Result<Transferred, Error> {
     let from: Option<Option<Vec<u8>>> = connection
         .prepare_cached("SELECT owner FROM projects WHERE slug = ?1 AND removed_at IS NULL")?
         .query_row([slug], |row| row.get(0))
@@ -314,7 +310,7 @@ fn transfer_project(
 fn list_usernames(
     connection: &Connection,
     players: BTreeSet<Uuid>,
-) -> Result<BTreeMap<Uuid, String>, StoreError> {
+) -> Result<BTreeMap<Uuid, String>, Error> {
     let mut statement = connection.prepare_cached("SELECT username FROM players WHERE id = ?1")?;
     let mut names = BTreeMap::new();
     for player in players {
@@ -330,7 +326,7 @@ fn list_merged_guests(
     connection: &Connection,
     account: Uuid,
     limit: usize,
-) -> Result<Vec<MergedGuest>, StoreError> {
+) -> Result<Vec<MergedGuest>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT id, merged_at FROM players WHERE merged_into = ?1
          ORDER BY merged_at DESC, id LIMIT ?2",
@@ -350,7 +346,7 @@ fn list_holding_addresses(
     connection: &Connection,
     seen_since: Millis,
     limit: usize,
-) -> Result<Vec<HoldingAddress>, StoreError> {
+) -> Result<Vec<HoldingAddress>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT address, count(*) AS guests, max(seen_at) FROM players
          WHERE address IS NOT NULL AND seen_at >= ?1 AND awaiting IS NULL
@@ -370,7 +366,7 @@ fn list_holding_addresses(
 
 /// Writes what one read transaction sees into a new file, which is whole
 /// without a log beside it. The writer goes on meanwhile.
-fn copy_database(connection: &Connection, to: &Path) -> Result<(), StoreError> {
+fn copy_database(connection: &Connection, to: &Path) -> Result<(), Error> {
     // SQLite fills an empty file, and one that is there keeps its mode.
     make_private_file(to).map_err(|error| StoreError::Unavailable(error.to_string()))?;
     let path = to.to_str().ok_or_else(|| {
@@ -381,7 +377,7 @@ fn copy_database(connection: &Connection, to: &Path) -> Result<(), StoreError> {
 }
 
 /// The files that the deployments of a copied store have.
-fn list_files(path: &Path) -> Result<StoreCopy, StoreError> {
+fn list_files(path: &Path) -> Result<StoreCopy, Error> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let mut statement = connection
         .prepare("SELECT DISTINCT lower(hex(sha256)) FROM deployment_files ORDER BY 1")?;

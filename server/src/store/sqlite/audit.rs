@@ -3,6 +3,7 @@
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
+use super::error::Error;
 use super::{projects, uuid};
 use crate::clock::Millis;
 use crate::domain::audit::{
@@ -76,7 +77,7 @@ fn actor_columns(actor: &Actor) -> (Option<&'static str>, Option<&[u8; 16]>) {
 }
 
 /// Writes an event, in the transaction of what it tells of.
-pub(super) fn add(connection: &Connection, entry: &Entry<'_>) -> Result<(), StoreError> {
+pub(super) fn add(connection: &Connection, entry: &Entry<'_>) -> Result<(), Error> {
     let (actor, admin) = actor_columns(&entry.by.actor);
     let source = entry.by.source.as_ref();
     connection
@@ -108,7 +109,7 @@ pub(super) fn add_of_project(
     (slug, detail): (&str, &str),
     by: By,
     now: Millis,
-) -> Result<(), StoreError> {
+) -> Result<(), Error> {
     let owner = projects::find_project(connection, slug)?.and_then(|project| project.owner);
     // The platform puts its own demo up at a start: nobody's act.
     if owner.is_none() && by == By::from(Actor::Own) {
@@ -128,7 +129,7 @@ pub(super) fn add_given(
     (slug, detail): (&str, &str),
     by: By,
     now: Millis,
-) -> Result<(), StoreError> {
+) -> Result<(), Error> {
     let owner = projects::find_project(connection, slug)?.and_then(|project| project.owner);
     let (actor, admin) = actor_columns(&by.actor);
     // The kind stands in the text, so that the index on these events alone is
@@ -161,7 +162,7 @@ pub(super) fn add_refusal(
     refused: &Refused,
     by: By,
     now: Millis,
-) -> Result<(), StoreError> {
+) -> Result<(), Error> {
     let mut event = Entry::of(refused.kind, now).detail(&refused.detail).by(by);
     event.player = refused.player;
     event.subject = refused.subject.as_deref();
@@ -170,7 +171,7 @@ pub(super) fn add_refusal(
 
 /// Removes routine events that are too old, and from where those came that are
 /// older still, at most `limit` of each.
-pub(super) fn sweep(connection: &Connection, now: Millis, limit: i64) -> Result<usize, StoreError> {
+pub(super) fn sweep(connection: &Connection, now: Millis, limit: i64) -> Result<usize, Error> {
     // Ids follow the order of time, and there is no index by both kind and time.
     let newest_old: Option<i64> = connection
         .prepare_cached("SELECT id FROM audit_events WHERE at <= ?1 ORDER BY at DESC LIMIT 1")?
@@ -198,7 +199,7 @@ pub(super) fn sweep(connection: &Connection, now: Millis, limit: i64) -> Result<
 pub(super) fn list_audit_events(
     connection: &Connection,
     query: AuditQuery,
-) -> Result<Vec<AuditEvent>, StoreError> {
+) -> Result<Vec<AuditEvent>, Error> {
     let before = query.before.unwrap_or(i64::MAX);
     let after = query.after.unwrap_or(i64::MIN);
     // Who goes on behind an event wants what came next, and not what is newest.
@@ -207,7 +208,7 @@ pub(super) fn list_audit_events(
     let actor = query.actor.map(ActorKind::as_str);
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
     let mut events = Vec::new();
-    let mut collect = |mut rows: rusqlite::Rows<'_>| -> Result<(), StoreError> {
+    let mut collect = |mut rows: rusqlite::Rows<'_>| -> Result<(), Error> {
         while let Some(row) = rows.next()? {
             events.push(event(row)?);
         }
@@ -249,9 +250,9 @@ pub(super) fn list_audit_events(
     Ok(events)
 }
 
-fn event(row: &Row<'_>) -> Result<AuditEvent, StoreError> {
+fn event(row: &Row<'_>) -> Result<AuditEvent, Error> {
     let id: i64 = row.get(0)?;
-    let player = |index, column| -> Result<Option<Uuid>, StoreError> {
+    let player = |index, column| -> Result<Option<Uuid>, Error> {
         let bytes: Option<Vec<u8>> = row.get(index)?;
         bytes
             .map(|bytes| uuid(&bytes, "audit_events", column, || id.to_string()))
@@ -268,7 +269,8 @@ fn event(row: &Row<'_>) -> Result<AuditEvent, StoreError> {
                 table: "audit_events",
                 column: "actor",
                 row: id.to_string(),
-            });
+            }
+            .into());
         }
     };
     Ok(AuditEvent {

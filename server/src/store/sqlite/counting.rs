@@ -6,6 +6,7 @@ use rusqlite::{Connection, params};
 
 use super::SqliteStore;
 use super::environments::environment;
+use super::error::Error;
 use super::projects::project_id;
 use crate::clock::Millis;
 use crate::domain::counting::{
@@ -92,7 +93,7 @@ impl CountingStore for SqliteStore {
 pub(super) fn add_player_counts(
     connection: &Connection,
     counts: &[NewCounts],
-) -> Result<(), StoreError> {
+) -> Result<(), Error> {
     let mut add = connection.prepare_cached(
         "INSERT INTO player_counts (project, environment, span, start, peak, player_millis)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)
@@ -135,10 +136,7 @@ pub(super) fn add_player_counts(
     Ok(())
 }
 
-pub(super) fn add_play_times(
-    connection: &Connection,
-    times: &[NewPlayTime],
-) -> Result<(), StoreError> {
+pub(super) fn add_play_times(connection: &Connection, times: &[NewPlayTime]) -> Result<(), Error> {
     let mut add = connection.prepare_cached(
         "INSERT INTO play_times (hour, project, environment, player, millis)
          VALUES (?1, ?2, ?3, ?4, ?5)
@@ -165,7 +163,7 @@ pub(super) fn list_player_counts(
     span: Span,
     from: Millis,
     to: Millis,
-) -> Result<Vec<PlayerCount>, StoreError> {
+) -> Result<Vec<PlayerCount>, Error> {
     let project = project_id(connection, slug)?;
     let mut statement = connection.prepare_cached(
         "SELECT start, peak, player_millis FROM player_counts
@@ -190,7 +188,7 @@ pub(super) fn list_distinct_players(
     slug: &str,
     environment: Environment,
     limit: usize,
-) -> Result<Vec<DistinctCount>, StoreError> {
+) -> Result<Vec<DistinctCount>, Error> {
     let project = project_id(connection, slug)?;
     let mut statement = connection.prepare_cached(
         "SELECT period, players FROM distinct_players
@@ -220,7 +218,7 @@ pub(super) fn list_distinct_players(
 pub(super) fn list_sketches(
     connection: &Connection,
     periods: &[String],
-) -> Result<Vec<StoredSketch>, StoreError> {
+) -> Result<Vec<StoredSketch>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT p.slug, d.environment, d.period, d.sketch
          FROM distinct_players d JOIN projects p ON p.id = d.project
@@ -253,7 +251,7 @@ pub(super) fn rank_projects(
     connection: &Connection,
     since: Millis,
     least: Millis,
-) -> Result<Vec<RankedProject>, StoreError> {
+) -> Result<Vec<RankedProject>, Error> {
     // No address holds a guest that has signed out: else one script could make
     // any number of them, past the cap on those that an address holds.
     let mut statement = connection.prepare_cached(
@@ -282,7 +280,7 @@ pub(super) fn sweep_counts(
     play_before: Millis,
     running: &[String],
     limit: usize,
-) -> Result<usize, StoreError> {
+) -> Result<usize, Error> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let minutes = connection
         .prepare_cached(

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
+use super::error::Error;
 use super::migrations::{self, Schema};
 use super::readers::Readers;
 use super::writer::{Limits, Writer};
@@ -89,7 +90,7 @@ impl Database {
     /// Runs `work` in the writer's next group; see [`Writer::write`].
     pub(super) async fn write<T, F>(&self, work: F) -> Result<T, StoreError>
     where
-        F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
         T: Send + 'static,
     {
         self.writer.write(work).await
@@ -98,7 +99,7 @@ impl Database {
     /// Reads on the thread of the caller: for what takes some microseconds.
     pub(super) fn read<T>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, StoreError>,
+        work: impl FnOnce(&Connection) -> Result<T, Error>,
     ) -> Result<T, StoreError> {
         self.readers.read(work)
     }
@@ -106,7 +107,7 @@ impl Database {
     /// Reads on a thread that may wait: for what grows with the store.
     pub(super) async fn read_much<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, StoreError> {
         let readers = Arc::clone(&self.readers);
         tokio::task::spawn_blocking(move || readers.read(work))

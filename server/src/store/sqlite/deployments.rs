@@ -7,6 +7,7 @@ use platform_protocol::names::Environment;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
+use super::error::Error;
 use super::projects::project_id;
 use super::{audit, uuid};
 use crate::domain::audit::{AuditKind, By};
@@ -17,7 +18,7 @@ pub(super) fn add_deployment(
     connection: &Connection,
     deployment: &Deployment,
     by: By,
-) -> Result<(), StoreError> {
+) -> Result<(), Error> {
     let project = project_id(connection, &deployment.slug)?;
     let id = deployment.id.as_bytes();
     let environment = deployment.environment.as_str();
@@ -72,7 +73,7 @@ fn show(
     project: i64,
     environment: Environment,
     deployment: Uuid,
-) -> Result<(), StoreError> {
+) -> Result<(), Error> {
     connection
         .prepare_cached(
             "INSERT INTO current_deployments (project, environment, deployment)
@@ -93,7 +94,7 @@ pub(super) fn set_current_deployment(
     slug: &str,
     environment: Environment,
     deployment: Uuid,
-) -> Result<Option<Uuid>, StoreError> {
+) -> Result<Option<Uuid>, Error> {
     let project = project_id(connection, slug)?;
     let known = connection
         .prepare_cached(
@@ -107,7 +108,8 @@ pub(super) fn set_current_deployment(
     if !known {
         return Err(StoreError::Missing {
             table: "deployments",
-        });
+        }
+        .into());
     }
     let before: Option<Vec<u8>> = connection
         .prepare_cached(
@@ -131,7 +133,7 @@ pub(super) fn set_current_deployment(
 pub(super) fn find_deployment(
     connection: &Connection,
     id: Uuid,
-) -> Result<Option<Deployment>, StoreError> {
+) -> Result<Option<Deployment>, Error> {
     let transaction = connection.unchecked_transaction()?;
     let found = transaction
         .prepare_cached(
@@ -162,7 +164,7 @@ pub(super) fn list_deployments(
     connection: &Connection,
     slug: &str,
     environment: Environment,
-) -> Result<Vec<DeploymentSummary>, StoreError> {
+) -> Result<Vec<DeploymentSummary>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT d.id, d.created_at, d.files, d.bytes, c.deployment IS NOT NULL, d.deployed_by,
              d.client, d.network, d.message, d.revision
@@ -189,7 +191,7 @@ pub(super) fn list_deployments(
 }
 
 /// Who made a deployment, from the column `first` on.
-fn made(row: &Row<'_>, first: usize) -> Result<Made, StoreError> {
+fn made(row: &Row<'_>, first: usize) -> Result<Made, Error> {
     let by: Option<Vec<u8>> = row.get(first)?;
     Ok(Made {
         by: by
@@ -207,7 +209,7 @@ pub(super) fn find_kept_file(
     slug: &str,
     environment: Environment,
     path: &str,
-) -> Result<Option<FileEntry>, StoreError> {
+) -> Result<Option<FileEntry>, Error> {
     let found = connection
         .prepare_cached(
             "SELECT min(f.sha256), max(f.size) FROM projects p
@@ -226,7 +228,7 @@ pub(super) fn find_file_of(
     environment: Environment,
     deployment: Uuid,
     path: &str,
-) -> Result<Option<FileEntry>, StoreError> {
+) -> Result<Option<FileEntry>, Error> {
     let id = deployment.as_bytes();
     let found = connection
         .prepare_cached(
@@ -251,7 +253,7 @@ pub(super) fn list_changed_paths(
     connection: &Connection,
     slug: &str,
     environment: Environment,
-) -> Result<Vec<String>, StoreError> {
+) -> Result<Vec<String>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT f.path FROM projects p
          JOIN deployments d ON d.project = p.id AND d.environment = ?2
@@ -268,7 +270,7 @@ pub(super) fn sweep_deployments(
     slug: &str,
     environment: Environment,
     keep: usize,
-) -> Result<usize, StoreError> {
+) -> Result<usize, Error> {
     let kept = list_deployments(connection, slug, environment)?;
     let mut swept = 0;
     for old in kept.iter().skip(keep).filter(|old| !old.current) {
@@ -279,7 +281,7 @@ pub(super) fn sweep_deployments(
 }
 
 /// Removes a deployment that no environment shows.
-pub(super) fn remove_deployment(connection: &Connection, id: &[u8]) -> Result<(), StoreError> {
+pub(super) fn remove_deployment(connection: &Connection, id: &[u8]) -> Result<(), Error> {
     for sql in [
         "DELETE FROM deployment_files WHERE deployment = ?1",
         "DELETE FROM deployments WHERE id = ?1",
@@ -292,7 +294,7 @@ pub(super) fn remove_deployment(connection: &Connection, id: &[u8]) -> Result<()
 pub(super) fn list_unreferenced_files(
     connection: &Connection,
     mut files: Vec<String>,
-) -> Result<Vec<String>, StoreError> {
+) -> Result<Vec<String>, Error> {
     let mut find =
         connection.prepare_cached("SELECT 1 FROM deployment_files WHERE sha256 = ?1 LIMIT 1")?;
     let mut failed = None;
@@ -321,7 +323,7 @@ pub(super) fn find_current_deployment(
     connection: &Connection,
     slug: &str,
     environment: Environment,
-) -> Result<Option<Deployment>, StoreError> {
+) -> Result<Option<Deployment>, Error> {
     // One transaction: a deploy between the two reads may not mix two sites.
     let transaction = connection.unchecked_transaction()?;
     let found = transaction
@@ -354,7 +356,7 @@ pub(super) fn find_current_deployment(
 fn list_files(
     connection: &Connection,
     deployment: Uuid,
-) -> Result<BTreeMap<String, FileEntry>, StoreError> {
+) -> Result<BTreeMap<String, FileEntry>, Error> {
     let mut statement = connection
         .prepare_cached("SELECT path, sha256, size FROM deployment_files WHERE deployment = ?1")?;
     let mut rows = statement.query([deployment.as_bytes().as_slice()])?;

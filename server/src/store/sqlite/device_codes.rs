@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
 use super::audit::{self, Entry};
+use super::error::Error;
 use super::{devices, uuid};
 use crate::clock::Millis;
 use crate::domain::audit::{AuditKind, By};
@@ -18,7 +19,7 @@ use crate::store::StoreError;
 pub(super) fn add_authorization(
     connection: &Connection,
     new: &NewDeviceAuthorization,
-) -> Result<UserCode, StoreError> {
+) -> Result<UserCode, Error> {
     let mut add = connection.prepare_cached(
         "INSERT INTO device_authorizations
              (device_code, user_code, client, network, started_at, interval)
@@ -40,14 +41,15 @@ pub(super) fn add_authorization(
     Err(StoreError::Conflict {
         table: "device_authorizations",
         column: "user_code",
-    })
+    }
+    .into())
 }
 
 pub(super) fn find_authorization(
     connection: &Connection,
     code: &UserCode,
     now: Millis,
-) -> Result<Option<DeviceAuthorization>, StoreError> {
+) -> Result<Option<DeviceAuthorization>, Error> {
     Ok(connection
         .prepare_cached(
             "SELECT client, network, started_at FROM device_authorizations
@@ -70,7 +72,7 @@ pub(super) fn decide(
     approve: bool,
     by: By,
     now: Millis,
-) -> Result<Decided, StoreError> {
+) -> Result<Decided, Error> {
     let Some(found) = find_authorization(connection, code, now)? else {
         return Ok(Decided::Unknown);
     };
@@ -108,10 +110,7 @@ pub(super) struct Pending {
     decision: Option<(Vec<u8>, bool)>,
 }
 
-pub(super) fn pending(
-    connection: &Connection,
-    code: &TokenHash,
-) -> Result<Option<Pending>, StoreError> {
+pub(super) fn pending(connection: &Connection, code: &TokenHash) -> Result<Option<Pending>, Error> {
     Ok(connection
         .prepare_cached(
             "SELECT client, network, started_at, polled_at, interval, player, approved
@@ -136,7 +135,7 @@ pub(super) fn redeem(
     connection: &Connection,
     code: &TokenHash,
     fresh: &FreshDevice,
-) -> Result<Redeemed, StoreError> {
+) -> Result<Redeemed, Error> {
     let now = fresh.now;
     let Some(pending) = pending(connection, code)? else {
         return Ok(Redeemed::Unknown);
@@ -179,7 +178,7 @@ fn poll(
     code: &TokenHash,
     pending: &Pending,
     now: Millis,
-) -> Result<Redeemed, StoreError> {
+) -> Result<Redeemed, Error> {
     let early = is_too_early(pending.polled_at, pending.interval, now);
     let interval = if early {
         (pending.interval + SLOW_DOWN_SECONDS).min(MAX_INTERVAL_SECONDS)

@@ -5,6 +5,7 @@ use rusqlite::{Connection, params};
 use uuid::Uuid;
 
 use super::audit::{self, Entry};
+use super::error::Error;
 use super::{SqliteStore, device_codes, players, sessions, uuid};
 use crate::clock::Millis;
 use crate::domain::audit::{Actor, AuditKind, By};
@@ -142,7 +143,7 @@ pub(super) fn add_refresh_token(
     token: &TokenHash,
     device: Uuid,
     now: Millis,
-) -> Result<(), StoreError> {
+) -> Result<(), Error> {
     connection
         .prepare_cached("INSERT INTO refresh_tokens (hash, device, issued_at) VALUES (?1, ?2, ?3)")?
         .execute(params![token.0.as_slice(), device.as_bytes(), now])?;
@@ -167,7 +168,7 @@ impl Holder {
         kind: AuditKind,
         by: By,
         now: Millis,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool, Error> {
         let why = (kind, by);
         end(connection, self.device, self.player, &self.client, why, now)
     }
@@ -184,7 +185,7 @@ impl Holder {
     }
 }
 
-fn holder(connection: &Connection, token: &TokenHash) -> Result<Option<Holder>, StoreError> {
+fn holder(connection: &Connection, token: &TokenHash) -> Result<Option<Holder>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT d.id, d.player, d.client, d.used_at, d.current, d.previous, d.rotated_at
          FROM refresh_tokens t JOIN devices d ON d.id = t.device WHERE t.hash = ?1",
@@ -212,7 +213,7 @@ fn refresh(
     connection: &Connection,
     token: &TokenHash,
     fresh: FreshDevice,
-) -> Result<Refreshed, StoreError> {
+) -> Result<Refreshed, Error> {
     let now = fresh.now;
     let Some(holder) = holder(connection, token)? else {
         return Ok(Refreshed::Unknown);
@@ -253,8 +254,9 @@ fn refresh(
     })
 }
 
-pub(super) fn find_player(connection: &Connection, player: Uuid) -> Result<Player, StoreError> {
-    players::find_player(connection, player)?.ok_or(StoreError::Missing { table: "players" })
+pub(super) fn find_player(connection: &Connection, player: Uuid) -> Result<Player, Error> {
+    let found = players::find_player(connection, player)?;
+    Ok(found.ok_or(StoreError::Missing { table: "players" })?)
 }
 
 /// Ends a device's sign-in: nothing of it is kept but the event.
@@ -265,7 +267,7 @@ fn end(
     client: &str,
     (kind, by): (AuditKind, By),
     now: Millis,
-) -> Result<bool, StoreError> {
+) -> Result<bool, Error> {
     let ended = connection
         .prepare_cached("DELETE FROM devices WHERE id = ?1")?
         .execute([device.as_bytes()])?;
@@ -276,7 +278,7 @@ fn end(
 
 /// Ends the sign-in of every device of a player, also of those that were
 /// approved and have not asked since, without a word in the log.
-pub(super) fn end_all(connection: &Connection, player: Uuid) -> Result<usize, StoreError> {
+pub(super) fn end_all(connection: &Connection, player: Uuid) -> Result<usize, Error> {
     connection
         .prepare_cached("DELETE FROM device_authorizations WHERE player = ?1 AND approved = 1")?
         .execute([player.as_bytes()])?;
@@ -285,7 +287,7 @@ pub(super) fn end_all(connection: &Connection, player: Uuid) -> Result<usize, St
         .execute([player.as_bytes()])?)
 }
 
-fn list(connection: &Connection, player: Uuid, now: Millis) -> Result<Vec<Device>, StoreError> {
+fn list(connection: &Connection, player: Uuid, now: Millis) -> Result<Vec<Device>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT id, client, network, signed_in_at, used_at FROM devices
          WHERE player = ?1 AND used_at > ?2 ORDER BY used_at DESC, id DESC",
@@ -310,7 +312,7 @@ pub(super) fn find_holder(
     connection: &Connection,
     device: Uuid,
     now: Millis,
-) -> Result<Option<console_token::Holder>, StoreError> {
+) -> Result<Option<console_token::Holder>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT p.id, p.username, p.linked, p.merged_into, p.suspended_at, p.suspension_reason,
                 p.created_at, p.seen_at, p.awaiting IS NOT NULL,
@@ -322,7 +324,7 @@ pub(super) fn find_holder(
 }
 
 /// Removes what means nothing any more, at most `limit` of each kind.
-pub(super) fn sweep(connection: &Connection, now: Millis, limit: i64) -> Result<usize, StoreError> {
+pub(super) fn sweep(connection: &Connection, now: Millis, limit: i64) -> Result<usize, Error> {
     let mut swept = 0;
     for (statement, before) in [
         (

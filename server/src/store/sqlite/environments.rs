@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::error::Error;
 use super::projects::project_id;
 use super::uuid;
 use crate::domain::project::{BackendSettings, EnvironmentRecord, Frames};
@@ -18,9 +19,7 @@ const RECORDS: &str = "SELECT p.slug, e.environment, c.deployment, s.backend_url
     LEFT JOIN current_deployments c ON c.project = p.id AND c.environment = e.environment
     LEFT JOIN environment_settings s ON s.project = p.id AND s.environment = e.environment";
 
-pub(super) fn list_environments(
-    connection: &Connection,
-) -> Result<Vec<EnvironmentRecord>, StoreError> {
+pub(super) fn list_environments(connection: &Connection) -> Result<Vec<EnvironmentRecord>, Error> {
     let mut statement = connection.prepare_cached(RECORDS)?;
     let mut rows = statement.query([])?;
     let mut records = Vec::new();
@@ -34,14 +33,14 @@ pub(super) fn find_environment(
     connection: &Connection,
     slug: &str,
     environment: Environment,
-) -> Result<Option<EnvironmentRecord>, StoreError> {
+) -> Result<Option<EnvironmentRecord>, Error> {
     let sql = format!("{RECORDS} WHERE p.slug = ?1 AND e.environment = ?2");
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query([slug, environment.as_str()])?;
     rows.next()?.map(record).transpose()
 }
 
-fn record(row: &Row<'_>) -> Result<EnvironmentRecord, StoreError> {
+fn record(row: &Row<'_>) -> Result<EnvironmentRecord, Error> {
     let slug: String = row.get(0)?;
     let name: String = row.get(1)?;
     let deployment: Option<Vec<u8>> = row.get(2)?;
@@ -71,7 +70,7 @@ fn record(row: &Row<'_>) -> Result<EnvironmentRecord, StoreError> {
 }
 
 /// Who may show it in a frame, as it is kept: a word, or a list of origins.
-fn frames(kept: Option<String>, slug: &str) -> Result<Frames, StoreError> {
+fn frames(kept: Option<String>, slug: &str) -> Result<Frames, Error> {
     let Some(kept) = kept else {
         return Ok(Frames::Any);
     };
@@ -85,10 +84,13 @@ fn frames(kept: Option<String>, slug: &str) -> Result<Frames, StoreError> {
             .map(Frames::Origins),
         _ => None,
     }
-    .ok_or_else(|| StoreError::Corrupt {
-        table: "environment_settings",
-        column: "frame_ancestors",
-        row: slug.to_owned(),
+    .ok_or_else(|| {
+        StoreError::Corrupt {
+            table: "environment_settings",
+            column: "frame_ancestors",
+            row: slug.to_owned(),
+        }
+        .into()
     })
 }
 
@@ -98,7 +100,7 @@ pub(super) fn set_frames(
     slug: &str,
     environment: Environment,
     frames: &Frames,
-) -> Result<bool, StoreError> {
+) -> Result<bool, Error> {
     let project = project_id(connection, slug)?;
     let before = find_environment(connection, slug, environment)?;
     if before.is_some_and(|before| before.frames == *frames) {
@@ -121,17 +123,17 @@ pub(super) fn set_frames(
 }
 
 /// The environment of this name, or which row is wrong.
-pub(super) fn environment(
-    name: &str,
-    row: impl FnOnce() -> String,
-) -> Result<Environment, StoreError> {
+pub(super) fn environment(name: &str, row: impl FnOnce() -> String) -> Result<Environment, Error> {
     Environment::ALL
         .into_iter()
         .find(|environment| environment.as_str() == name)
-        .ok_or_else(|| StoreError::Corrupt {
-            table: "deployments",
-            column: "environment",
-            row: row(),
+        .ok_or_else(|| {
+            StoreError::Corrupt {
+                table: "deployments",
+                column: "environment",
+                row: row(),
+            }
+            .into()
         })
 }
 
@@ -141,7 +143,7 @@ pub(super) fn set_backend(
     slug: &str,
     environment: Environment,
     backend: Option<&BackendSettings>,
-) -> Result<bool, StoreError> {
+) -> Result<bool, Error> {
     let project = project_id(connection, slug)?;
     let before = find_environment(connection, slug, environment)?;
     if before.is_some_and(|before| before.backend.as_ref() == backend) {
@@ -168,7 +170,7 @@ pub(super) fn set_isolated(
     slug: &str,
     environment: Environment,
     isolated: bool,
-) -> Result<bool, StoreError> {
+) -> Result<bool, Error> {
     let project = project_id(connection, slug)?;
     let before = find_environment(connection, slug, environment)?;
     if before.is_some_and(|before| before.isolated == isolated) {
@@ -190,7 +192,7 @@ pub(super) fn ensure_test_player(
     guest: bool,
     number: u8,
     fresh: Uuid,
-) -> Result<Uuid, StoreError> {
+) -> Result<Uuid, Error> {
     let project = project_id(connection, slug)?;
     let deployed = connection
         .prepare_cached("SELECT 1 FROM current_deployments WHERE project = ?1")?
@@ -198,7 +200,8 @@ pub(super) fn ensure_test_player(
     if !deployed {
         return Err(StoreError::Missing {
             table: "deployments",
-        });
+        }
+        .into());
     }
     let known: Option<Vec<u8>> = connection
         .prepare_cached(

@@ -29,8 +29,37 @@ const UNIQUE: [(&str, &str, &str); 13] = [
     ),
 ];
 
-impl From<rusqlite::Error> for StoreError {
+/// Why an operation failed, inside this back end.
+///
+/// `?` cannot turn an error of `rusqlite` into a [`StoreError`], since both
+/// belong to other crates. So operations return this error, and
+/// [`Database`](super::database::Database) converts it on the way out.
+#[derive(Debug)]
+pub(super) enum Error {
+    /// The operation refused, or found a row that should not be.
+    Store(StoreError),
+    /// SQLite failed.
+    Sqlite(rusqlite::Error),
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+impl From<Error> for StoreError {
+    fn from(error: Error) -> Self {
+        let error = match error {
+            Error::Store(error) => return error,
+            Error::Sqlite(error) => error,
+        };
         let rusqlite::Error::SqliteFailure(failure, message) = &error else {
             return StoreError::Database(Box::new(error));
         };

@@ -4,18 +4,18 @@ use platform_protocol::log::LogLevel;
 use rusqlite::{Connection, params};
 use uuid::Uuid;
 
+use super::error::Error;
 use super::logs::find_environment;
 use crate::clock::Millis;
 use crate::domain::counting::{HOUR, Span};
 use crate::domain::log::{ERRORS_KNOWN, ErrorCount, ErrorQuery, NewLogRecords};
-use crate::store::StoreError;
 
 /// Counts the errors and warnings of one request.
 pub(super) fn add(
     connection: &Connection,
     environment: i64,
     new: &NewLogRecords,
-) -> Result<(), StoreError> {
+) -> Result<(), Error> {
     let of = |level| -> i64 {
         let entries = new.entries.iter().filter(|entry| entry.level == level);
         entries.map(|entry| i64::from(entry.count)).sum()
@@ -67,10 +67,7 @@ pub(super) fn add(
 
 /// The errors and warnings of an environment, by deployment, the one that had
 /// some last comes first.
-pub(super) fn list(
-    connection: &Connection,
-    query: &ErrorQuery,
-) -> Result<Vec<ErrorCount>, StoreError> {
+pub(super) fn list(connection: &Connection, query: &ErrorQuery) -> Result<Vec<ErrorCount>, Error> {
     let Some(environment) = find_environment(connection, &query.slug, query.environment)? else {
         return Ok(Vec::new());
     };
@@ -99,7 +96,7 @@ pub(super) fn list(
     Ok(counts)
 }
 
-fn deployment_id(bytes: &[u8], last_at: Millis) -> Result<Option<Uuid>, StoreError> {
+fn deployment_id(bytes: &[u8], last_at: Millis) -> Result<Option<Uuid>, Error> {
     if bytes.is_empty() {
         return Ok(None);
     }

@@ -3,12 +3,12 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::audit::{self, Entry};
+use super::error::Error;
 use crate::clock::Millis;
 use crate::domain::audit::{AuditKind, By};
 use crate::domain::key::{Revocation, StoredKey};
-use crate::store::StoreError;
 
-pub(super) fn list_keys(connection: &Connection) -> Result<Vec<StoredKey>, StoreError> {
+pub(super) fn list_keys(connection: &Connection) -> Result<Vec<StoredKey>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT kid, private, sealed, created_at, signs_from, token_millis
          FROM signing_keys ORDER BY position",
@@ -33,7 +33,7 @@ pub(super) fn add_key(
     key: &StoredKey,
     after: Option<&str>,
     by: By,
-) -> Result<bool, StoreError> {
+) -> Result<bool, Error> {
     if newest(connection)?.as_deref() != after {
         return Ok(false);
     }
@@ -42,14 +42,14 @@ pub(super) fn add_key(
 }
 
 /// The key that was added last.
-fn newest(connection: &Connection) -> Result<Option<String>, StoreError> {
+fn newest(connection: &Connection) -> Result<Option<String>, Error> {
     Ok(connection
         .prepare_cached("SELECT kid FROM signing_keys ORDER BY position DESC LIMIT 1")?
         .query_row([], |row| row.get(0))
         .optional()?)
 }
 
-fn insert(connection: &Connection, key: &StoredKey, by: By) -> Result<(), StoreError> {
+fn insert(connection: &Connection, key: &StoredKey, by: By) -> Result<(), Error> {
     connection
         .prepare_cached(
             "INSERT INTO signing_keys (kid, private, sealed, created_at, signs_from, token_millis)
@@ -77,7 +77,7 @@ pub(super) fn revoke_key(
     after: Option<&str>,
     at: Millis,
     by: By,
-) -> Result<Revocation, StoreError> {
+) -> Result<Revocation, Error> {
     if newest(connection)?.as_deref() != after {
         return Ok(Revocation::Changed);
     }
@@ -102,7 +102,7 @@ pub(super) fn revoke_key(
 pub(super) fn reseal_keys(
     connection: &Connection,
     keys: &[(String, Vec<u8>)],
-) -> Result<(), StoreError> {
+) -> Result<(), Error> {
     connection.pragma_update(None, "secure_delete", true)?;
     let mut update = connection
         .prepare_cached("UPDATE signing_keys SET private = ?2, sealed = 1 WHERE kid = ?1")?;
@@ -112,14 +112,14 @@ pub(super) fn reseal_keys(
     Ok(())
 }
 
-pub(super) fn raise_token_life(connection: &Connection, millis: Millis) -> Result<(), StoreError> {
+pub(super) fn raise_token_life(connection: &Connection, millis: Millis) -> Result<(), Error> {
     connection
         .prepare_cached("UPDATE signing_keys SET token_millis = ?1 WHERE token_millis < ?1")?
         .execute([millis])?;
     Ok(())
 }
 
-pub(super) fn remove_keys(connection: &Connection, kids: &[String]) -> Result<(), StoreError> {
+pub(super) fn remove_keys(connection: &Connection, kids: &[String]) -> Result<(), Error> {
     let mut remove = connection.prepare_cached("DELETE FROM signing_keys WHERE kid = ?1")?;
     for kid in kids {
         remove.execute([kid])?;

@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use uuid::Uuid;
 
 use super::audit::{self, Entry};
+use super::error::Error;
 use super::{SqliteStore, players, sessions};
 use crate::clock::Millis;
 use crate::domain::audit::{AuditKind, By};
@@ -53,7 +54,7 @@ fn sign_out(
     browser: &LeftHash,
     by: By,
     now: Millis,
-) -> Result<SignedOut, StoreError> {
+) -> Result<SignedOut, Error> {
     let Some(found) = sessions::lookup_session(connection, session)? else {
         return Ok(SignedOut::Nothing);
     };
@@ -77,7 +78,7 @@ fn leave(
     session: &Session,
     browser: &LeftHash,
     now: Millis,
-) -> Result<(), StoreError> {
+) -> Result<(), Error> {
     let player = session.player.id;
     connection
         .prepare_cached(
@@ -90,7 +91,7 @@ fn leave(
 }
 
 /// Forgets those beyond [`MOST_LEFT`] that were guests for the shortest time.
-fn forget_shortest(connection: &Connection, browser: &LeftHash) -> Result<(), StoreError> {
+fn forget_shortest(connection: &Connection, browser: &LeftHash) -> Result<(), Error> {
     let most = i64::try_from(MOST_LEFT).unwrap_or(i64::MAX);
     let forgotten: Vec<Vec<u8>> = connection
         .prepare_cached(
@@ -114,7 +115,7 @@ fn list_left_guests(
     browser: &LeftHash,
     now: Millis,
     limit: usize,
-) -> Result<Vec<LeftGuest>, StoreError> {
+) -> Result<Vec<LeftGuest>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT p.id, p.username, p.linked, p.merged_into, p.suspended_at, p.suspension_reason,
                 p.created_at, p.seen_at, p.awaiting IS NOT NULL, l.left_at
@@ -135,7 +136,7 @@ fn list_left_guests(
     Ok(guests)
 }
 
-fn restore_guest(connection: &Connection, restore: &Restore) -> Result<Restored, StoreError> {
+fn restore_guest(connection: &Connection, restore: &Restore) -> Result<Restored, Error> {
     let now = restore.now;
     let known = connection
         .prepare_cached(
@@ -185,7 +186,7 @@ fn restore_guest(connection: &Connection, restore: &Restore) -> Result<Restored,
 }
 
 /// Gives the guest a session and an address again.
-fn take_back(connection: &Connection, restore: &Restore) -> Result<(), StoreError> {
+fn take_back(connection: &Connection, restore: &Restore) -> Result<(), Error> {
     let guest = restore.guest.as_bytes();
     connection
         .prepare_cached("DELETE FROM left_guests WHERE player = ?1")?
@@ -205,7 +206,7 @@ fn take_back(connection: &Connection, restore: &Restore) -> Result<(), StoreErro
 }
 
 /// Nobody comes back to this player any more.
-pub(super) fn forget(connection: &Connection, player: Uuid) -> Result<(), StoreError> {
+pub(super) fn forget(connection: &Connection, player: Uuid) -> Result<(), Error> {
     connection
         .prepare_cached("DELETE FROM left_guests WHERE player = ?1")?
         .execute([player.as_bytes()])?;
@@ -213,7 +214,7 @@ pub(super) fn forget(connection: &Connection, player: Uuid) -> Result<(), StoreE
 }
 
 /// Lets those go whose time is over, at most `limit`. Answers how many.
-pub(super) fn sweep(connection: &Connection, now: Millis, limit: i64) -> Result<usize, StoreError> {
+pub(super) fn sweep(connection: &Connection, now: Millis, limit: i64) -> Result<usize, Error> {
     let over: Vec<(Vec<u8>, Vec<u8>)> = connection
         .prepare_cached("SELECT browser, player FROM left_guests WHERE left_at <= ?1 LIMIT ?2")?
         .query_map([now - LEFT_MILLIS, limit], |row| {

@@ -7,9 +7,9 @@ use platform_protocol::log::LogLevel;
 use rusqlite::fallible_streaming_iterator::FallibleStreamingIterator as _;
 use rusqlite::{Row, Rows};
 
+use super::error::Error;
 use super::logs::record;
 use crate::domain::log::StoredLogRecord;
-use crate::store::StoreError;
 
 /// The columns that are asked for, in the order that [`record`] wants.
 pub(super) const COLUMNS: &str = "id, level, source, deployment, player, page, time, message,
@@ -77,7 +77,7 @@ pub(super) fn take(
     order: Order,
     limit: usize,
     bytes: usize,
-) -> Result<(Vec<StoredLogRecord>, bool), StoreError> {
+) -> Result<(Vec<StoredLogRecord>, bool), Error> {
     let (mut records, mut taken) = (Vec::new(), 0);
     while let Some(range) = first(ranges, order)? {
         let Some(row) = range.rows.get() else { break };

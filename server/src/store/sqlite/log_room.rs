@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use platform_protocol::log::LogLevel;
 use rusqlite::{Connection, params};
 
+use super::error::Error;
 use crate::clock::Millis;
 use crate::domain::log::LogId;
 use crate::store::StoreError;
@@ -27,19 +28,22 @@ struct Room {
 }
 
 /// What the records of a project count for, in bytes.
-pub(super) fn log_bytes(connection: &Connection, slug: &str) -> Result<u64, StoreError> {
+pub(super) fn log_bytes(connection: &Connection, slug: &str) -> Result<u64, Error> {
     let bytes: i64 = connection
         .prepare_cached("SELECT coalesce(sum(bytes), 0) FROM log_environments WHERE project = ?1")?
         .query_row([slug], |row| row.get(0))?;
-    u64::try_from(bytes).map_err(|_| StoreError::Corrupt {
-        table: "log_environments",
-        column: "bytes",
-        row: slug.to_owned(),
+    u64::try_from(bytes).map_err(|_| {
+        StoreError::Corrupt {
+            table: "log_environments",
+            column: "bytes",
+            row: slug.to_owned(),
+        }
+        .into()
     })
 }
 
 /// The projects that records came from.
-pub(super) fn list_projects(connection: &Connection) -> Result<Vec<String>, StoreError> {
+pub(super) fn list_projects(connection: &Connection) -> Result<Vec<String>, Error> {
     Ok(connection
         .prepare_cached("SELECT DISTINCT project FROM log_environments ORDER BY project")?
         .query_map([], |row| row.get(0))?
@@ -53,7 +57,7 @@ pub(super) fn sweep_project(
     connection: &Connection,
     slug: &str,
     limit: usize,
-) -> Result<usize, StoreError> {
+) -> Result<usize, Error> {
     let ids = oldest(connection, slug, limit)?;
     let (removed, _) = remove(connection, &ids, i64::MAX)?;
     if removed > 0 {
@@ -76,7 +80,7 @@ pub(super) fn sweep_log_records(
     connection: &Connection,
     before: Millis,
     limit: usize,
-) -> Result<usize, StoreError> {
+) -> Result<usize, Error> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let (mut freed, mut last) = (Freed::new(), None);
     {
@@ -107,7 +111,7 @@ pub(super) fn sweep_log_quota(
     connection: &Connection,
     quota: u64,
     limit: usize,
-) -> Result<usize, StoreError> {
+) -> Result<usize, Error> {
     let quota = i64::try_from(quota).unwrap_or(i64::MAX);
     let over: Vec<(String, Room)> = connection
         .prepare_cached(
@@ -143,7 +147,7 @@ fn make_room(
     slug: &str,
     (room, quota): (Room, i64),
     limit: usize,
-) -> Result<usize, StoreError> {
+) -> Result<usize, Error> {
     let surplus = room.all - quota;
     let of_strangers = surplus.min(room.strangers - quota / SHARE_OF_STRANGERS);
     let (mut removed, mut freed) = (0, 0);
@@ -160,7 +164,7 @@ fn make_room(
 
 /// Removes these records until they have made up `surplus` bytes. Answers how
 /// many, and how many bytes.
-fn remove(connection: &Connection, ids: &[i64], surplus: i64) -> Result<(usize, i64), StoreError> {
+fn remove(connection: &Connection, ids: &[i64], surplus: i64) -> Result<(usize, i64), Error> {
     let (mut removed, mut bytes, mut freed) = (0, 0, Freed::new());
     let mut size = connection.prepare_cached(
         "SELECT environment, bytes, is_strangers FROM log_record_sizes WHERE id = ?1",
@@ -190,7 +194,7 @@ fn add(freed: &mut Freed, environment: i64, (bytes, is_strangers): (i64, bool)) 
     }
 }
 
-fn environments(connection: &Connection, slug: &str) -> Result<Vec<i64>, StoreError> {
+fn environments(connection: &Connection, slug: &str) -> Result<Vec<i64>, Error> {
     Ok(connection
         .prepare_cached("SELECT id FROM log_environments WHERE project = ?1")?
         .query_map([slug], |row| row.get(0))?
@@ -203,7 +207,7 @@ fn oldest_of_strangers(
     connection: &Connection,
     slug: &str,
     limit: usize,
-) -> Result<Vec<i64>, StoreError> {
+) -> Result<Vec<i64>, Error> {
     let mut select = connection.prepare_cached(
         "SELECT id FROM log_records WHERE environment = ?1 AND player IS NULL
          ORDER BY id LIMIT ?2",
@@ -221,7 +225,7 @@ fn oldest_of_strangers(
 }
 
 /// The ids of the oldest records of a project, at most `limit` of them.
-fn oldest(connection: &Connection, slug: &str, limit: usize) -> Result<Vec<i64>, StoreError> {
+fn oldest(connection: &Connection, slug: &str, limit: usize) -> Result<Vec<i64>, Error> {
     let mut select = connection.prepare_cached(
         "SELECT id FROM log_records WHERE environment = ?1 AND level = ?2 ORDER BY id LIMIT ?3",
     )?;
@@ -242,7 +246,7 @@ fn oldest(connection: &Connection, slug: &str, limit: usize) -> Result<Vec<i64>,
     Ok(ids)
 }
 
-fn take_off(connection: &Connection, freed: &Freed) -> Result<(), StoreError> {
+fn take_off(connection: &Connection, freed: &Freed) -> Result<(), Error> {
     let mut update = connection.prepare_cached(
         "UPDATE log_environments
          SET bytes = bytes - ?2, strangers_bytes = strangers_bytes - ?3 WHERE id = ?1",

@@ -7,6 +7,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Rows, Statement, params};
 use uuid::Uuid;
 
+use super::error::Error;
 use super::log_ranges::{COLUMNS, Order, Range, TEXTS, first, text_bytes};
 use super::logs::{find_environment, record};
 use crate::domain::log::{LogId, LogSearch, LogSearchPage};
@@ -18,10 +19,7 @@ const LOOKED_AT: usize = 1_500;
 const BYTES: usize = 1_000_000;
 
 /// Records that are as asked for, newest first, in one look of bounded cost.
-pub(super) fn search(
-    connection: &Connection,
-    search: &LogSearch,
-) -> Result<LogSearchPage, StoreError> {
+pub(super) fn search(connection: &Connection, search: &LogSearch) -> Result<LogSearchPage, Error> {
     // One transaction, so that all levels are of one moment.
     let transaction = connection.unchecked_transaction()?;
     let Some(environment) = find_environment(&transaction, &search.slug, search.environment)?
@@ -63,7 +61,7 @@ fn start<'statement>(
     }
 }
 
-fn collect(ranges: &mut [Range<'_>], search: &LogSearch) -> Result<LogSearchPage, StoreError> {
+fn collect(ranges: &mut [Range<'_>], search: &LogSearch) -> Result<LogSearchPage, Error> {
     let text = search.text.as_deref().map(pattern).transpose()?;
     let mut page = LogSearchPage::default();
     let (mut looked_at, mut bytes, mut taken) = (0, 0, 0);
@@ -91,11 +89,11 @@ fn collect(ranges: &mut [Range<'_>], search: &LogSearch) -> Result<LogSearchPage
 }
 
 /// What finds a text wherever it stands, in whatever case.
-fn pattern(text: &str) -> Result<Regex, StoreError> {
+fn pattern(text: &str) -> Result<Regex, Error> {
     RegexBuilder::new(&regex::escape(text))
         .case_insensitive(true)
         .build()
-        .map_err(|error| StoreError::Database(Box::new(error)))
+        .map_err(|error| StoreError::Database(Box::new(error)).into())
 }
 
 /// Whether the text stands in one of the row's, whose bytes are counted.

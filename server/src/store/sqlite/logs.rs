@@ -6,6 +6,7 @@ use platform_protocol::names::Environment;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use uuid::Uuid;
 
+use super::error::Error;
 use super::log_ranges::{self, COLUMNS, Order, Range};
 use super::{SqliteStore, error_counts, log_room, log_search, takedown};
 use crate::clock::Millis;
@@ -96,10 +97,7 @@ impl LogStore for SqliteStore {
 const AHEAD_MILLIS: Millis = 60 * 60 * 1_000;
 
 /// Adds the records of one request, in their order.
-pub(super) fn add_log_records(
-    connection: &Connection,
-    new: &NewLogRecords,
-) -> Result<(), StoreError> {
+pub(super) fn add_log_records(connection: &Connection, new: &NewLogRecords) -> Result<(), Error> {
     if new.entries.is_empty() {
         return Ok(());
     }
@@ -149,7 +147,7 @@ pub(super) fn add_log_records(
 
 /// The first id for the records of `new`: after all that were committed before,
 /// so that whoever has read up to an id has read all before it.
-fn next_id(connection: &Connection, new: &NewLogRecords) -> Result<i64, StoreError> {
+fn next_id(connection: &Connection, new: &NewLogRecords) -> Result<i64, Error> {
     let last = last_log_id(connection, new.received_at)?;
     let next = LogId::first_of(new.received_at).0.max(last.0 + 1);
     let count = i64::try_from(new.entries.len()).unwrap_or(i64::MAX);
@@ -160,7 +158,7 @@ fn next_id(connection: &Connection, new: &NewLogRecords) -> Result<i64, StoreErr
 
 /// The id of the last record. One from a time when the clock was far ahead does
 /// not count: all records would then get that time until it has come.
-pub(super) fn last_log_id(connection: &Connection, now: Millis) -> Result<LogId, StoreError> {
+pub(super) fn last_log_id(connection: &Connection, now: Millis) -> Result<LogId, Error> {
     let last: Option<i64> = connection
         .prepare_cached("SELECT max(id) FROM log_records WHERE id < ?1")?
         .query_row([end(now).0], |row| row.get(0))?;
@@ -176,7 +174,7 @@ fn environment_id(
     connection: &Connection,
     slug: &str,
     environment: Environment,
-) -> Result<i64, StoreError> {
+) -> Result<i64, Error> {
     if let Some(id) = find_environment(connection, slug, environment)? {
         return Ok(id);
     }
@@ -190,7 +188,7 @@ pub(super) fn find_environment(
     connection: &Connection,
     slug: &str,
     environment: Environment,
-) -> Result<Option<i64>, StoreError> {
+) -> Result<Option<i64>, Error> {
     Ok(connection
         .prepare_cached("SELECT id FROM log_environments WHERE project = ?1 AND environment = ?2")?
         .query_row([slug, environment.as_str()], |row| row.get(0))
@@ -201,7 +199,7 @@ pub(super) fn find_environment(
 pub(super) fn list_log_records(
     connection: &Connection,
     query: &LogQuery,
-) -> Result<LogSearchPage, StoreError> {
+) -> Result<LogSearchPage, Error> {
     // One transaction: a record that is swept between two levels would leave
     // a page that never was.
     let transaction = connection.unchecked_transaction()?;
@@ -227,7 +225,7 @@ pub(super) fn list_log_records(
 pub(super) fn list_log_records_after(
     connection: &Connection,
     tail: &LogTail,
-) -> Result<LogTailPage, StoreError> {
+) -> Result<LogTailPage, Error> {
     let transaction = connection.unchecked_transaction()?;
     let Some(environment) = find_environment(&transaction, &tail.slug, tail.environment)? else {
         return Ok(LogTailPage::default());
@@ -280,7 +278,7 @@ fn read(
     (after, before): (LogId, LogId),
     order: Order,
     (limit, bytes): (usize, usize),
-) -> Result<(Vec<StoredLogRecord>, bool), StoreError> {
+) -> Result<(Vec<StoredLogRecord>, bool), Error> {
     let sql = format!(
         "SELECT {COLUMNS} FROM log_records
          WHERE environment = ?1 AND level = ?2 AND id > ?3 AND id < ?4 ORDER BY id {}",
@@ -300,7 +298,7 @@ fn read(
 }
 
 /// The record of a row, whose columns are those that are asked for here.
-pub(super) fn record(row: &Row<'_>, level: LogLevel) -> Result<StoredLogRecord, StoreError> {
+pub(super) fn record(row: &Row<'_>, level: LogLevel) -> Result<StoredLogRecord, Error> {
     let id: i64 = row.get(0)?;
     let corrupt = |column| StoreError::Corrupt {
         table: "log_records",
@@ -311,7 +309,7 @@ pub(super) fn record(row: &Row<'_>, level: LogLevel) -> Result<StoredLogRecord, 
     let source = LogSource::ALL
         .into_iter()
         .find(|known| known.as_str() == source);
-    let optional_id = |index, column| -> Result<Option<Uuid>, StoreError> {
+    let optional_id = |index, column| -> Result<Option<Uuid>, Error> {
         let bytes: Option<[u8; 16]> = row.get(index).map_err(|_| corrupt(column))?;
         Ok(bytes.map(Uuid::from_bytes))
     };

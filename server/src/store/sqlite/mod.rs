@@ -47,6 +47,7 @@ use uuid::Uuid;
 
 use self::database::Database;
 pub(crate) use self::database::{make_private_directory, make_private_file};
+use self::error::Error;
 use super::{ConnectError, NewGuest, Older, Store, StoreError};
 use crate::clock::Millis;
 use crate::domain::audit::{AuditEvent, AuditQuery, By};
@@ -361,10 +362,11 @@ fn uuid(
     table: &'static str,
     column: &'static str,
     row: impl FnOnce() -> String,
-) -> Result<Uuid, StoreError> {
-    Uuid::from_slice(bytes).map_err(|_| StoreError::Corrupt {
+) -> Result<Uuid, Error> {
+    let wrong = |_| StoreError::Corrupt {
         table,
         column,
         row: row(),
-    })
+    };
+    Ok(Uuid::from_slice(bytes).map_err(wrong)?)
 }

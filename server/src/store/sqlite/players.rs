@@ -4,6 +4,7 @@ use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
 
 use super::audit::{self, Entry};
+use super::error::Error;
 use super::{sessions, uuid};
 use crate::clock::Millis;
 use crate::domain::audit::{AuditKind, By};
@@ -13,7 +14,7 @@ use crate::domain::username;
 use crate::store::{NewGuest, StoreError};
 
 /// The player in a row's first nine columns.
-pub(super) fn player(row: &Row<'_>) -> Result<Player, StoreError> {
+pub(super) fn player(row: &Row<'_>) -> Result<Player, Error> {
     let id = uuid(
         row.get_ref(0)?.as_blob().unwrap_or_default(),
         "players",
@@ -47,7 +48,7 @@ pub(super) fn player(row: &Row<'_>) -> Result<Player, StoreError> {
     })
 }
 
-pub(super) fn find_player(connection: &Connection, id: Uuid) -> Result<Option<Player>, StoreError> {
+pub(super) fn find_player(connection: &Connection, id: Uuid) -> Result<Option<Player>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT id, username, linked, merged_into, suspended_at, suspension_reason, created_at,
                 seen_at, awaiting IS NOT NULL
@@ -57,7 +58,7 @@ pub(super) fn find_player(connection: &Connection, id: Uuid) -> Result<Option<Pl
     rows.next()?.map(player).transpose()
 }
 
-pub(super) fn add_guest(connection: &Connection, guest: &NewGuest) -> Result<Player, StoreError> {
+pub(super) fn add_guest(connection: &Connection, guest: &NewGuest) -> Result<Player, Error> {
     if let Some(cap) = guest.cap {
         let held: u32 = connection
             .prepare_cached(
@@ -68,7 +69,7 @@ pub(super) fn add_guest(connection: &Connection, guest: &NewGuest) -> Result<Pla
                 row.get(0)
             })?;
         if held >= cap.guests {
-            return Err(StoreError::GuestCap);
+            return Err(StoreError::GuestCap.into());
         }
         if let Some(game) = &guest.awaiting {
             make_room(connection, &guest.address, game, cap.awaited)?;
@@ -94,10 +95,7 @@ pub(super) fn add_guest(connection: &Connection, guest: &NewGuest) -> Result<Pla
 }
 
 /// Makes a guest again, or gives it one session more if that has just been done.
-pub(super) fn bring_back_guest(
-    connection: &Connection,
-    guest: &NewGuest,
-) -> Result<Player, StoreError> {
+pub(super) fn bring_back_guest(connection: &Connection, guest: &NewGuest) -> Result<Player, Error> {
     let Some(player) = find_player(connection, guest.id)? else {
         return add_guest(connection, guest);
     };
@@ -107,7 +105,8 @@ pub(super) fn bring_back_guest(
         return Err(StoreError::Conflict {
             table: "players",
             column: "id",
-        });
+        }
+        .into());
     }
     sessions::add_session(connection, &guest.session, player.id, None, guest.now)?;
     Ok(player)
@@ -115,12 +114,7 @@ pub(super) fn bring_back_guest(
 
 /// Removes the oldest guests of this address and game whose cookie has not come
 /// back, so that one more makes `most` of them.
-fn make_room(
-    connection: &Connection,
-    address: &str,
-    game: &str,
-    most: u32,
-) -> Result<(), StoreError> {
+fn make_room(connection: &Connection, address: &str, game: &str, most: u32) -> Result<(), Error> {
     let ids: Vec<Vec<u8>> = connection
         .prepare_cached(
             "SELECT id FROM players WHERE address = ?1 AND awaiting = ?2
@@ -139,7 +133,7 @@ pub(super) fn sweep_awaited(
     connection: &Connection,
     made_before: Millis,
     limit: i64,
-) -> Result<usize, StoreError> {
+) -> Result<usize, Error> {
     let ids: Vec<Vec<u8>> = connection
         .prepare_cached(
             "SELECT id FROM players WHERE awaiting IS NOT NULL AND created_at <= ?1 LIMIT ?2",
@@ -150,7 +144,7 @@ pub(super) fn sweep_awaited(
     Ok(ids.len())
 }
 
-fn remove_awaited(connection: &Connection, ids: &[Vec<u8>]) -> Result<(), StoreError> {
+fn remove_awaited(connection: &Connection, ids: &[Vec<u8>]) -> Result<(), Error> {
     let mut sessions = connection.prepare_cached("DELETE FROM sessions WHERE player = ?1")?;
     let mut players =
         connection.prepare_cached("DELETE FROM players WHERE id = ?1 AND awaiting IS NOT NULL")?;
@@ -162,7 +156,7 @@ fn remove_awaited(connection: &Connection, ids: &[Vec<u8>]) -> Result<(), StoreE
 }
 
 /// Keeps that a guest's cookie has come back: from now on it counts.
-pub(super) fn confirm(connection: &Connection, player: Uuid) -> Result<(), StoreError> {
+pub(super) fn confirm(connection: &Connection, player: Uuid) -> Result<(), Error> {
     connection
         .prepare_cached(
             "UPDATE players SET awaiting = NULL WHERE id = ?1 AND awaiting IS NOT NULL",
@@ -178,7 +172,7 @@ pub(super) fn add_player(
     usernames: &[String],
     address: Option<&str>,
     now: Millis,
-) -> Result<Player, StoreError> {
+) -> Result<Player, Error> {
     let mut add = connection.prepare_cached(
         "INSERT INTO players (id, username, username_key, address, created_at, seen_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?5) ON CONFLICT (username_key) DO NOTHING",
@@ -199,14 +193,11 @@ pub(super) fn add_player(
     Err(StoreError::Conflict {
         table: "players",
         column: "username",
-    })
+    }
+    .into())
 }
 
-pub(super) fn see_guest(
-    connection: &Connection,
-    player: Uuid,
-    now: Millis,
-) -> Result<(), StoreError> {
+pub(super) fn see_guest(connection: &Connection, player: Uuid, now: Millis) -> Result<(), Error> {
     connection
         .prepare_cached("UPDATE players SET seen_at = ?2 WHERE id = ?1 AND seen_at < ?2")?
         .execute(params![player.as_bytes(), now])?;
@@ -216,7 +207,7 @@ pub(super) fn see_guest(
 /// Lets a guest go whose last session has ended: no address holds it any more,
 /// and its name is free, unless a browser can come back to it. A suspended one
 /// stays as it is.
-pub(super) fn let_go(connection: &Connection, player: &[u8]) -> Result<(), StoreError> {
+pub(super) fn let_go(connection: &Connection, player: &[u8]) -> Result<(), Error> {
     connection
         .prepare_cached(
             "UPDATE players SET address = NULL, awaiting = NULL
@@ -246,7 +237,7 @@ pub(super) fn rename_player(
     name: &str,
     by: By,
     now: Millis,
-) -> Result<(), StoreError> {
+) -> Result<(), Error> {
     let same = connection
         .prepare_cached("SELECT 1 FROM players WHERE id = ?1 AND username = ?2")?
         .exists(params![player.as_bytes(), name])?;
@@ -257,7 +248,7 @@ pub(super) fn rename_player(
         .prepare_cached("UPDATE players SET username = ?2, username_key = ?3 WHERE id = ?1")?
         .execute(params![player.as_bytes(), name, username::unique_key(name)])?;
     if renamed == 0 {
-        return Err(StoreError::Missing { table: "players" });
+        return Err(StoreError::Missing { table: "players" }.into());
     }
     let event = Entry::of(AuditKind::Renamed, now).player(player).by(by);
     audit::add(connection, &event)

@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
 use super::audit::{self, Entry};
+use super::error::Error;
 use super::{SqliteStore, deployments, environments, uuid};
 use crate::clock::Millis;
 use crate::domain::audit::{AuditKind, By};
@@ -270,14 +271,14 @@ impl ProjectStore for SqliteStore {
     }
 }
 
-pub(super) fn add_project(connection: &Connection, project: &Project) -> Result<(), StoreError> {
+pub(super) fn add_project(connection: &Connection, project: &Project) -> Result<(), Error> {
     let owner = project.owner.as_ref().map(Uuid::as_bytes);
     if let Some(owner) = owner {
         let known = connection
             .prepare_cached("SELECT 1 FROM players WHERE id = ?1")?
             .exists([owner.as_slice()])?;
         if !known {
-            return Err(StoreError::Missing { table: "players" });
+            return Err(StoreError::Missing { table: "players" }.into());
         }
     }
     connection
@@ -291,13 +292,13 @@ pub(super) fn add_project_within(
     project: &Project,
     most: u32,
     by: By,
-) -> Result<(), StoreError> {
+) -> Result<(), Error> {
     let owner = project.owner.as_ref().map(Uuid::as_bytes);
     let owned: u32 = connection
         .prepare_cached("SELECT count(*) FROM projects WHERE owner = ?1 AND removed_at IS NULL")?
         .query_row([owner], |row| row.get(0))?;
     if owned >= most {
-        return Err(StoreError::ProjectCap);
+        return Err(StoreError::ProjectCap.into());
     }
     add_project(connection, project)?;
     let mut event = Entry::of(AuditKind::ProjectCreated, project.created_at)
@@ -309,7 +310,7 @@ pub(super) fn add_project_within(
     audit::add(connection, &event)
 }
 
-pub(super) fn list_projects(connection: &Connection) -> Result<Vec<Project>, StoreError> {
+pub(super) fn list_projects(connection: &Connection) -> Result<Vec<Project>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT slug, owner, created_at FROM projects WHERE removed_at IS NULL ORDER BY slug",
     )?;
@@ -321,10 +322,7 @@ pub(super) fn list_projects(connection: &Connection) -> Result<Vec<Project>, Sto
     Ok(projects)
 }
 
-pub(super) fn find_project(
-    connection: &Connection,
-    slug: &str,
-) -> Result<Option<Project>, StoreError> {
+pub(super) fn find_project(connection: &Connection, slug: &str) -> Result<Option<Project>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT slug, owner, created_at FROM projects WHERE slug = ?1 AND removed_at IS NULL",
     )?;
@@ -332,7 +330,7 @@ pub(super) fn find_project(
     rows.next()?.map(project).transpose()
 }
 
-fn project(row: &Row<'_>) -> Result<Project, StoreError> {
+fn project(row: &Row<'_>) -> Result<Project, Error> {
     let slug: String = row.get(0)?;
     let owner: Option<Vec<u8>> = row.get(1)?;
     let owner = owner
@@ -349,18 +347,18 @@ fn project(row: &Row<'_>) -> Result<Project, StoreError> {
 ///
 /// # Errors
 /// [`StoreError::Missing`] if there is no such project.
-pub(super) fn project_id(connection: &Connection, slug: &str) -> Result<i64, StoreError> {
+pub(super) fn project_id(connection: &Connection, slug: &str) -> Result<i64, Error> {
     connection
         .prepare_cached("SELECT id FROM projects WHERE slug = ?1 AND removed_at IS NULL")?
         .query_row([slug], |row| row.get(0))
         .optional()?
-        .ok_or(StoreError::Missing { table: "projects" })
+        .ok_or_else(|| StoreError::Missing { table: "projects" }.into())
 }
 
 pub(super) fn list_projects_of(
     connection: &Connection,
     owner: Uuid,
-) -> Result<Vec<Project>, StoreError> {
+) -> Result<Vec<Project>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT slug, owner, created_at FROM projects WHERE owner = ?1 ORDER BY slug",
     )?;

@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use rusqlite::{Connection, OpenFlags};
 
 use super::database::prepare;
+use super::error::Error;
 use crate::store::StoreError;
 
 /// KiB of pages that one reading connection keeps, once it has read so many.
@@ -43,10 +44,10 @@ impl Readers {
     /// caller's thread.
     pub(super) fn read<T>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, StoreError>,
+        work: impl FnOnce(&Connection) -> Result<T, Error>,
     ) -> Result<T, StoreError> {
         match self.take().as_ref() {
-            Some(connection) => work(connection),
+            Some(connection) => Ok(work(connection)?),
             None => Err(StoreError::Unavailable("the store is closed".into())),
         }
     }

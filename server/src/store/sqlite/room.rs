@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::SqliteStore;
 use super::deployments::{from_hex, remove_deployment};
+use super::error::Error;
 use super::projects::project_id;
 use crate::domain::project::FileEntry;
 use crate::domain::room::{BLOCK, Measured, ROW, content_bytes, listing_bytes};
@@ -95,7 +96,7 @@ impl Kept {
 }
 
 /// What the deployments of a project take: each content once, every entry.
-fn taken(connection: &Connection, project: i64, kept: Kept) -> Result<u64, StoreError> {
+fn taken(connection: &Connection, project: i64, kept: Kept) -> Result<u64, Error> {
     let ids = kept.ids();
     let contents: i64 = connection
         .prepare_cached(&format!(
@@ -120,7 +121,7 @@ fn added(
     project: i64,
     kept: Kept,
     contents: &BTreeMap<&str, u64>,
-) -> Result<u64, StoreError> {
+) -> Result<u64, Error> {
     let mut find = connection.prepare_cached(&format!(
         "SELECT 1 FROM deployment_files WHERE sha256 = ?2 AND deployment IN ({}) LIMIT 1",
         kept.ids()
@@ -142,7 +143,7 @@ fn measure_room(
     connection: &Connection,
     slug: &str,
     files: &BTreeMap<String, FileEntry>,
-) -> Result<Measured, StoreError> {
+) -> Result<Measured, Error> {
     // One transaction, so that all of it is of one moment.
     let transaction = connection.unchecked_transaction()?;
     let project = project_id(&transaction, slug)?;
@@ -151,7 +152,7 @@ fn measure_room(
         .values()
         .map(|file| (file.sha256.as_str(), file.size))
         .collect();
-    let with = |kept| -> Result<u64, StoreError> {
+    let with = |kept| -> Result<u64, Error> {
         let taken = taken(&transaction, project, kept)?;
         let added = added(&transaction, project, kept, &contents)?;
         Ok(taken.saturating_add(added).saturating_add(entries))
@@ -170,7 +171,7 @@ fn measure_room(
     })
 }
 
-fn remove_oldest_deployment(connection: &Connection, slug: &str) -> Result<bool, StoreError> {
+fn remove_oldest_deployment(connection: &Connection, slug: &str) -> Result<bool, Error> {
     let project = project_id(connection, slug)?;
     let oldest: Option<Vec<u8>> = connection
         .prepare_cached(

@@ -4,6 +4,7 @@ use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
 
 use super::audit::{self, Entry};
+use super::error::Error;
 use super::{devices, left_guests, players, uuid};
 use crate::clock::Millis;
 use crate::domain::audit::{AuditKind, By};
@@ -11,12 +12,11 @@ use crate::domain::console_token::Holder;
 use crate::domain::player::UNCONFIRMED_MILLIS;
 use crate::domain::session::{KEPT_MILLIS, SESSION_MILLIS, Session, SessionHash, SessionSummary};
 use crate::domain::sign_in::SIGN_IN_MILLIS;
-use crate::store::StoreError;
 
 pub(super) fn lookup_session(
     connection: &Connection,
     hash: &SessionHash,
-) -> Result<Option<Session>, StoreError> {
+) -> Result<Option<Session>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT p.id, p.username, p.linked, p.merged_into, p.suspended_at, p.suspension_reason,
                 p.created_at, p.seen_at, p.awaiting IS NOT NULL,
@@ -45,7 +45,7 @@ pub(super) fn add_session(
     player: Uuid,
     authenticated_at: Option<Millis>,
     now: Millis,
-) -> Result<(), StoreError> {
+) -> Result<(), Error> {
     connection
         .prepare_cached(
             "INSERT INTO sessions (hash, player, created_at, renewed_at, authenticated_at)
@@ -65,7 +65,7 @@ pub(super) fn find_holder(
     connection: &Connection,
     hash: &SessionHash,
     now: Millis,
-) -> Result<Option<Holder>, StoreError> {
+) -> Result<Option<Holder>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT p.id, p.username, p.linked, p.merged_into, p.suspended_at, p.suspension_reason,
                 p.created_at, p.seen_at, p.awaiting IS NOT NULL,
@@ -80,7 +80,7 @@ pub(super) fn find_holder(
 
 /// A player, whether they administer, and when they were last asked who they
 /// are.
-pub(super) fn holder(row: &Row<'_>) -> Result<Holder, StoreError> {
+pub(super) fn holder(row: &Row<'_>) -> Result<Holder, Error> {
     Ok(Holder {
         player: players::player(row)?,
         is_admin: row.get(9)?,
@@ -92,7 +92,7 @@ pub(super) fn renew_session(
     connection: &Connection,
     hash: &SessionHash,
     now: Millis,
-) -> Result<(), StoreError> {
+) -> Result<(), Error> {
     connection
         .prepare_cached(
             "UPDATE sessions SET renewed_at = ?2
@@ -108,7 +108,7 @@ pub(super) fn sign_out(
     hash: &SessionHash,
     by: By,
     now: Millis,
-) -> Result<(), StoreError> {
+) -> Result<(), Error> {
     let Some(player) = end_session(connection, hash, now)? else {
         return Ok(());
     };
@@ -122,7 +122,7 @@ pub(super) fn end_session(
     connection: &Connection,
     hash: &SessionHash,
     now: Millis,
-) -> Result<Option<Uuid>, StoreError> {
+) -> Result<Option<Uuid>, Error> {
     let ended = connection
         .prepare_cached("UPDATE sessions SET ended_at = ?2 WHERE hash = ?1 AND ended_at IS NULL")?
         .execute(params![hash.0.as_slice(), now])?;
@@ -140,7 +140,7 @@ pub(super) fn note_browser(
     connection: &Connection,
     hash: &SessionHash,
     browser: &str,
-) -> Result<(), StoreError> {
+) -> Result<(), Error> {
     connection
         .prepare_cached("UPDATE sessions SET browser = ?2 WHERE hash = ?1")?
         .execute(params![hash.0.as_slice(), browser])?;
@@ -153,7 +153,7 @@ pub(super) fn end_session_of(
     hash: &SessionHash,
     by: By,
     now: Millis,
-) -> Result<bool, StoreError> {
+) -> Result<bool, Error> {
     let ended = connection
         .prepare_cached(
             "UPDATE sessions SET ended_at = ?3
@@ -177,7 +177,7 @@ pub(super) fn end_all(
     player: Uuid,
     kept: Option<&SessionHash>,
     now: Millis,
-) -> Result<usize, StoreError> {
+) -> Result<usize, Error> {
     let ended = connection
         .prepare_cached(
             "UPDATE sessions SET ended_at = ?2
@@ -199,7 +199,7 @@ pub(super) fn end_other_sessions(
     kept: Option<&SessionHash>,
     by: By,
     now: Millis,
-) -> Result<usize, StoreError> {
+) -> Result<usize, Error> {
     let ended = end_all(connection, player, kept, now)? + devices::end_all(connection, player)?;
     if ended > 0 {
         let event = Entry::of(AuditKind::SessionsEnded, now)
@@ -215,7 +215,7 @@ pub(super) fn has_session(
     connection: &Connection,
     player: Uuid,
     now: Millis,
-) -> Result<bool, StoreError> {
+) -> Result<bool, Error> {
     Ok(connection
         .prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM sessions
@@ -230,7 +230,7 @@ pub(super) fn list_sessions(
     connection: &Connection,
     player: Uuid,
     now: Millis,
-) -> Result<Vec<SessionSummary>, StoreError> {
+) -> Result<Vec<SessionSummary>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT hash, created_at, renewed_at, browser FROM sessions
          WHERE player = ?1 AND ended_at IS NULL AND renewed_at > ?2
@@ -253,7 +253,7 @@ pub(super) fn list_sessions(
 pub(super) fn list_ended(
     connection: &Connection,
     since: Millis,
-) -> Result<Vec<(Uuid, Millis)>, StoreError> {
+) -> Result<Vec<(Uuid, Millis)>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT player, max(ended_at) FROM sessions WHERE ended_at >= ?1 GROUP BY player",
     )?;
@@ -271,7 +271,7 @@ pub(super) fn sweep_sessions(
     connection: &Connection,
     now: Millis,
     limit: usize,
-) -> Result<usize, StoreError> {
+) -> Result<usize, Error> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let sessions = connection
         .prepare_cached(

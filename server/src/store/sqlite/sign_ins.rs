@@ -4,6 +4,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
 use super::audit::{self, Entry};
+use super::error::Error;
 use super::{accounts, players, sessions, uuid};
 use crate::clock::Millis;
 use crate::domain::audit::{Actor, AuditKind, By};
@@ -13,10 +14,7 @@ use crate::domain::sign_in::{
 };
 use crate::store::StoreError;
 
-pub(super) fn add_pending(
-    connection: &Connection,
-    pending: &PendingSignIn,
-) -> Result<(), StoreError> {
+pub(super) fn add_pending(connection: &Connection, pending: &PendingSignIn) -> Result<(), Error> {
     connection
         .prepare_cached(
             "INSERT INTO pending_sign_ins
@@ -43,7 +41,7 @@ pub(super) fn add_pending(
 }
 
 /// Whether there is a sign-in of this state.
-pub(super) fn is_pending(connection: &Connection, state: &StateHash) -> Result<bool, StoreError> {
+pub(super) fn is_pending(connection: &Connection, state: &StateHash) -> Result<bool, Error> {
     Ok(connection
         .prepare_cached("SELECT EXISTS (SELECT 1 FROM pending_sign_ins WHERE state = ?1)")?
         .query_row([state.0.as_slice()], |row| row.get(0))?)
@@ -54,7 +52,7 @@ pub(super) fn take_pending(
     state: &StateHash,
     browser: &[u8; 32],
     now: Millis,
-) -> Result<TakenSignIn, StoreError> {
+) -> Result<TakenSignIn, Error> {
     let found = connection
         .prepare_cached(
             "SELECT browser, provider, nonce, pkce_verifier, guest, redirect, started_at, again
@@ -91,10 +89,7 @@ pub(super) fn take_pending(
     Ok(TakenSignIn::Taken(PendingSignIn { guest, ..pending }))
 }
 
-pub(super) fn complete(
-    connection: &Connection,
-    sign_in: &SignIn,
-) -> Result<SignInOutcome, StoreError> {
+pub(super) fn complete(connection: &Connection, sign_in: &SignIn) -> Result<SignInOutcome, Error> {
     let guest = guest(connection, sign_in)?;
     let owner = accounts::owner(connection, &sign_in.identity.key)?;
     let outcome = match owner {
@@ -115,7 +110,7 @@ pub(super) fn complete(
 /// The player whose progress the browser has: the one that began the sign-in,
 /// or, where that one counts no more or there was none, the one that it holds
 /// now. Only one with a session counts: a guest that signed out stays away.
-fn guest(connection: &Connection, sign_in: &SignIn) -> Result<Option<Player>, StoreError> {
+fn guest(connection: &Connection, sign_in: &SignIn) -> Result<Option<Player>, Error> {
     if let Some(id) = sign_in.guest
         && let Some(player) = players::find_player(connection, id)?
         && counts(connection, &player, sign_in.now)?
@@ -133,7 +128,7 @@ fn guest(connection: &Connection, sign_in: &SignIn) -> Result<Option<Player>, St
 }
 
 /// Whether the player is here still. A suspension outlasts every session.
-fn counts(connection: &Connection, player: &Player, now: Millis) -> Result<bool, StoreError> {
+fn counts(connection: &Connection, player: &Player, now: Millis) -> Result<bool, Error> {
     Ok(matches!(player.state, PlayerState::Suspended { .. })
         || sessions::has_session(connection, player.id, now)?)
 }
@@ -144,7 +139,7 @@ fn enter(
     sign_in: &SignIn,
     account: Uuid,
     guest: Option<Player>,
-) -> Result<SignInOutcome, StoreError> {
+) -> Result<SignInOutcome, Error> {
     let player = players::find_player(connection, account)?
         .ok_or(StoreError::Missing { table: "players" })?;
     if let PlayerState::Suspended { reason, .. } = player.state {
@@ -175,7 +170,7 @@ fn begin(
     connection: &Connection,
     sign_in: &SignIn,
     guest: Option<Player>,
-) -> Result<SignInOutcome, StoreError> {
+) -> Result<SignInOutcome, Error> {
     let now = sign_in.now;
     match guest {
         Some(guest) if guest.state == PlayerState::Guest => {
@@ -208,7 +203,7 @@ fn log(
     kind: AuditKind,
     player: Uuid,
     sign_in: &SignIn,
-) -> Result<(), StoreError> {
+) -> Result<(), Error> {
     let event = Entry::of(kind, sign_in.now)
         .player(player)
         .subject(&sign_in.identity.provider)

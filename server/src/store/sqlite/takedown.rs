@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::audit::{self, Entry};
 use super::deployments::remove_deployment;
+use super::error::Error;
 use super::{SqliteStore, uuid};
 use crate::clock::Millis;
 use crate::domain::audit::{AuditKind, By};
@@ -54,16 +55,19 @@ const STANDINGS: &str = "SELECT p.slug, p.disabled_at, p.disabled_by, p.disabled
         p.deleted_at, p.deleted_by, p.removed_at, p.forget_from, o.suspended_at, p.owner
     FROM projects p LEFT JOIN players o ON o.id = p.owner";
 
-fn standing(row: &Row<'_>) -> Result<(String, Standing, Option<Uuid>), StoreError> {
+fn standing(row: &Row<'_>) -> Result<(String, Standing, Option<Uuid>), Error> {
     let slug: String = row.get(0)?;
-    let authority = |index, column| -> Result<Authority, StoreError> {
+    let authority = |index, column| -> Result<Authority, Error> {
         let name: Option<String> = row.get(index)?;
         let mut all = Authority::ALL.into_iter();
         all.find(|one| name.as_deref() == Some(one.as_str()))
-            .ok_or_else(|| StoreError::Corrupt {
-                table: "projects",
-                column,
-                row: slug.clone(),
+            .ok_or_else(|| {
+                StoreError::Corrupt {
+                    table: "projects",
+                    column,
+                    row: slug.clone(),
+                }
+                .into()
             })
     };
     let disabled = match row.get(1)? {
@@ -99,7 +103,7 @@ fn standing(row: &Row<'_>) -> Result<(String, Standing, Option<Uuid>), StoreErro
 fn find_standing(
     connection: &Connection,
     slug: &str,
-) -> Result<Option<(Standing, Option<Uuid>)>, StoreError> {
+) -> Result<Option<(Standing, Option<Uuid>)>, Error> {
     let sql = format!("{STANDINGS} WHERE p.slug = ?1 AND p.removed_at IS NULL");
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query([slug])?;
@@ -107,7 +111,7 @@ fn find_standing(
     Ok(found.map(|(_, standing, owner)| (standing, owner)))
 }
 
-fn list_standings(connection: &Connection) -> Result<Vec<(String, Standing)>, StoreError> {
+fn list_standings(connection: &Connection) -> Result<Vec<(String, Standing)>, Error> {
     let sql = format!(
         "{STANDINGS} WHERE p.disabled_at IS NOT NULL OR p.deleted_at IS NOT NULL
              OR p.removed_at IS NOT NULL OR p.forget_from IS NOT NULL
@@ -127,7 +131,7 @@ fn list_standings(connection: &Connection) -> Result<Vec<(String, Standing)>, St
 pub(super) fn find_removed(
     connection: &Connection,
     slugs: &[String],
-) -> Result<Option<String>, StoreError> {
+) -> Result<Option<String>, Error> {
     let mut removed = connection
         .prepare_cached("SELECT 1 FROM projects WHERE slug = ?1 AND removed_at IS NOT NULL")?;
     for slug in slugs {
@@ -144,7 +148,7 @@ fn change_standing(
     change: &Change,
     by: By,
     now: Millis,
-) -> Result<Changed, StoreError> {
+) -> Result<Changed, Error> {
     let Some((mut standing, owner)) = find_standing(connection, slug)? else {
         return Ok(Changed::NoProject);
     };
@@ -185,7 +189,7 @@ fn remove_deleted(
     connection: &Connection,
     deleted_before: Millis,
     now: Millis,
-) -> Result<Option<Removed>, StoreError> {
+) -> Result<Option<Removed>, Error> {
     let found: Option<(i64, String)> = connection
         .prepare_cached(
             "SELECT id, slug FROM projects

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, ffi};
 use tokio::sync::oneshot;
 
+use super::error::Error;
 use crate::store::StoreError;
 
 /// How long a group waits, at most, for as many requests as the last one had.
@@ -50,7 +51,7 @@ struct Operation<F, T> {
 
 impl<F, T> Job for Operation<F, T>
 where
-    F: FnOnce(&Connection) -> Result<T, StoreError> + Send,
+    F: FnOnce(&Connection) -> Result<T, Error> + Send,
     T: Send,
 {
     fn run(&mut self, connection: &Connection) -> bool {
@@ -60,7 +61,8 @@ where
         // A bug in one operation may not take the writer, and with it every
         // other player's writes, down.
         let result = catch_unwind(AssertUnwindSafe(|| work(connection)))
-            .unwrap_or_else(|_| Err(StoreError::Database("the operation panicked".into())));
+            .unwrap_or_else(|_| Err(StoreError::Database("the operation panicked".into()).into()))
+            .map_err(StoreError::from);
         let keep = result.is_ok();
         self.result = Some(result);
         keep
@@ -115,7 +117,7 @@ impl Writer {
     /// Then nothing was written.
     pub(super) async fn write<T, F>(&self, work: F) -> Result<T, StoreError>
     where
-        F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
         T: Send + 'static,
     {
         let (caller, answer) = oneshot::channel();

@@ -36,7 +36,7 @@ fn numbers(directory: &tempfile::TempDir) -> Vec<i64> {
         .collect()
 }
 
-fn add(connection: &Connection, number: i64) -> Result<(), StoreError> {
+fn add(connection: &Connection, number: i64) -> Result<(), Error> {
     connection.execute("INSERT INTO numbers VALUES (?1)", [number])?;
     Ok(())
 }
@@ -59,7 +59,7 @@ async fn hold(writer: &Writer) -> std_mpsc::Sender<()> {
 /// Runs all `writes` in one group and answers what each was answered.
 async fn in_one_group<F>(writer: &Writer, writes: Vec<F>) -> Vec<Result<(), StoreError>>
 where
-    F: FnOnce(&Connection) -> Result<(), StoreError> + Send + 'static,
+    F: FnOnce(&Connection) -> Result<(), Error> + Send + 'static,
 {
     let release = hold(writer).await;
     let mut writes = Box::pin(join_all(
@@ -73,7 +73,7 @@ where
     writes.await
 }
 
-type Write = Box<dyn FnOnce(&Connection) -> Result<(), StoreError> + Send>;
+type Write = Box<dyn FnOnce(&Connection) -> Result<(), Error> + Send>;
 
 #[tokio::test]
 async fn a_write_beyond_the_queue_is_refused_at_once() {
@@ -105,7 +105,7 @@ async fn a_failing_or_panicking_operation_is_undone_alone() {
         Box::new(|connection| add(connection, 1)),
         Box::new(|connection| {
             add(connection, 2)?;
-            Err(StoreError::Missing { table: "numbers" })
+            Err(StoreError::Missing { table: "numbers" }.into())
         }),
         Box::new(|connection| {
             add(connection, 3)?;
@@ -158,7 +158,7 @@ async fn an_operation_that_loses_the_transaction_fails_the_group() {
         // What SQLite itself does when the disk is full.
         Box::new(|connection| {
             connection.execute_batch("ROLLBACK")?;
-            Err(StoreError::Unavailable("the disk is full".into()))
+            Err(StoreError::Unavailable("the disk is full".into()).into())
         }),
         Box::new(|connection| add(connection, 3)),
     ];
