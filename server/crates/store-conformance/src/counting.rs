@@ -1,0 +1,278 @@
+//! What any store has to do with players over time.
+
+use platform_domain::audit::Actor;
+use platform_domain::clock::Millis;
+use platform_domain::counting::{
+    DAY, Distinct, DistinctSketch, HOUR, MINUTE, NewCounts, NewPlayTime, PlayerCount, Span,
+};
+use platform_domain::player::PlayerState;
+use platform_protocol::names::Environment;
+use platform_store::{NewGuest, Store, StoreError};
+use uuid::Uuid;
+
+use super::accounts::by;
+use super::{Place, guest, project};
+
+/// Makes a test of every function here, as [`suite!`](super::suite) does.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! counting_suite {
+    ($place:expr; $($name:ident)*) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                let place = $place;
+                $crate::counting::$name(&place).await;
+            }
+        )*
+    };
+    ($place:expr) => {
+        $crate::counting_suite!($place;
+            minutes_add_up_in_themselves_and_in_their_hour
+            a_sketch_is_replaced_and_found_by_its_period
+            those_who_played_long_enough_rank_their_games
+            who_signs_in_while_playing_counts_once
+            what_is_old_goes_in_batches_and_numbers_stay
+            counts_of_an_unknown_project_change_nothing
+        );
+    };
+}
+
+/// The start of a day.
+const NOW: Millis = 1_795_219_200_000;
+
+fn minute(at: Millis, peak: u32, player_millis: i64) -> PlayerCount {
+    PlayerCount {
+        start: NOW + at,
+        peak,
+        player_millis,
+    }
+}
+
+fn counts(slug: &str, minutes: Vec<PlayerCount>) -> NewCounts {
+    NewCounts {
+        slug: slug.into(),
+        environment: Environment::Prod,
+        minutes,
+        distinct: Vec::new(),
+    }
+}
+
+fn play(slug: &str, player: u128, hour: Millis, millis: i64) -> NewPlayTime {
+    NewPlayTime {
+        slug: slug.into(),
+        environment: Environment::Prod,
+        player: Uuid::from_u128(player),
+        hour: NOW + hour,
+        millis,
+    }
+}
+
+/// Makes the players 1 to `count`, who are guests.
+async fn players(store: &dyn Store, count: u128) -> Vec<NewGuest> {
+    let mut made = Vec::new();
+    for number in 1..=count {
+        let new = NewGuest {
+            id: Uuid::from_u128(number),
+            ..guest(&[&format!("player-{number}")])
+        };
+        store.add_guest(new.clone()).await.unwrap();
+        made.push(new);
+    }
+    made
+}
+
+async fn list(store: &dyn Store, span: Span) -> Vec<PlayerCount> {
+    let found = store.list_player_counts("game", Environment::Prod, span, NOW, NOW + DAY);
+    found.await.unwrap()
+}
+
+pub async fn minutes_add_up_in_themselves_and_in_their_hour(place: &dyn Place) {
+    let store = place.open().await;
+    store.add_project(project("game", None)).await.unwrap();
+    let add = |minutes| store.add_player_counts(vec![counts("game", minutes)]);
+    add(vec![minute(0, 2, 60_000), minute(MINUTE, 5, 70_000)])
+        .await
+        .unwrap();
+    add(vec![minute(MINUTE, 3, 1_000), minute(HOUR, 1, 5)])
+        .await
+        .unwrap();
+    assert_eq!(
+        list(&*store, Span::Minute).await,
+        [
+            minute(0, 2, 60_000),
+            minute(MINUTE, 5, 71_000),
+            minute(HOUR, 1, 5)
+        ]
+    );
+    assert_eq!(
+        list(&*store, Span::Hour).await,
+        [minute(0, 5, 131_000), minute(HOUR, 1, 5)]
+    );
+    let others = store.list_player_counts("game", Environment::Dev, Span::Minute, NOW, NOW + DAY);
+    assert!(others.await.unwrap().is_empty());
+    let part = store.list_player_counts(
+        "game",
+        Environment::Prod,
+        Span::Minute,
+        NOW + MINUTE,
+        NOW + HOUR,
+    );
+    assert_eq!(part.await.unwrap(), [minute(MINUTE, 5, 71_000)]);
+}
+
+pub async fn a_sketch_is_replaced_and_found_by_its_period(place: &dyn Place) {
+    let store = place.open().await;
+    store.add_project(project("game", None)).await.unwrap();
+    let mut players = Distinct::default();
+    for (number, period) in [(1, "2026-11-20"), (2, "2026-11-21"), (3, "2026-11-21")] {
+        players.add(Uuid::from_u128(number));
+        let mut new = counts("game", Vec::new());
+        new.distinct = vec![DistinctSketch {
+            period: period.into(),
+            players: players.clone(),
+        }];
+        store.add_player_counts(vec![new]).await.unwrap();
+    }
+    let numbers = store.list_distinct_players("game", Environment::Prod, 10);
+    let numbers: Vec<_> = numbers
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|count| (count.period, count.players))
+        .collect();
+    assert_eq!(
+        numbers,
+        [("2026-11-21".to_owned(), 3), ("2026-11-20".to_owned(), 1)]
+    );
+    let found = store.list_sketches(vec!["2026-11-21".into(), "2026-11".into()]);
+    let found = found.await.unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        (found[0].slug.as_str(), found[0].environment),
+        ("game", Environment::Prod)
+    );
+    assert_eq!(found[0].sketch.players.count(), 3);
+}
+
+pub async fn those_who_played_long_enough_rank_their_games(place: &dyn Place) {
+    let store = place.open().await;
+    for slug in ["most", "tie", "game", "short"] {
+        store.add_project(project(slug, None)).await.unwrap();
+    }
+    let mut dev = play("game", 9, 0, 90_000);
+    dev.environment = Environment::Dev;
+    let times = vec![
+        play("most", 1, 0, 30_000),
+        play("most", 1, HOUR, 30_000),
+        play("most", 2, HOUR, 60_000),
+        play("tie", 1, 0, 60_000),
+        play("game", 1, HOUR, 999_999),
+        play("game", 2, HOUR, 59_999),
+        play("game", 3, -HOUR, 60_000),
+        play("short", 4, 0, 59_000),
+        dev,
+    ];
+    let guests = players(&*store, 4).await;
+    store.add_play_times(times).await.unwrap();
+    let ranked = store.rank_projects(NOW + 1, MINUTE).await.unwrap();
+    let ranked: Vec<_> = ranked
+        .iter()
+        .map(|project| (project.slug.as_str(), project.players))
+        .collect();
+    assert_eq!(ranked, [("most", 2), ("game", 1), ("tie", 1)]);
+    // What is added to an hour is added to it.
+    let more = vec![play("short", 4, 0, 1_000)];
+    store.add_play_times(more).await.unwrap();
+    let is_ranked = async |slug: &str| {
+        let ranked = store.rank_projects(NOW, MINUTE).await.unwrap();
+        ranked.iter().any(|project| project.slug == slug)
+    };
+    assert!(is_ranked("short").await);
+    // Whoever has signed out makes room for another guest at the address.
+    store
+        .end_session(&guests[3].session, Actor::Own.into(), NOW)
+        .await
+        .unwrap();
+    assert!(!is_ranked("short").await);
+}
+
+pub async fn who_signs_in_while_playing_counts_once(place: &dyn Place) {
+    let store = place.open().await;
+    store.add_project(project("game", None)).await.unwrap();
+    let guests = players(&*store, 2).await;
+    for guest in &guests {
+        let sign_in = by(guest, "somebody");
+        store.complete_sign_in(sign_in).await.unwrap();
+    }
+    let account = store.find_player(guests[1].id).await.unwrap().unwrap();
+    let merged = PlayerState::Merged { into: guests[0].id };
+    assert_eq!(account.state, merged);
+    let times = vec![play("game", 1, 0, 40_000), play("game", 2, 0, 40_000)];
+    store.add_play_times(times).await.unwrap();
+    let ranked = store.rank_projects(NOW, MINUTE).await.unwrap();
+    assert_eq!(ranked[0].players, 1);
+    assert!(store.rank_projects(NOW, 80_001).await.unwrap().is_empty());
+}
+
+pub async fn what_is_old_goes_in_batches_and_numbers_stay(place: &dyn Place) {
+    let store = place.open().await;
+    store.add_project(project("game", None)).await.unwrap();
+    let mut new = counts(
+        "game",
+        (0..10).map(|at| minute(at * MINUTE, 1, 1)).collect(),
+    );
+    new.distinct = vec![DistinctSketch {
+        period: "2026-11-20".into(),
+        players: Distinct::default(),
+    }];
+    store.add_player_counts(vec![new]).await.unwrap();
+    players(&*store, 1).await;
+    let times = (0..4).map(|hour| play("game", 1, hour * HOUR, 60_000));
+    store.add_play_times(times.collect()).await.unwrap();
+    let running = || vec!["2026-11-21".to_owned(), "2026-11".to_owned()];
+    let sweep = |limit| {
+        let (minutes, play) = (NOW + 5 * MINUTE, NOW + 2 * HOUR);
+        store.sweep_counts(minutes, play, running(), limit)
+    };
+    assert_eq!(sweep(3).await.unwrap(), 3);
+    assert_eq!(sweep(3).await.unwrap(), 2);
+    assert_eq!(sweep(3).await.unwrap(), 0);
+    let left = list(&*store, Span::Minute).await;
+    assert_eq!(left.first(), Some(&minute(5 * MINUTE, 1, 1)));
+    assert_eq!(list(&*store, Span::Hour).await, [minute(0, 1, 10)]);
+    assert_eq!(
+        store.rank_projects(NOW, 120_000).await.unwrap()[0].players,
+        1
+    );
+    assert!(store.rank_projects(NOW, 121_000).await.unwrap().is_empty());
+    assert!(
+        store
+            .list_sketches(vec!["2026-11-20".into()])
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    let numbers = store.list_distinct_players("game", Environment::Prod, 10);
+    assert_eq!(numbers.await.unwrap().len(), 1);
+}
+
+pub async fn counts_of_an_unknown_project_change_nothing(place: &dyn Place) {
+    let store = place.open().await;
+    store.add_project(project("game", None)).await.unwrap();
+    let both = vec![
+        counts("game", vec![minute(0, 1, 1)]),
+        counts("nothing", vec![minute(0, 1, 1)]),
+    ];
+    let missing = |result: Result<(), StoreError>| {
+        assert!(matches!(
+            result,
+            Err(StoreError::Missing { table: "projects" })
+        ));
+    };
+    missing(store.add_player_counts(both).await);
+    assert!(list(&*store, Span::Minute).await.is_empty());
+    let both = vec![play("game", 1, 0, 60_000), play("nothing", 1, 0, 60_000)];
+    missing(store.add_play_times(both).await);
+    assert!(store.rank_projects(NOW, MINUTE).await.unwrap().is_empty());
+}

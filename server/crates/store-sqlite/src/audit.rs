@@ -1,0 +1,292 @@
+//! The log of security events.
+
+use platform_domain::audit::{
+    Actor, ActorKind, AuditEvent, AuditKind, AuditQuery, By, GIVEN_MILLIS, ROUTINE_MILLIS, Refused,
+    SOURCE_MILLIS,
+};
+use platform_domain::clock::Millis;
+use platform_store::StoreError;
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use uuid::Uuid;
+
+use super::error::Error;
+use super::{projects, uuid};
+
+/// [`Actor::Operator`], as it is kept.
+const OPERATOR: &str = "operator";
+/// [`Actor::Admin`], as it is kept, with the player in another column.
+const ADMIN: &str = "admin";
+
+/// An event that is about to be written.
+pub(super) struct Entry<'a> {
+    kind: AuditKind,
+    at: Millis,
+    player: Option<Uuid>,
+    other: Option<Uuid>,
+    subject: Option<&'a str>,
+    detail: Option<&'a str>,
+    by: By,
+}
+
+impl<'a> Entry<'a> {
+    pub(super) fn of(kind: AuditKind, at: Millis) -> Self {
+        Self {
+            kind,
+            at,
+            player: None,
+            other: None,
+            subject: None,
+            detail: None,
+            by: Actor::Own.into(),
+        }
+    }
+
+    pub(super) fn by(mut self, by: impl Into<By>) -> Self {
+        self.by = by.into();
+        self
+    }
+
+    pub(super) fn player(mut self, player: Uuid) -> Self {
+        self.player = Some(player);
+        self
+    }
+
+    pub(super) fn other(mut self, other: Uuid) -> Self {
+        self.other = Some(other);
+        self
+    }
+
+    pub(super) fn subject(mut self, subject: &'a str) -> Self {
+        self.subject = Some(subject);
+        self
+    }
+
+    pub(super) fn detail(mut self, detail: &'a str) -> Self {
+        self.detail = Some(detail);
+        self
+    }
+}
+
+/// Who did it, as the columns `actor` and `admin` have it.
+fn actor_columns(actor: &Actor) -> (Option<&'static str>, Option<&[u8; 16]>) {
+    match actor {
+        Actor::Own => (None, None),
+        Actor::Operator => (Some(OPERATOR), None),
+        Actor::Admin(admin) => (Some(ADMIN), Some(admin.as_bytes())),
+    }
+}
+
+/// Writes an event, in the transaction of what it tells of.
+pub(super) fn add(connection: &Connection, entry: &Entry<'_>) -> Result<(), Error> {
+    let (actor, admin) = actor_columns(&entry.by.actor);
+    let source = entry.by.source.as_ref();
+    connection
+        .prepare_cached(
+            "INSERT INTO audit_events
+                 (at, kind, player, other, subject, actor, admin, detail, network, request)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        )?
+        .execute(params![
+            entry.at,
+            entry.kind.as_str(),
+            entry.player.as_ref().map(Uuid::as_bytes),
+            entry.other.as_ref().map(Uuid::as_bytes),
+            entry.subject,
+            actor,
+            admin,
+            entry.detail,
+            source.map(|source| source.network.as_str()),
+            source.map(|source| source.request.as_str())
+        ])?;
+    Ok(())
+}
+
+/// Writes what was done to a project, whose owner then finds it: the slug, and
+/// what exactly.
+pub(super) fn add_of_project(
+    connection: &Connection,
+    kind: AuditKind,
+    (slug, detail): (&str, &str),
+    by: By,
+    now: Millis,
+) -> Result<(), Error> {
+    let owner = projects::find_project(connection, slug)?.and_then(|project| project.owner);
+    // The platform puts its own demo up at a start: nobody's act.
+    if owner.is_none() && by == By::from(Actor::Own) {
+        return Ok(());
+    }
+    let mut event = Entry::of(kind, now).subject(slug).detail(detail).by(by);
+    if let Some(owner) = owner {
+        event = event.player(owner);
+    }
+    add(connection, &event)
+}
+
+/// Writes that somebody was given a token of a project's test player, unless the
+/// same is written of the last hour: tokens are asked for by programs.
+pub(super) fn add_given(
+    connection: &Connection,
+    (slug, detail): (&str, &str),
+    by: By,
+    now: Millis,
+) -> Result<(), Error> {
+    let owner = projects::find_project(connection, slug)?.and_then(|project| project.owner);
+    let (actor, admin) = actor_columns(&by.actor);
+    // The kind stands in the text, so that the index on these events alone is
+    // used.
+    let known = connection
+        .prepare_cached(
+            "SELECT 1 FROM audit_events
+             WHERE kind = 'test-token-given' AND subject = ?1 AND detail = ?2
+               AND at > ?3 AND at <= ?4 AND player IS ?5 AND actor IS ?6 AND admin IS ?7",
+        )?
+        .exists(params![
+            slug,
+            detail,
+            now.saturating_sub(GIVEN_MILLIS),
+            now,
+            owner.as_ref().map(Uuid::as_bytes),
+            actor,
+            admin
+        ])?;
+    if known {
+        return Ok(());
+    }
+    let kind = AuditKind::TestTokenGiven;
+    add_of_project(connection, kind, (slug, detail), by, now)
+}
+
+/// Writes that somebody was refused.
+pub(super) fn add_refusal(
+    connection: &Connection,
+    refused: &Refused,
+    by: By,
+    now: Millis,
+) -> Result<(), Error> {
+    let mut event = Entry::of(refused.kind, now).detail(&refused.detail).by(by);
+    event.player = refused.player;
+    event.subject = refused.subject.as_deref();
+    add(connection, &event)
+}
+
+/// Removes routine events that are too old, and from where those came that are
+/// older still, at most `limit` of each.
+pub(super) fn sweep(connection: &Connection, now: Millis, limit: i64) -> Result<usize, Error> {
+    // Ids follow the order of time, and there is no index by both kind and time.
+    let newest_old: Option<i64> = connection
+        .prepare_cached("SELECT id FROM audit_events WHERE at <= ?1 ORDER BY at DESC LIMIT 1")?
+        .query_row([now - ROUTINE_MILLIS], |row| row.get(0))
+        .optional()?;
+    let mut swept = 0;
+    if let Some(newest_old) = newest_old {
+        let mut remove = connection.prepare_cached(
+            "DELETE FROM audit_events WHERE id IN
+                 (SELECT id FROM audit_events WHERE kind = ?1 AND id <= ?2 ORDER BY id LIMIT ?3)",
+        )?;
+        for kind in AuditKind::ROUTINE {
+            swept += remove.execute(params![kind.as_str(), newest_old, limit])?;
+        }
+    }
+    swept += connection
+        .prepare_cached(
+            "UPDATE audit_events SET network = NULL, request = NULL WHERE id IN
+                 (SELECT id FROM audit_events WHERE network IS NOT NULL AND at <= ?1 LIMIT ?2)",
+        )?
+        .execute([now - SOURCE_MILLIS, limit])?;
+    Ok(swept)
+}
+
+pub(super) fn list_audit_events(
+    connection: &Connection,
+    query: AuditQuery,
+) -> Result<Vec<AuditEvent>, Error> {
+    let before = query.before.unwrap_or(i64::MAX);
+    let after = query.after.unwrap_or(i64::MIN);
+    // Who goes on behind an event wants what came next, and not what is newest.
+    let order = query.after.map_or("DESC", |_| "ASC");
+    let kind = query.kind.map(AuditKind::as_str);
+    let actor = query.actor.map(ActorKind::as_str);
+    let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
+    let mut events = Vec::new();
+    let mut collect = |mut rows: rusqlite::Rows<'_>| -> Result<(), Error> {
+        while let Some(row) = rows.next()? {
+            events.push(event(row)?);
+        }
+        Ok(())
+    };
+    match query.player {
+        Some(player) => {
+            let mut statement = connection.prepare_cached(&format!(
+                "SELECT id, at, kind, player, other, subject, actor, admin, detail, network, request
+                 FROM audit_events
+                 WHERE id IN (SELECT id FROM audit_events WHERE player = ?1
+                              UNION SELECT id FROM audit_events WHERE other = ?1
+                              UNION SELECT id FROM audit_events WHERE admin = ?1)
+                   AND id < ?2 AND id > ?6
+                   AND (?4 IS NULL OR kind = ?4) AND (?5 IS NULL OR ifnull(actor, 'self') = ?5)
+                 ORDER BY id {order} LIMIT ?3",
+            ))?;
+            let player = player.as_bytes();
+            collect(statement.query(params![player, before, limit, kind, actor, after])?)?;
+        }
+        None => {
+            // Every filter that is set is a condition of its own, so that an
+            // index answers it.
+            let kind_is = kind.map_or("?3 IS NULL", |_| "kind = ?3");
+            let actor_is = match query.actor {
+                None => "?4 IS NULL",
+                Some(ActorKind::Own) => "actor IS NULL AND ?4 IS NOT NULL",
+                Some(_) => "actor = ?4",
+            };
+            let mut statement = connection.prepare_cached(&format!(
+                "SELECT id, at, kind, player, other, subject, actor, admin, detail, network, request
+                 FROM audit_events
+                 WHERE id < ?1 AND id > ?5 AND {kind_is} AND {actor_is}
+                 ORDER BY id {order} LIMIT ?2",
+            ))?;
+            collect(statement.query(params![before, limit, kind, actor, after])?)?;
+        }
+    }
+    Ok(events)
+}
+
+fn event(row: &Row<'_>) -> Result<AuditEvent, Error> {
+    let id: i64 = row.get(0)?;
+    let player = |index, column| -> Result<Option<Uuid>, Error> {
+        let bytes: Option<Vec<u8>> = row.get(index)?;
+        bytes
+            .map(|bytes| uuid(&bytes, "audit_events", column, || id.to_string()))
+            .transpose()
+    };
+    let kind: String = row.get(2)?;
+    let actor: Option<String> = row.get(6)?;
+    let actor = match (actor.as_deref(), player(7, "admin")?) {
+        (None, None) => Actor::Own,
+        (Some(OPERATOR), None) => Actor::Operator,
+        (Some(ADMIN), Some(admin)) => Actor::Admin(admin),
+        _ => {
+            return Err(StoreError::Corrupt {
+                table: "audit_events",
+                column: "actor",
+                row: id.to_string(),
+            }
+            .into());
+        }
+    };
+    Ok(AuditEvent {
+        id,
+        at: row.get(1)?,
+        kind: AuditKind::from_name(&kind).ok_or_else(|| StoreError::Corrupt {
+            table: "audit_events",
+            column: "kind",
+            row: id.to_string(),
+        })?,
+        player: player(3, "player")?,
+        other: player(4, "other")?,
+        subject: row.get(5)?,
+        detail: row.get(8)?,
+        actor,
+        network: row.get(9)?,
+        request: row.get(10)?,
+    })
+}

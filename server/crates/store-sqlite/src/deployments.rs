@@ -1,0 +1,397 @@
+//! Deployments and their files.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use platform_domain::audit::{AuditKind, By};
+use platform_domain::project::{Deployment, DeploymentSummary, FileEntry, Made};
+use platform_protocol::names::Environment;
+use platform_store::StoreError;
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use uuid::Uuid;
+
+use super::error::Error;
+use super::projects::project_id;
+use super::{audit, uuid};
+
+pub(super) fn add_deployment(
+    connection: &Connection,
+    deployment: &Deployment,
+    by: By,
+) -> Result<(), Error> {
+    let project = project_id(connection, &deployment.slug)?;
+    let id = deployment.id.as_bytes();
+    let environment = deployment.environment.as_str();
+    connection
+        .prepare_cached(
+            "INSERT INTO deployments (id, project, environment, created_at, files, bytes, position,
+                 deployed_by, client, network, message, revision)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6,
+                 (SELECT ifnull(max(position), 0) + 1 FROM deployments WHERE project = ?2),
+                 ?7, ?8, ?9, ?10, ?11)",
+        )?
+        .execute(params![
+            id,
+            project,
+            environment,
+            deployment.created_at,
+            counted(deployment.files.len() as u64),
+            counted(deployment.files.values().map(|file| file.size).sum()),
+            deployment.made.by.as_ref().map(Uuid::as_bytes),
+            deployment.made.client,
+            deployment.made.network,
+            deployment.made.message,
+            deployment.made.revision,
+        ])?;
+    let mut add = connection.prepare_cached(
+        "INSERT INTO deployment_files (deployment, path, sha256, size) VALUES (?1, ?2, ?3, ?4)",
+    )?;
+    for (path, file) in &deployment.files {
+        let wrong = |column| StoreError::Corrupt {
+            table: "deployment_files",
+            column,
+            row: format!("{}/{path}", deployment.id),
+        };
+        let sha256 = from_hex(&file.sha256).ok_or_else(|| wrong("sha256"))?;
+        let size = i64::try_from(file.size).map_err(|_| wrong("size"))?;
+        add.execute(params![id, path, sha256, size])?;
+    }
+    show(connection, project, deployment.environment, deployment.id)?;
+    let about = format!("{environment} {}", deployment.id);
+    audit::add_of_project(
+        connection,
+        AuditKind::Deployed,
+        (&deployment.slug, &about),
+        by,
+        deployment.created_at,
+    )
+}
+
+/// Makes a deployment the environment's current one.
+fn show(
+    connection: &Connection,
+    project: i64,
+    environment: Environment,
+    deployment: Uuid,
+) -> Result<(), Error> {
+    connection
+        .prepare_cached(
+            "INSERT INTO current_deployments (project, environment, deployment)
+             VALUES (?1, ?2, ?3)
+             ON CONFLICT (project, environment) DO UPDATE SET deployment = excluded.deployment",
+        )?
+        .execute(params![
+            project,
+            environment.as_str(),
+            deployment.as_bytes()
+        ])?;
+    Ok(())
+}
+
+/// Shows an earlier deployment again. Answers which one was shown before.
+pub(super) fn set_current_deployment(
+    connection: &Connection,
+    slug: &str,
+    environment: Environment,
+    deployment: Uuid,
+) -> Result<Option<Uuid>, Error> {
+    let project = project_id(connection, slug)?;
+    let known = connection
+        .prepare_cached(
+            "SELECT 1 FROM deployments WHERE id = ?1 AND project = ?2 AND environment = ?3",
+        )?
+        .exists(params![
+            deployment.as_bytes(),
+            project,
+            environment.as_str()
+        ])?;
+    if !known {
+        return Err(StoreError::Missing {
+            table: "deployments",
+        }
+        .into());
+    }
+    let before: Option<Vec<u8>> = connection
+        .prepare_cached(
+            "SELECT deployment FROM current_deployments WHERE project = ?1 AND environment = ?2",
+        )?
+        .query_row(params![project, environment.as_str()], |row| row.get(0))
+        .optional()?;
+    let before = before
+        .map(|before| {
+            uuid(&before, "current_deployments", "deployment", || {
+                slug.to_owned()
+            })
+        })
+        .transpose()?;
+    if before != Some(deployment) {
+        show(connection, project, environment, deployment)?;
+    }
+    Ok(before)
+}
+
+pub(super) fn find_deployment(
+    connection: &Connection,
+    id: Uuid,
+) -> Result<Option<Deployment>, Error> {
+    let transaction = connection.unchecked_transaction()?;
+    let found = transaction
+        .prepare_cached(
+            "SELECT p.slug, d.environment, d.created_at, d.deployed_by, d.client, d.network,
+                 d.message, d.revision
+             FROM deployments d JOIN projects p ON p.id = d.project WHERE d.id = ?1",
+        )?
+        .query_row([id.as_bytes().as_slice()], |row| {
+            let place = (row.get(0)?, row.get::<_, String>(1)?, row.get(2)?);
+            Ok((place, made(row, 3)))
+        })
+        .optional()?;
+    let Some(((slug, environment, created_at), made)) = found else {
+        return Ok(None);
+    };
+    let made = made?;
+    Ok(Some(Deployment {
+        id,
+        slug,
+        environment: super::environments::environment(&environment, || id.to_string())?,
+        files: list_files(&transaction, id)?,
+        created_at,
+        made,
+    }))
+}
+
+pub(super) fn list_deployments(
+    connection: &Connection,
+    slug: &str,
+    environment: Environment,
+) -> Result<Vec<DeploymentSummary>, Error> {
+    let mut statement = connection.prepare_cached(
+        "SELECT d.id, d.created_at, d.files, d.bytes, c.deployment IS NOT NULL, d.deployed_by,
+             d.client, d.network, d.message, d.revision
+         FROM projects p
+         JOIN deployments d ON d.project = p.id AND d.environment = ?2
+         LEFT JOIN current_deployments c
+             ON c.project = p.id AND c.environment = ?2 AND c.deployment = d.id
+         WHERE p.slug = ?1 ORDER BY d.created_at DESC, d.position DESC, d.id DESC",
+    )?;
+    let mut rows = statement.query([slug, environment.as_str()])?;
+    let mut deployments = Vec::new();
+    while let Some(row) = rows.next()? {
+        let id: Vec<u8> = row.get(0)?;
+        deployments.push(DeploymentSummary {
+            id: uuid(&id, "deployments", "id", || slug.to_owned())?,
+            created_at: row.get(1)?,
+            files: row.get::<_, i64>(2)?.unsigned_abs(),
+            bytes: row.get::<_, i64>(3)?.unsigned_abs(),
+            current: row.get(4)?,
+            made: made(row, 5)?,
+        });
+    }
+    Ok(deployments)
+}
+
+/// Who made a deployment, from the column `first` on.
+fn made(row: &Row<'_>, first: usize) -> Result<Made, Error> {
+    let by: Option<Vec<u8>> = row.get(first)?;
+    Ok(Made {
+        by: by
+            .map(|by| uuid(&by, "deployments", "deployed_by", String::new))
+            .transpose()?,
+        client: row.get(first + 1)?,
+        network: row.get(first + 2)?,
+        message: row.get(first + 3)?,
+        revision: row.get(first + 4)?,
+    })
+}
+
+pub(super) fn find_kept_file(
+    connection: &Connection,
+    slug: &str,
+    environment: Environment,
+    path: &str,
+) -> Result<Option<FileEntry>, Error> {
+    let found = connection
+        .prepare_cached(
+            "SELECT min(f.sha256), max(f.size) FROM projects p
+             JOIN deployments d ON d.project = p.id AND d.environment = ?2
+             JOIN deployment_files f ON f.deployment = d.id AND f.path = ?3
+             WHERE p.slug = ?1 HAVING min(f.sha256) = max(f.sha256)",
+        )?
+        .query_row([slug, environment.as_str(), path], file_entry)
+        .optional()?;
+    Ok(found)
+}
+
+pub(super) fn find_file_of(
+    connection: &Connection,
+    slug: &str,
+    environment: Environment,
+    deployment: Uuid,
+    path: &str,
+) -> Result<Option<FileEntry>, Error> {
+    let id = deployment.as_bytes();
+    let found = connection
+        .prepare_cached(
+            "SELECT f.sha256, f.size FROM projects p
+             JOIN deployments d ON d.project = p.id AND d.environment = ?2 AND d.id = ?4
+             JOIN deployment_files f ON f.deployment = d.id AND f.path = ?3
+             WHERE p.slug = ?1",
+        )?
+        .query_row(params![slug, environment.as_str(), path, id], file_entry)
+        .optional()?;
+    Ok(found)
+}
+
+fn file_entry(row: &Row<'_>) -> rusqlite::Result<FileEntry> {
+    Ok(FileEntry {
+        sha256: to_hex(&row.get::<_, Vec<u8>>(0)?),
+        size: row.get::<_, i64>(1)?.unsigned_abs(),
+    })
+}
+
+pub(super) fn list_changed_paths(
+    connection: &Connection,
+    slug: &str,
+    environment: Environment,
+) -> Result<Vec<String>, Error> {
+    let mut statement = connection.prepare_cached(
+        "SELECT f.path FROM projects p
+         JOIN deployments d ON d.project = p.id AND d.environment = ?2
+         JOIN deployment_files f ON f.deployment = d.id
+         WHERE p.slug = ?1 GROUP BY f.path HAVING min(f.sha256) < max(f.sha256)
+         ORDER BY f.path",
+    )?;
+    let paths = statement.query_map([slug, environment.as_str()], |row| row.get(0))?;
+    Ok(paths.collect::<Result<_, _>>()?)
+}
+
+pub(super) fn sweep_deployments(
+    connection: &Connection,
+    slug: &str,
+    environment: Environment,
+    keep: usize,
+) -> Result<usize, Error> {
+    let kept = list_deployments(connection, slug, environment)?;
+    let mut swept = 0;
+    for old in kept.iter().skip(keep).filter(|old| !old.current) {
+        remove_deployment(connection, old.id.as_bytes())?;
+        swept += 1;
+    }
+    Ok(swept)
+}
+
+/// Removes a deployment that no environment shows.
+pub(super) fn remove_deployment(connection: &Connection, id: &[u8]) -> Result<(), Error> {
+    for sql in [
+        "DELETE FROM deployment_files WHERE deployment = ?1",
+        "DELETE FROM deployments WHERE id = ?1",
+    ] {
+        connection.prepare_cached(sql)?.execute([id])?;
+    }
+    Ok(())
+}
+
+pub(super) fn list_unreferenced_files(
+    connection: &Connection,
+    mut files: Vec<String>,
+) -> Result<Vec<String>, Error> {
+    let mut find =
+        connection.prepare_cached("SELECT 1 FROM deployment_files WHERE sha256 = ?1 LIMIT 1")?;
+    let mut failed = None;
+    files.retain(|name| {
+        // What is no name of a file is no file of ours to forget.
+        let Some(sha256) = from_hex(name) else {
+            return false;
+        };
+        match find.exists([sha256.as_slice()]) {
+            Ok(referenced) => !referenced,
+            Err(error) => {
+                failed.get_or_insert(error);
+                false
+            }
+        }
+    });
+    failed.map_or(Ok(files), |error| Err(error.into()))
+}
+
+/// SQLite's integers have a sign; what is counted here is far below 2^63.
+fn counted(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+pub(super) fn find_current_deployment(
+    connection: &Connection,
+    slug: &str,
+    environment: Environment,
+) -> Result<Option<Deployment>, Error> {
+    // One transaction: a deploy between the two reads may not mix two sites.
+    let transaction = connection.unchecked_transaction()?;
+    let found = transaction
+        .prepare_cached(
+            "SELECT d.id, d.created_at, d.deployed_by, d.client, d.network, d.message, d.revision
+             FROM projects p
+             JOIN current_deployments c ON c.project = p.id AND c.environment = ?2
+             JOIN deployments d ON d.id = c.deployment WHERE p.slug = ?1",
+        )?
+        .query_row([slug, environment.as_str()], |row| {
+            Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?, made(row, 2)))
+        })
+        .optional()?;
+    let Some((id, created_at, made)) = found else {
+        return Ok(None);
+    };
+    let made = made?;
+    let id = uuid(&id, "deployments", "id", || slug.to_owned())?;
+    let files = list_files(&transaction, id)?;
+    Ok(Some(Deployment {
+        id,
+        slug: slug.to_owned(),
+        environment,
+        files,
+        created_at,
+        made,
+    }))
+}
+
+fn list_files(
+    connection: &Connection,
+    deployment: Uuid,
+) -> Result<BTreeMap<String, FileEntry>, Error> {
+    let mut statement = connection
+        .prepare_cached("SELECT path, sha256, size FROM deployment_files WHERE deployment = ?1")?;
+    let mut rows = statement.query([deployment.as_bytes().as_slice()])?;
+    let mut files = BTreeMap::new();
+    while let Some(row) = rows.next()? {
+        let path: String = row.get(0)?;
+        let sha256 = to_hex(row.get_ref(1)?.as_blob().unwrap_or_default());
+        let size: i64 = row.get(2)?;
+        let size = u64::try_from(size).map_err(|_| StoreError::Corrupt {
+            table: "deployment_files",
+            column: "size",
+            row: format!("{deployment}/{path}"),
+        })?;
+        files.insert(path, FileEntry { sha256, size });
+    }
+    Ok(files)
+}
+
+fn to_hex(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut hex, byte| {
+            // Writing into a string cannot fail.
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        })
+}
+
+pub(super) fn from_hex(hex: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    if hex.len() != 64 || !hex.is_ascii() {
+        return None;
+    }
+    for (byte, digits) in bytes.iter_mut().zip(hex.as_bytes().chunks_exact(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    }
+    Some(bytes)
+}

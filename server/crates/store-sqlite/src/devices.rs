@@ -1,0 +1,352 @@
+//! Devices without a browser: the operations, and their refresh tokens.
+
+use async_trait::async_trait;
+use platform_domain::audit::{Actor, AuditKind, By};
+use platform_domain::clock::Millis;
+use platform_domain::console_token;
+use platform_domain::device::{
+    CODE_KEPT_MILLIS, DEVICE_MILLIS, Decided, Device, DeviceAuthorization, FreshDevice,
+    LOST_ANSWER_MILLIS, NewDeviceAuthorization, Redeemed, Refreshed, TokenHash, UserCode,
+};
+use platform_domain::player::{Player, PlayerState};
+use platform_store::{DeviceStore, StoreError};
+use rusqlite::{Connection, params};
+use uuid::Uuid;
+
+use super::audit::{self, Entry};
+use super::error::Error;
+use super::{SqliteStore, device_codes, players, sessions, uuid};
+
+#[async_trait]
+impl DeviceStore for SqliteStore {
+    async fn add_device_authorization(
+        &self,
+        authorization: NewDeviceAuthorization,
+    ) -> Result<UserCode, StoreError> {
+        self.main
+            .write(move |connection| device_codes::add_authorization(connection, &authorization))
+            .await
+    }
+
+    async fn find_device_authorization(
+        &self,
+        user_code: &UserCode,
+        now: Millis,
+    ) -> Result<Option<DeviceAuthorization>, StoreError> {
+        self.main
+            .read(|connection| device_codes::find_authorization(connection, user_code, now))
+    }
+
+    async fn decide_device_authorization(
+        &self,
+        user_code: &UserCode,
+        player: Uuid,
+        approve: bool,
+        by: By,
+        now: Millis,
+    ) -> Result<Decided, StoreError> {
+        let code = user_code.clone();
+        self.main
+            .write(move |connection| {
+                device_codes::decide(connection, &code, player, approve, by, now)
+            })
+            .await
+    }
+
+    async fn redeem_device_code(
+        &self,
+        device_code: &TokenHash,
+        fresh: FreshDevice,
+    ) -> Result<Redeemed, StoreError> {
+        let code = *device_code;
+        // Anybody can ask with any code: one that is none costs no write.
+        if self
+            .main
+            .read(|connection| device_codes::pending(connection, &code))?
+            .is_none()
+        {
+            return Ok(Redeemed::Unknown);
+        }
+        self.main
+            .write(move |connection| device_codes::redeem(connection, &code, &fresh))
+            .await
+    }
+
+    async fn refresh_device(
+        &self,
+        refresh_token: &TokenHash,
+        fresh: FreshDevice,
+    ) -> Result<Refreshed, StoreError> {
+        let token = *refresh_token;
+        if self
+            .main
+            .read(|connection| holder(connection, &token))?
+            .is_none()
+        {
+            return Ok(Refreshed::Unknown);
+        }
+        self.main
+            .write(move |connection| refresh(connection, &token, fresh))
+            .await
+    }
+
+    async fn revoke_refresh_token(
+        &self,
+        refresh_token: &TokenHash,
+        by: By,
+        now: Millis,
+    ) -> Result<bool, StoreError> {
+        let token = *refresh_token;
+        if self
+            .main
+            .read(|connection| holder(connection, &token))?
+            .is_none()
+        {
+            return Ok(false);
+        }
+        self.main
+            .write(move |connection| match holder(connection, &token)? {
+                Some(holder) => holder.end(connection, AuditKind::DeviceRevoked, by, now),
+                None => Ok(false),
+            })
+            .await
+    }
+
+    async fn end_device(
+        &self,
+        player: Uuid,
+        device: Uuid,
+        by: By,
+        now: Millis,
+    ) -> Result<bool, StoreError> {
+        self.main
+            .write(move |connection| {
+                let devices = list(connection, player, now)?;
+                match devices.iter().find(|known| known.id == device) {
+                    Some(known) => {
+                        let kind = AuditKind::DeviceRevoked;
+                        end(connection, device, player, &known.client, (kind, by), now)
+                    }
+                    None => Ok(false),
+                }
+            })
+            .await
+    }
+
+    async fn list_devices(&self, player: Uuid, now: Millis) -> Result<Vec<Device>, StoreError> {
+        self.main.read(|connection| list(connection, player, now))
+    }
+}
+
+pub(super) fn add_refresh_token(
+    connection: &Connection,
+    token: &TokenHash,
+    device: Uuid,
+    now: Millis,
+) -> Result<(), Error> {
+    connection
+        .prepare_cached("INSERT INTO refresh_tokens (hash, device, issued_at) VALUES (?1, ?2, ?3)")?
+        .execute(params![token.0.as_slice(), device.as_bytes(), now])?;
+    Ok(())
+}
+
+/// The device that a refresh token was given to.
+struct Holder {
+    device: Uuid,
+    player: Uuid,
+    client: String,
+    used_at: Millis,
+    current: [u8; 32],
+    previous: Option<([u8; 32], Millis)>,
+}
+
+impl Holder {
+    /// Ends the device's sign-in. Answers whether there was one.
+    fn end(
+        &self,
+        connection: &Connection,
+        kind: AuditKind,
+        by: By,
+        now: Millis,
+    ) -> Result<bool, Error> {
+        let why = (kind, by);
+        end(connection, self.device, self.player, &self.client, why, now)
+    }
+
+    /// When the present token's predecessor was first used, where `token` may
+    /// take its place at `now`.
+    fn accepts(&self, token: &TokenHash, now: Millis) -> Option<Millis> {
+        if token.0 == self.current {
+            return Some(now);
+        }
+        let (previous, rotated_at) = self.previous?;
+        let passed = now - rotated_at;
+        (token.0 == previous && (0..LOST_ANSWER_MILLIS).contains(&passed)).then_some(rotated_at)
+    }
+}
+
+fn holder(connection: &Connection, token: &TokenHash) -> Result<Option<Holder>, Error> {
+    let mut statement = connection.prepare_cached(
+        "SELECT d.id, d.player, d.client, d.used_at, d.current, d.previous, d.rotated_at
+         FROM refresh_tokens t JOIN devices d ON d.id = t.device WHERE t.hash = ?1",
+    )?;
+    let mut rows = statement.query([token.0.as_slice()])?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    let id = |index, column| {
+        let bytes = row.get_ref(index)?.as_blob().unwrap_or_default();
+        uuid(bytes, "devices", column, String::new)
+    };
+    let previous: Option<[u8; 32]> = row.get(5)?;
+    Ok(Some(Holder {
+        device: id(0, "id")?,
+        player: id(1, "player")?,
+        client: row.get(2)?,
+        used_at: row.get(3)?,
+        current: row.get(4)?,
+        previous: previous.zip(row.get(6)?),
+    }))
+}
+
+fn refresh(
+    connection: &Connection,
+    token: &TokenHash,
+    fresh: FreshDevice,
+) -> Result<Refreshed, Error> {
+    let now = fresh.now;
+    let Some(holder) = holder(connection, token)? else {
+        return Ok(Refreshed::Unknown);
+    };
+    if now - holder.used_at >= DEVICE_MILLIS {
+        return Ok(Refreshed::Unknown);
+    }
+    let Some(rotated_at) = holder.accepts(token, now) else {
+        let by = By {
+            actor: Actor::Own,
+            source: fresh.source,
+        };
+        holder.end(connection, AuditKind::DeviceTokenReused, by, now)?;
+        return Ok(Refreshed::Reused);
+    };
+    let player = find_player(connection, holder.player)?;
+    match player.state {
+        PlayerState::Account => {}
+        PlayerState::Suspended { reason, .. } => return Ok(Refreshed::Suspended { reason }),
+        PlayerState::Guest | PlayerState::Merged { .. } => return Ok(Refreshed::Unknown),
+    }
+    connection
+        .prepare_cached(
+            "UPDATE devices SET current = ?2, previous = ?3, rotated_at = ?4, used_at = ?5
+             WHERE id = ?1",
+        )?
+        .execute(params![
+            holder.device.as_bytes(),
+            fresh.refresh_token.0.as_slice(),
+            token.0.as_slice(),
+            rotated_at,
+            now
+        ])?;
+    add_refresh_token(connection, &fresh.refresh_token, holder.device, now)?;
+    Ok(Refreshed::Given {
+        player,
+        device: holder.device,
+    })
+}
+
+pub(super) fn find_player(connection: &Connection, player: Uuid) -> Result<Player, Error> {
+    let found = players::find_player(connection, player)?;
+    Ok(found.ok_or(StoreError::Missing { table: "players" })?)
+}
+
+/// Ends a device's sign-in: nothing of it is kept but the event.
+fn end(
+    connection: &Connection,
+    device: Uuid,
+    player: Uuid,
+    client: &str,
+    (kind, by): (AuditKind, By),
+    now: Millis,
+) -> Result<bool, Error> {
+    let ended = connection
+        .prepare_cached("DELETE FROM devices WHERE id = ?1")?
+        .execute([device.as_bytes()])?;
+    let event = Entry::of(kind, now).player(player).subject(client).by(by);
+    audit::add(connection, &event)?;
+    Ok(ended > 0)
+}
+
+/// Ends the sign-in of every device of a player, also of those that were
+/// approved and have not asked since, without a word in the log.
+pub(super) fn end_all(connection: &Connection, player: Uuid) -> Result<usize, Error> {
+    connection
+        .prepare_cached("DELETE FROM device_authorizations WHERE player = ?1 AND approved = 1")?
+        .execute([player.as_bytes()])?;
+    Ok(connection
+        .prepare_cached("DELETE FROM devices WHERE player = ?1")?
+        .execute([player.as_bytes()])?)
+}
+
+fn list(connection: &Connection, player: Uuid, now: Millis) -> Result<Vec<Device>, Error> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, client, network, signed_in_at, used_at FROM devices
+         WHERE player = ?1 AND used_at > ?2 ORDER BY used_at DESC, id DESC",
+    )?;
+    let mut rows = statement.query(params![player.as_bytes(), now - DEVICE_MILLIS])?;
+    let mut devices = Vec::new();
+    while let Some(row) = rows.next()? {
+        let id = row.get_ref(0)?.as_blob().unwrap_or_default();
+        devices.push(Device {
+            id: uuid(id, "devices", "id", String::new)?,
+            client: row.get(1)?,
+            network: row.get(2)?,
+            signed_in_at: row.get(3)?,
+            used_at: row.get(4)?,
+        });
+    }
+    Ok(devices)
+}
+
+/// Whose a device is, if it is signed in.
+pub(super) fn find_holder(
+    connection: &Connection,
+    device: Uuid,
+    now: Millis,
+) -> Result<Option<console_token::Holder>, Error> {
+    let mut statement = connection.prepare_cached(
+        "SELECT p.id, p.username, p.linked, p.merged_into, p.suspended_at, p.suspension_reason,
+                p.created_at, p.seen_at, p.awaiting IS NOT NULL,
+                EXISTS (SELECT 1 FROM admins WHERE player = p.id), NULL
+         FROM devices d JOIN players p ON p.id = d.player WHERE d.id = ?1 AND d.used_at > ?2",
+    )?;
+    let mut rows = statement.query(params![device.as_bytes(), now - DEVICE_MILLIS])?;
+    rows.next()?.map(sessions::holder).transpose()
+}
+
+/// Removes what means nothing any more, at most `limit` of each kind.
+pub(super) fn sweep(connection: &Connection, now: Millis, limit: i64) -> Result<usize, Error> {
+    let mut swept = 0;
+    for (statement, before) in [
+        (
+            "DELETE FROM device_authorizations WHERE device_code IN
+                 (SELECT device_code FROM device_authorizations WHERE started_at <= ?1 LIMIT ?2)",
+            now - CODE_KEPT_MILLIS,
+        ),
+        (
+            "DELETE FROM devices WHERE id IN
+                 (SELECT id FROM devices WHERE used_at <= ?1 LIMIT ?2)",
+            now - DEVICE_MILLIS,
+        ),
+        // The present token of a device that is used is younger.
+        (
+            "DELETE FROM refresh_tokens WHERE hash IN
+                 (SELECT hash FROM refresh_tokens WHERE issued_at <= ?1 LIMIT ?2)",
+            now - DEVICE_MILLIS,
+        ),
+    ] {
+        swept += connection
+            .prepare_cached(statement)?
+            .execute([before, limit])?;
+    }
+    Ok(swept)
+}

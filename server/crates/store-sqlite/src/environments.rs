@@ -1,0 +1,221 @@
+//! What is set for an environment, and a project's test players.
+
+use platform_domain::project::{BackendSettings, EnvironmentRecord, Frames};
+use platform_protocol::names::Environment;
+use platform_store::StoreError;
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::error::Error;
+use super::projects::project_id;
+use super::uuid;
+
+/// Every project twice: a row of settings is there only once something is set.
+const RECORDS: &str = "SELECT p.slug, e.environment, c.deployment, s.backend_url, s.backend_paths,
+        coalesce(s.isolated, 0), s.frame_ancestors
+    FROM projects p
+    JOIN (SELECT 'dev' AS environment UNION ALL SELECT 'prod') e
+    LEFT JOIN current_deployments c ON c.project = p.id AND c.environment = e.environment
+    LEFT JOIN environment_settings s ON s.project = p.id AND s.environment = e.environment";
+
+pub(super) fn list_environments(connection: &Connection) -> Result<Vec<EnvironmentRecord>, Error> {
+    let mut statement = connection.prepare_cached(RECORDS)?;
+    let mut rows = statement.query([])?;
+    let mut records = Vec::new();
+    while let Some(row) = rows.next()? {
+        records.push(record(row)?);
+    }
+    Ok(records)
+}
+
+pub(super) fn find_environment(
+    connection: &Connection,
+    slug: &str,
+    environment: Environment,
+) -> Result<Option<EnvironmentRecord>, Error> {
+    let sql = format!("{RECORDS} WHERE p.slug = ?1 AND e.environment = ?2");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query([slug, environment.as_str()])?;
+    rows.next()?.map(record).transpose()
+}
+
+fn record(row: &Row<'_>) -> Result<EnvironmentRecord, Error> {
+    let slug: String = row.get(0)?;
+    let name: String = row.get(1)?;
+    let deployment: Option<Vec<u8>> = row.get(2)?;
+    let url: Option<String> = row.get(3)?;
+    let paths: Option<String> = row.get(4)?;
+    let backend = match (url, paths) {
+        (Some(url), Some(paths)) => Some(BackendSettings {
+            url,
+            paths: serde_json::from_str(&paths).map_err(|_| StoreError::Corrupt {
+                table: "environment_settings",
+                column: "backend_paths",
+                row: slug.clone(),
+            })?,
+        }),
+        _ => None,
+    };
+    Ok(EnvironmentRecord {
+        environment: environment(&name, || slug.clone())?,
+        deployment: deployment
+            .map(|id| uuid(&id, "current_deployments", "deployment", || slug.clone()))
+            .transpose()?,
+        backend,
+        isolated: row.get(5)?,
+        frames: frames(row.get(6)?, &slug)?,
+        slug,
+    })
+}
+
+/// Who may show it in a frame, as it is kept: a word, or a list of origins.
+fn frames(kept: Option<String>, slug: &str) -> Result<Frames, Error> {
+    let Some(kept) = kept else {
+        return Ok(Frames::Any);
+    };
+    let kept: Option<Value> = serde_json::from_str(&kept).ok();
+    match kept {
+        Some(Value::String(word)) if word == "platform" => Some(Frames::Platform),
+        Some(Value::Array(origins)) => origins
+            .into_iter()
+            .map(|origin| origin.as_str().map(str::to_owned))
+            .collect::<Option<Vec<String>>>()
+            .map(Frames::Origins),
+        _ => None,
+    }
+    .ok_or_else(|| {
+        StoreError::Corrupt {
+            table: "environment_settings",
+            column: "frame_ancestors",
+            row: slug.to_owned(),
+        }
+        .into()
+    })
+}
+
+/// Sets who may frame an environment's pages. Returns whether that is a change.
+pub(super) fn set_frames(
+    connection: &Connection,
+    slug: &str,
+    environment: Environment,
+    frames: &Frames,
+) -> Result<bool, Error> {
+    let project = project_id(connection, slug)?;
+    let before = find_environment(connection, slug, environment)?;
+    if before.is_some_and(|before| before.frames == *frames) {
+        return Ok(false);
+    }
+    let kept = match frames {
+        Frames::Any => None,
+        Frames::Platform => Some(json!("platform").to_string()),
+        Frames::Origins(origins) => Some(json!(origins).to_string()),
+    };
+    connection
+        .prepare_cached(
+            "INSERT INTO environment_settings (project, environment, frame_ancestors)
+             VALUES (?1, ?2, ?3)
+             ON CONFLICT (project, environment) DO UPDATE
+             SET frame_ancestors = excluded.frame_ancestors",
+        )?
+        .execute(params![project, environment.as_str(), kept])?;
+    Ok(true)
+}
+
+/// The environment of this name, or which row is wrong.
+pub(super) fn environment(name: &str, row: impl FnOnce() -> String) -> Result<Environment, Error> {
+    Environment::ALL
+        .into_iter()
+        .find(|environment| environment.as_str() == name)
+        .ok_or_else(|| {
+            StoreError::Corrupt {
+                table: "deployments",
+                column: "environment",
+                row: row(),
+            }
+            .into()
+        })
+}
+
+/// Sets an environment's backend, or none. Returns whether that is a change.
+pub(super) fn set_backend(
+    connection: &Connection,
+    slug: &str,
+    environment: Environment,
+    backend: Option<&BackendSettings>,
+) -> Result<bool, Error> {
+    let project = project_id(connection, slug)?;
+    let before = find_environment(connection, slug, environment)?;
+    if before.is_some_and(|before| before.backend.as_ref() == backend) {
+        return Ok(false);
+    }
+    let url = backend.map(|backend| backend.url.as_str());
+    // A list of strings always has a JSON form.
+    let paths = backend.map(|backend| serde_json::json!(backend.paths).to_string());
+    connection
+        .prepare_cached(
+            "INSERT INTO environment_settings (project, environment, backend_url, backend_paths)
+             VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (project, environment) DO UPDATE
+             SET backend_url = excluded.backend_url, backend_paths = excluded.backend_paths",
+        )?
+        .execute(params![project, environment.as_str(), url, paths])?;
+    Ok(true)
+}
+
+/// Sets whether an environment's pages are isolated. Returns whether that is a
+/// change.
+pub(super) fn set_isolated(
+    connection: &Connection,
+    slug: &str,
+    environment: Environment,
+    isolated: bool,
+) -> Result<bool, Error> {
+    let project = project_id(connection, slug)?;
+    let before = find_environment(connection, slug, environment)?;
+    if before.is_some_and(|before| before.isolated == isolated) {
+        return Ok(false);
+    }
+    connection
+        .prepare_cached(
+            "INSERT INTO environment_settings (project, environment, isolated)
+             VALUES (?1, ?2, ?3)
+             ON CONFLICT (project, environment) DO UPDATE SET isolated = excluded.isolated",
+        )?
+        .execute(params![project, environment.as_str(), isolated])?;
+    Ok(true)
+}
+
+pub(super) fn ensure_test_player(
+    connection: &Connection,
+    slug: &str,
+    guest: bool,
+    number: u8,
+    fresh: Uuid,
+) -> Result<Uuid, Error> {
+    let project = project_id(connection, slug)?;
+    let deployed = connection
+        .prepare_cached("SELECT 1 FROM current_deployments WHERE project = ?1")?
+        .exists([project])?;
+    if !deployed {
+        return Err(StoreError::Missing {
+            table: "deployments",
+        }
+        .into());
+    }
+    let known: Option<Vec<u8>> = connection
+        .prepare_cached(
+            "SELECT id FROM test_players WHERE project = ?1 AND is_guest = ?2 AND number = ?3",
+        )?
+        .query_row(params![project, guest, number], |row| row.get(0))
+        .optional()?;
+    if let Some(id) = known {
+        return uuid(&id, "test_players", "id", || slug.to_owned());
+    }
+    connection
+        .prepare_cached(
+            "INSERT INTO test_players (project, is_guest, number, id) VALUES (?1, ?2, ?3, ?4)",
+        )?
+        .execute(params![project, guest, number, fresh.as_bytes()])?;
+    Ok(fresh)
+}

@@ -1,0 +1,95 @@
+//! What SQLite's errors mean to a caller of the store.
+
+use platform_store::StoreError;
+use rusqlite::{ErrorCode, ffi};
+
+/// What must be unique, as SQLite names it, and what a caller is told.
+const UNIQUE: [(&str, &str, &str); 13] = [
+    ("players.id", "players", "id"),
+    ("players.username_key", "players", "username"),
+    ("sessions.hash", "sessions", "hash"),
+    ("identities.key", "identities", "key"),
+    ("pending_sign_ins.state", "pending_sign_ins", "state"),
+    (
+        "device_authorizations.device_code",
+        "device_authorizations",
+        "device_code",
+    ),
+    ("devices.id", "devices", "id"),
+    ("refresh_tokens.hash", "refresh_tokens", "hash"),
+    ("signing_keys.kid", "signing_keys", "kid"),
+    ("projects.slug", "projects", "slug"),
+    ("deployments.id", "deployments", "id"),
+    ("test_players.id", "test_players", "id"),
+    (
+        "deployments.project, deployments.environment, deployments.id",
+        "deployments",
+        "id",
+    ),
+];
+
+/// Why an operation failed, inside this back end.
+///
+/// `?` cannot turn an error of `rusqlite` into a [`StoreError`], since both
+/// belong to other crates. So operations return this error, and
+/// [`Database`](super::database::Database) converts it on the way out.
+#[derive(Debug)]
+pub(super) enum Error {
+    /// The operation refused, or found a row that should not be.
+    Store(StoreError),
+    /// SQLite failed.
+    Sqlite(rusqlite::Error),
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+impl From<Error> for StoreError {
+    fn from(error: Error) -> Self {
+        let error = match error {
+            Error::Store(error) => return error,
+            Error::Sqlite(error) => error,
+        };
+        let rusqlite::Error::SqliteFailure(failure, message) = &error else {
+            return StoreError::Database(Box::new(error));
+        };
+        match failure.code {
+            // Another process holds the file, or there is no room: nothing was
+            // written, and the same call may succeed later.
+            ErrorCode::DatabaseBusy
+            | ErrorCode::DatabaseLocked
+            | ErrorCode::DiskFull
+            | ErrorCode::ReadOnly
+            | ErrorCode::SystemIoFailure
+            | ErrorCode::CannotOpen => StoreError::Unavailable(error.to_string()),
+            ErrorCode::ConstraintViolation if is_unique(failure.extended_code) => message
+                .as_deref()
+                .and_then(conflict)
+                .unwrap_or_else(|| StoreError::Database(Box::new(error))),
+            _ => StoreError::Database(Box::new(error)),
+        }
+    }
+}
+
+const fn is_unique(extended_code: i32) -> bool {
+    matches!(
+        extended_code,
+        ffi::SQLITE_CONSTRAINT_UNIQUE | ffi::SQLITE_CONSTRAINT_PRIMARYKEY
+    )
+}
+
+/// SQLite says `UNIQUE constraint failed: players.username_key`.
+fn conflict(message: &str) -> Option<StoreError> {
+    let (_, violated) = message.rsplit_once(": ")?;
+    let (_, table, column) = UNIQUE.into_iter().find(|(name, ..)| *name == violated)?;
+    Some(StoreError::Conflict { table, column })
+}

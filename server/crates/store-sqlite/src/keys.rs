@@ -1,0 +1,128 @@
+//! Signing keys.
+
+use platform_domain::audit::{AuditKind, By};
+use platform_domain::clock::Millis;
+use platform_domain::key::{Revocation, StoredKey};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::audit::{self, Entry};
+use super::error::Error;
+
+pub(super) fn list_keys(connection: &Connection) -> Result<Vec<StoredKey>, Error> {
+    let mut statement = connection.prepare_cached(
+        "SELECT kid, private, sealed, created_at, signs_from, token_millis
+         FROM signing_keys ORDER BY position",
+    )?;
+    let keys = statement
+        .query_map([], |row| {
+            Ok(StoredKey {
+                kid: row.get(0)?,
+                private: row.get(1)?,
+                sealed: row.get(2)?,
+                created_at: row.get(3)?,
+                signs_from: row.get(4)?,
+                token_millis: row.get(5)?,
+            })
+        })?
+        .collect::<Result<_, _>>()?;
+    Ok(keys)
+}
+
+pub(super) fn add_key(
+    connection: &Connection,
+    key: &StoredKey,
+    after: Option<&str>,
+    by: By,
+) -> Result<bool, Error> {
+    if newest(connection)?.as_deref() != after {
+        return Ok(false);
+    }
+    insert(connection, key, by)?;
+    Ok(true)
+}
+
+/// The key that was added last.
+fn newest(connection: &Connection) -> Result<Option<String>, Error> {
+    Ok(connection
+        .prepare_cached("SELECT kid FROM signing_keys ORDER BY position DESC LIMIT 1")?
+        .query_row([], |row| row.get(0))
+        .optional()?)
+}
+
+fn insert(connection: &Connection, key: &StoredKey, by: By) -> Result<(), Error> {
+    connection
+        .prepare_cached(
+            "INSERT INTO signing_keys (kid, private, sealed, created_at, signs_from, token_millis)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?
+        .execute(params![
+            key.kid,
+            key.private,
+            key.sealed,
+            key.created_at,
+            key.signs_from,
+            key.token_millis
+        ])?;
+    let event = Entry::of(AuditKind::KeyAdded, key.created_at)
+        .subject(&key.kid)
+        .by(by);
+    audit::add(connection, &event)?;
+    Ok(())
+}
+
+pub(super) fn revoke_key(
+    connection: &Connection,
+    kid: &str,
+    successor: Option<&StoredKey>,
+    after: Option<&str>,
+    at: Millis,
+    by: By,
+) -> Result<Revocation, Error> {
+    if newest(connection)?.as_deref() != after {
+        return Ok(Revocation::Changed);
+    }
+    // What is deleted is overwritten with zeros, not only given free.
+    connection.pragma_update(None, "secure_delete", true)?;
+    let removed = connection
+        .prepare_cached("DELETE FROM signing_keys WHERE kid = ?1")?
+        .execute([kid])?;
+    if removed == 0 {
+        return Ok(Revocation::Missing);
+    }
+    let event = Entry::of(AuditKind::KeyRevoked, at)
+        .subject(kid)
+        .by(by.clone());
+    audit::add(connection, &event)?;
+    if let Some(successor) = successor {
+        insert(connection, successor, by)?;
+    }
+    Ok(Revocation::Done)
+}
+
+pub(super) fn reseal_keys(
+    connection: &Connection,
+    keys: &[(String, Vec<u8>)],
+) -> Result<(), Error> {
+    connection.pragma_update(None, "secure_delete", true)?;
+    let mut update = connection
+        .prepare_cached("UPDATE signing_keys SET private = ?2, sealed = 1 WHERE kid = ?1")?;
+    for (kid, private) in keys {
+        update.execute(params![kid, private])?;
+    }
+    Ok(())
+}
+
+pub(super) fn raise_token_life(connection: &Connection, millis: Millis) -> Result<(), Error> {
+    connection
+        .prepare_cached("UPDATE signing_keys SET token_millis = ?1 WHERE token_millis < ?1")?
+        .execute([millis])?;
+    Ok(())
+}
+
+pub(super) fn remove_keys(connection: &Connection, kids: &[String]) -> Result<(), Error> {
+    let mut remove = connection.prepare_cached("DELETE FROM signing_keys WHERE kid = ?1")?;
+    for kid in kids {
+        remove.execute([kid])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! Looking for frontend log records.
+
+use platform_domain::log::{LogId, LogSearch, LogSearchPage};
+use platform_protocol::log::LogLevel;
+use platform_store::StoreError;
+use regex::{Regex, RegexBuilder};
+use rusqlite::fallible_streaming_iterator::FallibleStreamingIterator as _;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row, Rows, Statement, params};
+use uuid::Uuid;
+
+use super::error::Error;
+use super::log_ranges::{COLUMNS, Order, Range, TEXTS, first, text_bytes};
+use super::logs::{find_environment, record};
+
+/// Records that one search looks at, at most.
+const LOOKED_AT: usize = 1_500;
+/// Bytes of their texts that one search looks at, at most.
+const BYTES: usize = 1_000_000;
+
+/// Records that are as asked for, newest first, in one look of bounded cost.
+pub(super) fn search(connection: &Connection, search: &LogSearch) -> Result<LogSearchPage, Error> {
+    // One transaction, so that all levels are of one moment.
+    let transaction = connection.unchecked_transaction()?;
+    let Some(environment) = find_environment(&transaction, &search.slug, search.environment)?
+    else {
+        return Ok(LogSearchPage::default());
+    };
+    let player = search.player.map_or("", |_| "AND player = ?5");
+    let sql = format!(
+        "SELECT {COLUMNS} FROM log_records
+         WHERE environment = ?1 AND level = ?2 AND id < ?3 AND id >= ?4 {player}
+         ORDER BY id DESC"
+    );
+    let levels = LogLevel::ALL.into_iter();
+    let levels: Vec<_> = levels.filter(|level| *level >= search.level).collect();
+    let mut statements = Vec::new();
+    for _ in &levels {
+        statements.push(transaction.prepare_cached(&sql)?);
+    }
+    let mut ranges = Vec::new();
+    for (level, statement) in levels.into_iter().zip(&mut statements) {
+        let rows = start(statement, environment, level, search)?;
+        ranges.push(Range::begin(level, rows)?);
+    }
+    collect(&mut ranges, search)
+}
+
+fn start<'statement>(
+    statement: &'statement mut Statement<'_>,
+    environment: i64,
+    level: LogLevel,
+    search: &LogSearch,
+) -> rusqlite::Result<Rows<'statement>> {
+    let before = search.before.map_or(i64::MAX, |before| before.0);
+    let from = search.from.map_or(0, |from| LogId::first_of(from).0);
+    let level = level as i64;
+    match search.player.as_ref().map(Uuid::as_bytes) {
+        Some(player) => statement.query(params![environment, level, before, from, player]),
+        None => statement.query(params![environment, level, before, from]),
+    }
+}
+
+fn collect(ranges: &mut [Range<'_>], search: &LogSearch) -> Result<LogSearchPage, Error> {
+    let text = search.text.as_deref().map(pattern).transpose()?;
+    let mut page = LogSearchPage::default();
+    let (mut looked_at, mut bytes, mut taken) = (0, 0, 0);
+    while let Some(range) = first(ranges, Order::NewestFirst)? {
+        let Some(row) = range.rows.get() else { break };
+        let id = LogId(row.get(0)?);
+        looked_at += 1;
+        let of_source = match search.source {
+            Some(source) => row.get_ref(2)? == ValueRef::Text(source.as_str().as_bytes()),
+            None => true,
+        };
+        if of_source && has(row, text.as_ref(), &mut bytes)? {
+            taken += text_bytes(row)?;
+            page.records.push(record(row, range.level)?);
+        }
+        range.rows.advance()?;
+        let is_full = page.records.len() >= search.limit || taken >= search.bytes;
+        if is_full || looked_at >= LOOKED_AT || bytes >= BYTES {
+            let more = first(ranges, Order::NewestFirst)?.is_some();
+            page.next = more.then_some(id);
+            break;
+        }
+    }
+    Ok(page)
+}
+
+/// What finds a text wherever it stands, in whatever case.
+fn pattern(text: &str) -> Result<Regex, Error> {
+    RegexBuilder::new(&regex::escape(text))
+        .case_insensitive(true)
+        .build()
+        .map_err(|error| StoreError::Database(Box::new(error)).into())
+}
+
+/// Whether the text stands in one of the row's, whose bytes are counted.
+fn has(row: &Row<'_>, text: Option<&Regex>, bytes: &mut usize) -> rusqlite::Result<bool> {
+    let Some(text) = text else { return Ok(true) };
+    for index in TEXTS {
+        // What is not set is null, which has no text.
+        let Ok(value) = row.get_ref(index)?.as_str() else {
+            continue;
+        };
+        *bytes += value.len();
+        if text.is_match(value) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

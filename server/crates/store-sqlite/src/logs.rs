@@ -1,0 +1,334 @@
+//! Frontend log records.
+
+use async_trait::async_trait;
+use platform_domain::clock::Millis;
+use platform_domain::log::{
+    ErrorCount, ErrorQuery, LogEntry, LogId, LogQuery, LogSearch, LogSearchPage, LogTail,
+    LogTailPage, NewLogRecords, StoredLogRecord,
+};
+use platform_domain::page::PageId;
+use platform_protocol::log::{LogLevel, LogSource};
+use platform_protocol::names::Environment;
+use platform_store::{LogStore, StoreError};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use uuid::Uuid;
+
+use super::error::Error;
+use super::log_ranges::{self, COLUMNS, Order, Range};
+use super::{SqliteStore, error_counts, log_room, log_search, takedown};
+
+#[async_trait]
+impl LogStore for SqliteStore {
+    async fn add_log_records(&self, records: NewLogRecords) -> Result<(), StoreError> {
+        self.logs
+            .write(move |connection| add_log_records(connection, &records))
+            .await
+    }
+
+    async fn list_log_records(&self, query: LogQuery) -> Result<LogSearchPage, StoreError> {
+        self.logs
+            .read_much(move |connection| list_log_records(connection, &query))
+            .await
+    }
+
+    async fn list_log_records_after(&self, tail: LogTail) -> Result<LogTailPage, StoreError> {
+        self.logs
+            .read_much(move |connection| list_log_records_after(connection, &tail))
+            .await
+    }
+
+    async fn search_log_records(&self, search: LogSearch) -> Result<LogSearchPage, StoreError> {
+        self.logs
+            .read_much(move |connection| log_search::search(connection, &search))
+            .await
+    }
+
+    async fn count_errors(&self, query: ErrorQuery) -> Result<Vec<ErrorCount>, StoreError> {
+        self.logs
+            .read_much(move |connection| error_counts::list(connection, &query))
+            .await
+    }
+
+    async fn last_log_id(&self, now: Millis) -> Result<LogId, StoreError> {
+        self.logs
+            .read_much(move |connection| last_log_id(connection, now))
+            .await
+    }
+
+    async fn sweep_log_records(&self, before: Millis, limit: usize) -> Result<usize, StoreError> {
+        self.logs
+            .write(move |connection| log_room::sweep_log_records(connection, before, limit))
+            .await
+    }
+
+    async fn sweep_log_quota(&self, quota: u64, limit: usize) -> Result<usize, StoreError> {
+        self.logs
+            .write(move |connection| log_room::sweep_log_quota(connection, quota, limit))
+            .await
+    }
+
+    async fn sweep_removed_logs(&self, limit: usize) -> Result<usize, StoreError> {
+        let slugs = self.logs.read_much(log_room::list_projects).await?;
+        // A project that was removed never comes back, so what is read here is
+        // true still when the records go.
+        let removed = self
+            .main
+            .read_much(move |connection| takedown::find_removed(connection, &slugs))
+            .await?;
+        match removed {
+            None => Ok(0),
+            Some(slug) => {
+                self.logs
+                    .write(move |connection| log_room::sweep_project(connection, &slug, limit))
+                    .await
+            }
+        }
+    }
+
+    async fn log_bytes(&self, slug: &str) -> Result<u64, StoreError> {
+        let slug = slug.to_owned();
+        self.logs
+            .read_much(move |connection| log_room::log_bytes(connection, &slug))
+            .await
+    }
+}
+
+/// How far ahead of the clock the last record's time is believed.
+const AHEAD_MILLIS: Millis = 60 * 60 * 1_000;
+
+/// Adds the records of one request, in their order.
+pub(super) fn add_log_records(connection: &Connection, new: &NewLogRecords) -> Result<(), Error> {
+    if new.entries.is_empty() {
+        return Ok(());
+    }
+    let environment = environment_id(connection, &new.slug, new.environment)?;
+    let first = next_id(connection, new)?;
+    let deployment = new.deployment.as_ref().map(Uuid::as_bytes);
+    let player = new.player.as_ref().map(Uuid::as_bytes);
+    let mut add = connection.prepare_cached(
+        "INSERT INTO log_records (id, environment, level, source, deployment, player, page,
+             time, message, stack, url, line, \"column\", metadata, count)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+    )?;
+    let mut last = first;
+    for (id, entry) in (first..).zip(&new.entries) {
+        last = id;
+        add.execute(params![
+            id,
+            environment,
+            entry.level as i64,
+            entry.source.as_str(),
+            deployment,
+            player,
+            new.page.0,
+            entry.time,
+            entry.message,
+            entry.stack,
+            entry.url,
+            entry.line,
+            entry.column,
+            entry.metadata,
+            entry.count
+        ])?;
+    }
+    connection
+        .prepare_cached(
+            "UPDATE log_environments SET bytes = bytes + added.all_of_them,
+                 strangers_bytes = strangers_bytes + added.of_strangers
+             FROM (
+                 SELECT sum(bytes) AS all_of_them, sum(bytes * is_strangers) AS of_strangers
+                 FROM log_record_sizes WHERE id BETWEEN ?2 AND ?3
+             ) AS added
+             WHERE id = ?1",
+        )?
+        .execute([environment, first, last])?;
+    super::error_counts::add(connection, environment, new)
+}
+
+/// The first id for the records of `new`: after all that were committed before,
+/// so that whoever has read up to an id has read all before it.
+fn next_id(connection: &Connection, new: &NewLogRecords) -> Result<i64, Error> {
+    let last = last_log_id(connection, new.received_at)?;
+    let next = LogId::first_of(new.received_at).0.max(last.0 + 1);
+    let count = i64::try_from(new.entries.len()).unwrap_or(i64::MAX);
+    // Beyond the year 2248 there are no ids.
+    next.checked_add(count).ok_or(StoreError::Busy)?;
+    Ok(next)
+}
+
+/// The id of the last record. One from a time when the clock was far ahead does
+/// not count: all records would then get that time until it has come.
+pub(super) fn last_log_id(connection: &Connection, now: Millis) -> Result<LogId, Error> {
+    let last: Option<i64> = connection
+        .prepare_cached("SELECT max(id) FROM log_records WHERE id < ?1")?
+        .query_row([end(now).0], |row| row.get(0))?;
+    Ok(LogId(last.unwrap_or(0)))
+}
+
+/// The id that all records that count are below, where `now` is the time.
+fn end(now: Millis) -> LogId {
+    LogId::first_of(now.saturating_add(AHEAD_MILLIS))
+}
+
+fn environment_id(
+    connection: &Connection,
+    slug: &str,
+    environment: Environment,
+) -> Result<i64, Error> {
+    if let Some(id) = find_environment(connection, slug, environment)? {
+        return Ok(id);
+    }
+    connection
+        .prepare_cached("INSERT INTO log_environments (project, environment) VALUES (?1, ?2)")?
+        .execute([slug, environment.as_str()])?;
+    Ok(connection.last_insert_rowid())
+}
+
+pub(super) fn find_environment(
+    connection: &Connection,
+    slug: &str,
+    environment: Environment,
+) -> Result<Option<i64>, Error> {
+    Ok(connection
+        .prepare_cached("SELECT id FROM log_environments WHERE project = ?1 AND environment = ?2")?
+        .query_row([slug, environment.as_str()], |row| row.get(0))
+        .optional()?)
+}
+
+/// Records of one environment, newest first.
+pub(super) fn list_log_records(
+    connection: &Connection,
+    query: &LogQuery,
+) -> Result<LogSearchPage, Error> {
+    // One transaction: a record that is swept between two levels would leave
+    // a page that never was.
+    let transaction = connection.unchecked_transaction()?;
+    let Some(environment) = find_environment(&transaction, &query.slug, query.environment)? else {
+        return Ok(LogSearchPage::default());
+    };
+    let before = query.before.unwrap_or(LogId(i64::MAX));
+    let (records, more) = read(
+        &transaction,
+        (environment, query.level),
+        (LogId(-1), before),
+        Order::NewestFirst,
+        (query.limit, query.bytes),
+    )?;
+    let last = records.last().map(|record| record.id);
+    Ok(LogSearchPage {
+        next: last.filter(|_| more),
+        records,
+    })
+}
+
+/// Records of one environment that come after another one, oldest first.
+pub(super) fn list_log_records_after(
+    connection: &Connection,
+    tail: &LogTail,
+) -> Result<LogTailPage, Error> {
+    let transaction = connection.unchecked_transaction()?;
+    let Some(environment) = find_environment(&transaction, &tail.slug, tail.environment)? else {
+        return Ok(LogTailPage::default());
+    };
+    let between = (tail.after, end(tail.now));
+    let read = |order| {
+        let which = (environment, tail.level);
+        let bounds = (tail.limit, tail.bytes);
+        read(&transaction, which, between, order, bounds)
+    };
+    let (records, full) = read(Order::OldestFirst)?;
+    let mut page = LogTailPage {
+        records,
+        skipped: 0,
+        full,
+    };
+    let Some(backlog) = tail.backlog.filter(|_| full) else {
+        return Ok(page);
+    };
+    let mut count = transaction.prepare_cached(
+        "SELECT count(*) FROM log_records
+         WHERE environment = ?1 AND level = ?2 AND id > ?3 AND id < ?4",
+    )?;
+    let mut waiting: usize = 0;
+    for level in levels(tail.level) {
+        let which = params![environment, level as i64, between.0.0, between.1.0];
+        let found: i64 = count.query_row(which, |row| row.get(0))?;
+        waiting = waiting.saturating_add(usize::try_from(found).unwrap_or(usize::MAX));
+    }
+    if waiting > backlog {
+        let (mut newest, _) = read(Order::NewestFirst)?;
+        newest.reverse();
+        page.skipped = waiting - newest.len();
+        page.records = newest;
+    }
+    Ok(page)
+}
+
+/// The levels as grave as this, or graver.
+fn levels(least: LogLevel) -> impl Iterator<Item = LogLevel> {
+    let all = LogLevel::ALL.into_iter();
+    all.filter(move |level| *level >= least)
+}
+
+/// The records of an environment and of all levels from `least` on whose ids are
+/// between two others, so many and of so many bytes; and whether there are more.
+fn read(
+    connection: &Connection,
+    (environment, least): (i64, LogLevel),
+    (after, before): (LogId, LogId),
+    order: Order,
+    (limit, bytes): (usize, usize),
+) -> Result<(Vec<StoredLogRecord>, bool), Error> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM log_records
+         WHERE environment = ?1 AND level = ?2 AND id > ?3 AND id < ?4 ORDER BY id {}",
+        order.as_sql()
+    );
+    let mut statements = Vec::new();
+    for level in levels(least) {
+        statements.push((level, connection.prepare_cached(&sql)?));
+    }
+    let mut ranges = Vec::new();
+    for (level, statement) in &mut statements {
+        let which = params![environment, *level as i64, after.0, before.0];
+        let rows = statement.query(which)?;
+        ranges.push(Range::begin(*level, rows)?);
+    }
+    log_ranges::take(&mut ranges, order, limit, bytes)
+}
+
+/// The record of a row, whose columns are those that are asked for here.
+pub(super) fn record(row: &Row<'_>, level: LogLevel) -> Result<StoredLogRecord, Error> {
+    let id: i64 = row.get(0)?;
+    let corrupt = |column| StoreError::Corrupt {
+        table: "log_records",
+        column,
+        row: id.to_string(),
+    };
+    let source: String = row.get(2)?;
+    let source = LogSource::ALL
+        .into_iter()
+        .find(|known| known.as_str() == source);
+    let optional_id = |index, column| -> Result<Option<Uuid>, Error> {
+        let bytes: Option<[u8; 16]> = row.get(index).map_err(|_| corrupt(column))?;
+        Ok(bytes.map(Uuid::from_bytes))
+    };
+    Ok(StoredLogRecord {
+        id: LogId(id),
+        deployment: optional_id(3, "deployment")?,
+        player: optional_id(4, "player")?,
+        page: PageId(row.get(5).map_err(|_| corrupt("page"))?),
+        entry: LogEntry {
+            time: row.get(6)?,
+            level,
+            source: source.ok_or_else(|| corrupt("source"))?,
+            message: row.get(7)?,
+            stack: row.get(8)?,
+            url: row.get(9)?,
+            line: row.get(10)?,
+            column: row.get(11)?,
+            metadata: row.get(12)?,
+            count: row.get(13)?,
+        },
+    })
+}

@@ -1,0 +1,291 @@
+//! Sessions.
+
+use platform_domain::audit::{AuditKind, By};
+use platform_domain::clock::Millis;
+use platform_domain::console_token::Holder;
+use platform_domain::player::UNCONFIRMED_MILLIS;
+use platform_domain::session::{KEPT_MILLIS, SESSION_MILLIS, Session, SessionHash, SessionSummary};
+use platform_domain::sign_in::SIGN_IN_MILLIS;
+use rusqlite::{Connection, Row, params};
+use uuid::Uuid;
+
+use super::audit::{self, Entry};
+use super::error::Error;
+use super::{devices, left_guests, players, uuid};
+
+pub(super) fn lookup_session(
+    connection: &Connection,
+    hash: &SessionHash,
+) -> Result<Option<Session>, Error> {
+    let mut statement = connection.prepare_cached(
+        "SELECT p.id, p.username, p.linked, p.merged_into, p.suspended_at, p.suspension_reason,
+                p.created_at, p.seen_at, p.awaiting IS NOT NULL,
+                s.created_at, s.renewed_at, s.ended_at, s.browser
+         FROM sessions s JOIN players p ON p.id = s.player WHERE s.hash = ?1",
+    )?;
+    let mut rows = statement.query([hash.0.as_slice()])?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    Ok(Some(Session {
+        hash: *hash,
+        player: players::player(row)?,
+        created_at: row.get(9)?,
+        renewed_at: row.get(10)?,
+        ended_at: row.get(11)?,
+        browser: row.get(12)?,
+    }))
+}
+
+/// Adds a session. `authenticated_at` is when its player proved to be it; none
+/// for a guest.
+pub(super) fn add_session(
+    connection: &Connection,
+    hash: &SessionHash,
+    player: Uuid,
+    authenticated_at: Option<Millis>,
+    now: Millis,
+) -> Result<(), Error> {
+    connection
+        .prepare_cached(
+            "INSERT INTO sessions (hash, player, created_at, renewed_at, authenticated_at)
+             VALUES (?1, ?2, ?3, ?3, ?4)",
+        )?
+        .execute(params![
+            hash.0.as_slice(),
+            player.as_bytes(),
+            now,
+            authenticated_at
+        ])?;
+    Ok(())
+}
+
+/// Whose a session is, if it has not ended.
+pub(super) fn find_holder(
+    connection: &Connection,
+    hash: &SessionHash,
+    now: Millis,
+) -> Result<Option<Holder>, Error> {
+    let mut statement = connection.prepare_cached(
+        "SELECT p.id, p.username, p.linked, p.merged_into, p.suspended_at, p.suspension_reason,
+                p.created_at, p.seen_at, p.awaiting IS NOT NULL,
+                EXISTS (SELECT 1 FROM admins WHERE player = p.id),
+                s.authenticated_at
+         FROM sessions s JOIN players p ON p.id = s.player
+         WHERE s.hash = ?1 AND s.ended_at IS NULL AND s.renewed_at > ?2",
+    )?;
+    let mut rows = statement.query(params![hash.0.as_slice(), now - SESSION_MILLIS])?;
+    rows.next()?.map(holder).transpose()
+}
+
+/// A player, whether they administer, and when they were last asked who they
+/// are.
+pub(super) fn holder(row: &Row<'_>) -> Result<Holder, Error> {
+    Ok(Holder {
+        player: players::player(row)?,
+        is_admin: row.get(9)?,
+        authenticated_at: row.get(10)?,
+    })
+}
+
+pub(super) fn renew_session(
+    connection: &Connection,
+    hash: &SessionHash,
+    now: Millis,
+) -> Result<(), Error> {
+    connection
+        .prepare_cached(
+            "UPDATE sessions SET renewed_at = ?2
+             WHERE hash = ?1 AND renewed_at < ?2 AND ended_at IS NULL",
+        )?
+        .execute(params![hash.0.as_slice(), now])?;
+    Ok(())
+}
+
+/// Ends a session because its player signed out.
+pub(super) fn sign_out(
+    connection: &Connection,
+    hash: &SessionHash,
+    by: By,
+    now: Millis,
+) -> Result<(), Error> {
+    let Some(player) = end_session(connection, hash, now)? else {
+        return Ok(());
+    };
+    let event = Entry::of(AuditKind::SignedOut, now).player(player).by(by);
+    audit::add(connection, &event)
+}
+
+/// Ends a session without a word in the log. Answers whose it was, if it had
+/// not ended before.
+pub(super) fn end_session(
+    connection: &Connection,
+    hash: &SessionHash,
+    now: Millis,
+) -> Result<Option<Uuid>, Error> {
+    let ended = connection
+        .prepare_cached("UPDATE sessions SET ended_at = ?2 WHERE hash = ?1 AND ended_at IS NULL")?
+        .execute(params![hash.0.as_slice(), now])?;
+    if ended == 0 {
+        return Ok(None);
+    }
+    let player: Vec<u8> = connection
+        .prepare_cached("SELECT player FROM sessions WHERE hash = ?1")?
+        .query_row([hash.0.as_slice()], |row| row.get(0))?;
+    players::let_go(connection, &player)?;
+    uuid(&player, "sessions", "player", String::new).map(Some)
+}
+
+pub(super) fn note_browser(
+    connection: &Connection,
+    hash: &SessionHash,
+    browser: &str,
+) -> Result<(), Error> {
+    connection
+        .prepare_cached("UPDATE sessions SET browser = ?2 WHERE hash = ?1")?
+        .execute(params![hash.0.as_slice(), browser])?;
+    Ok(())
+}
+
+pub(super) fn end_session_of(
+    connection: &Connection,
+    player: Uuid,
+    hash: &SessionHash,
+    by: By,
+    now: Millis,
+) -> Result<bool, Error> {
+    let ended = connection
+        .prepare_cached(
+            "UPDATE sessions SET ended_at = ?3
+             WHERE hash = ?1 AND player = ?2 AND ended_at IS NULL",
+        )?
+        .execute(params![hash.0.as_slice(), player.as_bytes(), now])?;
+    if ended == 0 {
+        return Ok(false);
+    }
+    players::let_go(connection, player.as_bytes())?;
+    let event = Entry::of(AuditKind::SessionsEnded, now)
+        .player(player)
+        .by(by);
+    audit::add(connection, &event)?;
+    Ok(true)
+}
+
+/// Ends every session of a player, but `kept`, without a word in the log.
+pub(super) fn end_all(
+    connection: &Connection,
+    player: Uuid,
+    kept: Option<&SessionHash>,
+    now: Millis,
+) -> Result<usize, Error> {
+    let ended = connection
+        .prepare_cached(
+            "UPDATE sessions SET ended_at = ?2
+             WHERE player = ?1 AND ended_at IS NULL AND (?3 IS NULL OR hash <> ?3)",
+        )?
+        .execute(params![
+            player.as_bytes(),
+            now,
+            kept.map(|kept| kept.0.as_slice())
+        ])?;
+    left_guests::forget(connection, player)?;
+    players::let_go(connection, player.as_bytes())?;
+    Ok(ended)
+}
+
+pub(super) fn end_other_sessions(
+    connection: &Connection,
+    player: Uuid,
+    kept: Option<&SessionHash>,
+    by: By,
+    now: Millis,
+) -> Result<usize, Error> {
+    let ended = end_all(connection, player, kept, now)? + devices::end_all(connection, player)?;
+    if ended > 0 {
+        let event = Entry::of(AuditKind::SessionsEnded, now)
+            .player(player)
+            .by(by);
+        audit::add(connection, &event)?;
+    }
+    Ok(ended)
+}
+
+/// Whether the player has a session that has not ended.
+pub(super) fn has_session(
+    connection: &Connection,
+    player: Uuid,
+    now: Millis,
+) -> Result<bool, Error> {
+    Ok(connection
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM sessions
+                            WHERE player = ?1 AND ended_at IS NULL AND renewed_at > ?2)",
+        )?
+        .query_row(params![player.as_bytes(), now - SESSION_MILLIS], |row| {
+            row.get(0)
+        })?)
+}
+
+pub(super) fn list_sessions(
+    connection: &Connection,
+    player: Uuid,
+    now: Millis,
+) -> Result<Vec<SessionSummary>, Error> {
+    let mut statement = connection.prepare_cached(
+        "SELECT hash, created_at, renewed_at, browser FROM sessions
+         WHERE player = ?1 AND ended_at IS NULL AND renewed_at > ?2
+         ORDER BY renewed_at DESC, created_at DESC",
+    )?;
+    let sessions = statement
+        .query_map(params![player.as_bytes(), now - SESSION_MILLIS], |row| {
+            Ok(SessionSummary {
+                hash: SessionHash(row.get(0)?),
+                created_at: row.get(1)?,
+                renewed_at: row.get(2)?,
+                browser: row.get(3)?,
+            })
+        })?
+        .collect::<Result<_, _>>()?;
+    Ok(sessions)
+}
+
+/// Whose sessions ended at `since` or later, and when the last one did.
+pub(super) fn list_ended(
+    connection: &Connection,
+    since: Millis,
+) -> Result<Vec<(Uuid, Millis)>, Error> {
+    let mut statement = connection.prepare_cached(
+        "SELECT player, max(ended_at) FROM sessions WHERE ended_at >= ?1 GROUP BY player",
+    )?;
+    let mut rows = statement.query([since])?;
+    let mut ended = Vec::new();
+    while let Some(row) = rows.next()? {
+        let player = row.get_ref(0)?.as_blob().unwrap_or_default();
+        let player = uuid(player, "sessions", "player", String::new)?;
+        ended.push((player, row.get(1)?));
+    }
+    Ok(ended)
+}
+
+pub(super) fn sweep_sessions(
+    connection: &Connection,
+    now: Millis,
+    limit: usize,
+) -> Result<usize, Error> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let sessions = connection
+        .prepare_cached(
+            "DELETE FROM sessions WHERE hash IN
+                 (SELECT hash FROM sessions WHERE renewed_at <= ?1 LIMIT ?2)",
+        )?
+        .execute([now - KEPT_MILLIS, limit])?;
+    let pending = connection
+        .prepare_cached(
+            "DELETE FROM pending_sign_ins WHERE state IN
+                 (SELECT state FROM pending_sign_ins WHERE started_at <= ?1 LIMIT ?2)",
+        )?
+        .execute([now - SIGN_IN_MILLIS, limit])?;
+    let awaited = players::sweep_awaited(connection, now - UNCONFIRMED_MILLIS, limit)?;
+    let left = left_guests::sweep(connection, now, limit)?;
+    Ok(sessions + pending + awaited + left + devices::sweep(connection, now, limit)?)
+}

@@ -1,0 +1,220 @@
+//! Signing in: what is on its way, and the one operation that ends it.
+
+use platform_domain::audit::{Actor, AuditKind, By};
+use platform_domain::clock::Millis;
+use platform_domain::player::{Player, PlayerState};
+use platform_domain::sign_in::{
+    PendingSignIn, SIGN_IN_MILLIS, SignIn, SignInOutcome, StateHash, TakenSignIn,
+};
+use platform_store::StoreError;
+use rusqlite::{Connection, OptionalExtension, params};
+use uuid::Uuid;
+
+use super::audit::{self, Entry};
+use super::error::Error;
+use super::{accounts, players, sessions, uuid};
+
+pub(super) fn add_pending(connection: &Connection, pending: &PendingSignIn) -> Result<(), Error> {
+    connection
+        .prepare_cached(
+            "INSERT INTO pending_sign_ins
+                 (state, browser, provider, nonce, pkce_verifier, guest, redirect, started_at,
+                  again)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        )?
+        .execute(params![
+            pending.state.0.as_slice(),
+            pending.browser.as_slice(),
+            pending.provider,
+            pending.nonce,
+            pending.pkce_verifier,
+            pending.guest.as_ref().map(Uuid::as_bytes),
+            pending.redirect,
+            pending.started_at,
+            pending.again
+        ])?;
+    // The browser sent the guest's cookie along.
+    if let Some(guest) = pending.guest {
+        players::confirm(connection, guest)?;
+    }
+    Ok(())
+}
+
+/// Whether there is a sign-in of this state.
+pub(super) fn is_pending(connection: &Connection, state: &StateHash) -> Result<bool, Error> {
+    Ok(connection
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM pending_sign_ins WHERE state = ?1)")?
+        .query_row([state.0.as_slice()], |row| row.get(0))?)
+}
+
+pub(super) fn take_pending(
+    connection: &Connection,
+    state: &StateHash,
+    browser: &[u8; 32],
+    now: Millis,
+) -> Result<TakenSignIn, Error> {
+    let found = connection
+        .prepare_cached(
+            "SELECT browser, provider, nonce, pkce_verifier, guest, redirect, started_at, again
+             FROM pending_sign_ins WHERE state = ?1 AND started_at > ?2",
+        )?
+        .query_row(params![state.0.as_slice(), now - SIGN_IN_MILLIS], |row| {
+            let guest: Option<Vec<u8>> = row.get(4)?;
+            let pending = PendingSignIn {
+                state: *state,
+                browser: row.get(0)?,
+                provider: row.get(1)?,
+                nonce: row.get(2)?,
+                pkce_verifier: row.get(3)?,
+                guest: None,
+                redirect: row.get(5)?,
+                started_at: row.get(6)?,
+                again: row.get(7)?,
+            };
+            Ok((pending, guest))
+        })
+        .optional()?;
+    let Some((pending, guest)) = found else {
+        return Ok(TakenSignIn::Unknown);
+    };
+    if pending.browser != *browser {
+        return Ok(TakenSignIn::OtherBrowser);
+    }
+    connection
+        .prepare_cached("DELETE FROM pending_sign_ins WHERE state = ?1")?
+        .execute([state.0.as_slice()])?;
+    let guest = guest
+        .map(|guest| uuid(&guest, "pending_sign_ins", "guest", String::new))
+        .transpose()?;
+    Ok(TakenSignIn::Taken(PendingSignIn { guest, ..pending }))
+}
+
+pub(super) fn complete(connection: &Connection, sign_in: &SignIn) -> Result<SignInOutcome, Error> {
+    let guest = guest(connection, sign_in)?;
+    let owner = accounts::owner(connection, &sign_in.identity.key)?;
+    let outcome = match owner {
+        Some(account) => enter(connection, sign_in, account, guest)?,
+        None => begin(connection, sign_in, guest)?,
+    };
+    let Some(player) = outcome.player() else {
+        return Ok(outcome);
+    };
+    if let Some(held) = &sign_in.held {
+        sessions::end_session(connection, held, sign_in.now)?;
+    }
+    let proved = Some(sign_in.authenticated_at);
+    sessions::add_session(connection, &sign_in.session, player.id, proved, sign_in.now)?;
+    Ok(outcome)
+}
+
+/// The player whose progress the browser has: the one that began the sign-in,
+/// or, where that one counts no more or there was none, the one that it holds
+/// now. Only one with a session counts: a guest that signed out stays away.
+fn guest(connection: &Connection, sign_in: &SignIn) -> Result<Option<Player>, Error> {
+    if let Some(id) = sign_in.guest
+        && let Some(player) = players::find_player(connection, id)?
+        && counts(connection, &player, sign_in.now)?
+    {
+        return Ok(Some(player));
+    }
+    let Some(held) = &sign_in.held else {
+        return Ok(None);
+    };
+    let Some(session) = sessions::lookup_session(connection, held)? else {
+        return Ok(None);
+    };
+    let player = session.player;
+    Ok(counts(connection, &player, sign_in.now)?.then_some(player))
+}
+
+/// Whether the player is here still. A suspension outlasts every session.
+fn counts(connection: &Connection, player: &Player, now: Millis) -> Result<bool, Error> {
+    Ok(matches!(player.state, PlayerState::Suspended { .. })
+        || sessions::has_session(connection, player.id, now)?)
+}
+
+/// Signs in to the account of a known identity.
+fn enter(
+    connection: &Connection,
+    sign_in: &SignIn,
+    account: Uuid,
+    guest: Option<Player>,
+) -> Result<SignInOutcome, Error> {
+    let player = players::find_player(connection, account)?
+        .ok_or(StoreError::Missing { table: "players" })?;
+    if let PlayerState::Suspended { reason, .. } = player.state {
+        return Ok(SignInOutcome::Suspended { reason });
+    }
+    let guest = guest.filter(|guest| guest.state == PlayerState::Guest);
+    let provider = &sign_in.identity.provider;
+    let Some(guest) = guest else {
+        log(connection, AuditKind::SignedIn, player.id, sign_in)?;
+        return Ok(SignInOutcome::Returned(player));
+    };
+    accounts::merge(connection, guest.id, account, sign_in.now)?;
+    sessions::end_all(connection, guest.id, None, sign_in.now)?;
+    let event = Entry::of(AuditKind::Merged, sign_in.now)
+        .player(guest.id)
+        .other(account)
+        .subject(provider)
+        .by(by(sign_in));
+    audit::add(connection, &event)?;
+    Ok(SignInOutcome::Merged {
+        player,
+        guest: guest.id,
+    })
+}
+
+/// Signs in with an identity that nobody has: the guest becomes its account.
+fn begin(
+    connection: &Connection,
+    sign_in: &SignIn,
+    guest: Option<Player>,
+) -> Result<SignInOutcome, Error> {
+    let now = sign_in.now;
+    match guest {
+        Some(guest) if guest.state == PlayerState::Guest => {
+            accounts::link(connection, &sign_in.identity, guest.id, now)?;
+            sessions::end_all(connection, guest.id, None, now)?;
+            log(connection, AuditKind::Linked, guest.id, sign_in)?;
+            Ok(SignInOutcome::Linked(as_account(guest)))
+        }
+        // Nobody to link, or somebody who is suspended: whoever signs in at
+        // their browser with an identity that nobody has may be somebody else.
+        _ => {
+            let names = &sign_in.usernames;
+            let player = players::add_player(connection, sign_in.new_player, names, None, now)?;
+            accounts::link(connection, &sign_in.identity, player.id, now)?;
+            log(connection, AuditKind::Created, player.id, sign_in)?;
+            Ok(SignInOutcome::Created(as_account(player)))
+        }
+    }
+}
+
+fn as_account(player: Player) -> Player {
+    Player {
+        state: PlayerState::Account,
+        ..player
+    }
+}
+
+fn log(
+    connection: &Connection,
+    kind: AuditKind,
+    player: Uuid,
+    sign_in: &SignIn,
+) -> Result<(), Error> {
+    let event = Entry::of(kind, sign_in.now)
+        .player(player)
+        .subject(&sign_in.identity.provider)
+        .by(by(sign_in));
+    audit::add(connection, &event)
+}
+
+/// Signing in is the player's own act.
+fn by(sign_in: &SignIn) -> By {
+    By {
+        actor: Actor::Own,
+        source: sign_in.source.clone(),
+    }
+}

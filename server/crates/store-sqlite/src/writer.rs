@@ -1,0 +1,280 @@
+//! The one thread that writes, with group commit.
+//!
+//! Requests wait in a bounded queue. The thread takes all that wait, runs each
+//! in a savepoint of its own inside one transaction, commits, and only then
+//! answers: an answer means that `fdatasync` has returned. While one commit
+//! waits for the disk the next group gathers by itself, so the rate rises with
+//! the load. Callers who were answered together come back within microseconds
+//! of each other, so the thread waits a moment for as many as last time: or the
+//! first would get a commit for itself, and all others wait for two. A lone
+//! request waits for nobody.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use platform_store::StoreError;
+use rusqlite::{Connection, ffi};
+use tokio::sync::oneshot;
+
+use super::error::Error;
+
+/// How long a group waits, at most, for as many requests as the last one had.
+const GATHER: Duration = Duration::from_micros(500);
+
+/// How much a writer takes on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// The thread's name.
+    pub(super) name: &'static str,
+    /// Requests that may wait. One more is refused rather than kept in memory.
+    pub(super) queue: usize,
+    /// Requests in one transaction: more would only make the first wait longer.
+    pub(super) group: usize,
+}
+
+/// A request to write, with the place that its answer goes to.
+trait Job: Send {
+    /// Does the work inside the group's transaction, and says whether to keep it.
+    fn run(&mut self, connection: &Connection) -> bool;
+    /// Answers the caller: with the work's own result, or with why the group
+    /// was not committed.
+    fn answer(self: Box<Self>, failure: Option<&str>);
+}
+
+struct Operation<F, T> {
+    work: Option<F>,
+    result: Option<Result<T, StoreError>>,
+    caller: oneshot::Sender<Result<T, StoreError>>,
+}
+
+impl<F, T> Job for Operation<F, T>
+where
+    F: FnOnce(&Connection) -> Result<T, Error> + Send,
+    T: Send,
+{
+    fn run(&mut self, connection: &Connection) -> bool {
+        let Some(work) = self.work.take() else {
+            return false;
+        };
+        // A bug in one operation may not take the writer, and with it every
+        // other player's writes, down.
+        let result = catch_unwind(AssertUnwindSafe(|| work(connection)))
+            .unwrap_or_else(|_| Err(StoreError::Database("the operation panicked".into()).into()))
+            .map_err(StoreError::from);
+        let keep = result.is_ok();
+        self.result = Some(result);
+        keep
+    }
+
+    fn answer(self: Box<Self>, failure: Option<&str>) {
+        let answer = match (failure, self.result) {
+            // What failed by itself keeps its own reason, whatever the group's fate.
+            (_, Some(Err(error))) => Err(error),
+            (None, Some(Ok(value))) => Ok(value),
+            (reason, _) => Err(StoreError::Unavailable(
+                reason.unwrap_or("the operation did not run").to_owned(),
+            )),
+        };
+        // The caller may have gone away; what it asked for is done all the same.
+        let _ = self.caller.send(answer);
+    }
+}
+
+enum Request {
+    Write(Box<dyn Job>),
+    Close(oneshot::Sender<Result<(), StoreError>>),
+}
+
+/// The way to the writer's thread. Dropping it lets the thread write out what
+/// is queued and end.
+#[derive(Debug)]
+pub(super) struct Writer {
+    queue: mpsc::SyncSender<Request>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Writer {
+    /// Starts the thread, which owns `connection` from now on.
+    pub(super) fn start(connection: Connection, limits: Limits) -> std::io::Result<Self> {
+        let (queue, requests) = mpsc::sync_channel(limits.queue);
+        let thread = std::thread::Builder::new()
+            .name(limits.name.into())
+            .spawn(move || serve(connection, requests, limits.group))?;
+        Ok(Self {
+            queue,
+            thread: Mutex::new(Some(thread)),
+        })
+    }
+
+    /// Runs `work` in a savepoint of the next group, and answers when the
+    /// group is on the disk.
+    ///
+    /// # Errors
+    /// What `work` answered; [`StoreError::Busy`] if the queue is full,
+    /// [`StoreError::Unavailable`] if the writer closed or the commit failed.
+    /// Then nothing was written.
+    pub(super) async fn write<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        F: FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+        T: Send + 'static,
+    {
+        let (caller, answer) = oneshot::channel();
+        let job = Operation {
+            work: Some(work),
+            result: None,
+            caller,
+        };
+        self.queue
+            .try_send(Request::Write(Box::new(job)))
+            .map_err(|error| match error {
+                mpsc::TrySendError::Full(_) => StoreError::Busy,
+                mpsc::TrySendError::Disconnected(_) => closed(),
+            })?;
+        answer.await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    /// Writes out what is queued and ends the thread.
+    pub(super) async fn close(&self) -> Result<(), StoreError> {
+        let (caller, answer) = oneshot::channel();
+        let queue = self.queue.clone();
+        // The queue may be full, and then this waits for the writer.
+        let sent = tokio::task::spawn_blocking(move || queue.send(Request::Close(caller))).await;
+        if !matches!(sent, Ok(Ok(()))) {
+            return Ok(());
+        }
+        let closed = answer.await.unwrap_or(Ok(()));
+        let thread = self.thread.lock().ok().and_then(|mut thread| thread.take());
+        if let Some(thread) = thread {
+            // The thread has answered, so it is at its end: this wait is short.
+            let _ = thread.join();
+        }
+        closed
+    }
+}
+
+fn closed() -> StoreError {
+    StoreError::Unavailable("the store is closed".into())
+}
+
+fn serve(mut connection: Connection, requests: mpsc::Receiver<Request>, size: usize) {
+    let mut group: Vec<Box<dyn Job>> = Vec::with_capacity(size);
+    let mut closer = None;
+    let mut expected = 1;
+    while closer.is_none() {
+        let Ok(first) = requests.recv() else { break };
+        closer = gather(first, &requests, expected, size, &mut group);
+        expected = group.len();
+        commit_group(&mut connection, &mut group);
+    }
+    // What comes in from now on is answered by its sender's end being dropped.
+    drop(requests);
+    let end = finish(connection);
+    if let Some(caller) = closer {
+        let _ = caller.send(end.map_err(StoreError::Unavailable));
+    }
+}
+
+/// Fills `group` with `first`, with all that wait, and for a moment with what
+/// comes, until there are as many as `expected`, and `size` at most. Answers who wants to close, if
+/// somebody does: what was queued before that is in the group.
+fn gather(
+    first: Request,
+    requests: &mpsc::Receiver<Request>,
+    expected: usize,
+    size: usize,
+    group: &mut Vec<Box<dyn Job>>,
+) -> Option<oneshot::Sender<Result<(), StoreError>>> {
+    let mut deadline = None;
+    let mut next = first;
+    loop {
+        match next {
+            Request::Write(job) => group.push(job),
+            Request::Close(caller) => return Some(caller),
+        }
+        if group.len() >= size {
+            return None;
+        }
+        next = match requests.try_recv() {
+            Ok(request) => request,
+            Err(_) if group.len() >= expected => return None,
+            Err(_) => {
+                let now = real_now();
+                let end = *deadline.get_or_insert(now + GATHER);
+                requests
+                    .recv_timeout(end.saturating_duration_since(now))
+                    .ok()?
+            }
+        };
+    }
+}
+
+fn real_now() -> Instant {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a disk's latency is real time, whatever clock tests move"
+    )]
+    Instant::now()
+}
+
+/// Moves the log into the database, so that the file alone is the whole store.
+fn finish(connection: Connection) -> Result<(), String> {
+    let checkpoint = connection
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        .map_err(describe);
+    connection.close().map_err(|(_, error)| describe(error))?;
+    checkpoint
+}
+
+fn commit_group(connection: &mut Connection, group: &mut Vec<Box<dyn Job>>) {
+    if group.is_empty() {
+        return;
+    }
+    let outcome = run_group(connection, group);
+    if let Err(error) = &outcome {
+        tracing::error!(error = %error, operations = group.len(), "a group of writes failed");
+        if !connection.is_autocommit() {
+            // Dropped answers below say "not written", so it must not be.
+            let _ = connection.execute_batch("ROLLBACK");
+        }
+    }
+    let failure = outcome.err().map(describe);
+    for job in group.drain(..) {
+        job.answer(failure.as_deref());
+    }
+}
+
+fn run_group(connection: &Connection, group: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
+    // IMMEDIATE: the wait for another process's lock is here, where the busy
+    // timeout applies, and not in the middle of the group.
+    execute(connection, "BEGIN IMMEDIATE")?;
+    for job in group.iter_mut() {
+        execute(connection, "SAVEPOINT operation")?;
+        if !job.run(connection) {
+            if connection.is_autocommit() {
+                // A full disk and the like end the whole transaction, so what
+                // ran before this operation is undone as well.
+                return Err(rusqlite::Error::SqliteFailure(
+                    ffi::Error::new(ffi::SQLITE_ABORT_ROLLBACK),
+                    None,
+                ));
+            }
+            execute(connection, "ROLLBACK TO operation")?;
+        }
+        execute(connection, "RELEASE operation")?;
+    }
+    execute(connection, "COMMIT")
+}
+
+fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
+    connection.prepare_cached(sql)?.execute([]).map(|_| ())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is a `map_err` function")]
+fn describe(error: rusqlite::Error) -> String {
+    error.to_string()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! Devices without a browser: the part of the store that signs them in and
+//! keeps them so.
+
+use async_trait::async_trait;
+use platform_domain::audit::By;
+use platform_domain::clock::Millis;
+use platform_domain::device::{
+    Decided, Device, DeviceAuthorization, FreshDevice, NewDeviceAuthorization, Redeemed, Refreshed,
+    TokenHash, UserCode,
+};
+use uuid::Uuid;
+
+use super::StoreError;
+
+/// Operations on devices. [`Store`](super::Store)'s documentation says what
+/// every one promises.
+#[async_trait]
+pub trait DeviceStore: Send + Sync {
+    /// Keeps a sign-in that a device begins. Answers the code for the person:
+    /// the first that no other sign-in has.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] on `user_code` if every code is taken.
+    async fn add_device_authorization(
+        &self,
+        authorization: NewDeviceAuthorization,
+    ) -> Result<UserCode, StoreError>;
+
+    /// The sign-in of this code that waits for a decision at `now`.
+    async fn find_device_authorization(
+        &self,
+        user_code: &UserCode,
+        now: Millis,
+    ) -> Result<Option<DeviceAuthorization>, StoreError>;
+
+    /// Decides on the sign-in of this code: `approve`, or deny it. Of several
+    /// decisions at once the first stands.
+    async fn decide_device_authorization(
+        &self,
+        user_code: &UserCode,
+        player: Uuid,
+        approve: bool,
+        by: By,
+        now: Millis,
+    ) -> Result<Decided, StoreError>;
+
+    /// Exchanges a device code that somebody has approved: of several
+    /// questions at once one device comes to be.
+    async fn redeem_device_code(
+        &self,
+        device_code: &TokenHash,
+        fresh: FreshDevice,
+    ) -> Result<Redeemed, StoreError>;
+
+    /// Exchanges a refresh token for the next one.
+    ///
+    /// The device's present token works, and from then on the next one in its
+    /// place. The token before it works once more for
+    /// [`LOST_ANSWER_MILLIS`](platform_domain::device::LOST_ANSWER_MILLIS) after
+    /// its first use, as long as its successor was not used: the successor is
+    /// replaced, and is then itself one that may not come again. Any other
+    /// token of the device ends the device's sign-in.
+    async fn refresh_device(
+        &self,
+        refresh_token: &TokenHash,
+        fresh: FreshDevice,
+    ) -> Result<Refreshed, StoreError>;
+
+    /// Ends the sign-in of the device that was ever given this refresh token.
+    /// Answers whether there was one.
+    async fn revoke_refresh_token(
+        &self,
+        refresh_token: &TokenHash,
+        by: By,
+        now: Millis,
+    ) -> Result<bool, StoreError>;
+
+    /// Ends a device's sign-in, if it is the player's. Answers whether it was.
+    async fn end_device(
+        &self,
+        player: Uuid,
+        device: Uuid,
+        by: By,
+        now: Millis,
+    ) -> Result<bool, StoreError>;
+
+    /// The player's devices that are signed in at `now`, newest use first.
+    async fn list_devices(&self, player: Uuid, now: Millis) -> Result<Vec<Device>, StoreError>;
+}

@@ -1,0 +1,50 @@
+//! Projects that are taken down: the part of the store that knows which games
+//! are not shown.
+
+use async_trait::async_trait;
+use platform_domain::audit::By;
+use platform_domain::clock::Millis;
+use platform_domain::takedown::{Change, Changed, Standing};
+
+use super::StoreError;
+
+/// What one call of [`TakedownStore::remove_deleted`] did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Removed {
+    /// A part of this project; the rest follows with the next call.
+    Part(String),
+    /// The rest of this project.
+    Whole(String),
+}
+
+/// Operations on projects that are taken down. [`Store`](super::Store)'s
+/// documentation says what every one promises.
+#[async_trait]
+pub trait TakedownStore: Send + Sync {
+    /// Changes a project's standing, and keeps that in the log of events.
+    /// [`Actor::Own`](platform_domain::audit::Actor::Own) is the project's owner.
+    async fn change_standing(
+        &self,
+        slug: &str,
+        change: Change,
+        by: By,
+        now: Millis,
+    ) -> Result<Changed, StoreError>;
+
+    /// A project's standing; none if there is no such project, or no more.
+    async fn find_standing(&self, slug: &str) -> Result<Option<Standing>, StoreError>;
+
+    /// The standing of every project that is not shown, or was given to another
+    /// owner or taken down at some time, removed ones among them.
+    async fn list_standings(&self) -> Result<Vec<(String, Standing)>, StoreError>;
+
+    /// Removes a bounded part of a project that was deleted no later than
+    /// `deleted_before`: a deployment with the list of its files, at last the
+    /// rest but for its slug. Answers what it did; none if there is no such
+    /// project.
+    async fn remove_deleted(
+        &self,
+        deleted_before: Millis,
+        now: Millis,
+    ) -> Result<Option<Removed>, StoreError>;
+}
