@@ -2,7 +2,7 @@
 // players and events are shown, and the question before an action.
 
 import { Considered } from "./considered.js";
-import { allById, byId, make, moment, plain, said } from "./dom.js";
+import { allById, byId, make, moment, plain, userText } from "./dom.js";
 import { close, enter, isFinal } from "./gate.js";
 import { Refusal } from "./session.js";
 
@@ -15,7 +15,7 @@ import { Refusal } from "./session.js";
  *
  * @param {string} sentence
  */
-export const no = (sentence) => new Refusal(0, { detail: sentence });
+export const refusalOf = (sentence) => new Refusal(0, { detail: sentence });
 
 /**
  * Shows how to become an administrator, if that is what the viewer is not.
@@ -94,7 +94,7 @@ export const withQuery = (path, parameters) => {
  *
  * @param {string} sentence
  */
-export const tell = (sentence) => (byId("news").textContent = sentence);
+export const announce = (sentence) => (byId("news").textContent = sentence);
 
 /**
  * Fills a list, and shows the element `none` if the list is empty.
@@ -103,7 +103,7 @@ export const tell = (sentence) => (byId("news").textContent = sentence);
  * @param {keyof PageElements} none
  * @param {Node[]} rows
  */
-export const fill = (list, none, rows) => {
+export const fillList = (list, none, rows) => {
   byId(list).replaceChildren(...rows);
   byId(none).hidden = rows.length > 0;
 };
@@ -115,7 +115,7 @@ export const fill = (list, none, rows) => {
  * @param {Inside[]} [about]
  * @param {...Inside} ways
  */
-export const row = (what, about = [], ...ways) =>
+export const listItem = (what, about = [], ...ways) =>
   make(
     "li",
     {},
@@ -134,12 +134,12 @@ export const row = (what, about = [], ...ways) =>
  * @param {string} sub
  * @param {Record<string, string | undefined>} names
  */
-export const who = (sub, names) => {
+export const playerLink = (sub, names) => {
   const name = names[sub];
   return make(
     "a",
     { href: `/admin/players/${encodeURIComponent(sub)}` },
-    said(name ?? `player ${sub.slice(-8)}`),
+    userText(name ?? `player ${sub.slice(-8)}`),
   );
 };
 
@@ -161,9 +161,9 @@ export const kindOf = ({ state, linked }) =>
  */
 export const playerRow = (player) => {
   const { sub, username, created_at } = player;
-  return row(
+  return listItem(
     [
-      who(sub, { [sub]: username }),
+      playerLink(sub, { [sub]: username }),
       player.state === "suspended"
         ? make("b", { className: "bad", textContent: " suspended" })
         : "",
@@ -220,9 +220,9 @@ const SENTENCES = {
  * @param {Record<string, string>} names
  */
 const part = (name, event, names) => {
-  if (name === "subject") return said(event.subject ?? "nothing", "subject");
+  if (name === "subject") return userText(event.subject ?? "nothing", "subject");
   const sub = name === "other" ? event.other : event.player;
-  return sub ? who(sub, names) : "the platform";
+  return sub ? playerLink(sub, names) : "the platform";
 };
 
 /**
@@ -241,18 +241,20 @@ export const eventRow = (event, names) => {
     .split(/\{(\w+)\}/)
     .map((piece, at) => (at % 2 ? part(piece, event, names) : piece));
   if (event.actor === "operator") pieces.push(", by the operator");
-  if (event.admin) pieces.push(", by ", who(event.admin, names));
+  if (event.admin) pieces.push(", by ", playerLink(event.admin, names));
   // The reason is a sentence of its own.
   const end =
-    event.kind === "suspended" && event.subject ? [": ", said(event.subject, "subject")] : ["."];
+    event.kind === "suspended" && event.subject
+      ? [": ", userText(event.subject, "subject")]
+      : ["."];
   const { detail, network, request } = event;
   const about = [
     moment(event.at),
-    ...(detail ? [" · ", said(detail)] : []),
+    ...(detail ? [" · ", userText(detail)] : []),
     ...(network ? [` · from ${plain(network)}`] : []),
-    ...(request ? [" · request ", make("code", {}, said(request))] : []),
+    ...(request ? [" · request ", make("code", {}, userText(request))] : []),
   ];
-  return row([...pieces, ...end], about);
+  return listItem([...pieces, ...end], about);
 };
 
 /**
@@ -262,16 +264,16 @@ export const eventRow = (event, names) => {
  * @param {string} text
  */
 export const findPlayer = async (session, text) => {
-  if (!text) throw no("Write a name or an id.");
+  if (!text) throw refusalOf("Write a name or an id.");
   const { players } = await session.ask(withQuery("/api/admin/players", { query: text }));
   const wanted = text.toLowerCase();
   const found = players.find(
     ({ sub, username }) => sub === wanted || username.toLowerCase() === wanted,
   );
   if (found) return found;
-  if (!players.length) throw no("There is no such player.");
+  if (!players.length) throw refusalOf("There is no such player.");
   const names = players.slice(0, 5).map(({ username }) => plain(username));
-  throw no(`Nobody is called just that. These begin so: ${names.join(", ")}.`);
+  throw refusalOf(`Nobody is called just that. These begin so: ${names.join(", ")}.`);
 };
 
 /** How many questions were asked so far. */
@@ -381,4 +383,4 @@ export const ask = ({ heading, words, yes, isGrave = false, takesText = false, a
  *
  * @param {string} name
  */
-export const named = (name) => make("b", {}, said(name));
+export const boldName = (name) => make("b", {}, userText(name));

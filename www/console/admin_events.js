@@ -1,6 +1,6 @@
 // `/admin/events`: the log of events, one page at a time.
 
-import { eventRow, fill, findPlayer, open, refuse, withQuery } from "./admin.js";
+import { eventRow, fillList, findPlayer, open, refuse, withQuery } from "./admin.js";
 import { allById, byId } from "./dom.js";
 
 const LIMIT = 50;
@@ -15,7 +15,7 @@ open(async (session) => {
   actors.value = actor ?? "";
   const query = { player, kind, actor, before, limit: LIMIT };
   const found = await session.ask(withQuery("/api/admin/events", query));
-  fill(
+  fillList(
     "events",
     "no-events",
     found.events.map((event) => eventRow(event, found.names)),

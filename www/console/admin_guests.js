@@ -1,7 +1,7 @@
 // `/admin/guests`: the addresses that hold guests, and the guests of one address.
 
-import { fill, open, playerRow, refuse, row, withQuery } from "./admin.js";
-import { allById, byId, count, make, moment, said } from "./dom.js";
+import { fillList, listItem, open, playerRow, refuse, withQuery } from "./admin.js";
+import { allById, byId, count, make, moment, userText } from "./dom.js";
 
 /** @import { Schemas } from "../types/api.d.ts" */
 
@@ -9,7 +9,7 @@ const PATH = "/api/admin/guests";
 
 /** @param {Schemas["HoldingAddress"]} address */
 const addressRow = ({ address, guests, seen_at }) =>
-  row(make("a", { href: withQuery("/admin/guests", { address }) }, said(address)), [
+  listItem(make("a", { href: withQuery("/admin/guests", { address }) }, userText(address)), [
     `${count(guests, "guest", "guests")} · the last here `,
     moment(seen_at),
   ]);
@@ -27,7 +27,7 @@ const draw = ({ cap, addresses, guests }, address) => {
     ? "Its guests, last one first"
     : "Addresses with most guests";
   byId("none").textContent = address ? "This address holds no guest." : "No address holds a guest.";
-  fill("list", "none", address ? guests.map(playerRow) : addresses.map(addressRow));
+  fillList("list", "none", address ? guests.map(playerRow) : addresses.map(addressRow));
 };
 
 open(async (session) => {

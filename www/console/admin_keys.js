@@ -1,6 +1,6 @@
 // `/admin/keys`: the signing keys and their states, and how to rotate and revoke them.
 
-import { ask, eventRow, fill, open, row, send, tell, withQuery } from "./admin.js";
+import { announce, ask, eventRow, fillList, listItem, open, send, withQuery } from "./admin.js";
 import { byId, make, moment, plain } from "./dom.js";
 
 /** @import { Schemas } from "../types/api.d.ts" */
@@ -22,7 +22,7 @@ const STATES = {
  * @param {(kid: string, state: string) => void} revoke
  */
 const keyRow = ({ kid, state, sealed, created_at, signs_from, stops_at }, revoke) =>
-  row(
+  listItem(
     [
       make("b", {
         className: state === "signing" ? "live" : "",
@@ -73,7 +73,7 @@ open(async (session) => {
       events.map((event) => ({ event, names })),
     );
     events.sort((one, other) => other.event.id - one.event.id);
-    fill(
+    fillList(
       "events",
       "no-events",
       events.slice(0, 20).map(({ event, names }) => eventRow(event, names)),
@@ -99,7 +99,7 @@ open(async (session) => {
       act: async () => {
         draw(await send(session, "POST", `${PATH}/${encodeURIComponent(kid)}/revoke`), revoke);
         await drawEvents();
-        tell("The key is revoked.");
+        announce("The key is revoked.");
       },
     });
   draw(await session.ask(PATH), revoke);
@@ -114,7 +114,7 @@ open(async (session) => {
     act: async () => {
       draw(await send(session, "POST", `${PATH}/rotate`), revoke);
       await drawEvents();
-      tell("A new key is published.");
+      announce("A new key is published.");
     },
   };
   byId("rotate").onclick = () => ask(question);

@@ -1,14 +1,26 @@
 // `/admin/players/<id>`: everything about one player, and what an administrator can do.
 
-import { ask, eventRow, fill, kindOf, named, no, open, row, send, tell, who } from "./admin.js";
-import { allById, byId, count, given, make, moment, plain, said } from "./dom.js";
+import {
+  announce,
+  ask,
+  boldName,
+  eventRow,
+  fillList,
+  kindOf,
+  listItem,
+  open,
+  playerLink,
+  refusalOf,
+  send,
+} from "./admin.js";
+import { allById, byId, count, make, moment, pageData, plain, userText } from "./dom.js";
 
 /** @import { Player, Schemas } from "../types/api.d.ts" */
 /** @import { Question } from "./admin.js" */
 /** @import { Inside } from "./dom.js" */
 /** @import { Session } from "./session.js" */
 
-const sub = given("player");
+const sub = pageData("player");
 const PATH = /** @type {const} */ (`/api/admin/players/${sub}`);
 
 /**
@@ -29,10 +41,10 @@ const facts = ({
   names,
   ...player
 }) => [
-  ...fact("Name", said(player.username)),
+  ...fact("Name", userText(player.username)),
   ...fact("Id", make("code", { textContent: sub })),
   ...fact("State", kindOf({ state, linked })),
-  ...(merged_into ? fact("Went into", who(merged_into, names)) : []),
+  ...(merged_into ? fact("Went into", playerLink(merged_into, names)) : []),
   ...(is_admin ? fact("May", "Administer the platform") : []),
   ...fact("Made", moment(created_at)),
   ...(linked ? [] : fact("Last here", moment(seen_at))),
@@ -40,19 +52,26 @@ const facts = ({
 
 /** @param {Schemas["Session"]} session */
 const browser = ({ created_at, renewed_at }) =>
-  row("A browser", ["since ", moment(created_at), " · last used ", moment(renewed_at)]);
+  listItem("A browser", ["since ", moment(created_at), " · last used ", moment(renewed_at)]);
 
 /** @param {Schemas["Device"]} device */
 const device = ({ client, network, signed_in_at, used_at }) =>
-  row(
-    ["A device, by ", said(client)],
-    ["from ", said(network), " · since ", moment(signed_in_at), " · last used ", moment(used_at)],
+  listItem(
+    ["A device, by ", userText(client)],
+    [
+      "from ",
+      userText(network),
+      " · since ",
+      moment(signed_in_at),
+      " · last used ",
+      moment(used_at),
+    ],
   );
 
 /** @param {Schemas["Identity"]} identity */
 const identity = ({ provider, issuer, hash, linked_at }) =>
-  row(said(provider), [
-    said(issuer ?? "Its settings are gone"),
+  listItem(userText(provider), [
+    userText(issuer ?? "Its settings are gone"),
     " · since ",
     moment(linked_at),
     make("br"),
@@ -62,7 +81,7 @@ const identity = ({ provider, issuer, hash, linked_at }) =>
 
 /** @param {string} slug */
 const project = (slug) =>
-  row(make("a", { href: `/projects/${encodeURIComponent(slug)}` }, said(slug)));
+  listItem(make("a", { href: `/projects/${encodeURIComponent(slug)}` }, userText(slug)));
 
 /**
  * @param {Schemas["PlayerDetails"]} shown
@@ -75,7 +94,7 @@ const drawState = (shown, self) => {
   suspended.hidden = !isSuspended;
   suspended.replaceChildren(
     ...(reason
-      ? ["Suspended. The player reads: ", said(reason)]
+      ? ["Suspended. The player reads: ", userText(reason)]
       : ["Suspended, without a reason."]),
   );
   suspend.hidden = isSuspended || state === "merged" || sub === self.sub;
@@ -95,18 +114,21 @@ const drawState = (shown, self) => {
  */
 const draw = (shown, self) => {
   const { username, sessions, devices, identities, merged_from, projects, events, names } = shown;
-  byId("heading").replaceChildren(said(username));
+  byId("heading").replaceChildren(userText(username));
   document.title = `${plain(username)} · ${document.title.split(" · ").slice(-2).join(" · ")}`;
   byId("who").replaceChildren(...facts(shown));
   drawState(shown, self);
-  fill("sessions", "no-sessions", [...sessions.map(browser), ...devices.map(device)]);
-  fill("identities", "no-identities", identities.map(identity));
+  fillList("sessions", "no-sessions", [...sessions.map(browser), ...devices.map(device)]);
+  fillList("identities", "no-identities", identities.map(identity));
   const merges = merged_from.map((guest) =>
-    row(["The guest ", who(guest.sub, names)], guest.merged_at ? [moment(guest.merged_at)] : []),
+    listItem(
+      ["The guest ", playerLink(guest.sub, names)],
+      guest.merged_at ? [moment(guest.merged_at)] : [],
+    ),
   );
-  fill("merges", "no-merges", merges);
-  fill("projects", "no-projects", projects.map(project));
-  fill(
+  fillList("merges", "no-merges", merges);
+  fillList("projects", "no-projects", projects.map(project));
+  fillList(
     "events",
     "no-events",
     events.map((event) => eventRow(event, names)),
@@ -122,7 +144,7 @@ const suspension = (shown, done) => ({
   heading: "Suspend this player?",
   words: [
     [
-      named(shown.username),
+      boldName(shown.username),
       ", ",
       shown.linked ? "an account" : "a guest",
       ", can neither play nor sign in until somebody lifts the suspension. Games that are open learn of it within a minute; their backends may take the player's last token until it ends.",
@@ -132,7 +154,7 @@ const suspension = (shown, done) => ({
   isGrave: true,
   takesText: true,
   act: async (reason) => {
-    if (!reason) throw no("Write a sentence for the player.");
+    if (!reason) throw refusalOf("Write a sentence for the player.");
     done(await send(session, "PUT", `${PATH}/suspension`, { reason }), "is suspended");
   },
 });
@@ -147,7 +169,7 @@ let session;
  */
 const lifting = (shown, done) => ({
   heading: "Lift the suspension?",
-  words: [[named(shown.username), " may sign in and play again at once, as the same player."]],
+  words: [[boldName(shown.username), " may sign in and play again at once, as the same player."]],
   yes: "Lift",
   act: async () => done(await send(session, "DELETE", `${PATH}/suspension`), "may play again"),
 });
@@ -169,7 +191,7 @@ const ending = (shown, done) => {
     : "A guest has no other way back: this player, and all that they have reached, is gone for good.";
   return {
     heading: "End all sessions?",
-    words: [[named(username), ` is signed out of ${where}. ${after}`]],
+    words: [[boldName(username), ` is signed out of ${where}. ${after}`]],
     yes: "End sessions",
     isGrave: !linked,
     act: async () => {
@@ -189,7 +211,7 @@ open(async (opened, self) => {
   const done = (now, sentence) => {
     shown = now;
     draw(shown, self);
-    tell(`${plain(shown.username)} ${sentence}.`);
+    announce(`${plain(shown.username)} ${sentence}.`);
   };
   draw(shown, self);
   byId("suspend").onclick = () => ask(suspension(shown, done));

@@ -1,6 +1,6 @@
 // `/admin`: a search for players by id or by the beginning of their names, and the latest events.
 
-import { eventRow, fill, open, playerRow, refuse, withQuery } from "./admin.js";
+import { eventRow, fillList, open, playerRow, refuse, withQuery } from "./admin.js";
 import { allById, byId } from "./dom.js";
 
 const PATH = "/api/admin/players";
@@ -12,7 +12,7 @@ open(async (session) => {
   const find = async (query) => {
     const { players } = await session.ask(withQuery(PATH, { query, limit: 50 }));
     byId("found").hidden = false;
-    fill("players", "none", players.map(playerRow));
+    fillList("players", "none", players.map(playerRow));
   };
   const asked = new URLSearchParams(location.search).get("query") ?? "";
   field.value = asked;
@@ -31,7 +31,7 @@ open(async (session) => {
     }
   };
   const { events, names } = await session.ask(EVENTS);
-  fill(
+  fillList(
     "events",
     "no-events",
     events.map((event) => eventRow(event, names)),

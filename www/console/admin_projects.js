@@ -1,20 +1,20 @@
 // `/admin/projects`: all projects with their owners, and transfers to another owner.
 
 import {
+  announce,
   ask,
+  boldName,
   eventRow,
-  fill,
+  fillList,
   findPlayer,
-  named,
-  no,
+  listItem,
   open,
-  row,
+  playerLink,
+  refusalOf,
   send,
-  tell,
-  who,
   withQuery,
 } from "./admin.js";
-import { byId, count, make, moment, plain, said } from "./dom.js";
+import { byId, count, make, moment, plain, userText } from "./dom.js";
 
 /** @import { Schemas } from "../types/api.d.ts" */
 /** @import { Question } from "./admin.js" */
@@ -33,7 +33,7 @@ const ownerOf = ({ owner }) => (owner ? (shown.names[owner] ?? owner) : "the pla
 const look = async () => {
   shown = await session.ask("/api/admin/projects");
   const { events, names } = await session.ask(EVENTS);
-  fill(
+  fillList(
     "events",
     "no-events",
     events.map((event) => eventRow(event, names)),
@@ -49,7 +49,9 @@ const look = async () => {
  */
 const transfer = (project) => ({
   heading: "Transfer this project?",
-  words: [["The project ", named(project.slug), " belongs to ", named(ownerOf(project)), "."]],
+  words: [
+    ["The project ", boldName(project.slug), " belongs to ", boldName(ownerOf(project)), "."],
+  ],
   yes: "Go on",
   takesText: {
     label: "New owner",
@@ -59,10 +61,10 @@ const transfer = (project) => ({
   },
   act: async (text) => {
     const player = await findPlayer(session, text);
-    if (player.sub === project.owner) throw no("It is this player's already.");
+    if (player.sub === project.owner) throw refusalOf("It is this player's already.");
     if (player.state === "merged")
-      throw no("This guest went into another player and owns nothing. Name that one.");
-    if (!player.linked) throw no("Guests own no projects: the player has to sign in first.");
+      throw refusalOf("This guest went into another player and owns nothing. Name that one.");
+    if (!player.linked) throw refusalOf("Guests own no projects: the player has to sign in first.");
     return confirmed(project, player);
   },
 });
@@ -75,11 +77,11 @@ const transfer = (project) => ({
 const confirmed = (project, { sub, username }) => ({
   heading: "Transfer it to this player?",
   words: [
-    ["The project ", named(project.slug), " goes to ", named(username), "."],
+    ["The project ", boldName(project.slug), " goes to ", boldName(username), "."],
     [
-      named(username),
+      boldName(username),
       " deploys it and reads its log from then on; ",
-      named(ownerOf(project)),
+      boldName(ownerOf(project)),
       " no longer does. Its players notice nothing.",
     ],
     ["Their id is ", make("code", { textContent: sub }), "."],
@@ -90,7 +92,7 @@ const confirmed = (project, { sub, username }) => ({
       owner: sub,
     });
     await look();
-    tell(`${plain(project.slug)} belongs to ${plain(username)} now.`);
+    announce(`${plain(project.slug)} belongs to ${plain(username)} now.`);
   },
 });
 
@@ -110,7 +112,7 @@ const STANDINGS = {
     words: (slug) => [
       [
         "The game ",
-        named(slug),
+        boldName(slug),
         " is shown to nobody, and nobody gets tokens for it. Its owner cannot enable it again; they read why.",
       ],
     ],
@@ -125,7 +127,7 @@ const STANDINGS = {
   },
   enable: {
     heading: "Enable this project?",
-    words: (slug) => [["The game ", named(slug), " is shown again at once."]],
+    words: (slug) => [["The game ", boldName(slug), " is shown again at once."]],
     yes: "Enable",
   },
 };
@@ -139,11 +141,11 @@ const standingQuestion = (slug, change) => ({
   ...STANDINGS[change],
   words: STANDINGS[change].words(slug),
   act: async (reason) => {
-    if (change === "disable" && !reason) throw no("Write a sentence for the owner.");
+    if (change === "disable" && !reason) throw refusalOf("Write a sentence for the owner.");
     const body = change === "disable" ? { reason } : undefined;
     await send(session, "POST", `/api/projects/${encodeURIComponent(slug)}/${change}`, body);
     await look();
-    tell(`${plain(slug)} is ${change}d now.`);
+    announce(`${plain(slug)} is ${change}d now.`);
   },
 });
 
@@ -177,10 +179,10 @@ const projectRow = (project) => {
     make("span", { className: "aside", textContent: ` ${plain(slug)}` }),
   );
   button.onclick = () => ask(transfer(project));
-  const whose = owner ? who(owner, shown.names) : "the platform";
-  return row(
+  const whose = owner ? playerLink(owner, shown.names) : "the platform";
+  return listItem(
     [
-      make("a", { href: `/projects/${encodeURIComponent(slug)}` }, said(slug)),
+      make("a", { href: `/projects/${encodeURIComponent(slug)}` }, userText(slug)),
       standing.state === "live"
         ? ""
         : make("b", { className: "bad", textContent: ` ${stateWords(standing.state)}` }),

@@ -1,7 +1,7 @@
 // `/build/<slug>`: the dev environment of a game: the game itself, its log, its deployments.
 
 import { askRollback, deployment } from "./deployments.js";
-import { allById, byId, given, make, plain } from "./dom.js";
+import { allById, byId, make, pageData, plain } from "./dom.js";
 import { close, enter, isFinal } from "./gate.js";
 import { Log } from "./log.js";
 import { Refusal } from "./session.js";
@@ -31,7 +31,7 @@ const SANDBOX = [
 ].map((what) => `allow-${what}`);
 const ALLOWED = "autoplay; fullscreen; gamepad; clipboard-write; screen-wake-lock";
 
-const [slug, game] = [given("slug"), given("game")];
+const [slug, game] = [pageData("slug"), pageData("game")];
 const environment = /** @type {const} */ (`/api/projects/${slug}/environments/dev`);
 /** @type {Schemas["Environment"] | undefined} */
 let shown;

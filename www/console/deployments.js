@@ -1,6 +1,6 @@
 // The deployments of an environment, and how to roll back to an earlier one.
 
-import { allById, byId, count, make, moment, said, size } from "./dom.js";
+import { allById, byId, count, make, moment, size, userText } from "./dom.js";
 import { Question } from "./question.js";
 
 /** @import { Schemas } from "../types/api.d.ts" */
@@ -40,7 +40,7 @@ const told = (one) => [
   nameOf(one),
   " of ",
   moment(one.created_at),
-  ...(one.message ? [", ", said(one.message)] : []),
+  ...(one.message ? [", ", userText(one.message)] : []),
 ];
 
 /**
@@ -57,8 +57,8 @@ const words = (one) => make("span", {}, ...told(one)).textContent;
  */
 const maker = ({ deployed_by: by, client, network }) => {
   const from = [client, network].filter(Boolean).join(", ");
-  if (!by) return from ? ["from ", said(from)] : [];
-  return ["by ", said(by.username ?? by.sub), ...(from ? [" from ", said(from)] : [])];
+  if (!by) return from ? ["from ", userText(from)] : [];
+  return ["by ", userText(by.username ?? by.sub), ...(from ? [" from ", userText(from)] : [])];
 };
 
 /**
@@ -80,7 +80,7 @@ export const deployment = (one, current, ask) => {
     "div",
     {},
     make("span", {}, nameOf(one), " ", moment(one.created_at)),
-    ...(one.message ? [make("span", { className: "host" }, said(one.message))] : []),
+    ...(one.message ? [make("span", { className: "host" }, userText(one.message))] : []),
     make(
       "span",
       { className: "host" },

@@ -52,7 +52,7 @@ export const allById = (...ids) => /** @type {any} */ (ids.map((id) => byId(id))
  *
  * @param {string} name
  */
-export const given = (name) => byId("inside").dataset[name] ?? "";
+export const pageData = (name) => byId("inside").dataset[name] ?? "";
 
 /**
  * Makes an element with these properties and this content.
@@ -73,7 +73,8 @@ export const make = (name, properties = {}, ...inside) => {
  *
  * @param {unknown} text
  */
-export const said = (text, className = "") => make("bdi", { className, textContent: plain(text) });
+export const userText = (text, className = "") =>
+  make("bdi", { className, textContent: plain(text) });
 
 /** The form of all times: in the reader's language and time zone, with the zone's name. */
 const days = new Intl.DateTimeFormat(undefined, {

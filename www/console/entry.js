@@ -1,6 +1,6 @@
 // One entry of the log on the page: a record, and the equal records that are folded into it.
 
-import { count, make, moment, plain, said } from "./dom.js";
+import { count, make, moment, plain, userText } from "./dom.js";
 import { countsBehind, framesOf, place, renamed } from "./frames.js";
 
 /** @import { Schemas } from "../types/api.d.ts" */
@@ -74,7 +74,7 @@ const watcher = new IntersectionObserver((changes) => {
  * @param {View} view
  */
 const where = (one, record, { game, sources }) => {
-  const shown = said(place(one, game), "place");
+  const shown = userText(place(one, game), "place");
   const look = async () => {
     const source = await sources.find(one, record.deployment);
     if (!source) return;
@@ -117,7 +117,7 @@ const whereSeen = (...what) => {
  * @param {View} view
  */
 const frame = (one, caller, record, view) => {
-  const name = said(one.call || "(no name)", "caller");
+  const name = userText(one.call || "(no name)", "caller");
   const look = async (/** @type {Frame} */ below) => {
     const call = renamed(one.call, (await view.sources.find(below, record.deployment))?.name);
     if (call === one.call) return;
@@ -170,16 +170,16 @@ const details = (record, view) => {
   const { message, stack, url, metadata, player, deployment } = record;
   /** @type {HTMLElement[]} */
   const parts = [];
-  if (message.length > SHORT) parts.push(make("pre", {}, said(message)));
+  if (message.length > SHORT) parts.push(make("pre", {}, userText(message)));
   const frames = stack ? framesOfGame(stack) : [];
   if (frames.length) {
     const list = frames.map((one, index) => frame(one, frames[index + 1], record, view));
     parts.push(make("ol", { className: "frames", ariaLabel: "Stack" }, ...list));
   } else if (stack && !framesOf(stack).length) {
-    parts.push(make("pre", {}, said(stack)));
+    parts.push(make("pre", {}, userText(stack)));
   }
   const facts = [
-    fact("Source", SOURCES[record.source] ?? said(record.source)),
+    fact("Source", SOURCES[record.source] ?? userText(record.source)),
     fact("Player", playerName(player, view.self), " ", make("code", { textContent: player ?? "" })),
   ];
   if (url) facts.push(fact("Place", whereNow(origin(record), record, view)));
@@ -193,7 +193,7 @@ const details = (record, view) => {
       ),
     );
   parts.push(make("dl", { className: "facts" }, ...facts.flat()));
-  if (metadata !== null) parts.push(make("pre", {}, said(JSON.stringify(metadata, null, 2))));
+  if (metadata !== null) parts.push(make("pre", {}, userText(JSON.stringify(metadata, null, 2))));
   return parts;
 };
 
@@ -241,7 +241,7 @@ export class Entry {
       " ",
       this.times,
       " ",
-      said(short, "text"),
+      userText(short, "text"),
     );
     if (level === "error" && url) head.append(" ", whereSeen(origin(record), record, view));
     const fold = make("details", {}, head);

@@ -1,7 +1,7 @@
 // The gate of a developers' page: who the viewer is, and what a viewer reads who may not see the
 // page.
 
-import { byId, plain, said } from "./dom.js";
+import { byId, plain, userText } from "./dom.js";
 import { Session } from "./session.js";
 
 /** @import { Player } from "../types/api.d.ts" */
@@ -44,7 +44,7 @@ const sayWho = ({ username, isGuest }) => {
   lead();
   // The page's address changes when something is chosen on it.
   link.onfocus = link.onpointerenter = lead;
-  link.replaceChildren(said(username));
+  link.replaceChildren(userText(username));
   byId("account-words").textContent = isGuest ? "Guest" : "Signed in as";
   byId("account").hidden = false;
 };

@@ -2,7 +2,7 @@
 // its environments at a time.
 
 import { askRollback, deployment, nameOf } from "./deployments.js";
-import { byId, count, given, make, moment, said, size } from "./dom.js";
+import { byId, count, make, moment, pageData, size, userText } from "./dom.js";
 import { close, enter, isFinal } from "./gate.js";
 import { Players, RANGES } from "./players.js";
 import { Search } from "./search.js";
@@ -21,7 +21,7 @@ import { variable } from "./variables.js";
 const LOOK = 15_000;
 const NAMES = { dev: "dev", prod: "production" };
 
-const slug = given("slug");
+const slug = pageData("slug");
 /**
  * The radio buttons of a choice.
  *
@@ -281,7 +281,7 @@ const drawOwner = ({ owner, owner_username: username, created_at: made }, player
   byId("owner").replaceChildren(
     ...(owner
       ? [
-          said(username ?? "A player"),
+          userText(username ?? "A player"),
           owner === player.sub ? " (you), " : ", ",
           make("code", { textContent: owner }),
         ]

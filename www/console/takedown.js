@@ -1,6 +1,6 @@
 // Disabling, deleting and restoring a project: its state, and the question before a change.
 
-import { allById, byId, make, moment, said } from "./dom.js";
+import { allById, byId, make, moment, userText } from "./dom.js";
 import { Question } from "./question.js";
 
 /** @import { Player, Schemas } from "../types/api.d.ts" */
@@ -77,7 +77,7 @@ export const standingWords = ({ state, since, by, reason, removed_at: removal })
     ];
   }
   const who = by === "platform" ? "those who run the platform" : "its owner";
-  const why = reason ? [": ", said(reason)] : ["."];
+  const why = reason ? [": ", userText(reason)] : ["."];
   if (state !== "deleted") return ["Disabled by ", who, " at ", down, ...why];
   return [
     "Deleted by ",
