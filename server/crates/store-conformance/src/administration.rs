@@ -16,7 +16,7 @@ use platform_protocol::names::Environment;
 use platform_store::{NewGuest, Store};
 use uuid::Uuid;
 
-use super::accounts::sign_in;
+use super::sign_in;
 use super::{NOW, Place, entropy, guest};
 
 #[doc(hidden)]

@@ -10,33 +10,8 @@ use platform_protocol::names::Environment;
 use platform_store::{NewGuest, Store, StoreError};
 use uuid::Uuid;
 
-use super::accounts::by;
+use super::by;
 use super::{Place, guest, project};
-
-/// Makes a test of every function here, as [`suite!`](super::suite) does.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! counting_suite {
-    ($place:expr; $($name:ident)*) => {
-        $(
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                let place = $place;
-                $crate::counting::$name(&place).await;
-            }
-        )*
-    };
-    ($place:expr) => {
-        $crate::counting_suite!($place;
-            minutes_add_up_in_themselves_and_in_their_hour
-            a_sketch_is_replaced_and_found_by_its_period
-            those_who_played_long_enough_rank_their_games
-            who_signs_in_while_playing_counts_once
-            what_is_old_goes_in_batches_and_numbers_stay
-            counts_of_an_unknown_project_change_nothing
-        );
-    };
-}
 
 /// The start of a day.
 const NOW: Millis = 1_795_219_200_000;

@@ -13,44 +13,8 @@ use platform_domain::session::SessionHash;
 use platform_store::Store;
 use uuid::Uuid;
 
-use super::accounts::sign_in;
+use super::sign_in;
 use super::{NOW, Place, assert_conflict, entropy, guest};
-
-/// Makes a test of every function here, as [`suite!`](super::suite) does.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! device_suite {
-    ($place:expr; $($name:ident)*) => {
-        $(
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                let place = $place;
-                $crate::devices::$name(&place).await;
-            }
-        )*
-    };
-    ($place:expr) => {
-        $crate::device_suite!($place;
-            a_code_is_approved_once_and_redeemed_once
-            of_many_questions_at_once_one_device_comes_to_be
-            the_first_user_code_that_nobody_has_is_taken
-            a_device_that_asks_too_often_is_slowed_down
-            a_denied_code_stays_denied
-            both_codes_expire_after_fifteen_minutes
-            guests_and_suspended_accounts_let_no_device_in
-            a_refresh_token_works_once_and_ends_its_device_when_it_comes_again
-            a_lost_answer_can_be_asked_for_again
-            a_token_that_was_replaced_ends_its_device
-            of_many_refreshes_at_once_all_but_the_last_are_replaced
-            a_suspended_account_gets_no_token_and_keeps_its_device
-            any_token_of_a_device_revokes_it
-            a_device_is_ended_by_its_player_alone
-            ending_all_sessions_ends_all_devices
-            a_device_ends_ninety_days_after_its_last_use
-            what_means_nothing_any_more_is_swept
-        );
-    };
-}
 
 fn hash() -> TokenHash {
     TokenHash(entropy().bytes())

@@ -12,33 +12,6 @@ use uuid::Uuid;
 
 use super::{NOW, Place, entropy, guest};
 
-/// Makes a test of every function here, as [`suite!`](super::suite) does.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! left_guest_suite {
-    ($place:expr; $($name:ident)*) => {
-        $(
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                let place = $place;
-                $crate::left_guests::$name(&place).await;
-            }
-        )*
-    };
-    ($place:expr) => {
-        $crate::left_guest_suite!($place;
-            a_guest_that_signed_out_is_come_back_to_in_its_browser_alone
-            the_guest_that_a_browser_has_meanwhile_can_be_come_back_to_as_well
-            going_on_as_a_guest_is_written_down_with_who_was_left_for_it
-            coming_back_is_no_way_round_a_suspension
-            who_is_signed_in_stays_and_who_became_an_account_does_not_come_back
-            after_its_time_a_guest_that_signed_out_is_let_go
-            a_guest_whose_sessions_the_operator_ended_does_not_come_back
-            many_short_guests_do_not_push_out_a_long_one
-        );
-    };
-}
-
 const BROWSER: LeftHash = LeftHash([1; 32]);
 
 async fn add(store: &dyn Store, name: &str) -> NewGuest {

@@ -19,30 +19,6 @@ use uuid::Uuid;
 
 use super::{NOW, Place, project};
 
-/// Makes a test of every function here, as [`suite!`](super::suite) does.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! log_room_suite {
-    ($place:expr; $($name:ident)*) => {
-        $(
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                let place = $place;
-                $crate::log_room::$name(&place).await;
-            }
-        )*
-    };
-    ($place:expr) => {
-        $crate::log_room_suite!($place;
-            the_room_of_records_is_known_exactly_whatever_happens
-            the_oldest_of_a_project_go_first_and_other_projects_keep_theirs
-            a_flood_of_strangers_takes_no_record_of_a_player_away
-            what_is_known_of_the_room_outlives_the_process
-            the_records_of_a_removed_project_go_with_it_and_no_others
-        );
-    };
-}
-
 /// What a record takes beside its texts.
 const EACH: u64 = 160;
 const PROJECTS: [&str; 3] = ["a", "b", "c"];

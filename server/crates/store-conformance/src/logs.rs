@@ -16,43 +16,6 @@ use uuid::Uuid;
 
 use super::{NOW, Place};
 
-/// Makes a test of every function here, as [`suite!`](super::suite) does.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! log_suite {
-    ($place:expr; $($name:ident)*) => {
-        $(
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                let place = $place;
-                $crate::logs::$name(&place).await;
-            }
-        )*
-    };
-    ($place:expr) => {
-        $crate::log_suite!($place;
-            a_record_comes_back_as_it_was
-            the_newest_of_an_environment_come_first
-            only_records_as_grave_as_asked_for_are_listed
-            pages_of_records_join_without_gap_or_overlap
-            records_of_one_millisecond_keep_their_order
-            many_requests_at_once_are_all_kept
-            a_clock_set_back_takes_no_records_away
-            who_reads_on_while_others_write_misses_nothing
-            who_is_far_behind_is_told_how_many_were_left_out
-            a_record_from_the_far_future_keeps_no_others_there
-            what_is_old_is_swept_in_batches_and_nothing_else
-            a_request_is_there_whole_after_a_drop_without_close
-            a_closed_store_takes_no_records
-            a_search_finds_what_is_asked_for_and_nothing_else
-            a_search_looks_at_so_many_and_goes_on_from_there
-            a_page_ends_after_so_many_bytes_and_goes_on_from_there
-            errors_are_counted_by_deployment_and_hour
-            numbers_of_errors_outlive_their_records_and_end_some_day
-        );
-    };
-}
-
 pub use self::errors::{
     errors_are_counted_by_deployment_and_hour,
     numbers_of_errors_outlive_their_records_and_end_some_day,

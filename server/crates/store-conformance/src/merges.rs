@@ -14,8 +14,8 @@ use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
-use super::accounts::{lives, sign_in, state};
 use super::{NOW, Place, entropy, guest};
+use super::{lives, sign_in, state};
 
 const BROWSERS: usize = 3;
 const IDENTITIES: usize = 2;

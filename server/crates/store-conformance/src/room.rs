@@ -7,27 +7,6 @@ use platform_store::StoreError;
 
 use super::{Place, deployment, guest, project};
 
-/// Makes a test of every function here, as [`suite!`](super::suite) does.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! room_suite {
-    ($place:expr; $($name:ident)*) => {
-        $(
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                let place = $place;
-                $crate::room::$name(&place).await;
-            }
-        )*
-    };
-    ($place:expr) => {
-        $crate::room_suite!($place;
-            a_content_takes_room_once_and_every_entry_of_it
-            the_oldest_deployment_that_is_not_shown_goes_first
-        );
-    };
-}
-
 pub async fn a_content_takes_room_once_and_every_entry_of_it(place: &dyn Place) {
     let store = place.open().await;
     let owner = store.add_guest(guest(&["otter"])).await.unwrap().id;

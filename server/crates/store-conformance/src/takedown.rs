@@ -7,28 +7,6 @@ use platform_store::{Removed, StoreError};
 
 use super::{NOW, Place, deployment, guest, project};
 
-/// Makes a test of every function here, as [`suite!`](super::suite) does.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! takedown_suite {
-    ($place:expr; $($name:ident)*) => {
-        $(
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                let place = $place;
-                $crate::takedown::$name(&place).await;
-            }
-        )*
-    };
-    ($place:expr) => {
-        $crate::takedown_suite!($place;
-            what_is_taken_down_is_kept_and_told
-            a_project_of_a_suspended_owner_is_down
-            a_deleted_project_is_removed_after_its_grace_and_its_slug_stays_taken
-        );
-    };
-}
-
 pub async fn what_is_taken_down_is_kept_and_told(place: &dyn Place) {
     let store = place.open().await;
     let owner = store.add_guest(guest(&["otter"])).await.unwrap().id;

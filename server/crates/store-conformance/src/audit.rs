@@ -1,0 +1,57 @@
+//! What any store has to do with the log of security events.
+
+use platform_domain::audit::{Actor, AuditEvent, AuditKind, AuditQuery};
+use platform_store::Store;
+use uuid::Uuid;
+
+use super::{NOW, Place, by, guest, key};
+
+pub(crate) async fn events(store: &dyn Store, player: Option<Uuid>) -> Vec<AuditEvent> {
+    let query = AuditQuery {
+        player,
+        ..AuditQuery::newest(100)
+    };
+    store.list_audit_events(query).await.unwrap()
+}
+
+pub async fn events_are_listed_newest_first_by_player(place: &dyn Place) {
+    let store = place.open().await;
+    store
+        .add_key(key("a"), None, Actor::Own.into())
+        .await
+        .unwrap();
+    let (first, second) = (guest(&["otter"]), guest(&["heron"]));
+    for new in [&first, &second] {
+        store.add_guest(new.clone()).await.unwrap();
+        store.complete_sign_in(by(new, "ann")).await.unwrap();
+    }
+    store
+        .rename_player(first.id, "robin", Actor::Own.into(), NOW + 9)
+        .await
+        .unwrap();
+    let kinds = |events: &[AuditEvent]| events.iter().map(|event| event.kind).collect::<Vec<_>>();
+    let all = events(&*store, None).await;
+    assert_eq!(
+        kinds(&all),
+        [
+            AuditKind::Renamed,
+            AuditKind::Merged,
+            AuditKind::Linked,
+            AuditKind::KeyAdded
+        ]
+    );
+    assert_eq!(all[3].subject.as_deref(), Some("a".repeat(43).as_str()));
+    assert_eq!(
+        kinds(&events(&*store, Some(first.id)).await),
+        [AuditKind::Renamed, AuditKind::Merged, AuditKind::Linked]
+    );
+    assert_eq!(
+        kinds(&events(&*store, Some(second.id)).await),
+        [AuditKind::Merged]
+    );
+    let page = AuditQuery {
+        before: Some(all[1].id),
+        ..AuditQuery::newest(1)
+    };
+    assert_eq!(store.list_audit_events(page).await.unwrap(), all[2..3]);
+}

@@ -1,0 +1,71 @@
+//! Where a back end keeps a store, and the handles that a case opens there.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use platform_store::Store;
+
+/// Where a back end keeps one store: empty at first, gone when it is dropped.
+#[async_trait]
+pub trait Place: Sync {
+    /// Opens the store, the first time or again.
+    async fn open(&self) -> Arc<dyn Store>;
+
+    /// Opens the copy of a store that `copy_into` wrote into this folder.
+    async fn open_copy(&self, folder: &Path) -> Arc<dyn Store>;
+
+    /// How many handles a case opens in which many use the store at once.
+    fn handles(&self) -> usize {
+        1
+    }
+}
+
+/// A place whose concurrent cases open two handles of one store, as two nodes
+/// have one database.
+#[derive(Debug)]
+pub struct TwoHandles<P>(pub P);
+
+#[async_trait]
+impl<P: Place> Place for TwoHandles<P> {
+    async fn open(&self) -> Arc<dyn Store> {
+        self.0.open().await
+    }
+
+    async fn open_copy(&self, folder: &Path) -> Arc<dyn Store> {
+        self.0.open_copy(folder).await
+    }
+
+    fn handles(&self) -> usize {
+        2
+    }
+}
+
+/// All handles that a place gives, used by turns.
+#[derive(Debug)]
+pub struct Handles {
+    stores: Vec<Arc<dyn Store>>,
+    turn: AtomicUsize,
+}
+
+impl Handles {
+    /// Opens as many handles as the place says, one at least.
+    pub async fn open(place: &dyn Place) -> Self {
+        let mut stores = vec![place.open().await];
+        while stores.len() < place.handles() {
+            stores.push(place.open().await);
+        }
+        Self {
+            stores,
+            turn: AtomicUsize::new(0),
+        }
+    }
+
+    /// Returns the next handle.
+    #[must_use]
+    pub fn next(&self) -> Arc<dyn Store> {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        Arc::clone(&self.stores[turn % self.stores.len()])
+    }
+}

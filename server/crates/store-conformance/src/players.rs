@@ -1,0 +1,325 @@
+//! What any store has to do with players: guests, their names, and how many there may be.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use platform_domain::audit::{Actor, AuditQuery};
+use platform_domain::clock::Millis;
+use platform_domain::player::{PlayerState, UNCONFIRMED_MILLIS};
+use platform_domain::session::SessionHash;
+use platform_domain::sign_in::PendingSignIn;
+use platform_store::{GuestCap, NewGuest, StoreError};
+use uuid::Uuid;
+
+use super::sign_ins::pending;
+use super::{NOW, Place, assert_conflict, by, guest};
+
+pub async fn the_first_name_that_nobody_has_is_taken(place: &dyn Place) {
+    let store = place.open().await;
+    let first = store.add_guest(guest(&["otter", "heron"])).await.unwrap();
+    assert_eq!(
+        (first.username.as_str(), &first.state),
+        ("otter", &PlayerState::Guest)
+    );
+    let second = store
+        .add_guest(guest(&["otter", "heron", "robin"]))
+        .await
+        .unwrap();
+    assert_eq!(second.username, "heron");
+}
+
+pub async fn names_are_unique_without_regard_to_case(place: &dyn Place) {
+    let store = place.open().await;
+    store.add_guest(guest(&["Swift-Été-1"])).await.unwrap();
+    let second = store
+        .add_guest(guest(&["sWIFT-éTÉ-1", "heron"]))
+        .await
+        .unwrap();
+    assert_eq!(second.username, "heron");
+}
+
+pub async fn a_guest_without_a_free_name_leaves_nothing_behind(place: &dyn Place) {
+    let store = place.open().await;
+    store.add_guest(guest(&["otter"])).await.unwrap();
+    let late = guest(&["otter", "OTTER"]);
+    assert_conflict(store.add_guest(late.clone()).await, ("players", "username"));
+    assert_conflict(store.add_guest(guest(&[])).await, ("players", "username"));
+    assert_eq!(store.lookup_session(&late.session).await.unwrap(), None);
+    // Neither its id nor its session is taken.
+    store
+        .add_guest(NewGuest {
+            usernames: vec!["heron".into()],
+            ..late
+        })
+        .await
+        .unwrap();
+}
+
+pub async fn a_guest_of_a_known_id_or_session_is_a_typed_conflict(place: &dyn Place) {
+    let store = place.open().await;
+    let known = guest(&["otter"]);
+    store.add_guest(known.clone()).await.unwrap();
+    let same_id = NewGuest {
+        id: known.id,
+        ..guest(&["heron"])
+    };
+    assert_conflict(store.add_guest(same_id).await, ("players", "id"));
+    let same_session = NewGuest {
+        session: known.session,
+        ..guest(&["robin"])
+    };
+    assert_conflict(
+        store.add_guest(same_session.clone()).await,
+        ("sessions", "hash"),
+    );
+    // The player of the second one was undone with its session.
+    let again = NewGuest {
+        session: SessionHash([7; 32]),
+        ..same_session
+    };
+    assert_eq!(store.add_guest(again).await.unwrap().username, "robin");
+}
+
+pub async fn many_guests_at_once_get_names_of_their_own(place: &dyn Place) {
+    let store = place.open().await;
+    let names: Vec<String> = (0..200).map(|number| format!("otter-{number}")).collect();
+    let tasks: Vec<_> = (0..200)
+        .map(|_| {
+            let (store, names) = (Arc::clone(&store), names.clone());
+            tokio::spawn(async move {
+                store
+                    .add_guest(NewGuest {
+                        usernames: names,
+                        ..guest(&[])
+                    })
+                    .await
+            })
+        })
+        .collect();
+    let mut taken = HashSet::new();
+    for task in tasks {
+        assert!(taken.insert(task.await.unwrap().unwrap().username));
+    }
+    assert_eq!(taken.len(), 200);
+}
+
+pub async fn one_failing_write_takes_no_other_with_it(place: &dyn Place) {
+    let store = place.open().await;
+    store.add_guest(guest(&["taken"])).await.unwrap();
+    let tasks: Vec<_> = (0..90)
+        .map(|number| {
+            let (store, name) = (Arc::clone(&store), format!("otter-{number}"));
+            tokio::spawn(async move {
+                let fails = number % 3 == 0;
+                let new = guest(&[if fails { "taken" } else { &name }]);
+                let result = store.add_guest(new.clone()).await;
+                (fails, new.session, result)
+            })
+        })
+        .collect();
+    for task in tasks {
+        let (fails, session, result) = task.await.unwrap();
+        let found = store.lookup_session(&session).await.unwrap();
+        if fails {
+            assert_conflict(result, ("players", "username"));
+            assert_eq!(found, None);
+        } else {
+            assert_eq!(found.unwrap().player, result.unwrap());
+        }
+    }
+}
+
+pub async fn a_name_is_changed_unless_somebody_has_it(place: &dyn Place) {
+    let store = place.open().await;
+    let (first, second) = (guest(&["otter"]), guest(&["heron"]));
+    store.add_guest(first.clone()).await.unwrap();
+    store.add_guest(second.clone()).await.unwrap();
+    assert_conflict(
+        store
+            .rename_player(first.id, "HERON", Actor::Own.into(), NOW)
+            .await,
+        ("players", "username"),
+    );
+    // One's own name in another spelling is one's own.
+    for name in ["OTTER", "robin", "robin"] {
+        store
+            .rename_player(first.id, name, Actor::Own.into(), NOW)
+            .await
+            .unwrap();
+        let session = store.lookup_session(&first.session).await.unwrap().unwrap();
+        assert_eq!(session.player.username, name);
+    }
+    let events = store.list_audit_events(AuditQuery::of(first.id, 10)).await;
+    assert_eq!(events.unwrap().len(), 2, "a name that stays is no event");
+    // What was given up is free.
+    store
+        .rename_player(second.id, "otter", Actor::Own.into(), NOW)
+        .await
+        .unwrap();
+    let missing = store
+        .rename_player(Uuid::nil(), "nobody-here", Actor::Own.into(), NOW)
+        .await
+        .unwrap_err();
+    assert!(matches!(missing, StoreError::Missing { table: "players" }));
+}
+
+pub async fn an_address_holds_no_more_guests_than_it_may(place: &dyn Place) {
+    let store = place.open().await;
+    let add = async |name: &str, address: &str, now: Millis| {
+        let new = NewGuest {
+            address: address.into(),
+            now,
+            cap: Some(GuestCap {
+                guests: 3,
+                seen_since: now - 1_000,
+                awaited: 1,
+            }),
+            ..guest(&[name])
+        };
+        let added = store.add_guest(new.clone()).await;
+        added.map(|_| new)
+    };
+    let mut held = Vec::new();
+    for name in ["one", "two", "three"] {
+        held.push(add(name, "here", NOW).await.unwrap());
+    }
+    let refused = async |name: &str| {
+        let error = add(name, "here", NOW).await.unwrap_err();
+        assert!(matches!(error, StoreError::GuestCap), "{error:?}");
+    };
+    refused("four").await;
+    add("elsewhere", "there", NOW).await.unwrap();
+    // Each of these makes room for one.
+    store
+        .end_session(&held[0].session, Actor::Own.into(), NOW)
+        .await
+        .unwrap();
+    add("four", "here", NOW).await.unwrap();
+    refused("five").await;
+    store.complete_sign_in(by(&held[1], "ann")).await.unwrap();
+    held.push(add("five", "here", NOW).await.unwrap());
+    refused("six").await;
+    store.complete_sign_in(by(&held[3], "ann")).await.unwrap();
+    add("six", "here", NOW).await.unwrap();
+    refused("seven").await;
+    store
+        .end_other_sessions(held[2].id, None, Actor::Operator.into(), NOW)
+        .await
+        .unwrap();
+    let last = add("seven", "here", NOW).await.unwrap();
+    refused("eight").await;
+    // After a while only the one in use counts.
+    let late = NOW + 1_001;
+    store.see_guest(last.id, late).await.unwrap();
+    for name in ["eight", "nine"] {
+        add(name, "here", late).await.unwrap();
+    }
+    assert!(add("ten", "here", late).await.is_err());
+}
+
+/// A guest whose cookie has yet to come back to `game`.
+fn awaited(name: &str, game: &str, now: Millis) -> NewGuest {
+    NewGuest {
+        awaiting: Some(game.into()),
+        cap: Some(GuestCap {
+            guests: 3,
+            seen_since: 0,
+            awaited: 2,
+        }),
+        now,
+        ..guest(&[name])
+    }
+}
+
+pub async fn guests_whose_cookie_has_not_come_back_are_few_and_held_by_nobody(place: &dyn Place) {
+    let store = place.open().await;
+    let mut made = Vec::new();
+    for number in 0..10 {
+        let new = awaited(&format!("otter-{number}"), "game:loop", NOW + number);
+        assert!(store.add_guest(new.clone()).await.unwrap().awaited);
+        made.push(new);
+    }
+    let there = async |new: &NewGuest| store.lookup_session(&new.session).await.unwrap();
+    for gone in &made[..8] {
+        assert_eq!(there(gone).await, None);
+        assert_eq!(store.find_player(gone.id).await.unwrap(), None);
+    }
+    assert!(there(&made[8]).await.unwrap().player.awaited);
+    assert!(
+        store
+            .list_held_guests("192.0.2.1", 0, 9)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert!(store.list_holding_addresses(0, 9).await.unwrap().is_empty());
+    // Another game and another address have places of their own.
+    let other = awaited("heron", "game:other", NOW + 20);
+    let elsewhere = NewGuest {
+        address: "192.0.2.2".into(),
+        ..awaited("robin", "game:loop", NOW + 20)
+    };
+    for new in [&other, &elsewhere] {
+        store.add_guest(new.clone()).await.unwrap();
+    }
+    // Whose cookie comes back counts, and stays.
+    for new in [&made[8], &made[9], &other] {
+        store.see_guest(new.id, NOW + 30).await.unwrap();
+        assert!(!there(new).await.unwrap().player.awaited);
+    }
+    assert_eq!(
+        store
+            .list_held_guests("192.0.2.1", 0, 9)
+            .await
+            .unwrap()
+            .len(),
+        3
+    );
+    let full = store
+        .add_guest(awaited("late", "game:loop", NOW + 40))
+        .await;
+    assert!(matches!(full, Err(StoreError::GuestCap)), "{full:?}");
+    assert!(there(&elsewhere).await.is_some());
+}
+
+pub async fn guests_whose_cookie_did_not_come_back_are_swept(place: &dyn Place) {
+    let store = place.open().await;
+    let names = ["left", "seen", "asked", "suspended"];
+    let [left, seen, asked, suspended] = names.map(|name| NewGuest {
+        cap: None,
+        ..awaited(name, "game:a", NOW)
+    });
+    for new in [&left, &seen, &asked, &suspended] {
+        store.add_guest(new.clone()).await.unwrap();
+    }
+    store.see_guest(seen.id, NOW).await.unwrap();
+    let began = PendingSignIn {
+        guest: Some(asked.id),
+        ..pending(1)
+    };
+    store.add_pending_sign_in(began).await.unwrap();
+    store
+        .suspend_player(suspended.id, None, Actor::Operator.into(), NOW)
+        .await
+        .unwrap();
+    let end = NOW + UNCONFIRMED_MILLIS;
+    assert_eq!(store.sweep_sessions(NOW, 10).await.unwrap(), 0);
+    store.sweep_sessions(end, 10).await.unwrap();
+    for (new, stays) in [
+        (&left, false),
+        (&seen, true),
+        (&asked, true),
+        (&suspended, true),
+    ] {
+        let found = store.lookup_session(&new.session).await.unwrap();
+        assert_eq!(found.is_some(), stays, "{:?}", new.usernames);
+    }
+    // Its cookie makes it again, under the same id and name.
+    let again = NewGuest {
+        awaiting: None,
+        now: end,
+        ..left
+    };
+    let player = store.add_guest(again).await.unwrap();
+    assert_eq!((player.username.as_str(), player.awaited), ("left", false));
+}
