@@ -16,8 +16,7 @@ use platform_protocol::names::Environment;
 use platform_store::{NewGuest, Store};
 use uuid::Uuid;
 
-use super::sign_in;
-use super::{NOW, Place, entropy, guest};
+use super::{NOW, Place, entropy, guest, sign_in};
 
 #[doc(hidden)]
 #[macro_export]

@@ -10,8 +10,7 @@ use platform_protocol::names::Environment;
 use platform_store::{NewGuest, Store, StoreError};
 use uuid::Uuid;
 
-use super::by;
-use super::{Place, guest, project};
+use super::{Place, by, guest, project};
 
 /// The start of a day.
 const NOW: Millis = 1_795_219_200_000;

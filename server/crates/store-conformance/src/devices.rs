@@ -1,8 +1,6 @@
 //! What any store has to do with devices: their codes, their refresh tokens,
 //! and how their sign-ins end.
 
-use std::sync::Arc;
-
 use platform_domain::audit::{Actor, AuditKind, AuditQuery};
 use platform_domain::clock::Millis;
 use platform_domain::device::{
@@ -13,8 +11,7 @@ use platform_domain::session::SessionHash;
 use platform_store::Store;
 use uuid::Uuid;
 
-use super::sign_in;
-use super::{NOW, Place, assert_conflict, entropy, guest};
+use super::{Handles, NOW, Place, assert_conflict, entropy, guest, sign_in};
 
 fn hash() -> TokenHash {
     TokenHash(entropy().bytes())
@@ -141,14 +138,15 @@ pub async fn a_code_is_approved_once_and_redeemed_once(place: &dyn Place) {
 }
 
 pub async fn of_many_questions_at_once_one_device_comes_to_be(place: &dyn Place) {
-    let store = place.open().await;
+    let handles = Handles::open(place).await;
+    let store = handles.next();
     let player = account(&*store).await;
     let (device_code, code) = begin(&*store, NOW).await;
     let decided = store.decide_device_authorization(&code, player, true, Actor::Own.into(), NOW);
     decided.await.unwrap();
     let questions: Vec<_> = (0..32)
         .map(|_| {
-            let store = Arc::clone(&store);
+            let store = handles.next();
             tokio::spawn(async move { store.redeem_device_code(&device_code, fresh(NOW)).await })
         })
         .collect();
@@ -350,12 +348,13 @@ pub async fn a_token_that_was_replaced_ends_its_device(place: &dyn Place) {
 }
 
 pub async fn of_many_refreshes_at_once_all_but_the_last_are_replaced(place: &dyn Place) {
-    let store = place.open().await;
+    let handles = Handles::open(place).await;
+    let store = handles.next();
     let player = account(&*store).await;
     let (id, first) = device(&*store, player, NOW).await;
     let questions: Vec<_> = (0..16)
         .map(|_| {
-            let store = Arc::clone(&store);
+            let store = handles.next();
             tokio::spawn(async move { refresh(&*store, &first, NOW).await })
         })
         .collect();

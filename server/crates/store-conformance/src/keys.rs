@@ -1,11 +1,9 @@
 //! What any store has to do with signing keys.
 
-use std::sync::Arc;
-
 use platform_domain::audit::{Actor, AuditKind, AuditQuery};
 use platform_domain::key::{Revocation, StoredKey};
 
-use super::{NOW, Place, assert_conflict, key};
+use super::{Handles, NOW, Place, assert_conflict, key};
 
 pub async fn keys_come_back_as_they_were_in_the_order_of_adding(place: &dyn Place) {
     let store = place.open().await;
@@ -73,11 +71,12 @@ pub async fn a_key_after_a_stale_one_is_not_added(place: &dyn Place) {
 }
 
 pub async fn of_many_keys_at_once_one_is_added(place: &dyn Place) {
-    let store = place.open().await;
+    let handles = Handles::open(place).await;
+    let store = handles.next();
     let tasks: Vec<_> = ["a", "b", "c", "d", "e", "f", "g", "h"]
         .into_iter()
         .map(|letter| {
-            let store = Arc::clone(&store);
+            let store = handles.next();
             tokio::spawn(async move {
                 store
                     .add_key(key(letter), None, Actor::Own.into())

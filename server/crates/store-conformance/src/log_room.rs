@@ -17,7 +17,7 @@ use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
-use super::{NOW, Place, project};
+use super::{Handles, NOW, Place, project};
 
 /// What a record takes beside its texts.
 const EACH: u64 = 160;
@@ -219,14 +219,21 @@ async fn agree(store: &dyn Store, model: &Model) -> Result<(), TestCaseError> {
 }
 
 async fn play(place: &dyn Place, acts: &[Act]) -> Result<(), TestCaseError> {
-    let mut store = place.open().await;
+    let mut handles = Handles::open(place).await;
     // What the case before left behind.
-    while store.sweep_log_records(NOW * 2, 100).await.unwrap() > 0 {}
+    while handles
+        .next()
+        .sweep_log_records(NOW * 2, 100)
+        .await
+        .unwrap()
+        > 0
+    {}
     let mut model = Model {
         now: NOW,
         ..Model::default()
     };
     for act in acts {
+        let store = handles.next();
         match act {
             Act::Write(write) => {
                 let new = model.write(write);
@@ -242,11 +249,11 @@ async fn play(place: &dyn Place, acts: &[Act]) -> Result<(), TestCaseError> {
                 prop_assert_eq!(removed, model.sweep_quota(*bytes, *limit));
             }
             Act::Restart => {
-                drop(store);
-                store = place.open().await;
+                drop((store, handles));
+                handles = Handles::open(place).await;
             }
         }
-        agree(&*store, &model).await?;
+        agree(&*handles.next(), &model).await?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use platform_protocol::names::Environment;
 use platform_store::{Store, StoreError};
 use uuid::Uuid;
 
-use super::{NOW, Place};
+use super::{Handles, NOW, Place};
 
 pub use self::errors::{
     errors_are_counted_by_deployment_and_hour,
@@ -211,10 +211,11 @@ pub async fn records_of_one_millisecond_keep_their_order(place: &dyn Place) {
 }
 
 pub async fn many_requests_at_once_are_all_kept(place: &dyn Place) {
-    let store = place.open().await;
+    let handles = Handles::open(place).await;
+    let store = handles.next();
     let tasks: Vec<_> = (0..100)
         .map(|number| {
-            let store = Arc::clone(&store);
+            let store = handles.next();
             tokio::spawn(async move {
                 let text = number.to_string();
                 let new = infos("demo", NOW, &[text.as_str(); 10]);
@@ -258,11 +259,12 @@ fn tail(slug: &str, after: LogId) -> LogTail {
 }
 
 pub async fn who_reads_on_while_others_write_misses_nothing(place: &dyn Place) {
-    let store = place.open().await;
+    let handles = Handles::open(place).await;
+    let store = handles.next();
     let start = store.last_log_id(NOW).await.unwrap();
     let writers: Vec<_> = (0..20)
         .map(|writer: i64| {
-            let store = Arc::clone(&store);
+            let store = handles.next();
             tokio::spawn(async move {
                 for number in 0..20 {
                     // Requests are not committed in the order of their times.
@@ -278,7 +280,11 @@ pub async fn who_reads_on_while_others_write_misses_nothing(place: &dyn Place) {
     let mut tail = tail("demo", start);
     while seen.len() < 800 {
         let done = writers.iter().all(tokio::task::JoinHandle::is_finished);
-        let page = store.list_log_records_after(tail.clone()).await.unwrap();
+        let page = handles
+            .next()
+            .list_log_records_after(tail.clone())
+            .await
+            .unwrap();
         if let Some(last) = page.records.last() {
             assert!(last.id > tail.after);
             tail.after = last.id;

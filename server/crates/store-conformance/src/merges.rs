@@ -2,7 +2,6 @@
 //! in an order that nobody thought of.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 
 use platform_domain::audit::Actor;
 use platform_domain::player::PlayerState;
@@ -14,8 +13,7 @@ use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
-use super::{NOW, Place, entropy, guest};
-use super::{lives, sign_in, state};
+use super::{Handles, NOW, Place, entropy, guest, lives, sign_in, state};
 
 const BROWSERS: usize = 3;
 const IDENTITIES: usize = 2;
@@ -158,11 +156,13 @@ fn name(outcome: &SignInOutcome) -> &'static str {
     }
 }
 
-/// Plays a history on the store and by the rules, and compares after each act.
-async fn play(store: &dyn Store, acts: &[Act]) -> Result<(), TestCaseError> {
+/// Plays a history on the store and by the rules, and compares after each act:
+/// with several handles, through another one.
+async fn play(handles: &Handles, acts: &[Act]) -> Result<(), TestCaseError> {
     let mut model = Model::default();
     let salt = entropy().uuid_v4();
     for act in acts {
+        let store = handles.next();
         match *act {
             Act::Visit(browser) if model.held(browser).is_none() => {
                 let new = guest(&[&format!("g{}", entropy().uuid_v4().as_fields().0)]);
@@ -234,7 +234,7 @@ async fn play(store: &dyn Store, acts: &[Act]) -> Result<(), TestCaseError> {
                 }
             }
         }
-        compare(store, &model).await?;
+        compare(&*handles.next(), &model).await?;
     }
     Ok(())
 }
@@ -269,7 +269,7 @@ async fn compare(store: &dyn Store, model: &Model) -> Result<(), TestCaseError> 
 }
 
 pub async fn any_history_of_one_place_agrees_with_the_rules(place: &dyn Place) {
-    let store = place.open().await;
+    let handles = Handles::open(place).await;
     let config = Config {
         cases: 96,
         failure_persistence: None,
@@ -278,14 +278,15 @@ pub async fn any_history_of_one_place_agrees_with_the_rules(place: &dyn Place) {
     tokio::task::block_in_place(|| {
         TestRunner::new(config)
             .run(&acts(), |acts| {
-                Handle::current().block_on(play(&*store, &acts))
+                Handle::current().block_on(play(&handles, &acts))
             })
             .unwrap();
     });
 }
 
 pub async fn sign_ins_at_once_leave_every_identity_one_account(place: &dyn Place) {
-    let store = place.open().await;
+    let handles = Handles::open(place).await;
+    let store = handles.next();
     for round in 0..100_u32 {
         let guests: Vec<_> = (0..4)
             .map(|browser| guest(&[&format!("g{round}-{browser}")]))
@@ -304,7 +305,7 @@ pub async fn sign_ins_at_once_leave_every_identity_one_account(place: &dyn Place
                     held: Some(new.session),
                     ..sign_in(&format!("{round}-{who}"))
                 };
-                let store = Arc::clone(&store);
+                let store = handles.next();
                 tokio::spawn(async move {
                     for _ in 0..turns {
                         tokio::task::yield_now().await;

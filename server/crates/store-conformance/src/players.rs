@@ -1,7 +1,6 @@
 //! What any store has to do with players: guests, their names, and how many there may be.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use platform_domain::audit::{Actor, AuditQuery};
 use platform_domain::clock::Millis;
@@ -12,7 +11,7 @@ use platform_store::{GuestCap, NewGuest, StoreError};
 use uuid::Uuid;
 
 use super::sign_ins::pending;
-use super::{NOW, Place, assert_conflict, by, guest};
+use super::{Handles, NOW, Place, assert_conflict, by, guest};
 
 pub async fn the_first_name_that_nobody_has_is_taken(place: &dyn Place) {
     let store = place.open().await;
@@ -81,11 +80,11 @@ pub async fn a_guest_of_a_known_id_or_session_is_a_typed_conflict(place: &dyn Pl
 }
 
 pub async fn many_guests_at_once_get_names_of_their_own(place: &dyn Place) {
-    let store = place.open().await;
+    let handles = Handles::open(place).await;
     let names: Vec<String> = (0..200).map(|number| format!("otter-{number}")).collect();
     let tasks: Vec<_> = (0..200)
         .map(|_| {
-            let (store, names) = (Arc::clone(&store), names.clone());
+            let (store, names) = (handles.next(), names.clone());
             tokio::spawn(async move {
                 store
                     .add_guest(NewGuest {
@@ -104,11 +103,12 @@ pub async fn many_guests_at_once_get_names_of_their_own(place: &dyn Place) {
 }
 
 pub async fn one_failing_write_takes_no_other_with_it(place: &dyn Place) {
-    let store = place.open().await;
+    let handles = Handles::open(place).await;
+    let store = handles.next();
     store.add_guest(guest(&["taken"])).await.unwrap();
     let tasks: Vec<_> = (0..90)
         .map(|number| {
-            let (store, name) = (Arc::clone(&store), format!("otter-{number}"));
+            let (store, name) = (handles.next(), format!("otter-{number}"));
             tokio::spawn(async move {
                 let fails = number % 3 == 0;
                 let new = guest(&[if fails { "taken" } else { &name }]);

@@ -1,13 +1,11 @@
 //! What any store has to do with projects.
 
-use std::sync::Arc;
-
 use platform_domain::audit::Actor;
 use platform_protocol::names::Environment;
 use platform_store::StoreError;
 use uuid::Uuid;
 
-use super::{Place, assert_conflict, deployment, guest, project};
+use super::{Handles, Place, assert_conflict, deployment, guest, project};
 
 pub async fn projects_are_found_and_listed_by_slug(place: &dyn Place) {
     let store = place.open().await;
@@ -103,12 +101,13 @@ pub async fn an_owner_has_their_own_projects_by_slug(place: &dyn Place) {
 }
 
 pub async fn of_many_who_want_a_slug_at_once_one_gets_it(place: &dyn Place) {
-    let store = place.open().await;
+    let handles = Handles::open(place).await;
+    let store = handles.next();
     let mut wanting = Vec::new();
     for number in 0..20 {
         let name = format!("otter-{number}");
         let owner = store.add_guest(guest(&[&name])).await.unwrap().id;
-        let store = Arc::clone(&store);
+        let store = handles.next();
         wanting.push(tokio::spawn(async move {
             let added = store.add_project(project("demo", Some(owner))).await;
             added.map(|()| owner)

@@ -1,7 +1,6 @@
 //! What any store has to do with projects' test players.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use platform_domain::audit::{Actor, GIVEN_MILLIS};
 use platform_protocol::names::Environment::{Dev, Prod};
@@ -9,7 +8,7 @@ use uuid::Uuid;
 
 use super::deployments::{add, assert_missing, deployment, with_project};
 use super::environments::events;
-use super::{NOW, Place, entropy, guest, project};
+use super::{Handles, NOW, Place, entropy, guest, project};
 
 pub async fn test_players_are_the_same_every_time(place: &dyn Place) {
     let store = with_project(place, "demo").await;
@@ -40,6 +39,7 @@ pub async fn test_players_are_the_same_every_time(place: &dyn Place) {
 
 pub async fn of_many_who_ask_for_a_test_player_at_once_all_get_the_same(place: &dyn Place) {
     let store = with_project(place, "demo").await;
+    let handles = Handles::open(place).await;
     add(
         &*store,
         &deployment("demo", Prod, NOW, &[("index.html", 'a')]),
@@ -47,7 +47,7 @@ pub async fn of_many_who_ask_for_a_test_player_at_once_all_get_the_same(place: &
     .await;
     let asking: Vec<_> = (0..20)
         .map(|_| {
-            let store = Arc::clone(&store);
+            let store = handles.next();
             let fresh = entropy().uuid_v7(NOW);
             tokio::spawn(async move {
                 store

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use platform_domain::session::SessionHash;
 use platform_store::{ConnectError, NewGuest, Older, Store, StoreError};
-use platform_store_conformance::{Place, suite};
+use platform_store_conformance::{Place, TwoHandles, concurrent_suite, suite};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -45,6 +45,14 @@ impl Place for Directory {
 }
 
 suite!(Directory::new());
+
+/// Two stores on one pair of files: each has a writer of its own, which waits
+/// for the other's lock, and neither keeps rows in memory.
+mod two_handles {
+    use super::*;
+
+    concurrent_suite!(TwoHandles(Directory::new()));
+}
 
 fn guest(number: u8) -> NewGuest {
     NewGuest {
