@@ -1,25 +1,22 @@
 //! Administration.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::sync::Arc;
 
 use async_trait::async_trait;
-use platform_domain::administration::{
-    Admin, Granted, HoldingAddress, MergedGuest, StoreCopy, Transferred,
-};
-use platform_domain::audit::{AuditKind, By, Refused};
+use platform_domain::administration::{Admin, Granted, HoldingAddress, MergedGuest, Transferred};
+use platform_domain::audit::{AuditKind, By};
 use platform_domain::clock::Millis;
 use platform_domain::player::Player;
 use platform_domain::username;
 use platform_store::{AdminStore, StoreError};
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Row, params};
-use tempfile::TempDir;
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
 use super::audit::{self, Entry};
 use super::error::Error;
-use super::{MAIN_FILE, SqliteStore, beside, make_private_file, players, uuid};
+use super::players;
+use super::rows::{count, uuid};
+use super::store::SqliteStore;
 
 #[async_trait]
 impl AdminStore for SqliteStore {
@@ -57,18 +54,6 @@ impl AdminStore for SqliteStore {
         let slug = slug.to_owned();
         self.main
             .write(move |connection| transfer_project(connection, &slug, to, by, now))
-            .await
-    }
-
-    async fn note_refusal(&self, refused: Refused, by: By, now: Millis) -> Result<(), StoreError> {
-        self.main
-            .write(move |connection| audit::add_refusal(connection, &refused, by, now))
-            .await
-    }
-
-    async fn sweep_audit_events(&self, now: Millis, limit: usize) -> Result<usize, StoreError> {
-        self.main
-            .write(move |connection| audit::sweep(connection, now, count(limit)))
             .await
     }
 
@@ -150,29 +135,6 @@ impl AdminStore for SqliteStore {
             })
             .await
     }
-
-    async fn copy_into(&self, folder: Arc<TempDir>) -> Result<StoreCopy, StoreError> {
-        let main = folder.path().join(MAIN_FILE);
-        let logs = beside(&main);
-        let held = Arc::clone(&folder);
-        let copy = self
-            .main
-            .read_much(move |connection| {
-                copy_database(connection, &main)?;
-                let files = list_files(&main);
-                drop(held);
-                files
-            })
-            .await?;
-        self.logs
-            .read_much(move |connection| {
-                copy_database(connection, &logs)?;
-                drop(folder);
-                Ok(())
-            })
-            .await?;
-        Ok(copy)
-    }
 }
 
 /// All of a player, as [`players::player`] reads it.
@@ -191,10 +153,6 @@ fn list_players(
         list.push(players::player(row)?);
     }
     Ok(list)
-}
-
-fn count(limit: usize) -> i64 {
-    i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
 /// Whether the player is an account, suspended or not; none if there is none.
@@ -362,27 +320,4 @@ fn list_holding_addresses(
         })?
         .collect::<Result<_, _>>()?;
     Ok(addresses)
-}
-
-/// Writes what one read transaction sees into a new file, which is whole
-/// without a log beside it. The writer goes on meanwhile.
-fn copy_database(connection: &Connection, to: &Path) -> Result<(), Error> {
-    // SQLite fills an empty file, and one that is there keeps its mode.
-    make_private_file(to).map_err(|error| StoreError::Unavailable(error.to_string()))?;
-    let path = to.to_str().ok_or_else(|| {
-        StoreError::Unavailable("the copy's path has characters that SQLite does not know".into())
-    })?;
-    connection.execute("VACUUM INTO ?1", [path])?;
-    Ok(())
-}
-
-/// The files that the deployments of a copied store have.
-fn list_files(path: &Path) -> Result<StoreCopy, Error> {
-    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    let mut statement = connection
-        .prepare("SELECT DISTINCT lower(hex(sha256)) FROM deployment_files ORDER BY 1")?;
-    let files = statement
-        .query_map([], |row| row.get(0))?
-        .collect::<Result<_, _>>()?;
-    Ok(StoreCopy { files })
 }

@@ -1,16 +1,40 @@
 //! The log of security events.
 
+use async_trait::async_trait;
 use platform_domain::audit::{
     Actor, ActorKind, AuditEvent, AuditKind, AuditQuery, By, GIVEN_MILLIS, ROUTINE_MILLIS, Refused,
     SOURCE_MILLIS,
 };
 use platform_domain::clock::Millis;
-use platform_store::StoreError;
+use platform_store::{AuditStore, StoreError};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
 use super::error::Error;
-use super::{projects, uuid};
+use super::projects;
+use super::rows::{count, uuid};
+use super::store::SqliteStore;
+
+#[async_trait]
+impl AuditStore for SqliteStore {
+    async fn list_audit_events(&self, query: AuditQuery) -> Result<Vec<AuditEvent>, StoreError> {
+        self.main
+            .read_much(move |connection| list_audit_events(connection, query))
+            .await
+    }
+
+    async fn note_refusal(&self, refused: Refused, by: By, now: Millis) -> Result<(), StoreError> {
+        self.main
+            .write(move |connection| add_refusal(connection, &refused, by, now))
+            .await
+    }
+
+    async fn sweep_audit_events(&self, now: Millis, limit: usize) -> Result<usize, StoreError> {
+        self.main
+            .write(move |connection| sweep(connection, now, count(limit)))
+            .await
+    }
+}
 
 /// [`Actor::Operator`], as it is kept.
 const OPERATOR: &str = "operator";

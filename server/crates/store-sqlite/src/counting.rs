@@ -10,10 +10,10 @@ use platform_protocol::names::Environment;
 use platform_store::{CountingStore, StoreError};
 use rusqlite::{Connection, params};
 
-use super::SqliteStore;
 use super::environments::environment;
 use super::error::Error;
 use super::projects::project_id;
+use super::store::SqliteStore;
 
 #[async_trait]
 impl CountingStore for SqliteStore {

@@ -3,16 +3,131 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use async_trait::async_trait;
 use platform_domain::audit::{AuditKind, By};
+use platform_domain::clock::Millis;
 use platform_domain::project::{Deployment, DeploymentSummary, FileEntry, Made};
 use platform_protocol::names::Environment;
-use platform_store::StoreError;
+use platform_store::{DeploymentStore, StoreError};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
+use super::audit;
 use super::error::Error;
 use super::projects::project_id;
-use super::{audit, uuid};
+use super::rows::uuid;
+use super::store::SqliteStore;
+
+#[async_trait]
+impl DeploymentStore for SqliteStore {
+    async fn add_deployment(&self, deployment: Deployment, by: By) -> Result<(), StoreError> {
+        self.main
+            .write(move |connection| add_deployment(connection, &deployment, by))
+            .await
+    }
+
+    async fn find_current_deployment(
+        &self,
+        slug: &str,
+        environment: Environment,
+    ) -> Result<Option<Deployment>, StoreError> {
+        let slug = slug.to_owned();
+        self.main
+            .read_much(move |connection| find_current_deployment(connection, &slug, environment))
+            .await
+    }
+
+    async fn find_deployment(&self, id: Uuid) -> Result<Option<Deployment>, StoreError> {
+        self.main
+            .read_much(move |connection| find_deployment(connection, id))
+            .await
+    }
+
+    async fn list_deployments(
+        &self,
+        slug: &str,
+        environment: Environment,
+    ) -> Result<Vec<DeploymentSummary>, StoreError> {
+        self.main
+            .read(|connection| list_deployments(connection, slug, environment))
+    }
+
+    async fn set_current_deployment(
+        &self,
+        slug: &str,
+        environment: Environment,
+        deployment: Uuid,
+        by: By,
+        now: Millis,
+    ) -> Result<bool, StoreError> {
+        let slug = slug.to_owned();
+        self.main
+            .write(move |connection| {
+                let before = set_current_deployment(connection, &slug, environment, deployment)?;
+                if before == Some(deployment) {
+                    return Ok(false);
+                }
+                let mut detail = format!("{} {deployment}", environment.as_str());
+                if let Some(before) = before {
+                    detail.push_str(&format!(" in place of {before}"));
+                }
+                let kind = AuditKind::RolledBack;
+                audit::add_of_project(connection, kind, (&slug, &detail), by, now)?;
+                Ok(true)
+            })
+            .await
+    }
+
+    async fn find_kept_file(
+        &self,
+        slug: &str,
+        environment: Environment,
+        path: &str,
+    ) -> Result<Option<FileEntry>, StoreError> {
+        self.main
+            .read(|connection| find_kept_file(connection, slug, environment, path))
+    }
+
+    async fn find_file_of(
+        &self,
+        slug: &str,
+        environment: Environment,
+        deployment: Uuid,
+        path: &str,
+    ) -> Result<Option<FileEntry>, StoreError> {
+        self.main
+            .read(|connection| find_file_of(connection, slug, environment, deployment, path))
+    }
+
+    async fn list_changed_paths(
+        &self,
+        slug: &str,
+        environment: Environment,
+    ) -> Result<Vec<String>, StoreError> {
+        let slug = slug.to_owned();
+        self.main
+            .read_much(move |connection| list_changed_paths(connection, &slug, environment))
+            .await
+    }
+
+    async fn sweep_deployments(
+        &self,
+        slug: &str,
+        environment: Environment,
+        keep: usize,
+    ) -> Result<usize, StoreError> {
+        let slug = slug.to_owned();
+        self.main
+            .write(move |connection| sweep_deployments(connection, &slug, environment, keep))
+            .await
+    }
+
+    async fn list_unreferenced_files(&self, files: Vec<String>) -> Result<Vec<String>, StoreError> {
+        self.main
+            .read_much(move |connection| list_unreferenced_files(connection, files))
+            .await
+    }
+}
 
 pub(super) fn add_deployment(
     connection: &Connection,

@@ -9,12 +9,13 @@ use platform_domain::device::{
 };
 use platform_domain::player::PlayerState;
 use platform_store::StoreError;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 use uuid::Uuid;
 
 use super::audit::{self, Entry};
+use super::devices;
 use super::error::Error;
-use super::{devices, uuid};
+use super::rows::uuid;
 
 pub(super) fn add_authorization(
     connection: &Connection,

@@ -15,7 +15,9 @@ use uuid::Uuid;
 
 use super::audit::{self, Entry};
 use super::error::Error;
-use super::{SqliteStore, device_codes, players, sessions, uuid};
+use super::rows::uuid;
+use super::store::SqliteStore;
+use super::{device_codes, players, sessions};
 
 #[async_trait]
 impl DeviceStore for SqliteStore {

@@ -1,15 +1,125 @@
 //! What is set for an environment, and a project's test players.
 
+use async_trait::async_trait;
+use platform_domain::audit::{AuditKind, By};
+use platform_domain::clock::Millis;
 use platform_domain::project::{BackendSettings, EnvironmentRecord, Frames};
 use platform_protocol::names::Environment;
-use platform_store::StoreError;
+use platform_store::{EnvironmentStore, StoreError};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::audit;
 use super::error::Error;
 use super::projects::project_id;
-use super::uuid;
+use super::rows::uuid;
+use super::store::SqliteStore;
+
+#[async_trait]
+impl EnvironmentStore for SqliteStore {
+    async fn list_environments(&self) -> Result<Vec<EnvironmentRecord>, StoreError> {
+        self.main.read_much(list_environments).await
+    }
+
+    async fn find_environment(
+        &self,
+        slug: &str,
+        environment: Environment,
+    ) -> Result<Option<EnvironmentRecord>, StoreError> {
+        self.main
+            .read(|connection| find_environment(connection, slug, environment))
+    }
+
+    async fn set_backend(
+        &self,
+        slug: &str,
+        environment: Environment,
+        backend: Option<BackendSettings>,
+        by: By,
+        now: Millis,
+    ) -> Result<bool, StoreError> {
+        let slug = slug.to_owned();
+        self.main
+            .write(move |connection| {
+                if !set_backend(connection, &slug, environment, backend.as_ref())? {
+                    return Ok(false);
+                }
+                let url = backend.map_or_else(|| "none".to_owned(), |backend| backend.url);
+                let detail = format!("{} {url}", environment.as_str());
+                let kind = AuditKind::BackendChanged;
+                audit::add_of_project(connection, kind, (&slug, &detail), by, now)?;
+                Ok(true)
+            })
+            .await
+    }
+
+    async fn set_isolated(
+        &self,
+        slug: &str,
+        environment: Environment,
+        isolated: bool,
+        by: By,
+        now: Millis,
+    ) -> Result<bool, StoreError> {
+        let slug = slug.to_owned();
+        self.main
+            .write(move |connection| {
+                if !set_isolated(connection, &slug, environment, isolated)? {
+                    return Ok(false);
+                }
+                let state = if isolated { "on" } else { "off" };
+                let detail = format!("{} isolation {state}", environment.as_str());
+                let kind = AuditKind::SettingChanged;
+                audit::add_of_project(connection, kind, (&slug, &detail), by, now)?;
+                Ok(true)
+            })
+            .await
+    }
+
+    async fn set_frames(
+        &self,
+        slug: &str,
+        environment: Environment,
+        frames: Frames,
+        by: By,
+        now: Millis,
+    ) -> Result<bool, StoreError> {
+        let slug = slug.to_owned();
+        self.main
+            .write(move |connection| {
+                if !set_frames(connection, &slug, environment, &frames)? {
+                    return Ok(false);
+                }
+                let detail = format!("{} frames {}", environment.as_str(), frames.word());
+                let kind = AuditKind::SettingChanged;
+                audit::add_of_project(connection, kind, (&slug, &detail), by, now)?;
+                Ok(true)
+            })
+            .await
+    }
+
+    async fn ensure_test_player(
+        &self,
+        slug: &str,
+        guest: bool,
+        number: u8,
+        fresh: Uuid,
+        by: By,
+        now: Millis,
+    ) -> Result<Uuid, StoreError> {
+        let slug = slug.to_owned();
+        self.main
+            .write(move |connection| {
+                let id = ensure_test_player(connection, &slug, guest, number, fresh)?;
+                let kind = if guest { "guest" } else { "user" };
+                let detail = format!("test-{kind}-{number}");
+                audit::add_given(connection, (&slug, &detail), by, now)?;
+                Ok(id)
+            })
+            .await
+    }
+}
 
 /// Every project twice: a row of settings is there only once something is set.
 const RECORDS: &str = "SELECT p.slug, e.environment, c.deployment, s.backend_url, s.backend_paths,

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::error::Error;
 use super::logs::find_environment;
+use super::rows;
 
 /// Counts the errors and warnings of one request.
 pub(super) fn add(
@@ -100,7 +101,7 @@ fn deployment_id(bytes: &[u8], last_at: Millis) -> Result<Option<Uuid>, Error> {
     if bytes.is_empty() {
         return Ok(None);
     }
-    super::uuid(bytes, "log_error_counts", "deployment", || {
+    rows::uuid(bytes, "log_error_counts", "deployment", || {
         last_at.to_string()
     })
     .map(Some)

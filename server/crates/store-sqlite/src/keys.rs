@@ -1,12 +1,70 @@
 //! Signing keys.
 
+use async_trait::async_trait;
 use platform_domain::audit::{AuditKind, By};
 use platform_domain::clock::Millis;
 use platform_domain::key::{Revocation, StoredKey};
-use rusqlite::{Connection, OptionalExtension, params};
+use platform_store::{KeyStore, StoreError};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::audit::{self, Entry};
 use super::error::Error;
+use super::store::SqliteStore;
+
+#[async_trait]
+impl KeyStore for SqliteStore {
+    async fn list_keys(&self) -> Result<Vec<StoredKey>, StoreError> {
+        self.main.read_much(list_keys).await
+    }
+
+    async fn add_key(
+        &self,
+        key: StoredKey,
+        after: Option<&str>,
+        by: By,
+    ) -> Result<bool, StoreError> {
+        let after = after.map(str::to_owned);
+        self.main
+            .write(move |connection| add_key(connection, &key, after.as_deref(), by))
+            .await
+    }
+
+    async fn remove_keys(&self, kids: &[String]) -> Result<(), StoreError> {
+        let kids = kids.to_vec();
+        self.main
+            .write(move |connection| remove_keys(connection, &kids))
+            .await
+    }
+
+    async fn revoke_key(
+        &self,
+        kid: &str,
+        successor: Option<StoredKey>,
+        after: Option<&str>,
+        at: Millis,
+        by: By,
+    ) -> Result<Revocation, StoreError> {
+        let (kid, after) = (kid.to_owned(), after.map(str::to_owned));
+        self.main
+            .write(move |connection| {
+                let after = after.as_deref();
+                revoke_key(connection, &kid, successor.as_ref(), after, at, by)
+            })
+            .await
+    }
+
+    async fn reseal_keys(&self, keys: Vec<(String, Vec<u8>)>) -> Result<(), StoreError> {
+        self.main
+            .write(move |connection| reseal_keys(connection, &keys))
+            .await
+    }
+
+    async fn raise_token_life(&self, millis: Millis) -> Result<(), StoreError> {
+        self.main
+            .write(move |connection| raise_token_life(connection, millis))
+            .await
+    }
+}
 
 pub(super) fn list_keys(connection: &Connection) -> Result<Vec<StoredKey>, Error> {
     let mut statement = connection.prepare_cached(

@@ -14,7 +14,8 @@ use uuid::Uuid;
 
 use super::audit::{self, Entry};
 use super::error::Error;
-use super::{SqliteStore, players, sessions};
+use super::store::SqliteStore;
+use super::{players, sessions};
 
 #[async_trait]
 impl LeftGuestStore for SqliteStore {

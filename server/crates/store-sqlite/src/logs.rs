@@ -10,12 +10,13 @@ use platform_domain::page::PageId;
 use platform_protocol::log::{LogLevel, LogSource};
 use platform_protocol::names::Environment;
 use platform_store::{LogStore, StoreError};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
 use super::error::Error;
 use super::log_ranges::{self, COLUMNS, Order, Range};
-use super::{SqliteStore, error_counts, log_room, log_search, takedown};
+use super::store::SqliteStore;
+use super::{error_counts, log_room, log_search, takedown};
 
 #[async_trait]
 impl LogStore for SqliteStore {

@@ -1,17 +1,58 @@
 //! Players: guests, their names, and who they are now.
 
+use async_trait::async_trait;
 use platform_domain::audit::{AuditKind, By};
 use platform_domain::clock::Millis;
 use platform_domain::player::{Player, PlayerState};
 use platform_domain::session::BACK_MILLIS;
 use platform_domain::username;
-use platform_store::{NewGuest, StoreError};
+use platform_store::{NewGuest, PlayerStore, StoreError};
 use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
 
 use super::audit::{self, Entry};
 use super::error::Error;
-use super::{sessions, uuid};
+use super::rows::uuid;
+use super::sessions;
+use super::store::SqliteStore;
+
+#[async_trait]
+impl PlayerStore for SqliteStore {
+    async fn add_guest(&self, guest: NewGuest) -> Result<Player, StoreError> {
+        self.main
+            .write(move |connection| add_guest(connection, &guest))
+            .await
+    }
+
+    async fn bring_back_guest(&self, guest: NewGuest) -> Result<Player, StoreError> {
+        self.main
+            .write(move |connection| bring_back_guest(connection, &guest))
+            .await
+    }
+
+    async fn see_guest(&self, player: Uuid, now: Millis) -> Result<(), StoreError> {
+        self.main
+            .write(move |connection| see_guest(connection, player, now))
+            .await
+    }
+
+    async fn find_player(&self, id: Uuid) -> Result<Option<Player>, StoreError> {
+        self.main.read(|connection| find_player(connection, id))
+    }
+
+    async fn rename_player(
+        &self,
+        player: Uuid,
+        username: &str,
+        by: By,
+        now: Millis,
+    ) -> Result<(), StoreError> {
+        let username = username.to_owned();
+        self.main
+            .write(move |connection| rename_player(connection, player, &username, by, now))
+            .await
+    }
+}
 
 /// The player in a row's first nine columns.
 pub(super) fn player(row: &Row<'_>) -> Result<Player, Error> {

@@ -2,18 +2,15 @@
 
 use async_trait::async_trait;
 use platform_domain::audit::{AuditKind, By};
-use platform_domain::clock::Millis;
-use platform_domain::project::{
-    BackendSettings, Deployment, DeploymentSummary, EnvironmentRecord, FileEntry, Frames, Project,
-};
-use platform_protocol::names::Environment;
+use platform_domain::project::Project;
 use platform_store::{ProjectStore, StoreError};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
 use super::audit::{self, Entry};
 use super::error::Error;
-use super::{SqliteStore, deployments, environments, uuid};
+use super::rows::uuid;
+use super::store::SqliteStore;
 
 #[async_trait]
 impl ProjectStore for SqliteStore {
@@ -42,231 +39,9 @@ impl ProjectStore for SqliteStore {
         self.main.read(|connection| find_project(connection, slug))
     }
 
-    async fn add_deployment(&self, deployment: Deployment, by: By) -> Result<(), StoreError> {
-        self.main
-            .write(move |connection| deployments::add_deployment(connection, &deployment, by))
-            .await
-    }
-
-    async fn find_current_deployment(
-        &self,
-        slug: &str,
-        environment: Environment,
-    ) -> Result<Option<Deployment>, StoreError> {
-        let slug = slug.to_owned();
-        self.main
-            .read_much(move |connection| {
-                deployments::find_current_deployment(connection, &slug, environment)
-            })
-            .await
-    }
-
     async fn list_projects_of(&self, owner: Uuid) -> Result<Vec<Project>, StoreError> {
         self.main
             .read_much(move |connection| list_projects_of(connection, owner))
-            .await
-    }
-
-    async fn list_environments(&self) -> Result<Vec<EnvironmentRecord>, StoreError> {
-        self.main.read_much(environments::list_environments).await
-    }
-
-    async fn find_environment(
-        &self,
-        slug: &str,
-        environment: Environment,
-    ) -> Result<Option<EnvironmentRecord>, StoreError> {
-        self.main
-            .read(|connection| environments::find_environment(connection, slug, environment))
-    }
-
-    async fn find_deployment(&self, id: Uuid) -> Result<Option<Deployment>, StoreError> {
-        self.main
-            .read_much(move |connection| deployments::find_deployment(connection, id))
-            .await
-    }
-
-    async fn list_deployments(
-        &self,
-        slug: &str,
-        environment: Environment,
-    ) -> Result<Vec<DeploymentSummary>, StoreError> {
-        self.main
-            .read(|connection| deployments::list_deployments(connection, slug, environment))
-    }
-
-    async fn set_current_deployment(
-        &self,
-        slug: &str,
-        environment: Environment,
-        deployment: Uuid,
-        by: By,
-        now: Millis,
-    ) -> Result<bool, StoreError> {
-        let slug = slug.to_owned();
-        self.main
-            .write(move |connection| {
-                let before = deployments::set_current_deployment(
-                    connection,
-                    &slug,
-                    environment,
-                    deployment,
-                )?;
-                if before == Some(deployment) {
-                    return Ok(false);
-                }
-                let mut detail = format!("{} {deployment}", environment.as_str());
-                if let Some(before) = before {
-                    detail.push_str(&format!(" in place of {before}"));
-                }
-                let kind = AuditKind::RolledBack;
-                audit::add_of_project(connection, kind, (&slug, &detail), by, now)?;
-                Ok(true)
-            })
-            .await
-    }
-
-    async fn find_kept_file(
-        &self,
-        slug: &str,
-        environment: Environment,
-        path: &str,
-    ) -> Result<Option<FileEntry>, StoreError> {
-        self.main
-            .read(|connection| deployments::find_kept_file(connection, slug, environment, path))
-    }
-
-    async fn find_file_of(
-        &self,
-        slug: &str,
-        environment: Environment,
-        deployment: Uuid,
-        path: &str,
-    ) -> Result<Option<FileEntry>, StoreError> {
-        self.main.read(|connection| {
-            deployments::find_file_of(connection, slug, environment, deployment, path)
-        })
-    }
-
-    async fn list_changed_paths(
-        &self,
-        slug: &str,
-        environment: Environment,
-    ) -> Result<Vec<String>, StoreError> {
-        let slug = slug.to_owned();
-        self.main
-            .read_much(move |connection| {
-                deployments::list_changed_paths(connection, &slug, environment)
-            })
-            .await
-    }
-
-    async fn sweep_deployments(
-        &self,
-        slug: &str,
-        environment: Environment,
-        keep: usize,
-    ) -> Result<usize, StoreError> {
-        let slug = slug.to_owned();
-        self.main
-            .write(move |connection| {
-                deployments::sweep_deployments(connection, &slug, environment, keep)
-            })
-            .await
-    }
-
-    async fn list_unreferenced_files(&self, files: Vec<String>) -> Result<Vec<String>, StoreError> {
-        self.main
-            .read_much(move |connection| deployments::list_unreferenced_files(connection, files))
-            .await
-    }
-
-    async fn set_backend(
-        &self,
-        slug: &str,
-        environment: Environment,
-        backend: Option<BackendSettings>,
-        by: By,
-        now: Millis,
-    ) -> Result<bool, StoreError> {
-        let slug = slug.to_owned();
-        self.main
-            .write(move |connection| {
-                if !environments::set_backend(connection, &slug, environment, backend.as_ref())? {
-                    return Ok(false);
-                }
-                let url = backend.map_or_else(|| "none".to_owned(), |backend| backend.url);
-                let detail = format!("{} {url}", environment.as_str());
-                let kind = AuditKind::BackendChanged;
-                audit::add_of_project(connection, kind, (&slug, &detail), by, now)?;
-                Ok(true)
-            })
-            .await
-    }
-
-    async fn set_isolated(
-        &self,
-        slug: &str,
-        environment: Environment,
-        isolated: bool,
-        by: By,
-        now: Millis,
-    ) -> Result<bool, StoreError> {
-        let slug = slug.to_owned();
-        self.main
-            .write(move |connection| {
-                if !environments::set_isolated(connection, &slug, environment, isolated)? {
-                    return Ok(false);
-                }
-                let state = if isolated { "on" } else { "off" };
-                let detail = format!("{} isolation {state}", environment.as_str());
-                let kind = AuditKind::SettingChanged;
-                audit::add_of_project(connection, kind, (&slug, &detail), by, now)?;
-                Ok(true)
-            })
-            .await
-    }
-
-    async fn set_frames(
-        &self,
-        slug: &str,
-        environment: Environment,
-        frames: Frames,
-        by: By,
-        now: Millis,
-    ) -> Result<bool, StoreError> {
-        let slug = slug.to_owned();
-        self.main
-            .write(move |connection| {
-                if !environments::set_frames(connection, &slug, environment, &frames)? {
-                    return Ok(false);
-                }
-                let detail = format!("{} frames {}", environment.as_str(), frames.word());
-                let kind = AuditKind::SettingChanged;
-                audit::add_of_project(connection, kind, (&slug, &detail), by, now)?;
-                Ok(true)
-            })
-            .await
-    }
-
-    async fn ensure_test_player(
-        &self,
-        slug: &str,
-        guest: bool,
-        number: u8,
-        fresh: Uuid,
-        by: By,
-        now: Millis,
-    ) -> Result<Uuid, StoreError> {
-        let slug = slug.to_owned();
-        self.main
-            .write(move |connection| {
-                let id = environments::ensure_test_player(connection, &slug, guest, number, fresh)?;
-                let kind = if guest { "guest" } else { "user" };
-                let detail = format!("test-{kind}-{number}");
-                audit::add_given(connection, (&slug, &detail), by, now)?;
-                Ok(id)
-            })
             .await
     }
 }

@@ -1,17 +1,104 @@
 //! Sessions.
 
+use async_trait::async_trait;
 use platform_domain::audit::{AuditKind, By};
 use platform_domain::clock::Millis;
-use platform_domain::console_token::Holder;
+use platform_domain::console_token::{Hold, Holder};
 use platform_domain::player::UNCONFIRMED_MILLIS;
 use platform_domain::session::{KEPT_MILLIS, SESSION_MILLIS, Session, SessionHash, SessionSummary};
 use platform_domain::sign_in::SIGN_IN_MILLIS;
+use platform_store::{SessionStore, StoreError};
 use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
 
 use super::audit::{self, Entry};
 use super::error::Error;
-use super::{devices, left_guests, players, uuid};
+use super::rows::uuid;
+use super::store::SqliteStore;
+use super::{devices, left_guests, players};
+
+#[async_trait]
+impl SessionStore for SqliteStore {
+    async fn lookup_session(&self, hash: &SessionHash) -> Result<Option<Session>, StoreError> {
+        self.main
+            .read(|connection| lookup_session(connection, hash))
+    }
+
+    async fn find_holder(&self, hold: &Hold, now: Millis) -> Result<Option<Holder>, StoreError> {
+        self.main.read(|connection| match hold {
+            Hold::Session(hash) => find_holder(connection, hash, now),
+            Hold::Device(device) => devices::find_holder(connection, *device, now),
+        })
+    }
+
+    async fn renew_session(&self, hash: &SessionHash, now: Millis) -> Result<(), StoreError> {
+        let hash = *hash;
+        self.main
+            .write(move |connection| renew_session(connection, &hash, now))
+            .await
+    }
+
+    async fn end_session(&self, hash: &SessionHash, by: By, now: Millis) -> Result<(), StoreError> {
+        let hash = *hash;
+        self.main
+            .write(move |connection| sign_out(connection, &hash, by, now))
+            .await
+    }
+
+    async fn note_browser(&self, hash: &SessionHash, browser: &str) -> Result<(), StoreError> {
+        let (hash, browser) = (*hash, browser.to_owned());
+        self.main
+            .write(move |connection| note_browser(connection, &hash, &browser))
+            .await
+    }
+
+    async fn end_session_of(
+        &self,
+        player: Uuid,
+        hash: &SessionHash,
+        by: By,
+        now: Millis,
+    ) -> Result<bool, StoreError> {
+        let hash = *hash;
+        self.main
+            .write(move |connection| end_session_of(connection, player, &hash, by, now))
+            .await
+    }
+
+    async fn end_other_sessions(
+        &self,
+        player: Uuid,
+        kept: Option<&SessionHash>,
+        by: By,
+        now: Millis,
+    ) -> Result<usize, StoreError> {
+        let kept = kept.copied();
+        self.main
+            .write(move |connection| end_other_sessions(connection, player, kept.as_ref(), by, now))
+            .await
+    }
+
+    async fn list_sessions(
+        &self,
+        player: Uuid,
+        now: Millis,
+    ) -> Result<Vec<SessionSummary>, StoreError> {
+        self.main
+            .read(|connection| list_sessions(connection, player, now))
+    }
+
+    async fn list_ended_sessions(&self, since: Millis) -> Result<Vec<(Uuid, Millis)>, StoreError> {
+        self.main
+            .read_much(move |connection| list_ended(connection, since))
+            .await
+    }
+
+    async fn sweep_sessions(&self, now: Millis, limit: usize) -> Result<usize, StoreError> {
+        self.main
+            .write(move |connection| sweep_sessions(connection, now, limit))
+            .await
+    }
+}
 
 pub(super) fn lookup_session(
     connection: &Connection,

@@ -1,18 +1,62 @@
 //! Signing in: what is on its way, and the one operation that ends it.
 
+use async_trait::async_trait;
 use platform_domain::audit::{Actor, AuditKind, By};
 use platform_domain::clock::Millis;
+use platform_domain::identity::LinkedIdentity;
 use platform_domain::player::{Player, PlayerState};
 use platform_domain::sign_in::{
     PendingSignIn, SIGN_IN_MILLIS, SignIn, SignInOutcome, StateHash, TakenSignIn,
 };
-use platform_store::StoreError;
-use rusqlite::{Connection, OptionalExtension, params};
+use platform_store::{SignInStore, StoreError};
+use rusqlite::{Connection, OptionalExtension as _, params};
 use uuid::Uuid;
 
 use super::audit::{self, Entry};
 use super::error::Error;
-use super::{accounts, players, sessions, uuid};
+use super::rows::uuid;
+use super::store::SqliteStore;
+use super::{accounts, players, sessions};
+
+#[async_trait]
+impl SignInStore for SqliteStore {
+    async fn add_pending_sign_in(&self, pending: PendingSignIn) -> Result<(), StoreError> {
+        self.main
+            .write(move |connection| add_pending(connection, &pending))
+            .await
+    }
+
+    async fn take_pending_sign_in(
+        &self,
+        state: &StateHash,
+        browser: &[u8; 32],
+        now: Millis,
+    ) -> Result<TakenSignIn, StoreError> {
+        let (state, browser) = (*state, *browser);
+        // Anybody can ask for any number of states: those that are none cost
+        // no write.
+        if !self
+            .main
+            .read(|connection| is_pending(connection, &state))?
+        {
+            return Ok(TakenSignIn::Unknown);
+        }
+        self.main
+            .write(move |connection| take_pending(connection, &state, &browser, now))
+            .await
+    }
+
+    async fn complete_sign_in(&self, sign_in: SignIn) -> Result<SignInOutcome, StoreError> {
+        self.main
+            .write(move |connection| complete(connection, &sign_in))
+            .await
+    }
+
+    async fn list_identities(&self, player: Uuid) -> Result<Vec<LinkedIdentity>, StoreError> {
+        self.main
+            .read(|connection| accounts::list_identities(connection, player))
+    }
+}
 
 pub(super) fn add_pending(connection: &Connection, pending: &PendingSignIn) -> Result<(), Error> {
     connection

@@ -11,7 +11,8 @@ use uuid::Uuid;
 use super::audit::{self, Entry};
 use super::deployments::remove_deployment;
 use super::error::Error;
-use super::{SqliteStore, uuid};
+use super::rows::uuid;
+use super::store::SqliteStore;
 
 #[async_trait]
 impl TakedownStore for SqliteStore {

@@ -2,16 +2,12 @@
 //! at and change.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use async_trait::async_trait;
-use platform_domain::administration::{
-    Admin, Granted, HoldingAddress, MergedGuest, StoreCopy, Transferred,
-};
-use platform_domain::audit::{By, Refused};
+use platform_domain::administration::{Admin, Granted, HoldingAddress, MergedGuest, Transferred};
+use platform_domain::audit::By;
 use platform_domain::clock::Millis;
 use platform_domain::player::Player;
-use tempfile::TempDir;
 use uuid::Uuid;
 
 use super::StoreError;
@@ -40,13 +36,6 @@ pub trait AdminStore: Send + Sync {
         by: By,
         now: Millis,
     ) -> Result<Transferred, StoreError>;
-
-    /// Keeps that somebody was refused.
-    async fn note_refusal(&self, refused: Refused, by: By, now: Millis) -> Result<(), StoreError>;
-
-    /// Removes routine events that are too old, and from where those came that
-    /// are older still, at most `limit` of each. Answers how many.
-    async fn sweep_audit_events(&self, now: Millis, limit: usize) -> Result<usize, StoreError>;
 
     /// The player who has this name, or one that looks like it.
     async fn find_player_by_name(&self, name: &str) -> Result<Option<Player>, StoreError>;
@@ -88,10 +77,4 @@ pub trait AdminStore: Send + Sync {
         seen_since: Millis,
         limit: usize,
     ) -> Result<Vec<Player>, StoreError>;
-
-    /// Writes a copy of the whole store into `folder`, which is there and has
-    /// none: everything that was answered before, while others go on writing.
-    /// The folder is held as long as something is written, also for a caller
-    /// who does not wait for it any more.
-    async fn copy_into(&self, folder: Arc<TempDir>) -> Result<StoreCopy, StoreError>;
 }

@@ -1,0 +1,63 @@
+//! Copies of the whole store.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use platform_domain::administration::StoreCopy;
+use platform_store::{BackupStore, StoreError};
+use rusqlite::{Connection, OpenFlags};
+use tempfile::TempDir;
+
+use super::database::make_private_file;
+use super::error::Error;
+use super::store::{MAIN_FILE, SqliteStore, beside};
+
+#[async_trait]
+impl BackupStore for SqliteStore {
+    async fn copy_into(&self, folder: Arc<TempDir>) -> Result<StoreCopy, StoreError> {
+        let main = folder.path().join(MAIN_FILE);
+        let logs = beside(&main);
+        let held = Arc::clone(&folder);
+        let copy = self
+            .main
+            .read_much(move |connection| {
+                copy_database(connection, &main)?;
+                let files = list_files(&main);
+                drop(held);
+                files
+            })
+            .await?;
+        self.logs
+            .read_much(move |connection| {
+                copy_database(connection, &logs)?;
+                drop(folder);
+                Ok(())
+            })
+            .await?;
+        Ok(copy)
+    }
+}
+
+/// Writes what one read transaction sees into a new file, which is whole
+/// without a log beside it. The writer goes on meanwhile.
+fn copy_database(connection: &Connection, to: &Path) -> Result<(), Error> {
+    // SQLite fills an empty file, and one that is there keeps its mode.
+    make_private_file(to).map_err(|error| StoreError::Unavailable(error.to_string()))?;
+    let path = to.to_str().ok_or_else(|| {
+        StoreError::Unavailable("the copy's path has characters that SQLite does not know".into())
+    })?;
+    connection.execute("VACUUM INTO ?1", [path])?;
+    Ok(())
+}
+
+/// The files that the deployments of a copied store have.
+fn list_files(path: &Path) -> Result<StoreCopy, Error> {
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let mut statement = connection
+        .prepare("SELECT DISTINCT lower(hex(sha256)) FROM deployment_files ORDER BY 1")?;
+    let files = statement
+        .query_map([], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    Ok(StoreCopy { files })
+}

@@ -1,0 +1,58 @@
+//! The store itself: its two files, opened and closed.
+
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use platform_store::{ConnectError, Older, Store, StoreError};
+
+use super::database::{self, Database};
+
+/// A store in two SQLite files.
+#[derive(Debug)]
+pub struct SqliteStore {
+    /// Players, sessions, keys, projects.
+    pub(super) main: Database,
+    /// Frontend log records.
+    pub(super) logs: Database,
+}
+
+impl SqliteStore {
+    /// Opens the store at `path`, and its log records in `logs.db` beside it.
+    /// The files, which only their owner may read, and their directory are
+    /// made if they are not there.
+    ///
+    /// # Errors
+    /// [`ConnectError`].
+    pub async fn open(path: &Path, older: Older) -> Result<Self, ConnectError> {
+        let path = path.to_owned();
+        tokio::task::spawn_blocking(move || {
+            Ok(Self {
+                main: Database::open(&path, &database::MAIN, older)?,
+                logs: Database::open(&beside(&path), &database::LOGS, older)?,
+            })
+        })
+        .await
+        .unwrap_or_else(|error| Err(ConnectError::Database(Box::new(error))))
+    }
+}
+
+/// The name of the store in a copy, which is the name of the settings' default.
+pub(super) const MAIN_FILE: &str = "platform.db";
+
+/// The file of the log records: `logs.db` beside `platform.db`. A store of
+/// another name has its name in front, so that two in one directory share
+/// nothing.
+pub(super) fn beside(path: &Path) -> PathBuf {
+    match path.file_stem().and_then(std::ffi::OsStr::to_str) {
+        None | Some("platform") => path.with_file_name("logs.db"),
+        Some(stem) => path.with_file_name(format!("{stem}.logs.db")),
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn close(&self) -> Result<(), StoreError> {
+        let (main, logs) = futures_util::join!(self.main.close(), self.logs.close());
+        main.and(logs)
+    }
+}

@@ -1,0 +1,22 @@
+//! The log of security events.
+
+use async_trait::async_trait;
+use platform_domain::audit::{AuditEvent, AuditQuery, By, Refused};
+use platform_domain::clock::Millis;
+
+use super::StoreError;
+
+/// Operations on the log of security events. [`Store`](super::Store)'s documentation says what every one
+/// promises.
+#[async_trait]
+pub trait AuditStore: Send + Sync {
+    /// Security events, newest first.
+    async fn list_audit_events(&self, query: AuditQuery) -> Result<Vec<AuditEvent>, StoreError>;
+
+    /// Keeps that somebody was refused.
+    async fn note_refusal(&self, refused: Refused, by: By, now: Millis) -> Result<(), StoreError>;
+
+    /// Removes routine events that are too old, and from where those came that
+    /// are older still, at most `limit` of each. Answers how many.
+    async fn sweep_audit_events(&self, now: Millis, limit: usize) -> Result<usize, StoreError>;
+}

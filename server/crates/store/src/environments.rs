@@ -1,0 +1,84 @@
+//! Environments: the part of the store that keeps their settings and test players.
+
+use async_trait::async_trait;
+use platform_domain::audit::By;
+use platform_domain::clock::Millis;
+use platform_domain::project::{BackendSettings, EnvironmentRecord, Frames};
+use platform_protocol::names::Environment;
+use uuid::Uuid;
+
+use super::StoreError;
+
+/// Operations on environments. [`Store`](super::Store)'s documentation says what every one
+/// promises.
+#[async_trait]
+pub trait EnvironmentStore: Send + Sync {
+    /// What is set for every environment there is: two for each project.
+    async fn list_environments(&self) -> Result<Vec<EnvironmentRecord>, StoreError>;
+
+    /// What is set for one environment.
+    async fn find_environment(
+        &self,
+        slug: &str,
+        environment: Environment,
+    ) -> Result<Option<EnvironmentRecord>, StoreError>;
+
+    /// Sets an environment's backend, or takes it away. Returns whether that is a
+    /// change; if not, nothing is written, here and below.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] on `projects` if there is no such project.
+    async fn set_backend(
+        &self,
+        slug: &str,
+        environment: Environment,
+        backend: Option<BackendSettings>,
+        by: By,
+        now: Millis,
+    ) -> Result<bool, StoreError>;
+
+    /// Sets whether an environment's pages are isolated from other origins.
+    /// Returns whether that is a change.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] on `projects` if there is no such project.
+    async fn set_isolated(
+        &self,
+        slug: &str,
+        environment: Environment,
+        isolated: bool,
+        by: By,
+        now: Millis,
+    ) -> Result<bool, StoreError>;
+
+    /// Sets who may show an environment's pages in a frame. Returns whether that
+    /// is a change.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] on `projects` if there is no such project.
+    async fn set_frames(
+        &self,
+        slug: &str,
+        environment: Environment,
+        frames: Frames,
+        by: By,
+        now: Millis,
+    ) -> Result<bool, StoreError>;
+
+    /// The id of a project's test user, or test guest, for whom somebody is given
+    /// a token. It is `fresh` if it was never asked for. The event of it is written
+    /// once an hour for each test player and each who acts.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] on `projects` if there is no such project, on
+    /// `deployments` if nothing was ever deployed there.
+    async fn ensure_test_player(
+        &self,
+        slug: &str,
+        guest: bool,
+        number: u8,
+        fresh: Uuid,
+        by: By,
+        now: Millis,
+    ) -> Result<Uuid, StoreError>;
+}
