@@ -12,12 +12,14 @@
 //! | [`heartbeat`] | how a page says that its player is playing |
 //! | [`log`] | frontend log records |
 //! | [`problem`] | Problem Details and the slugs that name them |
+//! | [`invisible`] | characters that are not to be seen |
 //! | [`names`] | slugs, environments and audiences |
 //! | [`paths`] | every reserved path |
 //! | [`limits`] | every number that more than one crate needs |
 
 pub mod claims;
 pub mod heartbeat;
+pub mod invisible;
 pub mod limits;
 pub mod log;
 pub mod names;

@@ -9,6 +9,7 @@ use lol_html::html_content::{Element, TextChunk};
 use lol_html::{RewriteStrSettings, element, rewrite_str, text};
 use moka::sync::Cache;
 use percent_encoding::percent_decode_str;
+use platform_protocol::invisible::is_invisible;
 use platform_protocol::names::Environment;
 use unicode_normalization::char::is_combining_mark;
 use url::Url;
@@ -18,7 +19,6 @@ use crate::domain::username::MAX_MARKS;
 use crate::files::FileStore;
 use crate::sites::Game;
 use crate::state::AppState;
-use crate::unseen::is_unseen;
 
 /// Bytes of a game's page in which its title and picture are looked for.
 const HEAD: u64 = 16 * 1024;
@@ -194,7 +194,7 @@ fn shown(title: &str) -> Option<String> {
 
 /// Whether a character could be markup, or is not to be seen.
 fn is_odd(char: char) -> bool {
-    matches!(char, '<' | '&' | '\u{fffd}') || is_unseen(char)
+    matches!(char, '<' | '&' | '\u{fffd}') || is_invisible(char)
 }
 
 #[cfg(test)]

@@ -80,5 +80,5 @@ pub mod suspensions;
 pub mod takedown;
 pub mod tokens;
 
-pub use platform_domain::{self as domain, clock, entropy, origin, unseen};
+pub use platform_domain::{self as domain, clock, entropy, origin};
 pub use start::{Running, StartError, start, start_on};

@@ -13,7 +13,6 @@
 //! | [`project`], [`room`], [`takedown`] | projects with their deployments, the room they take, and taking them down |
 //! | [`counting`], [`log`], [`page`] | players over time; frontend log records; the page that sends them |
 //! | [`audit`], [`administration`] | the log of security events; what administrators see |
-//! | [`unseen`] | characters that are not to be seen |
 
 pub mod administration;
 pub mod audit;
@@ -34,5 +33,4 @@ pub mod room;
 pub mod session;
 pub mod sign_in;
 pub mod takedown;
-pub mod unseen;
 pub mod username;

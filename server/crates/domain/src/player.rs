@@ -1,9 +1,9 @@
 //! A player: a guest at first, an account once an identity is linked.
 
+use platform_protocol::invisible::is_invisible;
 use uuid::Uuid;
 
 use crate::clock::Millis;
-use crate::unseen::is_unseen;
 
 /// Characters of a suspension's reason, at most: it is a sentence on a page.
 pub const REASON_CHARS: usize = 500;
@@ -24,14 +24,14 @@ fn is_legible(text: &str) -> bool {
     let chars: Vec<char> = text.chars().collect();
     let is_seen = |at: usize| {
         let char = chars.get(at);
-        char.is_some_and(|char| !char.is_whitespace() && !is_unseen(*char))
+        char.is_some_and(|char| !char.is_whitespace() && !is_invisible(*char))
     };
     let mut all = chars.iter().enumerate();
     all.all(|(at, char)| match char {
         // Persian is not written without the one, scripts of India and many
         // emoji not without the other.
         '\u{200c}' | '\u{200d}' => is_seen(at.wrapping_sub(1)) && is_seen(at + 1),
-        char => !is_unseen(*char),
+        char => !is_invisible(*char),
     })
 }
 

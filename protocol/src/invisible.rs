@@ -2,7 +2,7 @@
 
 /// Whether a character shows nothing, or turns around what stands beside it.
 #[must_use]
-pub fn is_unseen(char: char) -> bool {
+pub fn is_invisible(char: char) -> bool {
     char.is_control()
         || matches!(char,
             // Marks of direction (Unicode Standard Annex 9), and what separates
@@ -23,12 +23,12 @@ mod tests {
     #[test]
     fn what_is_seen_is_told_from_what_is_not() {
         for seen in ['a', '\u{e9}', '\u{5d0}', '\u{1f600}', '<', ' ', '\u{fe0f}'] {
-            assert!(!is_unseen(seen), "{seen:?}");
+            assert!(!is_invisible(seen), "{seen:?}");
         }
         for unseen in [
             '\n', '\u{1b}', '\u{202e}', '\u{2028}', '\u{200b}', '\u{3164}',
         ] {
-            assert!(is_unseen(unseen), "{unseen:?}");
+            assert!(is_invisible(unseen), "{unseen:?}");
         }
     }
 }
