@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use anstyle::{AnsiColor, Style};
+use platform_protocol::invisible::is_hidden;
 use time::format_description::well_known::Rfc3339;
 use time::{OffsetDateTime, UtcOffset};
 
@@ -92,7 +93,7 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\t' | '\n' => ' ',
-            c if steers(c) => '\u{fffd}',
+            c if is_hidden(c) => '\u{fffd}',
             c => c,
         })
         .collect()
@@ -103,7 +104,7 @@ pub(crate) fn plain(text: &str) -> String {
 pub(crate) fn plain_json(json: &str) -> String {
     let mut plain = String::with_capacity(json.len());
     for c in json.chars() {
-        if steers(c) {
+        if is_hidden(c) {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 plain.push_str(&format!("\\u{unit:04x}"));
             }
@@ -112,21 +113,6 @@ pub(crate) fn plain_json(json: &str) -> String {
         }
     }
     plain
-}
-
-/// Whether a terminal may obey a character, or hide something by it.
-fn steers(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            // Marks of direction (Unicode Standard Annex 9), and what separates
-            // lines and paragraphs.
-            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
-            // What takes no room, or shows nothing, and marks that are out of use.
-            // What makes a picture of a sign may stay.
-            | '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{2060}'..='\u{206f}' | '\u{2800}'
-            | '\u{3164}' | '\u{fe00}'..='\u{fe0e}' | '\u{feff}' | '\u{ffa0}'
-            | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// A moment as every command writes it: in UTC, to the millisecond, so that
@@ -181,9 +167,9 @@ mod tests {
     fn json_keeps_its_value_and_steers_no_terminal() {
         let value = "a\u{1b}[2J\u{9b}2J\u{7f}\u{202e}\u{200f}\u{2028}\u{e0041}ä🦦\\\n";
         let json = serde_json::to_string(value).unwrap();
-        assert!(json.chars().any(steers));
+        assert!(json.chars().any(is_hidden));
         let plain = plain_json(&json);
-        assert!(!plain.chars().any(steers), "{plain}");
+        assert!(!plain.chars().any(is_hidden), "{plain}");
         assert!(plain.contains("ä🦦"), "{plain}");
         assert_eq!(serde_json::from_str::<String>(&plain).unwrap(), value);
     }

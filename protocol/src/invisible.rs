@@ -1,34 +1,106 @@
-//! Characters that are not to be seen in a line of text.
+//! Characters that show nothing, or that change how the text around them looks.
+//!
+//! The server refuses them in names and titles; the command line and the
+//! console show them as something visible. The console's script cannot read
+//! this table, so a test compares its pattern with it.
 
-/// Whether a character shows nothing, or turns around what stands beside it.
+use std::ops::RangeInclusive;
+
+/// Invisible characters that are no control characters, in ascending order.
+pub const INVISIBLE: [RangeInclusive<char>; 17] = [
+    // The soft hyphen and the combining grapheme joiner.
+    '\u{ad}'..='\u{ad}',
+    '\u{34f}'..='\u{34f}',
+    // A mark of direction (Unicode Standard Annex 9).
+    '\u{61c}'..='\u{61c}',
+    // Fillers and vowels without a shape, selectors of variants.
+    '\u{115f}'..='\u{1160}',
+    '\u{17b4}'..='\u{17b5}',
+    '\u{180b}'..='\u{180f}',
+    '\u{200b}'..='\u{200b}',
+    // Marks of direction, separators of lines and paragraphs.
+    '\u{200e}'..='\u{200f}',
+    '\u{2028}'..='\u{202e}',
+    '\u{2060}'..='\u{206f}',
+    '\u{2800}'..='\u{2800}',
+    '\u{3164}'..='\u{3164}',
+    // The last selector, U+FE0F, makes a picture of the sign before it.
+    '\u{fe00}'..='\u{fe0e}',
+    '\u{feff}'..='\u{feff}',
+    '\u{ffa0}'..='\u{ffa0}',
+    '\u{fff0}'..='\u{fffb}',
+    '\u{e0000}'..='\u{e0fff}',
+];
+
+/// Invisible characters that join the signs beside them: Persian, scripts of
+/// India and many emoji are not written without them.
+pub const JOINERS: RangeInclusive<char> = '\u{200c}'..='\u{200d}';
+
+/// Whether a character shows nothing, or changes the direction of the text
+/// around it. Joiners are such characters as well.
 #[must_use]
 pub fn is_invisible(char: char) -> bool {
-    char.is_control()
-        || matches!(char,
-            // Marks of direction (Unicode Standard Annex 9), and what separates
-            // lines and paragraphs.
-            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2066}'..='\u{2069}'
-            // What takes no room, or room alone.
-            | '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}'
-            | '\u{206a}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0e}'
-            | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+    is_hidden(char) || JOINERS.contains(&char)
+}
+
+/// Whether a character is invisible and no joiner.
+#[must_use]
+pub fn is_hidden(char: char) -> bool {
+    char.is_control() || INVISIBLE.iter().any(|range| range.contains(&char))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
 
     #[test]
-    fn what_is_seen_is_told_from_what_is_not() {
-        for seen in ['a', '\u{e9}', '\u{5d0}', '\u{1f600}', '<', ' ', '\u{fe0f}'] {
-            assert!(!is_invisible(seen), "{seen:?}");
+    fn visible_and_invisible_characters_are_told_apart() {
+        for visible in ['a', '\u{e9}', '\u{5d0}', '\u{1f600}', '<', ' ', '\u{fe0f}'] {
+            assert!(!is_invisible(visible), "{visible:?}");
         }
-        for unseen in [
+        for invisible in [
             '\n', '\u{1b}', '\u{202e}', '\u{2028}', '\u{200b}', '\u{3164}',
         ] {
-            assert!(is_invisible(unseen), "{unseen:?}");
+            assert!(is_invisible(invisible), "{invisible:?}");
+            assert!(is_hidden(invisible), "{invisible:?}");
         }
+        for joiner in JOINERS {
+            assert!(is_invisible(joiner) && !is_hidden(joiner), "{joiner:?}");
+        }
+    }
+
+    #[test]
+    fn the_table_is_in_order_and_holds_nothing_twice() {
+        for pair in INVISIBLE.windows(2) {
+            assert!(pair[0].end() < pair[1].start(), "{pair:?}");
+        }
+    }
+
+    /// A character as a regular expression of JavaScript writes it.
+    fn escape(char: char) -> String {
+        match u32::from(char) {
+            code if code > 0xffff => format!("\\u{{{code:x}}}"),
+            code => format!("\\u{code:04x}"),
+        }
+    }
+
+    #[test]
+    fn the_consoles_script_has_the_same_table() {
+        // Lines and tabs are shown as they are in the console.
+        let mut class = String::from("[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f");
+        for range in &INVISIBLE {
+            let (start, end) = (*range.start(), *range.end());
+            class.push_str(&escape(start));
+            match u32::from(end) - u32::from(start) {
+                0 => {}
+                1 => class.push_str(&escape(end)),
+                _ => write!(class, "-{}", escape(end)).unwrap(),
+            }
+        }
+        class.push(']');
+        let script = include_str!("../../www/console/dom.js");
+        assert!(script.contains(&class), "www/console/dom.js lacks {class}");
     }
 }

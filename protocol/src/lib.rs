@@ -12,7 +12,7 @@
 //! | [`heartbeat`] | how a page says that its player is playing |
 //! | [`log`] | frontend log records |
 //! | [`problem`] | Problem Details and the slugs that name them |
-//! | [`invisible`] | characters that are not to be seen |
+//! | [`invisible`] | characters that show nothing, or change how the text around them looks |
 //! | [`names`] | slugs, environments and audiences |
 //! | [`paths`] | every reserved path |
 //! | [`limits`] | every number that more than one crate needs |

@@ -5,6 +5,7 @@
 /**
  * Characters that are invisible, that turn, hide or move the text around them, or that control a
  * terminal. The one that turns a sign into an emoji is allowed after such a sign.
+ * The table is that of `protocol/src/invisible.rs`, where a test compares both.
  */
 const UNSEEN =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: This expression finds control characters.

@@ -1,6 +1,6 @@
 //! A player: a guest at first, an account once an identity is linked.
 
-use platform_protocol::invisible::is_invisible;
+use platform_protocol::invisible::{JOINERS, is_invisible};
 use uuid::Uuid;
 
 use crate::clock::Millis;
@@ -28,9 +28,7 @@ fn is_legible(text: &str) -> bool {
     };
     let mut all = chars.iter().enumerate();
     all.all(|(at, char)| match char {
-        // Persian is not written without the one, scripts of India and many
-        // emoji not without the other.
-        '\u{200c}' | '\u{200d}' => is_seen(at.wrapping_sub(1)) && is_seen(at + 1),
+        char if JOINERS.contains(char) => is_seen(at.wrapping_sub(1)) && is_seen(at + 1),
         char => !is_invisible(*char),
     })
 }
