@@ -203,7 +203,7 @@ fn show(
     Ok(())
 }
 
-/// Shows an earlier deployment again. Answers which one was shown before.
+/// Shows an earlier deployment again. Returns which one was shown before.
 pub(super) fn set_current_deployment(
     connection: &Connection,
     slug: &str,

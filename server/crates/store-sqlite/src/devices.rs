@@ -163,7 +163,7 @@ struct Holder {
 }
 
 impl Holder {
-    /// Ends the device's sign-in. Answers whether there was one.
+    /// Ends the device's sign-in. Returns whether there was one.
     fn end(
         &self,
         connection: &Connection,

@@ -214,7 +214,7 @@ pub(super) fn forget(connection: &Connection, player: Uuid) -> Result<(), Error>
     Ok(())
 }
 
-/// Lets those go whose time is over, at most `limit`. Answers how many.
+/// Lets those go whose time is over, at most `limit`. Returns how many.
 pub(super) fn sweep(connection: &Connection, now: Millis, limit: i64) -> Result<usize, Error> {
     let over: Vec<(Vec<u8>, Vec<u8>)> = connection
         .prepare_cached("SELECT browser, player FROM left_guests WHERE left_at <= ?1 LIMIT ?2")?

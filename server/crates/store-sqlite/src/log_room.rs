@@ -105,7 +105,7 @@ pub(super) fn sweep_log_records(
 /// Removes the oldest records of the projects whose records count for more than
 /// `quota` bytes, about `limit` of them in all; more where one of them grows
 /// faster than so little takes away. Those without a player go first, as long as
-/// they take more than their part. Answers how many; none where no project is
+/// they take more than their part. Returns how many; none where no project is
 /// over it.
 pub(super) fn sweep_log_quota(
     connection: &Connection,
@@ -141,7 +141,7 @@ pub(super) fn sweep_log_quota(
 }
 
 /// Removes records of a project until the others fit into `quota`, at most
-/// `limit` of them. Answers how many.
+/// `limit` of them. Returns how many.
 fn make_room(
     connection: &Connection,
     slug: &str,
@@ -162,7 +162,7 @@ fn make_room(
     Ok(removed)
 }
 
-/// Removes these records until they have made up `surplus` bytes. Answers how
+/// Removes these records until they have made up `surplus` bytes. Returns how
 /// many, and how many bytes.
 fn remove(connection: &Connection, ids: &[i64], surplus: i64) -> Result<(usize, i64), Error> {
     let (mut removed, mut bytes, mut freed) = (0, 0, Freed::new());

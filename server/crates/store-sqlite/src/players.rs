@@ -169,7 +169,7 @@ fn make_room(connection: &Connection, address: &str, game: &str, most: u32) -> R
 }
 
 /// Removes guests whose cookie did not come back and who were made before
-/// `made_before`, at most `limit`. Answers how many.
+/// `made_before`, at most `limit`. Returns how many.
 pub(super) fn sweep_awaited(
     connection: &Connection,
     made_before: Millis,

@@ -203,7 +203,7 @@ pub(super) fn sign_out(
     audit::add(connection, &event)
 }
 
-/// Ends a session without a word in the log. Answers whose it was, if it had
+/// Ends a session without a word in the log. Returns whose it was, if it had
 /// not ended before.
 pub(super) fn end_session(
     connection: &Connection,

@@ -38,7 +38,7 @@ pub(super) struct Limits {
 trait Job: Send {
     /// Does the work inside the group's transaction, and says whether to keep it.
     fn run(&mut self, connection: &Connection) -> bool;
-    /// Answers the caller: with the work's own result, or with why the group
+    /// Sends the caller the work's own result, or the reason why the group
     /// was not committed.
     fn answer(self: Box<Self>, failure: Option<&str>);
 }
@@ -176,9 +176,10 @@ fn serve(mut connection: Connection, requests: mpsc::Receiver<Request>, size: us
     }
 }
 
-/// Fills `group` with `first`, with all that wait, and for a moment with what
-/// comes, until there are as many as `expected`, and `size` at most. Answers who wants to close, if
-/// somebody does: what was queued before that is in the group.
+/// Fills `group` with `first`, with all requests that wait, and for a moment with
+/// those that arrive, until there are `expected` of them, or `size` at most.
+/// Returns the caller of a request to close, if one came; all requests before it
+/// are in the group.
 fn gather(
     first: Request,
     requests: &mpsc::Receiver<Request>,

@@ -12,23 +12,24 @@ use uuid::Uuid;
 
 use super::StoreError;
 
-/// Operations of administration. [`Store`](super::Store)'s documentation says
-/// what every one promises.
+/// Operations of administration. [`Store`](super::Store) documents what every method
+/// guarantees.
 #[async_trait]
 pub trait AdminStore: Send + Sync {
     /// Makes an account an administrator.
     async fn grant_admin(&self, player: Uuid, by: By, now: Millis) -> Result<Granted, StoreError>;
 
-    /// Makes a player an administrator no longer. Answers whether it was one.
+    /// Takes a player's rights as an administrator away. Returns whether the
+    /// player had them.
     async fn revoke_admin(&self, player: Uuid, by: By, now: Millis) -> Result<bool, StoreError>;
 
-    /// Whether the player was made an administrator.
+    /// Returns whether the player is an administrator.
     async fn is_admin(&self, player: Uuid) -> Result<bool, StoreError>;
 
-    /// The administrators, oldest first.
+    /// Returns the administrators. The one who was added first comes first.
     async fn list_admins(&self) -> Result<Vec<Admin>, StoreError>;
 
-    /// Gives a project to an account.
+    /// Transfers a project to an account.
     async fn transfer_project(
         &self,
         slug: &str,
@@ -37,40 +38,42 @@ pub trait AdminStore: Send + Sync {
         now: Millis,
     ) -> Result<Transferred, StoreError>;
 
-    /// The player who has this name, or one that looks like it.
+    /// Returns the player who has this name, or a name that looks like it.
     async fn find_player_by_name(&self, name: &str) -> Result<Option<Player>, StoreError>;
 
-    /// Players whose names begin so, or look as if they did, by name; at most
-    /// `limit`.
+    /// Returns the players whose names begin with `start`, or look as if they
+    /// did, by name; at most `limit`.
     async fn list_players_by_name(
         &self,
         start: &str,
         limit: usize,
     ) -> Result<Vec<Player>, StoreError>;
 
-    /// The names that these players have now; none for who is not there.
+    /// Returns the present names of these players. Unknown players are left
+    /// out.
     async fn list_usernames(
         &self,
         players: BTreeSet<Uuid>,
     ) -> Result<BTreeMap<Uuid, String>, StoreError>;
 
-    /// The guests that went into an account, newest first, at most `limit`.
+    /// Returns the guests that were merged into an account, newest first, at
+    /// most `limit`.
     async fn list_merged_guests(
         &self,
         account: Uuid,
         limit: usize,
     ) -> Result<Vec<MergedGuest>, StoreError>;
 
-    /// The addresses that hold guests who were here since `seen_since`, those
-    /// with most first, at most `limit`.
+    /// Returns the addresses with guests that were seen since `seen_since`, at
+    /// most `limit`. The address with the most guests comes first.
     async fn list_holding_addresses(
         &self,
         seen_since: Millis,
         limit: usize,
     ) -> Result<Vec<HoldingAddress>, StoreError>;
 
-    /// The guests of one address who were here since `seen_since`, last one
-    /// first, at most `limit`.
+    /// Returns the guests of one address that were seen since `seen_since`, at
+    /// most `limit`. The guest that was seen last comes first.
     async fn list_held_guests(
         &self,
         address: &str,

@@ -6,17 +6,18 @@ use platform_domain::clock::Millis;
 
 use super::StoreError;
 
-/// Operations on the log of security events. [`Store`](super::Store)'s documentation says what every one
-/// promises.
+/// Operations on the log of security events. [`Store`](super::Store) documents what every method
+/// guarantees.
 #[async_trait]
 pub trait AuditStore: Send + Sync {
-    /// Security events, newest first.
+    /// Returns security events, newest first.
     async fn list_audit_events(&self, query: AuditQuery) -> Result<Vec<AuditEvent>, StoreError>;
 
-    /// Keeps that somebody was refused.
+    /// Records that a request was refused.
     async fn note_refusal(&self, refused: Refused, by: By, now: Millis) -> Result<(), StoreError>;
 
-    /// Removes routine events that are too old, and from where those came that
-    /// are older still, at most `limit` of each. Answers how many.
+    /// Removes routine events that are too old, and the network and request of
+    /// events that are older still, at most `limit` of each. Returns the number
+    /// of changed rows.
     async fn sweep_audit_events(&self, now: Millis, limit: usize) -> Result<usize, StoreError>;
 }

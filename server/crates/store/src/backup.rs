@@ -8,13 +8,13 @@ use tempfile::TempDir;
 
 use super::StoreError;
 
-/// Operations on copies. [`Store`](super::Store)'s documentation says what every one
-/// promises.
+/// Operations on copies. [`Store`](super::Store) documents what every method
+/// guarantees.
 #[async_trait]
 pub trait BackupStore: Send + Sync {
-    /// Writes a copy of the whole store into `folder`, which is there and has
-    /// none: everything that was answered before, while others go on writing.
-    /// The folder is held as long as something is written, also for a caller
-    /// who does not wait for it any more.
+    /// Writes a copy of the whole store into `folder`, which exists and has no
+    /// copy yet: everything that was written before the call, while other
+    /// writes continue. The folder is kept until the copy is finished, even if
+    /// the caller no longer waits for it.
     async fn copy_into(&self, folder: Arc<TempDir>) -> Result<StoreCopy, StoreError>;
 }

@@ -9,8 +9,8 @@ use platform_protocol::names::Environment;
 
 use super::StoreError;
 
-/// Operations on players over time. [`Store`](super::Store)'s documentation says
-/// what every one promises.
+/// Operations on players over time. [`Store`](super::Store) documents what every method
+/// guarantees.
 #[async_trait]
 pub trait CountingStore: Send + Sync {
     /// Adds minutes of players, each to itself and to its hour, and replaces the
@@ -20,14 +20,15 @@ pub trait CountingStore: Send + Sync {
     /// [`StoreError::Missing`] on `projects` if there is no such project.
     async fn add_player_counts(&self, counts: Vec<NewCounts>) -> Result<(), StoreError>;
 
-    /// Adds to what players have played; all or none.
+    /// Adds to the play times of players; all or none.
     ///
     /// # Errors
     /// [`StoreError::Missing`] on `projects` if there is no such project.
     async fn add_play_times(&self, times: Vec<NewPlayTime>) -> Result<(), StoreError>;
 
-    /// How many played in the spans of an environment that began at `from` or
-    /// later and before `to`, oldest first. A span without a player is left out.
+    /// Returns the number of players in each span of an environment that began
+    /// at `from` or later and before `to`, oldest first. Spans without players
+    /// are left out.
     ///
     /// # Errors
     /// [`StoreError::Missing`] on `projects` if there is no such project.
@@ -40,8 +41,8 @@ pub trait CountingStore: Send + Sync {
         to: Millis,
     ) -> Result<Vec<PlayerCount>, StoreError>;
 
-    /// How many different players an environment had: the newest days, then the
-    /// newest months, at most `limit` of each.
+    /// Returns the number of different players of an environment: for the
+    /// newest days, then for the newest months, at most `limit` of each.
     ///
     /// # Errors
     /// [`StoreError::Missing`] on `projects` if there is no such project.
@@ -52,12 +53,13 @@ pub trait CountingStore: Send + Sync {
         limit: usize,
     ) -> Result<Vec<DistinctCount>, StoreError>;
 
-    /// The sketches of these periods, of every environment.
+    /// Returns the sketches of these periods, for every environment.
     async fn list_sketches(&self, periods: Vec<String>) -> Result<Vec<StoredSketch>, StoreError>;
 
-    /// The projects by how many players played `least` milliseconds in
-    /// production since the hour of `since`, most first. A guest that was
-    /// merged counts as its account, and one that has signed out not at all.
+    /// Returns the projects by the number of players who played at least
+    /// `least` milliseconds in production since the hour of `since`, most
+    /// players first. A merged guest counts as its account; a guest that has
+    /// signed out does not count.
     async fn rank_projects(
         &self,
         since: Millis,
@@ -66,7 +68,7 @@ pub trait CountingStore: Send + Sync {
 
     /// Removes at most `limit` minutes of players before `minutes_before` and as
     /// many hours of play that ended before `play_before`, and the sketches of
-    /// all periods but `running`; hours of players and numbers stay. Answers how
+    /// all periods but `running`; hours of players and numbers stay. Returns how
     /// many of what there was most.
     async fn sweep_counts(
         &self,

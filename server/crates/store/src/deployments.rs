@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use super::StoreError;
 
-/// Operations on deployments. [`Store`](super::Store)'s documentation says what every one
-/// promises.
+/// Operations on deployments. [`Store`](super::Store) documents what every method
+/// guarantees.
 #[async_trait]
 pub trait DeploymentStore: Send + Sync {
     /// Records a deployment and makes it the environment's current one, in one.
@@ -19,17 +19,17 @@ pub trait DeploymentStore: Send + Sync {
     /// [`StoreError::Missing`] on `projects` if there is no such project.
     async fn add_deployment(&self, deployment: Deployment, by: By) -> Result<(), StoreError>;
 
-    /// The current deployment of an environment.
+    /// Returns the current deployment of an environment.
     async fn find_current_deployment(
         &self,
         slug: &str,
         environment: Environment,
     ) -> Result<Option<Deployment>, StoreError>;
 
-    /// The deployment of this id.
+    /// Returns the deployment of this id.
     async fn find_deployment(&self, id: Uuid) -> Result<Option<Deployment>, StoreError>;
 
-    /// The deployments of an environment that are kept, newest first.
+    /// Returns the deployments of an environment that are kept, newest first.
     async fn list_deployments(
         &self,
         slug: &str,
@@ -77,7 +77,7 @@ pub trait DeploymentStore: Send + Sync {
     ) -> Result<Vec<String>, StoreError>;
 
     /// Forgets the deployments of an environment but its current one and the
-    /// newest `keep`. Answers how many.
+    /// newest `keep`. Returns how many.
     async fn sweep_deployments(
         &self,
         slug: &str,

@@ -12,11 +12,11 @@ use uuid::Uuid;
 
 use super::StoreError;
 
-/// Operations on devices. [`Store`](super::Store)'s documentation says what
-/// every one promises.
+/// Operations on devices. [`Store`](super::Store) documents what every method
+/// guarantees.
 #[async_trait]
 pub trait DeviceStore: Send + Sync {
-    /// Keeps a sign-in that a device begins. Answers the code for the person:
+    /// Stores a sign-in that a device begins. Returns the code for the person:
     /// the first that no other sign-in has.
     ///
     /// # Errors
@@ -26,15 +26,15 @@ pub trait DeviceStore: Send + Sync {
         authorization: NewDeviceAuthorization,
     ) -> Result<UserCode, StoreError>;
 
-    /// The sign-in of this code that waits for a decision at `now`.
+    /// Returns the sign-in with this code that waits for a decision at `now`.
     async fn find_device_authorization(
         &self,
         user_code: &UserCode,
         now: Millis,
     ) -> Result<Option<DeviceAuthorization>, StoreError>;
 
-    /// Decides on the sign-in of this code: `approve`, or deny it. Of several
-    /// decisions at once the first stands.
+    /// Approves or denies the sign-in with this code. The first of several
+    /// decisions holds.
     async fn decide_device_authorization(
         &self,
         user_code: &UserCode,
@@ -44,8 +44,8 @@ pub trait DeviceStore: Send + Sync {
         now: Millis,
     ) -> Result<Decided, StoreError>;
 
-    /// Exchanges a device code that somebody has approved: of several
-    /// questions at once one device comes to be.
+    /// Exchanges an approved device code for a device. Several requests at once
+    /// make one device.
     async fn redeem_device_code(
         &self,
         device_code: &TokenHash,
@@ -66,8 +66,8 @@ pub trait DeviceStore: Send + Sync {
         fresh: FreshDevice,
     ) -> Result<Refreshed, StoreError>;
 
-    /// Ends the sign-in of the device that was ever given this refresh token.
-    /// Answers whether there was one.
+    /// Ends the sign-in of the device that this refresh token was ever given
+    /// to. Returns whether there was one.
     async fn revoke_refresh_token(
         &self,
         refresh_token: &TokenHash,
@@ -75,7 +75,8 @@ pub trait DeviceStore: Send + Sync {
         now: Millis,
     ) -> Result<bool, StoreError>;
 
-    /// Ends a device's sign-in, if it is the player's. Answers whether it was.
+    /// Ends a device's sign-in, if the device is the player's. Returns whether
+    /// it was.
     async fn end_device(
         &self,
         player: Uuid,
@@ -84,6 +85,7 @@ pub trait DeviceStore: Send + Sync {
         now: Millis,
     ) -> Result<bool, StoreError>;
 
-    /// The player's devices that are signed in at `now`, newest use first.
+    /// Returns the player's devices that are signed in at `now`. The device
+    /// with the latest use comes first.
     async fn list_devices(&self, player: Uuid, now: Millis) -> Result<Vec<Device>, StoreError>;
 }

@@ -9,14 +9,14 @@ use uuid::Uuid;
 
 use super::StoreError;
 
-/// Operations on environments. [`Store`](super::Store)'s documentation says what every one
-/// promises.
+/// Operations on environments. [`Store`](super::Store) documents what every method
+/// guarantees.
 #[async_trait]
 pub trait EnvironmentStore: Send + Sync {
-    /// What is set for every environment there is: two for each project.
+    /// Returns the settings of every environment: two for each project.
     async fn list_environments(&self) -> Result<Vec<EnvironmentRecord>, StoreError>;
 
-    /// What is set for one environment.
+    /// Returns the settings of one environment.
     async fn find_environment(
         &self,
         slug: &str,

@@ -7,16 +7,16 @@ use platform_domain::key::{Revocation, StoredKey};
 
 use super::StoreError;
 
-/// Operations on signing keys. [`Store`](super::Store)'s documentation says what every one
-/// promises.
+/// Operations on signing keys. [`Store`](super::Store) documents what every method
+/// guarantees.
 #[async_trait]
 pub trait KeyStore: Send + Sync {
-    /// Every signing key that is not forgotten yet, oldest first.
+    /// Returns every stored signing key, oldest first.
     async fn list_keys(&self) -> Result<Vec<StoredKey>, StoreError>;
 
-    /// Adds `key` if the newest key is still `after` (`None`: if there is
-    /// none), so that of several nodes that rotate at once only one does.
-    /// Answers whether it was added.
+    /// Adds `key` if the newest key is still `after` (`None`: if there is no
+    /// key), so that only one of several nodes that rotate at once succeeds.
+    /// Returns whether the key was added.
     async fn add_key(
         &self,
         key: StoredKey,
@@ -24,12 +24,12 @@ pub trait KeyStore: Send + Sync {
         by: By,
     ) -> Result<bool, StoreError>;
 
-    /// Forgets keys by their `kid`: those that are out of the key set for good.
+    /// Removes keys by their `kid`: those that have left the key set for good.
     async fn remove_keys(&self, kids: &[String]) -> Result<(), StoreError>;
 
-    /// Takes the key `kid` out if the newest key is still `after`, and adds
-    /// `successor` in the same moment, so that a platform without a key that
-    /// signs is never seen. Both are events, at `at`.
+    /// Removes the key `kid` if the newest key is still `after`, and adds
+    /// `successor` in the same transaction, so that nobody sees a platform
+    /// without a signing key. Both are recorded as events, at `at`.
     async fn revoke_key(
         &self,
         kid: &str,
@@ -39,11 +39,11 @@ pub trait KeyStore: Send + Sync {
         by: By,
     ) -> Result<Revocation, StoreError>;
 
-    /// Replaces private keys, by their `kid`, with the same ones sealed. Keys
-    /// that are gone by now stay gone. How they lay before is overwritten.
+    /// Replaces private keys, by their `kid`, with their sealed form, and
+    /// overwrites the old form. Keys that were removed meanwhile stay removed.
     async fn reseal_keys(&self, keys: Vec<(String, Vec<u8>)>) -> Result<(), StoreError>;
 
-    /// Writes down that every key may have signed tokens that live so long,
-    /// where less is written.
+    /// Raises the stored token lifetime of every key to `millis`, where it is
+    /// shorter.
     async fn raise_token_life(&self, millis: Millis) -> Result<(), StoreError>;
 }

@@ -9,13 +9,13 @@ use platform_domain::session::SessionHash;
 
 use super::StoreError;
 
-/// Operations on guests that were signed out. [`Store`](super::Store)'s
-/// documentation says what every one promises.
+/// Operations on guests that were signed out. [`Store`](super::Store) documents what every method
+/// guarantees.
 #[async_trait]
 pub trait LeftGuestStore: Send + Sync {
-    /// Ends a session because its browser signs out. A guest is held by no
-    /// address from then on; it keeps its name, and `browser` can come back to
-    /// it for [`LEFT_MILLIS`](platform_domain::left_guest::LEFT_MILLIS).
+    /// Ends a session because its browser signs out. A guest then no longer
+    /// counts for its address. It keeps its name, and `browser` can restore it
+    /// for [`LEFT_MILLIS`](platform_domain::left_guest::LEFT_MILLIS).
     async fn sign_out(
         &self,
         session: &SessionHash,
@@ -24,8 +24,9 @@ pub trait LeftGuestStore: Send + Sync {
         now: Millis,
     ) -> Result<SignedOut, StoreError>;
 
-    /// The guests that this browser can come back to at `now`, those first that
-    /// were guests for the longest time, at most `limit`.
+    /// Returns the guests that this browser can restore at `now`, at most
+    /// `limit`. The guest that existed for the longest time before it signed
+    /// out comes first.
     async fn list_left_guests(
         &self,
         browser: &LeftHash,
@@ -33,7 +34,7 @@ pub trait LeftGuestStore: Send + Sync {
         limit: usize,
     ) -> Result<Vec<LeftGuest>, StoreError>;
 
-    /// Makes a guest that was signed out the player of its browser again, with
-    /// a new session. A guest whom the browser has meanwhile is signed out.
+    /// Restores a guest that was signed out as the player of its browser, with
+    /// a new session. Another guest that the browser has by then is signed out.
     async fn restore_guest(&self, restore: Restore) -> Result<Restored, StoreError>;
 }

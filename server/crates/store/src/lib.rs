@@ -1,8 +1,8 @@
-//! What must never be lost, behind a trait of whole operations.
+//! What must never be lost: traits of whole operations, by topic.
 //!
-//! Every method is atomic inside its backend, and when it has answered, what
-//! it wrote survives a power cut. Reads-then-writes in a handler are where
-//! races live, so a handler calls one method for one thing that happens.
+//! Every method is atomic inside its back end. When it returns, everything that
+//! it wrote survives a power cut. A handler that reads and then writes has a
+//! race, so a handler calls one method for one thing that happens.
 
 mod administration;
 mod audit;

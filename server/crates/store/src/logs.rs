@@ -9,61 +9,62 @@ use platform_domain::log::{
 
 use super::StoreError;
 
-/// Operations on frontend log records. [`Store`](super::Store)'s documentation says
-/// what every one promises.
+/// Operations on frontend log records. [`Store`](super::Store) documents what every method
+/// guarantees.
 #[async_trait]
 pub trait LogStore: Send + Sync {
     /// Adds the frontend log records of one request, all or none. They wait
-    /// for no other writes than their own kind. Their ids follow the order of
-    /// the commits, also where the clock was set back by less than an hour.
+    /// only for other log records. Their ids follow the order of the commits,
+    /// even if the clock was set back by less than an hour.
     ///
     /// # Errors
     /// [`StoreError::Busy`] if too many are waiting.
     async fn add_log_records(&self, records: NewLogRecords) -> Result<(), StoreError>;
 
-    /// Frontend log records of one environment, newest first.
+    /// Returns frontend log records of one environment, newest first.
     async fn list_log_records(&self, query: LogQuery) -> Result<LogSearchPage, StoreError>;
 
-    /// Frontend log records of one environment that come after another one, in
-    /// the order in which they were committed: whoever asks again after the last
-    /// of them has missed none and gets none twice.
+    /// Returns the frontend log records of one environment that were committed
+    /// after a given record, in the order of their commits. A caller that
+    /// continues after the last record misses none and gets none twice.
     async fn list_log_records_after(&self, tail: LogTail) -> Result<LogTailPage, StoreError>;
 
-    /// Frontend log records of one environment that are as asked for, newest
-    /// first. One call looks at a bounded number of records, found or not, and
-    /// says where the next one goes on.
+    /// Returns the frontend log records of one environment that match a search,
+    /// newest first. One call reads a bounded number of records, and returns
+    /// where the next call continues.
     async fn search_log_records(&self, search: LogSearch) -> Result<LogSearchPage, StoreError>;
 
-    /// How many errors and warnings an environment's log had, by deployment; the
-    /// one that had some last comes first. They are counted as records are added,
-    /// so this takes the same time however many records there are, and they are
-    /// known for [`ERRORS_KNOWN`](platform_domain::log::ERRORS_KNOWN), also where
-    /// the records themselves were swept.
+    /// Returns the numbers of errors and warnings in an environment's log by
+    /// deployment. The deployment with the latest error comes first. They are
+    /// counted when records are added, so the cost does not depend on the
+    /// number of records, and they are kept for
+    /// [`ERRORS_KNOWN`](platform_domain::log::ERRORS_KNOWN), even after the
+    /// records were removed.
     async fn count_errors(&self, query: ErrorQuery) -> Result<Vec<ErrorCount>, StoreError>;
 
-    /// The id of the last record, whatever its environment, where `now` is the
-    /// time; of none, the least id.
+    /// Returns the id of the last record of all environments at the time `now`;
+    /// the least id if there is no record.
     async fn last_log_id(&self, now: Millis) -> Result<LogId, StoreError>;
 
     /// Removes frontend log records that were received before `before`, oldest
-    /// first, at most `limit` of them. Answers how many.
+    /// first, at most `limit` of them. Returns their number.
     async fn sweep_log_records(&self, before: Millis, limit: usize) -> Result<usize, StoreError>;
 
-    /// Removes the oldest frontend log records of every project, of both its
-    /// environments, whose records count for more than `quota` bytes: until
-    /// they do not, or about `limit` of them all are gone, more where one is
-    /// flooded. Records without a player go before all others while they count
-    /// for more than half of the quota. Answers how many; none if no project is
-    /// over it.
+    /// Removes the oldest frontend log records of each project whose two
+    /// environments together exceed `quota` bytes, until no project exceeds it
+    /// or about `limit` records are removed; more if a project exceeds it by
+    /// far. Records without a player are removed first while they take more
+    /// than half of the quota. Returns the number of removed records; 0 if no
+    /// project exceeds the quota.
     async fn sweep_log_quota(&self, quota: u64, limit: usize) -> Result<usize, StoreError>;
 
     /// Removes frontend log records of projects that were removed for good, at
-    /// most `limit` of them, and once a project has none left, the numbers of its
-    /// errors. Returns how many records and environments it removed; none if
+    /// most `limit` of them, and then the error counts of a project without
+    /// records. Returns the number of removed records and environments; 0 if
     /// nothing is left of such projects.
     async fn sweep_removed_logs(&self, limit: usize) -> Result<usize, StoreError>;
 
-    /// What the frontend log records of a project count for, in bytes: their
-    /// texts, and what each takes beside them.
+    /// Returns the size of a project's frontend log records in bytes: their
+    /// texts, and a fixed amount for each record.
     async fn log_bytes(&self, slug: &str) -> Result<u64, StoreError>;
 }

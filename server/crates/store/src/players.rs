@@ -9,66 +9,66 @@ use uuid::Uuid;
 
 use super::StoreError;
 
-/// A guest that is about to exist.
+/// A guest to be added.
 #[derive(Clone, Debug)]
 pub struct NewGuest {
     /// The player's id.
     pub id: Uuid,
-    /// Names to try, best first; the first that nobody has is taken.
+    /// Names to try, in this order. The guest gets the first name that is free.
     pub usernames: Vec<String>,
-    /// The session of the browser that asked.
+    /// The session of the browser that sent the request.
     pub session: SessionHash,
-    /// The address (IPv4, or IPv6 /64) that it came from.
+    /// The address (IPv4, or IPv6 /64) of the request.
     pub address: String,
-    /// How many guests the address may hold; none for any number.
+    /// The limit of guests for the address; `None` for no limit.
     pub cap: Option<GuestCap>,
-    /// The game that asked for a guest whose cookie has yet to come back; none
-    /// where it has.
+    /// The game that the request came from, if no request has carried the
+    /// guest's cookie yet; otherwise `None`.
     pub awaiting: Option<String>,
     /// Now.
     pub now: Millis,
 }
 
-/// How many guests an address may hold at one time.
+/// The limit of guests for one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuestCap {
-    /// The most there may be.
+    /// The largest number of guests that count for the address.
     pub guests: u32,
-    /// A guest that was last seen before this does not count.
+    /// A guest that was last seen before this time does not count.
     pub seen_since: Millis,
-    /// Rows that there may be of guests whose cookie has not come back, for one
-    /// address and one game. They do not count as held.
+    /// The largest number of guests whose cookie has not come back, for one
+    /// address and one game. They do not count in `guests`.
     pub awaited: u32,
 }
 
-/// Operations on players. [`Store`](super::Store)'s documentation says what every one
-/// promises.
+/// Operations on players. [`Store`](super::Store) documents what every method
+/// guarantees.
 #[async_trait]
 pub trait PlayerStore: Send + Sync {
-    /// Makes a guest and its session in one. Where too many of its address and
-    /// game wait for their cookie to come back, the rows of the oldest of them
-    /// go: their cookies make them again.
+    /// Adds a guest and its session in one transaction. If too many guests of
+    /// the same address and game wait for their cookie to come back, the oldest
+    /// of them are removed; their cookies make them again.
     ///
     /// # Errors
     /// [`StoreError::Conflict`] on `username` if every name is taken;
     /// [`StoreError::GuestCap`].
     async fn add_guest(&self, guest: NewGuest) -> Result<Player, StoreError>;
 
-    /// Makes a guest again whose row was swept before its cookie came back, and
-    /// gives it a session. Where another request of its browser was faster, by
-    /// [`BACK_MILLIS`](platform_domain::session::BACK_MILLIS) at most, it gets one
-    /// session more.
+    /// Adds a guest again whose row was removed before its cookie came back,
+    /// with a session. If another request of the same browser added it at most
+    /// [`BACK_MILLIS`](platform_domain::session::BACK_MILLIS) earlier, the
+    /// guest gets one more session.
     ///
     /// # Errors
-    /// As [`PlayerStore::add_guest`], and [`StoreError::Conflict`] on `id` if the
-    /// player is there otherwise.
+    /// As [`PlayerStore::add_guest`], and [`StoreError::Conflict`] on `id` if
+    /// the player exists for another reason.
     async fn bring_back_guest(&self, guest: NewGuest) -> Result<Player, StoreError>;
 
-    /// Moves a guest's last use forward to `now`, and keeps that its cookie has
-    /// come back.
+    /// Sets a guest's last use to `now`, if that is later, and records that its
+    /// cookie has come back.
     async fn see_guest(&self, player: Uuid, now: Millis) -> Result<(), StoreError>;
 
-    /// The player of this id.
+    /// Returns the player of this id.
     async fn find_player(&self, id: Uuid) -> Result<Option<Player>, StoreError>;
 
     /// Gives a player another name.

@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use super::StoreError;
 
-/// Operations on projects. [`Store`](super::Store)'s documentation says
-/// what every one promises.
+/// Operations on projects. [`Store`](super::Store) documents what every method
+/// guarantees.
 #[async_trait]
 pub trait ProjectStore: Send + Sync {
     /// Adds a project.
@@ -28,12 +28,12 @@ pub trait ProjectStore: Send + Sync {
         by: By,
     ) -> Result<(), StoreError>;
 
-    /// Every project, by slug.
+    /// Returns every project, by slug.
     async fn list_projects(&self) -> Result<Vec<Project>, StoreError>;
 
-    /// The project of this slug.
+    /// Returns the project with this slug.
     async fn find_project(&self, slug: &str) -> Result<Option<Project>, StoreError>;
 
-    /// The projects of this owner, by slug.
+    /// Returns the projects of this owner, by slug.
     async fn list_projects_of(&self, owner: Uuid) -> Result<Vec<Project>, StoreError>;
 }

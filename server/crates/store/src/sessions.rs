@@ -9,29 +9,31 @@ use uuid::Uuid;
 
 use super::StoreError;
 
-/// Operations on sessions. [`Store`](super::Store)'s documentation says what every one
-/// promises.
+/// Operations on sessions. [`Store`](super::Store) documents what every method
+/// guarantees.
 #[async_trait]
 pub trait SessionStore: Send + Sync {
-    /// The session of this hash with its player, whether it has ended or not.
+    /// Returns the session of this hash with its player, whether it has ended
+    /// or not.
     async fn lookup_session(&self, hash: &SessionHash) -> Result<Option<Session>, StoreError>;
 
-    /// Who holds what a token hangs on, if it has not ended at `now`.
+    /// Returns the player who holds the session or device that a token depends
+    /// on, unless that has ended at `now`.
     async fn find_holder(&self, hold: &Hold, now: Millis) -> Result<Option<Holder>, StoreError>;
 
-    /// Moves a session's time of renewal forward to `now`.
+    /// Sets a session's time of renewal to `now`, if that is later.
     async fn renew_session(&self, hash: &SessionHash, now: Millis) -> Result<(), StoreError>;
 
-    /// Ends a session for good, by its browser. Ending an unknown or ended one
-    /// changes nothing. A guest without a session is held by no address any
-    /// more.
+    /// Ends a session because its browser asked for it. An unknown or ended
+    /// session stays as it is. A guest without a session no longer counts for
+    /// its address.
     async fn end_session(&self, hash: &SessionHash, by: By, now: Millis) -> Result<(), StoreError>;
 
-    /// Keeps in which browser a session is, in our own words.
+    /// Stores a short description of the browser that has a session.
     async fn note_browser(&self, hash: &SessionHash, browser: &str) -> Result<(), StoreError>;
 
-    /// Ends one session of the player's. Answers whether it was theirs and had
-    /// not ended.
+    /// Ends one session of a player. Returns whether the session was the
+    /// player's and had not ended.
     async fn end_session_of(
         &self,
         player: Uuid,
@@ -40,8 +42,8 @@ pub trait SessionStore: Send + Sync {
         now: Millis,
     ) -> Result<bool, StoreError>;
 
-    /// Ends the player's sessions but `kept`, and signs out every device of
-    /// theirs. Answers how many of both.
+    /// Ends all sessions of a player except `kept`, and signs out all devices
+    /// of the player. Returns the number of sessions and devices together.
     async fn end_other_sessions(
         &self,
         player: Uuid,
@@ -50,19 +52,20 @@ pub trait SessionStore: Send + Sync {
         now: Millis,
     ) -> Result<usize, StoreError>;
 
-    /// The player's sessions that have not ended at `now`, newest use first.
+    /// Returns the player's sessions that have not ended at `now`. The session
+    /// with the latest use comes first.
     async fn list_sessions(
         &self,
         player: Uuid,
         now: Millis,
     ) -> Result<Vec<SessionSummary>, StoreError>;
 
-    /// Whose sessions ended at `since` or later, and when the last one of each
-    /// player did.
+    /// Returns the players whose sessions ended at `since` or later, each with
+    /// the time of the last end.
     async fn list_ended_sessions(&self, since: Millis) -> Result<Vec<(Uuid, Millis)>, StoreError>;
 
-    /// Removes the rows of sessions, sign-ins and devices that mean nothing any
-    /// more, and of guests whose cookie did not come back, at most `limit` of
-    /// each. Answers how many.
+    /// Removes expired sessions, sign-ins and devices, and guests whose cookie
+    /// did not come back, at most `limit` of each. Returns the number of
+    /// removed rows.
     async fn sweep_sessions(&self, now: Millis, limit: usize) -> Result<usize, StoreError>;
 }

@@ -8,15 +8,16 @@ use uuid::Uuid;
 
 use super::StoreError;
 
-/// Operations on sign-ins. [`Store`](super::Store)'s documentation says what every one
-/// promises.
+/// Operations on sign-ins. [`Store`](super::Store) documents what every method
+/// guarantees.
 #[async_trait]
 pub trait SignInStore: Send + Sync {
-    /// Keeps a sign-in that a browser has begun.
+    /// Stores a sign-in that a browser has begun.
     async fn add_pending_sign_in(&self, pending: PendingSignIn) -> Result<(), StoreError>;
 
-    /// Takes a sign-in out, if `browser` is the one that began it no more than
-    /// [`SIGN_IN_MILLIS`](platform_domain::sign_in::SIGN_IN_MILLIS) before `now`.
+    /// Removes and returns a pending sign-in, if `browser` began it no more
+    /// than [`SIGN_IN_MILLIS`](platform_domain::sign_in::SIGN_IN_MILLIS) before
+    /// `now`.
     async fn take_pending_sign_in(
         &self,
         state: &StateHash,
@@ -24,8 +25,8 @@ pub trait SignInStore: Send + Sync {
         now: Millis,
     ) -> Result<TakenSignIn, StoreError>;
 
-    /// Signs an identity in: the one way into an account, and the one place
-    /// where guests are linked and merged.
+    /// Signs an identity in. This is the only way into an account, and the only
+    /// place where guests are linked and merged.
     ///
     /// - A known identity leads to its account. The guest, if it is one still,
     ///   is merged into it: its sessions end, and it can never mint again.
@@ -39,6 +40,6 @@ pub trait SignInStore: Send + Sync {
     /// so that one that was planted in the browser before opens nothing.
     async fn complete_sign_in(&self, sign_in: SignIn) -> Result<SignInOutcome, StoreError>;
 
-    /// The identities that are linked to a player, oldest first.
+    /// Returns the identities that are linked to a player, oldest first.
     async fn list_identities(&self, player: Uuid) -> Result<Vec<LinkedIdentity>, StoreError>;
 }

@@ -8,12 +8,12 @@ use uuid::Uuid;
 
 use super::StoreError;
 
-/// Operations on suspensions. [`Store`](super::Store)'s documentation says what every one
-/// promises.
+/// Operations on suspensions. [`Store`](super::Store) documents what every method
+/// guarantees.
 #[async_trait]
 pub trait SuspensionStore: Send + Sync {
-    /// Suspends a player, or changes the reason. Answers whether there is such
-    /// a player, and one that was not merged away.
+    /// Suspends a player, or changes the reason of a suspension. Returns
+    /// whether the player exists and was not merged into another.
     async fn suspend_player(
         &self,
         player: Uuid,
@@ -22,11 +22,12 @@ pub trait SuspensionStore: Send + Sync {
         now: Millis,
     ) -> Result<bool, StoreError>;
 
-    /// Lifts a suspension. Answers whether there was one.
+    /// Lifts a suspension. Returns whether there was one.
     async fn unsuspend_player(&self, player: Uuid, by: By, now: Millis)
     -> Result<bool, StoreError>;
 
-    /// Who is suspended, and has been only since `since`.
+    /// Returns the players who were suspended at `since` or later and still
+    /// are, with the guests that were merged into them.
     async fn list_suspended_players(
         &self,
         since: Millis,

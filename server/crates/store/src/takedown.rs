@@ -17,11 +17,11 @@ pub enum Removed {
     Whole(String),
 }
 
-/// Operations on projects that are taken down. [`Store`](super::Store)'s
-/// documentation says what every one promises.
+/// Operations on projects that are taken down. [`Store`](super::Store) documents what every method
+/// guarantees.
 #[async_trait]
 pub trait TakedownStore: Send + Sync {
-    /// Changes a project's standing, and keeps that in the log of events.
+    /// Changes a project's standing, and records that in the log of events.
     /// [`Actor::Own`](platform_domain::audit::Actor::Own) is the project's owner.
     async fn change_standing(
         &self,
@@ -31,17 +31,17 @@ pub trait TakedownStore: Send + Sync {
         now: Millis,
     ) -> Result<Changed, StoreError>;
 
-    /// A project's standing; none if there is no such project, or no more.
+    /// Returns a project's standing; `None` if the project does not exist.
     async fn find_standing(&self, slug: &str) -> Result<Option<Standing>, StoreError>;
 
-    /// The standing of every project that is not shown, or was given to another
-    /// owner or taken down at some time, removed ones among them.
+    /// Returns the standing of every project that is not shown, or that was
+    /// ever transferred or taken down, including removed projects.
     async fn list_standings(&self) -> Result<Vec<(String, Standing)>, StoreError>;
 
-    /// Removes a bounded part of a project that was deleted no later than
-    /// `deleted_before`: a deployment with the list of its files, at last the
-    /// rest but for its slug. Answers what it did; none if there is no such
-    /// project.
+    /// Removes a bounded part of a project that was deleted at `deleted_before`
+    /// or earlier: one deployment with the list of its files, and finally
+    /// everything but its slug. Returns what was removed; `None` if there is no
+    /// such project.
     async fn remove_deleted(
         &self,
         deleted_before: Millis,

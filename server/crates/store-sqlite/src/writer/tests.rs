@@ -56,7 +56,7 @@ async fn hold(writer: &Writer) -> std_mpsc::Sender<()> {
     release
 }
 
-/// Runs all `writes` in one group and answers what each was answered.
+/// Runs all `writes` in one group and returns their results.
 async fn in_one_group<F>(writer: &Writer, writes: Vec<F>) -> Vec<Result<(), StoreError>>
 where
     F: FnOnce(&Connection) -> Result<(), Error> + Send + 'static,
