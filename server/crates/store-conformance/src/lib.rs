@@ -11,7 +11,7 @@
 //! | [`devices`], [`keys`] | the command line's sign-in; signing keys |
 //! | [`projects`], [`deployments`], [`environments`], [`test_players`] | games, their files, settings and test players |
 //! | [`room`], [`takedown`] | what deployments take; games that are down |
-//! | [`counting`], [`logs`], [`log_room`] | players over time; frontend log records |
+//! | [`counting`], [`logs`], [`log_quota`] | players over time; frontend log records |
 //! | [`audit`], [`administration`] | the log of security events; administrators |
 //! | [`durability`] | what is there after an end |
 
@@ -32,7 +32,7 @@ pub mod environments;
 mod fixtures;
 pub mod keys;
 pub mod left_guests;
-pub mod log_room;
+pub mod log_quota;
 pub mod logs;
 pub mod merges;
 mod place;
@@ -137,7 +137,7 @@ macro_rules! suite {
                 a_guest_whose_sessions_the_operator_ended_does_not_come_back
                 many_short_guests_do_not_push_out_a_long_one
             }
-            log_room {
+            log_quota {
                 the_room_of_records_is_known_exactly_whatever_happens
                 the_oldest_of_a_project_go_first_and_other_projects_keep_theirs
                 a_flood_of_strangers_takes_no_record_of_a_player_away
@@ -242,7 +242,7 @@ macro_rules! concurrent_suite {
             keys {
                 of_many_keys_at_once_one_is_added
             }
-            log_room {
+            log_quota {
                 the_room_of_records_is_known_exactly_whatever_happens
             }
             logs {

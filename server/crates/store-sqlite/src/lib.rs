@@ -11,7 +11,7 @@
 //! | `migrations` | the schemas' history |
 //! | `error` | what SQLite's errors mean to a caller |
 //! | `rows` | what several tables' operations read and write alike |
-//! | `players`, `sessions`, `accounts`, `administration`, `sign_ins`, `suspensions`, `audit`, `backup`, `keys`, `projects`, `deployments`, `devices`, `device_codes`, `environments`, `counting`, `logs`, `log_room`, `log_search`, `log_ranges`, `error_counts`, `takedown`, `room` | the operations, as SQL |
+//! | `players`, `sessions`, `accounts`, `administration`, `sign_ins`, `suspensions`, `audit`, `backup`, `keys`, `projects`, `deployments`, `devices`, `device_codes`, `environments`, `counting`, `logs`, `log_quota`, `log_search`, `log_ranges`, `error_counts`, `takedown`, `room` | the operations, as SQL |
 
 mod accounts;
 mod administration;
@@ -27,8 +27,8 @@ mod error;
 mod error_counts;
 mod keys;
 mod left_guests;
+mod log_quota;
 mod log_ranges;
-mod log_room;
 mod log_search;
 mod logs;
 mod migrations;

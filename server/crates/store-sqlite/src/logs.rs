@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::error::Error;
 use super::log_ranges::{self, COLUMNS, Order, Range};
 use super::store::SqliteStore;
-use super::{error_counts, log_room, log_search, takedown};
+use super::{error_counts, log_quota, log_search, takedown};
 
 #[async_trait]
 impl LogStore for SqliteStore {
@@ -58,18 +58,18 @@ impl LogStore for SqliteStore {
 
     async fn sweep_log_records(&self, before: Millis, limit: usize) -> Result<usize, StoreError> {
         self.logs
-            .write(move |connection| log_room::sweep_log_records(connection, before, limit))
+            .write(move |connection| log_quota::sweep_log_records(connection, before, limit))
             .await
     }
 
     async fn sweep_log_quota(&self, quota: u64, limit: usize) -> Result<usize, StoreError> {
         self.logs
-            .write(move |connection| log_room::sweep_log_quota(connection, quota, limit))
+            .write(move |connection| log_quota::sweep_log_quota(connection, quota, limit))
             .await
     }
 
     async fn sweep_removed_logs(&self, limit: usize) -> Result<usize, StoreError> {
-        let slugs = self.logs.read_much(log_room::list_projects).await?;
+        let slugs = self.logs.read_much(log_quota::list_projects).await?;
         // A project that was removed never comes back, so what is read here is
         // true still when the records go.
         let removed = self
@@ -80,7 +80,7 @@ impl LogStore for SqliteStore {
             None => Ok(0),
             Some(slug) => {
                 self.logs
-                    .write(move |connection| log_room::sweep_project(connection, &slug, limit))
+                    .write(move |connection| log_quota::sweep_project(connection, &slug, limit))
                     .await
             }
         }
@@ -89,7 +89,7 @@ impl LogStore for SqliteStore {
     async fn log_bytes(&self, slug: &str) -> Result<u64, StoreError> {
         let slug = slug.to_owned();
         self.logs
-            .read_much(move |connection| log_room::log_bytes(connection, &slug))
+            .read_much(move |connection| log_quota::log_bytes(connection, &slug))
             .await
     }
 }
