@@ -11,7 +11,6 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
 use super::error::Error;
-use super::projects;
 use super::rows::{count, uuid};
 use super::store::SqliteStore;
 
@@ -125,6 +124,18 @@ pub(super) fn add(connection: &Connection, entry: &Entry<'_>) -> Result<(), Erro
     Ok(())
 }
 
+/// The owner of a project; none if it has none, or does not exist.
+fn owner(connection: &Connection, slug: &str) -> Result<Option<Uuid>, Error> {
+    let owner: Option<Option<Vec<u8>>> = connection
+        .prepare_cached("SELECT owner FROM projects WHERE slug = ?1 AND removed_at IS NULL")?
+        .query_row([slug], |row| row.get(0))
+        .optional()?;
+    owner
+        .flatten()
+        .map(|bytes| uuid(&bytes, "projects", "owner", || slug.to_owned()))
+        .transpose()
+}
+
 /// Writes what was done to a project, whose owner then finds it: the slug, and
 /// what exactly.
 pub(super) fn add_of_project(
@@ -134,7 +145,7 @@ pub(super) fn add_of_project(
     by: By,
     now: Millis,
 ) -> Result<(), Error> {
-    let owner = projects::find_project(connection, slug)?.and_then(|project| project.owner);
+    let owner = owner(connection, slug)?;
     // The platform puts its own demo up at a start: nobody's act.
     if owner.is_none() && by == By::from(Actor::Own) {
         return Ok(());
@@ -154,7 +165,7 @@ pub(super) fn add_given(
     by: By,
     now: Millis,
 ) -> Result<(), Error> {
-    let owner = projects::find_project(connection, slug)?.and_then(|project| project.owner);
+    let owner = owner(connection, slug)?;
     let (actor, admin) = actor_columns(&by.actor);
     // The kind stands in the text, so that the index on these events alone is
     // used.

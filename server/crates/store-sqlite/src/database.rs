@@ -4,26 +4,21 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use platform_store::{ConnectError, LOG_WRITES, Older, StoreError};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
+use super::connection::{not_opened, prepare};
 use super::error::Error;
 use super::migrations::{self, Schema};
 use super::readers::Readers;
 use super::writer::{Limits, Writer};
 
-/// How long a statement waits while another process, such as an operator's
-/// command, holds the file.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// KiB of pages that the writing connection keeps.
 const WRITER_CACHE_KIB: i32 = 2_048;
 /// Reading connections, at most: a point read takes microseconds, so more
 /// than the cores can use at once would only cost memory.
 const READERS: usize = 4;
-/// Statements that a connection keeps prepared.
-const PREPARED: usize = 32;
 
 /// What a file is for.
 #[derive(Debug)]
@@ -78,7 +73,7 @@ impl Database {
         let count = std::thread::available_parallelism()
             .map_or(kind.readers, usize::from)
             .min(kind.readers);
-        let readers = Readers::open(path, count).map_err(database)?;
+        let readers = Readers::open(path, count).map_err(not_opened)?;
         let writer = Writer::start(connection, kind.limits)
             .map_err(|error| ConnectError::Database(error.into()))?;
         Ok(Self {
@@ -182,26 +177,13 @@ pub fn make_private_directory(directory: &Path) -> std::io::Result<()> {
 fn open_writing(path: &Path) -> Result<Connection, ConnectError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let path = PathBuf::from(path);
-    let mut connection = Connection::open_with_flags(path, flags).map_err(database)?;
-    prepare(&connection, WRITER_CACHE_KIB).map_err(database)?;
+    let mut connection = Connection::open_with_flags(path, flags).map_err(not_opened)?;
+    prepare(&connection, WRITER_CACHE_KIB).map_err(not_opened)?;
     // FULL: the log is on the disk before a commit returns, not only at the
     // next checkpoint.
     connection
         .execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")
-        .map_err(database)?;
+        .map_err(not_opened)?;
     connection.set_transaction_behavior(TransactionBehavior::Immediate);
     Ok(connection)
-}
-
-/// What every connection is set to.
-pub(super) fn prepare(connection: &Connection, cache_kib: i32) -> rusqlite::Result<()> {
-    connection.busy_timeout(BUSY_TIMEOUT)?;
-    connection.set_prepared_statement_cache_capacity(PREPARED);
-    connection.pragma_update(None, "cache_size", -cache_kib)?;
-    connection.pragma_update(None, "foreign_keys", true)?;
-    connection.pragma_update(None, "trusted_schema", false)
-}
-
-pub(super) fn database(error: rusqlite::Error) -> ConnectError {
-    ConnectError::Database(Box::new(error))
 }

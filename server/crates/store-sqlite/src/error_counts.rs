@@ -8,7 +8,7 @@ use rusqlite::{Connection, params};
 use uuid::Uuid;
 
 use super::error::Error;
-use super::logs::find_environment;
+use super::log_rows::find_environment;
 use super::rows;
 
 /// Counts the errors and warnings of one request.

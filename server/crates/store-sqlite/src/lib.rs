@@ -7,16 +7,17 @@
 //! | `store` | the store itself: its two files, opened and closed |
 //! | `database` | one file: its rights, its settings, its connections |
 //! | `writer` | the writing thread and its group commit |
-//! | `readers` | the reading connections |
+//! | `readers`, `connection` | the reading connections; how every connection is set |
 //! | `migrations` | the schemas' history |
 //! | `error` | what SQLite's errors mean to a caller |
 //! | `rows` | what several tables' operations read and write alike |
-//! | `players`, `sessions`, `accounts`, `administration`, `sign_ins`, `suspensions`, `audit`, `backup`, `keys`, `projects`, `deployments`, `devices`, `device_codes`, `environments`, `counting`, `logs`, `log_quota`, `log_search`, `log_ranges`, `error_counts`, `takedown`, `room` | the operations, as SQL |
+//! | `players`, `sessions`, `accounts`, `administration`, `sign_ins`, `suspensions`, `audit`, `backup`, `keys`, `projects`, `deployments`, `devices`, `device_codes`, `environments`, `counting`, `logs`, `log_quota`, `log_search`, `log_ranges`, `log_rows`, `error_counts`, `takedown`, `room` | the operations, as SQL |
 
 mod accounts;
 mod administration;
 mod audit;
 mod backup;
+mod connection;
 mod counting;
 mod database;
 mod deployments;
@@ -29,6 +30,7 @@ mod keys;
 mod left_guests;
 mod log_quota;
 mod log_ranges;
+mod log_rows;
 mod log_search;
 mod logs;
 mod migrations;

@@ -9,13 +9,7 @@ use rusqlite::fallible_streaming_iterator::FallibleStreamingIterator as _;
 use rusqlite::{Row, Rows};
 
 use super::error::Error;
-use super::logs::record;
-
-/// The columns that are asked for, in the order that [`record`] wants.
-pub(super) const COLUMNS: &str = "id, level, source, deployment, player, page, time, message,
-     stack, url, line, \"column\", metadata, count";
-/// Where in a row the texts are: message, stack, url and metadata.
-pub(super) const TEXTS: [usize; 4] = [7, 8, 9, 12];
+use super::log_rows::{TEXTS, record};
 
 /// Which end comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use rusqlite::{Connection, Row, Rows, Statement, params};
 use uuid::Uuid;
 
 use super::error::Error;
-use super::log_ranges::{COLUMNS, Order, Range, TEXTS, first, text_bytes};
-use super::logs::{find_environment, record};
+use super::log_ranges::{Order, Range, first, text_bytes};
+use super::log_rows::{COLUMNS, TEXTS, find_environment, record};
 
 /// Records that one search looks at, at most.
 const LOOKED_AT: usize = 1_500;

@@ -3,18 +3,18 @@
 use async_trait::async_trait;
 use platform_domain::clock::Millis;
 use platform_domain::log::{
-    ErrorCount, ErrorQuery, LogEntry, LogId, LogQuery, LogSearch, LogSearchPage, LogTail,
-    LogTailPage, NewLogRecords, StoredLogRecord,
+    ErrorCount, ErrorQuery, LogId, LogQuery, LogSearch, LogSearchPage, LogTail, LogTailPage,
+    NewLogRecords, StoredLogRecord,
 };
-use platform_domain::page::PageId;
-use platform_protocol::log::{LogLevel, LogSource};
+use platform_protocol::log::LogLevel;
 use platform_protocol::names::Environment;
 use platform_store::{LogStore, StoreError};
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::{Connection, params};
 use uuid::Uuid;
 
 use super::error::Error;
-use super::log_ranges::{self, COLUMNS, Order, Range};
+use super::log_ranges::{self, Order, Range};
+use super::log_rows::{COLUMNS, find_environment};
 use super::store::SqliteStore;
 use super::{error_counts, log_quota, log_search, takedown};
 
@@ -185,17 +185,6 @@ fn environment_id(
     Ok(connection.last_insert_rowid())
 }
 
-pub(super) fn find_environment(
-    connection: &Connection,
-    slug: &str,
-    environment: Environment,
-) -> Result<Option<i64>, Error> {
-    Ok(connection
-        .prepare_cached("SELECT id FROM log_environments WHERE project = ?1 AND environment = ?2")?
-        .query_row([slug, environment.as_str()], |row| row.get(0))
-        .optional()?)
-}
-
 /// Records of one environment, newest first.
 pub(super) fn list_log_records(
     connection: &Connection,
@@ -296,40 +285,4 @@ fn read(
         ranges.push(Range::begin(*level, rows)?);
     }
     log_ranges::take(&mut ranges, order, limit, bytes)
-}
-
-/// The record of a row, whose columns are those that are asked for here.
-pub(super) fn record(row: &Row<'_>, level: LogLevel) -> Result<StoredLogRecord, Error> {
-    let id: i64 = row.get(0)?;
-    let corrupt = |column| StoreError::Corrupt {
-        table: "log_records",
-        column,
-        row: id.to_string(),
-    };
-    let source: String = row.get(2)?;
-    let source = LogSource::ALL
-        .into_iter()
-        .find(|known| known.as_str() == source);
-    let optional_id = |index, column| -> Result<Option<Uuid>, Error> {
-        let bytes: Option<[u8; 16]> = row.get(index).map_err(|_| corrupt(column))?;
-        Ok(bytes.map(Uuid::from_bytes))
-    };
-    Ok(StoredLogRecord {
-        id: LogId(id),
-        deployment: optional_id(3, "deployment")?,
-        player: optional_id(4, "player")?,
-        page: PageId(row.get(5).map_err(|_| corrupt("page"))?),
-        entry: LogEntry {
-            time: row.get(6)?,
-            level,
-            source: source.ok_or_else(|| corrupt("source"))?,
-            message: row.get(7)?,
-            stack: row.get(8)?,
-            url: row.get(9)?,
-            line: row.get(10)?,
-            column: row.get(11)?,
-            metadata: row.get(12)?,
-            count: row.get(13)?,
-        },
-    })
 }

@@ -6,6 +6,8 @@ use refinery_core::{Migration, Runner};
 use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 
+use super::connection::not_opened;
+
 /// The history of one file's schema: every migration by its name and text,
 /// oldest first. A migration that was released is never edited: the next one
 /// changes what it made.
@@ -128,13 +130,10 @@ impl Schema {
             .collect::<Result<Vec<_>, _>>()
             .map_err(failed)?;
         let known = migrations.iter().map(Migration::version).max().unwrap_or(0);
-        add_functions(connection).map_err(super::database::database)?;
+        add_functions(connection).map_err(not_opened)?;
         let mut runner = Runner::new(&migrations);
         runner.set_migration_table_name(HISTORY);
-        let found = if connection
-            .table_exists(None, HISTORY)
-            .map_err(super::database::database)?
-        {
+        let found = if connection.table_exists(None, HISTORY).map_err(not_opened)? {
             runner
                 .get_last_applied_migration(connection)
                 .map_err(failed)?

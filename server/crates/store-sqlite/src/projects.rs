@@ -46,7 +46,7 @@ impl ProjectStore for SqliteStore {
     }
 }
 
-pub(super) fn add_project(connection: &Connection, project: &Project) -> Result<(), Error> {
+fn add_project(connection: &Connection, project: &Project) -> Result<(), Error> {
     let owner = project.owner.as_ref().map(Uuid::as_bytes);
     if let Some(owner) = owner {
         let known = connection
@@ -62,7 +62,7 @@ pub(super) fn add_project(connection: &Connection, project: &Project) -> Result<
     Ok(())
 }
 
-pub(super) fn add_project_within(
+fn add_project_within(
     connection: &Connection,
     project: &Project,
     most: u32,
@@ -97,7 +97,7 @@ pub(super) fn list_projects(connection: &Connection) -> Result<Vec<Project>, Err
     Ok(projects)
 }
 
-pub(super) fn find_project(connection: &Connection, slug: &str) -> Result<Option<Project>, Error> {
+fn find_project(connection: &Connection, slug: &str) -> Result<Option<Project>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT slug, owner, created_at FROM projects WHERE slug = ?1 AND removed_at IS NULL",
     )?;

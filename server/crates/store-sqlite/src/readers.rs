@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use platform_store::StoreError;
 use rusqlite::{Connection, OpenFlags};
 
-use super::database::prepare;
+use super::connection::prepare;
 use super::error::Error;
 
 /// KiB of pages that one reading connection keeps, once it has read so many.
