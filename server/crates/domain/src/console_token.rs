@@ -37,8 +37,8 @@ pub enum Hold {
 }
 
 impl Hold {
-    /// The claims of a token of `player` that hangs on this. A device gets no
-    /// right to administer, whoever let it in.
+    /// Returns the claims of a token for `player` that ends with this session or
+    /// device. A device never gets the right to administer.
     #[must_use]
     pub fn claims(&self, player: GameTokenClaims) -> ConsoleTokenClaims {
         let (sid, device, scope) = match self {

@@ -20,14 +20,14 @@ pub const CLIENT_ID: &str = "platform-cli";
 pub const CODE_MILLIS: Millis = 15 * 60 * 1_000;
 /// How long an expired one is kept, so that its device hears that it expired.
 pub const CODE_KEPT_MILLIS: Millis = 2 * CODE_MILLIS;
-/// Seconds between two questions of a device (RFC 8628 §3.2).
+/// Seconds between two requests of a device (RFC 8628 §3.2).
 pub const INTERVAL_SECONDS: i64 = 5;
-/// What a question that comes too early adds to them (RFC 8628 §3.5).
+/// Seconds that a request before its time adds to the interval (RFC 8628 §3.5).
 pub const SLOW_DOWN_SECONDS: i64 = 5;
-/// What they grow to, at most.
+/// The longest interval.
 pub const MAX_INTERVAL_SECONDS: i64 = 60;
-/// By how much a question may come too early: answers are on their way for
-/// longer at one time than at another.
+/// How much earlier than the interval a request may come, since the delay of
+/// answers varies.
 const EARLY_MILLIS: Millis = 1_000;
 /// Life of a device's sign-in without use: 90 days.
 pub const DEVICE_MILLIS: Millis = 90 * 24 * 60 * 60 * 1_000;
@@ -123,7 +123,7 @@ impl DeviceSecret {
         Self::generate("platform_rt_", entropy)
     }
 
-    /// The prefix says to whoever finds it what it is.
+    /// The prefix shows what kind of secret a leaked text is.
     fn generate(prefix: &str, entropy: &dyn Entropy) -> Self {
         let bytes: [u8; 32] = entropy.bytes();
         Self(format!("{prefix}{}", URL_SAFE_NO_PAD.encode(bytes)))

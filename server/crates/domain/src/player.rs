@@ -8,10 +8,9 @@ use crate::clock::Millis;
 /// Characters of a suspension's reason, at most: it is a sentence on a page.
 pub const REASON_CHARS: usize = 500;
 
-/// A suspension's reason, which the player reads: one line of at most
-/// [`REASON_CHARS`] characters, trimmed, all of which are to be seen and turn
-/// nothing around, but for joiners between two that are. None if it is no such
-/// line.
+/// Parses a suspension's reason, which the player reads: one trimmed line of at
+/// most [`REASON_CHARS`] visible characters. Joiners are allowed between two
+/// visible characters. Returns `None` for any other text.
 #[must_use]
 pub fn parse_reason(text: &str) -> Option<&str> {
     let text = text.trim();
@@ -19,7 +18,7 @@ pub fn parse_reason(text: &str) -> Option<&str> {
     sound.then_some(text)
 }
 
-/// Whether every character is to be seen, or joins two that are.
+/// Whether every character is visible, or joins two visible ones.
 fn is_legible(text: &str) -> bool {
     let chars: Vec<char> = text.chars().collect();
     let is_seen = |at: usize| {

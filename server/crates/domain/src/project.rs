@@ -36,7 +36,7 @@ pub struct Made {
     pub client: Option<String>,
     /// The address (IPv4, or IPv6 /64) that it came from.
     pub network: Option<String>,
-    /// What whoever deployed it says of it, in one line.
+    /// The deployer's message, one line.
     pub message: Option<String>,
     /// The revision of its sources, such as a commit of git.
     pub revision: Option<String>,

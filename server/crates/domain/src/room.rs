@@ -23,7 +23,7 @@ pub const fn entry_bytes(path: &str) -> u64 {
     (path.len() as u64).saturating_mul(2).saturating_add(ROW)
 }
 
-/// What a project takes, with a deployment that is to come.
+/// The storage that a project takes together with a new deployment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Measured {
     /// With all deployments that are kept now.
@@ -34,7 +34,7 @@ pub struct Measured {
     pub others: u64,
 }
 
-/// How much there may be; none for any number.
+/// Limits in bytes; `None` for no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoomLimits {
     /// Of one project.
@@ -43,7 +43,7 @@ pub struct RoomLimits {
     pub account: Option<u64>,
 }
 
-/// What is to be done about a deployment that is to come.
+/// Whether a new deployment fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// There is room.

@@ -142,16 +142,16 @@ pub struct Session {
     pub browser: Option<String>,
 }
 
-/// What a session is good for.
+/// What a session still allows.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Its player gets a token.
     Good,
-    /// As if there were none: a guest's session that ended.
+    /// A guest's session that ended. It counts as no session.
     Stranger,
-    /// An account's session that ended, or one of a guest that went into an
-    /// account: whoever holds it must sign in, or would play on as a stranger
-    /// to their own progress.
+    /// An account's session that ended, or a session of a guest that was merged
+    /// into an account. The player must sign in; a new guest would lose the way
+    /// to their progress.
     Expired,
     /// No token and no fresh guest until the suspension is lifted. With what
     /// the player may be told.
