@@ -32,7 +32,7 @@ use platform_server::domain::sign_in::SignIn;
 use platform_server::entropy::{Entropy, SystemEntropy};
 use platform_server::files::FileStore;
 use platform_server::http::date::rfc3339;
-use platform_server::store::{Older, Store, connect};
+use platform_server::store::{SchemaPolicy, Store, connect};
 use rusqlite::{Connection, params};
 use serde_json::json;
 use uuid::Uuid;
@@ -60,7 +60,11 @@ async fn main() -> Outcome<()> {
     let share = arguments.next().map_or(Ok(1.0), |text| text.parse())?;
     let now = SystemClock.now();
     let file = directory.join("platform.db");
-    let store = connect(&format!("sqlite://{}", file.display()), Older::Upgrade).await?;
+    let store = connect(
+        &format!("sqlite://{}", file.display()),
+        SchemaPolicy::Upgrade,
+    )
+    .await?;
     let (cookie, owner) = owner(&*store, now).await?;
     games(&*store, &directory, owner, now).await?;
     println!("{GAMES} games are deployed");

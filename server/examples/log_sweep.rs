@@ -22,7 +22,7 @@ use platform_protocol::names::Environment;
 use platform_server::domain::log::{LogEntry, NewLogRecords};
 use platform_server::domain::page::PageId;
 use platform_server::logs;
-use platform_server::store::{Older, Store, connect};
+use platform_server::store::{SchemaPolicy, Store, connect};
 use serde_json::{Value, json};
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -46,7 +46,7 @@ async fn main() -> Outcome<()> {
     let count = arguments.next().map_or(Ok(RECORDS), |text| text.parse())?;
     let store = connect(
         &format!("sqlite://{}/sweep.db", directory.display()),
-        Older::Upgrade,
+        SchemaPolicy::Upgrade,
     )
     .await?;
 

@@ -17,7 +17,7 @@ use platform_server::domain::session::SessionHash;
 use platform_server::domain::username::generate_guest_names;
 use platform_server::entropy::{Entropy, SystemEntropy};
 use platform_server::keys::{KeyRing, KeySecrets};
-use platform_server::store::{NewGuest, Older, Store, connect};
+use platform_server::store::{NewGuest, SchemaPolicy, Store, connect};
 
 const CALLERS: usize = 64;
 const GUESTS_EACH: usize = 1_500;
@@ -32,14 +32,14 @@ async fn main() -> Outcome<()> {
     });
     let url = format!("sqlite://{}/rates.db", directory.display());
 
-    let store = connect(&url, Older::Upgrade).await?;
+    let store = connect(&url, SchemaPolicy::Upgrade).await?;
     let sessions = add_guests(&store).await?;
     look_up(&store, &sessions).await?;
     sign(&store).await?;
     store.close().await?;
 
     let begin = now();
-    let store = connect(&url, Older::Upgrade).await?;
+    let store = connect(&url, SchemaPolicy::Upgrade).await?;
     report("open the store again", 1, begin.elapsed());
     store.close().await?;
     std::fs::remove_dir_all(&directory)?;

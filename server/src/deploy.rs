@@ -420,7 +420,7 @@ mod tests {
     use super::*;
     use crate::domain::project::Project;
     use crate::entropy::SystemEntropy;
-    use crate::store::{Older, connect};
+    use crate::store::{SchemaPolicy, connect};
 
     struct World {
         directory: tempfile::TempDir,
@@ -432,7 +432,7 @@ mod tests {
         async fn with_project(slug: &str) -> Self {
             let directory = tempfile::tempdir().unwrap();
             let url = format!("sqlite://{}/platform.db", directory.path().display());
-            let store = connect(&url, Older::Upgrade).await.unwrap();
+            let store = connect(&url, SchemaPolicy::Upgrade).await.unwrap();
             let project = Project {
                 slug: slug.into(),
                 owner: None,

@@ -12,7 +12,7 @@ use platform_server::entropy::SystemEntropy;
 use platform_server::http::refusal::chain;
 use platform_server::keys::{KeyError, KeyRing};
 use platform_server::start::{open_keys, open_store};
-use platform_server::store::Older;
+use platform_server::store::SchemaPolicy;
 
 use crate::{Failure, Settings};
 
@@ -86,7 +86,7 @@ impl KeysCommand {
 
 async fn open(config: &Config) -> Result<Arc<KeyRing>, Failure> {
     require_platform(config).map_err(|error| error.to_string())?;
-    let store = open_store(config, Older::Refuse)
+    let store = open_store(config, SchemaPolicy::Refuse)
         .await
         .map_err(|error| chain(&error))?;
     open_keys(

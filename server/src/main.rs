@@ -18,7 +18,7 @@ use platform_server::data_folder::{FolderLock, require_platform};
 use platform_server::entropy::SystemEntropy;
 use platform_server::http::refusal::chain;
 use platform_server::start::{StartError, open_store};
-use platform_server::store::{Older, Store};
+use platform_server::store::{SchemaPolicy, Store};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
@@ -195,7 +195,7 @@ fn on_store(
     require_platform(config).map_err(|error| error.to_string())?;
     on_runtime(async {
         let mut stop = Stop::listen()?;
-        let store = open_store(config, Older::Refuse)
+        let store = open_store(config, SchemaPolicy::Refuse)
             .await
             .map_err(|error| chain(&error))?;
         // What is dropped here tidies up after itself.

@@ -44,7 +44,7 @@ use crate::sessions;
 use crate::settings_limits::SettingsLimits;
 use crate::sites::Sites;
 use crate::state::{AppState, Parts};
-use crate::store::{self, ConnectError, Older, Store, StoreError};
+use crate::store::{self, ConnectError, SchemaPolicy, Store, StoreError};
 use crate::suspensions::{self, Suspensions};
 use crate::tokens::GameTokens;
 
@@ -264,7 +264,7 @@ async fn open(
     clock: &Arc<dyn Clock>,
     entropy: &Arc<dyn Entropy>,
 ) -> Result<Opened, StartError> {
-    let store = open_store(config, Older::Upgrade).await?;
+    let store = open_store(config, SchemaPolicy::Upgrade).await?;
     let keys = open_keys(
         config,
         Arc::clone(&store),
@@ -366,9 +366,12 @@ async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartE
 ///
 /// # Errors
 /// The store's.
-pub async fn open_store(config: &Config, older: Older) -> Result<Arc<dyn Store>, StartError> {
+pub async fn open_store(
+    config: &Config,
+    schema: SchemaPolicy,
+) -> Result<Arc<dyn Store>, StartError> {
     let url = format!("sqlite://{}", config.database_path().display());
-    Ok(store::connect(&url, older).await?)
+    Ok(store::connect(&url, schema).await?)
 }
 
 /// Opens the signing keys in the store.

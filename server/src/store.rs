@@ -11,10 +11,10 @@ pub(crate) use platform_store_sqlite::{make_private_directory, make_private_file
 ///
 /// # Errors
 /// [`ConnectError`]; its sentence is meant for the operator.
-pub async fn connect(url: &str, older: Older) -> Result<Arc<dyn Store>, ConnectError> {
+pub async fn connect(url: &str, schema: SchemaPolicy) -> Result<Arc<dyn Store>, ConnectError> {
     match url.split_once("://") {
         Some(("sqlite", path)) if !path.is_empty() && !path.ends_with('/') => {
-            let store = SqliteStore::open(Path::new(path), older).await?;
+            let store = SqliteStore::open(Path::new(path), schema).await?;
             Ok(Arc::new(store))
         }
         Some(("postgres" | "postgresql", _)) => Err(ConnectError::Unsupported("PostgreSQL")),
@@ -32,7 +32,7 @@ mod tests {
     async fn addresses_of_other_stores_are_refused_without_repeating_passwords() {
         let postgres = connect(
             "postgres://platform:hunter2@localhost/platform",
-            Older::Upgrade,
+            SchemaPolicy::Upgrade,
         )
         .await
         .unwrap_err();
@@ -48,7 +48,7 @@ mod tests {
             "sqlite:///x/",
             "hunter2",
         ] {
-            let error = connect(url, Older::Upgrade).await.unwrap_err();
+            let error = connect(url, SchemaPolicy::Upgrade).await.unwrap_err();
             assert!(matches!(error, ConnectError::Address(_)), "{url}");
             assert!(!error.to_string().contains("hunter2"), "{error}");
         }

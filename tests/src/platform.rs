@@ -11,7 +11,7 @@ use platform_server::clock::{Clock, Millis, SystemClock};
 use platform_server::config::provider::IdentityProvider;
 use platform_server::config::{Config, Period, Rate, Secret};
 use platform_server::entropy::SystemEntropy;
-use platform_server::store::{self, Older, Store};
+use platform_server::store::{self, SchemaPolicy, Store};
 use tempfile::TempDir;
 
 use crate::hostile_provider::{CLIENT_ID, CLIENT_SECRET, HostileProvider};
@@ -149,7 +149,7 @@ impl Platform {
     /// When an empty store cannot be made.
     pub async fn forget_games(&self) {
         let url = format!("sqlite://{}", self.data.path().join("empty.db").display());
-        let empty = store::connect(&url, Older::Upgrade)
+        let empty = store::connect(&url, SchemaPolicy::Upgrade)
             .await
             .expect("an empty store opens");
         self.look_for_games(&*empty).await;

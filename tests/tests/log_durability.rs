@@ -12,7 +12,7 @@ use platform_protocol::log::LogLevel;
 use platform_protocol::names::Environment;
 use platform_protocol::paths;
 use platform_server::domain::log::LogQuery;
-use platform_server::store::{self, Older};
+use platform_server::store::{self, SchemaPolicy};
 use platform_tests::server::Server;
 use platform_tests::visitor::Visitor;
 use platform_tests::{poll, settings};
@@ -95,7 +95,7 @@ async fn live_and_die(data: &TempDir, round: usize, random: &mut fastrand::Rng) 
 /// The requests that the dead server left behind.
 async fn kept(data: &TempDir) -> Requests {
     let url = format!("sqlite://{}", data.path().join("platform.db").display());
-    let store = store::connect(&url, Older::Upgrade).await.unwrap();
+    let store = store::connect(&url, SchemaPolicy::Upgrade).await.unwrap();
     let query = LogQuery {
         slug: "demo".into(),
         environment: Environment::Prod,

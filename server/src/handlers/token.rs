@@ -18,7 +18,7 @@ use super::visitor::note_browser;
 use crate::clock::Millis;
 use crate::domain::console_token::{self, Hold};
 use crate::domain::player::Player;
-use crate::domain::session::{SessionHash, SessionSecret, Standing};
+use crate::domain::session::{SessionHash, SessionSecret, SessionStatus};
 use crate::http::body;
 use crate::http::client_address::Network;
 use crate::http::context::Context;
@@ -68,12 +68,12 @@ pub async fn handle(
         (Some(session), Some(secret)) => (session, secret),
         (_, held) => return new_guest(&state, &caller, &context, held).await,
     };
-    match session.standing(now) {
+    match session.status(now) {
         // It ended, so its secret leads to no guest any more.
-        Standing::Stranger => new_guest(&state, &caller, &context, None).await,
-        Standing::Expired => Err(Slug::SessionExpired.into()),
-        Standing::Suspended(reason) => Err(suspended(reason)),
-        Standing::Good => {
+        SessionStatus::Stranger => new_guest(&state, &caller, &context, None).await,
+        SessionStatus::Expired => Err(Slug::SessionExpired.into()),
+        SessionStatus::Suspended(reason) => Err(suspended(reason)),
+        SessionStatus::Good => {
             guest::see(&state, &session.player, now).await;
             note_browser(&state, &headers, &session, session.wants_renewal(now)).await;
             let renewed = session.wants_renewal(now) && renew(&state, &secret, now).await;

@@ -4,7 +4,7 @@ use axum::http::HeaderMap;
 use platform_protocol::problem::Slug;
 
 use super::{guest, held};
-use crate::domain::session::{Session, Standing};
+use crate::domain::session::{Session, SessionStatus};
 use crate::http::browser;
 use crate::http::refusal::{Refusal, chain};
 use crate::state::AppState;
@@ -69,15 +69,15 @@ impl Visitor {
         };
         let now = state.clock.now();
         guest::see(state, &session.player, now).await;
-        Ok(match session.standing(now) {
-            Standing::Suspended(reason) => Self::Suspended {
+        Ok(match session.status(now) {
+            SessionStatus::Suspended(reason) => Self::Suspended {
                 username: session.player.username,
                 reason,
             },
-            Standing::Expired => Self::Ended,
-            Standing::Stranger => Self::Unknown,
-            Standing::Good if session.player.is_anonymous() => Self::Guest(session),
-            Standing::Good => Self::Account(session),
+            SessionStatus::Expired => Self::Ended,
+            SessionStatus::Stranger => Self::Unknown,
+            SessionStatus::Good if session.player.is_anonymous() => Self::Guest(session),
+            SessionStatus::Good => Self::Account(session),
         })
     }
 }

@@ -16,7 +16,7 @@ use crate::clock::{Clock, ManualClock, Millis};
 use crate::domain::audit::Actor;
 use crate::domain::key::KeyPhase;
 use crate::entropy::SystemEntropy;
-use crate::store::{Older, Store, connect};
+use crate::store::{SchemaPolicy, Store, connect};
 
 const MINUTE: Millis = 60 * 1_000;
 const DAY: Millis = 24 * 60 * MINUTE;
@@ -32,7 +32,7 @@ impl World {
     async fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let url = format!("sqlite://{}/platform.db", directory.path().display());
-        let store = connect(&url, Older::Upgrade).await.unwrap();
+        let store = connect(&url, SchemaPolicy::Upgrade).await.unwrap();
         let clock = Arc::new(ManualClock::new(1_800_000_000_000));
         Self {
             _directory: directory,

@@ -7,7 +7,7 @@ use crate::clock::ManualClock;
 use crate::domain::audit::Actor;
 use crate::entropy::SystemEntropy;
 use crate::keys::KeySecrets;
-use crate::store::{Older, connect};
+use crate::store::{SchemaPolicy, connect};
 
 const ISSUER: &str = "http://auth.platform.localhost:8787";
 const SUB: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
@@ -24,7 +24,7 @@ impl World {
     async fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let url = format!("sqlite://{}/platform.db", directory.path().display());
-        let store = connect(&url, Older::Upgrade).await.unwrap();
+        let store = connect(&url, SchemaPolicy::Upgrade).await.unwrap();
         let clock = Arc::new(ManualClock::new(1_800_000_000_000));
         let ring = KeyRing::open(
             store,

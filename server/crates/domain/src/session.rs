@@ -144,7 +144,7 @@ pub struct Session {
 
 /// What a session still allows.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum SessionStatus {
     /// Its player gets a token.
     Good,
     /// A guest's session that ended. It counts as no session.
@@ -196,12 +196,14 @@ impl Session {
 
     /// What it is good for at `now`.
     #[must_use]
-    pub fn standing(&self, now: Millis) -> Standing {
+    pub fn status(&self, now: Millis) -> SessionStatus {
         match (&self.player.state, self.has_ended(now)) {
-            (PlayerState::Suspended { reason, .. }, _) => Standing::Suspended(reason.clone()),
-            (PlayerState::Merged { .. }, _) | (PlayerState::Account, true) => Standing::Expired,
-            (PlayerState::Guest, true) => Standing::Stranger,
-            (PlayerState::Guest | PlayerState::Account, false) => Standing::Good,
+            (PlayerState::Suspended { reason, .. }, _) => SessionStatus::Suspended(reason.clone()),
+            (PlayerState::Merged { .. }, _) | (PlayerState::Account, true) => {
+                SessionStatus::Expired
+            }
+            (PlayerState::Guest, true) => SessionStatus::Stranger,
+            (PlayerState::Guest | PlayerState::Account, false) => SessionStatus::Good,
         }
     }
 
@@ -269,27 +271,32 @@ mod tests {
             reason: Some("Why.".into()),
             linked: true,
         };
-        let told = || Standing::Suspended(Some("Why.".into()));
+        let told = || SessionStatus::Suspended(Some("Why.".into()));
         let cases = [
-            (PlayerState::Guest, None, 1, Standing::Good),
-            (PlayerState::Guest, Some(1), 2, Standing::Stranger),
-            (PlayerState::Guest, None, SESSION_MILLIS, Standing::Stranger),
-            (PlayerState::Account, None, 1, Standing::Good),
-            (PlayerState::Account, Some(1), 2, Standing::Expired),
+            (PlayerState::Guest, None, 1, SessionStatus::Good),
+            (PlayerState::Guest, Some(1), 2, SessionStatus::Stranger),
+            (
+                PlayerState::Guest,
+                None,
+                SESSION_MILLIS,
+                SessionStatus::Stranger,
+            ),
+            (PlayerState::Account, None, 1, SessionStatus::Good),
+            (PlayerState::Account, Some(1), 2, SessionStatus::Expired),
             (
                 PlayerState::Account,
                 None,
                 SESSION_MILLIS,
-                Standing::Expired,
+                SessionStatus::Expired,
             ),
-            (merged.clone(), None, 1, Standing::Expired),
-            (merged, Some(1), 2, Standing::Expired),
+            (merged.clone(), None, 1, SessionStatus::Expired),
+            (merged, Some(1), 2, SessionStatus::Expired),
             (suspended.clone(), None, 1, told()),
             (suspended, Some(1), 2, told()),
         ];
         for (state, ended_at, now, expected) in cases {
             let session = session(state, ended_at);
-            assert_eq!(session.standing(now), expected, "{session:?} at {now}");
+            assert_eq!(session.status(now), expected, "{session:?} at {now}");
         }
     }
 }

@@ -5,7 +5,7 @@ use platform_domain::clock::Millis;
 use platform_domain::identity::Identity;
 use platform_domain::left_guest::{LEFT_MILLIS, LeftHash, MOST_LEFT, Restore, Restored, SignedOut};
 use platform_domain::player::PlayerState;
-use platform_domain::session::{SessionHash, Standing};
+use platform_domain::session::{SessionHash, SessionStatus};
 use platform_domain::sign_in::SignIn;
 use platform_store::{NewGuest, Store};
 use uuid::Uuid;
@@ -66,7 +66,7 @@ pub async fn a_guest_that_signed_out_is_come_back_to_in_its_browser_alone(place:
         .unwrap();
     assert_eq!(again, SignedOut::Nothing, "it had ended");
     let old = store.lookup_session(&new.session).await.unwrap().unwrap();
-    assert_eq!(old.standing(NOW + 3), Standing::Stranger);
+    assert_eq!(old.status(NOW + 3), SessionStatus::Stranger);
     assert!(
         store
             .list_held_guests("192.0.2.1", 0, 9)
@@ -93,7 +93,7 @@ pub async fn a_guest_that_signed_out_is_come_back_to_in_its_browser_alone(place:
         .await
         .unwrap()
         .unwrap();
-    assert_eq!(session.standing(NOW + 11), Standing::Good);
+    assert_eq!(session.status(NOW + 11), SessionStatus::Good);
     let held = store.list_held_guests("192.0.2.9", 0, 9).await.unwrap();
     assert_eq!(held.len(), 1, "the address that it came back from holds it");
     // Once.
@@ -254,7 +254,7 @@ pub async fn who_is_signed_in_stays_and_who_became_an_account_does_not_come_back
         .await
         .unwrap()
         .unwrap();
-    assert_eq!(ended.standing(NOW + 7), Standing::Expired);
+    assert_eq!(ended.status(NOW + 7), SessionStatus::Expired);
 
     // A guest that went into an account is nobody's any more.
     let request = restore(first.id, Some(account.session));

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use platform_store::{ConnectError, LOG_WRITES, Older, StoreError};
+use platform_store::{ConnectError, LOG_WRITES, SchemaPolicy, StoreError};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::connection::{not_opened, prepare};
@@ -61,14 +61,18 @@ pub(super) struct Database {
 impl Database {
     /// Opens the file at `path`, made if it is not there, and brings its
     /// schema up to date if it may. It blocks.
-    pub(super) fn open(path: &Path, kind: &Kind, older: Older) -> Result<Self, ConnectError> {
+    pub(super) fn open(
+        path: &Path,
+        kind: &Kind,
+        schema: SchemaPolicy,
+    ) -> Result<Self, ConnectError> {
         let lock = lock_directory(path)?;
         make_private_file(path).map_err(|source| ConnectError::File {
             path: path.display().to_string(),
             source,
         })?;
         let mut connection = open_writing(path)?;
-        kind.schema.bring_up_to_date(&mut connection, older)?;
+        kind.schema.bring_up_to_date(&mut connection, schema)?;
         drop(lock);
         let count = std::thread::available_parallelism()
             .map_or(kind.readers, usize::from)

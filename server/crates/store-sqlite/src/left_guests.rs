@@ -7,7 +7,7 @@ use platform_domain::left_guest::{
     LEFT_MILLIS, LeftGuest, LeftHash, MOST_LEFT, Restore, Restored, SignedOut,
 };
 use platform_domain::player::PlayerState;
-use platform_domain::session::{Session, SessionHash, Standing};
+use platform_domain::session::{Session, SessionHash, SessionStatus};
 use platform_store::{LeftGuestStore, StoreError};
 use rusqlite::{Connection, OptionalExtension as _, params};
 use uuid::Uuid;
@@ -169,15 +169,15 @@ fn restore_guest(connection: &Connection, restore: &Restore) -> Result<Restored,
     };
     let mut event = Entry::of(AuditKind::GuestRestored, now).player(restore.guest);
     if let Some(held) = held {
-        match held.standing(now) {
+        match held.status(now) {
             // Another guest is no way round a suspension.
-            Standing::Suspended(reason) => return Ok(Restored::Suspended { reason }),
-            Standing::Good if !held.player.is_anonymous() => return Ok(Restored::SignedIn),
-            Standing::Good => {
+            SessionStatus::Suspended(reason) => return Ok(Restored::Suspended { reason }),
+            SessionStatus::Good if !held.player.is_anonymous() => return Ok(Restored::SignedIn),
+            SessionStatus::Good => {
                 leave(connection, &held, &restore.browser, now)?;
                 event = event.other(held.player.id);
             }
-            Standing::Stranger | Standing::Expired => {}
+            SessionStatus::Stranger | SessionStatus::Expired => {}
         }
     }
     take_back(connection, restore)?;

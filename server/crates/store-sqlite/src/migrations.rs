@@ -1,7 +1,7 @@
 //! The schemas' history, inside the program, and bringing a database up to it.
 
 use platform_domain::username;
-use platform_store::{ConnectError, Older};
+use platform_store::{ConnectError, SchemaPolicy};
 use refinery_core::{Migration, Runner};
 use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
@@ -121,7 +121,7 @@ impl Schema {
     pub(super) fn bring_up_to_date(
         &self,
         connection: &mut Connection,
-        older: Older,
+        schema: SchemaPolicy,
     ) -> Result<(), ConnectError> {
         let migrations = self
             .0
@@ -144,7 +144,7 @@ impl Schema {
         if found > known {
             return Err(ConnectError::TooNew { found, known });
         }
-        if found < known && found > 0 && older == Older::Refuse {
+        if found < known && found > 0 && schema == SchemaPolicy::Refuse {
             return Err(ConnectError::TooOld { found, known });
         }
         if found < known {
@@ -205,7 +205,9 @@ mod tests {
     /// A file of log records as the first program made it, with records in it.
     fn logs_of_before(connection: &mut Connection) {
         let before = Schema(LOGS.0.get(..1).unwrap());
-        before.bring_up_to_date(connection, Older::Upgrade).unwrap();
+        before
+            .bring_up_to_date(connection, SchemaPolicy::Upgrade)
+            .unwrap();
         connection
             .execute_batch(
                 "INSERT INTO log_environments (project, environment)
@@ -248,7 +250,7 @@ mod tests {
     fn errors_and_the_room_of_records_of_before_are_counted() {
         let mut connection = Connection::open_in_memory().unwrap();
         logs_of_before(&mut connection);
-        LOGS.bring_up_to_date(&mut connection, Older::Upgrade)
+        LOGS.bring_up_to_date(&mut connection, SchemaPolicy::Upgrade)
             .unwrap();
         let mut bytes = connection
             .prepare("SELECT bytes FROM log_environments ORDER BY id")
@@ -286,12 +288,14 @@ mod tests {
         logs_of_before(&mut connection);
         connection.close().unwrap();
 
-        let refused = SqliteStore::open(&file, Older::Refuse).await;
+        let refused = SqliteStore::open(&file, SchemaPolicy::Refuse).await;
         assert!(
             matches!(refused, Err(ConnectError::TooOld { found: 1, .. })),
             "{refused:?}"
         );
-        let store = SqliteStore::open(&file, Older::Upgrade).await.unwrap();
+        let store = SqliteStore::open(&file, SchemaPolicy::Upgrade)
+            .await
+            .unwrap();
         let (slug, environment) = ("a".to_owned(), Environment::Dev);
         let query = LogQuery {
             slug: slug.clone(),
@@ -351,22 +355,22 @@ mod tests {
         let mut connection = Connection::open_in_memory().unwrap();
         let before = Schema(MAIN.0.get(..5).unwrap());
         before
-            .bring_up_to_date(&mut connection, Older::Upgrade)
+            .bring_up_to_date(&mut connection, SchemaPolicy::Upgrade)
             .unwrap();
         connection
             .execute_batch(
                 "INSERT INTO audit_events (at, kind) VALUES (1, 'suspended'), (2, 'sessions-ended')",
             )
             .unwrap();
-        let refused = MAIN.bring_up_to_date(&mut connection, Older::Refuse);
+        let refused = MAIN.bring_up_to_date(&mut connection, SchemaPolicy::Refuse);
         let known = i32::try_from(MAIN.0.len()).unwrap();
         assert!(
             matches!(refused, Err(ConnectError::TooOld { found: 5, known: new }) if new == known),
             "{refused:?}"
         );
-        MAIN.bring_up_to_date(&mut connection, Older::Upgrade)
+        MAIN.bring_up_to_date(&mut connection, SchemaPolicy::Upgrade)
             .unwrap();
-        MAIN.bring_up_to_date(&mut connection, Older::Refuse)
+        MAIN.bring_up_to_date(&mut connection, SchemaPolicy::Refuse)
             .unwrap();
         let mut statement = connection
             .prepare("SELECT actor, admin FROM audit_events ORDER BY id")

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
-use platform_store::{ConnectError, Older, Store, StoreError};
+use platform_store::{ConnectError, SchemaPolicy, Store, StoreError};
 
 use super::database::{self, Database};
 
@@ -23,12 +23,12 @@ impl SqliteStore {
     ///
     /// # Errors
     /// [`ConnectError`].
-    pub async fn open(path: &Path, older: Older) -> Result<Self, ConnectError> {
+    pub async fn open(path: &Path, schema: SchemaPolicy) -> Result<Self, ConnectError> {
         let path = path.to_owned();
         tokio::task::spawn_blocking(move || {
             Ok(Self {
-                main: Database::open(&path, &database::MAIN, older)?,
-                logs: Database::open(&beside(&path), &database::LOGS, older)?,
+                main: Database::open(&path, &database::MAIN, schema)?,
+                logs: Database::open(&beside(&path), &database::LOGS, schema)?,
             })
         })
         .await

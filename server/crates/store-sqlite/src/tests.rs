@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use platform_domain::session::SessionHash;
-use platform_store::{ConnectError, NewGuest, Older, Store, StoreError};
+use platform_store::{ConnectError, NewGuest, SchemaPolicy, Store, StoreError};
 use platform_store_conformance::{Place, TwoHandles, concurrent_suite, suite};
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -34,12 +34,12 @@ impl Directory {
 #[async_trait]
 impl Place for Directory {
     async fn open(&self) -> Arc<dyn Store> {
-        let store = SqliteStore::open(&self.file(), Older::Upgrade).await;
+        let store = SqliteStore::open(&self.file(), SchemaPolicy::Upgrade).await;
         Arc::new(store.unwrap())
     }
 
     async fn open_copy(&self, folder: &Path) -> Arc<dyn Store> {
-        let store = SqliteStore::open(&folder.join("platform.db"), Older::Upgrade).await;
+        let store = SqliteStore::open(&folder.join("platform.db"), SchemaPolicy::Upgrade).await;
         Arc::new(store.unwrap())
     }
 }
@@ -103,7 +103,7 @@ async fn a_database_of_a_newer_program_is_refused_with_a_sentence() {
              SELECT 9999, 'later', applied_on, checksum FROM refinery_schema_history LIMIT 1",
         )
         .unwrap();
-    let error = SqliteStore::open(&place.file(), Older::Upgrade)
+    let error = SqliteStore::open(&place.file(), SchemaPolicy::Upgrade)
         .await
         .unwrap_err();
     assert!(
@@ -191,7 +191,7 @@ async fn a_write_waits_while_another_process_holds_the_file() {
 #[tokio::test]
 async fn every_commit_reaches_the_disk_before_the_answer() {
     let place = Directory::new();
-    let store = SqliteStore::open(&place.file(), Older::Upgrade)
+    let store = SqliteStore::open(&place.file(), SchemaPolicy::Upgrade)
         .await
         .unwrap();
     let setting = |pragma: &'static str| {
@@ -207,7 +207,7 @@ async fn every_commit_reaches_the_disk_before_the_answer() {
 async fn a_path_that_cannot_be_made_is_named() {
     let place = Directory::new();
     std::fs::write(place.0.path().join("data"), "a file").unwrap();
-    let error = SqliteStore::open(&place.file(), Older::Upgrade)
+    let error = SqliteStore::open(&place.file(), SchemaPolicy::Upgrade)
         .await
         .unwrap_err();
     assert!(matches!(error, ConnectError::File { .. }), "{error:?}");

@@ -140,12 +140,12 @@ pub enum ConnectError {
     Database(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// What becomes of a database whose schema is older than the program's.
+/// What to do with a database whose schema is older than the program expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Older {
-    /// It is brought up to date.
+pub enum SchemaPolicy {
+    /// Bring it up to date.
     Upgrade,
-    /// It is left as it is, and not opened.
+    /// Leave it as it is, and refuse to open it.
     Refuse,
 }
 
