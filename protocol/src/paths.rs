@@ -37,6 +37,14 @@ pub const METADATA: &str = "/.well-known/oauth-authorization-server";
 /// On the auth service, before a slug: the page that explains a problem.
 pub const PROBLEMS: &str = "/problems/";
 
+/// On the console: where developers see their projects, and before a slug the page
+/// that explains how to build that game.
+pub const BUILD_PAGES: &str = "/build";
+/// On the console, before a slug: the page of a project.
+pub const PROJECT_PAGES: &str = "/projects";
+/// On the console: administration.
+pub const ADMIN_PAGES: &str = "/admin";
+
 /// In the built `runtime.js`, exactly once: the server puts the platform's
 /// settings in its place, a JSON array
 /// `["<auth_url>","<platform origin>",<heartbeat seconds>]`.

@@ -51,7 +51,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         owner: None,
         created_at: SystemClock.now(),
     };
-    state.store.add_project(project).await?;
+    state.platform.store.add_project(project).await?;
     let files = [
         (
             "index.html".to_owned(),
@@ -60,18 +60,18 @@ async fn main() -> Result<(), Box<dyn Error>> {
         ("file.js".to_owned(), Bytes::from(plain)),
         ("file.js.br".to_owned(), Bytes::from(brotli)),
     ];
-    let (store, files) = (&*state.store, files.into());
+    let (store, files) = (&*state.platform.store, files.into());
     publish(
         store,
-        &state.files,
-        &*state.entropy,
+        &state.games.files,
+        &*state.platform.entropy,
         SystemClock.now(),
         SLUG,
         Environment::Prod,
         files,
     )
     .await?;
-    state.sites.refresh(store).await?;
+    state.games.sites.refresh(store).await?;
     println!(
         "hosted_file ready on {} (listening on {})",
         running.origin, running.address

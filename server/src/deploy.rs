@@ -8,6 +8,7 @@ mod incoming;
 mod spool;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -27,9 +28,9 @@ use crate::entropy::Entropy;
 use crate::files::{FileError, FileStore};
 use crate::http::refusal::chain;
 use crate::page_warnings::PAGE_BYTES;
-use crate::state::AppState;
+use crate::projects::ProjectsState;
+use crate::removal;
 use crate::store::{Store, StoreError};
-use crate::takedown;
 
 /// Deployments of an environment that are kept.
 pub const KEPT: usize = 10;
@@ -112,7 +113,7 @@ pub struct Published {
 /// # Errors
 /// [`DeployError`]; what the environment showed before, it still shows.
 pub async fn publish_archive(
-    state: &AppState,
+    state: &ProjectsState,
     target: &Target,
     incoming: &Incoming,
 ) -> Result<Published, DeployError> {
@@ -120,6 +121,7 @@ pub async fn publish_archive(
     let address = format!(
         "{}/",
         state
+            .platform
             .origin
             .sub_domain(&target.environment.label(&target.slug))
     );
@@ -142,13 +144,24 @@ pub async fn publish_archive(
         .map_err(|error| ArchiveError::Io(std::io::Error::other(error)))??;
 
     let removed = make_room(state, &target.slug, &unpacked).await?;
-    let keeping = state.files.keep().await;
-    let files = keep_all(&state.files, unpacked).await?;
-    let now = state.clock.now();
-    let deployment = record(&*state.store, &*state.entropy, now, target, files).await?;
+    let keeping = state.games.files.keep().await;
+    let files = keep_all(&state.games.files, unpacked).await?;
+    let now = state.platform.clock.now();
+    let deployment = record(
+        &*state.platform.store,
+        &*state.platform.entropy,
+        now,
+        target,
+        files,
+    )
+    .await?;
     drop(keeping);
     state.deploys.done.notify_one();
-    state.read_games().await.map_err(DeployError::Store)?;
+    state
+        .hosting
+        .read_games()
+        .await
+        .map_err(DeployError::Store)?;
     Ok(Published {
         deployment,
         warnings,
@@ -160,15 +173,15 @@ pub async fn publish_archive(
 /// that no environment shows go first, the oldest before all. Answers how many
 /// went; none do where there would be no room all the same.
 async fn make_room(
-    state: &AppState,
+    state: &ProjectsState,
     slug: &str,
     unpacked: &BTreeMap<String, UnpackedFile>,
 ) -> Result<usize, DeployError> {
     let bytes = unpacked.values().map(|file| file.size).sum();
-    if !state.disk.has_room(bytes) {
+    if !state.platform.disk.has_room(bytes) {
         return Err(DeployError::DiskFull);
     }
-    let limits = state.config.room_limits();
+    let limits = state.platform.config.room_limits();
     if limits == RoomLimits::default() {
         return Ok(0);
     }
@@ -182,7 +195,7 @@ async fn make_room(
     let files: BTreeMap<String, FileEntry> = unpacked.iter().map(entry).collect();
     let mut removed = 0;
     loop {
-        let measured = state.store.measure_room(slug, files.clone()).await;
+        let measured = state.platform.store.measure_room(slug, files.clone()).await;
         let measured = match measured {
             Err(StoreError::Missing { .. }) => {
                 return Err(DeployError::UnknownProject(slug.to_owned()));
@@ -192,7 +205,7 @@ async fn make_room(
         match limits.judge(measured) {
             Verdict::Fits => return Ok(removed),
             Verdict::FitsWithin(_) => {
-                let oldest = state.store.remove_oldest_deployment(slug).await;
+                let oldest = state.platform.store.remove_oldest_deployment(slug).await;
                 if !oldest.map_err(DeployError::Store)? {
                     // Somebody else has just removed it.
                     return Ok(removed);
@@ -302,7 +315,7 @@ async fn record(
 
 /// Forgets old deployments, and files that nothing refers to, for as long as
 /// the server runs: at its start, after every deploy, and once an hour.
-pub(crate) async fn keep_swept(state: AppState) {
+pub(crate) async fn keep_swept(state: Arc<ProjectsState>) {
     let mut ticks = tokio::time::interval(SWEEP);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -310,11 +323,11 @@ pub(crate) async fn keep_swept(state: AppState) {
             _ = ticks.tick() => {}
             () = state.deploys.done.notified() => {}
         }
-        if let Err(error) = takedown::remove_deleted(&state).await {
+        if let Err(error) = removal::remove_deleted(&state).await {
             let error = chain(&error);
             tracing::error!(error, "deleted projects could not be removed");
         }
-        match sweep(&*state.store, &state.files).await {
+        match sweep(&*state.platform.store, &state.games.files).await {
             Ok(0) => {}
             Ok(files) => tracing::info!(files, "files that no deployment has were removed"),
             Err(error) => tracing::error!(error, "old deployments could not be swept"),
@@ -415,8 +428,6 @@ fn check(content: Vec<(String, Bytes)>) -> Result<BTreeMap<String, Bytes>, Deplo
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::domain::project::Project;
     use crate::entropy::SystemEntropy;

@@ -3,15 +3,16 @@
 //! it with every heartbeat.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use tokio::time::MissedTickBehavior;
 use uuid::Uuid;
 
+use crate::auth::AuthState;
 use crate::clock::Millis;
 use crate::http::refusal::chain;
-use crate::state::AppState;
 use crate::store::{Store, StoreError};
 use crate::tokens;
 
@@ -64,13 +65,20 @@ impl Endings {
 }
 
 /// Follows the store for as long as the server runs.
-pub(crate) async fn keep_looking(state: AppState) {
+pub(crate) async fn keep_looking(state: Arc<AuthState>) {
     let mut ticks = tokio::time::interval(LOOK_AGAIN);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let (life, now) = (state.config.token_seconds, state.clock.now());
-        if let Err(error) = state.endings.refresh(&*state.store, life, now).await {
+        let (life, now) = (
+            state.platform.config.token_seconds,
+            state.platform.clock.now(),
+        );
+        if let Err(error) = state
+            .endings
+            .refresh(&*state.platform.store, life, now)
+            .await
+        {
             tracing::error!(
                 error = chain(&error),
                 "the sessions that ended could not be read again"

@@ -63,12 +63,12 @@ impl Application for App {
             uri: parts.uri.clone(),
         };
 
-        let believed = context.trusted_peer && self.state.config.forwarded_host;
+        let believed = context.trusted_peer && self.state.platform.config.forwarded_host;
         let found = hosts::requested_host(&parts, believed);
         let mut caller = None;
         let mut asked_with_cookie = false;
         let navigates = navigation::is_navigation(&parts.headers);
-        let looped = self.state.backends.refuse_loop(&parts.headers);
+        let looped = self.state.hosting.backends.refuse_loop(&parts.headers);
         let (host, site) = match found {
             Ok(host) => {
                 let site = looped.and_then(|()| self.find_site(&host));
@@ -78,10 +78,16 @@ impl Application for App {
         };
         let expired = match &site {
             Ok(Site::Auth | Site::Console) => {
-                let turn = || u16::from_be_bytes(self.state.entropy.bytes());
+                let turn = || u16::from_be_bytes(self.state.platform.entropy.bytes());
                 let path = parts.uri.path();
-                let keep = &self.state.config.keep_cookies;
-                foreign_cookies::expire(&parts.headers, &self.state.origin, path, keep, turn)
+                let keep = &self.state.platform.config.keep_cookies;
+                foreign_cookies::expire(
+                    &parts.headers,
+                    &self.state.platform.origin,
+                    path,
+                    keep,
+                    turn,
+                )
             }
             _ => Vec::new(),
         };
@@ -113,30 +119,30 @@ impl Application for App {
 
     /// Nobody was asked, and there is nothing else to say of it.
     fn explain_unread(&self, status: StatusCode) -> (RequestId, Vec<u8>) {
-        let id = RequestId::generate(&*self.state.entropy);
+        let id = RequestId::generate(&*self.state.platform.entropy);
         tracing::info!(
             status = status.as_u16(),
             request_id = id.as_str(),
             "a request's head could not be read"
         );
-        let body = Refusal::unread(status).problem(&self.state.auth_url, &id);
+        let body = Refusal::unread(status).problem(&self.state.platform.auth_url, &id);
         (id, body)
     }
 
     fn trusts(&self, address: IpAddr) -> bool {
-        self.state.config.trusts(address)
+        self.state.platform.config.trusts(address)
     }
 }
 
 impl App {
     fn context(&self, peer: SocketAddr, parts: &Parts) -> Context {
-        let config = &self.state.config;
+        let config = &self.state.platform.config;
         let trusted_peer = config.trusts(peer.ip().to_canonical());
         let from_proxy = trusted_peer
             .then(|| RequestId::from_proxy(&parts.headers))
             .flatten();
         Context {
-            id: from_proxy.unwrap_or_else(|| RequestId::generate(&*self.state.entropy)),
+            id: from_proxy.unwrap_or_else(|| RequestId::generate(&*self.state.platform.entropy)),
             peer,
             trusted_peer,
             client: client_address(peer.ip(), &parts.headers, |address| config.trusts(address)),
@@ -145,11 +151,17 @@ impl App {
 
     fn find_site(&self, host: &str) -> Result<Site, Refusal> {
         let state = &self.state;
-        hosts::find_site(host, &state.origin, state.listening.port(), &state.sites)
+        hosts::find_site(
+            host,
+            &state.platform.origin,
+            state.platform.listening.port(),
+            &state.games.sites,
+        )
     }
 
     fn caller(&self, parts: &Parts) -> Option<Caller> {
         self.state
+            .games
             .sites
             .caller(cors::single_origin(&parts.headers)?)
     }
@@ -157,7 +169,7 @@ impl App {
     async fn dispatch(&self, site: Site, context: &Context, request: Request<Body>) -> Response {
         let path = request.uri().path();
         let backend = match &site {
-            Site::Game(game) if !game.taken_down => self.state.backends.find(game, path),
+            Site::Game(game) if !game.taken_down => self.state.hosting.backends.find(game, path),
             Site::Game(_) | Site::Console | Site::Auth => None,
         };
         let takes_uploads = matches!(site, Site::Console) && routes::takes_uploads(path);
@@ -202,8 +214,8 @@ impl App {
     fn forgetting(&self, game: &Game, headers: &HeaderMap) -> Option<Forgetting> {
         // Most games were never taken down.
         game.forget_from?;
-        let secure = self.state.origin.is_secure();
-        Forgetting::wanted(game, headers, self.state.clock.now(), secure)
+        let secure = self.state.platform.origin.is_secure();
+        Forgetting::wanted(game, headers, self.state.platform.clock.now(), secure)
     }
 
     /// Hands a request to whoever answers it. Most are for a game's files, which
@@ -220,7 +232,8 @@ impl App {
             Site::Auth => &self.routes.auth,
             Site::Game(game) if game.taken_down => return takedown::answer(request.headers()),
             Site::Game(game) if routes::is_the_games(request.uri().path()) => {
-                let answer = game_files::handle(&self.state, &game, backend, context, request);
+                let answer =
+                    game_files::handle(&self.state.hosting, &game, backend, context, request);
                 return answer.await.unwrap_or_else(Refusal::into_response);
             }
             Site::Game(game) => {
@@ -247,9 +260,14 @@ impl App {
                 );
             }
             let is_page = wants_page
-                && navigation::make_page(&mut response, &refusal, &self.state.origin, &context.id);
+                && navigation::make_page(
+                    &mut response,
+                    &refusal,
+                    &self.state.platform.origin,
+                    &context.id,
+                );
             if !is_page {
-                *response.body_mut() = refusal.body(&self.state.auth_url, &context.id);
+                *response.body_mut() = refusal.body(&self.state.platform.auth_url, &context.id);
             }
             let headers = response.headers_mut();
             headers.remove(header::CONTENT_LENGTH);
@@ -264,7 +282,7 @@ impl App {
             header::X_CONTENT_TYPE_OPTIONS,
             HeaderValue::from_static("nosniff"),
         );
-        if self.state.origin.is_secure() {
+        if self.state.platform.origin.is_secure() {
             // In the place of what a backend says of it.
             headers.insert(header::STRICT_TRANSPORT_SECURITY, SECURE_FOR_A_YEAR);
         }

@@ -18,7 +18,6 @@ use crate::domain::project::Deployment;
 use crate::domain::username::MAX_MARKS;
 use crate::files::FileStore;
 use crate::sites::Game;
-use crate::state::AppState;
 
 /// Bytes of a game's page in which its title and picture are looked for.
 const HEAD: u64 = 16 * 1024;
@@ -59,19 +58,18 @@ impl Default for Faces {
 }
 
 impl Faces {
-    /// What a game looks like.
-    pub async fn of(&self, game: &Game, state: &AppState) -> Face {
-        let said = self.said(game, &state.files).await.unwrap_or_default();
-        let title = said.title.clone().unwrap_or_else(|| game.slug.clone());
+    /// What a game is called: its page's title, or its slug.
+    pub async fn title(&self, game: &Game, files: &FileStore) -> String {
+        titled(game, &self.said(game, files).await.unwrap_or_default())
+    }
+
+    /// What a game looks like. `is_file` says whether a file answers at a path of
+    /// it: a backend would learn of everybody who looks at the list.
+    pub async fn of(&self, game: &Game, files: &FileStore, is_file: impl Fn(&str) -> bool) -> Face {
+        let said = self.said(game, files).await.unwrap_or_default();
         Face {
-            title: match game.environment {
-                Environment::Prod => title,
-                // Nobody should take the one for the other.
-                Environment::Dev => format!("{title} (dev)"),
-            },
+            title: titled(game, &said),
             picture: game.deployment.as_ref().and_then(|deployment| {
-                // A backend would learn of everybody who looks at the list.
-                let is_file = |path: &str| state.backends.find(game, path).is_none();
                 let own = |address: &String| {
                     own_picture(address, &game.origin, deployment)
                         .filter(|picture| is_file(picture.path()))
@@ -94,6 +92,16 @@ impl Faces {
         let said = Arc::new(read(&String::from_utf8_lossy(&head)));
         self.0.insert(page.sha256.clone(), Arc::clone(&said));
         Some(said)
+    }
+}
+
+/// The title that a game's page says, or the game's slug.
+fn titled(game: &Game, said: &Said) -> String {
+    let title = said.title.clone().unwrap_or_else(|| game.slug.clone());
+    match game.environment {
+        Environment::Prod => title,
+        // Nobody should take the one for the other.
+        Environment::Dev => format!("{title} (dev)"),
     }
 }
 

@@ -37,11 +37,14 @@
 //! | [`oidc`], [`demo_provider`] | signing in with OpenID Connect; a provider for trying it out |
 //! | [`clock`], [`entropy`] | time and randomness, handed in |
 
+pub mod admin;
 pub mod archive;
+pub mod auth;
 pub mod backends;
 pub mod backup;
 pub mod charts;
 pub mod config;
+pub mod console;
 pub mod console_files;
 pub mod counting;
 pub mod data_folder;
@@ -54,6 +57,7 @@ pub mod endings;
 pub mod entry;
 pub mod faces;
 pub mod files;
+pub mod games;
 pub mod guests;
 pub mod handlers;
 pub mod hosting;
@@ -65,8 +69,12 @@ pub mod log_streams;
 pub mod logs;
 pub mod oidc;
 pub mod page_warnings;
+pub mod platform;
+pub mod players;
+pub mod projects;
 pub mod redirect;
 pub mod refusals;
+pub mod removal;
 pub mod routes;
 pub mod runtime;
 pub mod sessions;

@@ -7,13 +7,16 @@ use std::time::Duration;
 
 use tokio::time::MissedTickBehavior;
 
+use crate::auth::AuthState;
 use crate::clock::{Clock, Millis};
 use crate::config::Config;
 use crate::http::client_address::Network;
 use crate::http::limiter::{Limiter, Rate};
 use crate::http::refusal::chain;
 use crate::http::shares::Shares;
-use crate::state::AppState;
+use crate::log_streams::LogStreams;
+use crate::platform::Platform;
+use crate::removal::sweep_removed;
 use crate::store::{LOG_WRITES, Store, StoreError};
 
 /// How often projects are looked for whose records take more than they may.
@@ -29,6 +32,19 @@ const QUOTA_WRITES: usize = 1_000;
 const DAY_MILLIS: Millis = 24 * 60 * 60 * 1_000;
 /// Players and strangers.
 const BOTH: NonZeroU32 = NonZeroU32::MIN.saturating_add(1);
+
+/// The parts that frontend logs need.
+#[derive(Debug)]
+pub struct LogsState {
+    /// What every slice uses.
+    pub platform: Arc<Platform>,
+    /// Who sends and reads them.
+    pub auth: Arc<AuthState>,
+    /// How many records may come in.
+    pub limits: LogLimits,
+    /// Who follows them.
+    pub streams: LogStreams,
+}
 
 /// How many records, and how many bytes, may come in. Records with a player's
 /// token are counted apart from those of strangers, of whom anybody may be as
@@ -134,37 +150,22 @@ pub async fn sweep_quota(store: &dyn Store, quota: u64) -> Result<usize, StoreEr
     Ok(removed)
 }
 
-/// Removes what is left of projects that were removed for good, in small writes.
-/// Returns how many records and environments it removed.
-///
-/// # Errors
-/// The store's; what was removed until then stays so.
-pub async fn sweep_removed(store: &dyn Store) -> Result<usize, StoreError> {
-    let mut removed = 0;
-    loop {
-        match store.sweep_removed_logs(BATCH).await? {
-            0 => return Ok(removed),
-            batch => removed += batch,
-        }
-    }
-}
-
 /// Sweeps now and then, for as long as the server runs.
-pub(crate) async fn keep_swept(state: AppState) {
+pub(crate) async fn keep_swept(state: Arc<LogsState>) {
     let mut ticks = tokio::time::interval(LOOK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut looks, mut beyond) = (0, 0);
     loop {
         ticks.tick().await;
-        if let Some(quota) = state.config.log_quota() {
-            match sweep_quota(&*state.store, quota).await {
+        if let Some(quota) = state.platform.config.log_quota() {
+            match sweep_quota(&*state.platform.store, quota).await {
                 Ok(removed) => beyond += removed,
                 Err(error) => failed(&error),
             }
         }
         if looks % LOOKS_BY_AGE == 0 {
-            let days = state.config.log_retention_days;
-            match sweep(&*state.store, days, state.clock.now()).await {
+            let days = state.platform.config.log_retention_days;
+            match sweep(&*state.platform.store, days, state.platform.clock.now()).await {
                 Ok(0) if beyond == 0 => {}
                 Ok(old) => tracing::info!(old, beyond, "frontend log records were removed"),
                 Err(error) => failed(&error),
@@ -172,7 +173,7 @@ pub(crate) async fn keep_swept(state: AppState) {
             beyond = 0;
             // Those that arrived after their project was removed, or that were
             // left when the server stopped.
-            if let Err(error) = sweep_removed(&*state.store).await {
+            if let Err(error) = sweep_removed(&*state.platform.store).await {
                 failed(&error);
             }
         }

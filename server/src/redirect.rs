@@ -11,11 +11,11 @@ use std::sync::Arc;
 use platform_protocol::problem::Slug;
 use url::{Url, form_urlencoded};
 
+use crate::auth::AuthState;
 use crate::domain::device::UserCode;
 use crate::http::refusal::Refusal;
 use crate::http::seal::may_be_seal;
 use crate::sites::Game;
-use crate::state::AppState;
 
 /// The name of the parameter, in queries and in forms.
 pub const REDIRECT: &str = "redirect";
@@ -41,16 +41,16 @@ impl ReturnAddress {
     ///
     /// # Errors
     /// `invalid-redirect`
-    pub fn read(state: &AppState, given: Option<&str>) -> Result<Self, Refusal> {
+    pub fn read(state: &AuthState, given: Option<&str>) -> Result<Self, Refusal> {
         let Some(given) = given else {
             return Ok(Self::console(state));
         };
-        if let Some(page) = device_page(&state.auth_url, given) {
+        if let Some(page) = device_page(&state.platform.auth_url, given) {
             return Ok(Self(page));
         }
-        let console = state.origin.to_string();
+        let console = state.platform.origin.to_string();
         canonical(given, |origin| {
-            origin == console || state.sites.game_at(origin).is_some()
+            origin == console || state.games.sites.game_at(origin).is_some()
         })
         .map(Self)
         .ok_or_else(|| Slug::InvalidRedirect.into())
@@ -58,16 +58,16 @@ impl ReturnAddress {
 
     /// The console's first page.
     #[must_use]
-    pub fn console(state: &AppState) -> Self {
-        Self(format!("{}/", state.origin))
+    pub fn console(state: &AuthState) -> Self {
+        Self(format!("{}/", state.platform.origin))
     }
 
     /// The page that signs in a device; with a code, and the seal without
     /// which the page does not believe an address.
     #[must_use]
-    pub fn device(state: &AppState, code: Option<(&UserCode, &str)>) -> Self {
+    pub fn device(state: &AuthState, code: Option<(&UserCode, &str)>) -> Self {
         let (code, proof) = code.unzip();
-        Self(device_address(&state.auth_url, code, proof))
+        Self(device_address(&state.platform.auth_url, code, proof))
     }
 
     /// The same, out of a query. Given twice it is nobody's guess which one
@@ -75,7 +75,7 @@ impl ReturnAddress {
     ///
     /// # Errors
     /// `invalid-redirect`
-    pub fn from_query(state: &AppState, query: Option<&str>) -> Result<Self, Refusal> {
+    pub fn from_query(state: &AuthState, query: Option<&str>) -> Result<Self, Refusal> {
         let query = query.unwrap_or_default().as_bytes();
         let mut given = form_urlencoded::parse(query).filter(|(name, _)| name == REDIRECT);
         match (given.next(), given.next()) {
@@ -93,23 +93,26 @@ impl ReturnAddress {
 
     /// Whether it is the page that signs in a device.
     #[must_use]
-    pub fn is_device_page(&self, state: &AppState) -> bool {
-        device_page(&state.auth_url, &self.0).is_some()
+    pub fn is_device_page(&self, state: &AuthState) -> bool {
+        device_page(&state.platform.auth_url, &self.0).is_some()
     }
 
     /// The path of the console that it leads to; none anywhere else.
     #[must_use]
-    pub fn console_path(&self, state: &AppState) -> Option<String> {
+    pub fn console_path(&self, state: &AuthState) -> Option<String> {
         let url = Url::parse(&self.0).ok()?;
-        let here = url.origin().ascii_serialization() == state.origin.to_string();
+        let here = url.origin().ascii_serialization() == state.platform.origin.to_string();
         here.then(|| url.path().to_owned())
     }
 
     /// The game that it leads to; none for the console.
     #[must_use]
-    pub fn game(&self, state: &AppState) -> Option<Arc<Game>> {
+    pub fn game(&self, state: &AuthState) -> Option<Arc<Game>> {
         let url = Url::parse(&self.0).ok()?;
-        state.sites.game_at(&url.origin().ascii_serialization())
+        state
+            .games
+            .sites
+            .game_at(&url.origin().ascii_serialization())
     }
 }
 

@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use uuid::Uuid;
 
+use crate::auth::AuthState;
 use crate::clock::{Clock, Millis};
 use crate::domain::audit::{Actor, AuditKind, By, Refused, Source};
 use crate::http::client_address::Network;
 use crate::http::limiter::{Limiter, Period, Rate};
 use crate::http::refusal::chain;
-use crate::state::AppState;
 
 /// Events of one kind and network.
 const OF_NETWORK: Rate = Rate::new(60, Period::Hour, 20);
@@ -111,8 +111,8 @@ impl RefusalLimits {
 
 /// Keeps that somebody was refused, if not too many were. If it cannot be kept,
 /// they are refused all the same.
-pub(crate) async fn keep(state: &AppState, refused: Refused, source: Source) {
-    let limits = &state.refusal_limits;
+pub(crate) async fn keep(state: &AuthState, refused: Refused, source: Source) {
+    let limits = &state.limits.refusals;
     if !limits.take(refused.kind, &source.network, refused.player) {
         tracing::debug!(
             request_id = source.request,
@@ -122,7 +122,10 @@ pub(crate) async fn keep(state: &AppState, refused: Refused, source: Source) {
         return;
     }
     let by = By::request(Actor::Own, source);
-    let kept = state.store.note_refusal(refused, by, state.clock.now());
+    let kept = state
+        .platform
+        .store
+        .note_refusal(refused, by, state.platform.clock.now());
     if let Err(error) = kept.await {
         tracing::warn!(error = chain(&error), "a refusal was not kept");
     }
@@ -130,18 +133,21 @@ pub(crate) async fn keep(state: &AppState, refused: Refused, source: Source) {
 
 /// Keeps how many refusals of which kind were left out, if it is time to say so
 /// or this is the last chance.
-pub async fn tell_left_out(state: &AppState, last: bool) {
-    let now = state.clock.now();
-    for (kind, count) in state.refusal_limits.take_left_out(now, last) {
+pub async fn tell_left_out(state: &AuthState, last: bool) {
+    let now = state.platform.clock.now();
+    for (kind, count) in state.limits.refusals.take_left_out(now, last) {
         let told = Refused {
             kind: AuditKind::EventsLeftOut,
             player: None,
             subject: Some(kind.as_str().to_owned()),
             detail: count.to_string(),
         };
-        let told = state.store.note_refusal(told, Actor::Own.into(), now);
+        let told = state
+            .platform
+            .store
+            .note_refusal(told, Actor::Own.into(), now);
         if let Err(error) = told.await {
-            state.refusal_limits.leave_out(kind, count);
+            state.limits.refusals.leave_out(kind, count);
             tracing::warn!(
                 kind = kind.as_str(),
                 count,

@@ -49,9 +49,15 @@ pub fn routes(state: &AppState) -> Routes {
 fn console_routes() -> Router<AppState> {
     Router::new()
         .route("/", get(console::handle))
-        .route(build::PATH, get(build::projects))
-        .route(&format!("{}/{{slug}}", build::PATH), get(build::project))
-        .route(&format!("{}/{{slug}}", project::PATH), get(project::handle))
+        .route(paths::BUILD_PAGES, get(build::projects))
+        .route(
+            &format!("{}/{{slug}}", paths::BUILD_PAGES),
+            get(build::project),
+        )
+        .route(
+            &format!("{}/{{slug}}", paths::PROJECT_PAGES),
+            get(project::handle),
+        )
         .merge(admin::routes())
         .route("/static/console.css", get(build::stylesheet))
         .route("/static/console/{name}", get(build::module))
@@ -154,7 +160,7 @@ fn auth_routes(state: &AppState) -> Router<AppState> {
         .route(FAVICON, get(icon::handle))
         .route(security_txt::PATH, get(security_txt::handle))
         .fallback(nothing_here);
-    match &state.demo_provider {
+    match &state.auth.demo_provider {
         Some(provider) => routes.merge(demo_provider_routes(provider)),
         None => routes,
     }

@@ -1,12 +1,13 @@
 //! Sweeping sessions, sign-ins and routine events that mean nothing any more.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::MissedTickBehavior;
 
+use crate::auth::AuthState;
 use crate::clock::Millis;
 use crate::http::refusal::chain;
-use crate::state::AppState;
 use crate::store::{Store, StoreError};
 
 /// How often it is looked for them.
@@ -37,12 +38,12 @@ pub async fn sweep(store: &dyn Store, now: Millis) -> Result<usize, StoreError> 
 }
 
 /// Sweeps now and then, for as long as the server runs.
-pub(crate) async fn keep_swept(state: AppState) {
+pub(crate) async fn keep_swept(state: Arc<AuthState>) {
     let mut ticks = tokio::time::interval(LOOK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        match sweep(&*state.store, state.clock.now()).await {
+        match sweep(&*state.platform.store, state.platform.clock.now()).await {
             Ok(0) => {}
             Ok(removed) => tracing::info!(removed, "old sessions and sign-ins were removed"),
             Err(error) => tracing::warn!(

@@ -9,35 +9,38 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::MissedTickBehavior;
 
+use crate::admin::AdminState;
+use crate::auth::{AuthLimits, AuthState};
 use crate::backends::{self, Assertions, Backends};
 use crate::clock::Clock;
 use crate::config::{Config, Secret};
-use crate::console_files::ConsoleFiles;
+use crate::console::ConsoleState;
 use crate::counting::{Counting, keep};
 use crate::demo::{self, DemoError};
 use crate::demo_provider::DemoProvider;
 use crate::deploy::{self, Deploys};
-use crate::devices::DeviceLimits;
 use crate::disk::{DiskFloor, FreeSpace, SystemDisk};
 use crate::endings::{self, Endings};
 use crate::entropy::Entropy;
 use crate::entry::App;
 use crate::faces::Faces;
 use crate::files::{FileError, FileStore};
-use crate::guests::GuestLimits;
+use crate::games::GamesState;
+use crate::hosting::HostingState;
 use crate::hosting::contents::Contents;
-use crate::http::asset::{Asset, packed};
-use crate::http::limiter::{Limiter, Period, Rate};
 use crate::http::refusal::chain;
 use crate::http::serve::{ConnectionLimits, DRAIN, serve};
 use crate::keys::{KeyError, KeyRing, KeySecret, KeySecrets};
 use crate::live::MemoryPresence;
 use crate::log_streams::LogStreams;
-use crate::logs::{self, LogLimits};
+use crate::logs::{self, LogLimits, LogsState};
 use crate::oidc::{Providers, ProvidersError};
 use crate::origin::PlatformOrigin;
 use crate::page_warnings::PageWarnings;
-use crate::refusals::{self, RefusalLimits};
+use crate::platform::Platform;
+use crate::players::PlayersState;
+use crate::projects::ProjectsState;
+use crate::refusals;
 use crate::routes::routes;
 use crate::runtime::{RuntimeError, RuntimeFiles};
 use crate::sessions;
@@ -53,12 +56,6 @@ const LOOK_AGAIN: Duration = Duration::from_secs(30);
 /// How often keys are: whoever takes one back beside the running server waits
 /// for no more than this.
 const LOOK_FOR_KEYS: Duration = Duration::from_secs(3);
-
-/// How often one player may take another name. Each is an event that is kept.
-const RENAMES: Rate = Rate::new(10, Period::Hour, 10);
-/// Calls of the project API that one player may make: far more than a command
-/// line ever does, and too few to keep the store busy.
-const API_RATE: Rate = Rate::new(20, Period::Second, 200);
 
 /// Why the server did not start; a line for the operator.
 #[derive(Debug, thiserror::Error)]
@@ -133,13 +130,17 @@ impl Running {
     pub async fn stop(mut self) -> Result<(), StoreError> {
         self.stopping.send_replace(true);
         // They may be silent for ever, so there is nothing to wait for.
-        self.state.backends.close();
+        self.state.hosting.backends.close();
         // The server holds itself to its own limit; the demo's backend as well.
         while self.server.join_next().await.is_some() {}
         self.background.shutdown().await;
-        let (state, store) = (&self.state, &*self.state.store);
-        refusals::tell_left_out(state, true).await;
-        let counted = state.counting.keep(store, state.clock.now()).await;
+        let (state, store) = (&self.state, &*self.state.platform.store);
+        refusals::tell_left_out(&state.auth, true).await;
+        let counted = state
+            .players
+            .counting
+            .keep(store, state.platform.clock.now())
+            .await;
         store.close().await.and(counted)
     }
 }
@@ -194,43 +195,25 @@ pub async fn start_on(
         .map_err(|error| RuntimeError::Compress(error.into()))??;
     let (providers, demo_provider) = providers(&config, &origin, &clock, &entropy)?;
     let kept_in = [config.data.clone(), config.files_path()];
-    let state = AppState::new(Parts {
+    let counting = Counting::open(&*store, clock.now()).await?;
+    let auth_url = origin.auth_url();
+    let platform = Arc::new(Platform {
         disk: DiskFloor::new(disk, kept_in, config.disk_floor()),
-        sign_in_limiter: Limiter::new(&config.sign_in_rate, Arc::clone(&clock)),
-        device_limits: DeviceLimits::new(&clock),
-        rename_limiter: Limiter::new(&RENAMES, Arc::clone(&clock)),
-        providers,
-        demo_provider,
-        api_limiter: Limiter::new(&API_RATE, Arc::clone(&clock)),
-        refusal_limits: RefusalLimits::new(&clock),
-        settings_limits: SettingsLimits::new(&clock),
-        guest_limits: GuestLimits::new(&config.guest_rate, &clock),
-        tokens: GameTokens::new(Arc::clone(&keys), Arc::clone(&clock), origin.auth_url()),
-        suspensions: Suspensions::default(),
-        endings: Endings::default(),
-        presence: Arc::new(MemoryPresence::new()),
-        counting: Counting::open(&*store, clock.now()).await?,
-        log_limits: LogLimits::new(&config, &clock),
-        log_streams: LogStreams::new(stopped.clone()),
-        auth_url: origin.auth_url(),
         store,
-        keys,
-        contents: Contents::new(Arc::clone(&files), config.file_cache_bytes()),
-        files,
         clock,
         entropy,
-        config: Arc::new(config),
+        config,
         origin: origin.clone(),
+        auth_url,
         listening,
-        sites,
-        faces: Faces::default(),
-        page_warnings: PageWarnings::default(),
-        runtime,
-        stylesheet: stylesheet(),
-        console_files: ConsoleFiles::default(),
-        backends,
-        deploys,
     });
+    let state = assemble(
+        &platform,
+        (sites, files, deploys),
+        (keys, providers, demo_provider),
+        (backends, runtime),
+        (counting, LogStreams::new(stopped.clone())),
+    );
     let app = App {
         routes: routes(&state),
         state: state.clone(),
@@ -244,6 +227,89 @@ pub async fn start_on(
         state,
         stopping,
         server,
+    })
+}
+
+/// Hands each slice its parts.
+fn assemble(
+    platform: &Arc<Platform>,
+    (sites, files, deploys): (Sites, Arc<FileStore>, Deploys),
+    (keys, providers, demo_provider): (Arc<KeyRing>, Providers, Option<Arc<DemoProvider>>),
+    (backends, runtime): (Backends, RuntimeFiles),
+    (counting, streams): (Counting, LogStreams),
+) -> AppState {
+    let (clock, config) = (&platform.clock, &platform.config);
+    let contents = Contents::new(Arc::clone(&files), config.file_cache_bytes());
+    let games = Arc::new(GamesState {
+        platform: Arc::clone(platform),
+        sites,
+        files,
+        faces: Faces::default(),
+        page_warnings: PageWarnings::default(),
+        presence: Arc::new(MemoryPresence::new()),
+    });
+    let tokens = GameTokens::new(
+        Arc::clone(&keys),
+        Arc::clone(clock),
+        platform.auth_url.clone(),
+    );
+    let auth = Arc::new(AuthState {
+        platform: Arc::clone(platform),
+        games: Arc::clone(&games),
+        keys,
+        providers,
+        demo_provider,
+        tokens,
+        suspensions: Suspensions::default(),
+        endings: Endings::default(),
+        limits: AuthLimits::new(config, clock),
+    });
+    let hosting = Arc::new(HostingState {
+        platform: Arc::clone(platform),
+        games: Arc::clone(&games),
+        contents,
+        backends,
+        runtime,
+    });
+    let projects = Arc::new(ProjectsState {
+        platform: Arc::clone(platform),
+        games: Arc::clone(&games),
+        auth: Arc::clone(&auth),
+        hosting: Arc::clone(&hosting),
+        deploys,
+        settings_limits: SettingsLimits::new(clock),
+    });
+    let players = Arc::new(PlayersState {
+        platform: Arc::clone(platform),
+        games: Arc::clone(&games),
+        auth: Arc::clone(&auth),
+        hosting: Arc::clone(&hosting),
+        counting,
+    });
+    let logs = Arc::new(LogsState {
+        platform: Arc::clone(platform),
+        auth: Arc::clone(&auth),
+        limits: LogLimits::new(config, clock),
+        streams,
+    });
+    let admin = Arc::new(AdminState {
+        platform: Arc::clone(platform),
+        games: Arc::clone(&games),
+        auth: Arc::clone(&auth),
+        hosting: Arc::clone(&hosting),
+        projects: Arc::clone(&projects),
+    });
+    let console = ConsoleState::new(Arc::clone(platform), Arc::clone(&players));
+    AppState::new(Parts {
+        platform: Arc::clone(platform),
+        games,
+        auth,
+        hosting,
+        projects,
+        players,
+        logs,
+        admin,
+        console: Arc::new(console),
     })
 }
 
@@ -292,12 +358,12 @@ fn background(state: &AppState) -> JoinSet<()> {
     let mut background = JoinSet::new();
     background.spawn(look_again(state.clone()));
     background.spawn(look_for_keys(state.clone()));
-    background.spawn(logs::keep_swept(state.clone()));
-    background.spawn(deploy::keep_swept(state.clone()));
-    background.spawn(sessions::keep_swept(state.clone()));
-    background.spawn(suspensions::keep_looking(state.clone()));
-    background.spawn(endings::keep_looking(state.clone()));
-    background.spawn(keep::keep_counting(state.clone()));
+    background.spawn(logs::keep_swept(Arc::clone(&state.logs)));
+    background.spawn(deploy::keep_swept(Arc::clone(&state.projects)));
+    background.spawn(sessions::keep_swept(Arc::clone(&state.auth)));
+    background.spawn(suspensions::keep_looking(Arc::clone(&state.auth)));
+    background.spawn(endings::keep_looking(Arc::clone(&state.auth)));
+    background.spawn(keep::keep_counting(Arc::clone(&state.players)));
     background
 }
 
@@ -397,12 +463,6 @@ pub async fn open_keys(
     Ok(KeyRing::open(store, clock, entropy, config.token_seconds, secrets).await?)
 }
 
-/// Pages about what is not there, on any host, take their looks from it.
-fn stylesheet() -> Asset {
-    let css = packed!("platform.css");
-    Asset::new(css, "text/css; charset=utf-8", "public, max-age=300").for_any_origin()
-}
-
 /// Compressing takes a moment of computing, meanwhile the store is opened.
 fn begin_runtime(
     origin: &PlatformOrigin,
@@ -420,25 +480,20 @@ async fn look_again(state: AppState) {
     ticks.tick().await;
     loop {
         ticks.tick().await;
-        if let Err(error) = state.read_games().await {
+        if let Err(error) = state.hosting.read_games().await {
             tracing::error!(error = chain(&error), "the games could not be read again");
         }
-        if let Err(error) = state.backends.refresh(&*state.store).await {
+        if let Err(error) = state.hosting.backends.refresh(&*state.platform.store).await {
             tracing::error!(
                 error = chain(&error),
                 "the backends could not be read again"
             );
         }
-        state.guest_limits.sweep();
-        state.sign_in_limiter.sweep();
-        state.device_limits.sweep();
-        state.rename_limiter.sweep();
-        state.log_limits.sweep();
-        state.api_limiter.sweep();
-        state.refusal_limits.sweep();
-        state.settings_limits.sweep();
-        refusals::tell_left_out(&state, false).await;
-        state.presence.sweep(state.clock.now()).await;
+        state.auth.limits.sweep();
+        state.logs.limits.sweep();
+        state.projects.settings_limits.sweep();
+        refusals::tell_left_out(&state.auth, false).await;
+        state.games.presence.sweep(state.platform.clock.now()).await;
     }
 }
 
@@ -449,7 +504,7 @@ async fn look_for_keys(state: AppState) {
     ticks.tick().await;
     loop {
         ticks.tick().await;
-        if let Err(error) = state.keys.refresh().await {
+        if let Err(error) = state.auth.keys.refresh().await {
             tracing::error!(
                 error = chain(&error),
                 "the signing keys could not be read again"

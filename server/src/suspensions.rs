@@ -3,15 +3,16 @@
 //! plays shows it with every heartbeat.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use tokio::time::MissedTickBehavior;
 use uuid::Uuid;
 
+use crate::auth::AuthState;
 use crate::clock::Millis;
 use crate::http::refusal::{Refusal, chain};
-use crate::state::AppState;
 use crate::store::{Store, StoreError};
 use crate::tokens;
 
@@ -64,15 +65,16 @@ impl Suspensions {
 }
 
 /// Follows the store for as long as the server runs.
-pub(crate) async fn keep_looking(state: AppState) {
+pub(crate) async fn keep_looking(state: Arc<AuthState>) {
     let mut ticks = tokio::time::interval(LOOK_AGAIN);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let read =
-            state
-                .suspensions
-                .refresh(&*state.store, state.config.token_seconds, state.clock.now());
+        let read = state.suspensions.refresh(
+            &*state.platform.store,
+            state.platform.config.token_seconds,
+            state.platform.clock.now(),
+        );
         if let Err(error) = read.await {
             tracing::error!(
                 error = chain(&error),

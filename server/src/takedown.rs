@@ -1,5 +1,5 @@
-//! What is answered on the address of a game that was taken down, how browsers
-//! are made to forget what a game left in them, and the end of deleted projects.
+//! What is answered on the address of a game that was taken down, and how browsers
+//! are made to forget what a game left in them.
 //!
 //! A service worker outlives the game that installed it: it answers for the
 //! game without asking anybody. The one moment at which it must ask is when the
@@ -13,14 +13,11 @@ use axum::response::{IntoResponse as _, Response};
 use platform_protocol::problem::Slug;
 
 use crate::clock::Millis;
-use crate::domain::takedown::{FORGETTING, GRACE};
+use crate::domain::takedown::FORGETTING;
 use crate::http::cookies;
 use crate::http::navigation::is_navigation;
 use crate::http::refusal::Refusal;
-use crate::logs;
 use crate::sites::Game;
-use crate::state::AppState;
-use crate::store::{Removed, StoreError};
 
 /// How a browser marks a request for the script of a service worker (Service
 /// Workers, "Update").
@@ -133,27 +130,6 @@ impl Forgetting {
             headers.append(header::SET_COOKIE, cookie);
         }
     }
-}
-
-/// Removes the projects whose days of grace are over. Answers how many.
-///
-/// # Errors
-/// The store's; the rest is removed next time.
-pub async fn remove_deleted(state: &AppState) -> Result<usize, StoreError> {
-    let now = state.clock.now();
-    let mut removed = 0;
-    while let Some(part) = state.store.remove_deleted(now - GRACE, now).await? {
-        if let Removed::Whole(slug) = part {
-            tracing::info!(slug, "a deleted project was removed for good");
-            removed += 1;
-        }
-    }
-    if removed > 0 {
-        state.read_games().await?;
-        state.backends.refresh(&*state.store).await?;
-        logs::sweep_removed(&*state.store).await?;
-    }
-    Ok(removed)
 }
 
 #[cfg(test)]

@@ -139,7 +139,7 @@ impl Platform {
     /// Its store.
     #[must_use]
     pub fn store(&self) -> &dyn Store {
-        &*self.running.state.store
+        &*self.running.state.platform.store
     }
 
     /// Makes it believe that there are no games, as if every project had been
@@ -162,7 +162,7 @@ impl Platform {
     }
 
     async fn look_for_games(&self, store: &dyn Store) {
-        let sites = &self.running.state.sites;
+        let sites = &self.running.state.games.sites;
         sites.refresh(store).await.expect("games can be read");
     }
 

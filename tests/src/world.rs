@@ -173,6 +173,7 @@ impl World {
         self.deploy(GAME, files).await;
         let state = &self.running.state;
         state
+            .hosting
             .backends
             .add(GAME, Environment::Prod, self.backend.address);
         self.url(GAME, "/")
@@ -188,6 +189,7 @@ impl World {
             created_at: now,
         };
         state
+            .platform
             .store
             .add_project(project)
             .await
@@ -203,9 +205,9 @@ impl World {
     ) {
         let state = &self.running.state;
         deploy::publish(
-            &*state.store,
-            &state.files,
-            &*state.entropy,
+            &*state.platform.store,
+            &state.games.files,
+            &*state.platform.entropy,
             self.clock.now(),
             slug,
             environment,
@@ -214,8 +216,9 @@ impl World {
         .await
         .expect("the files can be published");
         state
+            .games
             .sites
-            .refresh(&*state.store)
+            .refresh(&*state.platform.store)
             .await
             .expect("the games can be read");
     }
@@ -280,7 +283,7 @@ impl World {
     /// When there is none.
     pub async fn find_player(&self, sub: &str) -> Player {
         let id = Uuid::parse_str(sub).expect("a player's id is a UUID");
-        let player = self.running.state.store.find_player(id).await;
+        let player = self.running.state.platform.store.find_player(id).await;
         player
             .expect("the store answers")
             .unwrap_or_else(|| panic!("there is no player {sub}"))
@@ -293,10 +296,11 @@ impl World {
         let change = Change::Disable { reason: None };
         let now = self.clock.now();
         let done = state
+            .platform
             .store
             .change_standing(GAME, change, Actor::Operator.into(), now);
         assert_eq!(done.await.expect("the store answers"), Changed::Done);
-        let looked = state.sites.refresh(&*state.store).await;
+        let looked = state.games.sites.refresh(&*state.platform.store).await;
         looked.expect("the store answers");
     }
 
@@ -305,13 +309,18 @@ impl World {
     pub async fn suspend(&self, sub: &str, reason: &str) {
         let id = Uuid::parse_str(sub).expect("a player's id is a UUID");
         let now = self.clock.now();
-        let store = &self.running.state.store;
+        let store = &self.running.state.platform.store;
         let done = store
             .suspend_player(id, Some(reason), Actor::Operator.into(), now)
             .await;
         assert!(done.expect("the store answers"), "nobody was suspended");
-        let life = self.running.state.config.token_seconds;
-        let looked = self.running.state.suspensions.refresh(&**store, life, now);
+        let life = self.running.state.platform.config.token_seconds;
+        let looked = self
+            .running
+            .state
+            .auth
+            .suspensions
+            .refresh(&**store, life, now);
         looked.await.expect("the store answers");
     }
 
@@ -319,7 +328,7 @@ impl World {
     pub async fn lift_suspension(&self, sub: &str) {
         let id = Uuid::parse_str(sub).expect("a player's id is a UUID");
         let now = self.clock.now();
-        let store = &self.running.state.store;
+        let store = &self.running.state.platform.store;
         let done = store
             .unsuspend_player(id, Actor::Operator.into(), now)
             .await;
@@ -336,12 +345,16 @@ impl World {
         let now = self.clock.now();
         let state = &self.running.state;
         let done = state
+            .platform
             .store
             .end_other_sessions(id, None, Actor::Own.into(), now)
             .await;
         assert!(done.expect("the store answers") > 0, "nobody was signed in");
-        let life = state.config.token_seconds;
-        let looked = state.endings.refresh(&*state.store, life, now);
+        let life = state.platform.config.token_seconds;
+        let looked = state
+            .auth
+            .endings
+            .refresh(&*state.platform.store, life, now);
         looked.await.expect("the store answers");
     }
 
@@ -375,6 +388,7 @@ impl World {
     pub async fn rotate_keys(&self) {
         self.running
             .state
+            .auth
             .keys
             .rotate(Actor::Operator)
             .await
@@ -393,7 +407,13 @@ impl World {
                 limit: 100,
                 bytes: usize::MAX,
             };
-            let records = self.running.state.store.list_log_records(query).await;
+            let records = self
+                .running
+                .state
+                .platform
+                .store
+                .list_log_records(query)
+                .await;
             let records = records.expect("the log can be read").records;
             let mut entries = records.into_iter().map(|record| record.entry);
             entries.find(|entry| entry.message.contains(part))
@@ -412,6 +432,7 @@ impl World {
         self.clock.advance(minutes * 60_000);
         self.running
             .state
+            .auth
             .keys
             .refresh()
             .await

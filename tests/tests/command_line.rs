@@ -222,7 +222,7 @@ async fn a_suspended_developer_is_told_and_stays_signed_in_for_later() {
     let terminal = Terminal::of(&platform.site);
     terminal.log_in(&mut person).await;
     let player = sub.parse().unwrap();
-    let now = || platform.running.state.clock.now();
+    let now = || platform.running.state.platform.clock.now();
     let store = platform.store();
     let suspended = store.suspend_player(
         player,

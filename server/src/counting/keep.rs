@@ -1,5 +1,6 @@
 //! Keeping what was counted, and removing what is old.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::MissedTickBehavior;
@@ -10,7 +11,7 @@ use crate::clock::Millis;
 use crate::domain::counting::{DAY, HOUR, NewPlayTime, Span, periods};
 use crate::http::refusal::chain;
 use crate::live::{LiveError, Presence};
-use crate::state::AppState;
+use crate::players::PlayersState;
 use crate::store::{Store, StoreError};
 
 /// How often the players are looked at.
@@ -86,29 +87,36 @@ pub async fn sweep(store: &dyn Store, now: Millis) -> Result<(), StoreError> {
 
 /// Looks at the players every few seconds, keeps them every minute, and removes
 /// what is old every hour, for as long as the server runs.
-pub(crate) async fn keep_counting(state: AppState) {
+pub(crate) async fn keep_counting(state: Arc<PlayersState>) {
     let mut ticks = tokio::time::interval(LOOK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let ranked = state
         .counting
         .ranking
-        .refresh(&*state.store, state.clock.now());
+        .refresh(&*state.platform.store, state.platform.clock.now());
     note(ranked.await, "ranked");
-    let mut minute = Some(Span::Minute.start(state.clock.now()));
+    let mut minute = Some(Span::Minute.start(state.platform.clock.now()));
     let mut hour = None;
     loop {
         ticks.tick().await;
-        let now = state.clock.now();
-        if let Err(error) = state.counting.look(&*state.presence, now).await {
+        let now = state.platform.clock.now();
+        if let Err(error) = state.counting.look(&*state.games.presence, now).await {
             tracing::warn!(error = chain(&error), "the players could not be counted");
         }
         if minute.replace(Span::Minute.start(now)) != Some(Span::Minute.start(now)) {
-            note(state.counting.keep(&*state.store, now).await, "kept");
-            let ranked = state.counting.ranking.refresh(&*state.store, now).await;
+            note(
+                state.counting.keep(&*state.platform.store, now).await,
+                "kept",
+            );
+            let ranked = state
+                .counting
+                .ranking
+                .refresh(&*state.platform.store, now)
+                .await;
             note(ranked, "ranked");
         }
         if hour.replace(Span::Hour.start(now)) != Some(Span::Hour.start(now)) {
-            note(sweep(&*state.store, now).await, "swept");
+            note(sweep(&*state.platform.store, now).await, "swept");
         }
     }
 }

@@ -5,22 +5,22 @@
 //! the pages' own scripts ask `/api/admin/` for, as who is signed in, and only
 //! administrators are answered.
 
+use std::sync::Arc;
+
 use askama::Template;
 use axum::Router;
-use axum::extract::{Path, State};
+use axum::extract::{FromRef, Path, State};
 use axum::response::Response;
 use axum::routing::get;
+use platform_protocol::paths;
 use platform_protocol::problem::Slug;
 use uuid::Uuid;
 
 use super::build;
+use crate::console::ConsoleState;
 use crate::domain::audit::AuditKind;
 use crate::http::page::{self, Frame};
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
-
-/// The path of the first page; the others are below it.
-pub const PATH: &str = "/admin";
 
 /// One of the pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Part {
 
     const fn path(self) -> &'static str {
         match self {
-            Self::Players => PATH,
+            Self::Players => paths::ADMIN_PAGES,
             Self::Player => "/admin/players",
             Self::Guests => "/admin/guests",
             Self::Projects => "/admin/projects",
@@ -124,9 +124,14 @@ impl Admin<'_> {
 }
 
 /// The addresses of the pages.
-pub fn routes() -> Router<AppState> {
+pub fn routes<S>() -> Router<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Arc<ConsoleState>: FromRef<S>,
+{
     let pages = Part::MENU.into_iter().map(|part| {
-        let handler = async move |State(state): State<AppState>| frame(&state, part, String::new());
+        let handler =
+            async move |State(state): State<Arc<ConsoleState>>| frame(&state, part, String::new());
         (part.path(), get(handler))
     });
     pages
@@ -141,24 +146,24 @@ pub fn routes() -> Router<AppState> {
 /// # Errors
 /// `not-found`
 async fn player(
-    State(state): State<AppState>,
+    State(state): State<Arc<ConsoleState>>,
     Path(player): Path<String>,
 ) -> Result<Response, Refusal> {
     let player: Uuid = player.parse().map_err(|_| Slug::NotFound)?;
     Ok(frame(&state, Part::Player, player.to_string()))
 }
 
-fn frame(state: &AppState, part: Part, player: String) -> Response {
+fn frame(state: &ConsoleState, part: Part, player: String) -> Response {
     let path = match part {
         Part::Player => format!("{}/{player}", part.path()),
         _ => part.path().to_owned(),
     };
     let page = Admin {
-        frame: Frame::new(&state.origin),
-        auth_url: &state.auth_url,
+        frame: Frame::new(&state.platform.origin),
+        auth_url: &state.platform.auth_url,
         sign_in: build::sign_in(state, &path),
         part,
         player,
     };
-    page::render_console(&page, &state.auth_url, None)
+    page::render_console(&page, &state.platform.auth_url, None)
 }

@@ -4,6 +4,8 @@
 //! These are the frames alone, the same for everybody who asks: what is in them
 //! the pages' own scripts ask the project API for, as who is signed in.
 
+use std::sync::Arc;
+
 use askama::Template;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
@@ -13,13 +15,10 @@ use platform_protocol::paths;
 use platform_protocol::problem::Slug;
 use url::form_urlencoded;
 
+use crate::console::ConsoleState;
 use crate::http::page::{self, Frame};
 use crate::http::refusal::Refusal;
 use crate::redirect::REDIRECT;
-use crate::state::AppState;
-
-/// The path of the list of projects; below it are the Build pages.
-pub const PATH: &str = "/build";
 
 #[derive(Template)]
 #[template(path = "projects.html")]
@@ -43,14 +42,14 @@ struct Build<'a> {
 }
 
 /// Answers the page of a developer's projects.
-pub async fn projects(State(state): State<AppState>) -> Response {
+pub async fn projects(State(state): State<Arc<ConsoleState>>) -> Response {
     let page = Projects {
-        origin: state.origin.to_string(),
-        frame: Frame::new(&state.origin),
-        auth_url: &state.auth_url,
-        sign_in: sign_in(&state, PATH),
+        origin: state.platform.origin.to_string(),
+        frame: Frame::new(&state.platform.origin),
+        auth_url: &state.platform.auth_url,
+        sign_in: sign_in(&state, paths::BUILD_PAGES),
     };
-    page::render_console(&page, &state.auth_url, None)
+    page::render_console(&page, &state.platform.auth_url, None)
 }
 
 /// Answers the Build page of a project, whether there is one of this name or
@@ -59,20 +58,27 @@ pub async fn projects(State(state): State<AppState>) -> Response {
 /// # Errors
 /// `not-found`
 pub async fn project(
-    State(state): State<AppState>,
+    State(state): State<Arc<ConsoleState>>,
     Path(slug): Path<String>,
 ) -> Result<Response, Refusal> {
     check_slug_form(&slug).map_err(|_| Refusal::from(Slug::NotFound))?;
-    let game = state.origin.sub_domain(&Environment::Dev.label(&slug));
+    let game = state
+        .platform
+        .origin
+        .sub_domain(&Environment::Dev.label(&slug));
     let page = Build {
-        frame: Frame::new(&state.origin),
-        auth_url: &state.auth_url,
-        sign_in: sign_in(&state, &format!("{PATH}/{slug}")),
+        frame: Frame::new(&state.platform.origin),
+        auth_url: &state.platform.auth_url,
+        sign_in: sign_in(&state, &format!("{}/{slug}", paths::BUILD_PAGES)),
         slug: &slug,
         game: &game,
         game_host: game.split_once("://").map_or("", |(_, host)| host),
     };
-    Ok(page::render_console(&page, &state.auth_url, Some(&game)))
+    Ok(page::render_console(
+        &page,
+        &state.platform.auth_url,
+        Some(&game),
+    ))
 }
 
 /// Answers a module of the console's pages.
@@ -80,24 +86,24 @@ pub async fn project(
 /// # Errors
 /// `not-found`
 pub async fn module(
-    State(state): State<AppState>,
+    State(state): State<Arc<ConsoleState>>,
     Path(name): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    let module = state.console_files.module(&name);
+    let module = state.files.module(&name);
     let module = module.ok_or(Slug::NotFound)?;
     Ok(module.answer(&headers))
 }
 
 /// Answers the stylesheet of the console's pages.
-pub async fn stylesheet(State(state): State<AppState>, headers: HeaderMap) -> Response {
-    state.console_files.stylesheet.answer(&headers)
+pub async fn stylesheet(State(state): State<Arc<ConsoleState>>, headers: HeaderMap) -> Response {
+    state.files.stylesheet.answer(&headers)
 }
 
 /// The sign-in page, with the way back to `path` here.
-pub(super) fn sign_in(state: &AppState, path: &str) -> String {
+pub(super) fn sign_in(state: &ConsoleState, path: &str) -> String {
     let query = form_urlencoded::Serializer::new(String::new())
-        .append_pair(REDIRECT, &format!("{}{path}", state.origin))
+        .append_pair(REDIRECT, &format!("{}{path}", state.platform.origin))
         .finish();
-    format!("{}{}?{query}", state.auth_url, paths::LOGIN)
+    format!("{}{}?{query}", state.platform.auth_url, paths::LOGIN)
 }

@@ -1,6 +1,8 @@
 //! `GET {auth_url}/callback/<provider>`: a browser comes back from a provider
 //! (OpenID Connect Core 1.0 §3.1.2.5), and its player is signed in.
 
+use std::sync::Arc;
+
 use axum::extract::{RawPathParams, RawQuery, State};
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
@@ -8,6 +10,7 @@ use axum::response::Response;
 use super::held;
 use super::sign_in::{Setback, back_to_login, provider_of, see_other};
 use super::token::suspended;
+use crate::auth::AuthState;
 use crate::clock::Millis;
 use crate::domain::audit::{AuditKind, Refused};
 use crate::domain::identity::Identity;
@@ -22,7 +25,6 @@ use crate::http::refusal::{Refusal, chain};
 use crate::oidc::{Answer, Provider, SignInError, Subject};
 use crate::redirect::ReturnAddress;
 use crate::refusals;
-use crate::state::AppState;
 
 /// Bytes of a `state`, at most: ours have 43.
 const MAX_STATE_BYTES: usize = 128;
@@ -50,14 +52,14 @@ const CANCELS: [&str; 5] = [
 /// `not-found`, `invalid-request`, `invalid-redirect`, `account-suspended`;
 /// the store's.
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<AuthState>>,
     path: RawPathParams,
     RawQuery(query): RawQuery,
     context: Context,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let provider = provider_of(&state, &path)?;
-    let secure = state.origin.is_secure();
+    let secure = state.platform.origin.is_secure();
     let held = held::secret(&state, &headers).await?;
     let held = held.map(|secret| secret.hash());
     let query = Form::of_query(query.as_deref());
@@ -74,8 +76,9 @@ pub async fn handle(
     };
     let hash = StateHash::of(returned.state);
     let pending = match state
+        .platform
         .store
-        .take_pending_sign_in(&hash, &browser.binding(), state.clock.now())
+        .take_pending_sign_in(&hash, &browser.binding(), state.platform.clock.now())
         .await?
     {
         TakenSignIn::Taken(pending) => pending,
@@ -202,11 +205,11 @@ impl Failure {
 }
 
 /// Keeps that a sign-in failed, and why.
-async fn failed(state: &AppState, provider: &Provider, context: &Context, why: &str) {
+async fn failed(state: &AuthState, provider: &Provider, context: &Context, why: &str) {
     keep_failed(state, provider.id(), context, why).await;
 }
 
-async fn keep_failed(state: &AppState, provider: &str, context: &Context, why: &str) {
+async fn keep_failed(state: &AuthState, provider: &str, context: &Context, why: &str) {
     let refused = Refused {
         kind: AuditKind::SignInFailed,
         player: None,
@@ -266,15 +269,15 @@ struct Proved {
 
 /// The one store operation that changes anything.
 async fn complete(
-    state: &AppState,
+    state: &AuthState,
     proved: Proved,
     pending: &PendingSignIn,
     held: Option<SessionHash>,
     redirect: &ReturnAddress,
     context: &Context,
 ) -> Result<Response, Refusal> {
-    let now = state.clock.now();
-    let secret = SessionSecret::generate(&*state.entropy);
+    let now = state.platform.clock.now();
+    let secret = SessionSecret::generate(&*state.platform.entropy);
     let sign_in = SignIn {
         identity: proved.identity,
         guest: pending.guest,
@@ -288,12 +291,12 @@ async fn complete(
             None if pending.again => now,
             None => 0,
         },
-        new_player: state.entropy.uuid_v7(now),
-        usernames: username::generate_guest_names(&*state.entropy),
+        new_player: state.platform.entropy.uuid_v7(now),
+        usernames: username::generate_guest_names(&*state.platform.entropy),
         source: Some(context.source()),
         now,
     };
-    let outcome = state.store.complete_sign_in(sign_in).await?;
+    let outcome = state.platform.store.complete_sign_in(sign_in).await?;
     let what = match outcome {
         SignInOutcome::Suspended { reason } => {
             let provider = &pending.provider;
@@ -312,7 +315,7 @@ async fn complete(
         "a player signed in"
     );
     let mut response = see_other(redirect.as_str())?;
-    let cookie = cookies::set_session(&secret, state.origin.is_secure());
+    let cookie = cookies::set_session(&secret, state.platform.origin.is_secure());
     response.headers_mut().insert(header::SET_COOKIE, cookie);
     Ok(response)
 }

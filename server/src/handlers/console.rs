@@ -1,6 +1,8 @@
 //! `GET /` on the platform origin: the games that can be played here, the most
 //! played first.
 
+use std::sync::Arc;
+
 use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -8,9 +10,9 @@ use axum::response::Response;
 use platform_protocol::paths;
 
 use super::api::ranking::{RankedGame, rank};
+use crate::console::ConsoleState;
 use crate::http::page::{self, Frame};
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
 
 #[derive(Template)]
 #[template(path = "console.html")]
@@ -46,15 +48,19 @@ impl From<RankedGame> for Entry {
 ///
 /// # Errors
 /// `unavailable`
-pub async fn handle(State(state): State<AppState>) -> Result<Response, Refusal> {
-    let games = rank(&state).await?;
+pub async fn handle(State(state): State<Arc<ConsoleState>>) -> Result<Response, Refusal> {
+    let games = rank(&state.players).await?;
     let page = Page {
-        frame: Frame::new(&state.origin),
+        frame: Frame::new(&state.platform.origin),
         games: games.into_iter().map(Entry::from).collect(),
-        auth_url: &state.auth_url,
+        auth_url: &state.platform.auth_url,
         key_set: paths::JWKS,
         metadata: paths::METADATA,
         profile: paths::PROFILE,
     };
-    Ok(page::render_games(StatusCode::OK, &page, &state.origin))
+    Ok(page::render_games(
+        StatusCode::OK,
+        &page,
+        &state.platform.origin,
+    ))
 }

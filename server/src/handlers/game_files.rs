@@ -14,6 +14,7 @@ use platform_protocol::problem::Slug;
 use crate::backends::{Backend, is_reserved};
 use crate::domain::project::{Deployment, FileEntry};
 use crate::files::FileError;
+use crate::hosting::HostingState;
 use crate::hosting::contents::Contents;
 use crate::hosting::earlier::may_answer;
 use crate::hosting::headers::{self, Lives};
@@ -25,7 +26,6 @@ use crate::http::encoding::{self, Coding};
 use crate::http::navigation::is_navigation;
 use crate::http::refusal::Refusal;
 use crate::sites::Game;
-use crate::state::AppState;
 use crate::takedown;
 
 /// What a directory shows.
@@ -43,7 +43,7 @@ const PATH_SHOWN: usize = 200;
 /// # Errors
 /// `not-found`, `method-not-allowed`; those of the backend.
 pub async fn handle(
-    state: &AppState,
+    state: &HostingState,
     game: &Game,
     backend: Option<Arc<Backend>>,
     context: &Context,
@@ -85,15 +85,15 @@ fn frame(headers: &mut HeaderMap, game: &Game) {
 
 /// The console's origin, if one of its pages asks for a file: they look up in
 /// source maps where an error came from.
-fn asks_as_console(state: &AppState, headers: &HeaderMap) -> Option<HeaderValue> {
+fn asks_as_console(state: &HostingState, headers: &HeaderMap) -> Option<HeaderValue> {
     let origin = headers.get(header::ORIGIN)?;
-    let console = state.origin.to_string();
+    let console = state.platform.origin.to_string();
     (origin.as_bytes() == console.as_bytes()).then(|| origin.clone())
 }
 
 /// Answers a file of the current deployment, or one of those before.
 async fn file(
-    state: &AppState,
+    state: &HostingState,
     game: &Game,
     mut request: Request<Body>,
 ) -> Result<Response, Refusal> {
@@ -142,7 +142,7 @@ const fn lives(lasts: bool) -> Lives {
 /// A file of an earlier deployment that is kept, for a page that was loaded
 /// from it and is still being played.
 async fn earlier(
-    state: &AppState,
+    state: &HostingState,
     game: &Game,
     path: &str,
     headers: &HeaderMap,
@@ -157,6 +157,7 @@ async fn earlier(
         return Ok(None);
     }
     let kept = state
+        .platform
         .store
         .find_kept_file(&game.slug, game.environment, path);
     let Some(entry) = kept.await? else {
@@ -240,7 +241,7 @@ fn nothing_at(request: &Request<Body>) -> Refusal {
 
 /// The game's own page for what is not there, or the platform's.
 async fn not_found(
-    state: &AppState,
+    state: &HostingState,
     game: &Game,
     deployment: &Deployment,
     refusal: Refusal,
@@ -262,7 +263,7 @@ async fn not_found(
 /// The file at `path` in a coding that the client takes: the one that was
 /// deployed beside it, else one that is made here.
 async fn answer(
-    state: &AppState,
+    state: &HostingState,
     game: &Game,
     path: &str,
     found: Siblings<'_>,

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
+use crate::auth::AuthState;
 use crate::clock::Millis;
 use crate::domain::player::Player;
 use crate::domain::session::{Session, SessionHash, SessionSecret};
 use crate::http::client_address::Network;
 use crate::http::refusal::{Refusal, chain};
-use crate::state::AppState;
 use crate::store::{GuestCap, NewGuest, StoreError};
 
 /// What became of a visitor who has no session.
@@ -29,46 +29,46 @@ pub(super) enum Made {
 /// # Errors
 /// `guest-limit-reached`; the store's.
 pub(super) async fn make(
-    state: &AppState,
+    state: &AuthState,
     audience: &str,
     network: Network,
     held: Option<SessionSecret>,
 ) -> Result<Made, Refusal> {
-    let counted = state.guest_limits.count(network, audience);
+    let counted = state.limits.guests.count(network, audience);
     if let Err(wait) = counted {
         return Ok(Made::TooFast(wait));
     }
-    let now = state.clock.now();
-    let cap = state.config.guest_cap(now);
+    let now = state.platform.clock.now();
+    let cap = state.platform.config.guest_cap(now);
     if let Some(held) = held
         && let Some((player, secret)) = bring_back(state, network, &held, cap).await?
     {
         return Ok(Made::Guest(player, secret));
     }
-    let secret = SessionSecret::generate(&*state.entropy);
+    let secret = SessionSecret::generate(&*state.platform.entropy);
     let guest = NewGuest {
         awaiting: Some(audience.to_owned()),
         cap,
         ..of_secret(&secret, secret.hash(), network, now)
     };
-    let player = state.store.add_guest(guest).await?;
+    let player = state.platform.store.add_guest(guest).await?;
     Ok(Made::Guest(player, secret))
 }
 
 /// Makes the guest of a cookie again that no session has. None where the player
 /// who followed from it is somebody else by now, such as an account.
 async fn bring_back(
-    state: &AppState,
+    state: &AuthState,
     network: Network,
     held: &SessionSecret,
     cap: Option<GuestCap>,
 ) -> Result<Option<(Player, SessionSecret)>, StoreError> {
-    let secret = SessionSecret::generate(&*state.entropy);
+    let secret = SessionSecret::generate(&*state.platform.entropy);
     let guest = NewGuest {
         cap,
-        ..of_secret(held, secret.hash(), network, state.clock.now())
+        ..of_secret(held, secret.hash(), network, state.platform.clock.now())
     };
-    match state.store.bring_back_guest(guest).await {
+    match state.platform.store.bring_back_guest(guest).await {
         Ok(player) => Ok(Some((player, secret))),
         Err(StoreError::Conflict { .. }) => Ok(None),
         Err(error) => Err(error),
@@ -82,17 +82,17 @@ async fn bring_back(
 /// # Errors
 /// The store's.
 pub(super) async fn find_or_make(
-    state: &AppState,
+    state: &AuthState,
     network: Network,
     held: &SessionSecret,
 ) -> Result<Option<Session>, StoreError> {
-    if let Some(session) = state.store.lookup_session(&held.hash()).await? {
+    if let Some(session) = state.platform.store.lookup_session(&held.hash()).await? {
         return Ok(Some(session));
     }
     let Some((_, secret)) = bring_back(state, network, held, None).await? else {
         return Ok(None);
     };
-    state.store.lookup_session(&secret.hash()).await
+    state.platform.store.lookup_session(&secret.hash()).await
 }
 
 /// The guest that follows from a secret.
@@ -115,11 +115,11 @@ fn of_secret(
 
 /// Keeps the address's hold on a guest in use. If it fails, the player goes on
 /// all the same.
-pub(super) async fn see(state: &AppState, player: &Player, now: Millis) {
-    if !player.wants_to_be_seen(now, state.config.guest_idle()) {
+pub(super) async fn see(state: &AuthState, player: &Player, now: Millis) {
+    if !player.wants_to_be_seen(now, state.platform.config.guest_idle()) {
         return;
     }
-    if let Err(error) = state.store.see_guest(player.id, now).await {
+    if let Err(error) = state.platform.store.see_guest(player.id, now).await {
         tracing::warn!(error = chain(&error), "a guest's last use was not kept");
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse as _, Response};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::Response;
 use platform_protocol::heartbeat::Heartbeat;
 use platform_protocol::limits::HEARTBEAT_BYTES;
 use platform_protocol::problem::Slug;
@@ -15,9 +15,8 @@ use platform_protocol::problem::Slug;
 use crate::domain::page::PageId;
 use crate::http::json;
 use crate::http::refusal::Refusal;
-use crate::live::LiveError;
+use crate::players::PlayersState;
 use crate::sites::Game;
-use crate::state::AppState;
 
 /// Answers 204. Where a session of the player has ended since the token was
 /// made, it is as good as none: `not-signed-in`, and the page finds out whom it
@@ -27,7 +26,7 @@ use crate::state::AppState;
 /// `not-allowed`, `unsupported-media-type`, `payload-too-large`,
 /// `invalid-request`, `not-signed-in`, `account-suspended`.
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<PlayersState>>,
     Extension(game): Extension<Arc<Game>>,
     headers: HeaderMap,
     request_body: Body,
@@ -36,48 +35,41 @@ pub async fn handle(
     let bytes = json::read(&headers, request_body, HEARTBEAT_BYTES).await?;
     let heartbeat: Heartbeat = json::parse(&bytes)?;
     let page = PageId::parse(&heartbeat.page).ok_or(Slug::InvalidRequest)?;
-    let token = state.tokens.of(&headers, &game.audience);
+    let token = state.auth.tokens.of(&headers, &game.audience);
 
     if heartbeat.leaving == Some(true) {
         // A beacon on the way out cannot carry a token, and nobody but the
         // page knows its 128 random bits.
-        let known = state.presence.leave(&game.audience, page).await?;
+        let known = state.games.presence.leave(&game.audience, page).await?;
         if !known && token.is_none() {
             return Err(not_signed_in());
         }
     } else {
         let token = token.ok_or_else(not_signed_in)?;
         // The page drops its token on this.
-        state.suspensions.check(&token.player)?;
+        state.auth.suspensions.check(&token.player)?;
         // So does it on this, and asks for the next one at once.
-        if state.endings.any_since(&token.player, token.claims.iat) {
+        if state
+            .auth
+            .endings
+            .any_since(&token.player, token.claims.iat)
+        {
             return Err(not_signed_in());
         }
-        let now = state.clock.now();
+        let now = state.platform.clock.now();
         let (audience, player) = (&game.audience, token.player);
-        state.presence.beat(audience, player, page, now).await?;
+        state
+            .games
+            .presence
+            .beat(audience, player, page, now)
+            .await?;
         state.counting.beat(&game, player, now);
     }
-    Ok(nothing())
-}
-
-/// An answer without a body that no cache keeps.
-pub(super) fn nothing() -> Response {
-    let mut response = StatusCode::NO_CONTENT.into_response();
-    response
-        .headers_mut()
-        .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
+    Ok(json::nothing())
 }
 
 /// RFC 6750 §3: with how to authenticate.
 fn not_signed_in() -> Refusal {
     Refusal::new(Slug::NotSignedIn)
         .with_header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
-}
-
-impl From<LiveError> for Refusal {
-    fn from(error: LiveError) -> Self {
-        Self::unavailable(&error)
-    }
 }

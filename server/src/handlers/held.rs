@@ -4,10 +4,10 @@
 use axum::http::HeaderMap;
 use platform_protocol::problem::Slug;
 
+use crate::auth::AuthState;
 use crate::domain::session::SessionSecret;
 use crate::http::cookies::{self, SessionCookie};
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
 
 /// The secret of the session cookie. Of several that of the one which names a
 /// session; the tossed one expires with the answer
@@ -17,10 +17,10 @@ use crate::state::AppState;
 /// `invalid-request` where nobody can tell which one is the browser's own. With
 /// that answer the tossed one expires as well, so the next request is good.
 pub(super) async fn secret(
-    state: &AppState,
+    state: &AuthState,
     headers: &HeaderMap,
 ) -> Result<Option<SessionSecret>, Refusal> {
-    let secrets = match cookies::read_session(headers, state.origin.is_secure()) {
+    let secrets = match cookies::read_session(headers, state.platform.origin.is_secure()) {
         SessionCookie::Absent => return Ok(None),
         SessionCookie::Present(secret) => return Ok(Some(secret)),
         SessionCookie::Several(secrets) => secrets,
@@ -30,7 +30,13 @@ pub(super) async fn secret(
     }
     let mut known = Vec::new();
     for secret in secrets {
-        if state.store.lookup_session(&secret.hash()).await?.is_some() {
+        if state
+            .platform
+            .store
+            .lookup_session(&secret.hash())
+            .await?
+            .is_some()
+        {
             known.push(secret);
         }
     }

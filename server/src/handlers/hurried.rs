@@ -7,12 +7,12 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 
 use super::way_back::WayBack;
+use crate::auth::AuthState;
 use crate::clock::Millis;
 use crate::http::csrf::BrowserSecret;
 use crate::http::page::{self, FormTarget, Frame};
 use crate::http::refusal::Refusal;
 use crate::redirect::ReturnAddress;
-use crate::state::AppState;
 
 /// Seconds after which the page goes on to the provider by itself.
 const PAUSE_SECONDS: u32 = 3;
@@ -45,7 +45,7 @@ pub(super) fn is_hurried(browser: &BrowserSecret, shown: Option<&str>, now: Mill
 /// # Errors
 /// `internal` if the address cannot stand in a header.
 pub(super) async fn pause(
-    state: &AppState,
+    state: &AuthState,
     redirect: &ReturnAddress,
     provider: &str,
     address: &str,
@@ -53,7 +53,7 @@ pub(super) async fn pause(
     let refresh = HeaderValue::from_str(&format!("{PAUSE_SECONDS}; url={address}"));
     let refresh = refresh.map_err(|error| Refusal::internal(&error))?;
     let page = Page {
-        frame: Frame::new(&state.origin),
+        frame: Frame::new(&state.platform.origin),
         way_back: WayBack::of(state, redirect).await,
         provider,
         address,

@@ -1,16 +1,18 @@
 //! `GET {auth_url}/.well-known/jwks.json`: the keys that verify game tokens
 //! (RFC 7517).
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use bytes::Bytes;
 
-use crate::state::AppState;
+use crate::auth::AuthState;
 
 /// Answers the key set, for anyone.
-pub async fn handle(State(state): State<AppState>) -> Response {
+pub async fn handle(State(state): State<Arc<AuthState>>) -> Response {
     public_json(Bytes::copy_from_slice(state.keys.key_set().as_bytes()))
 }
 

@@ -2,11 +2,11 @@
 
 use axum::http::{HeaderMap, HeaderValue};
 
+use crate::auth::AuthState;
 use crate::domain::audit::By;
 use crate::domain::left_guest::{LeftSecret, SignedOut};
 use crate::domain::session::SessionHash;
 use crate::http::cookies;
-use crate::state::AppState;
 use crate::store::StoreError;
 
 /// Ends a session. Answers the cookie that leads back to its guest, where it
@@ -15,16 +15,17 @@ use crate::store::StoreError;
 /// # Errors
 /// The store's.
 pub(super) async fn sign_out(
-    state: &AppState,
+    state: &AuthState,
     headers: &HeaderMap,
     session: &SessionHash,
     by: By,
 ) -> Result<Option<HeaderValue>, StoreError> {
-    let secure = state.origin.is_secure();
+    let secure = state.platform.origin.is_secure();
     let browser = cookies::read_left(headers, secure)
-        .unwrap_or_else(|| LeftSecret::generate(&*state.entropy));
-    let now = state.clock.now();
+        .unwrap_or_else(|| LeftSecret::generate(&*state.platform.entropy));
+    let now = state.platform.clock.now();
     let ended = state
+        .platform
         .store
         .sign_out(session, &browser.hash(), by, now)
         .await?;

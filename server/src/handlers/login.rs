@@ -1,5 +1,7 @@
 //! `GET {auth_url}/login`: the sign-in page, one button a provider.
 
+use std::sync::Arc;
+
 use askama::Template;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -11,13 +13,13 @@ use super::restore_guest::Offer;
 use super::sign_in::AGAIN;
 use super::visitor::Visitor;
 use super::way_back::{WayBack, page_path};
+use crate::auth::AuthState;
 use crate::http::csrf::BrowserSecret;
 use crate::http::form::Form;
 use crate::http::page::{self, FormTarget, Frame};
 use crate::http::refusal::Refusal;
 use crate::http::seal::{Sealed, led_by_another_site};
 use crate::redirect::ReturnAddress;
-use crate::state::AppState;
 
 #[derive(Template)]
 #[template(path = "login.html")]
@@ -77,7 +79,7 @@ impl Provider {
 /// # Errors
 /// `invalid-redirect`; the store's.
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<AuthState>>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
@@ -103,10 +105,11 @@ pub async fn handle(
         (None, None) => Offer::of(&state, &headers, &address).await?,
         _ => None,
     };
-    let secure = state.origin.is_secure();
-    let (secret, set_cookie) = BrowserSecret::of_browser(&headers, secure, &*state.entropy);
+    let secure = state.platform.origin.is_secure();
+    let (secret, set_cookie) =
+        BrowserSecret::of_browser(&headers, secure, &*state.platform.entropy);
     let page = Page {
-        frame: Frame::new(&state.origin),
+        frame: Frame::new(&state.platform.origin),
         way_back: WayBack::of(&state, &address).await,
         problem: problem(query.as_deref(), signed_in.is_some()),
         ended,
@@ -118,10 +121,10 @@ pub async fn handle(
         profile: page_path(paths::PROFILE, &address, &[]),
         providers: providers(&state),
         csrf: secret.form_token(),
-        shown: secret.seal(Sealed::Form, state.clock.now()),
+        shown: secret.seal(Sealed::Form, state.platform.clock.now()),
         led: led_by_another_site(&headers),
     };
-    let target = FormTarget::of_sign_in(&state.origin);
+    let target = FormTarget::of_sign_in(&state.platform.origin);
     let mut response = page::render_form(StatusCode::OK, &page, target);
     if let Some(cookie) = set_cookie {
         response.headers_mut().insert(header::SET_COOKIE, cookie);
@@ -130,7 +133,7 @@ pub async fn handle(
 }
 
 /// Who signs players in here.
-pub(super) fn providers(state: &AppState) -> Vec<Provider> {
+pub(super) fn providers(state: &AuthState) -> Vec<Provider> {
     let known = state.providers.list();
     known.map(|(id, name)| Provider::new(id, name)).collect()
 }

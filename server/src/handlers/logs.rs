@@ -19,7 +19,6 @@ use platform_protocol::log::{LogBatch, LogRecord};
 use platform_protocol::problem::Slug;
 use serde_json::value::RawValue;
 
-use super::heartbeat::nothing;
 use crate::clock::Millis;
 use crate::domain::log::{LogEntry, NewLogRecords};
 use crate::domain::page::PageId;
@@ -29,9 +28,9 @@ use crate::http::json;
 use crate::http::limiter::too_many_requests;
 use crate::http::mend::{mend_surrogates, shortened, sound_metadata};
 use crate::http::refusal::Refusal;
+use crate::logs::LogsState;
 use crate::logs::{LogRates, WAITING};
 use crate::sites::Game;
-use crate::state::AppState;
 use crate::store::StoreError;
 
 /// How far a page's clock is believed to be behind: a record may have waited
@@ -53,7 +52,7 @@ const BUSY: Duration = Duration::from_secs(5);
 /// `not-allowed`, `unsupported-media-type`, `payload-too-large`,
 /// `invalid-request`, `too-many-requests`; the store's.
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<LogsState>>,
     Extension(game): Extension<Arc<Game>>,
     context: Context,
     headers: HeaderMap,
@@ -63,7 +62,7 @@ pub async fn handle(
     let bytes = json::read(&headers, request_body, LOG_REQUEST_BYTES).await?;
     // Before anything that costs more.
     let (requests, network) = (
-        &state.log_limits.requests_by_address,
+        &state.limits.requests_by_address,
         Network::of(context.client),
     );
     requests.count(&network).map_err(too_many_requests)?;
@@ -72,13 +71,13 @@ pub async fn handle(
     if batch.records.len() > LOG_RECORDS {
         return Err(Slug::PayloadTooLarge.into());
     }
-    state.disk.refuse(0)?;
-    let received_at = state.clock.now();
+    state.platform.disk.refuse(0)?;
+    let received_at = state.platform.clock.now();
     // Where a verification is more than is left, the records are a stranger's.
     let affordable =
-        !state.tokens.are_new(&headers) || requests.count_many(&network, NEW_TOKEN).is_ok();
+        !state.auth.tokens.are_new(&headers) || requests.count_many(&network, NEW_TOKEN).is_ok();
     let player = affordable
-        .then(|| state.tokens.of(&headers, &game.audience))
+        .then(|| state.auth.tokens.of(&headers, &game.audience))
         .flatten();
     // Anybody can send what has no token, and say any number.
     let mut repeats = if player.is_some() { MOST_REPEATS } else { 0 };
@@ -88,8 +87,8 @@ pub async fn handle(
         .map(|record| check(record, received_at, &mut repeats))
         .collect::<Result<Vec<_>, _>>()?;
     let rates = match player {
-        Some(_) => &state.log_limits.players,
-        None => &state.log_limits.strangers,
+        Some(_) => &state.limits.players,
+        None => &state.limits.strangers,
     };
     // A record that stands for many costs as many, or one token would be enough
     // to make up any number of errors.
@@ -105,13 +104,13 @@ pub async fn handle(
         received_at,
         entries,
     };
-    let waiting = &state.log_limits.waiting;
+    let waiting = &state.limits.waiting;
     let waiting = waiting.take(Arc::clone(&game.audience), WAITING);
     let _waiting = waiting.ok_or_else(|| too_many_requests(BUSY))?;
-    match state.store.add_log_records(records).await {
+    match state.platform.store.add_log_records(records).await {
         Ok(()) => {
-            state.log_streams.announce(&game.slug, game.environment);
-            Ok(nothing())
+            state.streams.announce(&game.slug, game.environment);
+            Ok(json::nothing())
         }
         Err(StoreError::Busy) => Err(too_many_requests(BUSY)),
         Err(error) => Err(error.into()),

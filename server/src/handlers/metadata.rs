@@ -1,6 +1,8 @@
 //! `GET {auth_url}/.well-known/oauth-authorization-server`: where things are
 //! on the auth service (RFC 8414 §2).
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use platform_protocol::paths;
@@ -8,8 +10,8 @@ use serde::Serialize;
 
 use super::device;
 use super::key_set::public_json;
+use crate::auth::AuthState;
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
 
 /// `POST /token` is no OAuth token endpoint (it takes a cookie, not a grant),
 /// so the one of devices is named.
@@ -27,10 +29,10 @@ struct Metadata<'a> {
 }
 
 /// Answers the metadata, for anyone.
-pub async fn handle(State(state): State<AppState>) -> Response {
-    let at = |path: &str| format!("{}{path}", state.auth_url);
+pub async fn handle(State(state): State<Arc<AuthState>>) -> Response {
+    let at = |path: &str| format!("{}{path}", state.platform.auth_url);
     let metadata = Metadata {
-        issuer: &state.auth_url,
+        issuer: &state.platform.auth_url,
         jwks_uri: at(paths::JWKS),
         device_authorization_endpoint: at(device::AUTHORIZATION),
         token_endpoint: at(device::TOKEN),

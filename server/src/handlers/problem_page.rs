@@ -1,16 +1,18 @@
 //! `GET {auth_url}/problems/<slug>`: the page behind a problem's `type`, in
 //! words for players, with a note for developers.
 
+use std::sync::Arc;
+
 use askama::Template;
 use axum::extract::{RawPathParams, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use platform_protocol::problem::Slug;
 
+use crate::console::ConsoleState;
 use crate::http::navigation::sign_in;
 use crate::http::page::{self, Frame};
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
 
 #[derive(Template)]
 #[template(path = "problem.html")]
@@ -31,7 +33,7 @@ struct Page {
 /// # Errors
 /// `not-found` for a slug that is none.
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<ConsoleState>>,
     path: RawPathParams,
 ) -> Result<Response, Refusal> {
     let slug = path
@@ -45,7 +47,7 @@ pub async fn handle(
         developers,
     } = explain(slug);
     let page = Page {
-        frame: Frame::new(&state.origin),
+        frame: Frame::new(&state.platform.origin),
         slug: slug.as_str(),
         status: slug.status(),
         title: slug.title(),
@@ -53,7 +55,7 @@ pub async fn handle(
         why,
         next,
         developers,
-        sign_in: sign_in(slug, &state.auth_url),
+        sign_in: sign_in(slug, &state.platform.auth_url),
     };
     Ok(page::render(StatusCode::OK, &page))
 }

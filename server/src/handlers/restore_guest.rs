@@ -1,6 +1,8 @@
 //! `GET {auth_url}/restore-guest` and `POST` to it: a guest that was signed out
 //! in this browser, by a game that did it unasked as well, is gone on as.
 
+use std::sync::Arc;
+
 use askama::Template;
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
@@ -15,6 +17,7 @@ use super::token::suspended;
 use super::visitor::Visitor;
 use super::way_back::{WayBack, page_path};
 use super::{guest, held};
+use crate::auth::AuthState;
 use crate::domain::left_guest::{LeftGuest, Restore, Restored};
 use crate::domain::session::SessionSecret;
 use crate::http::client_address::Network;
@@ -28,7 +31,6 @@ use crate::http::page::{self, FormTarget, Frame};
 use crate::http::refusal::Refusal;
 use crate::http::seal::{SHOWN, Sealed};
 use crate::redirect::{REDIRECT, ReturnAddress};
-use crate::state::AppState;
 use crate::store::StoreError;
 
 /// The path.
@@ -81,7 +83,7 @@ impl Offer {
     /// # Errors
     /// The store's.
     pub(super) async fn of(
-        state: &AppState,
+        state: &AuthState,
         headers: &HeaderMap,
         address: &ReturnAddress,
     ) -> Result<Option<Self>, StoreError> {
@@ -95,12 +97,12 @@ impl Offer {
     }
 }
 
-async fn left_guests(state: &AppState, headers: &HeaderMap) -> Result<Vec<LeftGuest>, StoreError> {
-    match cookies::read_left(headers, state.origin.is_secure()) {
+async fn left_guests(state: &AuthState, headers: &HeaderMap) -> Result<Vec<LeftGuest>, StoreError> {
+    match cookies::read_left(headers, state.platform.origin.is_secure()) {
         None => Ok(Vec::new()),
         Some(secret) => {
-            let now = state.clock.now();
-            let store = &state.store;
+            let now = state.platform.clock.now();
+            let store = &state.platform.store;
             store.list_left_guests(&secret.hash(), now, LISTED).await
         }
     }
@@ -112,7 +114,7 @@ async fn left_guests(state: &AppState, headers: &HeaderMap) -> Result<Vec<LeftGu
 /// `invalid-redirect`, `account-suspended`: another guest is no way around a
 /// suspension; the store's.
 pub async fn show(
-    State(state): State<AppState>,
+    State(state): State<Arc<AuthState>>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
@@ -123,14 +125,15 @@ pub async fn show(
         Visitor::Unknown | Visitor::Ended => (None, None),
         Visitor::Suspended { reason, .. } => return Err(suspended(reason)),
     };
-    let secure = state.origin.is_secure();
-    let (secret, set_cookie) = BrowserSecret::of_browser(&headers, secure, &*state.entropy);
+    let secure = state.platform.origin.is_secure();
+    let (secret, set_cookie) =
+        BrowserSecret::of_browser(&headers, secure, &*state.platform.entropy);
     let left = left_guests(&state, &headers).await?;
     let page = Page {
-        frame: Frame::new(&state.origin),
+        frame: Frame::new(&state.platform.origin),
         way_back: WayBack::of(&state, &address).await,
         csrf: secret.form_token(),
-        shown: secret.seal(Sealed::Form, state.clock.now()),
+        shown: secret.seal(Sealed::Form, state.platform.clock.now()),
         hurried: Form::of_query(query.as_deref()).field(HURRIED)?.is_some(),
         left: left.into_iter().map(Left::of).collect(),
         signed_in,
@@ -138,7 +141,7 @@ pub async fn show(
         profile: page_path(paths::PROFILE, &address, &[]),
     };
     // As signing in does, it leads to a game in the end.
-    let target = FormTarget::of_sign_in(&state.origin);
+    let target = FormTarget::of_sign_in(&state.platform.origin);
     let mut response = page::render_form(StatusCode::OK, &page, target);
     if let Some(cookie) = set_cookie {
         response.headers_mut().append(header::SET_COOKIE, cookie);
@@ -165,23 +168,29 @@ impl Left {
 /// account, `invalid-request`, `invalid-redirect`, `unsupported-media-type`,
 /// `payload-too-large`, `too-many-requests`, `account-suspended`; the store's.
 pub async fn restore(
-    State(state): State<AppState>,
+    State(state): State<Arc<AuthState>>,
     context: Context,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
     let form = Form::read(&headers, body).await?;
-    let secure = state.origin.is_secure();
-    let secret = check_form(&headers, secure, &state.auth_url, form.field(csrf::FIELD)?)?;
+    let secure = state.platform.origin.is_secure();
+    let secret = check_form(
+        &headers,
+        secure,
+        &state.platform.auth_url,
+        form.field(csrf::FIELD)?,
+    )?;
     let address = ReturnAddress::read(&state, form.field(REDIRECT)?)?;
     let guest = form.field(GUEST)?.and_then(|id| id.parse().ok());
     let guest: Uuid = guest.ok_or(Slug::InvalidRequest)?;
-    if !secret.was_shown(form.field(SHOWN)?, state.clock.now()) {
+    if !secret.was_shown(form.field(SHOWN)?, state.platform.clock.now()) {
         return see_other(&page_path(PATH, &address, &[(HURRIED, "1")]));
     }
     let network = Network::of(context.client);
     state
-        .sign_in_limiter
+        .limits
+        .sign_ins
         .count(&network)
         .map_err(too_many_requests)?;
     let to_page = || see_other(&page_path(PATH, &address, &[]));
@@ -193,7 +202,7 @@ pub async fn restore(
         // The session that is made here is left at once.
         Some(secret) => guest::find_or_make(&state, network, &secret).await?,
     };
-    let secret = SessionSecret::generate(&*state.entropy);
+    let secret = SessionSecret::generate(&*state.platform.entropy);
     let restore = Restore {
         browser: browser.hash(),
         guest,
@@ -201,9 +210,9 @@ pub async fn restore(
         session: secret.hash(),
         address: network.to_string(),
         by: context.own(),
-        now: state.clock.now(),
+        now: state.platform.clock.now(),
     };
-    match state.store.restore_guest(restore).await? {
+    match state.platform.store.restore_guest(restore).await? {
         Restored::NotThere => to_page(),
         Restored::Suspended { reason } => Err(suspended(reason)),
         Restored::SignedIn => Err(Refusal::new(Slug::NotAllowed).with_detail(

@@ -1,6 +1,8 @@
 //! `GET /.well-known/security.txt` of console and auth service: where weaknesses
 //! of this platform are to be reported (RFC 9116).
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
@@ -8,9 +10,9 @@ use platform_protocol::problem::Slug;
 use time::{Duration, OffsetDateTime};
 
 use crate::clock::Millis;
+use crate::console::ConsoleState;
 use crate::http::date::rfc3339;
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
 
 /// Where it is.
 pub const PATH: &str = "/.well-known/security.txt";
@@ -23,11 +25,11 @@ const GOOD_FOR: Duration = Duration::days(180);
 ///
 /// # Errors
 /// `not-found`
-pub async fn handle(State(state): State<AppState>) -> Result<Response, Refusal> {
-    let contact = state.config.security_contact.as_ref();
+pub async fn handle(State(state): State<Arc<ConsoleState>>) -> Result<Response, Refusal> {
+    let contact = state.platform.config.security_contact.as_ref();
     let contact = contact.ok_or(Slug::NotFound)?;
-    let expires = expires(state.clock.now());
-    let (console, auth) = (&state.origin, &state.auth_url);
+    let expires = expires(state.platform.clock.now());
+    let (console, auth) = (&state.platform.origin, &state.platform.auth_url);
     let text = format!(
         "Contact: {contact}\nExpires: {expires}\nCanonical: {console}{PATH}\n\
          Canonical: {auth}{PATH}\n"

@@ -1,6 +1,8 @@
 //! `POST {auth_url}/login/<provider>`: a player chose a provider, and the
 //! browser is sent there.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::extract::{RawPathParams, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -13,6 +15,7 @@ use uuid::Uuid;
 use super::guest;
 use super::held;
 use super::hurried;
+use crate::auth::AuthState;
 use crate::clock::Millis;
 use crate::domain::player::PlayerState;
 use crate::domain::sign_in::{PendingSignIn, StateHash};
@@ -25,7 +28,6 @@ use crate::http::refusal::{Refusal, chain};
 use crate::http::seal::SHOWN;
 use crate::oidc::{Provider, Who};
 use crate::redirect::{REDIRECT, ReturnAddress};
-use crate::state::AppState;
 
 /// The name of the provider in the path.
 const PROVIDER: &str = "provider";
@@ -79,16 +81,21 @@ impl Setback {
 /// `unsupported-media-type`, `payload-too-large`, `too-many-requests`; the
 /// store's.
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<AuthState>>,
     path: RawPathParams,
     context: Context,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
     let provider = provider_of(&state, &path)?;
-    let secure = state.origin.is_secure();
+    let secure = state.platform.origin.is_secure();
     let form = Form::read(&headers, body).await?;
-    let browser = check_form(&headers, secure, &state.auth_url, form.field(csrf::FIELD)?)?;
+    let browser = check_form(
+        &headers,
+        secure,
+        &state.platform.auth_url,
+        form.field(csrf::FIELD)?,
+    )?;
     let redirect = ReturnAddress::read(&state, form.field(REDIRECT)?)?;
     let again = form.field(AGAIN)?.is_some();
     let who = match form.field(ANOTHER)? {
@@ -98,14 +105,15 @@ pub async fn handle(
     };
     let network = Network::of(context.client);
     state
-        .sign_in_limiter
+        .limits
+        .sign_ins
         .count(&network)
         .map_err(too_many_requests)?;
 
-    let started_at = state.clock.now();
+    let started_at = state.platform.clock.now();
     let hurried = hurried::is_hurried(&browser, form.field(SHOWN)?, started_at);
     let guest = guest_of(&state, &headers, network, started_at).await?;
-    let beginning = match provider.begin(&*state.entropy, who).await {
+    let beginning = match provider.begin(&*state.platform.entropy, who).await {
         Ok(beginning) => beginning,
         Err(error) => {
             tracing::warn!(
@@ -132,7 +140,7 @@ pub async fn handle(
         started_at,
         again,
     };
-    state.store.add_pending_sign_in(pending).await?;
+    state.platform.store.add_pending_sign_in(pending).await?;
     let address = beginning.address.as_str();
     let mut response = if hurried {
         hurried::pause(&state, &redirect, provider.name(), address).await?
@@ -151,7 +159,7 @@ pub async fn handle(
 /// # Errors
 /// `not-found`
 pub(super) fn provider_of<'a>(
-    state: &'a AppState,
+    state: &'a AuthState,
     path: &RawPathParams,
 ) -> Result<&'a Provider, Refusal> {
     path.iter()
@@ -163,7 +171,7 @@ pub(super) fn provider_of<'a>(
 /// The guest that this browser plays as, who may become an account. One that
 /// is suspended is linked only if that is lifted on the way.
 async fn guest_of(
-    state: &AppState,
+    state: &AuthState,
     headers: &HeaderMap,
     network: Network,
     now: Millis,
@@ -185,12 +193,12 @@ async fn guest_of(
 /// 303 to the sign-in page, which says what happened. A return address that is
 /// known goes with it.
 pub(super) fn back_to_login(
-    state: &AppState,
+    state: &AuthState,
     redirect: Option<&str>,
     setback: Setback,
 ) -> Result<Response, Refusal> {
     let path = login_path(redirect, setback);
-    see_other(&format!("{}{path}", state.auth_url))
+    see_other(&format!("{}{path}", state.platform.auth_url))
 }
 
 /// The path of the sign-in page, which says what happened.

@@ -2,6 +2,8 @@
 //! every game at once. A suspended player's browser keeps the cookie. Any game
 //! may ask for it, so a guest can be come back to: `restore_guest.rs`.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -9,6 +11,7 @@ use axum::response::{IntoResponse as _, Response};
 
 use super::token::IGNORED_BODY_BYTES;
 use super::{guest, held, leave};
+use crate::auth::AuthState;
 use crate::domain::player::PlayerState;
 use crate::http::body;
 use crate::http::client_address::Network;
@@ -16,27 +19,26 @@ use crate::http::context::Context;
 use crate::http::cookies;
 use crate::http::cors::Caller;
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
 
 /// Answers 204, whether there was a session or not.
 ///
 /// # Errors
 /// `unknown-origin`, `invalid-request`; the store's.
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<AuthState>>,
     caller: Caller,
     context: Context,
     headers: HeaderMap,
     request_body: Body,
 ) -> Result<Response, Refusal> {
     body::read(request_body, IGNORED_BODY_BYTES).await?;
-    let secure = state.origin.is_secure();
+    let secure = state.platform.origin.is_secure();
     let (mut cleared, mut left) = (true, None);
     if let Some(secret) = held::secret(&state, &headers).await? {
         // A guest whose row was swept can be come back to as well.
         let network = Network::of(context.client);
-        let mut session = state.store.lookup_session(&secret.hash()).await?;
-        if session.is_none() && state.guest_limits.count(network, &caller.audience).is_ok() {
+        let mut session = state.platform.store.lookup_session(&secret.hash()).await?;
+        if session.is_none() && state.limits.guests.count(network, &caller.audience).is_ok() {
             session = guest::find_or_make(&state, network, &secret).await?;
         }
         if let Some(session) = session {

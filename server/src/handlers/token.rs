@@ -1,6 +1,7 @@
 //! `POST {auth_url}/token`: the session cookie is exchanged for a game token.
 //! A visitor without a usable one becomes a guest in the same answer.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -15,6 +16,7 @@ use platform_protocol::token::{BEARER, TokenAnswer};
 use super::guest::{self, Made};
 use super::held;
 use super::visitor::note_browser;
+use crate::auth::AuthState;
 use crate::clock::Millis;
 use crate::domain::console_token::{self, Hold};
 use crate::domain::player::Player;
@@ -27,7 +29,6 @@ use crate::http::cors::{self, Caller};
 use crate::http::foreign_cookies;
 use crate::http::limiter::retry_after;
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
 use crate::takedown;
 
 /// The endpoint takes no body; whoever sends one all the same may send this
@@ -40,15 +41,15 @@ pub(super) const IGNORED_BODY_BYTES: usize = 1_024;
 /// `unknown-origin`, `project-disabled`, `invalid-request`, `session-expired`, `account-suspended`,
 /// `guest-limit-reached`.
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<AuthState>>,
     caller: Caller,
     context: Context,
     headers: HeaderMap,
     request_body: Body,
 ) -> Result<Response, Refusal> {
     body::read(request_body, IGNORED_BODY_BYTES).await?;
-    let now = state.clock.now();
-    let secure = state.origin.is_secure();
+    let now = state.platform.clock.now();
+    let secure = state.platform.origin.is_secure();
     if caller.taken_down {
         return Err(takedown::refusal());
     }
@@ -61,7 +62,7 @@ pub async fn handle(
         return Err(pushed_out(secure));
     }
     let session = match &held {
-        Some(secret) => state.store.lookup_session(&secret.hash()).await?,
+        Some(secret) => state.platform.store.lookup_session(&secret.hash()).await?,
         None => None,
     };
     let (session, secret) = match (session, held) {
@@ -116,8 +117,13 @@ fn pushed_out(secure: bool) -> Refusal {
 
 /// Renewal is for the next 400 days, not for this answer: if it fails, the
 /// player still gets their token.
-async fn renew(state: &AppState, secret: &SessionSecret, now: Millis) -> bool {
-    match state.store.renew_session(&secret.hash(), now).await {
+async fn renew(state: &AuthState, secret: &SessionSecret, now: Millis) -> bool {
+    match state
+        .platform
+        .store
+        .renew_session(&secret.hash(), now)
+        .await
+    {
         Ok(()) => true,
         Err(error) => {
             tracing::warn!(
@@ -131,7 +137,7 @@ async fn renew(state: &AppState, secret: &SessionSecret, now: Millis) -> bool {
 
 /// Makes a guest, of the cookie that no session has where there is one.
 async fn new_guest(
-    state: &AppState,
+    state: &AuthState,
     caller: &Caller,
     context: &Context,
     held: Option<SessionSecret>,
@@ -140,8 +146,8 @@ async fn new_guest(
     match guest::make(state, &caller.audience, network, held).await? {
         Made::TooFast(wait) => Ok(too_many_guests(wait)),
         Made::Guest(player, secret) => {
-            let cookie = cookies::set_session(&secret, state.origin.is_secure());
-            let (now, whose) = (state.clock.now(), (&player, secret.hash()));
+            let cookie = cookies::set_session(&secret, state.platform.origin.is_secure());
+            let (now, whose) = (state.platform.clock.now(), (&player, secret.hash()));
             token_answer(state, caller, whose, now, Some(cookie))
         }
     }
@@ -166,7 +172,7 @@ fn too_many_guests(wait: Duration) -> Response {
 /// # Errors
 /// It cannot be signed.
 fn mint(
-    state: &AppState,
+    state: &AuthState,
     player: &Player,
     audience: &str,
     life: u64,
@@ -185,12 +191,12 @@ fn mint(
 /// # Errors
 /// It cannot be signed.
 pub(super) fn mint_console(
-    state: &AppState,
+    state: &AuthState,
     player: &Player,
     hold: Hold,
     now: Millis,
 ) -> Result<(String, u64), Refusal> {
-    let life = console_token::life(state.config.token_seconds);
+    let life = console_token::life(state.platform.config.token_seconds);
     let claims = hold.claims(claims(state, player, CONSOLE_AUDIENCE, life, now));
     let token = state.keys.sign(&claims);
     let token = token.map_err(|error| Refusal::internal(&error))?;
@@ -199,7 +205,7 @@ pub(super) fn mint_console(
 
 /// What every token says of its player.
 fn claims(
-    state: &AppState,
+    state: &AuthState,
     player: &Player,
     audience: &str,
     life: u64,
@@ -210,17 +216,17 @@ fn claims(
         sub: player.id.to_string(),
         username: player.username.clone(),
         aud: audience.to_owned(),
-        iss: state.auth_url.clone(),
+        iss: state.platform.auth_url.clone(),
         is_anon: player.is_anonymous(),
         principal_kind: PrincipalKind::Human,
         exp: issued + life,
         iat: issued,
-        jti: state.entropy.uuid_v4().to_string(),
+        jti: state.platform.entropy.uuid_v4().to_string(),
     }
 }
 
 fn token_answer(
-    state: &AppState,
+    state: &AuthState,
     caller: &Caller,
     (player, session): (&Player, SessionHash),
     now: Millis,
@@ -229,7 +235,7 @@ fn token_answer(
     let (access_token, life) = if &*caller.audience == CONSOLE_AUDIENCE {
         mint_console(state, player, Hold::Session(session), now)?
     } else {
-        let life = state.config.token_seconds;
+        let life = state.platform.config.token_seconds;
         (mint(state, player, &caller.audience, life, now)?, life)
     };
     let answer = TokenAnswer {

@@ -4,10 +4,10 @@ use axum::http::HeaderMap;
 use platform_protocol::problem::Slug;
 
 use super::{guest, held};
+use crate::auth::AuthState;
 use crate::domain::session::{Session, SessionStatus};
 use crate::http::browser;
 use crate::http::refusal::{Refusal, chain};
-use crate::state::AppState;
 
 /// Who opens a page.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(super) enum Visitor {
 /// Keeps in which browser a session is, where that is not known yet or the
 /// session is due to be renewed. If it fails, the player's page names it later.
 pub(super) async fn note_browser(
-    state: &AppState,
+    state: &AuthState,
     headers: &HeaderMap,
     session: &Session,
     is_due: bool,
@@ -47,7 +47,12 @@ pub(super) async fn note_browser(
     if is_known || (session.browser.is_some() && !is_due) {
         return;
     }
-    if let Err(error) = state.store.note_browser(&session.hash, &found).await {
+    if let Err(error) = state
+        .platform
+        .store
+        .note_browser(&session.hash, &found)
+        .await
+    {
         tracing::warn!(error = chain(&error), "a session's browser was not kept");
     }
 }
@@ -57,17 +62,17 @@ impl Visitor {
     ///
     /// # Errors
     /// The store's.
-    pub(super) async fn of(state: &AppState, headers: &HeaderMap) -> Result<Self, Refusal> {
+    pub(super) async fn of(state: &AuthState, headers: &HeaderMap) -> Result<Self, Refusal> {
         let secret = match held::secret(state, headers).await {
             Ok(Some(secret)) => secret,
             Ok(None) => return Ok(Self::Unknown),
             Err(refusal) if refusal.slug() == Slug::InvalidRequest => return Ok(Self::Unknown),
             Err(refusal) => return Err(refusal),
         };
-        let Some(session) = state.store.lookup_session(&secret.hash()).await? else {
+        let Some(session) = state.platform.store.lookup_session(&secret.hash()).await? else {
             return Ok(Self::Unknown);
         };
-        let now = state.clock.now();
+        let now = state.platform.clock.now();
         guest::see(state, &session.player, now).await;
         Ok(match session.status(now) {
             SessionStatus::Suspended(reason) => Self::Suspended {

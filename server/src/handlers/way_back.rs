@@ -1,10 +1,10 @@
 //! The way back from a page of the auth service, in words.
 
 use platform_protocol::names::check_slug_form;
+use platform_protocol::paths;
 
-use super::{admin, build, project};
+use crate::auth::AuthState;
 use crate::redirect::ReturnAddress;
-use crate::state::AppState;
 
 /// Where a page leads back to.
 #[derive(Debug)]
@@ -38,9 +38,9 @@ pub(super) struct Link {
 
 impl WayBack {
     /// Finds out what the game is called.
-    pub(super) async fn of(state: &AppState, address: &ReturnAddress) -> Self {
+    pub(super) async fn of(state: &AuthState, address: &ReturnAddress) -> Self {
         let game = match address.game(state) {
-            Some(game) => Some(state.faces.of(&game, state).await.title),
+            Some(game) => Some(state.games.faces.title(&game, &state.games.files).await),
             None => None,
         };
         let device = address.is_device_page(state);
@@ -85,14 +85,14 @@ fn developers_page(path: &str) -> Option<String> {
         check_slug_form(slug).ok()?;
         Some(format!("{words} {slug}"))
     };
-    if path == build::PATH {
+    if path == paths::BUILD_PAGES {
         return Some("your projects".to_owned());
     }
-    if path == admin::PATH || path.starts_with(&format!("{}/", admin::PATH)) {
+    if path == paths::ADMIN_PAGES || path.starts_with(&format!("{}/", paths::ADMIN_PAGES)) {
         return Some("administration".to_owned());
     }
-    of_project(build::PATH, "the Build page of")
-        .or_else(|| of_project(project::PATH, "the project"))
+    of_project(paths::BUILD_PAGES, "the Build page of")
+        .or_else(|| of_project(paths::PROJECT_PAGES, "the project"))
 }
 
 /// The path of a page with the way back in its query.

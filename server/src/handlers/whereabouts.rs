@@ -2,13 +2,15 @@
 //! which platform the address belongs to. Whoever has only a game's address, such
 //! as the command line, finds the platform by it.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
 
 use super::key_set::public_json;
+use crate::hosting::HostingState;
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
 
 #[derive(Serialize)]
 struct Whereabouts<'a> {
@@ -19,10 +21,10 @@ struct Whereabouts<'a> {
 }
 
 /// Answers the platform's origin, for anyone.
-pub async fn handle(State(state): State<AppState>) -> Response {
+pub async fn handle(State(state): State<Arc<HostingState>>) -> Response {
     let whereabouts = Whereabouts {
-        origin: state.origin.to_string(),
-        auth_url: &state.auth_url,
+        origin: state.platform.origin.to_string(),
+        auth_url: &state.platform.auth_url,
     };
     match serde_json::to_vec(&whereabouts) {
         Ok(json) => public_json(json.into()),

@@ -15,3 +15,6 @@ pub mod headers;
 pub mod lasting;
 pub mod marks;
 pub mod range;
+mod state;
+
+pub use self::state::HostingState;

@@ -1,7 +1,8 @@
 //! What a game's page posts to the platform: small JSON documents.
 
 use axum::body::Body;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use platform_protocol::problem::Slug;
 use serde::Deserialize;
@@ -47,10 +48,19 @@ fn is_json(headers: &HeaderMap) -> bool {
     body::is(headers, "application/json")
 }
 
+/// An answer without a body that no cache keeps.
+#[must_use]
+pub fn nothing() -> Response {
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    response
+        .headers_mut()
+        .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::http::{HeaderValue, header};
 
     #[test]
     fn only_json_is_json() {

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use crate::clock::Millis;
 use crate::domain::page::PageId;
+use crate::http::refusal::Refusal;
 
 /// How old the last beat of a page may be for its player to count as playing.
 pub const PLAYING_MILLIS: Millis = PLAYING_SECONDS as Millis * 1_000;
@@ -41,4 +42,10 @@ pub trait Presence: Send + Sync + std::fmt::Debug {
 
     /// Forgets pages that no longer count. To be called now and then.
     async fn sweep(&self, now: Millis);
+}
+
+impl From<LiveError> for Refusal {
+    fn from(error: LiveError) -> Self {
+        Self::unavailable(&error)
+    }
 }

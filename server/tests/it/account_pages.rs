@@ -210,12 +210,12 @@ async fn ended_sessions(app: &TestApp) -> [String; 3] {
     let guest = send(app.post_token()).await;
     let player = guest.claims().sub.parse().unwrap();
     let out = app.sign_in("7", Some(player)).await;
-    let store = &app.running.state.store;
+    let store = &app.running.state.platform.store;
     let ended = store.end_other_sessions(
         player,
         None,
         Actor::Operator.into(),
-        app.running.state.clock.now(),
+        app.running.state.platform.clock.now(),
     );
     assert_eq!(ended.await.unwrap(), 1);
     let merged = send(app.post_token()).await;

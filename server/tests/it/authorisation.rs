@@ -218,27 +218,31 @@ fn of_administration(owner: &Caller<'_>) -> Vec<Call> {
 /// Suspends somebody, and lets the server know.
 async fn suspend(app: &TestApp, caller: &Caller<'_>) {
     let state = &app.running.state;
-    let suspended = state
-        .store
-        .suspend_player(caller.sub, None, Actor::Operator.into(), NOW);
+    let suspended =
+        state
+            .platform
+            .store
+            .suspend_player(caller.sub, None, Actor::Operator.into(), NOW);
     assert!(suspended.await.unwrap());
-    let read = state
-        .suspensions
-        .refresh(&*state.store, state.config.token_seconds, NOW);
+    let read = state.auth.suspensions.refresh(
+        &*state.platform.store,
+        state.platform.config.token_seconds,
+        NOW,
+    );
     read.await.unwrap();
 }
 
 /// A token like the caller's that has ended.
 fn ended(caller: &Caller<'_>) -> String {
     let state = &caller.app.running.state;
-    let now = u64::try_from(state.clock.now() / 1_000).unwrap();
+    let now = u64::try_from(state.platform.clock.now() / 1_000).unwrap();
     let claims = GameTokenClaims {
         exp: now - 3_600,
         iat: now - 4_500,
-        jti: state.entropy.uuid_v4().to_string(),
+        jti: state.platform.entropy.uuid_v4().to_string(),
         ..caller.claims()
     };
-    state.keys.sign(&claims).unwrap()
+    state.auth.keys.sign(&claims).unwrap()
 }
 
 /// What is answered to a call that succeeds.
@@ -308,7 +312,7 @@ async fn every_call_is_answered_by_who_makes_it() {
     app.sql(&format!(
         "UPDATE sessions SET authenticated_at = 0 WHERE player = X'{sub}'"
     ));
-    let store = &app.running.state.store;
+    let store = &app.running.state.platform.store;
     let ended_by = Actor::Operator.into();
     let done_with = store.end_other_sessions(signed_out.sub, None, ended_by, NOW);
     assert_eq!(done_with.await.unwrap(), 1);
@@ -369,7 +373,13 @@ async fn every_call_is_answered_by_who_makes_it() {
 /// Looks for what the administrator's calls left in the log of events.
 async fn look_at_events(app: &TestApp, [target, owner]: [&Caller<'_>; 2], admin: &Caller<'_>) {
     let query = AuditQuery::of(target.sub, 100);
-    let events = app.running.state.store.list_audit_events(query).await;
+    let events = app
+        .running
+        .state
+        .platform
+        .store
+        .list_audit_events(query)
+        .await;
     let events = events.unwrap();
     let kinds: Vec<_> = events.iter().map(|event| event.kind.as_str()).collect();
     assert_eq!(kinds, ["sessions-ended", "unsuspended", "suspended"]);
@@ -377,7 +387,13 @@ async fn look_at_events(app: &TestApp, [target, owner]: [&Caller<'_>; 2], admin:
     assert!(events.iter().all(|event| event.actor == by), "{events:?}");
     // The owner finds what the administrator did to the game, and from where.
     let query = AuditQuery::of(owner.sub, 100);
-    let events = app.running.state.store.list_audit_events(query).await;
+    let events = app
+        .running
+        .state
+        .platform
+        .store
+        .list_audit_events(query)
+        .await;
     let mut events = events.unwrap();
     events.retain(|event| event.actor == by);
     let kinds: Vec<_> = events.iter().map(|event| event.kind).collect();
@@ -425,7 +441,7 @@ async fn a_suspension_of_this_moment_takes_an_administrators_rights() {
     let admin = Caller::admin(&app).await;
     assert_eq!(admin.get("/api/admin/keys").await.status, 200);
     // As by a command in another process: nothing in memory knows it yet.
-    let store = &app.running.state.store;
+    let store = &app.running.state.platform.store;
     let suspended = store.suspend_player(admin.sub, None, Actor::Operator.into(), NOW);
     assert!(suspended.await.unwrap());
     let answer = admin.get("/api/admin/keys").await;

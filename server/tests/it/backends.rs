@@ -64,7 +64,7 @@ async fn ask(app: &TestApp, pieces: &[&[u8]]) -> String {
 async fn a_backend_hears_only_what_the_platform_says_of_a_request() {
     let app = TestApp::start().await;
     let (address, mut seen) = backend(0).await;
-    let backends = &app.running.state.backends;
+    let backends = &app.running.state.hosting.backends;
     backends.add("demo", Environment::Prod, address);
     let host = format!("demo.platform.localhost:{}", app.port());
     let head = format!(
@@ -101,7 +101,7 @@ async fn what_is_forwarded_is_signed_for_one_game_and_a_minute() {
     use platform_verifier::{ThroughPlatform, Verifier, VerifierConfig};
 
     let app = TestApp::start().await;
-    let backends = &app.running.state.backends;
+    let backends = &app.running.state.hosting.backends;
     let (address, mut seen) = backend(0).await;
     backends.add("demo", Environment::Prod, address);
     let mut forwarded = async || {
@@ -130,10 +130,11 @@ async fn what_is_forwarded_is_signed_for_one_game_and_a_minute() {
     let second = forwarded().await;
     assert_ne!(second, first);
     // A key that was taken back signs nothing more.
-    let kid = app.running.state.keys.list()[0].kid.clone();
+    let kid = app.running.state.auth.keys.list()[0].kid.clone();
     let revoked = app
         .running
         .state
+        .auth
         .keys
         .revoke(&kid, platform_server::domain::audit::Actor::Own);
     revoked.await.unwrap();
@@ -142,9 +143,12 @@ async fn what_is_forwarded_is_signed_for_one_game_and_a_minute() {
 
     let verifier = |audience: &str| {
         let config = VerifierConfig {
-            issuer: app.running.state.auth_url.clone(),
+            issuer: app.running.state.platform.auth_url.clone(),
             audience: audience.into(),
-            jwks_url: format!("{}/.well-known/jwks.json", app.running.state.auth_url),
+            jwks_url: format!(
+                "{}/.well-known/jwks.json",
+                app.running.state.platform.auth_url
+            ),
         };
         let clock = app.clock.clone();
         Arc::new(Verifier::with_clock(config, Arc::new(Moved(clock))).unwrap())
@@ -179,7 +183,7 @@ impl platform_verifier::Clock for Moved {
 async fn a_request_that_would_be_echoed_never_reaches_a_backend() {
     let app = TestApp::start().await;
     let (address, mut seen) = backend(0).await;
-    let backends = &app.running.state.backends;
+    let backends = &app.running.state.hosting.backends;
     backends.add("demo", Environment::Prod, address);
     for method in ["TRACE", "TRACK", "track"] {
         let head = format!(
@@ -218,7 +222,7 @@ async fn behind_a_trusted_proxy_a_backend_hears_of_the_client() {
     })
     .await;
     let (address, mut seen) = backend(0).await;
-    let backends = &app.running.state.backends;
+    let backends = &app.running.state.hosting.backends;
     backends.add("demo", Environment::Prod, address);
     let head = format!(
         "GET /api/x HTTP/1.1\r\nHost: demo.platform.localhost:{}\r\n\
@@ -238,7 +242,7 @@ async fn behind_a_trusted_proxy_a_backend_hears_of_the_client() {
 async fn an_upload_that_is_too_large_or_malformed_is_told_so() {
     let app = TestApp::start().await;
     let (address, _seen) = backend(usize::MAX).await;
-    let backends = &app.running.state.backends;
+    let backends = &app.running.state.hosting.backends;
     backends.add("demo", Environment::Prod, address);
     let head = format!(
         "POST /api/x HTTP/1.1\r\nHost: demo.platform.localhost:{}\r\n\

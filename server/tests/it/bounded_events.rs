@@ -14,7 +14,13 @@ async fn events(app: &TestApp, kind: Option<AuditKind>) -> Vec<AuditEvent> {
         kind,
         ..AuditQuery::newest(1_000)
     };
-    let events = app.running.state.store.list_audit_events(query).await;
+    let events = app
+        .running
+        .state
+        .platform
+        .store
+        .list_audit_events(query)
+        .await;
     events.unwrap()
 }
 
@@ -144,7 +150,7 @@ async fn refusals_that_are_too_many_to_be_kept_are_counted_in_the_log() {
         assert_eq!(refused.problem(), "not-allowed");
     }
     let refusals = events(&app, Some(AuditKind::AdministrationRefused)).await;
-    refusals::tell_left_out(&app.running.state, true).await;
+    refusals::tell_left_out(&app.running.state.auth, true).await;
     let told = events(&app, Some(AuditKind::EventsLeftOut)).await;
     assert!(!told.is_empty());
     let left_out = |event: &AuditEvent| {
@@ -156,7 +162,7 @@ async fn refusals_that_are_too_many_to_be_kept_are_counted_in_the_log() {
     assert_eq!(refusals.len() + left_out, 50, "none is lost uncounted");
     // Nothing was left out since.
     app.clock.advance(GIVEN_MILLIS);
-    refusals::tell_left_out(&app.running.state, true).await;
+    refusals::tell_left_out(&app.running.state.auth, true).await;
     let now = events(&app, Some(AuditKind::EventsLeftOut)).await;
     assert_eq!(now, told);
 }

@@ -47,7 +47,10 @@ impl<'a> Caller<'a> {
 
     /// The same caller, who has just signed in once more.
     pub(crate) async fn sign_in_again(&self) -> Self {
-        let (now, sub) = (self.app.running.state.clock.now(), self.sub.simple());
+        let (now, sub) = (
+            self.app.running.state.platform.clock.now(),
+            self.sub.simple(),
+        );
         self.app.sql(&format!(
             "UPDATE sessions SET authenticated_at = {now} WHERE player = X'{sub}'"
         ));
@@ -56,7 +59,7 @@ impl<'a> Caller<'a> {
 
     /// Makes the caller an administrator.
     pub(crate) async fn grant(&self) {
-        let store = &self.app.running.state.store;
+        let store = &self.app.running.state.platform.store;
         let granted = store
             .grant_admin(self.sub, Actor::Operator.into(), NOW)
             .await;
@@ -65,7 +68,7 @@ impl<'a> Caller<'a> {
 
     /// A player with a linked identity.
     pub(crate) async fn account(app: &'a TestApp) -> Self {
-        let console = app.running.state.origin.to_string();
+        let console = app.running.state.platform.origin.to_string();
         let guest = app
             .request(Method::POST, "auth", "/token")
             .header("origin", console);
@@ -75,7 +78,7 @@ impl<'a> Caller<'a> {
             "UPDATE players SET linked = 1 WHERE id = X'{sub}'"
         ));
         // As if they had just signed in.
-        let now = app.running.state.clock.now();
+        let now = app.running.state.platform.clock.now();
         app.sql(&format!(
             "UPDATE sessions SET authenticated_at = {now} WHERE player = X'{sub}'"
         ));
@@ -83,7 +86,7 @@ impl<'a> Caller<'a> {
     }
 
     pub(crate) async fn with_cookie(app: &'a TestApp, cookie: Option<&str>) -> Self {
-        let console = app.running.state.origin.to_string();
+        let console = app.running.state.platform.origin.to_string();
         let mut request = app
             .request(Method::POST, "auth", "/token")
             .header("origin", console);

@@ -113,8 +113,13 @@ async fn a_hostile_archive_is_refused_and_the_game_plays_on() {
     }
     // Nothing of what was refused is kept.
     let state = &app.running.state;
-    let names = state.files.list().await.unwrap();
-    let unreferenced = state.store.list_unreferenced_files(names).await.unwrap();
+    let names = state.games.files.list().await.unwrap();
+    let unreferenced = state
+        .platform
+        .store
+        .list_unreferenced_files(names)
+        .await
+        .unwrap();
     assert_eq!(unreferenced, Vec::<String>::new());
 }
 
@@ -382,7 +387,7 @@ async fn an_upload_that_outlives_its_session_deploys_nothing() {
     while world.left_over().is_empty() {
         tokio::task::yield_now().await;
     }
-    let store = &app.running.state.store;
+    let store = &app.running.state.platform.store;
     let ended = store.end_other_sessions(world.owner.sub, None, Actor::Operator.into(), 0);
     assert_eq!(ended.await.unwrap(), 1);
     stream.write_all(&whole).await.unwrap();

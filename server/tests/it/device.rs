@@ -328,10 +328,12 @@ async fn a_suspended_account_gets_no_token_for_its_devices() {
     let player = browser.token().await.claims().sub.parse().unwrap();
     let state = &app.running.state;
     let reason = Some("You sold lights.");
-    let suspended =
-        state
-            .store
-            .suspend_player(player, reason, Actor::Operator.into(), state.clock.now());
+    let suspended = state.platform.store.suspend_player(
+        player,
+        reason,
+        Actor::Operator.into(),
+        state.platform.clock.now(),
+    );
     assert!(suspended.await.unwrap());
     for answer in [refresh(&app, &token).await, late.poll().await] {
         assert_eq!(error(&answer, 400), "access_denied");
@@ -340,9 +342,11 @@ async fn a_suspended_account_gets_no_token_for_its_devices() {
     let page = browser.get(&waiting.complete).await;
     assert_eq!(page.problem(), "account-suspended");
 
-    let lifted = state
-        .store
-        .unsuspend_player(player, Actor::Operator.into(), state.clock.now());
+    let lifted = state.platform.store.unsuspend_player(
+        player,
+        Actor::Operator.into(),
+        state.platform.clock.now(),
+    );
     assert!(lifted.await.unwrap());
     assert_eq!(refresh(&app, &token).await.status, 200);
     assert_eq!(late.poll().await.status, 200);

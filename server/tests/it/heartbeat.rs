@@ -30,7 +30,10 @@ async fn bearer(app: &TestApp, label: &str) -> String {
 
 async fn playing(app: &TestApp, audience: &str) -> usize {
     let state = &app.running.state;
-    let playing = state.presence.playing(audience, state.clock.now());
+    let playing = state
+        .games
+        .presence
+        .playing(audience, state.platform.clock.now());
     playing.await.unwrap()
 }
 
@@ -238,19 +241,23 @@ async fn a_page_of_a_suspended_player_is_told_within_seconds_while_its_token_liv
     assert_eq!(beat().await.status, 204);
     let state = &app.running.state;
     let player = state
+        .auth
         .tokens
         .verify(bearer.trim_start_matches("Bearer "), "game:demo")
         .unwrap()
         .player;
     let look = async || {
-        let seconds = state.config.token_seconds;
-        let read = state
-            .suspensions
-            .refresh(&*state.store, seconds, state.clock.now());
+        let seconds = state.platform.config.token_seconds;
+        let read = state.auth.suspensions.refresh(
+            &*state.platform.store,
+            seconds,
+            state.platform.clock.now(),
+        );
         read.await.unwrap();
     };
-    let now = state.clock.now();
+    let now = state.platform.clock.now();
     state
+        .platform
         .store
         .suspend_player(player, Some("Why."), Actor::Operator.into(), now)
         .await
@@ -263,6 +270,7 @@ async fn a_page_of_a_suspended_player_is_told_within_seconds_while_its_token_liv
     );
     assert!(answer.text().contains("\"Why.\""), "{}", answer.text());
     state
+        .platform
         .store
         .unsuspend_player(player, Actor::Operator.into(), now)
         .await
@@ -290,8 +298,14 @@ async fn a_page_whose_player_signed_out_elsewhere_is_told_with_its_next_beat() {
     };
     let state = &app.running.state;
     let look = async || {
-        let (life, now) = (state.config.token_seconds, state.clock.now());
-        let read = state.endings.refresh(&*state.store, life, now);
+        let (life, now) = (
+            state.platform.config.token_seconds,
+            state.platform.clock.now(),
+        );
+        let read = state
+            .auth
+            .endings
+            .refresh(&*state.platform.store, life, now);
         read.await.unwrap();
     };
     let first = mint(None).await;
@@ -347,8 +361,14 @@ async fn a_page_in_another_browser_of_the_player_plays_on_with_a_new_token() {
         .header("cookie", &here);
     assert_eq!(send(sign_out).await.status, 204);
     let state = &app.running.state;
-    let (life, now) = (state.config.token_seconds, state.clock.now());
-    let read = state.endings.refresh(&*state.store, life, now);
+    let (life, now) = (
+        state.platform.config.token_seconds,
+        state.platform.clock.now(),
+    );
+    let read = state
+        .auth
+        .endings
+        .refresh(&*state.platform.store, life, now);
     read.await.unwrap();
     assert_eq!(beat(&old).await.problem(), "not-signed-in");
     let new = mint(&there).await;

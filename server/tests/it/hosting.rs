@@ -16,30 +16,42 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn deploy(app: &TestApp, files: &[(&str, &[u8])]) {
     let state = &app.running.state;
-    if state.store.find_project("game").await.unwrap().is_none() {
+    if state
+        .platform
+        .store
+        .find_project("game")
+        .await
+        .unwrap()
+        .is_none()
+    {
         let project = Project {
             slug: "game".into(),
             owner: None,
             created_at: 1,
         };
-        state.store.add_project(project).await.unwrap();
+        state.platform.store.add_project(project).await.unwrap();
     }
     let files = files
         .iter()
         .map(|(path, content)| ((*path).to_owned(), Bytes::copy_from_slice(content)))
         .collect();
     publish(
-        &*state.store,
-        &state.files,
-        &*state.entropy,
-        state.clock.now(),
+        &*state.platform.store,
+        &state.games.files,
+        &*state.platform.entropy,
+        state.platform.clock.now(),
         "game",
         Environment::Prod,
         files,
     )
     .await
     .unwrap();
-    state.sites.refresh(&*state.store).await.unwrap();
+    state
+        .games
+        .sites
+        .refresh(&*state.platform.store)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -445,9 +457,9 @@ async fn a_demo_that_has_changed_is_deployed_again_after_a_restart() {
     let page = send(app.get("demo", "/")).await;
     let state = &app.running.state;
     publish(
-        &*state.store,
-        &state.files,
-        &*state.entropy,
+        &*state.platform.store,
+        &state.games.files,
+        &*state.platform.entropy,
         1,
         "demo",
         Environment::Prod,
@@ -464,6 +476,7 @@ async fn a_demo_that_has_changed_is_deployed_again_after_a_restart() {
     let one = app
         .running
         .state
+        .games
         .sites
         .find("demo")
         .unwrap()
@@ -479,6 +492,7 @@ async fn a_demo_that_has_changed_is_deployed_again_after_a_restart() {
     let other = app
         .running
         .state
+        .games
         .sites
         .find("demo")
         .unwrap()

@@ -55,7 +55,7 @@ async fn administered() -> (TestApp, String) {
 async fn console_token(app: &TestApp, cookie: &str) -> (String, String) {
     let request = app
         .request(Method::POST, "auth", "/token")
-        .header("origin", app.running.state.origin.to_string())
+        .header("origin", app.running.state.platform.origin.to_string())
         .header("cookie", cookie);
     let answer = send(request).await;
     (answer.token(), answer.claims().sub)
@@ -181,8 +181,8 @@ fn many(count: usize, message: &str) -> NewLogRecords {
 
 async fn add(app: &TestApp, records: NewLogRecords) {
     let state = &app.running.state;
-    state.store.add_log_records(records).await.unwrap();
-    state.log_streams.announce("demo", Environment::Prod);
+    state.platform.store.add_log_records(records).await.unwrap();
+    state.logs.streams.announce("demo", Environment::Prod);
 }
 
 #[tokio::test]
@@ -336,7 +336,7 @@ async fn who_reads_nothing_is_cut_loose_and_slows_no_writer() {
         app.port()
     );
     stream.write_all(head.as_bytes()).await.unwrap();
-    let streams = &app.running.state.log_streams;
+    let streams = &app.running.state.logs.streams;
     soon(async {
         while streams.count() == 0 {
             tokio::task::yield_now().await;
@@ -362,7 +362,7 @@ async fn a_stream_ends_with_the_token_and_says_so() {
     assert_eq!(event.name, "end");
     assert_eq!(event.data, json!({"reason": "token-expired"}));
     assert!(stream.next().await.is_none());
-    assert_eq!(app.running.state.log_streams.count(), 0);
+    assert_eq!(app.running.state.logs.streams.count(), 0);
 }
 
 #[tokio::test]
@@ -437,7 +437,7 @@ async fn streams_are_for_owners_and_so_many_of_them() {
     assert!(answer.header("retry-after").is_some());
     open.pop();
     soon(async {
-        while app.running.state.log_streams.count() == STREAMS {
+        while app.running.state.logs.streams.count() == STREAMS {
             tokio::task::yield_now().await;
         }
     })
@@ -454,11 +454,15 @@ async fn a_stream_ends_when_its_account_is_suspended() {
     assert_eq!(stream.record().await.1, "before");
     let (state, player) = (&app.running.state, sub.parse().unwrap());
     let suspended = state
+        .platform
         .store
         .suspend_player(player, None, Actor::Operator.into(), NOW);
     assert!(suspended.await.unwrap());
     // As a node does every now and then that heard of it by the store alone.
-    let looked = state.suspensions.refresh(&*state.store, 900, NOW);
+    let looked = state
+        .auth
+        .suspensions
+        .refresh(&*state.platform.store, 900, NOW);
     looked.await.unwrap();
     let event = stream.next().await.unwrap();
     assert_eq!(event.name, "end");
@@ -469,7 +473,7 @@ async fn a_stream_ends_when_its_account_is_suspended() {
 #[tokio::test]
 async fn a_stream_ends_with_the_right_to_it_and_with_the_session_of_its_token() {
     let app = TestApp::start().await;
-    let store = &app.running.state.store;
+    let store = &app.running.state.platform.store;
     let (admin, owner) = (Caller::admin(&app).await, Caller::account(&app).await);
     let (heir, other) = (Caller::account(&app).await, Caller::admin(&app).await);
     let left = Caller::admin(&app).await;
@@ -532,7 +536,7 @@ async fn hundreds_of_reconnects_get_what_the_store_retains_and_nothing_twice() {
     let (app, token) = administered().await;
     let state = &app.running.state;
     // Beside them others write, and what is old is swept.
-    let store = Arc::clone(&state.store);
+    let store = Arc::clone(&state.platform.store);
     let writing = tokio::spawn(async move {
         for number in 0..300 {
             let mut new = many(1 + number % 7, &format!("{number}"));
@@ -599,7 +603,7 @@ async fn retained(app: &TestApp) -> Vec<i64> {
         limit: 10_000,
         bytes: usize::MAX,
     };
-    let store = &app.running.state.store;
+    let store = &app.running.state.platform.store;
     let records = store.list_log_records(query).await.unwrap().records;
     records.iter().rev().map(|record| record.id.0).collect()
 }

@@ -39,7 +39,7 @@ async fn records(app: &TestApp) -> Vec<StoredLogRecord> {
         limit: 1_000,
         bytes: usize::MAX,
     };
-    let store = &app.running.state.store;
+    let store = &app.running.state.platform.store;
     store.list_log_records(query).await.unwrap().records
 }
 
@@ -85,7 +85,7 @@ async fn a_record_is_kept_with_everything_that_the_page_told() {
         (1, &None, &None)
     );
 
-    let game = app.running.state.sites.find("demo").unwrap();
+    let game = app.running.state.games.sites.find("demo").unwrap();
     let deployment = game.deployment.as_ref().map(|deployment| deployment.id);
     assert!(deployment.is_some());
     for record in &kept {
@@ -549,7 +549,7 @@ async fn records_are_kept_for_as_long_as_the_settings_say() {
     }
     app.clock.advance(day);
     send(post(&app, "demo", &body(&[record("young")]))).await;
-    let store = &*app.running.state.store;
+    let store = &*app.running.state.platform.store;
     let sweep = |now| platform_server::logs::sweep(store, 2, now);
     assert_eq!(sweep(NOW + 2 * day).await.unwrap(), 0);
     assert_eq!(sweep(NOW + 2 * day + 1).await.unwrap(), 2_500);
@@ -572,7 +572,7 @@ async fn a_project_keeps_no_more_logs_than_the_operator_allows() {
     let taken = before["bytes"].as_u64().unwrap();
     assert!((400_000..500_000).contains(&taken), "{taken}");
 
-    let store = &*admin.app.running.state.store;
+    let store = &*admin.app.running.state.platform.store;
     let sweep = platform_server::logs::sweep_quota;
     assert_eq!(sweep(store, 1_048_576).await.unwrap(), 0);
     let removed = sweep(store, 100_000).await.unwrap();
@@ -642,7 +642,7 @@ impl Administered {
 async fn console_token(app: &TestApp, cookie: &str) -> (String, String) {
     let request = app
         .request(Method::POST, "auth", "/token")
-        .header("origin", app.running.state.origin.to_string())
+        .header("origin", app.running.state.platform.origin.to_string())
         .header("cookie", cookie);
     let answer = send(request).await;
     (answer.token(), answer.claims().sub)

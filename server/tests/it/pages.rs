@@ -95,6 +95,7 @@ async fn a_rotated_key_is_published_before_it_signs() {
     let before = header(&send(app.post_token()).await);
     app.running
         .state
+        .auth
         .keys
         .rotate(Actor::Operator)
         .await

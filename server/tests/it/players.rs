@@ -39,11 +39,16 @@ impl Player {
 
 async fn keep(app: &TestApp) {
     let (state, now) = (&app.running.state, app.clock.now());
-    let presence = &*state.presence;
-    state.counting.look(presence, now).await.unwrap();
-    state.counting.keep(&*state.store, now).await.unwrap();
-    let ranking = &state.counting.ranking;
-    ranking.refresh(&*state.store, now).await.unwrap();
+    let presence = &*state.games.presence;
+    state.players.counting.look(presence, now).await.unwrap();
+    state
+        .players
+        .counting
+        .keep(&*state.platform.store, now)
+        .await
+        .unwrap();
+    let ranking = &state.players.counting.ranking;
+    ranking.refresh(&*state.platform.store, now).await.unwrap();
 }
 
 async fn ranking(app: &TestApp) -> BTreeMap<String, (u64, u64)> {
@@ -96,7 +101,7 @@ async fn who_plays_for_a_minute_counts_in_the_ranking_and_who_only_looks_does_no
 /// A console token of an account that owns the demo.
 async fn owner(app: &TestApp) -> String {
     let ask = |cookie: Option<&str>| {
-        let console = app.running.state.origin.to_string();
+        let console = app.running.state.platform.origin.to_string();
         let request = app
             .request(Method::POST, "auth", "/token")
             .header("origin", console);
@@ -131,12 +136,22 @@ async fn players_over_time_are_there_after_a_restart() {
     two.beat(&app).await;
     for _ in 0..6 {
         let now = app.clock.now();
-        state.counting.look(&*state.presence, now).await.unwrap();
+        state
+            .players
+            .counting
+            .look(&*state.games.presence, now)
+            .await
+            .unwrap();
         app.clock.advance(5_000);
     }
     one.beat(&app).await;
     let now = app.clock.now();
-    state.counting.look(&*state.presence, now).await.unwrap();
+    state
+        .players
+        .counting
+        .look(&*state.games.presence, now)
+        .await
+        .unwrap();
     let TestApp {
         running,
         directory,

@@ -194,7 +194,7 @@ async fn a_name_of_24_letters_fits_in_whatever_script() {
         assert_eq!(player.rename(&app, &name).await.status, 303, "{letter}");
         assert_eq!(player.name_in_token(&app).await, name);
         // The schema counts characters as the check does.
-        let store = &app.running.state.store;
+        let store = &app.running.state.platform.store;
         for other in [letter.repeat(25), letter.repeat(2)] {
             let refused = store
                 .rename_player(player.id, &other, Actor::Own.into(), NOW)

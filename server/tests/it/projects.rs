@@ -240,7 +240,7 @@ async fn the_last_ten_deployments_are_kept_with_their_files() {
         ids.push(deployed.json::<Value>()["id"].clone());
     }
     let state = &app.running.state;
-    let swept = platform_server::deploy::sweep(&*state.store, &state.files);
+    let swept = platform_server::deploy::sweep(&*state.platform.store, &state.games.files);
     swept.await.unwrap();
     let environment: Value = owner.get(DEV).await.json();
     let kept: Vec<&Value> = environment["deployments"]
@@ -251,8 +251,12 @@ async fn the_last_ten_deployments_are_kept_with_their_files() {
         .collect();
     let expected: Vec<&Value> = ids.iter().rev().take(10).collect();
     assert_eq!(kept, expected);
-    let names = state.files.list().await.unwrap();
-    let unreferenced = state.store.list_unreferenced_files(names.clone()).await;
+    let names = state.games.files.list().await.unwrap();
+    let unreferenced = state
+        .platform
+        .store
+        .list_unreferenced_files(names.clone())
+        .await;
     assert_eq!(unreferenced.unwrap(), Vec::<String>::new());
     let gone = json!({ "deployment": ids[0] });
     let gone = owner.post(&format!("{DEV}/rollback"), gone).await;
@@ -481,7 +485,7 @@ async fn a_suspended_developer_reads_the_reason_with_the_next_call() {
     assert_eq!(ask().await.status, 200);
     // An operator's command, of which no node has been told.
     let player = token.claims().sub.parse().unwrap();
-    let store = &app.running.state.store;
+    let store = &app.running.state.platform.store;
     let suspended = store.suspend_player(
         player,
         Some("You sold lights."),

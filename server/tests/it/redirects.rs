@@ -104,7 +104,12 @@ async fn a_project_without_a_deployment_is_an_address_all_the_same() {
     let app = TestApp::start().await;
     app.sql("DELETE FROM current_deployments WHERE environment = 'dev'");
     let state = &app.running.state;
-    state.sites.refresh(&*state.store).await.unwrap();
+    state
+        .games
+        .sites
+        .refresh(&*state.platform.store)
+        .await
+        .unwrap();
     let game = format!("{}/", app.origin("dev-demo"));
     let request = app
         .request(Method::GET, "auth", "/login")

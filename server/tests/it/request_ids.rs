@@ -144,11 +144,11 @@ async fn answers_of_a_backend_and_about_one_have_a_request_id() {
             paths: vec!["/api/".to_owned()],
         };
         let state = &app.running.state;
-        let store = &*state.store;
-        let (by, now) = (Actor::Own.into(), app.running.state.clock.now());
+        let store = &*state.platform.store;
+        let (by, now) = (Actor::Own.into(), app.running.state.platform.clock.now());
         let set = store.set_backend("demo", Environment::Prod, Some(settings), by, now);
         set.await.unwrap();
-        state.backends.refresh(store).await.unwrap();
+        state.hosting.backends.refresh(store).await.unwrap();
         let answer = ask(app.get("demo", path), status, path).await;
         assert_ne!(answer.header("x-request-id"), Some("own"));
     }

@@ -192,7 +192,7 @@ async fn a_suspended_player_comes_back_as_nobody_else() {
     let first = browser.token().await.claims();
     sign_out(&app, &mut browser).await;
     let second = browser.token().await.claims();
-    let store = &app.running.state.store;
+    let store = &app.running.state.platform.store;
     let (player, now) = (second.sub.parse().unwrap(), app.clock.now());
     store
         .suspend_player(player, Some("Why."), Actor::Operator.into(), now)
@@ -241,7 +241,13 @@ async fn going_on_as_a_guest_is_in_the_log_of_events() {
         kind: Some(AuditKind::GuestRestored),
         ..AuditQuery::newest(10)
     };
-    let events = app.running.state.store.list_audit_events(query).await;
+    let events = app
+        .running
+        .state
+        .platform
+        .store
+        .list_audit_events(query)
+        .await;
     let events = events.unwrap();
     let [event] = events.as_slice() else {
         panic!("{events:?}");

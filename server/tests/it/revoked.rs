@@ -35,7 +35,7 @@ async fn is_over(caller: &Caller<'_>) {
 }
 
 async fn console_token(app: &TestApp, cookie: &str) -> Answer {
-    let console = app.running.state.origin.to_string();
+    let console = app.running.state.platform.origin.to_string();
     let request = app.request(Method::POST, "auth", "/token");
     send(request.header("origin", console).header("cookie", cookie)).await
 }
@@ -43,7 +43,7 @@ async fn console_token(app: &TestApp, cookie: &str) -> Answer {
 #[tokio::test]
 async fn a_console_token_ends_with_its_session() {
     let app = TestApp::start().await;
-    let store = &app.running.state.store;
+    let store = &app.running.state.platform.store;
     let player = Caller::account(&app).await;
     assert_eq!(player.create("game").await.status, 201);
     let signed_out = send(
@@ -75,7 +75,13 @@ async fn a_console_token_ends_with_its_device_and_no_other() {
     assert_eq!(on_first.create("game").await.status, 201);
     let refreshed = refresh(&app, &refresh_token(&first)).await;
     let again = player.with_token(&refreshed.token());
-    let devices = app.running.state.store.list_devices(player.sub, 0).await;
+    let devices = app
+        .running
+        .state
+        .platform
+        .store
+        .list_devices(player.sub, 0)
+        .await;
     assert_eq!(devices.unwrap().len(), 2);
 
     let revoke = [
@@ -94,7 +100,7 @@ async fn a_console_token_ends_with_its_device_and_no_other() {
     // The browser's own session is no device's.
     assert_eq!(player.get("/api/projects").await.status, 200);
 
-    let store = &app.running.state.store;
+    let store = &app.running.state.platform.store;
     let ended = store.end_other_sessions(player.sub, None, Actor::Own.into(), 0);
     assert_eq!(ended.await.unwrap(), 2);
     is_over(&on_second).await;
@@ -165,7 +171,7 @@ async fn a_game_token_has_its_nine_claims_and_a_console_token_says_what_it_ends_
 async fn the_reason_of_a_suspension_reaches_the_api_at_once() {
     let app = TestApp::start().await;
     let player = Caller::account(&app).await;
-    let store = &app.running.state.store;
+    let store = &app.running.state.platform.store;
     let suspended = store.suspend_player(player.sub, Some("Why."), Actor::Operator.into(), 0);
     assert!(suspended.await.unwrap());
     let refused = player

@@ -34,13 +34,22 @@ async fn newest(app: &TestApp, kind: AuditKind) -> Vec<AuditEvent> {
         kind: Some(kind),
         ..AuditQuery::newest(1_000)
     };
-    let events = app.running.state.store.list_audit_events(query).await;
+    let events = app
+        .running
+        .state
+        .platform
+        .store
+        .list_audit_events(query)
+        .await;
     events.unwrap()
 }
 
 /// Signs in again, as the page that asks for it leads to.
 async fn sign_in_again(app: &TestApp, browser: &mut Browser<'_>, name: &str) -> Answer {
-    let (auth, back) = (app.origin("auth"), app.running.state.origin.to_string());
+    let (auth, back) = (
+        app.origin("auth"),
+        app.running.state.platform.origin.to_string(),
+    );
     let query = url::form_urlencoded::Serializer::new(String::new())
         .append_pair("redirect", &format!("{back}/admin"))
         .append_pair("again", "1")
@@ -119,7 +128,7 @@ async fn a_device_never_administers_whoever_let_it_in() {
         .deploy("prod", archive(&[("index.html", b"x")]))
         .await;
     assert_eq!(refused.problem(), "step-up-required");
-    let store = &app.running.state.store;
+    let store = &app.running.state.platform.store;
     let owner = store.find_project("game").await.unwrap().unwrap().owner;
     let owner = store.find_player(owner.unwrap()).await.unwrap().unwrap();
     let told = refused.json::<Value>()["detail"].to_string();
@@ -166,7 +175,8 @@ async fn what_was_refused_is_kept_with_where_it_came_from_and_not_without_end() 
     // None of them is kept for long; what changed something stays.
     app.clock.advance(91 * 24 * 60 * 60 * 1_000);
     let state = &app.running.state;
-    let swept = platform_server::sessions::sweep(&*state.store, state.clock.now()).await;
+    let swept =
+        platform_server::sessions::sweep(&*state.platform.store, state.platform.clock.now()).await;
     swept.unwrap();
     for kind in [AuditKind::SignInFailed, AuditKind::AdministrationRefused] {
         assert_eq!(newest(&app, kind).await, []);
@@ -201,7 +211,7 @@ async fn what_is_done_is_kept_with_what_it_was_and_where_it_came_from() {
         .header("origin", app.origin("demo"))
         .header("cookie", &ann.cookie);
     assert_eq!(send(out).await.status, 204);
-    let events = &app.running.state.store;
+    let events = &app.running.state.platform.store;
     let events = events.list_audit_events(AuditQuery::of(ann.sub, 100)).await;
     let told: Vec<_> = events
         .unwrap()

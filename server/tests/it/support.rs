@@ -113,7 +113,7 @@ impl TestApp {
 
     /// `http://<label>.<platform>`
     pub(crate) fn origin(&self, label: &str) -> String {
-        self.running.state.origin.sub_domain(label)
+        self.running.state.platform.origin.sub_domain(label)
     }
 
     /// A request to the sub-domain `label`; `""` is the console.
@@ -148,20 +148,25 @@ impl TestApp {
     /// it was one before.
     pub(crate) async fn sign_in(&self, subject: &str, guest: Option<Uuid>) -> String {
         let state = &self.running.state;
-        let secret = SessionSecret::generate(&*state.entropy);
-        let now = state.clock.now();
+        let secret = SessionSecret::generate(&*state.platform.entropy);
+        let now = state.platform.clock.now();
         let sign_in = SignIn {
             identity: Identity::new("google", "https://accounts.example", subject),
             guest,
             held: None,
             session: secret.hash(),
-            new_player: state.entropy.uuid_v7(now),
-            usernames: generate_guest_names(&*state.entropy),
+            new_player: state.platform.entropy.uuid_v7(now),
+            usernames: generate_guest_names(&*state.platform.entropy),
             source: None,
             authenticated_at: now,
             now,
         };
-        let outcome = state.store.complete_sign_in(sign_in).await.unwrap();
+        let outcome = state
+            .platform
+            .store
+            .complete_sign_in(sign_in)
+            .await
+            .unwrap();
         assert!(outcome.player().is_some(), "{outcome:?}");
         format!(
             "platform-session={}",

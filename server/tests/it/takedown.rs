@@ -4,7 +4,7 @@
 use platform_protocol::names::Environment;
 use platform_server::domain::audit::Actor;
 use platform_server::domain::takedown::{Change, FORGETTING, GRACE};
-use platform_server::{deploy, takedown};
+use platform_server::{deploy, removal};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -302,7 +302,7 @@ async fn a_deleted_project_is_restored_or_removed_with_its_files() {
     );
 
     app.clock.advance(GRACE - 1);
-    assert_eq!(takedown::remove_deleted(running).await.unwrap(), 0);
+    assert_eq!(removal::remove_deleted(&running.projects).await.unwrap(), 0);
     let owner = Caller::with_cookie(&app, Some(&owner.cookie)).await;
     let restored = send(owner.ask(Method::POST, "/api/projects/game/restore")).await;
     assert_eq!(state(&restored), "live");
@@ -312,18 +312,21 @@ async fn a_deleted_project_is_restored_or_removed_with_its_files() {
     let records = json!({ "page": "AAECAwQFBgcICQoLDA0ODw", "records": [record] });
     let told = app.request(Method::POST, "game", "/__platform/logs");
     assert_eq!(send(told.json(&records)).await.status, 204);
-    assert!(running.store.log_bytes("game").await.unwrap() > 0);
+    assert!(running.platform.store.log_bytes("game").await.unwrap() > 0);
     send(owner.ask(Method::DELETE, "/api/projects/game")).await;
-    let before = running.files.list().await.unwrap().len();
+    let before = running.games.files.list().await.unwrap().len();
     app.clock.advance(GRACE);
     // The server may be at it as well.
-    takedown::remove_deleted(running).await.unwrap();
-    assert_eq!(running.store.find_project("game").await.unwrap(), None);
-    assert_eq!(running.store.log_bytes("game").await.unwrap(), 0);
-    deploy::sweep(&*running.store, &running.files)
+    removal::remove_deleted(&running.projects).await.unwrap();
+    assert_eq!(
+        running.platform.store.find_project("game").await.unwrap(),
+        None
+    );
+    assert_eq!(running.platform.store.log_bytes("game").await.unwrap(), 0);
+    deploy::sweep(&*running.platform.store, &running.games.files)
         .await
         .unwrap();
-    assert_eq!(running.files.list().await.unwrap().len(), before - 1);
+    assert_eq!(running.games.files.list().await.unwrap().len(), before - 1);
     let owner = Caller::with_cookie(&app, Some(&owner.cookie)).await;
     assert_eq!(owner.get("/api/projects/game").await.problem(), "not-found");
     assert_eq!(owner.create("game").await.problem(), "slug-taken");
@@ -363,12 +366,17 @@ async fn a_picture_that_runs_scripts_is_served_by_its_own_deployment_alone() {
 async fn a_platform_whose_demo_was_removed_starts_without_it() {
     let app = TestApp::start().await;
     let state = &app.running.state;
-    let deleted = state
-        .store
-        .change_standing("demo", Change::Delete, Actor::Operator.into(), 1);
+    let deleted =
+        state
+            .platform
+            .store
+            .change_standing("demo", Change::Delete, Actor::Operator.into(), 1);
     deleted.await.unwrap();
-    takedown::remove_deleted(state).await.unwrap();
-    assert_eq!(state.store.find_project("demo").await.unwrap(), None);
+    removal::remove_deleted(&state.projects).await.unwrap();
+    assert_eq!(
+        state.platform.store.find_project("demo").await.unwrap(),
+        None
+    );
     let TestApp {
         running, directory, ..
     } = app;

@@ -193,8 +193,9 @@ async fn an_environment_without_a_deployment_gets_no_tokens() {
     app.sql("INSERT INTO projects (slug, created_at) VALUES ('empty', 1)");
     app.running
         .state
+        .games
         .sites
-        .refresh(&*app.running.state.store)
+        .refresh(&*app.running.state.platform.store)
         .await
         .unwrap();
     let request = app
@@ -336,7 +337,7 @@ async fn a_loop_that_keeps_no_cookie_locks_nobody_out_and_fills_no_store() {
     // What nobody came back for is gone after minutes.
     app.clock.advance(20 * 60_000);
     let now = app.clock.now();
-    platform_server::sessions::sweep(&*app.running.state.store, now)
+    platform_server::sessions::sweep(&*app.running.state.platform.store, now)
         .await
         .unwrap();
     assert_eq!(app.count_players(), 11);
@@ -355,7 +356,7 @@ async fn a_guest_who_comes_back_after_the_sweep_is_the_same_player() {
     let cookie = first.cookie().unwrap().to_owned();
     let sweep = async || {
         app.clock.advance(24 * 60 * 60_000);
-        let store = &*app.running.state.store;
+        let store = &*app.running.state.platform.store;
         let swept = platform_server::sessions::sweep(store, app.clock.now()).await;
         swept.unwrap();
     };
@@ -391,7 +392,7 @@ async fn a_guest_who_signed_out_comes_back_by_no_cookie_of_before() {
     for swept in [false, true] {
         if swept {
             app.clock.advance(24 * 60 * 60_000);
-            let store = &*app.running.state.store;
+            let store = &*app.running.state.platform.store;
             let now = app.clock.now();
             platform_server::sessions::sweep(store, now).await.unwrap();
         }

@@ -63,7 +63,7 @@ async fn every_problem_of_the_token_exchange_is_as_the_table_says() {
     is_problem(&platform, &answer, 401, "session-expired").await;
 
     // 403 account-suspended
-    let now = platform.running.state.clock.now();
+    let now = platform.running.state.platform.clock.now();
     let id = guest.sub.parse().unwrap();
     let store = platform.store();
     for reason in [None, Some("You were not nice.")] {

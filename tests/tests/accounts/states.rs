@@ -95,7 +95,7 @@ async fn a_guest_with_a_known_identity_goes_into_its_account() {
     assert_eq!(merged.state, PlayerState::Merged { into });
     // Its name is free, so that the account may take it.
     assert_ne!(merged.username, guest.username);
-    let now = scene.platform.running.state.clock.now();
+    let now = scene.platform.running.state.platform.clock.now();
     store
         .rename_player(into, &guest.username, Actor::Own.into(), now)
         .await
@@ -213,7 +213,7 @@ async fn a_suspended_account_plays_again_when_the_suspension_is_lifted() {
     let (mut person, guest) = scene.guest().await;
     person.become_account(PROVIDER, "alice").await;
     let (id, store) = (guest.sub.parse().unwrap(), scene.platform.store());
-    let now = scene.platform.running.state.clock.now();
+    let now = scene.platform.running.state.platform.clock.now();
     assert!(
         store
             .suspend_player(id, None, Actor::Operator.into(), now)

@@ -50,7 +50,7 @@ async fn a_suspended_account_gets_no_token_from_any_of_its_sessions() {
     let (mut other, other_guest) = scene.guest().await;
 
     let store = scene.platform.store();
-    let now = scene.platform.running.state.clock.now();
+    let now = scene.platform.running.state.platform.clock.now();
     for reason in [None, Some(REASON)] {
         assert!(
             store
@@ -96,7 +96,7 @@ async fn signing_in_to_a_suspended_account_merges_nobody() {
     let (mut person, account) = scene.guest().await;
     person.become_account(PROVIDER, "alice").await;
     let store = scene.platform.store();
-    let now = scene.platform.running.state.clock.now();
+    let now = scene.platform.running.state.platform.clock.now();
     store
         .suspend_player(id(&account.sub), Some(REASON), Actor::Operator.into(), now)
         .await
@@ -146,7 +146,7 @@ async fn a_suspended_player_may_sign_out_and_another_may_sign_in_there() {
     let (mut person, account) = scene.guest().await;
     person.become_account(PROVIDER, "alice").await;
     let store = scene.platform.store();
-    let now = scene.platform.running.state.clock.now();
+    let now = scene.platform.running.state.platform.clock.now();
     store
         .suspend_player(id(&account.sub), Some(REASON), Actor::Operator.into(), now)
         .await
@@ -185,7 +185,7 @@ async fn a_suspended_guest_gets_no_token_and_whoever_signs_in_there_is_somebody_
     bob.become_account(PROVIDER, "bob").await;
     let (mut person, guest) = scene.guest().await;
     let store = scene.platform.store();
-    let now = scene.platform.running.state.clock.now();
+    let now = scene.platform.running.state.platform.clock.now();
     store
         .suspend_player(id(&guest.sub), Some(REASON), Actor::Operator.into(), now)
         .await

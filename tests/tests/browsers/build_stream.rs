@@ -189,7 +189,7 @@ async fn a_session_that_is_over_leads_to_a_new_one(stage: Stage) {
     assert!(ended.await.unwrap() >= 2);
     platform
         .clock
-        .advance(platform.running.state.config.token_seconds as i64 * 1_000 + 1_000);
+        .advance(platform.running.state.platform.config.token_seconds as i64 * 1_000 + 1_000);
     stage.says("Your session is over. Sign in to go on.").await;
     assert_eq!(
         stage
@@ -229,9 +229,11 @@ async fn a_suspended_account_reads_so_and_may_sign_in_as_somebody_else(stage: St
     );
     assert!(suspended.await.unwrap());
     let state = &platform.running.state;
-    let looked = state
-        .suspensions
-        .refresh(&*state.store, state.config.token_seconds, now);
+    let looked = state.auth.suspensions.refresh(
+        &*state.platform.store,
+        state.platform.config.token_seconds,
+        now,
+    );
     looked.await.unwrap();
     stage
         .says("Your account is suspended: You know why. Sign in as somebody else to go on.")

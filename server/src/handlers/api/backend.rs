@@ -2,6 +2,7 @@
 //! under some paths of the game go.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -16,7 +17,7 @@ use crate::backends::{Reach, is_reserved};
 use crate::domain::project::BackendSettings;
 use crate::http::api::{EnvironmentName, JsonBody, Names, answer, invalid};
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
+use crate::projects::ProjectsState;
 
 /// Paths of one backend, at most.
 const PATHS: usize = 20;
@@ -73,32 +74,39 @@ fn api() -> Vec<String> {
     responses((status = 200, description = "The environment, as it is now, and whether the backend answered.", body = TriedEnvironmentView))
 )]
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
     names: Names,
     body: JsonBody,
 ) -> Result<Response, Refusal> {
-    let project = caller.project_to_change(&state, names.slug()).await?;
+    let project = caller.project_to_change(&state.auth, names.slug()).await?;
     let environment = names.environment()?;
     let wanted: Wanted = body.read().await?;
-    let backend = wanted.settings(state.backends.reach()).map_err(invalid)?;
+    let backend = wanted
+        .settings(state.hosting.backends.reach())
+        .map_err(invalid)?;
     let by = caller.by(&project);
-    caller.count_setting(&state, &project)?;
+    state.count_setting(&caller, &project)?;
     let changed = state
+        .platform
         .store
         .set_backend(
             &project.slug,
             environment,
             backend.clone(),
             by,
-            state.clock.now(),
+            state.platform.clock.now(),
         )
         .await?;
     if changed {
-        state.backends.refresh(&*state.store).await?;
+        state
+            .hosting
+            .backends
+            .refresh(&*state.platform.store)
+            .await?;
     }
     let trial = match &backend {
-        Some(settings) => Some(state.backends.try_out(settings).await.into()),
+        Some(settings) => Some(state.hosting.backends.try_out(settings).await.into()),
         None => None,
     };
     let environment = EnvironmentView::of(&state, &project.slug, environment).await?;

@@ -1,14 +1,16 @@
 //! Who asks, and what they may do.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
 use platform_protocol::names::CONSOLE_AUDIENCE;
 use platform_protocol::problem::Slug;
 use uuid::Uuid;
 
+use crate::auth::AuthState;
 use crate::clock::Millis;
 use crate::domain::audit::{Actor, AuditKind, By, Refused, Source};
 use crate::domain::console_token::{Hold, Holder};
@@ -18,7 +20,6 @@ use crate::http::context::Context;
 use crate::http::limiter::too_many_requests;
 use crate::http::refusal::Refusal;
 use crate::refusals;
-use crate::state::AppState;
 use crate::tokens::ConsoleRights;
 
 /// Characters of a call's path that the log of events keeps.
@@ -46,16 +47,22 @@ pub struct ApiCaller {
     call: String,
 }
 
-impl FromRequestParts<AppState> for ApiCaller {
+impl<S> FromRequestParts<S> for ApiCaller
+where
+    S: Send + Sync,
+    Arc<AuthState>: FromRef<S>,
+{
     type Rejection = Refusal;
 
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
         let Ok(context) = Context::from_request_parts(parts, state).await;
+        let state = &*Arc::<AuthState>::from_ref(state);
         let token = state.tokens.of(&parts.headers, CONSOLE_AUDIENCE);
         let token = token.ok_or_else(|| not_signed_in(Slug::NotSignedIn.default_detail()))?;
         let rights = token.console.ok_or_else(ended)?;
         state
-            .api_limiter
+            .limits
+            .calls
             .count(&token.player)
             .map_err(too_many_requests)?;
         let holder = holder(state, &rights.hold, token.player).await?;
@@ -70,7 +77,7 @@ impl FromRequestParts<AppState> for ApiCaller {
             is_admin: is_admin(state, &holder),
             source: context.source(),
             rights,
-            is_fresh: holder.is_fresh(state.clock.now()),
+            is_fresh: holder.is_fresh(state.platform.clock.now()),
             call: format!("{} {path}", parts.method),
         })
     }
@@ -90,8 +97,12 @@ fn ended() -> Refusal {
 /// Who holds what the token hangs on, unless that has ended. The store is asked
 /// each time, and once: what somebody else ended, suspended, granted or revoked
 /// holds with the next request.
-async fn holder(state: &AppState, hold: &Hold, player: Uuid) -> Result<Holder, Refusal> {
-    let holder = state.store.find_holder(hold, state.clock.now()).await?;
+async fn holder(state: &AuthState, hold: &Hold, player: Uuid) -> Result<Holder, Refusal> {
+    let holder = state
+        .platform
+        .store
+        .find_holder(hold, state.platform.clock.now())
+        .await?;
     let holder = holder.filter(|holder| holder.player.id == player);
     let holder = holder.ok_or_else(ended)?;
     match &holder.player.state {
@@ -102,8 +113,8 @@ async fn holder(state: &AppState, hold: &Hold, player: Uuid) -> Result<Holder, R
 }
 
 /// Whether the player may administer; a guest never may.
-fn is_admin(state: &AppState, holder: &Holder) -> bool {
-    let named = state.config.admins.contains(&holder.player.id);
+fn is_admin(state: &AuthState, holder: &Holder) -> bool {
+    let named = state.platform.config.admins.contains(&holder.player.id);
     holder.player.state == PlayerState::Account && (named || holder.is_admin)
 }
 
@@ -113,10 +124,10 @@ impl ApiCaller {
     ///
     /// # Errors
     /// `not-signed-in`, `account-suspended`; the store's.
-    pub async fn look_again(&mut self, state: &AppState) -> Result<(), Refusal> {
+    pub async fn look_again(&mut self, state: &AuthState) -> Result<(), Refusal> {
         let holder = holder(state, &self.rights.hold, self.player).await?;
         self.is_admin = is_admin(state, &holder);
-        self.is_fresh = holder.is_fresh(state.clock.now());
+        self.is_fresh = holder.is_fresh(state.platform.clock.now());
         Ok(())
     }
 
@@ -124,7 +135,7 @@ impl ApiCaller {
     ///
     /// # Errors
     /// `not-allowed`, `step-up-required`.
-    pub async fn administration(&self, state: &AppState) -> Result<(), Refusal> {
+    pub async fn administration(&self, state: &AuthState) -> Result<(), Refusal> {
         let refusal = if self.is_admin {
             self.step_up("")
         } else {
@@ -159,7 +170,7 @@ impl ApiCaller {
     }
 
     /// Keeps that administration was refused.
-    async fn refused(&self, state: &AppState, refusal: Refusal) -> Refusal {
+    async fn refused(&self, state: &AuthState, refusal: Refusal) -> Refusal {
         let refused = Refused {
             kind: AuditKind::AdministrationRefused,
             player: Some(self.player),
@@ -175,11 +186,13 @@ impl ApiCaller {
     ///
     /// # Errors
     /// `not-found`, `not-allowed`, `step-up-required`.
-    pub async fn project(&self, state: &AppState, slug: &str) -> Result<Project, Refusal> {
-        let project =
-            state.store.find_project(slug).await?.ok_or_else(|| {
-                Refusal::new(Slug::NotFound).with_detail("There is no such project.")
-            })?;
+    pub async fn project(&self, state: &AuthState, slug: &str) -> Result<Project, Refusal> {
+        let project = state
+            .platform
+            .store
+            .find_project(slug)
+            .await?
+            .ok_or_else(|| Refusal::new(Slug::NotFound).with_detail("There is no such project."))?;
         if project.owner == Some(self.player) {
             return Ok(project);
         }
@@ -193,7 +206,7 @@ impl ApiCaller {
         }
         let owner = match project.owner {
             None => Cow::Borrowed("the platform itself"),
-            Some(owner) => match state.store.find_player(owner).await? {
+            Some(owner) => match state.platform.store.find_player(owner).await? {
                 Some(owner) => owner.username.into(),
                 None => Cow::Borrowed("somebody else"),
             },
@@ -212,41 +225,16 @@ impl ApiCaller {
     /// deleted one.
     pub async fn project_to_change(
         &self,
-        state: &AppState,
+        state: &AuthState,
         slug: &str,
     ) -> Result<Project, Refusal> {
         let project = self.project(state, slug).await?;
-        let standing = state.store.find_standing(slug).await?;
+        let standing = state.platform.store.find_standing(slug).await?;
         if standing.is_some_and(|standing| standing.deleted.is_some()) {
             return Err(Refusal::new(Slug::ProjectDisabled)
                 .with_detail("This project is deleted. Restore it first, and then change it."));
         }
         Ok(project)
-    }
-
-    /// Counts a write of the project's settings by its owner, who may so many
-    /// within an hour. Administrators always may: what they take down or mend must
-    /// not wait for what the owner did. What is refused anyway is not counted.
-    ///
-    /// # Errors
-    /// `too-many-requests`.
-    pub fn count_setting(&self, state: &AppState, project: &Project) -> Result<(), Refusal> {
-        if project.owner == Some(self.player) {
-            state.settings_limits.count(&project.slug, self.player)?;
-        }
-        Ok(())
-    }
-
-    /// Counts a roll-back of the project by its owner, as [`Self::count_setting`]
-    /// does a write of its settings.
-    ///
-    /// # Errors
-    /// `too-many-requests`.
-    pub fn count_rollback(&self, state: &AppState, project: &Project) -> Result<(), Refusal> {
-        if project.owner == Some(self.player) {
-            state.settings_limits.count_rollback(&project.slug)?;
-        }
-        Ok(())
     }
 
     /// As whom the log of events knows the caller in what they do to this

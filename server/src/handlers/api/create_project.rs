@@ -1,5 +1,7 @@
 //! `POST /api/projects`: a project is made, and the caller owns it.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
@@ -14,7 +16,7 @@ use super::views::ProjectView;
 use crate::domain::project::Project;
 use crate::http::api::{JsonBody, answer, invalid};
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
+use crate::projects::ProjectsState;
 use crate::store::StoreError;
 
 /// The project to make.
@@ -48,7 +50,7 @@ pub struct NewProject {
     )
 )]
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
     body: JsonBody,
 ) -> Result<Response, Refusal> {
@@ -61,15 +63,18 @@ pub async fn handle(
     let project = Project {
         slug: new.slug,
         owner: Some(caller.player),
-        created_at: state.clock.now(),
+        created_at: state.platform.clock.now(),
     };
-    let most = match state.config.projects_per_account {
+    let most = match state.platform.config.projects_per_account {
         0 => u32::MAX,
         _ if caller.administers() => u32::MAX,
         most => most,
     };
     let by = caller.by(&project);
-    let added = state.store.add_project_within(project.clone(), most, by);
+    let added = state
+        .platform
+        .store
+        .add_project_within(project.clone(), most, by);
     match added.await {
         Err(StoreError::ProjectCap) => {
             return Err(Refusal::new(Slug::NotAllowed).with_detail(format!(
@@ -84,7 +89,7 @@ pub async fn handle(
         Err(StoreError::Missing { .. }) => return Err(Slug::NotAllowed.into()),
         added => added?,
     }
-    state.read_games().await?;
+    state.hosting.read_games().await?;
     let location = HeaderValue::from_str(&format!("/api/projects/{}", project.slug))
         .map_err(|error| Refusal::internal(&error))?;
     let view = ProjectView::of(&state, project).await?;
@@ -94,9 +99,9 @@ pub async fn handle(
 }
 
 /// A slug that is taken, which may be by the caller, long ago.
-async fn taken(state: &AppState, slug: &str, caller: Uuid) -> Result<Refusal, Refusal> {
+async fn taken(state: &ProjectsState, slug: &str, caller: Uuid) -> Result<Refusal, Refusal> {
     let taken = Refusal::new(Slug::SlugTaken);
-    Ok(match state.store.find_project(slug).await? {
+    Ok(match state.platform.store.find_project(slug).await? {
         Some(Project { owner, .. }) if owner == Some(caller) => {
             taken.with_detail("You have a project of this name already.")
         }

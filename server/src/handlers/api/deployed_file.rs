@@ -2,6 +2,8 @@
 //! a file of a deployment that is kept, for its developer: where an error of last
 //! week came up is told by the source maps of last week.
 
+use std::sync::Arc;
+
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
@@ -12,7 +14,7 @@ use uuid::Uuid;
 use super::caller::ApiCaller;
 use crate::http::api::{EnvironmentName, Names, invalid};
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
+use crate::projects::ProjectsState;
 
 /// Answers the file. Its type says nothing of what it is: on the console's origin
 /// nothing of a game may run or be shown.
@@ -32,12 +34,12 @@ use crate::state::AppState;
     responses((status = 200, description = "The file, as it was deployed.", body = String, content_type = "application/octet-stream"))
 )]
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
     names: Names,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refusal> {
-    let project = caller.project(&state, names.slug()).await?;
+    let project = caller.project(&state.auth, names.slug()).await?;
     let environment = names.environment()?;
     let query = query.unwrap_or_default();
     let path = form_urlencoded::parse(query.as_bytes())
@@ -50,10 +52,11 @@ pub async fn handle(
     };
     let deployment: Uuid = names.get("deployment").parse().map_err(|_| missing())?;
     let found = state
+        .platform
         .store
         .find_file_of(&project.slug, environment, deployment, &path);
     let entry = found.await?.ok_or_else(missing)?;
-    let body = state.contents.body(&entry, 0..entry.size).await;
+    let body = state.hosting.contents.body(&entry, 0..entry.size).await;
     let mut response = body
         .map_err(|error| Refusal::internal(&error))?
         .into_response();

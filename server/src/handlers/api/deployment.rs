@@ -5,6 +5,8 @@
 //! arrived, the deploy goes on to its end whether its client waits or not: half
 //! a deploy is what nobody wants.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -23,7 +25,7 @@ use crate::domain::project::{MESSAGE_CHARS, Made, parse_message, parse_revision,
 use crate::http::api::{EnvironmentName, Names, answer, invalid};
 use crate::http::body;
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
+use crate::projects::ProjectsState;
 
 /// Bytes of a program's name and version, at most.
 const CLIENT_BYTES: usize = 60;
@@ -83,7 +85,7 @@ pub struct DeployedView {
     )
 )]
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<ProjectsState>>,
     caller: Result<ApiCaller, Refusal>,
     names: Names,
     RawQuery(query): RawQuery,
@@ -108,7 +110,7 @@ pub async fn handle(
         if length > limits.bytes {
             return Err(deploy::too_large(limits.bytes));
         }
-        state.disk.refuse(length)?;
+        state.platform.disk.refuse(length)?;
         let incoming = state.deploys.incoming(caller.player).await?;
         Ok((caller, target, incoming))
     };
@@ -129,8 +131,8 @@ pub async fn handle(
     }
     // An upload takes its time, and whoever sends it may have been signed out.
     let may = async {
-        caller.look_again(&state).await?;
-        caller.project_to_change(&state, &target.slug).await
+        caller.look_again(&state.auth).await?;
+        caller.project_to_change(&state.auth, &target.slug).await
     };
     if let Err(refusal) = may.await {
         incoming.remove().await;
@@ -143,8 +145,12 @@ pub async fn handle(
     answer(StatusCode::CREATED, &DeployedView::of(&state, published))
 }
 
-async fn target(state: &AppState, caller: &ApiCaller, names: &Names) -> Result<Target, Refusal> {
-    let project = caller.project_to_change(state, names.slug()).await?;
+async fn target(
+    state: &ProjectsState,
+    caller: &ApiCaller,
+    names: &Names,
+) -> Result<Target, Refusal> {
+    let project = caller.project_to_change(&state.auth, names.slug()).await?;
     Ok(Target {
         environment: names.environment()?,
         by: caller.by(&project),
@@ -208,7 +214,7 @@ fn client(headers: &HeaderMap) -> Option<String> {
 }
 
 async fn publish(
-    state: AppState,
+    state: Arc<ProjectsState>,
     target: Target,
     incoming: Incoming,
 ) -> Result<Published, DeployError> {
@@ -218,13 +224,13 @@ async fn publish(
 }
 
 impl DeployedView {
-    fn of(state: &AppState, published: Published) -> Self {
+    fn of(state: &ProjectsState, published: Published) -> Self {
         let deployment = published.deployment;
         let label = deployment.environment.label(&deployment.slug);
         Self {
             id: deployment.id.to_string(),
             short_id: short_id(deployment.id, &[]),
-            url: state.origin.sub_domain(&label),
+            url: state.platform.origin.sub_domain(&label),
             files: deployment.files.len() as u64,
             bytes: deployment.files.values().map(|file| file.size).sum(),
             warnings: published

@@ -1,6 +1,8 @@
 //! `GET /api/projects/<slug>/environments/<environment>`: one environment, and
 //! what its backend has to know.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -9,7 +11,7 @@ use super::caller::ApiCaller;
 use super::views::EnvironmentView;
 use crate::http::api::{EnvironmentName, Names, answer};
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
+use crate::projects::ProjectsState;
 
 /// Answers one environment.
 ///
@@ -26,11 +28,11 @@ use crate::state::AppState;
     responses((status = 200, description = "The environment.", body = EnvironmentView))
 )]
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
     names: Names,
 ) -> Result<Response, Refusal> {
-    let project = caller.project(&state, names.slug()).await?;
+    let project = caller.project(&state.auth, names.slug()).await?;
     let environment = names.environment()?;
     let view = EnvironmentView::of(&state, &project.slug, environment).await?;
     answer(StatusCode::OK, &view)

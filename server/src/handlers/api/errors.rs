@@ -1,6 +1,8 @@
 //! `GET /api/projects/<slug>/errors`: how many errors each deployment of an
 //! environment had.
 
+use std::sync::Arc;
+
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -15,7 +17,7 @@ use crate::http::api::query::Range;
 use crate::http::api::{EnvironmentName, Names, answer, invalid};
 use crate::http::date::rfc3339;
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
+use crate::logs::LogsState;
 
 /// Deployments of one answer, at most.
 const DEPLOYMENTS: usize = 100;
@@ -70,16 +72,16 @@ pub struct DeploymentErrors {
     responses((status = 200, description = "Errors by deployment.", body = ErrorsView))
 )]
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<LogsState>>,
     caller: ApiCaller,
     names: Names,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refusal> {
-    let project = caller.project(&state, names.slug()).await?;
-    let now = state.clock.now();
+    let project = caller.project(&state.auth, names.slug()).await?;
+    let now = state.platform.clock.now();
     let query = parse(query.as_deref().unwrap_or_default(), project.slug, now).map_err(invalid)?;
     let (environment, from, to) = (query.environment, query.from, query.to);
-    let counts = state.store.count_errors(query).await?;
+    let counts = state.platform.store.count_errors(query).await?;
     let view = ErrorsView {
         environment: environment.as_str().to_owned(),
         from: rfc3339(from),

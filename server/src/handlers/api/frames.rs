@@ -1,6 +1,8 @@
 //! `PUT /api/projects/<slug>/environments/<environment>/frames`: who may show the
 //! game's pages in a frame.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -13,7 +15,7 @@ use super::views::EnvironmentView;
 use crate::domain::project::Frames;
 use crate::http::api::{EnvironmentName, JsonBody, Names, answer, invalid};
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
+use crate::projects::ProjectsState;
 
 /// Origins of one environment, at most.
 const ORIGINS: usize = 20;
@@ -81,23 +83,30 @@ pub struct FrameOrigin(pub String);
     responses((status = 200, description = "The environment, as it is now.", body = EnvironmentView))
 )]
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
     names: Names,
     body: JsonBody,
 ) -> Result<Response, Refusal> {
-    let project = caller.project_to_change(&state, names.slug()).await?;
+    let project = caller.project_to_change(&state.auth, names.slug()).await?;
     let environment = names.environment()?;
     let wanted: Wanted = body.read().await?;
     let frames = wanted.ancestors.frames().map_err(invalid)?;
     let by = caller.by(&project);
-    caller.count_setting(&state, &project)?;
+    state.count_setting(&caller, &project)?;
     let changed = state
+        .platform
         .store
-        .set_frames(&project.slug, environment, frames, by, state.clock.now())
+        .set_frames(
+            &project.slug,
+            environment,
+            frames,
+            by,
+            state.platform.clock.now(),
+        )
         .await?;
     if changed {
-        state.read_games().await?;
+        state.hosting.read_games().await?;
     }
     let view = EnvironmentView::of(&state, &project.slug, environment).await?;
     answer(StatusCode::OK, &view)

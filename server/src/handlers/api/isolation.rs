@@ -1,6 +1,8 @@
 //! `PUT /api/projects/<slug>/environments/<environment>/isolation`: whether the
 //! game's pages are isolated from those of other origins.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -11,7 +13,7 @@ use super::caller::ApiCaller;
 use super::views::EnvironmentView;
 use crate::http::api::{EnvironmentName, JsonBody, Names, answer};
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
+use crate::projects::ProjectsState;
 
 /// Whether pages are isolated.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -39,22 +41,29 @@ pub struct Isolation {
     responses((status = 200, description = "The environment, as it is now.", body = EnvironmentView))
 )]
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
     names: Names,
     body: JsonBody,
 ) -> Result<Response, Refusal> {
-    let project = caller.project_to_change(&state, names.slug()).await?;
+    let project = caller.project_to_change(&state.auth, names.slug()).await?;
     let environment = names.environment()?;
     let wanted: Isolation = body.read().await?;
     let (isolated, by) = (wanted.cross_origin_isolated, caller.by(&project));
-    caller.count_setting(&state, &project)?;
+    state.count_setting(&caller, &project)?;
     let changed = state
+        .platform
         .store
-        .set_isolated(&project.slug, environment, isolated, by, state.clock.now())
+        .set_isolated(
+            &project.slug,
+            environment,
+            isolated,
+            by,
+            state.platform.clock.now(),
+        )
         .await?;
     if changed {
-        state.read_games().await?;
+        state.hosting.read_games().await?;
     }
     let view = EnvironmentView::of(&state, &project.slug, environment).await?;
     answer(StatusCode::OK, &view)

@@ -1,5 +1,7 @@
 //! `GET /api/projects`: the caller's projects.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -10,7 +12,7 @@ use super::caller::ApiCaller;
 use super::views::ProjectView;
 use crate::http::api::answer;
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
+use crate::projects::ProjectsState;
 
 /// Some projects.
 #[derive(Debug, Serialize, ToSchema)]
@@ -32,9 +34,12 @@ pub struct ProjectsView {
     operation_id = "listProjects",
     responses((status = 200, description = "Your projects.", body = ProjectsView))
 )]
-pub async fn handle(State(state): State<AppState>, caller: ApiCaller) -> Result<Response, Refusal> {
+pub async fn handle(
+    State(state): State<Arc<ProjectsState>>,
+    caller: ApiCaller,
+) -> Result<Response, Refusal> {
     let mut projects = Vec::new();
-    for project in state.store.list_projects_of(caller.player).await? {
+    for project in state.platform.store.list_projects_of(caller.player).await? {
         projects.push(ProjectView::of(&state, project).await?);
     }
     answer(

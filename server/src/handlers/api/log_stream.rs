@@ -26,7 +26,7 @@ use crate::http::limiter::too_many_requests;
 use crate::http::packed::{Packer, Piece};
 use crate::http::refusal::{Refusal, chain};
 use crate::log_streams::{Follower, Found, Sent};
-use crate::state::AppState;
+use crate::logs::LogsState;
 use crate::store::StoreError;
 
 /// What a client that comes back says that it has seen last.
@@ -79,22 +79,22 @@ static QUIET: LazyLock<Piece> = LazyLock::new(|| ": alive\n\n".into());
     responses((status = 200, description = "The records, as they come.", body = String, content_type = "text/event-stream"))
 )]
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<LogsState>>,
     caller: ApiCaller,
     names: Names,
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refusal> {
-    let project = caller.project(&state, names.slug()).await?;
+    let project = caller.project(&state.auth, names.slug()).await?;
     let wanted = Wanted::read(query.as_deref().unwrap_or_default(), &headers).map_err(invalid)?;
     let follower = state
-        .log_streams
+        .streams
         .follow(&project.slug, wanted.environment, caller.player)
         .ok_or_else(|| {
             too_many_requests(LATER).with_detail("You follow too many logs already. End some.")
         })?;
-    let now = state.clock.now();
-    let newest = state.store.last_log_id(now).await?;
+    let now = state.platform.clock.now();
+    let newest = state.platform.store.last_log_id(now).await?;
     let tail = LogTail {
         slug: project.slug,
         environment: wanted.environment,
@@ -213,7 +213,7 @@ impl Reason {
 /// One open stream. It is asked for more only when the connection has room, so
 /// that a reader who is slow waits for itself alone.
 struct Follow {
-    state: AppState,
+    state: Arc<LogsState>,
     caller: ApiCaller,
     follower: Follower,
     tail: LogTail,
@@ -290,7 +290,7 @@ impl Follow {
             after,
             ..
         } = self.tail.clone();
-        let streams = &self.state.log_streams;
+        let streams = &self.state.streams;
         let place = (slug, environment, level, after);
         let read = || self.read_store();
         streams.look(place, &self.follower, read).await
@@ -300,10 +300,15 @@ impl Follow {
     async fn read_store(&self) -> Result<Found, StoreError> {
         let at = Instant::now();
         let tail = LogTail {
-            now: self.state.clock.now(),
+            now: self.state.platform.clock.now(),
             ..self.tail.clone()
         };
-        let page = self.state.store.list_log_records_after(tail).await?;
+        let page = self
+            .state
+            .platform
+            .store
+            .list_log_records_after(tail)
+            .await?;
         let Some(last) = page.records.last() else {
             return Ok(Found::Nothing);
         };
@@ -350,10 +355,10 @@ impl Follow {
         if self.follower.is_stopping() {
             return Some(Reason::Stopping);
         }
-        if self.state.clock.now() >= self.caller.expires_at {
+        if self.state.platform.clock.now() >= self.caller.expires_at {
             return Some(Reason::TokenExpired);
         }
-        if self.state.suspensions.contains(&self.caller.player) {
+        if self.state.auth.suspensions.contains(&self.caller.player) {
             return Some(Reason::NotAllowed);
         }
         if self.checked.elapsed() >= CHECK {
@@ -368,8 +373,10 @@ impl Follow {
 
     /// Refuses whoever may not see the project any more.
     async fn may_still(&mut self) -> Result<(), Refusal> {
-        self.caller.look_again(&self.state).await?;
-        self.caller.project(&self.state, &self.tail.slug).await?;
+        self.caller.look_again(&self.state.auth).await?;
+        self.caller
+            .project(&self.state.auth, &self.tail.slug)
+            .await?;
         Ok(())
     }
 }

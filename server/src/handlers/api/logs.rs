@@ -2,6 +2,7 @@
 //! records, newest first, and looking for some of them.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
@@ -19,7 +20,7 @@ use crate::http::api::query::{Range, digits, level, limit};
 use crate::http::api::{EnvironmentName, Names, answer, invalid};
 use crate::http::date::rfc3339;
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
+use crate::logs::LogsState;
 
 /// Records of one answer where nothing else is asked for.
 const RECORDS: usize = 100;
@@ -140,12 +141,12 @@ pub struct LogView {
     responses((status = 200, description = "The records.", body = LogsView))
 )]
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<LogsState>>,
     caller: ApiCaller,
     names: Names,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refusal> {
-    let project = caller.project(&state, names.slug()).await?;
+    let project = caller.project(&state.auth, names.slug()).await?;
     let search = parse(query.as_deref().unwrap_or_default(), project.slug).map_err(invalid)?;
     let page = find(&state, search).await?;
     let view = LogsView {
@@ -157,13 +158,13 @@ pub async fn handle(
 
 /// What is asked for. Where nothing is looked for among the records, their
 /// order alone leads to them.
-async fn find(state: &AppState, search: LogSearch) -> Result<LogSearchPage, Refusal> {
+async fn find(state: &LogsState, search: LogSearch) -> Result<LogSearchPage, Refusal> {
     let looks = search.source.is_some()
         || search.player.is_some()
         || search.text.is_some()
         || search.from.is_some();
     if looks {
-        return Ok(state.store.search_log_records(search).await?);
+        return Ok(state.platform.store.search_log_records(search).await?);
     }
     let query = LogQuery {
         slug: search.slug,
@@ -173,7 +174,7 @@ async fn find(state: &AppState, search: LogSearch) -> Result<LogSearchPage, Refu
         limit: search.limit,
         bytes: search.bytes,
     };
-    Ok(state.store.list_log_records(query).await?)
+    Ok(state.platform.store.list_log_records(query).await?)
 }
 
 fn parse(query: &str, slug: String) -> Result<LogSearch, Cow<'static, str>> {

@@ -1,6 +1,5 @@
 //! `GET /api/openapi.json`: the description of the project API (OpenAPI 3.1).
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Serialize;
@@ -21,7 +20,6 @@ use super::{
 };
 use crate::http::api::{EnvironmentName, answer};
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
 
 /// Problem Details (RFC 9457).
 #[derive(Debug, Serialize, ToSchema)]
@@ -117,7 +115,7 @@ pub fn description() -> utoipa::openapi::OpenApi {
     security(()),
     responses((status = 200, description = "The description (OpenAPI 3.1).", body = Object))
 )]
-pub async fn handle(State(_): State<AppState>) -> Result<Response, Refusal> {
+pub async fn handle() -> Result<Response, Refusal> {
     answer(StatusCode::OK, &description())
 }
 

@@ -1,6 +1,8 @@
 //! `GET /api/projects/<slug>/players/chart`: an environment's players over time
 //! as a picture.
 
+use std::sync::Arc;
+
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
@@ -15,7 +17,7 @@ use crate::domain::counting::{DistinctCount, MINUTE};
 use crate::http::api::query::digits;
 use crate::http::api::{EnvironmentName, Names, invalid};
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
+use crate::players::PlayersState;
 
 /// Pixels that a chart is wide.
 const WIDTHS: std::ops::RangeInclusive<u32> = 240..=2_000;
@@ -72,15 +74,15 @@ pub enum Theme {
     responses((status = 200, description = "The picture, SVG.", body = String, content_type = "image/svg+xml"))
 )]
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<PlayersState>>,
     caller: ApiCaller,
     names: Names,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refusal> {
-    let project = caller.project(&state, names.slug()).await?;
-    let now = state.clock.now();
+    let project = caller.project(&state.auth, names.slug()).await?;
+    let now = state.platform.clock.now();
     let (asked, chart, look) = parse(query.as_deref().unwrap_or_default(), now).map_err(invalid)?;
-    let (slug, store, environment) = (&project.slug, &state.store, asked.environment);
+    let (slug, store, environment) = (&project.slug, &state.platform.store, asked.environment);
     let drawn = if chart == Chart::Playing {
         let (span, to) = (asked.span, asked.to);
         let from = span.start(asked.from);

@@ -1,5 +1,7 @@
 //! `GET /api/projects/<slug>/players`: an environment's players over time.
 
+use std::sync::Arc;
+
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -14,7 +16,7 @@ use crate::http::api::query::Range;
 use crate::http::api::{EnvironmentName, Names, answer, invalid};
 use crate::http::date::rfc3339;
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
+use crate::players::PlayersState;
 
 /// The longest time that is shown in minutes.
 const IN_MINUTES: Millis = 2 * DAY;
@@ -94,19 +96,19 @@ pub struct DistinctView {
     responses((status = 200, description = "Players over time.", body = PlayersView))
 )]
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<PlayersState>>,
     caller: ApiCaller,
     names: Names,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refusal> {
-    let project = caller.project(&state, names.slug()).await?;
-    let now = state.clock.now();
+    let project = caller.project(&state.auth, names.slug()).await?;
+    let now = state.platform.clock.now();
     let asked = Asked::parse(query.as_deref().unwrap_or_default(), now).map_err(invalid)?;
     let Asked {
         environment, span, ..
     } = asked;
     let (from, to) = (span.start(asked.from), asked.to);
-    let (slug, store) = (project.slug, &state.store);
+    let (slug, store) = (project.slug, &state.platform.store);
     let counts = store.list_player_counts(&slug, environment, span, from, to);
     let points = points(&counts.await?, span, from, to, now);
     let distinct = store.list_distinct_players(&slug, environment, PERIODS);
@@ -116,7 +118,7 @@ pub async fn handle(
         .map(DistinctView::from)
         .partition(|view| view.period.len() == "2026-11-21".len());
     let audience = environment.audience(&slug);
-    let playing = state.presence.playing(&audience, now).await?;
+    let playing = state.games.presence.playing(&audience, now).await?;
     let end = from + span.millis() * i64::try_from(points.len()).unwrap_or_default();
     let view = PlayersView {
         environment: environment.as_str().to_owned(),

@@ -1,5 +1,7 @@
 //! `GET /api/projects/<slug>`: one project.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -8,7 +10,7 @@ use super::caller::ApiCaller;
 use super::views::ProjectView;
 use crate::http::api::{Names, answer};
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
+use crate::projects::ProjectsState;
 
 /// Answers one project.
 ///
@@ -22,10 +24,10 @@ use crate::state::AppState;
     responses((status = 200, description = "The project.", body = ProjectView))
 )]
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
     names: Names,
 ) -> Result<Response, Refusal> {
-    let project = caller.project(&state, names.slug()).await?;
+    let project = caller.project(&state.auth, names.slug()).await?;
     answer(StatusCode::OK, &ProjectView::of(&state, project).await?)
 }

@@ -1,6 +1,7 @@
 //! `GET /api/ranking`: the games of the platform, for everybody.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -11,7 +12,7 @@ use utoipa::ToSchema;
 use crate::http::api::answer;
 use crate::http::date::rfc3339;
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
+use crate::players::PlayersState;
 
 /// Games that are listed, at most: who plays none of these has its address.
 const LISTED: usize = 200;
@@ -52,16 +53,16 @@ pub struct RankedGame {
 ///
 /// # Errors
 /// That of presence.
-pub async fn rank(state: &AppState) -> Result<Vec<RankedGame>, Refusal> {
+pub async fn rank(state: &PlayersState) -> Result<Vec<RankedGame>, Refusal> {
     let ranked = state.counting.ranking.load().await;
     let by_slug: HashMap<&str, u64> = ranked
         .iter()
         .map(|project| (project.slug.as_str(), project.players))
         .collect();
-    let now = state.clock.now();
+    let now = state.platform.clock.now();
     let mut games = Vec::new();
-    for game in state.sites.playable() {
-        let playing = state.presence.playing(&game.audience, now).await?;
+    for game in state.games.sites.playable() {
+        let playing = state.games.presence.playing(&game.audience, now).await?;
         let day = by_slug.get(&*game.slug).copied().unwrap_or(0);
         games.push((day, playing, game));
     }
@@ -70,7 +71,9 @@ pub async fn rank(state: &AppState) -> Result<Vec<RankedGame>, Refusal> {
     games.truncate(LISTED);
     let mut listed = Vec::with_capacity(games.len());
     for (players_day, playing, game) in games {
-        let face = state.faces.of(&game, state).await;
+        let is_file = |path: &str| state.hosting.backends.find(&game, path).is_none();
+        let faces = &state.games.faces;
+        let face = faces.of(&game, &state.games.files, is_file).await;
         listed.push(RankedGame {
             title: face.title,
             picture: face.picture,
@@ -94,9 +97,9 @@ pub async fn rank(state: &AppState) -> Result<Vec<RankedGame>, Refusal> {
     security(()),
     responses((status = 200, description = "The games, the most played first.", body = RankingView))
 )]
-pub async fn handle(State(state): State<AppState>) -> Result<Response, Refusal> {
+pub async fn handle(State(state): State<Arc<PlayersState>>) -> Result<Response, Refusal> {
     let view = RankingView {
-        time: rfc3339(state.clock.now()),
+        time: rfc3339(state.platform.clock.now()),
         games: rank(&state).await?,
     };
     let mut response = answer(StatusCode::OK, &view)?;

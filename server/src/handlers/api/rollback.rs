@@ -1,6 +1,8 @@
 //! `POST /api/projects/<slug>/environments/<environment>/rollback`: back to an
 //! earlier deployment.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -13,7 +15,7 @@ use super::caller::ApiCaller;
 use super::views::EnvironmentView;
 use crate::http::api::{EnvironmentName, JsonBody, Names, answer};
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
+use crate::projects::ProjectsState;
 use crate::store::StoreError;
 
 /// Where to go back to.
@@ -41,21 +43,21 @@ pub struct Rollback {
     responses((status = 200, description = "The environment, as it is now.", body = EnvironmentView))
 )]
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
     names: Names,
     body: JsonBody,
 ) -> Result<Response, Refusal> {
-    let project = caller.project_to_change(&state, names.slug()).await?;
+    let project = caller.project_to_change(&state.auth, names.slug()).await?;
     let environment = names.environment()?;
     let wanted: Rollback = body.read().await?;
-    caller.count_rollback(&state, &project)?;
-    let set = state.store.set_current_deployment(
+    state.count_rollback(&caller, &project)?;
+    let set = state.platform.store.set_current_deployment(
         &project.slug,
         environment,
         wanted.deployment,
         caller.by(&project),
-        state.clock.now(),
+        state.platform.clock.now(),
     );
     let changed = match set.await {
         Err(StoreError::Missing { .. }) => {
@@ -65,7 +67,7 @@ pub async fn handle(
         set => set?,
     };
     if changed {
-        state.read_games().await?;
+        state.hosting.read_games().await?;
     }
     let view = EnvironmentView::of(&state, &project.slug, environment).await?;
     answer(StatusCode::OK, &view)

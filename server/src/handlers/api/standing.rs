@@ -3,6 +3,8 @@
 //! owner may, and administrators; what those who run the platform took down,
 //! its owner does not put up.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -16,7 +18,7 @@ use crate::domain::player::{REASON_CHARS, parse_reason};
 use crate::domain::takedown::{Change, Changed};
 use crate::http::api::{JsonBody, Names, answer, invalid};
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
+use crate::projects::ProjectsState;
 
 /// Why a project is disabled.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -42,12 +44,12 @@ pub struct Disabling {
     responses((status = 200, description = "The project, which is disabled.", body = ProjectView))
 )]
 pub async fn disable(
-    State(state): State<AppState>,
+    State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
     names: Names,
     body: JsonBody,
 ) -> Result<Response, Refusal> {
-    caller.project(&state, names.slug()).await?;
+    caller.project(&state.auth, names.slug()).await?;
     let wanted: Disabling = body.read().await?;
     let reason = wanted.reason.as_deref().map(|reason| {
         parse_reason(reason).ok_or_else(|| {
@@ -72,7 +74,7 @@ pub async fn disable(
     responses((status = 200, description = "The project, which is not disabled.", body = ProjectView))
 )]
 pub async fn enable(
-    State(state): State<AppState>,
+    State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
     names: Names,
 ) -> Result<Response, Refusal> {
@@ -92,7 +94,7 @@ pub async fn enable(
     responses((status = 200, description = "The project, which is deleted.", body = ProjectView))
 )]
 pub async fn delete(
-    State(state): State<AppState>,
+    State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
     names: Names,
 ) -> Result<Response, Refusal> {
@@ -112,7 +114,7 @@ pub async fn delete(
     responses((status = 200, description = "The project, which is not deleted.", body = ProjectView))
 )]
 pub async fn restore(
-    State(state): State<AppState>,
+    State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
     names: Names,
 ) -> Result<Response, Refusal> {
@@ -120,24 +122,25 @@ pub async fn restore(
 }
 
 async fn change(
-    state: &AppState,
+    state: &ProjectsState,
     caller: &ApiCaller,
     names: &Names,
     change: Change,
 ) -> Result<Response, Refusal> {
-    let project = caller.project(state, names.slug()).await?;
+    let project = caller.project(&state.auth, names.slug()).await?;
     // Taking a game down never waits: it may be the answer to an attack.
     if matches!(change, Change::Enable | Change::Restore) {
-        caller.count_setting(state, &project)?;
+        state.count_setting(caller, &project)?;
     }
     let by = caller.by(&project);
-    let now = state.clock.now();
+    let now = state.platform.clock.now();
     let changed = state
+        .platform
         .store
         .change_standing(&project.slug, change, by, now)
         .await?;
     match changed {
-        Changed::Done => state.read_games().await?,
+        Changed::Done => state.hosting.read_games().await?,
         Changed::Already => {}
         Changed::NoProject => {
             return Err(Refusal::new(Slug::NotFound)

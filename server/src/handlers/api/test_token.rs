@@ -1,6 +1,8 @@
 //! `POST /api/projects/<slug>/test-tokens`: a token of one of the project's
 //! test players, for the dev environment alone.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -16,7 +18,7 @@ use utoipa::ToSchema;
 use super::caller::ApiCaller;
 use crate::http::api::{JsonBody, Names, answer, invalid};
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
+use crate::projects::ProjectsState;
 use crate::store::StoreError;
 
 /// Which test player.
@@ -77,13 +79,13 @@ pub struct TestToken {
     )
 )]
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
     names: Names,
     body: JsonBody,
 ) -> Result<Response, Refusal> {
-    let project = caller.project_to_change(&state, names.slug()).await?;
-    let standing = state.store.find_standing(&project.slug).await?;
+    let project = caller.project_to_change(&state.auth, names.slug()).await?;
+    let standing = state.platform.store.find_standing(&project.slug).await?;
     if standing.is_some_and(|standing| standing.is_down()) {
         return Err(Refusal::new(Slug::ProjectDisabled)
             .with_detail("This project is disabled, and nobody gets tokens for its game."));
@@ -92,9 +94,9 @@ pub async fn handle(
     let number = wanted
         .number()
         .ok_or_else(|| invalid("A test player's number is from 1 to 10."))?;
-    let now = state.clock.now();
-    let fresh = state.entropy.uuid_v7(now);
-    let known = state.store.ensure_test_player(
+    let now = state.platform.clock.now();
+    let fresh = state.platform.entropy.uuid_v7(now);
+    let known = state.platform.store.ensure_test_player(
         &project.slug,
         wanted.guest,
         number,
@@ -122,14 +124,15 @@ pub async fn handle(
         sub: id.to_string(),
         username: username.clone(),
         aud: Environment::Dev.audience(&project.slug),
-        iss: state.auth_url.clone(),
+        iss: state.platform.auth_url.clone(),
         is_anon: wanted.guest,
         principal_kind: PrincipalKind::TestUser,
         exp: issued + TEST_TOKEN_SECONDS,
         iat: issued,
-        jti: state.entropy.uuid_v4().to_string(),
+        jti: state.platform.entropy.uuid_v4().to_string(),
     };
     let access_token = state
+        .auth
         .keys
         .sign(&claims)
         .map_err(|error| Refusal::internal(&error))?;

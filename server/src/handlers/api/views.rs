@@ -18,7 +18,7 @@ use crate::domain::project::{
 use crate::domain::takedown::{Authority, Standing};
 use crate::http::date::rfc3339;
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
+use crate::projects::ProjectsState;
 
 /// A game: a slug with a dev and a prod environment.
 #[derive(Debug, Serialize, ToSchema)]
@@ -289,24 +289,24 @@ impl ProjectView {
     ///
     /// # Errors
     /// The store's.
-    pub async fn of(state: &AppState, project: Project) -> Result<Self, Refusal> {
+    pub async fn of(state: &ProjectsState, project: Project) -> Result<Self, Refusal> {
         let environments = EnvironmentsView {
             dev: EnvironmentView::of(state, &project.slug, Environment::Dev).await?,
             prod: EnvironmentView::of(state, &project.slug, Environment::Prod).await?,
         };
         let logs = LogRoomView {
-            bytes: state.store.log_bytes(&project.slug).await?,
-            quota_bytes: state.config.log_quota(),
+            bytes: state.platform.store.log_bytes(&project.slug).await?,
+            quota_bytes: state.platform.config.log_quota(),
         };
         let owner_username = match project.owner {
-            Some(owner) => state.store.find_player(owner).await?,
+            Some(owner) => state.platform.store.find_player(owner).await?,
             None => None,
         };
         let owner_username = owner_username.map(|owner| owner.username);
-        let standing = state.store.find_standing(&project.slug).await?;
+        let standing = state.platform.store.find_standing(&project.slug).await?;
         let files = FileRoomView {
-            bytes: state.store.find_room(&project.slug).await?,
-            quota_bytes: state.config.room_limits().project,
+            bytes: state.platform.store.find_room(&project.slug).await?,
+            quota_bytes: state.platform.config.room_limits().project,
         };
         Ok(Self {
             files,
@@ -327,13 +327,21 @@ impl EnvironmentView {
     /// # Errors
     /// The store's.
     pub async fn of(
-        state: &AppState,
+        state: &ProjectsState,
         slug: &str,
         environment: Environment,
     ) -> Result<Self, Refusal> {
-        let record = state.store.find_environment(slug, environment).await?;
+        let record = state
+            .platform
+            .store
+            .find_environment(slug, environment)
+            .await?;
         let (backend, isolated, frames) = record.map_or((None, false, Frames::Any), settings);
-        let deployments = state.store.list_deployments(slug, environment).await?;
+        let deployments = state
+            .platform
+            .store
+            .list_deployments(slug, environment)
+            .await?;
         let label = environment.label(slug);
         let warnings = match deployments.iter().find(|one| one.current) {
             Some(current) => warnings(state, &label, current.id).await?,
@@ -341,21 +349,25 @@ impl EnvironmentView {
         };
         let deployments = DeploymentView::all(state, deployments).await?;
         let audience = environment.audience(slug);
-        let players = state.presence.playing(&audience, state.clock.now()).await?;
+        let players = state
+            .games
+            .presence
+            .playing(&audience, state.platform.clock.now())
+            .await?;
         Ok(Self {
-            url: state.origin.sub_domain(&label),
+            url: state.platform.origin.sub_domain(&label),
             deployment: deployments.iter().find(|one| one.current).cloned(),
             warnings,
             deployments,
             backend: backend.map(BackendView::from),
-            built_in_backend: state.backends.is_built_in(slug, environment),
+            built_in_backend: state.hosting.backends.is_built_in(slug, environment),
             cross_origin_isolated: isolated,
             frame_ancestors: frames.into(),
             players: players as u64,
             variables: VariablesView {
-                auth_issuer: state.auth_url.clone(),
+                auth_issuer: state.platform.auth_url.clone(),
                 auth_audience: audience.clone(),
-                auth_jwks_url: format!("{}{}", state.auth_url, paths::JWKS),
+                auth_jwks_url: format!("{}{}", state.platform.auth_url, paths::JWKS),
             },
             audience,
         })
@@ -363,25 +375,37 @@ impl EnvironmentView {
 }
 
 /// The warnings of the deployment `id`, which is shown at the host `label`.
-async fn warnings(state: &AppState, label: &str, id: Uuid) -> Result<Vec<WarningView>, Refusal> {
+async fn warnings(
+    state: &ProjectsState,
+    label: &str,
+    id: Uuid,
+) -> Result<Vec<WarningView>, Refusal> {
     let views = |warnings: &[Warning]| warnings.iter().map(WarningView::from).collect();
-    if let Some(known) = state.page_warnings.known(&id) {
+    if let Some(known) = state.games.page_warnings.known(&id) {
         return Ok(views(&known));
     }
-    let shown = state.sites.find(label).and_then(|game| {
+    let shown = state.games.sites.find(label).and_then(|game| {
         let deployment = game.deployment.clone();
         deployment.filter(|deployment| deployment.id == id)
     });
     // Another node may have made it a moment ago.
     let deployment = match shown {
         Some(deployment) => Some(deployment),
-        None => state.store.find_deployment(id).await?.map(Arc::new),
+        None => state
+            .platform
+            .store
+            .find_deployment(id)
+            .await?
+            .map(Arc::new),
     };
     let Some(deployment) = deployment else {
         return Ok(Vec::new());
     };
-    let address = format!("{}/", state.origin.sub_domain(label));
-    let found = state.page_warnings.of(&deployment, address, &state.files);
+    let address = format!("{}/", state.platform.origin.sub_domain(label));
+    let found = state
+        .games
+        .page_warnings
+        .of(&deployment, address, &state.games.files);
     match found.await {
         Ok(warnings) => Ok(views(&warnings)),
         Err(error) => {
@@ -408,12 +432,12 @@ impl From<&Warning> for WarningView {
 impl DeploymentView {
     /// What is answered of the deployments that an environment keeps.
     async fn all(
-        state: &AppState,
+        state: &ProjectsState,
         deployments: Vec<DeploymentSummary>,
     ) -> Result<Vec<Self>, Refusal> {
         let ids: Vec<Uuid> = deployments.iter().map(|one| one.id).collect();
         let makers = deployments.iter().filter_map(|one| one.made.by).collect();
-        let names = state.store.list_usernames(makers).await?;
+        let names = state.platform.store.list_usernames(makers).await?;
         let view = |one| Self::of(one, &ids, &names);
         Ok(deployments.into_iter().map(view).collect())
     }

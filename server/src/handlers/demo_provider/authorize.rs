@@ -14,13 +14,13 @@ use axum::response::Response;
 use platform_protocol::problem::Slug;
 
 use super::super::sign_in::see_other;
+use crate::auth::AuthState;
 use crate::demo_provider::grant::{MAX_NAME_CHARS, subject_of};
 use crate::demo_provider::{AUTHORIZE, Asked, DemoProvider};
 use crate::http::form::Form;
 use crate::http::page::{self, FormTarget, Frame};
 use crate::http::refusal::Refusal;
 use crate::origin::PlatformOrigin;
-use crate::state::AppState;
 
 #[derive(Template)]
 #[template(path = "demo_provider.html")]
@@ -38,7 +38,7 @@ struct Page<'a> {
 /// # Errors
 /// `invalid-request`
 pub async fn page(
-    State(state): State<AppState>,
+    State(state): State<Arc<AuthState>>,
     Extension(provider): Extension<Arc<DemoProvider>>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refusal> {
@@ -54,7 +54,12 @@ pub async fn page(
         challenge_method: query.field("code_challenge_method")?,
     };
     match provider.ask(&asked) {
-        Ok(Ok(request)) => Ok(render(&state.origin, StatusCode::OK, &request, None)),
+        Ok(Ok(request)) => Ok(render(
+            &state.platform.origin,
+            StatusCode::OK,
+            &request,
+            None,
+        )),
         Ok(Err(address)) => see_other(address.as_str()),
         Err(_) => Err(Refusal::new(Slug::InvalidRequest).with_detail(
             "The demo provider signs players in to this platform alone. Please start on its \
@@ -69,7 +74,7 @@ pub async fn page(
 /// # Errors
 /// `unsupported-media-type`, `payload-too-large`, `invalid-request`.
 pub async fn answer(
-    State(state): State<AppState>,
+    State(state): State<Arc<AuthState>>,
     Extension(provider): Extension<Arc<DemoProvider>>,
     headers: HeaderMap,
     body: Body,
@@ -83,7 +88,7 @@ pub async fn answer(
             Some(subject) => provider.grant(request, subject),
             None if provider.is_waiting(request) => {
                 let status = StatusCode::UNPROCESSABLE_ENTITY;
-                return Ok(render(&state.origin, status, request, Some(name)));
+                return Ok(render(&state.platform.origin, status, request, Some(name)));
             }
             None => None,
         },

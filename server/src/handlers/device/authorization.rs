@@ -1,12 +1,15 @@
 //! `POST {auth_url}/device/authorization`: a device begins to be signed in
 //! (RFC 8628 §3.1).
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::Serialize;
 
+use crate::auth::AuthState;
 use crate::domain::device::{
     CLIENT_ID, CODE_MILLIS, DeviceSecret, INTERVAL_SECONDS, NewDeviceAuthorization, UserCode,
 };
@@ -14,7 +17,6 @@ use crate::http::client_address::Network;
 use crate::http::context::Context;
 use crate::http::oauth::{self, OauthError, Parameters};
 use crate::redirect::{DEVICE_PAGE, USER_CODE};
-use crate::state::AppState;
 
 /// Codes to try: that the first is taken happens once in a million years.
 const ATTEMPTS: usize = 4;
@@ -35,7 +37,7 @@ struct Answer<'a> {
 /// `invalid_request`, `invalid_client`, `slow_down` with status 429; the
 /// store's.
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<AuthState>>,
     context: Context,
     headers: HeaderMap,
     body: Body,
@@ -43,20 +45,25 @@ pub async fn handle(
     Parameters::read(&headers, body, CLIENT_ID).await?;
     let network = Network::of(context.client);
     state
-        .device_limits
+        .limits
+        .devices
         .begin(&network)
         .map_err(OauthError::too_many_requests)?;
-    let device_code = DeviceSecret::device_code(&*state.entropy);
-    let user_codes = (0..ATTEMPTS).map(|_| UserCode::generate(&*state.entropy));
+    let device_code = DeviceSecret::device_code(&*state.platform.entropy);
+    let user_codes = (0..ATTEMPTS).map(|_| UserCode::generate(&*state.platform.entropy));
     let authorization = NewDeviceAuthorization {
         device_code: device_code.hash(),
         user_codes: user_codes.collect(),
         client: CLIENT_ID.to_owned(),
         network: network.to_string(),
-        now: state.clock.now(),
+        now: state.platform.clock.now(),
     };
-    let user_code = state.store.add_device_authorization(authorization).await?;
-    let verification_uri = format!("{}{DEVICE_PAGE}", state.auth_url);
+    let user_code = state
+        .platform
+        .store
+        .add_device_authorization(authorization)
+        .await?;
+    let verification_uri = format!("{}{DEVICE_PAGE}", state.platform.auth_url);
     Ok(oauth::answer(&Answer {
         device_code: device_code.expose(),
         verification_uri_complete: format!("{verification_uri}?{USER_CODE}={user_code}"),

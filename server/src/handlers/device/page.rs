@@ -8,6 +8,8 @@
 //! before. The page says what asks and from where, its form names the account
 //! that it was shown to, and a press counts once the page could be read.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, header};
@@ -16,6 +18,7 @@ use platform_protocol::paths;
 use platform_protocol::problem::Slug;
 
 use super::step::{Asking, NO_CODE, NO_SUCH_CODE, Step, ago};
+use crate::auth::AuthState;
 use crate::clock::Millis;
 use crate::domain::device::{CODE_MILLIS, Decided, UserCode, client_name};
 use crate::domain::session::Session;
@@ -31,7 +34,6 @@ use crate::http::limiter::too_many_requests;
 use crate::http::refusal::Refusal;
 use crate::http::seal::{SHOWN, Sealed, opened_by_person};
 use crate::redirect::{DEVICE_PAGE, PROOF, ReturnAddress, USER_CODE};
-use crate::state::AppState;
 
 const ACTION: &str = "action";
 const APPROVE: &str = "approve";
@@ -48,14 +50,15 @@ const ACCOUNT: &str = "account";
 /// # Errors
 /// `account-suspended`, `invalid-request`, `too-many-requests`; the store's.
 pub async fn show(
-    State(state): State<AppState>,
+    State(state): State<Arc<AuthState>>,
     RawQuery(query): RawQuery,
     context: Context,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let query = Form::of_query(query.as_deref());
-    let secure = state.origin.is_secure();
-    let (secret, set_cookie) = BrowserSecret::of_browser(&headers, secure, &*state.entropy);
+    let secure = state.platform.origin.is_secure();
+    let (secret, set_cookie) =
+        BrowserSecret::of_browser(&headers, secure, &*state.platform.entropy);
     let given = Given::read(&state, &query, &headers, &secret)?;
     let Some(session) = account(&state, &headers).await? else {
         return to_sign_in(&state, &secret, given.own, set_cookie);
@@ -81,14 +84,14 @@ struct Given<'a> {
 
 impl<'a> Given<'a> {
     fn read(
-        state: &AppState,
+        state: &AuthState,
         query: &'a Form,
         headers: &HeaderMap,
         secret: &BrowserSecret,
     ) -> Result<Self, Refusal> {
         let typed = query.field(USER_CODE)?;
         let proof = query.field(PROOF)?.unwrap_or_default();
-        let now = state.clock.now();
+        let now = state.platform.clock.now();
         let own = typed.filter(|typed| {
             let code = UserCode::parse(typed);
             let is_sealed = |code| secret.has_sealed(Sealed::Code(code), proof, CODE_MILLIS, now);
@@ -114,15 +117,15 @@ impl<'a> Given<'a> {
 /// count and a press that came too soon are no errors of this kind: their
 /// answer is the page again.
 pub async fn decide(
-    State(state): State<AppState>,
+    State(state): State<Arc<AuthState>>,
     context: Context,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
     let form = Form::read(&headers, body).await?;
     let token = form.field(csrf::FIELD)?;
-    let secure = state.origin.is_secure();
-    let secret = csrf::check_form(&headers, secure, &state.auth_url, token)?;
+    let secure = state.platform.origin.is_secure();
+    let secret = csrf::check_form(&headers, secure, &state.platform.auth_url, token)?;
     let typed = form.field(USER_CODE)?.unwrap_or_default();
     let Some(session) = account(&state, &headers).await? else {
         return to_sign_in(&state, &secret, Some(typed), None);
@@ -131,7 +134,7 @@ pub async fn decide(
         let step = look_up(&state, &session, &context, typed).await?;
         return Ok(step.render(&state, session, &secret, None));
     };
-    let now = state.clock.now();
+    let now = state.platform.clock.now();
     let action = match form.field(ACTION)? {
         None => return see_other(with_code(&state, &secret, Some(&code)).as_str()),
         Some(APPROVE) => APPROVE,
@@ -152,7 +155,7 @@ pub async fn decide(
     }
     count_code(&state, &session, &context)?;
     let (player, approves, by) = (session.player.id, action == APPROVE, context.own());
-    let store = &state.store;
+    let store = &state.platform.store;
     let decided = store.decide_device_authorization(&code, player, approves, by, now);
     match decided.await? {
         // By itself a reload then repeats nothing (RFC 9110 §15.4.4).
@@ -167,7 +170,7 @@ pub async fn decide(
 
 /// The session of a visitor who has an account: a guest has nothing yet that a
 /// device could be signed in to.
-async fn account(state: &AppState, headers: &HeaderMap) -> Result<Option<Session>, Refusal> {
+async fn account(state: &AuthState, headers: &HeaderMap) -> Result<Option<Session>, Refusal> {
     match Visitor::of(state, headers).await? {
         Visitor::Unknown | Visitor::Ended | Visitor::Guest(_) => Ok(None),
         Visitor::Account(session) => Ok(Some(session)),
@@ -176,23 +179,23 @@ async fn account(state: &AppState, headers: &HeaderMap) -> Result<Option<Session
 }
 
 /// The address of this page with a code that this browser's person brought.
-fn with_code(state: &AppState, secret: &BrowserSecret, code: Option<&UserCode>) -> ReturnAddress {
-    let proof = code.map(|code| secret.seal(Sealed::Code(code), state.clock.now()));
+fn with_code(state: &AuthState, secret: &BrowserSecret, code: Option<&UserCode>) -> ReturnAddress {
+    let proof = code.map(|code| secret.seal(Sealed::Code(code), state.platform.clock.now()));
     ReturnAddress::device(state, code.zip(proof.as_deref()))
 }
 
 /// The address that says what was decided.
-fn decision(state: &AppState, secret: &BrowserSecret, action: &str) -> String {
-    let proof = secret.seal(Sealed::Decision(action), state.clock.now());
+fn decision(state: &AuthState, secret: &BrowserSecret, action: &str) -> String {
+    let proof = secret.seal(Sealed::Decision(action), state.platform.clock.now());
     format!(
         "{}{DEVICE_PAGE}?{DONE}={action}&{PROOF}={proof}",
-        state.auth_url
+        state.platform.auth_url
     )
 }
 
 /// To the sign-in page, which leads back here with the code.
 fn to_sign_in(
-    state: &AppState,
+    state: &AuthState,
     secret: &BrowserSecret,
     typed: Option<&str>,
     set_cookie: Option<HeaderValue>,
@@ -207,17 +210,18 @@ fn to_sign_in(
     Ok(response)
 }
 
-fn count_code(state: &AppState, session: &Session, context: &Context) -> Result<(), Refusal> {
+fn count_code(state: &AuthState, session: &Session, context: &Context) -> Result<(), Refusal> {
     let network = Network::of(context.client);
     state
-        .device_limits
+        .limits
+        .devices
         .look_at_code(&session.player.id, &network)
         .map_err(too_many_requests)
 }
 
 /// What stands behind a code.
 async fn look_up(
-    state: &AppState,
+    state: &AuthState,
     session: &Session,
     context: &Context,
     typed: &str,
@@ -226,8 +230,12 @@ async fn look_up(
         return Ok(Step::refused(typed, NO_CODE));
     };
     count_code(state, session, context)?;
-    let now = state.clock.now();
-    let found = state.store.find_device_authorization(&code, now).await?;
+    let now = state.platform.clock.now();
+    let found = state
+        .platform
+        .store
+        .find_device_authorization(&code, now)
+        .await?;
     let Some(found) = found else {
         return Ok(Step::refused(typed, NO_SUCH_CODE));
     };

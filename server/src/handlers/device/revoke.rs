@@ -1,15 +1,17 @@
 //! `POST {auth_url}/device/revoke`: a device signs out (RFC 7009).
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 
+use crate::auth::AuthState;
 use crate::domain::device::{CLIENT_ID, TokenHash};
 use crate::http::client_address::Network;
 use crate::http::context::Context;
 use crate::http::oauth::{OauthError, Parameters};
-use crate::state::AppState;
 
 /// Answers 200, also for a token that there is not: it is as good as ended
 /// (RFC 7009 §2.2). The device's access tokens end with it.
@@ -18,19 +20,21 @@ use crate::state::AppState;
 /// `invalid_request`, `invalid_client`, `slow_down` with status 429; the
 /// store's.
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<AuthState>>,
     context: Context,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, OauthError> {
     let parameters = Parameters::read(&headers, body, CLIENT_ID).await?;
     state
-        .device_limits
+        .limits
+        .devices
         .ask(&Network::of(context.client))
         .map_err(OauthError::too_many_requests)?;
     let token = TokenHash::of(parameters.required("token")?);
-    let now = state.clock.now();
+    let now = state.platform.clock.now();
     state
+        .platform
         .store
         .revoke_refresh_token(&token, context.own(), now)
         .await?;

@@ -6,6 +6,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use platform_protocol::paths;
 
+use crate::auth::AuthState;
 use crate::clock::Millis;
 use crate::domain::device::UserCode;
 use crate::domain::session::Session;
@@ -14,7 +15,6 @@ use crate::http::csrf::BrowserSecret;
 use crate::http::page::{self, FormTarget, Frame};
 use crate::http::seal::Sealed;
 use crate::redirect::ReturnAddress;
-use crate::state::AppState;
 
 /// What a code that no device shows is answered with.
 pub(super) const NO_SUCH_CODE: &str = "No device waits with this code. It may be mistyped, used \
@@ -110,7 +110,7 @@ impl Step {
     /// where it has just got it.
     pub(super) fn render(
         self,
-        state: &AppState,
+        state: &AuthState,
         session: Session,
         secret: &BrowserSecret,
         set_cookie: Option<HeaderValue>,
@@ -118,9 +118,9 @@ impl Step {
         let address = ReturnAddress::console(state);
         let status = self.status();
         let page = Page {
-            frame: Frame::new(&state.origin),
+            frame: Frame::new(&state.platform.origin),
             csrf: secret.form_token(),
-            shown: secret.seal(Sealed::Form, state.clock.now()),
+            shown: secret.seal(Sealed::Form, state.platform.clock.now()),
             account: session.player.id.to_string(),
             username: session.player.username,
             profile: page_path(paths::PROFILE, &address, &[]),

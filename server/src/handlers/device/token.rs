@@ -2,6 +2,8 @@
 //! that a person has approved (RFC 8628 §3.4) or with its refresh token
 //! (RFC 6749 §6).
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -13,6 +15,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::{DEVICE_GRANT, REFRESH_GRANT};
+use crate::auth::AuthState;
 use crate::domain::console_token::Hold;
 use crate::domain::device::{CLIENT_ID, DeviceSecret, FreshDevice, Redeemed, Refreshed, TokenHash};
 use crate::domain::player::Player;
@@ -20,7 +23,6 @@ use crate::handlers::token::mint_console;
 use crate::http::client_address::Network;
 use crate::http::context::Context;
 use crate::http::oauth::{self, Code, OauthError, Parameters};
-use crate::state::AppState;
 
 /// The sentence for a device that has to be signed in again.
 const ENDED: &str = "This sign-in has ended. Sign in again.";
@@ -41,20 +43,21 @@ struct Answer<'a> {
 /// Those of RFC 6749 §5.2 and RFC 8628 §3.5; the store's. A suspended account
 /// is `access_denied`.
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<AuthState>>,
     context: Context,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, OauthError> {
     let parameters = Parameters::read(&headers, body, CLIENT_ID).await?;
     state
-        .device_limits
+        .limits
+        .devices
         .ask(&Network::of(context.client))
         .map_err(OauthError::too_many_requests)?;
-    let now = state.clock.now();
-    let refresh_token = DeviceSecret::refresh_token(&*state.entropy);
+    let now = state.platform.clock.now();
+    let refresh_token = DeviceSecret::refresh_token(&*state.platform.entropy);
     let fresh = FreshDevice {
-        device: state.entropy.uuid_v4(),
+        device: state.platform.entropy.uuid_v4(),
         refresh_token: refresh_token.hash(),
         source: Some(context.source()),
         now,
@@ -63,12 +66,18 @@ pub async fn handle(
     let (player, device) = match parameters.required("grant_type")? {
         DEVICE_GRANT => {
             let code = TokenHash::of(parameters.required("device_code")?);
-            let player = redeemed(state.store.redeem_device_code(&code, fresh).await?)?;
+            let player = redeemed(
+                state
+                    .platform
+                    .store
+                    .redeem_device_code(&code, fresh)
+                    .await?,
+            )?;
             (player, new_device)
         }
         REFRESH_GRANT => {
             let token = TokenHash::of(parameters.required(REFRESH_GRANT)?);
-            refreshed(state.store.refresh_device(&token, fresh).await?)?
+            refreshed(state.platform.store.refresh_device(&token, fresh).await?)?
         }
         _ => {
             return Err(OauthError::new(

@@ -3,6 +3,8 @@
 
 mod page;
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -17,6 +19,7 @@ use super::sign_in::{Setback, login_path};
 use super::token::suspended;
 use super::visitor::{Visitor, note_browser};
 use super::way_back::page_path;
+use crate::auth::AuthState;
 use crate::domain::session::Session;
 use crate::domain::username::{self, Username};
 use crate::http::context::Context;
@@ -27,7 +30,6 @@ use crate::http::limiter::too_many_requests;
 use crate::http::refusal::Refusal;
 use crate::http::seal::SHOWN;
 use crate::redirect::{REDIRECT, ReturnAddress};
-use crate::state::AppState;
 use crate::store::StoreError;
 
 const ACTION: &str = "action";
@@ -79,7 +81,7 @@ struct NotRenamed {
 /// # Errors
 /// `invalid-redirect`, `account-suspended`; the store's.
 pub async fn show(
-    State(state): State<AppState>,
+    State(state): State<Arc<AuthState>>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
@@ -87,8 +89,9 @@ pub async fn show(
     let Some(session) = session(&state, &headers).await? else {
         return Ok(see_other(&page_path(paths::LOGIN, &address, &[])));
     };
-    let secure = state.origin.is_secure();
-    let (secret, set_cookie) = BrowserSecret::of_browser(&headers, secure, &*state.entropy);
+    let secure = state.platform.origin.is_secure();
+    let (secret, set_cookie) =
+        BrowserSecret::of_browser(&headers, secure, &*state.platform.entropy);
     note_browser(&state, &headers, &session, false).await;
     let mut page = Page::of(&state, &address, session, &secret).await?;
     page.saved = Saved::from_query(query.as_deref());
@@ -104,18 +107,19 @@ pub async fn show(
 /// came too soon are no errors of this kind: their answer is the page, which
 /// says so, with what was typed.
 pub async fn change(
-    State(state): State<AppState>,
+    State(state): State<Arc<AuthState>>,
     context: Context,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
     let form = Form::read(&headers, body).await?;
     let token = form.field(csrf::FIELD)?;
-    let secure = state.origin.is_secure();
-    let checked = csrf::check_form(&headers, secure, &state.auth_url, token);
-    let is_stale = checked.is_err() && csrf::is_own_stale_form(&headers, secure, &state.auth_url);
+    let secure = state.platform.origin.is_secure();
+    let checked = csrf::check_form(&headers, secure, &state.platform.auth_url, token);
+    let is_stale =
+        checked.is_err() && csrf::is_own_stale_form(&headers, secure, &state.platform.auth_url);
     let (secret, set_cookie) = if is_stale {
-        BrowserSecret::of_browser(&headers, secure, &*state.entropy)
+        BrowserSecret::of_browser(&headers, secure, &*state.platform.entropy)
     } else {
         (checked?, None)
     };
@@ -127,7 +131,8 @@ pub async fn change(
     let player = session.player.id.to_string();
     let other = form.field(ACCOUNT)?.is_some_and(|shown| shown != player);
     let action = form.field(ACTION)?.unwrap_or_default();
-    let hurried = action != RENAME && !secret.was_shown(form.field(SHOWN)?, state.clock.now());
+    let hurried =
+        action != RENAME && !secret.was_shown(form.field(SHOWN)?, state.platform.clock.now());
     let not_done = match (is_stale, other) {
         (true, _) => Some((StatusCode::FORBIDDEN, STALE)),
         (false, true) => Some((StatusCode::CONFLICT, OTHER_PLAYER)),
@@ -155,7 +160,7 @@ const ACTIONS: [&str; 5] = [RENAME, SIGN_OUT, SIGN_OUT_OTHERS, END_SESSION, END_
 
 /// Does what a form asks for.
 async fn act(
-    state: &AppState,
+    state: &AuthState,
     headers: &HeaderMap,
     address: &ReturnAddress,
     session: Session,
@@ -163,8 +168,8 @@ async fn act(
     form: &Form,
     context: &Context,
 ) -> Result<Response, Refusal> {
-    let (player, now) = (session.player.id, state.clock.now());
-    let store = &state.store;
+    let (player, now) = (session.player.id, state.platform.clock.now());
+    let store = &state.platform.store;
     let action = match form.field(ACTION)? {
         Some(RENAME) => {
             let typed = form.field(USERNAME)?.unwrap_or_default();
@@ -213,7 +218,7 @@ async fn act(
 /// Ends the session of this browser. It leads to the sign-in page: the page's
 /// policy lets its forms lead to no game.
 async fn sign_out(
-    state: &AppState,
+    state: &AuthState,
     headers: &HeaderMap,
     session: &Session,
     address: &ReturnAddress,
@@ -221,7 +226,7 @@ async fn sign_out(
 ) -> Result<Response, Refusal> {
     let left = leave::sign_out(state, headers, &session.hash, context.own()).await?;
     let mut response = see_other(&page_path(paths::LOGIN, address, &[]));
-    let cookie = cookies::clear_session(state.origin.is_secure());
+    let cookie = cookies::clear_session(state.platform.origin.is_secure());
     for cookie in [cookie].into_iter().chain(left) {
         response.headers_mut().append(header::SET_COOKIE, cookie);
     }
@@ -229,7 +234,7 @@ async fn sign_out(
 }
 
 /// The session of a visitor who has a profile.
-async fn session(state: &AppState, headers: &HeaderMap) -> Result<Option<Session>, Refusal> {
+async fn session(state: &AuthState, headers: &HeaderMap) -> Result<Option<Session>, Refusal> {
     match Visitor::of(state, headers).await? {
         Visitor::Unknown | Visitor::Ended => Ok(None),
         Visitor::Guest(session) | Visitor::Account(session) => Ok(Some(session)),
@@ -238,7 +243,7 @@ async fn session(state: &AppState, headers: &HeaderMap) -> Result<Option<Session
 }
 
 async fn rename(
-    state: &AppState,
+    state: &AuthState,
     session: &Session,
     typed: &str,
     context: &Context,
@@ -249,7 +254,8 @@ async fn rename(
         Err(error) => return Ok(Err(refused(Slug::InvalidUsername, error.to_string()))),
     };
     state
-        .rename_limiter
+        .limits
+        .renames
         .count(&session.player.id)
         .map_err(too_many_requests)?;
     match store_name(state, session, &name, context).await {
@@ -264,7 +270,7 @@ async fn rename(
 }
 
 async fn store_name(
-    state: &AppState,
+    state: &AuthState,
     session: &Session,
     name: &Username,
     context: &Context,
@@ -272,9 +278,10 @@ async fn store_name(
     if name.as_str() == session.player.username {
         return Ok(());
     }
-    let (player, now) = (session.player.id, state.clock.now());
+    let (player, now) = (session.player.id, state.platform.clock.now());
     let name = name.as_str();
     state
+        .platform
         .store
         .rename_player(player, name, context.own(), now)
         .await

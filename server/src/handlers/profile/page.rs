@@ -6,6 +6,7 @@ use axum::response::Response;
 use platform_protocol::paths;
 use uuid::Uuid;
 
+use crate::auth::AuthState;
 use crate::domain::device::client_name;
 use crate::domain::session::{Session, SessionHash, SessionSummary};
 use crate::handlers::login;
@@ -16,7 +17,6 @@ use crate::http::page::{self, FormTarget, Frame};
 use crate::http::refusal::Refusal;
 use crate::http::seal::Sealed;
 use crate::redirect::ReturnAddress;
-use crate::state::AppState;
 
 /// The page.
 #[derive(Template)]
@@ -93,24 +93,24 @@ impl Page {
     /// # Errors
     /// The store's.
     pub(super) async fn of(
-        state: &AppState,
+        state: &AuthState,
         address: &ReturnAddress,
         session: Session,
         secret: &BrowserSecret,
     ) -> Result<Self, Refusal> {
-        let now = state.clock.now();
+        let now = state.platform.clock.now();
         let player = session.player;
-        let sessions = state.store.list_sessions(player.id, now).await?;
+        let sessions = state.platform.store.list_sessions(player.id, now).await?;
         let mut browsers: Vec<Browser> = sessions
             .into_iter()
             .map(|one| Browser::of(one, &session.hash))
             .collect();
         // A stable sort: the others stay in the order of their use.
         browsers.sort_by_key(|browser| !browser.is_here);
-        let identities = state.store.list_identities(player.id).await?;
-        let devices = state.store.list_devices(player.id, now).await?;
+        let identities = state.platform.store.list_identities(player.id).await?;
+        let devices = state.platform.store.list_devices(player.id, now).await?;
         Ok(Self {
-            frame: Frame::new(&state.origin),
+            frame: Frame::new(&state.platform.origin),
             way_back: WayBack::of(state, address).await,
             csrf: secret.form_token(),
             shown: secret.seal(Sealed::Form, now),
@@ -169,7 +169,7 @@ impl Browser {
 
 /// What a provider is called. One that is no longer in the settings has only
 /// its id left.
-fn provider_name(state: &AppState, id: String) -> String {
+fn provider_name(state: &AuthState, id: String) -> String {
     login::providers(state)
         .into_iter()
         .find_map(|provider| (provider.id == id).then_some(provider.name))

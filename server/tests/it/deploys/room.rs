@@ -92,7 +92,7 @@ async fn all_projects_of_an_account_share_its_room() {
     send(owner.ask(Method::DELETE, "/api/projects/one")).await;
     assert_eq!(deploy_to(&owner, "two", game(2, mib)).await.status, 409);
     app.clock.advance(platform_server::domain::takedown::GRACE);
-    platform_server::takedown::remove_deleted(state)
+    platform_server::removal::remove_deleted(&state.projects)
         .await
         .unwrap();
     let owner = Caller::with_cookie(&app, Some(&owner.cookie)).await;
@@ -107,8 +107,10 @@ async fn what_was_deployed_before_is_counted_as_well() {
     assert_eq!(owner.deploy("prod", game(1, 100_000)).await.status, 201);
     app.sql("UPDATE projects SET kept_bytes = NULL");
     let state = &app.running.state;
-    deploy::sweep(&*state.store, &state.files).await.unwrap();
-    let kept = state.store.find_room("game").await.unwrap();
+    deploy::sweep(&*state.platform.store, &state.games.files)
+        .await
+        .unwrap();
+    let kept = state.platform.store.find_room("game").await.unwrap();
     assert!(kept > 100_000, "{kept}");
 }
 

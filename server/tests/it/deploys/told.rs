@@ -96,7 +96,13 @@ async fn the_log_of_events_names_both_sides_of_a_roll_back() {
     let back = owner.post(path, json!({ "deployment": first["id"] })).await;
     assert_eq!(back.status, 200);
     let query = AuditQuery::of(owner.sub, 1);
-    let events = app.running.state.store.list_audit_events(query).await;
+    let events = app
+        .running
+        .state
+        .platform
+        .store
+        .list_audit_events(query)
+        .await;
     let event = events.unwrap().remove(0);
     let side = |deployed: &Value| deployed["id"].as_str().unwrap().to_owned();
     let both = format!("dev {} in place of {}", side(&first), side(&second));

@@ -127,7 +127,7 @@ async fn the_sweep_takes_no_file_that_a_deployment_has() {
     let app = TestApp::start().await;
     World::new(&app).await;
     let state = &app.running.state;
-    let (store, files) = (&*state.store, &*state.files);
+    let (store, files) = (&*state.platform.store, &*state.games.files);
     // Deployments share files with some of those before and after them, so
     // that a sweep finds files that are about to be used again.
     let deploying = async |who: u32| {
@@ -142,7 +142,7 @@ async fn the_sweep_takes_no_file_that_a_deployment_has() {
                 store,
                 files,
                 &SystemEntropy,
-                state.clock.now() + i64::from(number),
+                state.platform.clock.now() + i64::from(number),
                 "game",
                 Environment::Prod,
                 content.to_vec(),

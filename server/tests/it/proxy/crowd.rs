@@ -46,7 +46,7 @@ async fn events() -> SocketAddr {
 async fn websockets_and_streams_leave_a_quarter_of_all_connections_to_the_others() {
     let app = TestApp::start().await;
     app.set_api(echo().await).await;
-    let backends = &app.running.state.backends;
+    let backends = &app.running.state.hosting.backends;
     backends.add("demo", Environment::Dev, events().await);
     let limits = ConnectionLimits {
         all: 8,
@@ -117,7 +117,7 @@ async fn behind_a_trusted_proxy_no_client_takes_all_lasting_places() {
     })
     .await;
     app.set_api(echo().await).await;
-    let backends = &app.running.state.backends;
+    let backends = &app.running.state.hosting.backends;
     backends.add("demo", Environment::Dev, echo().await);
     // 24 may last: two of a client, three of those around it, and six of a game
     // once there are more than twelve.

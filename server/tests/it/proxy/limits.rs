@@ -258,7 +258,7 @@ async fn two_hundred_requests_that_hang_slow_no_other_game() {
     });
     app.set_api(dead.await).await;
     let quick = serve(Router::new().route("/api/x", get("here"))).await;
-    let backends = &app.running.state.backends;
+    let backends = &app.running.state.hosting.backends;
     backends.add("demo", Environment::Dev, quick);
     let head = format!("GET /api/x HTTP/1.1\r\nHost: {}\r\n\r\n", app.demo());
     let mut hanging = Vec::new();

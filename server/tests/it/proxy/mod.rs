@@ -87,6 +87,7 @@ impl TestApp {
         };
         let state = &self.running.state;
         state
+            .platform
             .store
             .set_backend(
                 "demo",
@@ -97,7 +98,12 @@ impl TestApp {
             )
             .await
             .unwrap();
-        state.backends.refresh(&*state.store).await.unwrap();
+        state
+            .hosting
+            .backends
+            .refresh(&*state.platform.store)
+            .await
+            .unwrap();
     }
 
     /// Sends the demo's `/api/` to a backend.

@@ -26,7 +26,7 @@ use crate::support::{NOW, TestApp, send};
 async fn with_game(app: &TestApp) -> Caller<'_> {
     let owner = Caller::account(app).await;
     owner.create("game").await;
-    let backends = &app.running.state.backends;
+    let backends = &app.running.state.hosting.backends;
     let backend = echo().await;
     for environment in Environment::ALL {
         let files = archive(&[("index.html", b"<!doctype html>game")]);
@@ -102,7 +102,7 @@ async fn disabling_a_game_ends_answers_on_their_way() {
     let app = TestApp::start().await;
     let owner = with_game(&app).await;
     let (backend, mut asked) = endless().await;
-    let backends = &app.running.state.backends;
+    let backends = &app.running.state.hosting.backends;
     backends.add("game", Environment::Prod, backend);
     let mut streamed = soon(app.get("game", "/api/x").send()).await.unwrap();
     assert_eq!(soon(streamed.chunk()).await.unwrap().unwrap(), "x");
@@ -139,12 +139,13 @@ async fn what_an_operators_command_takes_down_ends_when_the_games_are_read_again
     let state = &app.running.state;
     let change = Change::Disable { reason: None };
     let changed = state
+        .platform
         .store
         .change_standing("game", change, Actor::Operator.into(), NOW);
     changed.await.unwrap();
     assert!(is_open(&mut game).await, "nobody has told the server");
     // What it does twice a minute.
-    state.read_games().await.unwrap();
+    state.hosting.read_games().await.unwrap();
     ends(&mut game).await;
     assert!(is_open(&mut other).await);
 }
@@ -158,11 +159,18 @@ async fn what_is_open_to_a_backend_outlives_a_change_of_its_address_and_not_the_
     let mut second = open(&app, "demo").await;
     assert!(is_open(&mut first).await && is_open(&mut second).await);
     let state = &app.running.state;
-    let removed = state
-        .store
-        .set_backend("demo", Environment::Prod, None, Actor::Own.into(), 0);
+    let removed =
+        state
+            .platform
+            .store
+            .set_backend("demo", Environment::Prod, None, Actor::Own.into(), 0);
     removed.await.unwrap();
-    state.backends.refresh(&*state.store).await.unwrap();
+    state
+        .hosting
+        .backends
+        .refresh(&*state.platform.store)
+        .await
+        .unwrap();
     ends(&mut first).await;
     ends(&mut second).await;
 }
@@ -173,13 +181,20 @@ async fn a_request_that_found_a_backend_before_it_was_removed_does_not_reach_it(
     let (backend, mut asked) = endless().await;
     app.set_api(backend).await;
     let state = &app.running.state;
-    let game = state.sites.find("demo").unwrap();
-    let found = state.backends.find(&game, "/api/x").unwrap();
-    let removed = state
-        .store
-        .set_backend("demo", Environment::Prod, None, Actor::Own.into(), 0);
+    let game = state.games.sites.find("demo").unwrap();
+    let found = state.hosting.backends.find(&game, "/api/x").unwrap();
+    let removed =
+        state
+            .platform
+            .store
+            .set_backend("demo", Environment::Prod, None, Actor::Own.into(), 0);
     removed.await.unwrap();
-    state.backends.refresh(&*state.store).await.unwrap();
+    state
+        .hosting
+        .backends
+        .refresh(&*state.platform.store)
+        .await
+        .unwrap();
     // Another one in its place is not the one that was found.
     app.set_api(backend).await;
 
@@ -192,14 +207,16 @@ async fn a_request_that_found_a_backend_before_it_was_removed_does_not_reach_it(
     };
     let request = axum::http::Request::get("/api/x").body(Body::empty());
     let forwarded = state
+        .hosting
         .backends
         .forward(&found, &game, &context, request.unwrap());
     let refusal = soon(forwarded).await.unwrap_err();
     assert_eq!(refusal.slug().as_str(), "backend-unreachable");
     assert!(asked.try_recv().is_err(), "it was asked");
-    let found = state.backends.find(&game, "/api/x").unwrap();
+    let found = state.hosting.backends.find(&game, "/api/x").unwrap();
     let request = axum::http::Request::get("/api/x").body(Body::empty());
     let forwarded = state
+        .hosting
         .backends
         .forward(&found, &game, &context, request.unwrap());
     assert_eq!(soon(forwarded).await.unwrap().status(), 200);

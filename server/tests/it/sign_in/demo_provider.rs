@@ -52,11 +52,11 @@ async fn it_is_there_only_where_no_other_is_and_nothing_leaves_the_machine() {
     let metadata = "/demo-provider/.well-known/openid-configuration";
     let answer = send(with_other.get("auth", metadata)).await;
     assert_eq!(answer.problem(), "not-found");
-    let names: Vec<_> = with_other.running.state.providers.list().collect();
+    let names: Vec<_> = with_other.running.state.auth.providers.list().collect();
     assert_eq!(names, [("other", "Other")]);
     let request = elsewhere.request_host(reqwest::Method::GET, "auth.games.example", metadata);
     assert_eq!(send(request).await.problem(), "not-found");
-    assert_eq!(elsewhere.running.state.providers.list().count(), 0);
+    assert_eq!(elsewhere.running.state.auth.providers.list().count(), 0);
 }
 
 #[tokio::test]
@@ -140,6 +140,7 @@ async fn a_code_is_its_clients_alone_and_short_lived() {
     let registration = app
         .running
         .state
+        .auth
         .demo_provider
         .as_ref()
         .unwrap()

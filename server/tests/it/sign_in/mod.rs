@@ -374,7 +374,7 @@ async fn a_suspended_account_does_not_get_in() {
     let mut browser = Browser::new(&app);
     browser.sign_in("Ada", &game(&app)).await;
     let sub = browser.token().await.claims().sub.parse().unwrap();
-    let store = &app.running.state.store;
+    let store = &app.running.state.platform.store;
     let reason = Some("You were unkind.");
     assert!(
         store
@@ -396,7 +396,7 @@ async fn a_suspended_account_does_not_get_in() {
 #[tokio::test]
 async fn a_new_identity_in_a_suspended_players_browser_is_let_in() {
     let app = TestApp::start().await;
-    let store = &app.running.state.store;
+    let store = &app.running.state.platform.store;
     let mut guest = Browser::new(&app);
     guest.token().await;
     let mut account = Browser::new(&app);

@@ -39,7 +39,7 @@ async fn an_administrator_rotates_and_revokes_the_signing_keys(stage: Stage) {
         &format!("The signing key {kid} was added, by {admin}."),
     )
     .await;
-    let keys = || scene.platform.running.state.keys.list();
+    let keys = || scene.platform.running.state.auth.keys.list();
     assert_eq!(keys().len(), 2);
 
     let old = shown[0][1].as_str().unwrap();

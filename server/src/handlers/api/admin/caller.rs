@@ -1,13 +1,15 @@
 //! Who may administer.
 
-use axum::extract::FromRequestParts;
+use std::sync::Arc;
+
+use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
 use uuid::Uuid;
 
+use crate::auth::AuthState;
 use crate::domain::audit::{Actor, By, Source};
 use crate::handlers::api::caller::ApiCaller;
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
 
 /// The administrator whose token came with the request, and who has signed in
 /// within the last minutes, in a browser.
@@ -27,12 +29,16 @@ impl AdminCaller {
     }
 }
 
-impl FromRequestParts<AppState> for AdminCaller {
+impl<S> FromRequestParts<S> for AdminCaller
+where
+    S: Send + Sync,
+    Arc<AuthState>: FromRef<S>,
+{
     type Rejection = Refusal;
 
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
         let caller = ApiCaller::from_request_parts(parts, state).await?;
-        caller.administration(state).await?;
+        caller.administration(&Arc::from_ref(state)).await?;
         Ok(Self {
             player: caller.player,
             source: caller.source,

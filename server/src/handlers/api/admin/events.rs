@@ -1,5 +1,7 @@
 //! `GET /api/admin/events`: the log of security events.
 
+use std::sync::Arc;
+
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -7,11 +9,11 @@ use axum::response::Response;
 use super::caller::AdminCaller;
 use super::names::{mentioned, names_of};
 use super::views::{EventView, EventsView};
+use crate::admin::AdminState;
 use crate::domain::audit::{ActorKind, AuditKind, AuditQuery};
 use crate::http::api::query::{digits, limit};
 use crate::http::api::{answer, invalid};
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
 
 /// Events of one answer where nothing else is asked for.
 const EVENTS: usize = 100;
@@ -36,12 +38,12 @@ const MAX_EVENTS: usize = 1_000;
     responses((status = 200, description = "The events.", body = EventsView))
 )]
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<AdminState>>,
     _admin: AdminCaller,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refusal> {
     let query = parse(query.as_deref().unwrap_or_default())?;
-    let events = state.store.list_audit_events(query).await?;
+    let events = state.platform.store.list_audit_events(query).await?;
     let full = events.len() == query.limit;
     let names = names_of(&state, events.iter().flat_map(mentioned)).await?;
     let view = EventsView {

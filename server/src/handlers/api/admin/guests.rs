@@ -1,5 +1,7 @@
 //! `GET /api/admin/guests`: the guests that addresses hold.
 
+use std::sync::Arc;
+
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -8,13 +10,13 @@ use utoipa::ToSchema;
 
 use super::caller::AdminCaller;
 use super::views::PlayerView;
+use crate::admin::AdminState;
 use crate::domain::administration::HoldingAddress;
 use crate::http::api::query::limit;
 use crate::http::api::{answer, invalid};
 use crate::http::client_address::Network;
 use crate::http::date::rfc3339;
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
 
 /// Addresses, or guests, of one answer where nothing else is asked for.
 const ENTRIES: usize = 100;
@@ -60,7 +62,7 @@ pub struct HoldingAddressView {
     responses((status = 200, description = "Addresses and guests.", body = HeldGuestsView))
 )]
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<AdminState>>,
     _admin: AdminCaller,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refusal> {
@@ -78,8 +80,8 @@ pub async fn handle(
             _ => return Err(invalid("The query may have address and limit.")),
         }
     }
-    let since = state.clock.now() - state.config.guest_idle();
-    let store = &state.store;
+    let since = state.platform.clock.now() - state.platform.config.guest_idle();
+    let store = &state.platform.store;
     let (addresses, guests) = match address {
         None => (store.list_holding_addresses(since, most).await?, Vec::new()),
         Some(address) => (
@@ -87,7 +89,7 @@ pub async fn handle(
             store.list_held_guests(&address, since, most).await?,
         ),
     };
-    let cap = state.config.guests_per_address;
+    let cap = state.platform.config.guests_per_address;
     let view = HeldGuestsView {
         cap: (cap > 0).then_some(cap),
         addresses: addresses

@@ -1,5 +1,6 @@
 //! `/api/admin/keys`: the signing keys and what each does.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::rejection::PathRejection;
@@ -11,13 +12,13 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::caller::AdminCaller;
+use crate::admin::AdminState;
 use crate::domain::key::KeyPhase;
 use crate::http::api::answer;
 use crate::http::date::rfc3339;
 use crate::http::limiter::too_many_requests;
 use crate::http::refusal::Refusal;
 use crate::keys::{KeyError, KeyInfo};
-use crate::state::AppState;
 
 /// The signing keys.
 #[derive(Debug, Serialize, ToSchema)]
@@ -56,7 +57,10 @@ pub struct KeyView {
     operation_id = "listKeys",
     responses((status = 200, description = "The keys.", body = KeysView))
 )]
-pub async fn list(State(state): State<AppState>, _admin: AdminCaller) -> Result<Response, Refusal> {
+pub async fn list(
+    State(state): State<Arc<AdminState>>,
+    _admin: AdminCaller,
+) -> Result<Response, Refusal> {
     answer(StatusCode::OK, &view(&state))
 }
 
@@ -72,19 +76,19 @@ pub async fn list(State(state): State<AppState>, _admin: AdminCaller) -> Result<
     responses((status = 200, description = "The keys, with the new one.", body = KeysView))
 )]
 pub async fn rotate(
-    State(state): State<AppState>,
+    State(state): State<Arc<AdminState>>,
     admin: AdminCaller,
 ) -> Result<Response, Refusal> {
-    state.keys.refresh().await.map_err(refused)?;
-    let keys = state.keys.list();
+    state.auth.keys.refresh().await.map_err(refused)?;
+    let keys = state.auth.keys.list();
     let mut waiting = keys.iter().filter(|key| key.phase == KeyPhase::Published);
     if let Some(key) = waiting.next() {
-        let wait = key.signs_from.saturating_sub(state.clock.now());
+        let wait = key.signs_from.saturating_sub(state.platform.clock.now());
         let wait = Duration::from_millis(u64::try_from(wait).unwrap_or(0));
         return Err(too_many_requests(wait)
             .with_detail("A new key is published already, and has yet to sign."));
     }
-    state.keys.rotate(admin.by()).await.map_err(refused)?;
+    state.auth.keys.rotate(admin.by()).await.map_err(refused)?;
     answer(StatusCode::OK, &view(&state))
 }
 
@@ -102,12 +106,12 @@ pub async fn rotate(
     responses((status = 200, description = "The keys that are left, with the new one.", body = KeysView))
 )]
 pub async fn revoke(
-    State(state): State<AppState>,
+    State(state): State<Arc<AdminState>>,
     admin: AdminCaller,
     kid: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Refusal> {
     let Path(kid) = kid.map_err(|_| unknown())?;
-    let revoked = state.keys.revoke(&kid, admin.by()).await;
+    let revoked = state.auth.keys.revoke(&kid, admin.by()).await;
     revoked.map_err(refused)?;
     answer(StatusCode::OK, &view(&state))
 }
@@ -125,9 +129,15 @@ fn refused(error: KeyError) -> Refusal {
     }
 }
 
-fn view(state: &AppState) -> KeysView {
+fn view(state: &AdminState) -> KeysView {
     KeysView {
-        keys: state.keys.list().into_iter().map(KeyView::from).collect(),
+        keys: state
+            .auth
+            .keys
+            .list()
+            .into_iter()
+            .map(KeyView::from)
+            .collect(),
     }
 }
 

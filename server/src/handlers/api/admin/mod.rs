@@ -22,20 +22,28 @@ pub mod sessions;
 pub mod suspension;
 pub mod views;
 
+use std::sync::Arc;
+
 use axum::Router;
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
 use axum::routing::{get, post, put};
 use platform_protocol::problem::Slug;
 use uuid::Uuid;
 
+use crate::admin::AdminState;
+use crate::auth::AuthState;
 use crate::domain::player::Player;
 use crate::http::api::Names;
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
 
 /// The addresses of administration.
-pub fn routes() -> Router<AppState> {
+pub fn routes<S>() -> Router<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Arc<AdminState>: FromRef<S>,
+    Arc<AuthState>: FromRef<S>,
+{
     Router::new()
         .route("/api/admin/players", get(players::handle))
         .route("/api/admin/players/{player}", get(player::handle))
@@ -60,14 +68,19 @@ pub fn routes() -> Router<AppState> {
 #[derive(Debug)]
 pub struct NamedPlayer(pub Player);
 
-impl FromRequestParts<AppState> for NamedPlayer {
+impl<S> FromRequestParts<S> for NamedPlayer
+where
+    S: Send + Sync,
+    Arc<AdminState>: FromRef<S>,
+{
     type Rejection = Refusal;
 
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
         let Ok(names) = Names::from_request_parts(parts, state).await;
         let nobody = || Refusal::new(Slug::NotFound).with_detail("There is no such player.");
         let id: Uuid = names.get("player").parse().map_err(|_| nobody())?;
-        let player = state.store.find_player(id).await?;
+        let state = Arc::<AdminState>::from_ref(state);
+        let player = state.platform.store.find_player(id).await?;
         player.map(Self).ok_or_else(nobody)
     }
 }

@@ -3,9 +3,9 @@
 use uuid::Uuid;
 
 use super::views::PlayerNames;
+use crate::admin::AdminState;
 use crate::domain::audit::{Actor, AuditEvent};
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
 
 /// The players who had a part in an event.
 pub(super) fn mentioned(event: &AuditEvent) -> impl Iterator<Item = Uuid> + use<> {
@@ -21,10 +21,14 @@ pub(super) fn mentioned(event: &AuditEvent) -> impl Iterator<Item = Uuid> + use<
 /// # Errors
 /// The store's.
 pub(super) async fn names_of(
-    state: &AppState,
+    state: &AdminState,
     players: impl Iterator<Item = Uuid>,
 ) -> Result<PlayerNames, Refusal> {
-    let names = state.store.list_usernames(players.collect()).await?;
+    let names = state
+        .platform
+        .store
+        .list_usernames(players.collect())
+        .await?;
     let names = names.into_iter();
     Ok(names.map(|(id, name)| (id.to_string(), name)).collect())
 }

@@ -1,5 +1,7 @@
 //! `PUT /api/admin/projects/<slug>/owner`: a project goes to another player.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -9,11 +11,11 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::caller::AdminCaller;
+use crate::admin::AdminState;
 use crate::domain::administration::Transferred;
 use crate::handlers::api::views::ProjectView;
 use crate::http::api::{JsonBody, Names, answer, invalid};
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
 
 /// The owner to be.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -37,15 +39,16 @@ pub struct NewOwner {
     responses((status = 200, description = "The project, as it is now.", body = ProjectView))
 )]
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<AdminState>>,
     admin: AdminCaller,
     names: Names,
     body: JsonBody,
 ) -> Result<Response, Refusal> {
     let new: NewOwner = body.read().await?;
     let nothing = || Refusal::new(Slug::NotFound).with_detail("There is no such project.");
-    let (slug, now) = (names.slug(), state.clock.now());
+    let (slug, now) = (names.slug(), state.platform.clock.now());
     match state
+        .platform
         .store
         .transfer_project(slug, new.owner, admin.by(), now)
         .await?
@@ -59,7 +62,15 @@ pub async fn handle(
             ));
         }
     }
-    state.read_games().await?;
-    let project = state.store.find_project(slug).await?.ok_or_else(nothing)?;
-    answer(StatusCode::OK, &ProjectView::of(&state, project).await?)
+    state.hosting.read_games().await?;
+    let project = state
+        .platform
+        .store
+        .find_project(slug)
+        .await?
+        .ok_or_else(nothing)?;
+    answer(
+        StatusCode::OK,
+        &ProjectView::of(&state.projects, project).await?,
+    )
 }

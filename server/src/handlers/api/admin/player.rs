@@ -1,5 +1,7 @@
 //! `GET /api/admin/players/<sub>`: all that is known of one player.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -10,12 +12,12 @@ use super::names::{mentioned, names_of};
 use super::views::{
     DeviceView, EventView, IdentityView, MergedGuestView, PlayerDetailsView, SessionView,
 };
+use crate::admin::AdminState;
 use crate::domain::audit::AuditQuery;
 use crate::domain::identity::LinkedIdentity;
 use crate::domain::player::{Player, PlayerState};
 use crate::http::api::answer;
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
 
 /// Merged guests that are shown, at most.
 const MERGED: usize = 100;
@@ -34,7 +36,7 @@ const EVENTS: usize = 50;
     responses((status = 200, description = "The player.", body = PlayerDetailsView))
 )]
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<AdminState>>,
     _admin: AdminCaller,
     NamedPlayer(player): NamedPlayer,
 ) -> Result<Response, Refusal> {
@@ -46,10 +48,14 @@ pub async fn handle(
 /// # Errors
 /// The store's.
 pub(super) async fn details(
-    state: &AppState,
+    state: &AdminState,
     player: Player,
 ) -> Result<PlayerDetailsView, Refusal> {
-    let (store, now, sub) = (&*state.store, state.clock.now(), player.id);
+    let (store, now, sub) = (
+        &*state.platform.store,
+        state.platform.clock.now(),
+        player.id,
+    );
     let sessions = store.list_sessions(sub, now).await?;
     let devices = store.list_devices(sub, now).await?;
     let merged = store.list_merged_guests(sub, MERGED).await?;
@@ -64,7 +70,7 @@ pub(super) async fn details(
     let mentioned = events.iter().flat_map(mentioned).chain(into).chain(guests);
     let names = names_of(state, mentioned).await?;
     Ok(PlayerDetailsView {
-        is_admin: state.config.admins.contains(&sub) || store.is_admin(sub).await?,
+        is_admin: state.platform.config.admins.contains(&sub) || store.is_admin(sub).await?,
         player: player.into(),
         sessions: sessions.into_iter().map(SessionView::from).collect(),
         devices: devices.into_iter().map(DeviceView::from).collect(),
@@ -76,9 +82,13 @@ pub(super) async fn details(
     })
 }
 
-fn identity(state: &AppState, identity: LinkedIdentity) -> IdentityView {
-    let demo = state.demo_provider.as_ref().map(|demo| demo.registration());
-    let mut providers = state.config.identity_providers.iter().chain(&demo);
+fn identity(state: &AdminState, identity: LinkedIdentity) -> IdentityView {
+    let demo = state
+        .auth
+        .demo_provider
+        .as_ref()
+        .map(|demo| demo.registration());
+    let mut providers = state.platform.config.identity_providers.iter().chain(&demo);
     let issuer = providers
         .find(|provider| provider.id == identity.provider)
         .map(|provider| provider.issuer.to_string());

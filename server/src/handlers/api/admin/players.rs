@@ -1,5 +1,7 @@
 //! `GET /api/admin/players`: players by id or by the start of their names.
 
+use std::sync::Arc;
+
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -7,11 +9,11 @@ use uuid::Uuid;
 
 use super::caller::AdminCaller;
 use super::views::{PlayerView, PlayersView};
+use crate::admin::AdminState;
 use crate::domain::username::{self, MAX_CHARS};
 use crate::http::api::query::limit;
 use crate::http::api::{answer, invalid};
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
 
 /// Players of one answer where nothing else is asked for.
 const PLAYERS: usize = 20;
@@ -33,7 +35,7 @@ const MAX_PLAYERS: usize = 100;
     responses((status = 200, description = "The players.", body = PlayersView))
 )]
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<AdminState>>,
     _admin: AdminCaller,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refusal> {
@@ -47,9 +49,19 @@ pub async fn handle(
         }
     }
     let players = if let Ok(id) = wanted.parse::<Uuid>() {
-        state.store.find_player(id).await?.into_iter().collect()
+        state
+            .platform
+            .store
+            .find_player(id)
+            .await?
+            .into_iter()
+            .collect()
     } else if wanted.chars().count() <= MAX_CHARS && !username::unique_key(&wanted).is_empty() {
-        state.store.list_players_by_name(&wanted, most).await?
+        state
+            .platform
+            .store
+            .list_players_by_name(&wanted, most)
+            .await?
     } else {
         return Err(invalid(
             "Players are found by their id, or by how their name begins: 24 characters at most.",

@@ -1,6 +1,7 @@
 //! `GET /api/admin/projects`: every project, and whose it is.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -12,11 +13,11 @@ use utoipa::ToSchema;
 use super::caller::AdminCaller;
 use super::names::names_of;
 use super::views::PlayerNames;
+use crate::admin::AdminState;
 use crate::handlers::api::views::StandingView;
 use crate::http::api::answer;
 use crate::http::date::rfc3339;
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
 
 /// Every project.
 #[derive(Debug, Serialize, ToSchema)]
@@ -55,20 +56,20 @@ pub struct OwnedProjectView {
     responses((status = 200, description = "The projects.", body = OwnedProjectsView))
 )]
 pub async fn handle(
-    State(state): State<AppState>,
+    State(state): State<Arc<AdminState>>,
     _admin: AdminCaller,
 ) -> Result<Response, Refusal> {
-    let now = state.clock.now();
-    let all = state.store.list_projects().await?;
+    let now = state.platform.clock.now();
+    let all = state.platform.store.list_projects().await?;
     let names = names_of(&state, all.iter().filter_map(|project| project.owner)).await?;
-    let standings = state.store.list_standings().await?;
+    let standings = state.platform.store.list_standings().await?;
     let mut standings: HashMap<_, _> = standings.into_iter().collect();
     let mut projects = Vec::new();
     for project in all {
         let audience = Environment::Prod.audience(&project.slug);
         projects.push(OwnedProjectView {
             standing: standings.remove(&project.slug).unwrap_or_default().into(),
-            players: state.presence.playing(&audience, now).await? as u64,
+            players: state.games.presence.playing(&audience, now).await? as u64,
             slug: project.slug,
             owner: project.owner.map(|owner| owner.to_string()),
             created_at: rfc3339(project.created_at),

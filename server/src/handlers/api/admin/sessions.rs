@@ -1,5 +1,7 @@
 //! `POST /api/admin/players/<sub>/end-sessions`: signs a player out everywhere.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -8,9 +10,9 @@ use utoipa::ToSchema;
 
 use super::NamedPlayer;
 use super::caller::AdminCaller;
+use crate::admin::AdminState;
 use crate::http::api::answer;
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
 
 /// What was ended.
 #[derive(Debug, Serialize, ToSchema)]
@@ -32,13 +34,14 @@ pub struct EndedSessions {
     responses((status = 200, description = "They are ended.", body = EndedSessions))
 )]
 pub async fn end(
-    State(state): State<AppState>,
+    State(state): State<Arc<AdminState>>,
     admin: AdminCaller,
     NamedPlayer(player): NamedPlayer,
 ) -> Result<Response, Refusal> {
     let ended = state
+        .platform
         .store
-        .end_other_sessions(player.id, None, admin.by(), state.clock.now())
+        .end_other_sessions(player.id, None, admin.by(), state.platform.clock.now())
         .await?;
     answer(StatusCode::OK, &EndedSessions { ended })
 }

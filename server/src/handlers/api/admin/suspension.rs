@@ -1,5 +1,7 @@
 //! `/api/admin/players/<sub>/suspension`: suspending a player, and lifting it.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -12,10 +14,10 @@ use super::NamedPlayer;
 use super::caller::AdminCaller;
 use super::player::details;
 use super::views::PlayerDetailsView;
+use crate::admin::AdminState;
 use crate::domain::player::{PlayerState, REASON_CHARS, parse_reason};
 use crate::http::api::{JsonBody, answer, invalid};
 use crate::http::refusal::Refusal;
-use crate::state::AppState;
 
 /// Why a player is suspended.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -40,7 +42,7 @@ pub struct NewSuspension {
     responses((status = 200, description = "The player, who is suspended.", body = PlayerDetailsView))
 )]
 pub async fn suspend(
-    State(state): State<AppState>,
+    State(state): State<Arc<AdminState>>,
     admin: AdminCaller,
     NamedPlayer(player): NamedPlayer,
     body: JsonBody,
@@ -58,8 +60,9 @@ pub async fn suspend(
         return Err(Refusal::new(Slug::NotAllowed)
             .with_detail("You would lock yourself out: another administrator may do this."));
     }
-    let (id, now) = (player.id, state.clock.now());
+    let (id, now) = (player.id, state.platform.clock.now());
     if !state
+        .platform
         .store
         .suspend_player(id, reason, admin.by(), now)
         .await?
@@ -86,12 +89,13 @@ pub async fn suspend(
     responses((status = 200, description = "The player, who is not suspended.", body = PlayerDetailsView))
 )]
 pub async fn lift(
-    State(state): State<AppState>,
+    State(state): State<Arc<AdminState>>,
     admin: AdminCaller,
     NamedPlayer(player): NamedPlayer,
 ) -> Result<Response, Refusal> {
-    let now = state.clock.now();
+    let now = state.platform.clock.now();
     state
+        .platform
         .store
         .unsuspend_player(player.id, admin.by(), now)
         .await?;
@@ -99,14 +103,19 @@ pub async fn lift(
 }
 
 /// Answers the player as they are now, once this node knows it everywhere.
-async fn changed(state: &AppState, player: Uuid) -> Result<Response, Refusal> {
+async fn changed(state: &AdminState, player: Uuid) -> Result<Response, Refusal> {
     state
+        .auth
         .suspensions
-        .refresh(&*state.store, state.config.token_seconds, state.clock.now())
+        .refresh(
+            &*state.platform.store,
+            state.platform.config.token_seconds,
+            state.platform.clock.now(),
+        )
         .await?;
     // The games of who is suspended are not shown.
-    state.read_games().await?;
-    let player = state.store.find_player(player).await?;
+    state.hosting.read_games().await?;
+    let player = state.platform.store.find_player(player).await?;
     let player = player.ok_or(Slug::NotFound)?;
     answer(StatusCode::OK, &details(state, player).await?)
 }

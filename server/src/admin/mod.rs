@@ -1,0 +1,5 @@
+//! Administration, by the project API.
+
+mod state;
+
+pub use self::state::AdminState;

@@ -1,0 +1,27 @@
+//! What the games' own parts are handed.
+
+use std::sync::Arc;
+
+use crate::faces::Faces;
+use crate::files::FileStore;
+use crate::live::Presence;
+use crate::page_warnings::PageWarnings;
+use crate::platform::Platform;
+use crate::sites::Sites;
+
+/// The games, and what is known of them.
+#[derive(Debug)]
+pub struct GamesState {
+    /// What every slice uses.
+    pub platform: Arc<Platform>,
+    /// Which games there are.
+    pub sites: Sites,
+    /// Deployed files by their content.
+    pub files: Arc<FileStore>,
+    /// What the games look like in a list.
+    pub faces: Faces,
+    /// How their pages should load the runtime and do not.
+    pub page_warnings: PageWarnings,
+    /// Who is playing.
+    pub presence: Arc<dyn Presence>,
+}

@@ -1,0 +1,5 @@
+//! Projects: making them, deploying to them, their settings and their standing.
+
+mod state;
+
+pub use self::state::ProjectsState;

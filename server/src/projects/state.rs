@@ -1,0 +1,57 @@
+//! What the handlers of projects are handed.
+
+use std::sync::Arc;
+
+use crate::auth::AuthState;
+use crate::deploy::Deploys;
+use crate::domain::project::Project;
+use crate::games::GamesState;
+use crate::handlers::api::caller::ApiCaller;
+use crate::hosting::HostingState;
+use crate::http::refusal::Refusal;
+use crate::platform::Platform;
+use crate::settings_limits::SettingsLimits;
+
+/// The parts that projects need.
+#[derive(Debug)]
+pub struct ProjectsState {
+    /// What every slice uses.
+    pub platform: Arc<Platform>,
+    /// The games that projects have.
+    pub games: Arc<GamesState>,
+    /// Who calls.
+    pub auth: Arc<AuthState>,
+    /// What serves the games.
+    pub hosting: Arc<HostingState>,
+    /// The deploys on their way.
+    pub deploys: Deploys,
+    /// The limits on writes of projects' settings.
+    pub settings_limits: SettingsLimits,
+}
+
+impl ProjectsState {
+    /// Counts a write of the project's settings by its owner, who may so many
+    /// within an hour. Administrators always may: what they take down or mend must
+    /// not wait for what the owner did. What is refused anyway is not counted.
+    ///
+    /// # Errors
+    /// `too-many-requests`.
+    pub fn count_setting(&self, caller: &ApiCaller, project: &Project) -> Result<(), Refusal> {
+        if project.owner == Some(caller.player) {
+            self.settings_limits.count(&project.slug, caller.player)?;
+        }
+        Ok(())
+    }
+
+    /// Counts a roll-back of the project by its owner, as [`Self::count_setting`]
+    /// does a write of its settings.
+    ///
+    /// # Errors
+    /// `too-many-requests`.
+    pub fn count_rollback(&self, caller: &ApiCaller, project: &Project) -> Result<(), Refusal> {
+        if project.owner == Some(caller.player) {
+            self.settings_limits.count_rollback(&project.slug)?;
+        }
+        Ok(())
+    }
+}
