@@ -16,12 +16,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use platform_protocol::names::Environment;
+use platform_server::app::start::start;
 use platform_server::clock::{Clock as _, SystemClock};
 use platform_server::config::Config;
-use platform_server::deploy::publish;
 use platform_server::domain::project::Project;
 use platform_server::entropy::SystemEntropy;
-use platform_server::start::start;
+use platform_server::projects::deploy::publish;
 
 /// Bytes of the file.
 const SIZE: usize = 20_000;

@@ -19,7 +19,6 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use platform_protocol::log::{LogLevel, LogSource};
 use platform_protocol::names::Environment;
 use platform_server::clock::{Clock, Millis, SystemClock};
-use platform_server::deploy;
 use platform_server::domain::counting::{
     DAY, Distinct, DistinctSketch, HOUR, MINUTE, NewCounts, NewPlayTime, periods,
 };
@@ -30,7 +29,8 @@ use platform_server::domain::project::Project;
 use platform_server::domain::session::SessionSecret;
 use platform_server::domain::sign_in::SignIn;
 use platform_server::entropy::{Entropy, SystemEntropy};
-use platform_server::files::FileStore;
+use platform_server::games::files::FileStore;
+use platform_server::projects::deploy;
 use platform_server::http::date::rfc3339;
 use platform_server::store::{SchemaPolicy, Store, connect};
 use rusqlite::{Connection, params};

@@ -12,11 +12,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use platform_protocol::claims::{GameTokenClaims, PrincipalKind};
+use platform_server::auth::keys::{KeyRing, KeySecrets};
 use platform_server::clock::{Clock, SystemClock};
 use platform_server::domain::session::SessionHash;
 use platform_server::domain::username::generate_guest_names;
 use platform_server::entropy::{Entropy, SystemEntropy};
-use platform_server::keys::{KeyRing, KeySecrets};
 use platform_server::store::{NewGuest, SchemaPolicy, Store, connect};
 
 const CALLERS: usize = 64;

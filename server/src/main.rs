@@ -1,32 +1,28 @@
 //! The server program: parse, wire, run.
 
-mod admin_command;
-mod events_command;
-mod keys_command;
-mod player_command;
-mod project_command;
+mod commands;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
-use platform_server::backup::{self, Backup};
+use platform_server::app::backup::{self, Backup};
+use platform_server::app::data_folder::{FolderLock, require_platform};
+use platform_server::app::start::{StartError, open_store};
 use platform_server::clock::{Clock, SystemClock};
 use platform_server::config::{Config, LogFormat, load, names, show};
-use platform_server::data_folder::{FolderLock, require_platform};
 use platform_server::entropy::SystemEntropy;
 use platform_server::http::refusal::chain;
-use platform_server::start::{StartError, open_store};
 use platform_server::store::{SchemaPolicy, Store};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
-use admin_command::AdminCommand;
-use events_command::EventsCommand;
-use keys_command::KeysCommand;
-use player_command::PlayerCommand;
-use project_command::ProjectCommand;
+use commands::admin::AdminCommand;
+use commands::events::EventsCommand;
+use commands::keys::KeysCommand;
+use commands::player::PlayerCommand;
+use commands::project::ProjectCommand;
 
 /// The game platform: auth service, hosting, runtime.
 #[derive(Parser)]
@@ -220,9 +216,10 @@ fn on_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Fai
 async fn serve(config: Config) -> Result<(), Failure> {
     // Before anything is open, so that no signal in between is missed.
     let mut stop = Stop::listen()?;
-    let running = platform_server::start(config, Arc::new(SystemClock), Arc::new(SystemEntropy))
-        .await
-        .map_err(|error| told(&error))?;
+    let running =
+        platform_server::app::start(config, Arc::new(SystemClock), Arc::new(SystemEntropy))
+            .await
+            .map_err(|error| told(&error))?;
     print(&format!(
         "platform-server ready on {} (listening on {})\n",
         running.origin, running.address

@@ -121,7 +121,7 @@ impl Platform {
         };
         settings(&mut config);
         let clock = Arc::new(ShiftedClock::default());
-        let running = platform_server::start(config, clock.clone(), Arc::new(SystemEntropy))
+        let running = platform_server::app::start(config, clock.clone(), Arc::new(SystemEntropy))
             .await
             .expect("the platform starts");
         let site = Site {

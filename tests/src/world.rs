@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use platform_protocol::log::LogLevel;
 use platform_protocol::names::Environment;
+use platform_server::Running;
 use platform_server::clock::{Clock, ManualClock, SystemClock};
 use platform_server::config::Config;
 use platform_server::domain::audit::Actor;
@@ -15,7 +16,7 @@ use platform_server::domain::takedown::{Change, Changed};
 use platform_server::entropy::SystemEntropy;
 use platform_server::http::seal::PRESS_MILLIS;
 use platform_server::origin::PlatformOrigin;
-use platform_server::{Running, deploy};
+use platform_server::projects::deploy;
 use reqwest::Method;
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
@@ -137,7 +138,7 @@ impl World {
         change(&mut config).await;
         let clock = Arc::new(ManualClock::new(SystemClock.now()));
         let entropy = Arc::new(SystemEntropy);
-        let running = platform_server::start(config, clock.clone(), entropy)
+        let running = platform_server::app::start(config, clock.clone(), entropy)
             .await
             .expect("the platform starts");
         gateway.lead_to(running.address);

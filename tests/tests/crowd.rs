@@ -42,7 +42,7 @@ async fn what_a_crowd_plays_is_counted_as_its_raw_beats_say() {
         projects_per_account: 100,
         ..Config::default()
     };
-    let running = platform_server::start(config, clock.clone(), Arc::new(SystemEntropy));
+    let running = platform_server::app::start(config, clock.clone(), Arc::new(SystemEntropy));
     let running = running.await.unwrap();
     let site = Site {
         origin: running.origin.clone(),

@@ -4,21 +4,21 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+use crate::auth::demo_provider::DemoProvider;
+use crate::auth::devices::DeviceLimits;
+use crate::auth::endings::Endings;
+use crate::auth::guests::GuestLimits;
+use crate::auth::keys::KeyRing;
+use crate::auth::oidc::Providers;
+use crate::auth::refusals::RefusalLimits;
+use crate::auth::suspensions::Suspensions;
+use crate::auth::tokens::GameTokens;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::demo_provider::DemoProvider;
-use crate::devices::DeviceLimits;
-use crate::endings::Endings;
 use crate::games::GamesState;
-use crate::guests::GuestLimits;
 use crate::http::client_address::Network;
 use crate::http::limiter::{Limiter, Period, Rate};
-use crate::keys::KeyRing;
-use crate::oidc::Providers;
 use crate::platform::Platform;
-use crate::refusals::RefusalLimits;
-use crate::suspensions::Suspensions;
-use crate::tokens::GameTokens;
 
 /// How often one player may take another name. Each is an event that is kept.
 const RENAMES: Rate = Rate::new(10, Period::Hour, 10);

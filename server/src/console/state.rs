@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::console_files::ConsoleFiles;
+use crate::console::files::ConsoleFiles;
 use crate::http::asset::{Asset, packed};
 use crate::platform::Platform;
 use crate::players::PlayersState;

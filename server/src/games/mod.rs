@@ -1,5 +1,25 @@
-//! The games: which there are, and what they look like.
+//! The games: which there are, where they are, and what they look like.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`sites`] | which games there are, in memory |
+//! | [`hosts`] | whose address a request was sent to |
+//! | [`files`] | deployed files by their content |
+//! | [`marks`], [`lasting`] | which files of a deployment never change under their names |
+//! | [`faces`] | titles and pictures, by their pages |
+//! | [`page_warnings`] | how their pages should load the runtime and do not |
+//! | [`live`] | who is playing: what may be lost |
+//! | [`takedown`] | what is answered for a game that was taken down |
 
+pub mod faces;
+pub mod files;
+pub mod hosts;
+pub mod lasting;
+pub mod live;
+pub mod marks;
+pub mod page_warnings;
+pub mod sites;
 mod state;
+pub mod takedown;
 
 pub use self::state::GamesState;

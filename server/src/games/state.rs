@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::faces::Faces;
-use crate::files::FileStore;
-use crate::live::Presence;
-use crate::page_warnings::PageWarnings;
+use crate::games::faces::Faces;
+use crate::games::files::FileStore;
+use crate::games::live::Presence;
+use crate::games::page_warnings::PageWarnings;
+use crate::games::sites::Sites;
 use crate::platform::Platform;
-use crate::sites::Sites;
 
 /// The games, and what is known of them.
 #[derive(Debug)]

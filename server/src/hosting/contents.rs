@@ -15,7 +15,7 @@ use moka::future::Cache;
 use tokio::sync::Semaphore;
 
 use crate::domain::project::FileEntry;
-use crate::files::{FileError, FileStore};
+use crate::games::files::{FileError, FileStore};
 use crate::http::encoding::Coding;
 
 /// Bytes of a file that is kept in memory, at most.

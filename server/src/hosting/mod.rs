@@ -1,20 +1,24 @@
-//! How a game's files are answered: their contents, headers and parts.
+//! What answers on a game's own address: its files, its backend, the runtime.
 //!
-//! | module | decides |
+//! | module | holds |
 //! |---|---|
-//! | [`contents`] | what is read, kept in memory and compressed |
+//! | [`handlers`] | the endpoints, one a file |
+//! | [`contents`] | what is read of a file, kept in memory and compressed |
 //! | [`headers`] | what is said of a file |
 //! | [`range`] | which part of it was asked for |
-//! | [`marks`] | what of a name may be a hash of the content |
-//! | [`lasting`] | which files of a deployment never change under their names |
 //! | [`earlier`] | which files of deployments before are still answered |
+//! | [`backends`] | the way to a game's backend |
+//! | [`upload`] | a body on its way to a backend, watched |
+//! | [`runtime`] | `runtime.js` and its source map |
 
+pub mod backends;
 pub mod contents;
 pub mod earlier;
+pub mod handlers;
 pub mod headers;
-pub mod lasting;
-pub mod marks;
 pub mod range;
+pub mod runtime;
 mod state;
+pub mod upload;
 
 pub use self::state::HostingState;

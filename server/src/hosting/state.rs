@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::backends::Backends;
 use crate::games::GamesState;
+use crate::hosting::backends::Backends;
 use crate::hosting::contents::Contents;
+use crate::hosting::runtime::RuntimeFiles;
 use crate::platform::Platform;
-use crate::runtime::RuntimeFiles;
 use crate::store::StoreError;
 
 /// What answers on games' own addresses.

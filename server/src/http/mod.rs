@@ -27,8 +27,6 @@
 //! | [`browser`] | which browser asks, in a few words |
 //! | [`body`] | request bodies that must be small |
 //! | [`pace`] | how fast something has to move that is waited for |
-//! | [`upload`] | a body on its way to a backend, watched |
-//! | [`mend`] | making the best of what pages send |
 //! | [`json`] | what a game's page posts to the platform |
 //! | [`form`] | what the platform's own pages post |
 //! | [`oauth`] | what OAuth clients send, and the errors that they are told |
@@ -52,7 +50,6 @@ pub mod form;
 mod head_budget;
 pub mod json;
 pub mod limiter;
-pub mod mend;
 pub mod navigation;
 pub mod oauth;
 pub mod pace;
@@ -67,4 +64,3 @@ pub mod shares;
 pub(crate) mod tls;
 mod turn;
 mod unread;
-pub mod upload;

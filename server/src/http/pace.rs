@@ -29,7 +29,7 @@ impl Default for Pace {
 
 /// How long it was waited for, since so many bytes moved last.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub struct Waiting {
     pace: Pace,
     bytes: u64,
     /// What is left of the time, beside what goes by now.
@@ -40,7 +40,9 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    pub(super) const fn new(pace: Pace) -> Self {
+    /// Nothing is waited for yet.
+    #[must_use]
+    pub const fn new(pace: Pace) -> Self {
         Self {
             pace,
             bytes: 0,
@@ -51,7 +53,7 @@ impl Waiting {
     }
 
     /// It is waited for. Ready where that has taken too long.
-    pub(super) fn poll_over(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    pub fn poll_over(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let is_new = self.since.is_none();
         let end = *self.since.get_or_insert_with(Instant::now) + self.left;
         // A connection's silence is real time, whatever clock tests move.
@@ -65,7 +67,7 @@ impl Waiting {
     }
 
     /// So many bytes have moved.
-    pub(super) fn moved(&mut self, bytes: u64) {
+    pub fn moved(&mut self, bytes: u64) {
         if let Some(since) = self.since.take() {
             self.left = self.left.saturating_sub(since.elapsed());
         }

@@ -2,15 +2,23 @@
 //!
 //! Each slice has a state of its own beside it, and holds the states of the slices
 //! that it may use: `ProjectsState` holds those of games, accounts and hosting.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`disk`] | how much of the disk is free, and refusing below a floor |
+//! | [`sharing`] | work that is done once for all who want it at one time |
+
+pub mod disk;
+pub mod sharing;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::disk::DiskFloor;
 use crate::entropy::Entropy;
 use crate::origin::PlatformOrigin;
+use crate::platform::disk::DiskFloor;
 use crate::store::Store;
 
 /// The parts of the platform that every slice uses.

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::auth::AuthState;
-use crate::counting::Counting;
 use crate::games::GamesState;
 use crate::hosting::HostingState;
 use crate::platform::Platform;
+use crate::players::counting::Counting;
 
 /// The parts that count players.
 #[derive(Debug)]

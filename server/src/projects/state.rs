@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use crate::auth::AuthState;
-use crate::deploy::Deploys;
+use crate::auth::caller::ApiCaller;
 use crate::domain::project::Project;
 use crate::games::GamesState;
-use crate::handlers::api::caller::ApiCaller;
 use crate::hosting::HostingState;
 use crate::http::refusal::Refusal;
 use crate::platform::Platform;
-use crate::settings_limits::SettingsLimits;
+use crate::projects::deploy::Deploys;
+use crate::projects::settings_limits::SettingsLimits;
 
 /// The parts that projects need.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! The log of events has an end, whatever anybody does over and over.
 
+use platform_server::auth::refusals;
 use platform_server::domain::audit::{AuditEvent, AuditKind, AuditQuery, GIVEN_MILLIS};
-use platform_server::refusals;
 use serde_json::{Value, json};
 
 use crate::caller::{Caller, archive};

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use platform_server::entry::App;
+use platform_server::app::entry::App;
+use platform_server::app::routes::routes;
 use platform_server::http::serve::{ConnectionLimits, serve};
-use platform_server::routes::routes;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;

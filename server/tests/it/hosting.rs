@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use platform_protocol::names::Environment;
-use platform_server::deploy::publish;
 use platform_server::domain::project::Project;
+use platform_server::projects::deploy::publish;
 use reqwest::Method;
 use tokio::time::timeout;
 
@@ -505,11 +505,11 @@ async fn a_demo_that_has_changed_is_deployed_again_after_a_restart() {
 
 #[tokio::test]
 async fn a_backend_that_cannot_be_reached_is_a_problem() {
-    use platform_server::backends::{Backends, Settings};
     use platform_server::config::Config;
+    use platform_server::games::sites::Game;
+    use platform_server::hosting::backends::{Backends, Settings};
     use platform_server::http::context::Context;
     use platform_server::http::request_id::RequestId;
-    use platform_server::sites::Game;
 
     let origin = platform_server::origin::PlatformOrigin::local(8787);
     // A port that was free a moment ago, and that nobody listens on.

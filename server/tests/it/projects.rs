@@ -240,7 +240,8 @@ async fn the_last_ten_deployments_are_kept_with_their_files() {
         ids.push(deployed.json::<Value>()["id"].clone());
     }
     let state = &app.running.state;
-    let swept = platform_server::deploy::sweep(&*state.platform.store, &state.games.files);
+    let swept =
+        platform_server::projects::deploy::sweep(&*state.platform.store, &state.games.files);
     swept.await.unwrap();
     let environment: Value = owner.get(DEV).await.json();
     let kept: Vec<&Value> = environment["deployments"]

@@ -176,7 +176,8 @@ async fn what_was_refused_is_kept_with_where_it_came_from_and_not_without_end() 
     app.clock.advance(91 * 24 * 60 * 60 * 1_000);
     let state = &app.running.state;
     let swept =
-        platform_server::sessions::sweep(&*state.platform.store, state.platform.clock.now()).await;
+        platform_server::auth::sessions::sweep(&*state.platform.store, state.platform.clock.now())
+            .await;
     swept.unwrap();
     for kind in [AuditKind::SignInFailed, AuditKind::AdministrationRefused] {
         assert_eq!(newest(&app, kind).await, []);

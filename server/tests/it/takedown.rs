@@ -4,7 +4,7 @@
 use platform_protocol::names::Environment;
 use platform_server::domain::audit::Actor;
 use platform_server::domain::takedown::{Change, FORGETTING, GRACE};
-use platform_server::{deploy, removal};
+use platform_server::projects::{deploy, removal};
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -337,7 +337,7 @@ async fn a_loop_that_keeps_no_cookie_locks_nobody_out_and_fills_no_store() {
     // What nobody came back for is gone after minutes.
     app.clock.advance(20 * 60_000);
     let now = app.clock.now();
-    platform_server::sessions::sweep(&*app.running.state.platform.store, now)
+    platform_server::auth::sessions::sweep(&*app.running.state.platform.store, now)
         .await
         .unwrap();
     assert_eq!(app.count_players(), 11);
@@ -357,7 +357,7 @@ async fn a_guest_who_comes_back_after_the_sweep_is_the_same_player() {
     let sweep = async || {
         app.clock.advance(24 * 60 * 60_000);
         let store = &*app.running.state.platform.store;
-        let swept = platform_server::sessions::sweep(store, app.clock.now()).await;
+        let swept = platform_server::auth::sessions::sweep(store, app.clock.now()).await;
         swept.unwrap();
     };
     sweep().await;
@@ -394,7 +394,9 @@ async fn a_guest_who_signed_out_comes_back_by_no_cookie_of_before() {
             app.clock.advance(24 * 60 * 60_000);
             let store = &*app.running.state.platform.store;
             let now = app.clock.now();
-            platform_server::sessions::sweep(store, now).await.unwrap();
+            platform_server::auth::sessions::sweep(store, now)
+                .await
+                .unwrap();
         }
         let sign_out = app
             .request(Method::POST, "auth", "/sign-out")

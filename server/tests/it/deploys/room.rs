@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use platform_server::deploy;
-use platform_server::disk::ManualDisk;
+use platform_server::platform::disk::ManualDisk;
+use platform_server::projects::deploy;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -92,7 +92,7 @@ async fn all_projects_of_an_account_share_its_room() {
     send(owner.ask(Method::DELETE, "/api/projects/one")).await;
     assert_eq!(deploy_to(&owner, "two", game(2, mib)).await.status, 409);
     app.clock.advance(platform_server::domain::takedown::GRACE);
-    platform_server::removal::remove_deleted(&state.projects)
+    platform_server::projects::removal::remove_deleted(&state.projects)
         .await
         .unwrap();
     let owner = Caller::with_cookie(&app, Some(&owner.cookie)).await;

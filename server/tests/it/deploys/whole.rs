@@ -4,10 +4,10 @@ use std::io::{Read as _, Write as _};
 
 use bytes::Bytes;
 use platform_protocol::names::Environment;
-use platform_server::deploy;
 use platform_server::domain::audit::Actor;
 use platform_server::entropy::SystemEntropy;
-use platform_server::files::{FileError, FileStore};
+use platform_server::games::files::{FileError, FileStore};
+use platform_server::projects::deploy;
 use platform_server::store::Store;
 
 use super::World;

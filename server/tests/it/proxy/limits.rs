@@ -9,13 +9,13 @@ use axum::body::Body;
 use axum::routing::{get, post};
 use futures_util::stream;
 use platform_protocol::names::Environment;
-use platform_server::backends::{Backends, Settings};
 use platform_server::config::Config;
+use platform_server::games::sites::Game;
+use platform_server::hosting::backends::{Backends, Settings};
 use platform_server::http::context::Context;
 use platform_server::http::refusal::Refusal;
 use platform_server::http::request_id::RequestId;
 use platform_server::origin::PlatformOrigin;
-use platform_server::sites::Game;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 

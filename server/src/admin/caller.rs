@@ -1,0 +1,47 @@
+//! Who may administer.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRef, FromRequestParts};
+use axum::http::request::Parts;
+use uuid::Uuid;
+
+use crate::auth::AuthState;
+use crate::auth::caller::ApiCaller;
+use crate::domain::audit::{Actor, By, Source};
+use crate::http::refusal::Refusal;
+
+/// The administrator whose token came with the request, and who has signed in
+/// within the last minutes, in a browser.
+#[derive(Clone, Debug)]
+pub struct AdminCaller {
+    /// The player.
+    pub player: Uuid,
+    /// Where the request came from.
+    pub source: Source,
+}
+
+impl AdminCaller {
+    /// As whom the log of events knows them.
+    #[must_use]
+    pub fn by(&self) -> By {
+        By::request(Actor::Admin(self.player), self.source.clone())
+    }
+}
+
+impl<S> FromRequestParts<S> for AdminCaller
+where
+    S: Send + Sync,
+    Arc<AuthState>: FromRef<S>,
+{
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        let caller = ApiCaller::from_request_parts(parts, state).await?;
+        caller.administration(&Arc::from_ref(state)).await?;
+        Ok(Self {
+            player: caller.player,
+            source: caller.source,
+        })
+    }
+}

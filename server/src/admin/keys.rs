@@ -1,0 +1,160 @@
+//! `/api/admin/keys`: the signing keys and what each does.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use platform_protocol::problem::Slug;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::caller::AdminCaller;
+use crate::admin::AdminState;
+use crate::auth::keys::{KeyError, KeyInfo};
+use crate::domain::key::KeyPhase;
+use crate::http::api::answer;
+use crate::http::date::rfc3339;
+use crate::http::limiter::too_many_requests;
+use crate::http::refusal::Refusal;
+
+/// The signing keys.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Keys)]
+pub struct KeysView {
+    /// Oldest first.
+    pub keys: Vec<KeyView>,
+}
+
+/// A signing key; nothing of it is secret.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Key)]
+pub struct KeyView {
+    /// Its id in tokens' headers and in the key set.
+    pub kid: String,
+    /// `published` (signs later), `signing`, `retiring` (verifies older tokens)
+    /// or `gone`.
+    pub state: &'static str,
+    /// Whether it is sealed in the store.
+    pub sealed: bool,
+    /// When it was made (RFC 3339).
+    pub created_at: String,
+    /// From when on it signs (RFC 3339).
+    pub signs_from: String,
+    /// When it stops signing (RFC 3339); null while no other key follows.
+    pub stops_at: Option<String>,
+}
+
+/// Lists the keys.
+///
+/// # Errors
+/// `not-allowed`.
+#[utoipa::path(
+    get,
+    path = "/api/admin/keys",
+    operation_id = "listKeys",
+    responses((status = 200, description = "The keys.", body = KeysView))
+)]
+pub async fn list(
+    State(state): State<Arc<AdminState>>,
+    _admin: AdminCaller,
+) -> Result<Response, Refusal> {
+    answer(StatusCode::OK, &view(&state))
+}
+
+/// Publishes a new key, which signs 21 minutes later. One that waits to sign is
+/// not followed by another: that would only make the key set longer.
+///
+/// # Errors
+/// `not-allowed`, `too-many-requests`.
+#[utoipa::path(
+    post,
+    path = "/api/admin/keys/rotate",
+    operation_id = "rotateKeys",
+    responses((status = 200, description = "The keys, with the new one.", body = KeysView))
+)]
+pub async fn rotate(
+    State(state): State<Arc<AdminState>>,
+    admin: AdminCaller,
+) -> Result<Response, Refusal> {
+    state.auth.keys.refresh().await.map_err(refused)?;
+    let keys = state.auth.keys.list();
+    let mut waiting = keys.iter().filter(|key| key.phase == KeyPhase::Published);
+    if let Some(key) = waiting.next() {
+        let wait = key.signs_from.saturating_sub(state.platform.clock.now());
+        let wait = Duration::from_millis(u64::try_from(wait).unwrap_or(0));
+        return Err(too_many_requests(wait)
+            .with_detail("A new key is published already, and has yet to sign."));
+    }
+    state.auth.keys.rotate(admin.by()).await.map_err(refused)?;
+    answer(StatusCode::OK, &view(&state))
+}
+
+/// Takes back a key that somebody else may know: it is gone from the key set at
+/// once, and if it was the one that signs, a new key does. Tokens that it signed
+/// are refused here from now on, and by games' backends within ten minutes.
+///
+/// # Errors
+/// `not-allowed`, `not-found`.
+#[utoipa::path(
+    post,
+    path = "/api/admin/keys/{kid}/revoke",
+    operation_id = "revokeKey",
+    params(("kid" = String, Path, description = "The key.")),
+    responses((status = 200, description = "The keys that are left, with the new one.", body = KeysView))
+)]
+pub async fn revoke(
+    State(state): State<Arc<AdminState>>,
+    admin: AdminCaller,
+    kid: Result<Path<String>, PathRejection>,
+) -> Result<Response, Refusal> {
+    let Path(kid) = kid.map_err(|_| unknown())?;
+    let revoked = state.auth.keys.revoke(&kid, admin.by()).await;
+    revoked.map_err(refused)?;
+    answer(StatusCode::OK, &view(&state))
+}
+
+fn unknown() -> Refusal {
+    Refusal::new(Slug::NotFound).with_detail("There is no such key.")
+}
+
+fn refused(error: KeyError) -> Refusal {
+    match error {
+        KeyError::Unknown { .. } => unknown(),
+        KeyError::Store(error) => error.into(),
+        KeyError::Contended => Refusal::unavailable(&error),
+        error => Refusal::internal(&error),
+    }
+}
+
+fn view(state: &AdminState) -> KeysView {
+    KeysView {
+        keys: state
+            .auth
+            .keys
+            .list()
+            .into_iter()
+            .map(KeyView::from)
+            .collect(),
+    }
+}
+
+impl From<KeyInfo> for KeyView {
+    fn from(key: KeyInfo) -> Self {
+        Self {
+            kid: key.kid,
+            state: match key.phase {
+                KeyPhase::Published => "published",
+                KeyPhase::Signing => "signing",
+                KeyPhase::Retiring => "retiring",
+                KeyPhase::Gone => "gone",
+            },
+            sealed: key.sealed,
+            created_at: rfc3339(key.created_at),
+            signs_from: rfc3339(key.signs_from),
+            stops_at: key.stops_at.map(rfc3339),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! `GET /api/admin/projects`: every project, and whose it is.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use platform_protocol::names::Environment;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::caller::AdminCaller;
+use super::names::names_of;
+use super::views::PlayerNames;
+use crate::admin::AdminState;
+use crate::http::api::answer;
+use crate::http::date::rfc3339;
+use crate::http::refusal::Refusal;
+use crate::projects::handlers::views::StandingView;
+
+/// Every project.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = OwnedProjects)]
+pub struct OwnedProjectsView {
+    /// By slug.
+    pub projects: Vec<OwnedProjectView>,
+    /// The names that the owners have now, by their ids.
+    pub names: PlayerNames,
+}
+
+/// A project in the list of all. `/api/projects/<slug>` says more.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = OwnedProject)]
+pub struct OwnedProjectView {
+    /// Its name in addresses and audiences.
+    pub slug: String,
+    /// The player who owns it; null for the platform's own.
+    pub owner: Option<String>,
+    /// When it was made (RFC 3339).
+    pub created_at: String,
+    /// Whether its game is shown.
+    pub standing: StandingView,
+    /// Who is playing in production now.
+    pub players: u64,
+}
+
+/// Lists all projects.
+///
+/// # Errors
+/// `not-allowed`.
+#[utoipa::path(
+    get,
+    path = "/api/admin/projects",
+    operation_id = "listAllProjects",
+    responses((status = 200, description = "The projects.", body = OwnedProjectsView))
+)]
+pub async fn handle(
+    State(state): State<Arc<AdminState>>,
+    _admin: AdminCaller,
+) -> Result<Response, Refusal> {
+    let now = state.platform.clock.now();
+    let all = state.platform.store.list_projects().await?;
+    let names = names_of(&state, all.iter().filter_map(|project| project.owner)).await?;
+    let standings = state.platform.store.list_standings().await?;
+    let mut standings: HashMap<_, _> = standings.into_iter().collect();
+    let mut projects = Vec::new();
+    for project in all {
+        let audience = Environment::Prod.audience(&project.slug);
+        projects.push(OwnedProjectView {
+            standing: standings.remove(&project.slug).unwrap_or_default().into(),
+            players: state.games.presence.playing(&audience, now).await? as u64,
+            slug: project.slug,
+            owner: project.owner.map(|owner| owner.to_string()),
+            created_at: rfc3339(project.created_at),
+        });
+    }
+    answer(StatusCode::OK, &OwnedProjectsView { projects, names })
+}

@@ -1,0 +1,253 @@
+//! What administration answers.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::domain::administration::MergedGuest;
+use crate::domain::audit::{Actor, ActorKind, AuditEvent};
+use crate::domain::device::Device;
+use crate::domain::identity::LinkedIdentity;
+use crate::domain::player::{Player, PlayerState};
+use crate::domain::session::SessionSummary;
+use crate::games::files::hex;
+use crate::http::date::rfc3339;
+
+/// Names by players' ids.
+pub type PlayerNames = BTreeMap<String, String>;
+
+/// A player in a list.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Player)]
+pub struct PlayerView {
+    /// The player's id.
+    pub sub: String,
+    /// The player's name now.
+    pub username: String,
+    /// `guest`, `account`, `merged` or `suspended`.
+    pub state: &'static str,
+    /// Whether an identity is linked.
+    pub linked: bool,
+    /// What a suspended player is told; null where nothing was given.
+    pub reason: Option<String>,
+    /// The account that a merged guest went into.
+    pub merged_into: Option<String>,
+    /// When the player was made (RFC 3339).
+    pub created_at: String,
+    /// When a guest was last here (RFC 3339), not to the minute.
+    pub seen_at: String,
+}
+
+/// Some players.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = FoundPlayers)]
+pub struct PlayersView {
+    /// By name.
+    pub players: Vec<PlayerView>,
+}
+
+/// All that is known of a player.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = PlayerDetails)]
+pub struct PlayerDetailsView {
+    /// Who it is.
+    #[serde(flatten)]
+    pub player: PlayerView,
+    /// Whether the player is an administrator.
+    pub is_admin: bool,
+    /// Browsers that are signed in, newest use first.
+    pub sessions: Vec<SessionView>,
+    /// Devices that are signed in, newest use first.
+    pub devices: Vec<DeviceView>,
+    /// Linked identities, oldest first.
+    pub identities: Vec<IdentityView>,
+    /// Guests that went into this account, newest first, 100 at most.
+    pub merged_from: Vec<MergedGuestView>,
+    /// The slugs of the projects that the player owns.
+    pub projects: Vec<String>,
+    /// What happened to the player, newest first, 50 at most.
+    pub events: Vec<EventView>,
+    /// The names that the players have now who are mentioned here, by their ids.
+    pub names: PlayerNames,
+}
+
+/// A browser that is signed in.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Session)]
+pub struct SessionView {
+    /// When it began (RFC 3339).
+    pub created_at: String,
+    /// Its last use (RFC 3339), to the day.
+    pub renewed_at: String,
+}
+
+/// A device that is signed in.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Device)]
+pub struct DeviceView {
+    /// Its id.
+    pub id: String,
+    /// The program.
+    pub client: String,
+    /// The address (IPv4, or IPv6 /64) that it signed in from.
+    pub network: String,
+    /// When it signed in (RFC 3339).
+    pub signed_in_at: String,
+    /// When it last got a token (RFC 3339).
+    pub used_at: String,
+}
+
+/// An identity, as far as the platform keeps it.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Identity)]
+pub struct IdentityView {
+    /// The provider's id in the settings.
+    pub provider: String,
+    /// The provider's issuer; null where the settings name it no more.
+    pub issuer: Option<String>,
+    /// SHA-256 of issuer and subject, in hex. The subject itself is not kept.
+    pub hash: String,
+    /// When it was linked (RFC 3339).
+    pub linked_at: String,
+}
+
+/// A guest that went into an account.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = MergedGuest)]
+pub struct MergedGuestView {
+    /// The guest's id.
+    pub sub: String,
+    /// When (RFC 3339).
+    pub merged_at: Option<String>,
+}
+
+/// What happened.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Event)]
+pub struct EventView {
+    /// Its number; later ones are higher.
+    pub id: i64,
+    /// When (RFC 3339).
+    pub at: String,
+    /// What, such as `merged` or `suspended`.
+    pub kind: &'static str,
+    /// Whom it happened to; null for the platform itself.
+    pub player: Option<String>,
+    /// The other player that had a part in it.
+    pub other: Option<String>,
+    /// The provider, the client, the key, the project, or the reason of a
+    /// suspension; null where there is none.
+    pub subject: Option<String>,
+    /// What was done, beyond the subject: the environment and the deployment of
+    /// a project, or why a sign-in failed; null where there is nothing to add.
+    pub detail: Option<String>,
+    /// Who did it: `self` (the player, or the platform), `operator` or `admin`.
+    pub actor: &'static str,
+    /// Which administrator.
+    pub admin: Option<String>,
+    /// The network (IPv4, or IPv6 /64) that it came from; null for what did not
+    /// come as a request, and where it is not kept any more.
+    pub network: Option<String>,
+    /// The id of the request, which the server's log has as well.
+    pub request: Option<String>,
+}
+
+/// Some events.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Events)]
+pub struct EventsView {
+    /// Newest first.
+    pub events: Vec<EventView>,
+    /// What to give as `before` for the page behind this one; null at the end.
+    pub before: Option<i64>,
+    /// The names that the players have now who are mentioned here, by their ids.
+    pub names: PlayerNames,
+}
+
+impl From<Player> for PlayerView {
+    fn from(player: Player) -> Self {
+        let linked = !player.is_anonymous() && !matches!(player.state, PlayerState::Merged { .. });
+        let (state, reason, merged_into) = match player.state {
+            PlayerState::Guest => ("guest", None, None),
+            PlayerState::Account => ("account", None, None),
+            PlayerState::Merged { into } => ("merged", None, Some(into.to_string())),
+            PlayerState::Suspended { reason, .. } => ("suspended", reason, None),
+        };
+        Self {
+            sub: player.id.to_string(),
+            username: player.username,
+            state,
+            linked,
+            reason,
+            merged_into,
+            created_at: rfc3339(player.created_at),
+            seen_at: rfc3339(player.seen_at),
+        }
+    }
+}
+
+impl From<SessionSummary> for SessionView {
+    fn from(session: SessionSummary) -> Self {
+        Self {
+            created_at: rfc3339(session.created_at),
+            renewed_at: rfc3339(session.renewed_at),
+        }
+    }
+}
+
+impl From<Device> for DeviceView {
+    fn from(device: Device) -> Self {
+        Self {
+            id: device.id.to_string(),
+            client: device.client,
+            network: device.network,
+            signed_in_at: rfc3339(device.signed_in_at),
+            used_at: rfc3339(device.used_at),
+        }
+    }
+}
+
+impl IdentityView {
+    /// An identity of the provider with this issuer.
+    #[must_use]
+    pub fn new(identity: LinkedIdentity, issuer: Option<String>) -> Self {
+        Self {
+            provider: identity.provider,
+            issuer,
+            hash: hex(&identity.key.0),
+            linked_at: rfc3339(identity.linked_at),
+        }
+    }
+}
+
+impl From<MergedGuest> for MergedGuestView {
+    fn from(merged: MergedGuest) -> Self {
+        Self {
+            sub: merged.guest.to_string(),
+            merged_at: merged.merged_at.map(rfc3339),
+        }
+    }
+}
+
+impl From<AuditEvent> for EventView {
+    fn from(event: AuditEvent) -> Self {
+        let admin = match event.actor {
+            Actor::Admin(admin) => Some(admin.to_string()),
+            Actor::Own | Actor::Operator => None,
+        };
+        Self {
+            id: event.id,
+            at: rfc3339(event.at),
+            kind: event.kind.as_str(),
+            player: event.player.map(|player| player.to_string()),
+            other: event.other.map(|other| other.to_string()),
+            subject: event.subject,
+            detail: event.detail,
+            actor: ActorKind::from(event.actor).as_str(),
+            admin,
+            network: event.network,
+            request: event.request,
+        }
+    }
+}

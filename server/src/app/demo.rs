@@ -1,0 +1,186 @@
+//! The demo game: on a platform of this machine it is there from the first
+//! start, with a backend for each environment.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use platform_demo_backend::DemoConfig;
+use platform_protocol::names::Environment;
+use platform_protocol::paths;
+use rust_embed::RustEmbed;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::clock::{Clock, Millis};
+use crate::config::Config;
+use crate::domain::project::Project;
+use crate::entropy::Entropy;
+use crate::games::files::FileStore;
+use crate::hosting::backends::Backends;
+use crate::http::refusal::chain;
+use crate::origin::PlatformOrigin;
+use crate::projects::deploy::{self, DeployError};
+use crate::store::{self, Store, StoreError};
+
+/// The demo's project.
+pub const SLUG: &str = "demo";
+
+#[derive(RustEmbed)]
+#[folder = "../www/demo/game"]
+struct GameFiles;
+
+/// Why the demo is not there.
+#[derive(Debug, thiserror::Error)]
+pub enum DemoError {
+    /// The store failed.
+    #[error("the demo game could not be recorded")]
+    Store(#[from] StoreError),
+    /// The files could not be deployed.
+    #[error("the demo game could not be deployed")]
+    Deploy(#[from] DeployError),
+    /// A backend could not be started.
+    #[error("the demo game's backend could not be started")]
+    Backend(#[from] std::io::Error),
+}
+
+/// Deploys the demo where it is due: under `localhost`, unless the operator
+/// left it out, on an empty store; and again when its files have changed.
+/// Answers whether the demo is there.
+///
+/// # Errors
+/// [`DemoError`]
+pub async fn deploy(
+    config: &Config,
+    origin: &PlatformOrigin,
+    store: &dyn Store,
+    files: &FileStore,
+    entropy: &dyn Entropy,
+    now: Millis,
+) -> Result<bool, DemoError> {
+    if !config.demo || !origin.is_local() {
+        return Ok(false);
+    }
+    let projects = store.list_projects().await?;
+    if projects.is_empty() {
+        let project = Project {
+            slug: SLUG.to_owned(),
+            owner: None,
+            created_at: now,
+        };
+        match store.add_project(project).await {
+            // It was deleted for good, and its slug stays taken.
+            Err(StoreError::Conflict { .. }) => return Ok(false),
+            added => added?,
+        }
+    } else if !projects
+        .iter()
+        .any(|project| project.slug == SLUG && project.owner.is_none())
+    {
+        // Someone's own project may have the name.
+        return Ok(false);
+    }
+    for environment in Environment::ALL {
+        let deployed = store.find_current_deployment(SLUG, environment).await?;
+        let deployed: Option<BTreeMap<String, String>> = deployed.map(|deployment| {
+            deployment
+                .files
+                .into_iter()
+                .map(|(path, entry)| (path, entry.sha256))
+                .collect()
+        });
+        if deployed.as_ref() != Some(&digests()) {
+            deploy::publish(store, files, entropy, now, SLUG, environment, contents()).await?;
+            tracing::info!(
+                environment = environment.as_str(),
+                "the demo game was deployed"
+            );
+        }
+    }
+    Ok(true)
+}
+
+fn contents() -> Vec<(String, Bytes)> {
+    let content = |path: &str| GameFiles::get(path).map(|file| Bytes::from(file.data.into_owned()));
+    GameFiles::iter()
+        .filter_map(|path| Some((path.to_string(), content(&path)?)))
+        .collect()
+}
+
+fn digests() -> BTreeMap<String, String> {
+    let digest = |path: &str| {
+        let hash = GameFiles::get(path)?.metadata.sha256_hash();
+        Some(
+            hash.iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect::<String>(),
+        )
+    };
+    GameFiles::iter()
+        .filter_map(|path| Some((path.to_string(), digest(&path)?)))
+        .collect()
+}
+
+/// Starts a backend for each environment and sends the demo's calls there.
+/// The backends end when `stopping` turns true.
+///
+/// # Errors
+/// [`DemoError::Backend`]
+pub async fn start_backends(
+    backends: &Backends,
+    tasks: &mut JoinSet<()>,
+    config: &Config,
+    origin: &PlatformOrigin,
+    clock: &Arc<dyn Clock>,
+    stopping: &watch::Receiver<bool>,
+) -> Result<(), DemoError> {
+    let auth_url = origin.auth_url();
+    let directory = config.data.join("demo");
+    // Like the platform's own store: what players saved is nobody else's. The
+    // backend would make its files for all to read.
+    store::make_private_directory(&directory)?;
+    for environment in Environment::ALL {
+        let database = database(&directory, environment);
+        store::make_private_file(&database)?;
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        backends.add(SLUG, environment, listener.local_addr()?);
+        let settings = DemoConfig {
+            issuer: auth_url.clone(),
+            audience: environment.audience(SLUG),
+            jwks_url: format!("{auth_url}{}", paths::JWKS),
+            database,
+        };
+        let clock = Arc::new(BackendClock(Arc::clone(clock)));
+        let mut stopping = stopping.clone();
+        tasks.spawn(async move {
+            let stop = async move {
+                // An error means that the server is gone, which is an end too.
+                let _ = stopping.wait_for(|stopping| *stopping).await;
+            };
+            let served =
+                platform_demo_backend::serve_with_clock(listener, settings, clock, stop).await;
+            if let Err(error) = served {
+                tracing::error!(error = chain(&error), "the demo game's backend ended");
+            }
+        });
+    }
+    Ok(())
+}
+
+fn database(directory: &Path, environment: Environment) -> std::path::PathBuf {
+    directory.join(format!("{}.db", environment.as_str()))
+}
+
+/// Our clock, as the backend's verifier reads it: the two must agree on what
+/// has expired.
+#[derive(Debug)]
+struct BackendClock(Arc<dyn Clock>);
+
+impl platform_verifier::Clock for BackendClock {
+    fn now(&self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0.now()).unwrap_or(0))
+    }
+}

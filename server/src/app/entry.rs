@@ -1,0 +1,348 @@
+//! The one way in. Every request gets an id, a client address and a site;
+//! every answer gets its id, its problem body and its line in the log,
+//! whatever happens in between. One function rather than a stack of layers:
+//! each layer would box every request once more.
+
+use std::net::{IpAddr, SocketAddr};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::FutureExt as _;
+use platform_protocol::problem::Slug;
+use tokio::time::Instant;
+use tower::ServiceExt as _;
+
+use crate::app::routes::{self, Routes};
+use crate::app::state::AppState;
+use crate::games::hosts::{self, Site};
+use crate::games::sites::Game;
+use crate::games::takedown::{self, Forgetting};
+use crate::hosting::backends::Backend;
+use crate::hosting::handlers::game_files;
+use crate::http::client_address::client_address;
+use crate::http::context::Context;
+use crate::http::cors::{self, Caller};
+use crate::http::foreign_cookies;
+use crate::http::navigation;
+use crate::http::places::Stay;
+use crate::http::refusal::Refusal;
+use crate::http::request_id::{RequestId, X_REQUEST_ID};
+use crate::http::serve::Application;
+
+/// How long a handler may take to begin its answer. A game's backend has
+/// limits of its own, under which a long upload may flow for as long as it
+/// takes.
+const HANDLING: Duration = Duration::from_secs(40);
+
+/// Browsers come by TLS alone for so long (RFC 6797). Not `includeSubDomains`:
+/// every address of the platform says it for itself, and others under its name
+/// are none of its business.
+const SECURE_FOR_A_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
+
+/// Everything that answers.
+#[derive(Clone, Debug)]
+pub struct App {
+    /// What handlers are handed.
+    pub state: AppState,
+    /// The routers by host.
+    pub routes: Routes,
+}
+
+impl Application for App {
+    async fn answer(&self, peer: SocketAddr, request: Request<Body>) -> Response {
+        let started = Instant::now();
+        let (mut parts, body) = request.into_parts();
+        let context = self.context(peer, &parts);
+        let seen = Seen {
+            method: parts.method.clone(),
+            uri: parts.uri.clone(),
+        };
+
+        let believed = context.trusted_peer && self.state.platform.config.forwarded_host;
+        let found = hosts::requested_host(&parts, believed);
+        let mut caller = None;
+        let mut asked_with_cookie = false;
+        let navigates = navigation::is_navigation(&parts.headers);
+        let looped = self.state.hosting.backends.refuse_loop(&parts.headers);
+        let (host, site) = match found {
+            Ok(host) => {
+                let site = looped.and_then(|()| self.find_site(&host));
+                (host, site)
+            }
+            Err(refusal) => ("-".to_owned(), looped.and(Err(refusal))),
+        };
+        let expired = match &site {
+            Ok(Site::Auth | Site::Console) => {
+                let turn = || u16::from_be_bytes(self.state.platform.entropy.bytes());
+                let path = parts.uri.path();
+                let keep = &self.state.platform.config.keep_cookies;
+                foreign_cookies::expire(
+                    &parts.headers,
+                    &self.state.platform.origin,
+                    path,
+                    keep,
+                    turn,
+                )
+            }
+            _ => Vec::new(),
+        };
+        let response = match site {
+            Err(refusal) => refusal.into_response(),
+            Ok(site) => {
+                if matches!(site, Site::Auth) && routes::asks_with_cookie(parts.uri.path()) {
+                    asked_with_cookie = true;
+                    caller = self.caller(&parts);
+                }
+                if let Some(caller) = caller.clone() {
+                    parts.extensions.insert(caller);
+                }
+                let request = Request::from_parts(parts, body);
+                self.dispatch(site, &context, request).await
+            }
+        };
+
+        // Only programs ask with the player's cookie.
+        let wants_page = navigates && !asked_with_cookie;
+        let mut response = self.finish(response, &context, wants_page);
+        if asked_with_cookie {
+            cors::apply(response.headers_mut(), caller.as_ref());
+        }
+        expire(response.headers_mut(), expired);
+        log(&seen, &host, &context.id, &response, started);
+        response
+    }
+
+    /// Nobody was asked, and there is nothing else to say of it.
+    fn explain_unread(&self, status: StatusCode) -> (RequestId, Vec<u8>) {
+        let id = RequestId::generate(&*self.state.platform.entropy);
+        tracing::info!(
+            status = status.as_u16(),
+            request_id = id.as_str(),
+            "a request's head could not be read"
+        );
+        let body = Refusal::unread(status).problem(&self.state.platform.auth_url, &id);
+        (id, body)
+    }
+
+    fn trusts(&self, address: IpAddr) -> bool {
+        self.state.platform.config.trusts(address)
+    }
+}
+
+impl App {
+    fn context(&self, peer: SocketAddr, parts: &Parts) -> Context {
+        let config = &self.state.platform.config;
+        let trusted_peer = config.trusts(peer.ip().to_canonical());
+        let from_proxy = trusted_peer
+            .then(|| RequestId::from_proxy(&parts.headers))
+            .flatten();
+        Context {
+            id: from_proxy.unwrap_or_else(|| RequestId::generate(&*self.state.platform.entropy)),
+            peer,
+            trusted_peer,
+            client: client_address(peer.ip(), &parts.headers, |address| config.trusts(address)),
+        }
+    }
+
+    fn find_site(&self, host: &str) -> Result<Site, Refusal> {
+        let state = &self.state;
+        hosts::find_site(
+            host,
+            &state.platform.origin,
+            state.platform.listening.port(),
+            &state.games.sites,
+        )
+    }
+
+    fn caller(&self, parts: &Parts) -> Option<Caller> {
+        self.state
+            .games
+            .sites
+            .caller(cors::single_origin(&parts.headers)?)
+    }
+
+    async fn dispatch(&self, site: Site, context: &Context, request: Request<Body>) -> Response {
+        let path = request.uri().path();
+        let backend = match &site {
+            Site::Game(game) if !game.taken_down => self.state.hosting.backends.find(game, path),
+            Site::Game(_) | Site::Console | Site::Auth => None,
+        };
+        let takes_uploads = matches!(site, Site::Console) && routes::takes_uploads(path);
+        let limit = (backend.is_none() && !takes_uploads).then_some(HANDLING);
+        let forgetting = match &site {
+            Site::Game(game) => self.forgetting(game, request.headers()),
+            Site::Console | Site::Auth => None,
+        };
+        let held = request.extensions().get::<Stay>().cloned();
+        if let Some(stay) = &held {
+            let game = match &site {
+                Site::Game(game) => Some(Arc::clone(&game.audience)),
+                Site::Console | Site::Auth => None,
+            };
+            stay.is_of(context.client, game, takes_uploads);
+        }
+        let answer = self.route(site, backend, context, request);
+        let answer = AssertUnwindSafe(answer).catch_unwind();
+        let answered = match limit {
+            Some(limit) => tokio::time::timeout(limit, answer).await,
+            None => Ok(answer.await),
+        };
+        let mut response = match answered {
+            Ok(Ok(response)) => response,
+            Ok(Err(_panic)) => {
+                // The panic hook has logged what and where.
+                Refusal::new(Slug::Internal)
+                    .with_cause("a handler panicked")
+                    .into_response()
+            }
+            Err(_) => Refusal::new(Slug::Unavailable)
+                .with_cause("a handler took too long")
+                .into_response(),
+        };
+        if let Some(forgetting) = forgetting {
+            forgetting.apply(response.headers_mut());
+        }
+        lasting(response, held.as_ref())
+    }
+
+    /// What a browser is to be told to forget of what the game stored there.
+    fn forgetting(&self, game: &Game, headers: &HeaderMap) -> Option<Forgetting> {
+        // Most games were never taken down.
+        game.forget_from?;
+        let secure = self.state.platform.origin.is_secure();
+        Forgetting::wanted(game, headers, self.state.platform.clock.now(), secure)
+    }
+
+    /// Hands a request to whoever answers it. Most are for a game's files, which
+    /// have one way, and no router to go through.
+    async fn route(
+        &self,
+        site: Site,
+        backend: Option<Arc<Backend>>,
+        context: &Context,
+        mut request: Request<Body>,
+    ) -> Response {
+        let router = match site {
+            Site::Console => &self.routes.console,
+            Site::Auth => &self.routes.auth,
+            Site::Game(game) if game.taken_down => return takedown::answer(request.headers()),
+            Site::Game(game) if routes::is_the_games(request.uri().path()) => {
+                let answer =
+                    game_files::handle(&self.state.hosting, &game, backend, context, request);
+                return answer.await.unwrap_or_else(Refusal::into_response);
+            }
+            Site::Game(game) => {
+                request.extensions_mut().insert(game);
+                &self.routes.game
+            }
+        };
+        request.extensions_mut().insert(context.clone());
+        match router.clone().oneshot(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        }
+    }
+
+    /// Writes the problem body and the headers that every answer carries.
+    fn finish(&self, mut response: Response, context: &Context, wants_page: bool) -> Response {
+        if let Some(refusal) = response.extensions_mut().remove::<Refusal>() {
+            if let Some(cause) = refusal.cause() {
+                tracing::error!(
+                    request_id = context.id.as_str(),
+                    slug = refusal.slug().as_str(),
+                    cause,
+                    "request failed"
+                );
+            }
+            let is_page = wants_page
+                && navigation::make_page(
+                    &mut response,
+                    &refusal,
+                    &self.state.platform.origin,
+                    &context.id,
+                );
+            if !is_page {
+                *response.body_mut() = refusal.body(&self.state.platform.auth_url, &context.id);
+            }
+            let headers = response.headers_mut();
+            headers.remove(header::CONTENT_LENGTH);
+            headers.append(
+                header::VARY,
+                HeaderValue::from_static("Accept, Sec-Fetch-Mode"),
+            );
+        }
+        let headers = response.headers_mut();
+        headers.insert(X_REQUEST_ID, context.id.header().clone());
+        headers.insert(
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        );
+        if self.state.platform.origin.is_secure() {
+            // In the place of what a backend says of it.
+            headers.insert(header::STRICT_TRANSPORT_SECURITY, SECURE_FOR_A_YEAR);
+        }
+        response
+    }
+}
+
+/// Makes the connection of a stream of events (HTML, "Server-sent events") one
+/// that lasts, or refuses the stream.
+fn lasting(mut response: Response, held: Option<&Stay>) -> Response {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    let is_stream = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+    match held.filter(|_| is_stream).map(Stay::last) {
+        None => response,
+        Some(Err(refusal)) => refusal.into_response(),
+        Some(Ok(lasting)) => {
+            response.extensions_mut().insert(lasting);
+            response
+        }
+    }
+}
+
+/// Lets foreign cookies expire with this answer, unless a cache may keep it for
+/// others.
+fn expire(headers: &mut HeaderMap, expired: Vec<HeaderValue>) {
+    let kept = headers.get(header::CACHE_CONTROL);
+    if kept.is_some_and(|kept| kept.as_bytes().starts_with(b"public")) {
+        return;
+    }
+    for cookie in expired {
+        headers.append(header::SET_COOKIE, cookie);
+    }
+}
+
+/// What the log says of a request: never a header, never a query.
+struct Seen {
+    method: Method,
+    uri: Uri,
+}
+
+fn log(seen: &Seen, host: &str, id: &RequestId, response: &Response, started: Instant) {
+    let status = response.status();
+    macro_rules! line {
+        ($level:ident) => {
+            tracing::$level!(
+                method = seen.method.as_str(),
+                host,
+                path = seen.uri.path(),
+                status = status.as_u16(),
+                ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+                request_id = id.as_str(),
+                "answered"
+            )
+        };
+    }
+    if status.is_server_error() {
+        line!(warn);
+    } else if status.is_client_error() {
+        line!(info);
+    } else {
+        line!(debug);
+    }
+}

@@ -1,0 +1,260 @@
+//! The one table of hosts and paths, grouped by who calls.
+
+use std::sync::Arc;
+
+use axum::routing::{any, get, post, put};
+use axum::{Extension, Router};
+use platform_protocol::paths;
+use platform_protocol::problem::Slug;
+
+use crate::app::state::AppState;
+use crate::auth::demo_provider::{self, DemoProvider};
+use crate::auth::handlers::{
+    callback, demo_provider as demo, device, key_set, login, metadata, new_guest, profile,
+    restore_guest, sign_in, sign_out, token,
+};
+use crate::auth::redirect::DEVICE_PAGE;
+use crate::console::handlers::{
+    admin as admin_pages, build, console, icon, problem_page, project, security_txt, stylesheet,
+};
+use crate::hosting::handlers::{runtime_files, whereabouts};
+use crate::http::page::{ICON, STYLESHEET};
+use crate::http::refusal::Refusal;
+use crate::logs::handlers as logs;
+use crate::players::handlers as players;
+use crate::projects::handlers as projects;
+use crate::{admin, app::openapi};
+
+/// Where browsers look for an icon that no page has named.
+const FAVICON: &str = "/favicon.ico";
+/// The end of the path that an archive is sent to.
+const DEPLOYMENT: &str = "/deployment";
+
+/// One router a host.
+#[derive(Clone, Debug)]
+pub struct Routes {
+    /// `platform.localhost`
+    pub console: Router,
+    /// `auth.platform.localhost`
+    pub auth: Router,
+    /// The platform's own paths on `<slug>.platform.localhost` and
+    /// `dev-<slug>.platform.localhost`; whatever else there is, is the game's.
+    pub game: Router,
+}
+
+/// The routers of all hosts.
+#[must_use]
+pub fn routes(state: &AppState) -> Routes {
+    Routes {
+        console: with_state(console_routes(), state),
+        auth: with_state(auth_routes(state), state),
+        game: with_state(game_routes(), state),
+    }
+}
+
+/// People, in a browser.
+fn console_routes() -> Router<AppState> {
+    Router::new()
+        .route("/", get(console::handle))
+        .route(paths::BUILD_PAGES, get(build::projects))
+        .route(
+            &format!("{}/{{slug}}", paths::BUILD_PAGES),
+            get(build::project),
+        )
+        .route(
+            &format!("{}/{{slug}}", paths::PROJECT_PAGES),
+            get(project::handle),
+        )
+        .merge(admin_pages::routes())
+        .route("/static/console.css", get(build::stylesheet))
+        .route("/static/console/{name}", get(build::module))
+        .merge(api_routes())
+        .merge(admin::routes())
+        .route(STYLESHEET, get(stylesheet::handle))
+        .route(ICON, get(icon::handle))
+        .route(FAVICON, get(icon::handle))
+        .route(security_txt::PATH, get(security_txt::handle))
+        .fallback(nothing_here)
+}
+
+/// The command line, the console's own pages, and programs.
+fn api_routes() -> Router<AppState> {
+    let project = "/api/projects/{slug}";
+    let environment = format!("{project}/environments/{{environment}}");
+    Router::new()
+        .route("/api/openapi.json", get(openapi::handle))
+        .route("/api/ranking", get(players::ranking::handle))
+        .route(
+            "/api/projects",
+            get(projects::list_projects::handle).post(projects::create_project::handle),
+        )
+        .route(
+            project,
+            get(projects::project::handle).delete(projects::standing::delete),
+        )
+        .route(
+            &format!("{project}/disable"),
+            post(projects::standing::disable),
+        )
+        .route(
+            &format!("{project}/enable"),
+            post(projects::standing::enable),
+        )
+        .route(
+            &format!("{project}/restore"),
+            post(projects::standing::restore),
+        )
+        .route(
+            &format!("{project}/test-tokens"),
+            post(projects::test_token::handle),
+        )
+        .route(&format!("{project}/logs"), get(logs::search::handle))
+        .route(&format!("{project}/logs/stream"), get(logs::stream::handle))
+        .route(&format!("{project}/players"), get(players::players::handle))
+        .route(
+            &format!("{project}/players/chart"),
+            get(players::player_chart::handle),
+        )
+        .route(&format!("{project}/errors"), get(logs::errors::handle))
+        .route(&environment, get(projects::environment::handle))
+        .route(
+            &format!("{environment}{DEPLOYMENT}"),
+            put(projects::deployment::handle),
+        )
+        .route(
+            &format!("{environment}/rollback"),
+            post(projects::rollback::handle),
+        )
+        .route(
+            &format!("{environment}/deployments/{{deployment}}/file"),
+            get(projects::deployed_file::handle),
+        )
+        .route(
+            &format!("{environment}/backend"),
+            put(projects::backend::handle),
+        )
+        .route(
+            &format!("{environment}/isolation"),
+            put(projects::isolation::handle),
+        )
+        .route(
+            &format!("{environment}/frames"),
+            put(projects::frames::handle),
+        )
+}
+
+/// The runtime of every game, verifiers, and people.
+fn auth_routes(state: &AppState) -> Router<AppState> {
+    let routes = Router::new()
+        .route(paths::TOKEN, post(token::handle).options(token::preflight))
+        .route(
+            paths::SIGN_OUT,
+            post(sign_out::handle).options(token::preflight),
+        )
+        .route(paths::JWKS, get(key_set::handle))
+        .route(paths::METADATA, get(metadata::handle))
+        .route(paths::PLATFORM, get(whereabouts::handle))
+        .route(
+            &format!("{}{{slug}}", paths::PROBLEMS),
+            get(problem_page::handle),
+        )
+        .route(paths::LOGIN, get(login::handle))
+        .route(
+            &format!("{}/{{provider}}", paths::LOGIN),
+            post(sign_in::handle),
+        )
+        .route(new_guest::PATH, post(new_guest::handle))
+        .route(
+            restore_guest::PATH,
+            get(restore_guest::show).post(restore_guest::restore),
+        )
+        .route(
+            &format!("{}{{provider}}", paths::CALLBACK),
+            get(callback::handle),
+        )
+        .route(paths::PROFILE, get(profile::show).post(profile::change))
+        .merge(device_routes())
+        .route(STYLESHEET, get(stylesheet::handle))
+        .route(ICON, get(icon::handle))
+        .route(FAVICON, get(icon::handle))
+        .route(security_txt::PATH, get(security_txt::handle))
+        .fallback(nothing_here);
+    match &state.auth.demo_provider {
+        Some(provider) => routes.merge(demo_provider_routes(provider)),
+        None => routes,
+    }
+}
+
+/// The command line, and its person in a browser.
+fn device_routes() -> Router<AppState> {
+    Router::new()
+        .route(
+            DEVICE_PAGE,
+            get(device::page::show).post(device::page::decide),
+        )
+        .route(device::AUTHORIZATION, post(device::authorization::handle))
+        .route(device::TOKEN, post(device::token::handle))
+        .route(device::REVOKE, post(device::revoke::handle))
+}
+
+/// The platform itself, and people on this machine who try it out.
+fn demo_provider_routes(provider: &Arc<DemoProvider>) -> Router<AppState> {
+    Router::new()
+        .route(demo_provider::METADATA, get(demo::metadata))
+        .route(demo_provider::JWKS, get(demo::key_set))
+        .route(
+            demo_provider::AUTHORIZE,
+            get(demo::authorize::page).post(demo::authorize::answer),
+        )
+        .route(demo_provider::TOKEN, post(demo::token::handle))
+        .layer(Extension(Arc::clone(provider)))
+}
+
+/// A game's page asks the platform.
+fn game_routes() -> Router<AppState> {
+    Router::new()
+        .route(paths::RUNTIME_JS, get(runtime_files::script))
+        .route(paths::RUNTIME_MAP, get(runtime_files::source_map))
+        .route(paths::PLATFORM, get(whereabouts::handle))
+        .route(paths::HEARTBEAT, post(players::heartbeat::handle))
+        .route(paths::LOGS, post(logs::ingest::handle))
+        .route("/__platform", any(nothing_here))
+        .route(paths::PREFIX, any(nothing_here))
+        .route(&format!("{}{{*path}}", paths::PREFIX), any(nothing_here))
+}
+
+/// Whether the game itself answers at this path of its address, by its files or
+/// its backend, and not the platform.
+#[must_use]
+pub fn is_the_games(path: &str) -> bool {
+    !path.starts_with(paths::PREFIX) && path != "/__platform"
+}
+
+/// The paths that ask with the player's cookie from a game's page, and so
+/// answer with CORS headers.
+#[must_use]
+pub fn asks_with_cookie(path: &str) -> bool {
+    matches!(path, paths::TOKEN | paths::SIGN_OUT)
+}
+
+/// The console's path that takes archives: as long as one flows, it may take
+/// any time.
+#[must_use]
+pub fn takes_uploads(path: &str) -> bool {
+    path.starts_with("/api/") && path.ends_with(DEPLOYMENT)
+}
+
+fn with_state(routes: Router<AppState>, state: &AppState) -> Router {
+    routes
+        .method_not_allowed_fallback(wrong_method)
+        .with_state(state.clone())
+}
+
+async fn nothing_here() -> Refusal {
+    Slug::NotFound.into()
+}
+
+/// The router adds `Allow` (RFC 9110 §15.5.6) to what this answers.
+async fn wrong_method() -> Refusal {
+    Slug::MethodNotAllowed.into()
+}

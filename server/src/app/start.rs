@@ -1,0 +1,542 @@
+//! From settings to a running server, and back.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::MissedTickBehavior;
+
+use crate::admin::AdminState;
+use crate::app::demo::{self, DemoError};
+use crate::app::entry::App;
+use crate::app::routes::routes;
+use crate::app::state::{AppState, Parts};
+use crate::auth::demo_provider::DemoProvider;
+use crate::auth::endings::{self, Endings};
+use crate::auth::keys::{KeyError, KeyRing, KeySecret, KeySecrets};
+use crate::auth::oidc::{Providers, ProvidersError};
+use crate::auth::refusals;
+use crate::auth::sessions;
+use crate::auth::suspensions::{self, Suspensions};
+use crate::auth::tokens::GameTokens;
+use crate::auth::{AuthLimits, AuthState};
+use crate::clock::Clock;
+use crate::config::{Config, Secret};
+use crate::console::ConsoleState;
+use crate::entropy::Entropy;
+use crate::games::GamesState;
+use crate::games::faces::Faces;
+use crate::games::files::{FileError, FileStore};
+use crate::games::live::MemoryPresence;
+use crate::games::page_warnings::PageWarnings;
+use crate::games::sites::Sites;
+use crate::hosting::HostingState;
+use crate::hosting::backends::{self, Assertions, Backends};
+use crate::hosting::contents::Contents;
+use crate::hosting::runtime::{RuntimeError, RuntimeFiles};
+use crate::http::refusal::chain;
+use crate::http::serve::{ConnectionLimits, DRAIN, serve};
+use crate::logs::streams::LogStreams;
+use crate::logs::{self, LogLimits, LogsState};
+use crate::origin::PlatformOrigin;
+use crate::platform::Platform;
+use crate::platform::disk::{DiskFloor, FreeSpace, SystemDisk};
+use crate::players::PlayersState;
+use crate::players::counting::{Counting, keep};
+use crate::projects::ProjectsState;
+use crate::projects::deploy::{self, Deploys};
+use crate::projects::settings_limits::SettingsLimits;
+use crate::store::{self, ConnectError, SchemaPolicy, Store, StoreError};
+
+/// How often games are read again, for what other nodes have done.
+const LOOK_AGAIN: Duration = Duration::from_secs(30);
+/// How often keys are: whoever takes one back beside the running server waits
+/// for no more than this.
+const LOOK_FOR_KEYS: Duration = Duration::from_secs(3);
+
+/// Why the server did not start; a line for the operator.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The socket cannot be listened on.
+    #[error("cannot listen on {address}: {}", listen_advice(source))]
+    Listen {
+        /// Which socket.
+        address: SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The store cannot be opened.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The file store cannot be opened.
+    #[error(transparent)]
+    Files(#[from] FileError),
+    /// The signing keys cannot be read or made.
+    #[error(transparent)]
+    Keys(#[from] KeyError),
+    /// The identity providers cannot be used.
+    #[error("identity_provider: {0}")]
+    Providers(#[from] ProvidersError),
+    /// The backends cannot be asked.
+    #[error("TLS cannot be set up")]
+    Tls(#[from] rustls::Error),
+    /// The runtime cannot be served.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+    /// The demo cannot be deployed.
+    #[error(transparent)]
+    Demo(#[from] DemoError),
+    /// The folder that deploys are unpacked in cannot be made.
+    #[error("the folder `uploads` in the data folder could not be made ready")]
+    Uploads(#[source] std::io::Error),
+}
+
+fn listen_advice(error: &std::io::Error) -> String {
+    if error.kind() == std::io::ErrorKind::AddrInUse {
+        "another program listens there; stop it, or set PLATFORM_LISTEN to another port".to_owned()
+    } else {
+        format!("{error}; set PLATFORM_LISTEN to an address of this machine")
+    }
+}
+
+/// A running server. Dropping it ends it at once; [`Running::stop`] lets
+/// requests in flight finish.
+#[derive(Debug)]
+#[must_use = "dropping it ends the server"]
+pub struct Running {
+    /// The platform origin.
+    pub origin: String,
+    /// The socket that is listened on.
+    pub address: SocketAddr,
+    /// What handlers are handed.
+    pub state: AppState,
+    stopping: watch::Sender<bool>,
+    server: JoinSet<()>,
+    background: JoinSet<()>,
+}
+
+impl Running {
+    /// Stops gracefully: no new connections, requests in flight finish within
+    /// ten seconds, then the store is closed.
+    ///
+    /// # Errors
+    /// The store's, if it could not write what was queued.
+    pub async fn stop(mut self) -> Result<(), StoreError> {
+        self.stopping.send_replace(true);
+        // They may be silent for ever, so there is nothing to wait for.
+        self.state.hosting.backends.close();
+        // The server holds itself to its own limit; the demo's backend as well.
+        while self.server.join_next().await.is_some() {}
+        self.background.shutdown().await;
+        let (state, store) = (&self.state, &*self.state.platform.store);
+        refusals::tell_left_out(&state.auth, true).await;
+        let counted = state
+            .players
+            .counting
+            .keep(store, state.platform.clock.now())
+            .await;
+        store.close().await.and(counted)
+    }
+}
+
+/// Opens everything, listens, and serves. `config` may say port 0.
+///
+/// # Errors
+/// [`StartError`]
+pub async fn start(
+    config: Config,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+) -> Result<Running, StartError> {
+    start_on(config, clock, entropy, Arc::new(SystemDisk)).await
+}
+
+/// The same, on a disk of which `disk` says how much is free.
+///
+/// # Errors
+/// [`StartError`]
+pub async fn start_on(
+    config: Config,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+    disk: Arc<dyn FreeSpace>,
+) -> Result<Running, StartError> {
+    let (listener, listening) = listen(config.listen).await?;
+    let origin = config
+        .origin
+        .clone()
+        .unwrap_or_else(|| PlatformOrigin::local(listening.port()));
+
+    let runtime = begin_runtime(&origin, &config);
+    let Opened {
+        store,
+        keys,
+        files,
+        deploys,
+        sites,
+        has_demo,
+    } = open(&config, &origin, &clock, &entropy).await?;
+
+    let (stopping, stopped) = watch::channel(false);
+    let mut server = JoinSet::new();
+    let assertions = Assertions::new(Arc::clone(&keys), Arc::clone(&clock), origin.auth_url());
+    let backends = backends(&config, &origin, listening, assertions, &*store).await?;
+    if has_demo {
+        demo::start_backends(&backends, &mut server, &config, &origin, &clock, &stopped).await?;
+    }
+    let runtime = runtime
+        .await
+        .map_err(|error| RuntimeError::Compress(error.into()))??;
+    let (providers, demo_provider) = providers(&config, &origin, &clock, &entropy)?;
+    let kept_in = [config.data.clone(), config.files_path()];
+    let counting = Counting::open(&*store, clock.now()).await?;
+    let auth_url = origin.auth_url();
+    let platform = Arc::new(Platform {
+        disk: DiskFloor::new(disk, kept_in, config.disk_floor()),
+        store,
+        clock,
+        entropy,
+        config,
+        origin: origin.clone(),
+        auth_url,
+        listening,
+    });
+    let state = assemble(
+        &platform,
+        (sites, files, deploys),
+        (keys, providers, demo_provider),
+        (backends, runtime),
+        (counting, LogStreams::new(stopped.clone())),
+    );
+    let app = App {
+        routes: routes(&state),
+        state: state.clone(),
+    };
+    let limits = ConnectionLimits::of_this_process();
+    server.spawn(serve(listener, app, limits, stopped));
+    Ok(Running {
+        origin: origin.to_string(),
+        address: listening,
+        background: background(&state),
+        state,
+        stopping,
+        server,
+    })
+}
+
+/// Hands each slice its parts.
+fn assemble(
+    platform: &Arc<Platform>,
+    (sites, files, deploys): (Sites, Arc<FileStore>, Deploys),
+    (keys, providers, demo_provider): (Arc<KeyRing>, Providers, Option<Arc<DemoProvider>>),
+    (backends, runtime): (Backends, RuntimeFiles),
+    (counting, streams): (Counting, LogStreams),
+) -> AppState {
+    let (clock, config) = (&platform.clock, &platform.config);
+    let contents = Contents::new(Arc::clone(&files), config.file_cache_bytes());
+    let games = Arc::new(GamesState {
+        platform: Arc::clone(platform),
+        sites,
+        files,
+        faces: Faces::default(),
+        page_warnings: PageWarnings::default(),
+        presence: Arc::new(MemoryPresence::new()),
+    });
+    let tokens = GameTokens::new(
+        Arc::clone(&keys),
+        Arc::clone(clock),
+        platform.auth_url.clone(),
+    );
+    let auth = Arc::new(AuthState {
+        platform: Arc::clone(platform),
+        games: Arc::clone(&games),
+        keys,
+        providers,
+        demo_provider,
+        tokens,
+        suspensions: Suspensions::default(),
+        endings: Endings::default(),
+        limits: AuthLimits::new(config, clock),
+    });
+    let hosting = Arc::new(HostingState {
+        platform: Arc::clone(platform),
+        games: Arc::clone(&games),
+        contents,
+        backends,
+        runtime,
+    });
+    let projects = Arc::new(ProjectsState {
+        platform: Arc::clone(platform),
+        games: Arc::clone(&games),
+        auth: Arc::clone(&auth),
+        hosting: Arc::clone(&hosting),
+        deploys,
+        settings_limits: SettingsLimits::new(clock),
+    });
+    let players = Arc::new(PlayersState {
+        platform: Arc::clone(platform),
+        games: Arc::clone(&games),
+        auth: Arc::clone(&auth),
+        hosting: Arc::clone(&hosting),
+        counting,
+    });
+    let logs = Arc::new(LogsState {
+        platform: Arc::clone(platform),
+        auth: Arc::clone(&auth),
+        limits: LogLimits::new(config, clock),
+        streams,
+    });
+    let admin = Arc::new(AdminState {
+        platform: Arc::clone(platform),
+        games: Arc::clone(&games),
+        auth: Arc::clone(&auth),
+        hosting: Arc::clone(&hosting),
+        projects: Arc::clone(&projects),
+    });
+    let console = ConsoleState::new(Arc::clone(platform), Arc::clone(&players));
+    AppState::new(Parts {
+        platform: Arc::clone(platform),
+        games,
+        auth,
+        hosting,
+        projects,
+        players,
+        logs,
+        admin,
+        console: Arc::new(console),
+    })
+}
+
+/// What lasts, opened and read for the first time.
+struct Opened {
+    store: Arc<dyn Store>,
+    keys: Arc<KeyRing>,
+    files: Arc<FileStore>,
+    deploys: Deploys,
+    sites: Sites,
+    has_demo: bool,
+}
+
+/// Opens what the data folder holds, with the demo in it where that belongs.
+async fn open(
+    config: &Config,
+    origin: &PlatformOrigin,
+    clock: &Arc<dyn Clock>,
+    entropy: &Arc<dyn Entropy>,
+) -> Result<Opened, StartError> {
+    let store = open_store(config, SchemaPolicy::Upgrade).await?;
+    let keys = open_keys(
+        config,
+        Arc::clone(&store),
+        Arc::clone(clock),
+        Arc::clone(entropy),
+    );
+    let keys = keys.await?;
+    warn_of_unsealed(origin, &keys);
+    warn_of_no_provider(config, origin);
+    let files = FileStore::connect(&format!("file://{}", config.files_path().display())).await?;
+    let has_demo = demo::deploy(config, origin, &*store, &files, &**entropy, clock.now()).await?;
+    Ok(Opened {
+        deploys: uploads(config, &files).await?,
+        files: Arc::new(files),
+        // The demo is among them.
+        sites: sites(origin, &*store).await?,
+        keys,
+        store,
+        has_demo,
+    })
+}
+
+/// What goes on beside the requests, for as long as the server runs.
+fn background(state: &AppState) -> JoinSet<()> {
+    let mut background = JoinSet::new();
+    background.spawn(look_again(state.clone()));
+    background.spawn(look_for_keys(state.clone()));
+    background.spawn(logs::keep_swept(Arc::clone(&state.logs)));
+    background.spawn(deploy::keep_swept(Arc::clone(&state.projects)));
+    background.spawn(sessions::keep_swept(Arc::clone(&state.auth)));
+    background.spawn(suspensions::keep_looking(Arc::clone(&state.auth)));
+    background.spawn(endings::keep_looking(Arc::clone(&state.auth)));
+    background.spawn(keep::keep_counting(Arc::clone(&state.players)));
+    background
+}
+
+/// The providers of the settings, or the built-in one.
+fn providers(
+    config: &Config,
+    origin: &PlatformOrigin,
+    clock: &Arc<dyn Clock>,
+    entropy: &Arc<dyn Entropy>,
+) -> Result<(Providers, Option<Arc<DemoProvider>>), StartError> {
+    let mut settings = config.identity_providers.clone();
+    let demo = DemoProvider::for_platform(&settings, origin, clock, entropy)?;
+    if demo.is_some() && !config.listen.ip().is_loopback() {
+        tracing::warn!(
+            listening = %config.listen,
+            "the built-in provider signs in whoever types a name, and other machines can reach \
+             it; listen on 127.0.0.1, or set providers up (docs/sign-in.md)"
+        );
+    }
+    settings.extend(demo.as_ref().map(|demo| demo.registration()));
+    Ok((Providers::new(&settings, &origin.auth_url(), clock)?, demo))
+}
+
+/// Makes the folder that deploys are unpacked in, and removes what a process
+/// that was killed had begun to write.
+async fn uploads(config: &Config, files: &FileStore) -> Result<Deploys, StartError> {
+    let (folder, files) = (config.data.join("uploads"), files.clone());
+    let made = tokio::task::spawn_blocking(move || {
+        files.remove_unfinished()?;
+        Deploys::new(folder).map_err(StartError::Uploads)
+    });
+    made.await
+        .unwrap_or_else(|error| Err(StartError::Uploads(std::io::Error::other(error))))
+}
+
+/// The backends that the games' owners have set.
+async fn backends(
+    config: &Config,
+    origin: &PlatformOrigin,
+    listening: SocketAddr,
+    assertions: Assertions,
+    store: &dyn Store,
+) -> Result<Backends, StartError> {
+    let settings = backends::Settings::new(config, origin, listening);
+    let backends = Backends::new(origin, settings)?.signed_by(assertions);
+    backends.refresh(store).await?;
+    Ok(backends)
+}
+
+/// Which games there are.
+async fn sites(origin: &PlatformOrigin, store: &dyn Store) -> Result<Sites, StoreError> {
+    let sites = Sites::new(origin.clone());
+    sites.refresh(store).await?;
+    Ok(sites)
+}
+
+/// Listens on `address`; the socket, and which one it is where the port is 0.
+async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
+    let failed = |source| StartError::Listen { address, source };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let listening = listener.local_addr().map_err(failed)?;
+    Ok((listener, listening))
+}
+
+/// Opens the store that the settings name.
+///
+/// # Errors
+/// The store's.
+pub async fn open_store(
+    config: &Config,
+    schema: SchemaPolicy,
+) -> Result<Arc<dyn Store>, StartError> {
+    let url = format!("sqlite://{}", config.database_path().display());
+    Ok(store::connect(&url, schema).await?)
+}
+
+/// Opens the signing keys in the store.
+///
+/// # Errors
+/// [`KeyError`]
+pub async fn open_keys(
+    config: &Config,
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+) -> Result<Arc<KeyRing>, StartError> {
+    let secret = |secret: &Option<Secret>| {
+        let secret = secret.as_ref();
+        secret
+            .map(|secret| KeySecret::new(secret.expose()))
+            .transpose()
+    };
+    let secrets = KeySecrets {
+        present: secret(&config.key_secret)?,
+        former: secret(&config.key_secret_old)?,
+    };
+    Ok(KeyRing::open(store, clock, entropy, config.token_seconds, secrets).await?)
+}
+
+/// Compressing takes a moment of computing, meanwhile the store is opened.
+fn begin_runtime(
+    origin: &PlatformOrigin,
+    config: &Config,
+) -> JoinHandle<Result<RuntimeFiles, RuntimeError>> {
+    let (origin, heartbeat) = (origin.clone(), config.heartbeat_seconds);
+    tokio::task::spawn_blocking(move || RuntimeFiles::new(&origin, heartbeat))
+}
+
+/// Follows what other nodes and the operator's commands do.
+async fn look_again(state: AppState) {
+    let mut ticks = tokio::time::interval(LOOK_AGAIN);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // The first tick is at once, and everything has just been read.
+    ticks.tick().await;
+    loop {
+        ticks.tick().await;
+        if let Err(error) = state.hosting.read_games().await {
+            tracing::error!(error = chain(&error), "the games could not be read again");
+        }
+        if let Err(error) = state.hosting.backends.refresh(&*state.platform.store).await {
+            tracing::error!(
+                error = chain(&error),
+                "the backends could not be read again"
+            );
+        }
+        state.auth.limits.sweep();
+        state.logs.limits.sweep();
+        state.projects.settings_limits.sweep();
+        refusals::tell_left_out(&state.auth, false).await;
+        state.games.presence.sweep(state.platform.clock.now()).await;
+    }
+}
+
+/// Follows rotations and revocations of other nodes and the operator's commands.
+async fn look_for_keys(state: AppState) {
+    let mut ticks = tokio::time::interval(LOOK_FOR_KEYS);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks.tick().await;
+    loop {
+        ticks.tick().await;
+        if let Err(error) = state.auth.keys.refresh().await {
+            tracing::error!(
+                error = chain(&error),
+                "the signing keys could not be read again"
+            );
+        }
+    }
+}
+
+/// Says so where whoever can read the store's file of a public platform could
+/// mint tokens.
+fn warn_of_unsealed(origin: &PlatformOrigin, keys: &KeyRing) {
+    let unsealed = keys.list().iter().filter(|key| !key.sealed).count();
+    if origin.is_secure() && unsealed > 0 {
+        tracing::warn!(
+            unsealed,
+            "signing keys lie unsealed in the store: whoever reads a copy of it can sign as the \
+             platform; set PLATFORM_KEY_SECRET and run `platform-server keys reseal` \
+             (docs/hosting.md)"
+        );
+    }
+}
+
+/// Says so where nobody can sign in to a public platform: it has no accounts then,
+/// so no projects and no administrators either.
+fn warn_of_no_provider(config: &Config, origin: &PlatformOrigin) {
+    if origin.is_secure() && config.identity_providers.is_empty() {
+        tracing::warn!(
+            "no identity provider is set, so nobody can sign in, make a project or administer; \
+             see docs/sign-in.md"
+        );
+    }
+}
+
+/// How long [`Running::stop`] may take, with some room.
+pub const STOP: Duration = DRAIN.saturating_add(Duration::from_secs(2));

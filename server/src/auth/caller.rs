@@ -1,0 +1,251 @@
+//! Who asks, and what they may do.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use axum::extract::{FromRef, FromRequestParts};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, header};
+use platform_protocol::names::CONSOLE_AUDIENCE;
+use platform_protocol::problem::Slug;
+use uuid::Uuid;
+
+use crate::auth::AuthState;
+use crate::auth::refusals;
+use crate::auth::tokens::ConsoleRights;
+use crate::clock::Millis;
+use crate::domain::audit::{Actor, AuditKind, By, Refused, Source};
+use crate::domain::console_token::{Hold, Holder};
+use crate::domain::player::PlayerState;
+use crate::domain::project::Project;
+use crate::http::context::Context;
+use crate::http::limiter::too_many_requests;
+use crate::http::refusal::Refusal;
+
+/// Characters of a call's path that the log of events keeps.
+const CALL_CHARS: usize = 120;
+
+/// The player whose token came with the request. The session or the device that
+/// the token was minted for has not ended.
+#[derive(Clone, Debug)]
+pub struct ApiCaller {
+    /// The player.
+    pub player: Uuid,
+    /// Whether it is a guest.
+    pub is_guest: bool,
+    /// When its token ends, in milliseconds since the Unix epoch.
+    pub expires_at: Millis,
+    /// Whether it may administer, from a browser where it has just signed in:
+    /// the operator has named it in the settings or by a command.
+    pub is_admin: bool,
+    /// Where the request came from.
+    pub source: Source,
+    rights: ConsoleRights,
+    /// Whether its sign-in is young enough for administration.
+    is_fresh: bool,
+    /// Method and path.
+    call: String,
+}
+
+impl<S> FromRequestParts<S> for ApiCaller
+where
+    S: Send + Sync,
+    Arc<AuthState>: FromRef<S>,
+{
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        let Ok(context) = Context::from_request_parts(parts, state).await;
+        let state = &*Arc::<AuthState>::from_ref(state);
+        let token = state.tokens.of(&parts.headers, CONSOLE_AUDIENCE);
+        let token = token.ok_or_else(|| not_signed_in(Slug::NotSignedIn.default_detail()))?;
+        let rights = token.console.ok_or_else(ended)?;
+        state
+            .limits
+            .calls
+            .count(&token.player)
+            .map_err(too_many_requests)?;
+        let holder = holder(state, &rights.hold, token.player).await?;
+        let path = parts.uri.path().chars().filter(|char| !char.is_control());
+        let path: String = path.take(CALL_CHARS).collect();
+        Ok(Self {
+            player: token.player,
+            is_guest: holder.player.is_anonymous(),
+            expires_at: Millis::try_from(token.claims.exp)
+                .unwrap_or(Millis::MAX)
+                .saturating_mul(1_000),
+            is_admin: is_admin(state, &holder),
+            source: context.source(),
+            rights,
+            is_fresh: holder.is_fresh(state.platform.clock.now()),
+            call: format!("{} {path}", parts.method),
+        })
+    }
+}
+
+/// RFC 6750 §3: with how to authenticate.
+fn not_signed_in(sentence: &'static str) -> Refusal {
+    Refusal::new(Slug::NotSignedIn)
+        .with_detail(sentence)
+        .with_header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
+}
+
+fn ended() -> Refusal {
+    not_signed_in("This sign-in has ended. Please sign in again.")
+}
+
+/// Who holds what the token hangs on, unless that has ended. The store is asked
+/// each time, and once: what somebody else ended, suspended, granted or revoked
+/// holds with the next request.
+async fn holder(state: &AuthState, hold: &Hold, player: Uuid) -> Result<Holder, Refusal> {
+    let holder = state
+        .platform
+        .store
+        .find_holder(hold, state.platform.clock.now())
+        .await?;
+    let holder = holder.filter(|holder| holder.player.id == player);
+    let holder = holder.ok_or_else(ended)?;
+    match &holder.player.state {
+        PlayerState::Guest | PlayerState::Account => Ok(holder),
+        PlayerState::Merged { .. } => Err(ended()),
+        PlayerState::Suspended { reason, .. } => Err(Refusal::suspended(reason.clone())),
+    }
+}
+
+/// Whether the player may administer; a guest never may.
+fn is_admin(state: &AuthState, holder: &Holder) -> bool {
+    let named = state.platform.config.admins.contains(&holder.player.id);
+    holder.player.state == PlayerState::Account && (named || holder.is_admin)
+}
+
+impl ApiCaller {
+    /// Looks anew whether the caller is signed in, and may administer: what
+    /// takes longer than a request must not outlive the right to it.
+    ///
+    /// # Errors
+    /// `not-signed-in`, `account-suspended`; the store's.
+    pub async fn look_again(&mut self, state: &AuthState) -> Result<(), Refusal> {
+        let holder = holder(state, &self.rights.hold, self.player).await?;
+        self.is_admin = is_admin(state, &holder);
+        self.is_fresh = holder.is_fresh(state.platform.clock.now());
+        Ok(())
+    }
+
+    /// Refuses whoever may not administer just now. That is kept.
+    ///
+    /// # Errors
+    /// `not-allowed`, `step-up-required`.
+    pub async fn administration(&self, state: &AuthState) -> Result<(), Refusal> {
+        let refusal = if self.is_admin {
+            self.step_up("")
+        } else {
+            let alone = "This is for administrators alone.";
+            Some(Refusal::new(Slug::NotAllowed).with_detail(alone))
+        };
+        match refusal {
+            Some(refusal) => Err(self.refused(state, refusal).await),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the caller may administer just now, with this token.
+    #[must_use]
+    pub fn administers(&self) -> bool {
+        self.is_admin && self.step_up("").is_none()
+    }
+
+    /// Why an administrator may not administer just now; `about` is a sentence
+    /// to begin with.
+    fn step_up(&self, about: &str) -> Option<Refusal> {
+        let sentence = if !self.rights.may_administer {
+            "Administration needs a sign-in of the last 15 minutes in a browser: a device has no \
+             right to it. Do it on the platform's own pages."
+        } else if !self.is_fresh {
+            "Administration needs a sign-in of the last 15 minutes. Please sign in again."
+        } else {
+            return None;
+        };
+        let detail = format!("{about}{sentence}");
+        Some(Refusal::new(Slug::StepUpRequired).with_detail(detail))
+    }
+
+    /// Keeps that administration was refused.
+    async fn refused(&self, state: &AuthState, refusal: Refusal) -> Refusal {
+        let refused = Refused {
+            kind: AuditKind::AdministrationRefused,
+            player: Some(self.player),
+            subject: Some(refusal.slug().as_str().to_owned()),
+            detail: self.call.clone(),
+        };
+        refusals::keep(state, refused, self.source.clone()).await;
+        refusal
+    }
+
+    /// The project of this slug, if the caller may see and change it: the
+    /// owner, and an administrator who has just signed in.
+    ///
+    /// # Errors
+    /// `not-found`, `not-allowed`, `step-up-required`.
+    pub async fn project(&self, state: &AuthState, slug: &str) -> Result<Project, Refusal> {
+        let project = state
+            .platform
+            .store
+            .find_project(slug)
+            .await?
+            .ok_or_else(|| Refusal::new(Slug::NotFound).with_detail("There is no such project."))?;
+        if project.owner == Some(self.player) {
+            return Ok(project);
+        }
+        if !self.is_admin {
+            return Err(
+                Refusal::new(Slug::NotAllowed).with_detail("This project is somebody else's.")
+            );
+        }
+        if self.rights.may_administer && self.is_fresh {
+            return Ok(project);
+        }
+        let owner = match project.owner {
+            None => Cow::Borrowed("the platform itself"),
+            Some(owner) => match state.platform.store.find_player(owner).await? {
+                Some(owner) => owner.username.into(),
+                None => Cow::Borrowed("somebody else"),
+            },
+        };
+        let about = format!("The project {slug} belongs to {owner}, not to you. ");
+        match self.step_up(&about) {
+            Some(refusal) => Err(self.refused(state, refusal).await),
+            None => Ok(project),
+        }
+    }
+
+    /// The same for a call that changes the project, or acts as its developer.
+    ///
+    /// # Errors
+    /// `not-found`, `not-allowed`, `step-up-required`, `project-disabled` for a
+    /// deleted one.
+    pub async fn project_to_change(
+        &self,
+        state: &AuthState,
+        slug: &str,
+    ) -> Result<Project, Refusal> {
+        let project = self.project(state, slug).await?;
+        let standing = state.platform.store.find_standing(slug).await?;
+        if standing.is_some_and(|standing| standing.deleted.is_some()) {
+            return Err(Refusal::new(Slug::ProjectDisabled)
+                .with_detail("This project is deleted. Restore it first, and then change it."));
+        }
+        Ok(project)
+    }
+
+    /// As whom the log of events knows the caller in what they do to this
+    /// project: an administrator is one only to other people's.
+    #[must_use]
+    pub fn by(&self, project: &Project) -> By {
+        let actor = if project.owner == Some(self.player) {
+            Actor::Own
+        } else {
+            Actor::Admin(self.player)
+        };
+        By::request(actor, self.source.clone())
+    }
+}

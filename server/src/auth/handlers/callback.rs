@@ -1,0 +1,384 @@
+//! `GET {auth_url}/callback/<provider>`: a browser comes back from a provider
+//! (OpenID Connect Core 1.0 §3.1.2.5), and its player is signed in.
+
+use std::sync::Arc;
+
+use axum::extract::{RawPathParams, RawQuery, State};
+use axum::http::{HeaderMap, header};
+use axum::response::Response;
+
+use super::held;
+use super::sign_in::{Setback, back_to_login, provider_of, see_other};
+use super::token::suspended;
+use crate::auth::AuthState;
+use crate::auth::oidc::{Answer, Provider, SignInError, Subject};
+use crate::auth::redirect::ReturnAddress;
+use crate::auth::refusals;
+use crate::clock::Millis;
+use crate::domain::audit::{AuditKind, Refused};
+use crate::domain::identity::Identity;
+use crate::domain::session::{SessionHash, SessionSecret};
+use crate::domain::sign_in::{PendingSignIn, SignIn, SignInOutcome, StateHash, TakenSignIn};
+use crate::domain::username;
+use crate::http::context::Context;
+use crate::http::cookies;
+use crate::http::csrf::{self, BrowserSecret};
+use crate::http::form::Form;
+use crate::http::refusal::{Refusal, chain};
+
+/// Bytes of a `state`, at most: ours have 43.
+const MAX_STATE_BYTES: usize = 128;
+/// Bytes of a code, at most: some providers put a whole token into it.
+const MAX_CODE_BYTES: usize = 8 * 1_024;
+/// Bytes of an issuer and of an error code, at most.
+const MAX_SHORT_BYTES: usize = 1_024;
+/// Characters of a failure's reason that the log of events keeps.
+const KEPT_CHARS: usize = 200;
+
+/// The error codes that say that the player changed their mind: RFC 6749
+/// §4.1.2.1, and what providers say in its place.
+const CANCELS: [&str; 5] = [
+    "access_denied",
+    "consent_required",
+    "user_cancelled_authorize",
+    "user_cancelled_login",
+    "user_denied",
+];
+
+/// Answers 303: to the address that the player left, signed in; or to the
+/// sign-in page, where nothing has changed.
+///
+/// # Errors
+/// `not-found`, `invalid-request`, `invalid-redirect`, `account-suspended`;
+/// the store's.
+pub async fn handle(
+    State(state): State<Arc<AuthState>>,
+    path: RawPathParams,
+    RawQuery(query): RawQuery,
+    context: Context,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let provider = provider_of(&state, &path)?;
+    let secure = state.platform.origin.is_secure();
+    let held = held::secret(&state, &headers).await?;
+    let held = held.map(|secret| secret.hash());
+    let query = Form::of_query(query.as_deref());
+    // Whatever became of the sign-in: this browser's last one began there.
+    let began = csrf::address_to_go_back_to(&headers, secure);
+    let began = began.and_then(|address| ReturnAddress::read(&state, Some(&address)).ok());
+    let began = began.as_ref().map(ReturnAddress::as_str);
+    let Some(returned) = Returned::read(&query) else {
+        failed(&state, provider, &context, "unreadable answer").await;
+        return back_to_login(&state, began, Setback::Failed);
+    };
+    let Some(browser) = BrowserSecret::read(&headers, secure) else {
+        return back_to_login(&state, None, Setback::OtherBrowser);
+    };
+    let hash = StateHash::of(returned.state);
+    let pending = match state
+        .platform
+        .store
+        .take_pending_sign_in(&hash, &browser.binding(), state.platform.clock.now())
+        .await?
+    {
+        TakenSignIn::Taken(pending) => pending,
+        TakenSignIn::OtherBrowser => {
+            failed(&state, provider, &context, "another browser").await;
+            return back_to_login(&state, None, Setback::OtherBrowser);
+        }
+        TakenSignIn::Unknown => {
+            failed(&state, provider, &context, "unknown or too late").await;
+            return back_to_login(&state, began, Setback::Expired);
+        }
+    };
+    // Games come and go, so the address is checked once more before anything
+    // happens.
+    let redirect = ReturnAddress::read(&state, Some(&pending.redirect))?;
+    match identify(provider, &returned, &pending).await {
+        Ok(subject) => {
+            let identity = Identity::new(provider.id(), &subject.issuer, &subject.subject);
+            let proved = Proved {
+                identity,
+                at: subject.authenticated_at,
+            };
+            complete(&state, proved, &pending, held, &redirect, &context).await
+        }
+        Err(failure) => {
+            failure.log(provider, &context);
+            if failure.setback() != Setback::Cancelled {
+                failed(&state, provider, &context, &failure.reason()).await;
+            }
+            back_to_login(&state, Some(redirect.as_str()), failure.setback())
+        }
+    }
+}
+
+/// What the browser brought back.
+struct Returned<'a> {
+    state: &'a str,
+    issuer: Option<&'a str>,
+    outcome: Outcome<'a>,
+}
+
+enum Outcome<'a> {
+    Code(&'a str),
+    Error(&'a str),
+}
+
+impl<'a> Returned<'a> {
+    /// None if it is no answer of a provider: a parameter is there twice
+    /// (RFC 6749 §3.1) or too long, or there is neither code nor error.
+    fn read(query: &'a Form) -> Option<Self> {
+        let field = |name, most| match query.field(name) {
+            Ok(Some(text)) if text.len() > most => Err(()),
+            Ok(text) => Ok(text),
+            Err(_) => Err(()),
+        };
+        let code = field("code", MAX_CODE_BYTES).ok()?;
+        let error = field("error", MAX_SHORT_BYTES).ok()?;
+        // One that we cannot have given out is as good as none, and that is as
+        // good as unknown.
+        let state = query.field("state").ok()?.unwrap_or_default();
+        let state = if state.len() > MAX_STATE_BYTES {
+            ""
+        } else {
+            state
+        };
+        let outcome = match (code, error) {
+            (Some(code), None) if !code.is_empty() => Outcome::Code(code),
+            (None, Some(error)) => Outcome::Error(error),
+            _ => return None,
+        };
+        Some(Self {
+            state,
+            issuer: field("iss", MAX_SHORT_BYTES).ok()?,
+            outcome,
+        })
+    }
+}
+
+/// Why nobody was signed in.
+#[derive(Debug)]
+enum Failure {
+    /// The sign-in began at another provider.
+    OtherProvider,
+    /// The provider answered with an error of its own.
+    Answered(String),
+    /// The exchange.
+    Exchange(SignInError),
+}
+
+impl Failure {
+    fn setback(&self) -> Setback {
+        match self {
+            Self::Answered(error) if CANCELS.contains(&error.as_str()) => Setback::Cancelled,
+            Self::Exchange(SignInError::Unavailable(_)) => Setback::ProviderUnavailable,
+            Self::OtherProvider | Self::Answered(_) | Self::Exchange(SignInError::Refused(_)) => {
+                Setback::Failed
+            }
+        }
+    }
+
+    /// What happened, for those who run the platform.
+    fn reason(&self) -> String {
+        match self {
+            Self::OtherProvider => "the sign-in began at another provider".to_owned(),
+            Self::Answered(error) => format!("the provider answered: {error}"),
+            Self::Exchange(error) => chain(error),
+        }
+    }
+
+    /// Says what happened to the operator, who alone can mend most of it.
+    fn log(&self, provider: &Provider, context: &Context) {
+        // A player who changes their mind is no news.
+        if self.setback() == Setback::Cancelled {
+            return;
+        }
+        let error = self.reason();
+        tracing::warn!(
+            request_id = context.id.as_str(),
+            provider = provider.id(),
+            error,
+            "a sign-in failed"
+        );
+    }
+}
+
+/// Keeps that a sign-in failed, and why.
+async fn failed(state: &AuthState, provider: &Provider, context: &Context, why: &str) {
+    keep_failed(state, provider.id(), context, why).await;
+}
+
+async fn keep_failed(state: &AuthState, provider: &str, context: &Context, why: &str) {
+    let refused = Refused {
+        kind: AuditKind::SignInFailed,
+        player: None,
+        subject: Some(provider.to_owned()),
+        detail: why.chars().take(KEPT_CHARS).collect(),
+    };
+    refusals::keep(state, refused, context.source()).await;
+}
+
+async fn identify(
+    provider: &Provider,
+    returned: &Returned<'_>,
+    pending: &PendingSignIn,
+) -> Result<Subject, Failure> {
+    if pending.provider != provider.id() {
+        return Err(Failure::OtherProvider);
+    }
+    let code = match returned.outcome {
+        Outcome::Code(code) => code,
+        Outcome::Error(error) if provider.may_be(returned.issuer) => {
+            return Err(Failure::Answered(shown(error)));
+        }
+        Outcome::Error(_) => {
+            return Err(Failure::Exchange(SignInError::Refused(
+                "the answer is from another issuer".to_owned(),
+            )));
+        }
+    };
+    let answer = Answer {
+        code,
+        issuer: returned.issuer,
+        nonce: &pending.nonce,
+        pkce_verifier: &pending.pkce_verifier,
+        started_at: pending.started_at,
+        again: pending.again,
+    };
+    provider.finish(answer).await.map_err(Failure::Exchange)
+}
+
+/// An error code is of a few visible characters (RFC 6749 §4.1.2.1). Anything
+/// else is not repeated.
+fn shown(error: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    if error.len() <= 64 && error.bytes().all(plain) {
+        error.to_owned()
+    } else {
+        "(unreadable)".to_owned()
+    }
+}
+
+/// What the provider has vouched for.
+struct Proved {
+    identity: Identity,
+    /// When the player proved it, where the provider says so.
+    at: Option<Millis>,
+}
+
+/// The one store operation that changes anything.
+async fn complete(
+    state: &AuthState,
+    proved: Proved,
+    pending: &PendingSignIn,
+    held: Option<SessionHash>,
+    redirect: &ReturnAddress,
+    context: &Context,
+) -> Result<Response, Refusal> {
+    let now = state.platform.clock.now();
+    let secret = SessionSecret::generate(&*state.platform.entropy);
+    let sign_in = SignIn {
+        identity: proved.identity,
+        guest: pending.guest,
+        held,
+        session: secret.hash(),
+        // Clocks may differ a little. A provider that does not say when it asked
+        // the player may have remembered them, unless it was told to ask: only
+        // then does the sign-in count as fresh.
+        authenticated_at: match proved.at {
+            Some(at) => at.min(now),
+            None if pending.again => now,
+            None => 0,
+        },
+        new_player: state.platform.entropy.uuid_v7(now),
+        usernames: username::generate_guest_names(&*state.platform.entropy),
+        source: Some(context.source()),
+        now,
+    };
+    let outcome = state.platform.store.complete_sign_in(sign_in).await?;
+    let what = match outcome {
+        SignInOutcome::Suspended { reason } => {
+            let provider = &pending.provider;
+            keep_failed(state, provider, context, "suspended").await;
+            return Err(suspended(reason));
+        }
+        SignInOutcome::Linked(_) => "linked",
+        SignInOutcome::Merged { .. } => "merged",
+        SignInOutcome::Returned(_) => "returned",
+        SignInOutcome::Created(_) => "created",
+    };
+    tracing::info!(
+        request_id = context.id.as_str(),
+        provider = pending.provider,
+        outcome = what,
+        "a player signed in"
+    );
+    let mut response = see_other(redirect.as_str())?;
+    let cookie = cookies::set_session(&secret, state.platform.origin.is_secure());
+    response.headers_mut().insert(header::SET_COOKIE, cookie);
+    Ok(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_provider_may_answer_is_read() {
+        let read = |query: &str| {
+            let form = Form::of_query(Some(query));
+            Returned::read(&form).map(|returned| match returned.outcome {
+                Outcome::Code(code) => format!("{}: code {code}", returned.state),
+                Outcome::Error(error) => format!("{}: error {error}", returned.state),
+            })
+        };
+        assert_eq!(read("code=c&state=s").as_deref(), Some("s: code c"));
+        assert_eq!(read("error=e&state=s&x=1").as_deref(), Some("s: error e"));
+        assert_eq!(read("code=c").as_deref(), Some(": code c"));
+        let long_state = format!("code=c&state={}", "s".repeat(MAX_STATE_BYTES + 1));
+        assert_eq!(read(&long_state).as_deref(), Some(": code c"));
+        let long_code = format!("state=s&code={}", "c".repeat(MAX_CODE_BYTES + 1));
+        for bad in [
+            "",
+            "state=s",
+            "code=&state=s",
+            "code=c&error=e&state=s",
+            "code=c&code=c&state=s",
+            "code=c&state=s&state=s",
+            "error=e&error=e&state=s",
+            "code=c&state=s&iss=a&iss=a",
+            &long_code,
+        ] {
+            assert_eq!(read(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_player_who_changed_their_mind_is_told_apart_from_a_failure() {
+        let setback = |error: &str| Failure::Answered(shown(error)).setback();
+        assert_eq!(setback("access_denied"), Setback::Cancelled);
+        assert_eq!(setback("user_cancelled_login"), Setback::Cancelled);
+        assert_eq!(setback("server_error"), Setback::Failed);
+        assert_eq!(setback("ACCESS_DENIED"), Setback::Failed);
+        assert_eq!(setback("access_denied\n"), Setback::Failed);
+        let exchange = |error| Failure::Exchange(error).setback();
+        assert_eq!(
+            exchange(SignInError::Unavailable(String::new())),
+            Setback::ProviderUnavailable
+        );
+        assert_eq!(
+            exchange(SignInError::Refused(String::new())),
+            Setback::Failed
+        );
+        assert_eq!(Failure::OtherProvider.setback(), Setback::Failed);
+    }
+
+    #[test]
+    fn what_is_logged_of_an_error_is_one_plain_word() {
+        assert_eq!(shown("server_error"), "server_error");
+        for odd in ["a b", "a\nb", "\u{e4}", &"a".repeat(65)] {
+            assert_eq!(shown(odd), "(unreadable)");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! `{auth_url}/demo-provider/authorize`: the page where one types a name.
+//!
+//! The form needs no token against other sites: it works once, with an id that
+//! only the page knows.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use platform_protocol::problem::Slug;
+
+use super::super::sign_in::see_other;
+use crate::auth::AuthState;
+use crate::auth::demo_provider::grant::{MAX_NAME_CHARS, subject_of};
+use crate::auth::demo_provider::{AUTHORIZE, Asked, DemoProvider};
+use crate::http::form::Form;
+use crate::http::page::{self, FormTarget, Frame};
+use crate::http::refusal::Refusal;
+use crate::origin::PlatformOrigin;
+
+#[derive(Template)]
+#[template(path = "demo_provider.html")]
+struct Page<'a> {
+    frame: Frame,
+    action: &'static str,
+    request: &'a str,
+    name: &'a str,
+    most: usize,
+    wrong: bool,
+}
+
+/// Answers `GET`: the page, or 303 back to the platform with an error.
+///
+/// # Errors
+/// `invalid-request`
+pub async fn page(
+    State(state): State<Arc<AuthState>>,
+    Extension(provider): Extension<Arc<DemoProvider>>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Refusal> {
+    let query = Form::of_query(query.as_deref());
+    let asked = Asked {
+        response_type: query.field("response_type")?,
+        client_id: query.field("client_id")?,
+        redirect: query.field("redirect_uri")?,
+        scope: query.field("scope")?,
+        state: query.field("state")?,
+        nonce: query.field("nonce")?,
+        challenge: query.field("code_challenge")?,
+        challenge_method: query.field("code_challenge_method")?,
+    };
+    match provider.ask(&asked) {
+        Ok(Ok(request)) => Ok(render(
+            &state.platform.origin,
+            StatusCode::OK,
+            &request,
+            None,
+        )),
+        Ok(Err(address)) => see_other(address.as_str()),
+        Err(_) => Err(Refusal::new(Slug::InvalidRequest).with_detail(
+            "The demo provider signs players in to this platform alone. Please start on its \
+             sign-in page.",
+        )),
+    }
+}
+
+/// Answers `POST`: 303 back to the platform, or the page once more where what
+/// was typed is no name.
+///
+/// # Errors
+/// `unsupported-media-type`, `payload-too-large`, `invalid-request`.
+pub async fn answer(
+    State(state): State<Arc<AuthState>>,
+    Extension(provider): Extension<Arc<DemoProvider>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let form = Form::read(&headers, body).await?;
+    let request = form.field("request")?.unwrap_or_default();
+    let name = form.field("name")?.unwrap_or_default();
+    let address = match form.field("action")? {
+        Some("cancel") => provider.cancel(request),
+        _ => match subject_of(name) {
+            Some(subject) => provider.grant(request, subject),
+            None if provider.is_waiting(request) => {
+                let status = StatusCode::UNPROCESSABLE_ENTITY;
+                return Ok(render(&state.platform.origin, status, request, Some(name)));
+            }
+            None => None,
+        },
+    };
+    match address {
+        Some(address) => see_other(address.as_str()),
+        None => Err(Refusal::new(Slug::InvalidRequest)
+            .with_detail("This page was used already, or is too old. Please sign in once more.")),
+    }
+}
+
+fn render(
+    origin: &PlatformOrigin,
+    status: StatusCode,
+    request: &str,
+    wrong_name: Option<&str>,
+) -> Response {
+    let page = Page {
+        frame: Frame::new(origin),
+        action: AUTHORIZE,
+        request,
+        name: wrong_name.unwrap_or_default(),
+        most: MAX_NAME_CHARS,
+        wrong: wrong_name.is_some(),
+    };
+    page::render_form(status, &page, FormTarget::of_sign_in(origin))
+}

@@ -1,0 +1,250 @@
+//! `GET {auth_url}/device` and `POST` to it: a person types the code that a
+//! device shows, sees what asks, and decides (RFC 8628 §3.3).
+//!
+//! Whoever has talked somebody into typing a code has their account
+//! (RFC 8628 §5.4), and a game can lead its player here between two clicks. So
+//! nothing happens by opening an address. A code in one is believed only if the
+//! person opened it themselves, or if this browser's person entered it here
+//! before. The page says what asks and from where, its form names the account
+//! that it was shown to, and a press counts once the page could be read.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::Response;
+use platform_protocol::paths;
+use platform_protocol::problem::Slug;
+
+use super::step::{Asking, NO_CODE, NO_SUCH_CODE, Step, ago};
+use crate::auth::AuthState;
+use crate::auth::handlers::sign_in::see_other;
+use crate::auth::handlers::token::suspended;
+use crate::auth::handlers::visitor::Visitor;
+use crate::auth::handlers::way_back::page_path;
+use crate::auth::redirect::{DEVICE_PAGE, PROOF, ReturnAddress, USER_CODE};
+use crate::clock::Millis;
+use crate::domain::device::{CODE_MILLIS, Decided, UserCode, client_name};
+use crate::domain::session::Session;
+use crate::http::client_address::Network;
+use crate::http::context::Context;
+use crate::http::csrf::{self, BrowserSecret};
+use crate::http::form::Form;
+use crate::http::limiter::too_many_requests;
+use crate::http::refusal::Refusal;
+use crate::http::seal::{SHOWN, Sealed, opened_by_person};
+
+const ACTION: &str = "action";
+const APPROVE: &str = "approve";
+const DENY: &str = "deny";
+/// The parameter that says what was decided just before.
+const DONE: &str = "done";
+/// For how long the address that says so is believed.
+const DONE_MILLIS: Millis = 10 * 60 * 1_000;
+/// The field that names the account that a form was shown to.
+const ACCOUNT: &str = "account";
+
+/// Answers `GET /device`.
+///
+/// # Errors
+/// `account-suspended`, `invalid-request`, `too-many-requests`; the store's.
+pub async fn show(
+    State(state): State<Arc<AuthState>>,
+    RawQuery(query): RawQuery,
+    context: Context,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let query = Form::of_query(query.as_deref());
+    let secure = state.platform.origin.is_secure();
+    let (secret, set_cookie) =
+        BrowserSecret::of_browser(&headers, secure, &*state.platform.entropy);
+    let given = Given::read(&state, &query, &headers, &secret)?;
+    let Some(session) = account(&state, &headers).await? else {
+        return to_sign_in(&state, &secret, given.own, set_cookie);
+    };
+    let step = match (given.decided, given.own) {
+        (Some(APPROVE), _) => Step::Approved,
+        (Some(_), _) => Step::Denied,
+        (None, Some(typed)) => look_up(&state, &session, &context, typed).await?,
+        (None, None) => Step::enter(given.led),
+    };
+    Ok(step.render(&state, session, &secret, set_cookie))
+}
+
+/// What an address says, as far as it is believed.
+struct Given<'a> {
+    /// The code that the person brought themselves.
+    own: Option<&'a str>,
+    /// Whether there is a code that somebody else may have put there.
+    led: bool,
+    /// What was decided at this browser just before.
+    decided: Option<&'a str>,
+}
+
+impl<'a> Given<'a> {
+    fn read(
+        state: &AuthState,
+        query: &'a Form,
+        headers: &HeaderMap,
+        secret: &BrowserSecret,
+    ) -> Result<Self, Refusal> {
+        let typed = query.field(USER_CODE)?;
+        let proof = query.field(PROOF)?.unwrap_or_default();
+        let now = state.platform.clock.now();
+        let own = typed.filter(|typed| {
+            let code = UserCode::parse(typed);
+            let is_sealed = |code| secret.has_sealed(Sealed::Code(code), proof, CODE_MILLIS, now);
+            opened_by_person(headers) || code.as_ref().is_some_and(is_sealed)
+        });
+        let decided = query.field(DONE)?.filter(|action| {
+            matches!(*action, APPROVE | DENY)
+                && secret.has_sealed(Sealed::Decision(action), proof, DONE_MILLIS, now)
+        });
+        Ok(Self {
+            led: typed.is_some() && own.is_none(),
+            own,
+            decided,
+        })
+    }
+}
+
+/// Answers `POST /device`.
+///
+/// # Errors
+/// `not-allowed` for a form that is not ours, `account-suspended`,
+/// `invalid-request`, `too-many-requests`; the store's. A code that does not
+/// count and a press that came too soon are no errors of this kind: their
+/// answer is the page again.
+pub async fn decide(
+    State(state): State<Arc<AuthState>>,
+    context: Context,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let form = Form::read(&headers, body).await?;
+    let token = form.field(csrf::FIELD)?;
+    let secure = state.platform.origin.is_secure();
+    let secret = csrf::check_form(&headers, secure, &state.platform.auth_url, token)?;
+    let typed = form.field(USER_CODE)?.unwrap_or_default();
+    let Some(session) = account(&state, &headers).await? else {
+        return to_sign_in(&state, &secret, Some(typed), None);
+    };
+    let Some(code) = UserCode::parse(typed) else {
+        let step = look_up(&state, &session, &context, typed).await?;
+        return Ok(step.render(&state, session, &secret, None));
+    };
+    let now = state.platform.clock.now();
+    let action = match form.field(ACTION)? {
+        None => return see_other(with_code(&state, &secret, Some(&code)).as_str()),
+        Some(APPROVE) => APPROVE,
+        Some(DENY) => DENY,
+        Some(_) => return Err(Slug::InvalidRequest.into()),
+    };
+    // Somebody else has signed in with this browser since the page was shown:
+    // nobody decides for an account that they did not see.
+    if form.field(ACCOUNT)? != Some(session.player.id.to_string().as_str()) {
+        return see_other(with_code(&state, &secret, Some(&code)).as_str());
+    }
+    if !secret.was_shown(form.field(SHOWN)?, now) {
+        let mut step = look_up(&state, &session, &context, typed).await?;
+        if let Step::Decide(asking) = &mut step {
+            asking.hurried = true;
+        }
+        return Ok(step.render(&state, session, &secret, None));
+    }
+    count_code(&state, &session, &context)?;
+    let (player, approves, by) = (session.player.id, action == APPROVE, context.own());
+    let store = &state.platform.store;
+    let decided = store.decide_device_authorization(&code, player, approves, by, now);
+    match decided.await? {
+        // By itself a reload then repeats nothing (RFC 9110 §15.4.4).
+        Decided::Done => see_other(&decision(&state, &secret, action)),
+        Decided::Suspended { reason } => Err(suspended(reason)),
+        Decided::Guest => to_sign_in(&state, &secret, Some(typed), None),
+        Decided::Unknown => {
+            Ok(Step::refused(typed, NO_SUCH_CODE).render(&state, session, &secret, None))
+        }
+    }
+}
+
+/// The session of a visitor who has an account: a guest has nothing yet that a
+/// device could be signed in to.
+async fn account(state: &AuthState, headers: &HeaderMap) -> Result<Option<Session>, Refusal> {
+    match Visitor::of(state, headers).await? {
+        Visitor::Unknown | Visitor::Ended | Visitor::Guest(_) => Ok(None),
+        Visitor::Account(session) => Ok(Some(session)),
+        Visitor::Suspended { reason, .. } => Err(suspended(reason)),
+    }
+}
+
+/// The address of this page with a code that this browser's person brought.
+fn with_code(state: &AuthState, secret: &BrowserSecret, code: Option<&UserCode>) -> ReturnAddress {
+    let proof = code.map(|code| secret.seal(Sealed::Code(code), state.platform.clock.now()));
+    ReturnAddress::device(state, code.zip(proof.as_deref()))
+}
+
+/// The address that says what was decided.
+fn decision(state: &AuthState, secret: &BrowserSecret, action: &str) -> String {
+    let proof = secret.seal(Sealed::Decision(action), state.platform.clock.now());
+    format!(
+        "{}{DEVICE_PAGE}?{DONE}={action}&{PROOF}={proof}",
+        state.platform.auth_url
+    )
+}
+
+/// To the sign-in page, which leads back here with the code.
+fn to_sign_in(
+    state: &AuthState,
+    secret: &BrowserSecret,
+    typed: Option<&str>,
+    set_cookie: Option<HeaderValue>,
+) -> Result<Response, Refusal> {
+    let code = typed.and_then(UserCode::parse);
+    let address = with_code(state, secret, code.as_ref());
+    let mut response = see_other(&page_path(paths::LOGIN, &address, &[]))?;
+    // The way back is believed of this browser alone.
+    if let Some(cookie) = set_cookie {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    Ok(response)
+}
+
+fn count_code(state: &AuthState, session: &Session, context: &Context) -> Result<(), Refusal> {
+    let network = Network::of(context.client);
+    state
+        .limits
+        .devices
+        .look_at_code(&session.player.id, &network)
+        .map_err(too_many_requests)
+}
+
+/// What stands behind a code.
+async fn look_up(
+    state: &AuthState,
+    session: &Session,
+    context: &Context,
+    typed: &str,
+) -> Result<Step, Refusal> {
+    let Some(code) = UserCode::parse(typed) else {
+        return Ok(Step::refused(typed, NO_CODE));
+    };
+    count_code(state, session, context)?;
+    let now = state.platform.clock.now();
+    let found = state
+        .platform
+        .store
+        .find_device_authorization(&code, now)
+        .await?;
+    let Some(found) = found else {
+        return Ok(Step::refused(typed, NO_SUCH_CODE));
+    };
+    Ok(Step::Decide(Asking {
+        code,
+        client: client_name(&found.client).to_owned(),
+        elsewhere: found.network != Network::of(context.client).to_string(),
+        network: found.network,
+        begun: ago(now - found.started_at),
+        hurried: false,
+    }))
+}

@@ -1,0 +1,170 @@
+//! What the page for devices shows: the field for a code, what asks, or what
+//! was decided.
+
+use askama::Template;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use platform_protocol::paths;
+
+use crate::auth::AuthState;
+use crate::auth::handlers::way_back::page_path;
+use crate::auth::redirect::ReturnAddress;
+use crate::clock::Millis;
+use crate::domain::device::UserCode;
+use crate::domain::session::Session;
+use crate::http::csrf::BrowserSecret;
+use crate::http::page::{self, FormTarget, Frame};
+use crate::http::seal::Sealed;
+
+/// What a code that no device shows is answered with.
+pub(super) const NO_SUCH_CODE: &str = "No device waits with this code. It may be mistyped, used \
+                                       already, or older than 15 minutes: look at your device, or \
+                                       begin there again.";
+/// What anything else is answered with.
+pub(super) const NO_CODE: &str =
+    "A code has eight letters, such as BCDF-GHJK, with no vowel, no Y and no digit.";
+/// Characters of what somebody typed that are shown again.
+const SHOWN_CHARS: usize = 32;
+
+#[derive(Template)]
+#[template(path = "device.html")]
+struct Page {
+    frame: Frame,
+    csrf: String,
+    /// The seal of the moment at which the forms are shown.
+    shown: String,
+    username: String,
+    account: String,
+    profile: String,
+    step: Step,
+}
+
+/// What the page is about.
+pub(super) enum Step {
+    /// The code is typed.
+    Enter {
+        /// What was typed before.
+        typed: String,
+        /// What is wrong with it.
+        error: Option<&'static str>,
+        /// Whether the address had a code that is not believed.
+        led: bool,
+    },
+    /// What asks is shown.
+    Decide(Asking),
+    /// The person let the device in.
+    Approved,
+    /// The person turned the device away.
+    Denied,
+}
+
+/// A device that asks to be signed in.
+pub(super) struct Asking {
+    /// The code that it shows.
+    pub(super) code: UserCode,
+    /// What people call it.
+    pub(super) client: String,
+    /// The address that it asked from.
+    pub(super) network: String,
+    /// How long ago that was, in words.
+    pub(super) begun: String,
+    /// Whether it is in another network than the browser.
+    pub(super) elsewhere: bool,
+    /// Whether a button was pressed before the page could be read.
+    pub(super) hurried: bool,
+}
+
+impl Step {
+    /// The field for a code, empty.
+    pub(super) const fn enter(led: bool) -> Self {
+        Self::Enter {
+            typed: String::new(),
+            error: None,
+            led,
+        }
+    }
+
+    /// The field for a code again, with what is wrong.
+    pub(super) fn refused(typed: &str, error: &'static str) -> Self {
+        let visible = typed.chars().filter(|char| !char.is_control());
+        Self::Enter {
+            typed: visible.take(SHOWN_CHARS).collect(),
+            error: Some(error),
+            led: false,
+        }
+    }
+
+    /// The status of the page that shows it.
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Enter {
+                error: Some(error), ..
+            } if *error == NO_SUCH_CODE => StatusCode::NOT_FOUND,
+            Self::Enter { error: Some(_), .. } => StatusCode::BAD_REQUEST,
+            Self::Decide(asking) if asking.hurried => StatusCode::CONFLICT,
+            _ => StatusCode::OK,
+        }
+    }
+
+    /// Renders the page, for the browser of this secret; with `set_cookie`
+    /// where it has just got it.
+    pub(super) fn render(
+        self,
+        state: &AuthState,
+        session: Session,
+        secret: &BrowserSecret,
+        set_cookie: Option<HeaderValue>,
+    ) -> Response {
+        let address = ReturnAddress::console(state);
+        let status = self.status();
+        let page = Page {
+            frame: Frame::new(&state.platform.origin),
+            csrf: secret.form_token(),
+            shown: secret.seal(Sealed::Form, state.platform.clock.now()),
+            account: session.player.id.to_string(),
+            username: session.player.username,
+            profile: page_path(paths::PROFILE, &address, &[]),
+            step: self,
+        };
+        let mut response = page::render_form(status, &page, FormTarget::Own);
+        if let Some(cookie) = set_cookie {
+            response.headers_mut().insert(header::SET_COOKIE, cookie);
+        }
+        response
+    }
+}
+
+/// How long ago something was, in words.
+pub(super) fn ago(passed: Millis) -> String {
+    match passed / 60_000 {
+        ..=0 => "less than a minute ago".to_owned(),
+        1 => "1 minute ago".to_owned(),
+        minutes => format!("{minutes} minutes ago"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_is_told_in_minutes() {
+        for (passed, words) in [
+            (-1, "less than a minute ago"),
+            (59_999, "less than a minute ago"),
+            (60_000, "1 minute ago"),
+            (899_999, "14 minutes ago"),
+        ] {
+            assert_eq!(ago(passed), words);
+        }
+    }
+
+    #[test]
+    fn what_was_typed_is_shown_in_part() {
+        let refused = Step::refused(&format!("a\0{}", "b".repeat(99)), NO_CODE);
+        let Step::Enter { typed, .. } = refused else {
+            panic!("the code is typed again");
+        };
+        assert_eq!(typed, format!("a{}", "b".repeat(31)));
+    }
+}

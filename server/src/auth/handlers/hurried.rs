@@ -1,0 +1,95 @@
+//! The page between the sign-in page and the provider, for a button that was
+//! pressed as soon as it was shown: the press may have been meant for the page
+//! that led to the sign-in page, so the player reads what happens, and can stay.
+
+use askama::Template;
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::Response;
+
+use super::way_back::WayBack;
+use crate::auth::AuthState;
+use crate::auth::redirect::ReturnAddress;
+use crate::clock::Millis;
+use crate::http::csrf::BrowserSecret;
+use crate::http::page::{self, FormTarget, Frame};
+use crate::http::refusal::Refusal;
+
+/// Seconds after which the page goes on to the provider by itself.
+const PAUSE_SECONDS: u32 = 3;
+
+/// How a page goes on by itself (HTML, "shared declarative refresh steps").
+const REFRESH: HeaderName = HeaderName::from_static("refresh");
+
+#[derive(Template)]
+#[template(path = "hurried.html")]
+struct Page<'a> {
+    frame: Frame,
+    way_back: WayBack,
+    /// What players call the provider.
+    provider: &'a str,
+    /// Where it signs the player in.
+    address: &'a str,
+    seconds: u32,
+}
+
+/// Whether the button of a form was pressed before it could be read. `shown` is
+/// the form's field, which only forms have whose page another site led to: a
+/// press of any other form counts at once.
+pub(super) fn is_hurried(browser: &BrowserSecret, shown: Option<&str>, now: Millis) -> bool {
+    shown.is_some() && !browser.was_shown(shown, now)
+}
+
+/// Answers 200 with a page that goes on to `address`, where `provider` signs the
+/// player in, after [`PAUSE_SECONDS`].
+///
+/// # Errors
+/// `internal` if the address cannot stand in a header.
+pub(super) async fn pause(
+    state: &AuthState,
+    redirect: &ReturnAddress,
+    provider: &str,
+    address: &str,
+) -> Result<Response, Refusal> {
+    let refresh = HeaderValue::from_str(&format!("{PAUSE_SECONDS}; url={address}"));
+    let refresh = refresh.map_err(|error| Refusal::internal(&error))?;
+    let page = Page {
+        frame: Frame::new(&state.platform.origin),
+        way_back: WayBack::of(state, redirect).await,
+        provider,
+        address,
+        seconds: PAUSE_SECONDS,
+    };
+    // The address holds the sign-in's state: the page is kept nowhere, and the
+    // provider is told no referrer.
+    let mut response = page::render_form(StatusCode::OK, &page, FormTarget::Own);
+    response.headers_mut().insert(REFRESH, refresh);
+    Ok(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entropy::SystemEntropy;
+    use crate::http::seal::{PRESS_MILLIS, Sealed};
+
+    #[test]
+    fn only_a_form_that_says_when_it_was_shown_is_pressed_too_soon() {
+        const NOW: Millis = 1_767_225_600_000;
+        let browser = BrowserSecret::generate(&SystemEntropy);
+        let shown = browser.seal(Sealed::Form, NOW);
+        for (shown, now, expected) in [
+            (None, NOW, false),
+            (Some(&*shown), NOW, true),
+            (Some(&*shown), NOW + PRESS_MILLIS - 1, true),
+            (Some(&*shown), NOW + PRESS_MILLIS, false),
+            // No seal of ours says when.
+            (Some(""), NOW + PRESS_MILLIS, true),
+        ] {
+            assert_eq!(
+                is_hurried(&browser, shown, now),
+                expected,
+                "{shown:?} {now}"
+            );
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! `GET {auth_url}/login`: the sign-in page, one button a provider.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::Response;
+use platform_protocol::paths;
+use url::form_urlencoded;
+
+use super::restore_guest::Offer;
+use super::sign_in::AGAIN;
+use super::visitor::Visitor;
+use super::way_back::{WayBack, page_path};
+use crate::auth::AuthState;
+use crate::auth::redirect::ReturnAddress;
+use crate::http::csrf::BrowserSecret;
+use crate::http::form::Form;
+use crate::http::page::{self, FormTarget, Frame};
+use crate::http::refusal::Refusal;
+use crate::http::seal::{Sealed, led_by_another_site};
+
+#[derive(Template)]
+#[template(path = "login.html")]
+struct Page {
+    frame: Frame,
+    way_back: WayBack,
+    problem: Option<&'static str>,
+    /// Whether the session that the browser holds is over.
+    ended: bool,
+    /// Whether something asks for a fresh sign-in.
+    again: bool,
+    /// Who played in this browser last, if they are suspended.
+    suspended: Option<Suspended>,
+    signed_in: Option<String>,
+    guest: Option<String>,
+    /// The guests that were signed out here.
+    left: Option<Offer>,
+    profile: String,
+    providers: Vec<Provider>,
+    csrf: String,
+    /// The seal of the moment at which the forms are shown.
+    shown: String,
+    /// Whether another site's page led here, perhaps between the two halves of a
+    /// double click.
+    led: bool,
+}
+
+/// A player who is suspended, as whoever is at their browser reads it.
+struct Suspended {
+    username: String,
+    reason: Option<String>,
+}
+
+/// A provider's button.
+pub(super) struct Provider {
+    /// Its id, a path segment.
+    pub(super) id: String,
+    /// What players call it.
+    pub(super) name: String,
+    /// The first letter of its name, for the eye alone.
+    initial: String,
+}
+
+impl Provider {
+    fn new(id: &str, name: &str) -> Self {
+        let initial = name.trim().chars().next();
+        Self {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            initial: initial.map_or_else(String::new, |char| char.to_uppercase().collect()),
+        }
+    }
+}
+
+/// Answers `GET /login`.
+///
+/// # Errors
+/// `invalid-redirect`; the store's.
+pub async fn handle(
+    State(state): State<Arc<AuthState>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let address = ReturnAddress::from_query(&state, query.as_deref())?;
+    // A suspended player is not turned away here: somebody else may want to
+    // sign in with this browser.
+    let mut ended = false;
+    let mut suspended = None;
+    let (signed_in, guest) = match Visitor::of(&state, &headers).await? {
+        Visitor::Account(session) => (Some(session.player.username), None),
+        Visitor::Guest(session) => (None, Some(session.player.username)),
+        Visitor::Ended => {
+            ended = true;
+            (None, None)
+        }
+        Visitor::Suspended { username, reason } => {
+            suspended = Some(Suspended { username, reason });
+            (None, None)
+        }
+        Visitor::Unknown => (None, None),
+    };
+    let left = match (&signed_in, &suspended) {
+        (None, None) => Offer::of(&state, &headers, &address).await?,
+        _ => None,
+    };
+    let secure = state.platform.origin.is_secure();
+    let (secret, set_cookie) =
+        BrowserSecret::of_browser(&headers, secure, &*state.platform.entropy);
+    let page = Page {
+        frame: Frame::new(&state.platform.origin),
+        way_back: WayBack::of(&state, &address).await,
+        problem: problem(query.as_deref(), signed_in.is_some()),
+        ended,
+        again: Form::of_query(query.as_deref()).field(AGAIN)?.is_some(),
+        suspended,
+        signed_in,
+        guest,
+        left,
+        profile: page_path(paths::PROFILE, &address, &[]),
+        providers: providers(&state),
+        csrf: secret.form_token(),
+        shown: secret.seal(Sealed::Form, state.platform.clock.now()),
+        led: led_by_another_site(&headers),
+    };
+    let target = FormTarget::of_sign_in(&state.platform.origin);
+    let mut response = page::render_form(StatusCode::OK, &page, target);
+    if let Some(cookie) = set_cookie {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    Ok(response)
+}
+
+/// Who signs players in here.
+pub(super) fn providers(state: &AuthState) -> Vec<Provider> {
+    let known = state.providers.list();
+    known.map(|(id, name)| Provider::new(id, name)).collect()
+}
+
+/// Why the player is back without being signed in, or is who they were before,
+/// as a sentence.
+fn problem(query: Option<&str>, signed_in: bool) -> Option<&'static str> {
+    let query = query.unwrap_or_default().as_bytes();
+    let (_, code) = form_urlencoded::parse(query).find(|(name, _)| name == "problem")?;
+    Some(match (&*code, signed_in) {
+        ("cancelled", false) => {
+            "You did not finish signing in. Nothing was changed; you can try again."
+        }
+        ("cancelled", true) => {
+            "You did not finish signing in to another account. Nothing was changed: you are \
+             signed in as before."
+        }
+        ("failed", _) => {
+            "Signing in did not work. Nothing was changed; please try again, or sign in another \
+             way."
+        }
+        ("provider-unavailable", _) => {
+            "The service that you chose does not answer at the moment. Please try again in a \
+             minute, or sign in another way."
+        }
+        ("expired", false) => {
+            "Signing in took too long, or this step was used already. Please start again."
+        }
+        ("expired", true) => {
+            "Signing in took too long, or this step was used already. Nothing was changed by it: \
+             you are signed in as it says here."
+        }
+        ("other-browser", _) => {
+            "You started to sign in with another browser, or your browser takes no cookies from \
+             this site. Please start again here."
+        }
+        ("not-saved", false) => {
+            "Nothing was saved: you are not signed in any more. Sign in, and change your profile \
+             again."
+        }
+        ("not-saved", true) => {
+            "Nothing was saved: you were not signed in any more. Change your profile again."
+        }
+        ("hurried", _) => {
+            "Nothing was done yet: the button was pressed within two seconds of being shown, as \
+             happens with a click that was meant for another page. Press it again if you want it."
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_known_problem_is_a_sentence_and_no_other_is() {
+        for code in [
+            "cancelled",
+            "failed",
+            "provider-unavailable",
+            "expired",
+            "other-browser",
+            "not-saved",
+            "hurried",
+        ] {
+            for signed_in in [false, true] {
+                let query = format!("redirect=x&problem={code}");
+                let sentence = problem(Some(&query), signed_in).unwrap();
+                assert!(
+                    sentence.ends_with('.') && !sentence.contains("  "),
+                    "{sentence}"
+                );
+            }
+        }
+        for other in [
+            None,
+            Some(""),
+            Some("problem="),
+            Some("problem=Cancelled"),
+            Some("problem=<b>"),
+        ] {
+            assert_eq!(problem(other, false), None, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_provider_shows_its_first_letter() {
+        for (name, initial) in [("google", "G"), (" \u{e9}cole", "\u{c9}"), ("", "")] {
+            assert_eq!(Provider::new("id", name).initial, initial, "{name}");
+        }
+    }
+}

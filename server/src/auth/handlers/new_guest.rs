@@ -1,0 +1,64 @@
+//! `POST {auth_url}/new-guest`: who cannot or will not sign in again goes on as
+//! somebody new.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::response::Response;
+
+use super::sign_in::{Setback, back_to_login, see_other};
+use super::token::suspended;
+use super::visitor::Visitor;
+use crate::auth::AuthState;
+use crate::auth::redirect::{REDIRECT, ReturnAddress};
+use crate::http::cookies;
+use crate::http::csrf::{self, check_form};
+use crate::http::form::Form;
+use crate::http::refusal::Refusal;
+use crate::http::seal::SHOWN;
+
+/// The path. It is beside that of the sign-in page rather than below it, where
+/// providers have theirs.
+pub const PATH: &str = "/new-guest";
+
+/// Answers 303 to the return address, with a browser that has no session any
+/// more: the game that it comes to makes it a guest. A session that is still
+/// good stays, since a guest could never come back to it. A press that came
+/// before the page could be read leads back to it.
+///
+/// # Errors
+/// `not-allowed` for a form that is not ours, `invalid-request`,
+/// `invalid-redirect`, `unsupported-media-type`, `payload-too-large`,
+/// `account-suspended`: a new guest is no way around a suspension; the
+/// store's.
+pub async fn handle(
+    State(state): State<Arc<AuthState>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let form = Form::read(&headers, body).await?;
+    let secure = state.platform.origin.is_secure();
+    let secret = check_form(
+        &headers,
+        secure,
+        &state.platform.auth_url,
+        form.field(csrf::FIELD)?,
+    )?;
+    let address = ReturnAddress::read(&state, form.field(REDIRECT)?)?;
+    let forgets = match Visitor::of(&state, &headers).await? {
+        Visitor::Unknown | Visitor::Ended => true,
+        Visitor::Guest(_) | Visitor::Account(_) => false,
+        Visitor::Suspended { reason, .. } => return Err(suspended(reason)),
+    };
+    if !secret.was_shown(form.field(SHOWN)?, state.platform.clock.now()) {
+        return back_to_login(&state, Some(address.as_str()), Setback::Hurried);
+    }
+    let mut response = see_other(address.as_str())?;
+    if forgets {
+        let cookie = cookies::clear_session(secure);
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    Ok(response)
+}

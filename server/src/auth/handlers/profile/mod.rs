@@ -1,0 +1,299 @@
+//! `GET {auth_url}/profile` and `POST` to it: the player's name, how they sign
+//! in, and in which browsers and devices they are.
+
+mod page;
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use platform_protocol::paths;
+use platform_protocol::problem::Slug;
+use url::form_urlencoded;
+
+use self::page::{Page, Saved};
+use super::leave;
+use super::sign_in::{Setback, login_path};
+use super::token::suspended;
+use super::visitor::{Visitor, note_browser};
+use super::way_back::page_path;
+use crate::auth::AuthState;
+use crate::auth::redirect::{REDIRECT, ReturnAddress};
+use crate::domain::session::Session;
+use crate::domain::username::{self, Username};
+use crate::http::context::Context;
+use crate::http::cookies;
+use crate::http::csrf::{self, BrowserSecret};
+use crate::http::form::Form;
+use crate::http::limiter::too_many_requests;
+use crate::http::refusal::Refusal;
+use crate::http::seal::SHOWN;
+use crate::store::StoreError;
+
+const ACTION: &str = "action";
+/// The field that names the player whom a form was shown to.
+const ACCOUNT: &str = "account";
+const USERNAME: &str = "username";
+
+const RENAME: &str = "rename";
+const SIGN_OUT: &str = "sign-out";
+const SIGN_OUT_OTHERS: &str = "sign-out-others";
+const END_SESSION: &str = "end-session";
+const END_DEVICE: &str = "end-device";
+
+/// What a press that came too soon is answered with.
+const HURRIED: &str = "Nothing was done yet: the button was pressed within two seconds of being \
+                       shown, as happens with a click that was meant for another page. Press it \
+                       again if you want it.";
+/// What a form of another browser session is answered with.
+const STALE: &str = "Nothing was saved: this page was open for longer than your browser kept its \
+                     cookie of it, as happens when a browser is closed in between. What you typed \
+                     is still here; send it again.";
+/// What a form that was shown to another player is answered with.
+const OTHER_PLAYER: &str = "Nothing was saved: since this page was shown, somebody else has come \
+                            to play in this browser. What you typed is still here; it would be \
+                            their name.";
+
+impl Saved {
+    fn from_query(query: Option<&str>) -> Option<Self> {
+        let query = query.unwrap_or_default().as_bytes();
+        let (_, action) = form_urlencoded::parse(query).find(|(name, _)| name == "saved")?;
+        match &*action {
+            RENAME => Some(Self::Name),
+            SIGN_OUT_OTHERS => Some(Self::SessionsEnded),
+            END_SESSION => Some(Self::SessionEnded),
+            END_DEVICE => Some(Self::DeviceEnded),
+            _ => None,
+        }
+    }
+}
+
+/// A name that was not taken: the form is shown again with what was typed.
+struct NotRenamed {
+    status: Slug,
+    error: String,
+}
+
+/// Answers `GET /profile`.
+///
+/// # Errors
+/// `invalid-redirect`, `account-suspended`; the store's.
+pub async fn show(
+    State(state): State<Arc<AuthState>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let address = ReturnAddress::from_query(&state, query.as_deref())?;
+    let Some(session) = session(&state, &headers).await? else {
+        return Ok(see_other(&page_path(paths::LOGIN, &address, &[])));
+    };
+    let secure = state.platform.origin.is_secure();
+    let (secret, set_cookie) =
+        BrowserSecret::of_browser(&headers, secure, &*state.platform.entropy);
+    note_browser(&state, &headers, &session, false).await;
+    let mut page = Page::of(&state, &address, session, &secret).await?;
+    page.saved = Saved::from_query(query.as_deref());
+    Ok(page.render(StatusCode::OK, set_cookie))
+}
+
+/// Answers `POST /profile`.
+///
+/// # Errors
+/// `not-allowed` for a form that is not ours, `invalid-redirect`,
+/// `account-suspended`, `invalid-request` for an action that there is not; the
+/// store's. A name that cannot be had, a form that is too old and a press that
+/// came too soon are no errors of this kind: their answer is the page, which
+/// says so, with what was typed.
+pub async fn change(
+    State(state): State<Arc<AuthState>>,
+    context: Context,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let form = Form::read(&headers, body).await?;
+    let token = form.field(csrf::FIELD)?;
+    let secure = state.platform.origin.is_secure();
+    let checked = csrf::check_form(&headers, secure, &state.platform.auth_url, token);
+    let is_stale =
+        checked.is_err() && csrf::is_own_stale_form(&headers, secure, &state.platform.auth_url);
+    let (secret, set_cookie) = if is_stale {
+        BrowserSecret::of_browser(&headers, secure, &*state.platform.entropy)
+    } else {
+        (checked?, None)
+    };
+    let address = ReturnAddress::read(&state, form.field(REDIRECT)?)?;
+    let Some(session) = session(&state, &headers).await? else {
+        let address = Some(address.as_str());
+        return Ok(see_other(&login_path(address, Setback::NotSaved)));
+    };
+    let player = session.player.id.to_string();
+    let other = form.field(ACCOUNT)?.is_some_and(|shown| shown != player);
+    let action = form.field(ACTION)?.unwrap_or_default();
+    let hurried =
+        action != RENAME && !secret.was_shown(form.field(SHOWN)?, state.platform.clock.now());
+    let not_done = match (is_stale, other) {
+        (true, _) => Some((StatusCode::FORBIDDEN, STALE)),
+        (false, true) => Some((StatusCode::CONFLICT, OTHER_PLAYER)),
+        (false, false) if hurried && ACTIONS.contains(&action) => {
+            Some((StatusCode::CONFLICT, HURRIED))
+        }
+        (false, false) => None,
+    };
+    if let Some((status, problem)) = not_done {
+        let mut page = Page::of(&state, &address, session, &secret).await?;
+        page.problem = Some(problem);
+        if let (RENAME, Some(typed)) = (action, form.field(USERNAME)?) {
+            typed.clone_into(&mut page.typed);
+        }
+        return Ok(page.render(status, set_cookie));
+    }
+    act(
+        &state, &headers, &address, session, &secret, &form, &context,
+    )
+    .await
+}
+
+/// What a form of the page may ask for.
+const ACTIONS: [&str; 5] = [RENAME, SIGN_OUT, SIGN_OUT_OTHERS, END_SESSION, END_DEVICE];
+
+/// Does what a form asks for.
+async fn act(
+    state: &AuthState,
+    headers: &HeaderMap,
+    address: &ReturnAddress,
+    session: Session,
+    secret: &BrowserSecret,
+    form: &Form,
+    context: &Context,
+) -> Result<Response, Refusal> {
+    let (player, now) = (session.player.id, state.platform.clock.now());
+    let store = &state.platform.store;
+    let action = match form.field(ACTION)? {
+        Some(RENAME) => {
+            let typed = form.field(USERNAME)?.unwrap_or_default();
+            match rename(state, &session, typed, context).await? {
+                Ok(()) => RENAME,
+                Err(NotRenamed { status, error }) => {
+                    let mut page = Page::of(state, address, session, secret).await?;
+                    typed.clone_into(&mut page.typed);
+                    page.error = Some(error);
+                    return Ok(page.render(Refusal::new(status).status(), None));
+                }
+            }
+        }
+        Some(SIGN_OUT_OTHERS) => {
+            store
+                .end_other_sessions(player, Some(&session.hash), context.own(), now)
+                .await?;
+            SIGN_OUT_OTHERS
+        }
+        Some(END_SESSION) => {
+            let id = form.field("session")?.ok_or(Slug::InvalidRequest)?;
+            let sessions = store.list_sessions(player, now).await?;
+            // One that is there no more has ended as well.
+            if let Some(named) = sessions.iter().find(|one| one.hash.public_id() == id) {
+                store
+                    .end_session_of(player, &named.hash, context.own(), now)
+                    .await?;
+            }
+            END_SESSION
+        }
+        Some(END_DEVICE) => {
+            let device = form.field("device")?.and_then(|id| id.parse().ok());
+            let device = device.ok_or(Slug::InvalidRequest)?;
+            // One that is there no more has ended as well.
+            store.end_device(player, device, context.own(), now).await?;
+            END_DEVICE
+        }
+        Some(SIGN_OUT) => return sign_out(state, headers, &session, address, context).await,
+        _ => return Err(Slug::InvalidRequest.into()),
+    };
+    // By itself a reload then repeats nothing (RFC 9110 §15.4.4).
+    let saved = [("saved", action)];
+    Ok(see_other(&page_path(paths::PROFILE, address, &saved)))
+}
+
+/// Ends the session of this browser. It leads to the sign-in page: the page's
+/// policy lets its forms lead to no game.
+async fn sign_out(
+    state: &AuthState,
+    headers: &HeaderMap,
+    session: &Session,
+    address: &ReturnAddress,
+    context: &Context,
+) -> Result<Response, Refusal> {
+    let left = leave::sign_out(state, headers, &session.hash, context.own()).await?;
+    let mut response = see_other(&page_path(paths::LOGIN, address, &[]));
+    let cookie = cookies::clear_session(state.platform.origin.is_secure());
+    for cookie in [cookie].into_iter().chain(left) {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+    Ok(response)
+}
+
+/// The session of a visitor who has a profile.
+async fn session(state: &AuthState, headers: &HeaderMap) -> Result<Option<Session>, Refusal> {
+    match Visitor::of(state, headers).await? {
+        Visitor::Unknown | Visitor::Ended => Ok(None),
+        Visitor::Guest(session) | Visitor::Account(session) => Ok(Some(session)),
+        Visitor::Suspended { reason, .. } => Err(suspended(reason)),
+    }
+}
+
+async fn rename(
+    state: &AuthState,
+    session: &Session,
+    typed: &str,
+    context: &Context,
+) -> Result<Result<(), NotRenamed>, Refusal> {
+    let refused = |status, error: String| NotRenamed { status, error };
+    let name = match username::check(typed) {
+        Ok(name) => name,
+        Err(error) => return Ok(Err(refused(Slug::InvalidUsername, error.to_string()))),
+    };
+    state
+        .limits
+        .renames
+        .count(&session.player.id)
+        .map_err(too_many_requests)?;
+    match store_name(state, session, &name, context).await {
+        Ok(()) => Ok(Ok(())),
+        Err(StoreError::Conflict { .. }) => Ok(Err(refused(
+            Slug::UsernameTaken,
+            "Another player has this name, or one that looks like it. Please choose another one."
+                .to_owned(),
+        ))),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn store_name(
+    state: &AuthState,
+    session: &Session,
+    name: &Username,
+    context: &Context,
+) -> Result<(), StoreError> {
+    if name.as_str() == session.player.username {
+        return Ok(());
+    }
+    let (player, now) = (session.player.id, state.platform.clock.now());
+    let name = name.as_str();
+    state
+        .platform
+        .store
+        .rename_player(player, name, context.own(), now)
+        .await
+}
+
+fn see_other(location: &str) -> Response {
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    let headers = response.headers_mut();
+    // Path and query are percent-encoded, so this cannot fail.
+    if let Ok(location) = HeaderValue::from_str(location) {
+        headers.insert(header::LOCATION, location);
+    }
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

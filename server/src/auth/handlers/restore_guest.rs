@@ -1,0 +1,230 @@
+//! `GET {auth_url}/restore-guest` and `POST` to it: a guest that was signed out
+//! in this browser, by a game that did it unasked as well, is gone on as.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::body::Body;
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::Response;
+use platform_protocol::paths;
+use platform_protocol::problem::Slug;
+use uuid::Uuid;
+
+use super::sign_in::see_other;
+use super::token::suspended;
+use super::visitor::Visitor;
+use super::way_back::{WayBack, page_path};
+use super::{guest, held};
+use crate::auth::AuthState;
+use crate::auth::redirect::{REDIRECT, ReturnAddress};
+use crate::domain::left_guest::{LeftGuest, Restore, Restored};
+use crate::domain::session::SessionSecret;
+use crate::http::client_address::Network;
+use crate::http::context::Context;
+use crate::http::cookies;
+use crate::http::csrf::{self, BrowserSecret, check_form};
+use crate::http::date::Date;
+use crate::http::form::Form;
+use crate::http::limiter::too_many_requests;
+use crate::http::page::{self, FormTarget, Frame};
+use crate::http::refusal::Refusal;
+use crate::http::seal::{SHOWN, Sealed};
+use crate::store::StoreError;
+
+/// The path.
+pub const PATH: &str = "/restore-guest";
+/// The field that names the guest.
+const GUEST: &str = "guest";
+/// The parameter that says that a button was pressed before it could be read.
+const HURRIED: &str = "hurried";
+/// How many guests the page lists.
+const LISTED: usize = 20;
+
+#[derive(Template)]
+#[template(path = "restore_guest.html")]
+struct Page {
+    frame: Frame,
+    way_back: WayBack,
+    csrf: String,
+    /// The seal of the moment at which the forms are shown.
+    shown: String,
+    /// Whether a button was pressed before it could be read.
+    hurried: bool,
+    left: Vec<Left>,
+    /// The account that the browser is signed in to.
+    signed_in: Option<String>,
+    /// The guest whom the browser has now.
+    guest: Option<String>,
+    profile: String,
+}
+
+/// A guest that can be gone on as.
+struct Left {
+    id: Uuid,
+    name: String,
+    left: Date,
+}
+
+/// What other pages say of the guests that were signed out here.
+pub(super) struct Offer {
+    /// The one that was a guest for the longest time.
+    pub(super) name: String,
+    /// How many more there are.
+    pub(super) more: usize,
+    /// The page that leads back to them.
+    pub(super) address: String,
+}
+
+impl Offer {
+    /// What there is to come back to, for whoever goes on to `address`.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(super) async fn of(
+        state: &AuthState,
+        headers: &HeaderMap,
+        address: &ReturnAddress,
+    ) -> Result<Option<Self>, StoreError> {
+        let left = left_guests(state, headers).await?;
+        let more = left.len().saturating_sub(1);
+        Ok(left.into_iter().next().map(|first| Self {
+            name: first.player.username,
+            more,
+            address: page_path(PATH, address, &[]),
+        }))
+    }
+}
+
+async fn left_guests(state: &AuthState, headers: &HeaderMap) -> Result<Vec<LeftGuest>, StoreError> {
+    match cookies::read_left(headers, state.platform.origin.is_secure()) {
+        None => Ok(Vec::new()),
+        Some(secret) => {
+            let now = state.platform.clock.now();
+            let store = &state.platform.store;
+            store.list_left_guests(&secret.hash(), now, LISTED).await
+        }
+    }
+}
+
+/// Answers `GET /restore-guest`.
+///
+/// # Errors
+/// `invalid-redirect`, `account-suspended`: another guest is no way around a
+/// suspension; the store's.
+pub async fn show(
+    State(state): State<Arc<AuthState>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let address = ReturnAddress::from_query(&state, query.as_deref())?;
+    let (signed_in, guest) = match Visitor::of(&state, &headers).await? {
+        Visitor::Account(session) => (Some(session.player.username), None),
+        Visitor::Guest(session) => (None, Some(session.player.username)),
+        Visitor::Unknown | Visitor::Ended => (None, None),
+        Visitor::Suspended { reason, .. } => return Err(suspended(reason)),
+    };
+    let secure = state.platform.origin.is_secure();
+    let (secret, set_cookie) =
+        BrowserSecret::of_browser(&headers, secure, &*state.platform.entropy);
+    let left = left_guests(&state, &headers).await?;
+    let page = Page {
+        frame: Frame::new(&state.platform.origin),
+        way_back: WayBack::of(&state, &address).await,
+        csrf: secret.form_token(),
+        shown: secret.seal(Sealed::Form, state.platform.clock.now()),
+        hurried: Form::of_query(query.as_deref()).field(HURRIED)?.is_some(),
+        left: left.into_iter().map(Left::of).collect(),
+        signed_in,
+        guest,
+        profile: page_path(paths::PROFILE, &address, &[]),
+    };
+    // As signing in does, it leads to a game in the end.
+    let target = FormTarget::of_sign_in(&state.platform.origin);
+    let mut response = page::render_form(StatusCode::OK, &page, target);
+    if let Some(cookie) = set_cookie {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+    Ok(response)
+}
+
+impl Left {
+    fn of(guest: LeftGuest) -> Self {
+        Self {
+            id: guest.player.id,
+            name: guest.player.username,
+            left: Date::of(guest.left_at),
+        }
+    }
+}
+
+/// Answers `POST /restore-guest`: 303 to the return address, as that guest; or
+/// back to the page where there is no such guest any more, and where the button
+/// was pressed before it could be read.
+///
+/// # Errors
+/// `not-allowed` for a form that is not ours and for who is signed in to an
+/// account, `invalid-request`, `invalid-redirect`, `unsupported-media-type`,
+/// `payload-too-large`, `too-many-requests`, `account-suspended`; the store's.
+pub async fn restore(
+    State(state): State<Arc<AuthState>>,
+    context: Context,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let form = Form::read(&headers, body).await?;
+    let secure = state.platform.origin.is_secure();
+    let secret = check_form(
+        &headers,
+        secure,
+        &state.platform.auth_url,
+        form.field(csrf::FIELD)?,
+    )?;
+    let address = ReturnAddress::read(&state, form.field(REDIRECT)?)?;
+    let guest = form.field(GUEST)?.and_then(|id| id.parse().ok());
+    let guest: Uuid = guest.ok_or(Slug::InvalidRequest)?;
+    if !secret.was_shown(form.field(SHOWN)?, state.platform.clock.now()) {
+        return see_other(&page_path(PATH, &address, &[(HURRIED, "1")]));
+    }
+    let network = Network::of(context.client);
+    state
+        .limits
+        .sign_ins
+        .count(&network)
+        .map_err(too_many_requests)?;
+    let to_page = || see_other(&page_path(PATH, &address, &[]));
+    let Some(browser) = cookies::read_left(&headers, secure) else {
+        return to_page();
+    };
+    let held = match held::secret(&state, &headers).await? {
+        None => None,
+        // The session that is made here is left at once.
+        Some(secret) => guest::find_or_make(&state, network, &secret).await?,
+    };
+    let secret = SessionSecret::generate(&*state.platform.entropy);
+    let restore = Restore {
+        browser: browser.hash(),
+        guest,
+        held: held.map(|session| session.hash),
+        session: secret.hash(),
+        address: network.to_string(),
+        by: context.own(),
+        now: state.platform.clock.now(),
+    };
+    match state.platform.store.restore_guest(restore).await? {
+        Restored::NotThere => to_page(),
+        Restored::Suspended { reason } => Err(suspended(reason)),
+        Restored::SignedIn => Err(Refusal::new(Slug::NotAllowed).with_detail(
+            "You are signed in to an account in this browser. Sign out of it on your profile \
+             page first, and then go on as the guest.",
+        )),
+        Restored::Back(_) => {
+            let mut response = see_other(address.as_str())?;
+            let headers = response.headers_mut();
+            headers.append(header::SET_COOKIE, cookies::set_session(&secret, secure));
+            headers.append(header::SET_COOKIE, cookies::set_left(&browser, secure));
+            Ok(response)
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! `POST {auth_url}/login/<provider>`: a player chose a provider, and the
+//! browser is sent there.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{RawPathParams, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use platform_protocol::paths;
+use platform_protocol::problem::Slug;
+use url::form_urlencoded;
+use uuid::Uuid;
+
+use super::guest;
+use super::held;
+use super::hurried;
+use crate::auth::AuthState;
+use crate::auth::oidc::{Provider, Who};
+use crate::auth::redirect::{REDIRECT, ReturnAddress};
+use crate::clock::Millis;
+use crate::domain::player::PlayerState;
+use crate::domain::sign_in::{PendingSignIn, StateHash};
+use crate::http::client_address::Network;
+use crate::http::context::Context;
+use crate::http::csrf::{self, check_form};
+use crate::http::form::Form;
+use crate::http::limiter::too_many_requests;
+use crate::http::refusal::{Refusal, chain};
+use crate::http::seal::SHOWN;
+
+/// The name of the provider in the path.
+const PROVIDER: &str = "provider";
+/// The field of a form that is for another account than the one that the
+/// provider remembers in this browser.
+const ANOTHER: &str = "another";
+
+/// The parameter of the sign-in page, and the field of its forms, that is for a
+/// fresh sign-in: the provider asks, whomever it remembers.
+pub(super) const AGAIN: &str = "again";
+
+/// What the sign-in page is told of a sign-in that came to nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Setback {
+    /// The player said no.
+    Cancelled,
+    /// What the provider answered is not to be believed, or is an error.
+    Failed,
+    /// The provider does not answer.
+    ProviderUnavailable,
+    /// It was never begun, or is over, or took too long.
+    Expired,
+    /// Another browser began it, or this one has lost its cookies.
+    OtherBrowser,
+    /// A form of the profile page came when nobody was signed in any more.
+    NotSaved,
+    /// A button was pressed before its page could be read.
+    Hurried,
+}
+
+impl Setback {
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Cancelled => "cancelled",
+            Self::Failed => "failed",
+            Self::ProviderUnavailable => "provider-unavailable",
+            Self::Expired => "expired",
+            Self::OtherBrowser => "other-browser",
+            Self::NotSaved => "not-saved",
+            Self::Hurried => "hurried",
+        }
+    }
+}
+
+/// Answers 303: to the provider, or back to the sign-in page if the provider
+/// does not answer. A form whose button was pressed before it could be read is
+/// answered with a page that goes on to the provider a little later.
+///
+/// # Errors
+/// `not-found`, `not-allowed`, `invalid-request`, `invalid-redirect`,
+/// `unsupported-media-type`, `payload-too-large`, `too-many-requests`; the
+/// store's.
+pub async fn handle(
+    State(state): State<Arc<AuthState>>,
+    path: RawPathParams,
+    context: Context,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let provider = provider_of(&state, &path)?;
+    let secure = state.platform.origin.is_secure();
+    let form = Form::read(&headers, body).await?;
+    let browser = check_form(
+        &headers,
+        secure,
+        &state.platform.auth_url,
+        form.field(csrf::FIELD)?,
+    )?;
+    let redirect = ReturnAddress::read(&state, form.field(REDIRECT)?)?;
+    let again = form.field(AGAIN)?.is_some();
+    let who = match form.field(ANOTHER)? {
+        _ if again => Who::Again,
+        Some(_) => Who::Another,
+        None => Who::Anyone,
+    };
+    let network = Network::of(context.client);
+    state
+        .limits
+        .sign_ins
+        .count(&network)
+        .map_err(too_many_requests)?;
+
+    let started_at = state.platform.clock.now();
+    let hurried = hurried::is_hurried(&browser, form.field(SHOWN)?, started_at);
+    let guest = guest_of(&state, &headers, network, started_at).await?;
+    let beginning = match provider.begin(&*state.platform.entropy, who).await {
+        Ok(beginning) => beginning,
+        Err(error) => {
+            tracing::warn!(
+                request_id = context.id.as_str(),
+                provider = provider.id(),
+                error = chain(&error),
+                "a sign-in could not begin"
+            );
+            return back_to_login(
+                &state,
+                Some(redirect.as_str()),
+                Setback::ProviderUnavailable,
+            );
+        }
+    };
+    let pending = PendingSignIn {
+        state: StateHash::of(&beginning.state),
+        browser: browser.binding(),
+        provider: provider.id().to_owned(),
+        nonce: beginning.nonce,
+        pkce_verifier: beginning.pkce_verifier,
+        guest,
+        redirect: redirect.as_str().to_owned(),
+        started_at,
+        again,
+    };
+    state.platform.store.add_pending_sign_in(pending).await?;
+    let address = beginning.address.as_str();
+    let mut response = if hurried {
+        hurried::pause(&state, &redirect, provider.name(), address).await?
+    } else {
+        see_other(address)?
+    };
+    // The sign-in is kept for minutes, the way back for as long as the browser
+    // is open.
+    let cookie = browser.set_cookie_going_back(secure, redirect.as_str());
+    response.headers_mut().insert(header::SET_COOKIE, cookie);
+    Ok(response)
+}
+
+/// The provider that the path names.
+///
+/// # Errors
+/// `not-found`
+pub(super) fn provider_of<'a>(
+    state: &'a AuthState,
+    path: &RawPathParams,
+) -> Result<&'a Provider, Refusal> {
+    path.iter()
+        .find(|(name, _)| *name == PROVIDER)
+        .and_then(|(_, id)| state.providers.find(id))
+        .ok_or_else(|| Slug::NotFound.into())
+}
+
+/// The guest that this browser plays as, who may become an account. One that
+/// is suspended is linked only if that is lifted on the way.
+async fn guest_of(
+    state: &AuthState,
+    headers: &HeaderMap,
+    network: Network,
+    now: Millis,
+) -> Result<Option<Uuid>, Refusal> {
+    let Some(secret) = held::secret(state, headers).await? else {
+        return Ok(None);
+    };
+    let session = guest::find_or_make(state, network, &secret).await?;
+    Ok(session.and_then(|session| {
+        let is_guest = match session.player.state {
+            PlayerState::Guest => !session.has_ended(now),
+            PlayerState::Suspended { linked, .. } => !linked,
+            PlayerState::Account | PlayerState::Merged { .. } => false,
+        };
+        is_guest.then_some(session.player.id)
+    }))
+}
+
+/// 303 to the sign-in page, which says what happened. A return address that is
+/// known goes with it.
+pub(super) fn back_to_login(
+    state: &AuthState,
+    redirect: Option<&str>,
+    setback: Setback,
+) -> Result<Response, Refusal> {
+    let path = login_path(redirect, setback);
+    see_other(&format!("{}{path}", state.platform.auth_url))
+}
+
+/// The path of the sign-in page, which says what happened.
+pub(super) fn login_path(redirect: Option<&str>, setback: Setback) -> String {
+    let query = form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(redirect.map(|redirect| (REDIRECT, redirect)))
+        .append_pair("problem", setback.code())
+        .finish();
+    format!("{}?{query}", paths::LOGIN)
+}
+
+/// 303 (RFC 9110 §15.4.4), which turns a form into a visit, and which nobody
+/// keeps. The address that it leads away from may hold a code, so the browser
+/// tells it nobody.
+pub(super) fn see_other(address: &str) -> Result<Response, Refusal> {
+    let location = HeaderValue::from_str(address).map_err(|error| Refusal::internal(&error))?;
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::LOCATION, location);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(
+        header::REFERRER_POLICY,
+        HeaderValue::from_static("no-referrer"),
+    );
+    Ok(response)
+}

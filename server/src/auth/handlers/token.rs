@@ -1,0 +1,259 @@
+//! `POST {auth_url}/token`: the session cookie is exchanged for a game token.
+//! A visitor without a usable one becomes a guest in the same answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use platform_protocol::claims::{GameTokenClaims, PrincipalKind};
+use platform_protocol::names::CONSOLE_AUDIENCE;
+use platform_protocol::problem::Slug;
+use platform_protocol::token::{BEARER, TokenAnswer};
+
+use super::guest::{self, Made};
+use super::held;
+use super::visitor::note_browser;
+use crate::auth::AuthState;
+use crate::clock::Millis;
+use crate::domain::console_token::{self, Hold};
+use crate::domain::player::Player;
+use crate::domain::session::{SessionHash, SessionSecret, SessionStatus};
+use crate::games::takedown;
+use crate::http::body;
+use crate::http::client_address::Network;
+use crate::http::context::Context;
+use crate::http::cookies;
+use crate::http::cors::{self, Caller};
+use crate::http::foreign_cookies;
+use crate::http::limiter::retry_after;
+use crate::http::refusal::Refusal;
+
+/// The endpoint takes no body; whoever sends one all the same may send this
+/// many bytes, which are not looked at.
+pub(super) const IGNORED_BODY_BYTES: usize = 1_024;
+
+/// Answers `POST /token`.
+///
+/// # Errors
+/// `unknown-origin`, `project-disabled`, `invalid-request`, `session-expired`, `account-suspended`,
+/// `guest-limit-reached`.
+pub async fn handle(
+    State(state): State<Arc<AuthState>>,
+    caller: Caller,
+    context: Context,
+    headers: HeaderMap,
+    request_body: Body,
+) -> Result<Response, Refusal> {
+    body::read(request_body, IGNORED_BODY_BYTES).await?;
+    let now = state.platform.clock.now();
+    let secure = state.platform.origin.is_secure();
+    if caller.taken_down {
+        return Err(takedown::refusal());
+    }
+
+    let held = held::secret(&state, &headers).await?;
+    if held.is_none()
+        && foreign_cookies::are_many(&headers, secure)
+        && !cookies::was_healed(&headers, secure)
+    {
+        return Err(pushed_out(secure));
+    }
+    let session = match &held {
+        Some(secret) => state.platform.store.lookup_session(&secret.hash()).await?,
+        None => None,
+    };
+    let (session, secret) = match (session, held) {
+        (Some(session), Some(secret)) => (session, secret),
+        (_, held) => return new_guest(&state, &caller, &context, held).await,
+    };
+    match session.status(now) {
+        // It ended, so its secret leads to no guest any more.
+        SessionStatus::Stranger => new_guest(&state, &caller, &context, None).await,
+        SessionStatus::Expired => Err(Slug::SessionExpired.into()),
+        SessionStatus::Suspended(reason) => Err(suspended(reason)),
+        SessionStatus::Good => {
+            guest::see(&state, &session.player, now).await;
+            note_browser(&state, &headers, &session, session.wants_renewal(now)).await;
+            let renewed = session.wants_renewal(now) && renew(&state, &secret, now).await;
+            let cookie = renewed.then(|| cookies::set_session(&secret, secure));
+            token_answer(
+                &state,
+                &caller,
+                (&session.player, session.hash),
+                now,
+                cookie,
+            )
+        }
+    }
+}
+
+/// Answers `OPTIONS` on the paths that ask with the player's cookie.
+pub async fn preflight(_: Caller) -> Response {
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    response.headers_mut().extend(cors::preflight_headers());
+    response
+}
+
+pub(super) fn suspended(reason: Option<String>) -> Refusal {
+    Refusal::suspended(reason)
+}
+
+/// Other pages have set so many cookies that the player's own may have been
+/// pushed out. A new guest in their place would not be noticed, so they are told
+/// once. The answer lets the cookies expire, and the next request is as good as
+/// any.
+fn pushed_out(secure: bool) -> Refusal {
+    Refusal::new(Slug::InvalidRequest)
+        .with_header(header::SET_COOKIE, cookies::set_healed(secure))
+        .with_detail(
+            "Other pages have filled the room that your browser keeps for cookies here, and your \
+             session may have been pushed out. The room is being cleared. Please load the page \
+             again; if you have an account, sign in to be the same player.",
+        )
+}
+
+/// Renewal is for the next 400 days, not for this answer: if it fails, the
+/// player still gets their token.
+async fn renew(state: &AuthState, secret: &SessionSecret, now: Millis) -> bool {
+    match state
+        .platform
+        .store
+        .renew_session(&secret.hash(), now)
+        .await
+    {
+        Ok(()) => true,
+        Err(error) => {
+            tracing::warn!(
+                error = crate::http::refusal::chain(&error),
+                "a session was not renewed"
+            );
+            false
+        }
+    }
+}
+
+/// Makes a guest, of the cookie that no session has where there is one.
+async fn new_guest(
+    state: &AuthState,
+    caller: &Caller,
+    context: &Context,
+    held: Option<SessionSecret>,
+) -> Result<Response, Refusal> {
+    let network = Network::of(context.client);
+    match guest::make(state, &caller.audience, network, held).await? {
+        Made::TooFast(wait) => Ok(too_many_guests(wait)),
+        Made::Guest(player, secret) => {
+            let cookie = cookies::set_session(&secret, state.platform.origin.is_secure());
+            let (now, whose) = (state.platform.clock.now(), (&player, secret.hash()));
+            token_answer(state, caller, whose, now, Some(cookie))
+        }
+    }
+}
+
+/// The one 429 without a problem body: nothing is wrong with the player, and
+/// the runtime only has to ask again.
+fn too_many_guests(wait: Duration) -> Response {
+    let mut response = (
+        StatusCode::TOO_MANY_REQUESTS,
+        "Too many new guests. Try again in a moment.\n",
+    )
+        .into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::RETRY_AFTER, retry_after(wait));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// A player's token for `audience`, which lives for `life` seconds.
+///
+/// # Errors
+/// It cannot be signed.
+fn mint(
+    state: &AuthState,
+    player: &Player,
+    audience: &str,
+    life: u64,
+    now: Millis,
+) -> Result<String, Refusal> {
+    let claims = claims(state, player, audience, life, now);
+    state
+        .keys
+        .sign(&claims)
+        .map_err(|error| Refusal::internal(&error))
+}
+
+/// A player's token for the platform's own API, which ends with `hold`; and its
+/// life in seconds.
+///
+/// # Errors
+/// It cannot be signed.
+pub(super) fn mint_console(
+    state: &AuthState,
+    player: &Player,
+    hold: Hold,
+    now: Millis,
+) -> Result<(String, u64), Refusal> {
+    let life = console_token::life(state.platform.config.token_seconds);
+    let claims = hold.claims(claims(state, player, CONSOLE_AUDIENCE, life, now));
+    let token = state.keys.sign(&claims);
+    let token = token.map_err(|error| Refusal::internal(&error))?;
+    Ok((token, life))
+}
+
+/// What every token says of its player.
+fn claims(
+    state: &AuthState,
+    player: &Player,
+    audience: &str,
+    life: u64,
+    now: Millis,
+) -> GameTokenClaims {
+    let issued = u64::try_from(now / 1_000).unwrap_or(0);
+    GameTokenClaims {
+        sub: player.id.to_string(),
+        username: player.username.clone(),
+        aud: audience.to_owned(),
+        iss: state.platform.auth_url.clone(),
+        is_anon: player.is_anonymous(),
+        principal_kind: PrincipalKind::Human,
+        exp: issued + life,
+        iat: issued,
+        jti: state.platform.entropy.uuid_v4().to_string(),
+    }
+}
+
+fn token_answer(
+    state: &AuthState,
+    caller: &Caller,
+    (player, session): (&Player, SessionHash),
+    now: Millis,
+    cookie: Option<HeaderValue>,
+) -> Result<Response, Refusal> {
+    let (access_token, life) = if &*caller.audience == CONSOLE_AUDIENCE {
+        mint_console(state, player, Hold::Session(session), now)?
+    } else {
+        let life = state.platform.config.token_seconds;
+        (mint(state, player, &caller.audience, life, now)?, life)
+    };
+    let answer = TokenAnswer {
+        access_token,
+        token_type: BEARER.to_owned(),
+        expires_in: life,
+    };
+    let json = serde_json::to_vec(&answer).map_err(|error| Refusal::internal(&error))?;
+
+    let mut response = Response::new(Body::from(json));
+    let headers = response.headers_mut();
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if let Some(cookie) = cookie {
+        headers.insert(header::SET_COOKIE, cookie);
+    }
+    Ok(response)
+}

@@ -1,0 +1,129 @@
+//! The way back from a page of the auth service, in words.
+
+use platform_protocol::names::check_slug_form;
+use platform_protocol::paths;
+
+use crate::auth::AuthState;
+use crate::auth::redirect::ReturnAddress;
+
+/// Where a page leads back to.
+#[derive(Debug)]
+pub(super) struct WayBack {
+    /// The address.
+    pub(super) address: String,
+    /// The game that it leads to; none for the platform's own pages.
+    pub(super) game: Option<String>,
+    /// Whether it leads to a device that waits to be signed in, for which
+    /// nobody goes on as a guest.
+    pub(super) device: bool,
+    /// The page for developers that it leads to, in words. Guests are shown
+    /// nothing there.
+    pub(super) page: Option<String>,
+    /// What stands on the link.
+    pub(super) label: String,
+    /// The same, for who has done here what they came for.
+    pub(super) onward: String,
+    /// Where who does not sign in goes, and what stands on the link to it.
+    pub(super) as_guest: Link,
+}
+
+/// An address and its words.
+#[derive(Debug)]
+pub(super) struct Link {
+    /// Where it leads.
+    pub(super) address: String,
+    /// What stands on it.
+    pub(super) label: String,
+}
+
+impl WayBack {
+    /// Finds out what the game is called.
+    pub(super) async fn of(state: &AuthState, address: &ReturnAddress) -> Self {
+        let game = match address.game(state) {
+            Some(game) => Some(state.games.faces.title(&game, &state.games.files).await),
+            None => None,
+        };
+        let device = address.is_device_page(state);
+        let path = address.console_path(state);
+        let page = path.as_deref().and_then(developers_page);
+        let place = match (game.as_deref(), page.as_deref()) {
+            (Some(name), _) | (None, Some(name)) => name,
+            (None, None) if device => "the device's code",
+            (None, None) => ALL_GAMES,
+        };
+        let label = format!("Back to {place}");
+        let as_guest = if page.is_some() {
+            Link {
+                address: ReturnAddress::console(state).as_str().to_owned(),
+                label: format!("Back to {ALL_GAMES}"),
+            }
+        } else {
+            Link {
+                address: address.as_str().to_owned(),
+                label: label.clone(),
+            }
+        };
+        Self {
+            address: address.as_str().to_owned(),
+            onward: format!("Go on to {place}"),
+            label,
+            game,
+            device,
+            page,
+            as_guest,
+        }
+    }
+}
+
+/// What the platform's first page is called.
+const ALL_GAMES: &str = "all games";
+
+/// What a page for developers is called, by its path on the console.
+fn developers_page(path: &str) -> Option<String> {
+    let of_project = |pages: &str, words: &str| {
+        let slug = path.strip_prefix(pages)?.strip_prefix('/')?;
+        check_slug_form(slug).ok()?;
+        Some(format!("{words} {slug}"))
+    };
+    if path == paths::BUILD_PAGES {
+        return Some("your projects".to_owned());
+    }
+    if path == paths::ADMIN_PAGES || path.starts_with(&format!("{}/", paths::ADMIN_PAGES)) {
+        return Some("administration".to_owned());
+    }
+    of_project(paths::BUILD_PAGES, "the Build page of")
+        .or_else(|| of_project(paths::PROJECT_PAGES, "the project"))
+}
+
+/// The path of a page with the way back in its query.
+pub(super) fn page_path(path: &str, address: &ReturnAddress, more: &[(&str, &str)]) -> String {
+    let query = url::form_urlencoded::Serializer::new(String::new())
+        .append_pair(crate::auth::redirect::REDIRECT, address.as_str())
+        .extend_pairs(more)
+        .finish();
+    format!("{path}?{query}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_for_developers_are_called_what_they_are() {
+        for (path, words) in [
+            ("/build", Some("your projects")),
+            ("/build/my-game", Some("the Build page of my-game")),
+            ("/projects/my-game", Some("the project my-game")),
+            ("/admin", Some("administration")),
+            ("/admin/events", Some("administration")),
+            ("/", None),
+            ("/build/", None),
+            ("/build/<b>", None),
+            ("/build/my-game/more", None),
+            ("/projects", None),
+            ("/administer", None),
+        ] {
+            assert_eq!(developers_page(path).as_deref(), words, "{path}");
+        }
+    }
+}

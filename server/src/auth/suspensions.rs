@@ -1,0 +1,85 @@
+//! Who is suspended, for what must know it without asking the store: a token
+//! that is still valid outlives the suspension of its player, and a page that
+//! plays shows it with every heartbeat.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use tokio::time::MissedTickBehavior;
+use uuid::Uuid;
+
+use crate::auth::AuthState;
+use crate::auth::tokens;
+use crate::clock::Millis;
+use crate::http::refusal::{Refusal, chain};
+use crate::store::{Store, StoreError};
+
+/// How often the store is asked, for what other nodes and the operator's
+/// commands do. With the time between two heartbeats it stays below a minute.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
+
+/// The players that were suspended within the life of a token, and what each
+/// may be told.
+#[derive(Debug, Default)]
+pub struct Suspensions(ArcSwap<HashMap<Uuid, Option<String>>>);
+
+impl Suspensions {
+    /// Reads the store again. `token_seconds` is the life of a game token:
+    /// whoever was suspended before that has none any more.
+    ///
+    /// # Errors
+    /// The store's; what was known stays so.
+    pub async fn refresh(
+        &self,
+        store: &dyn Store,
+        token_seconds: u64,
+        now: Millis,
+    ) -> Result<(), StoreError> {
+        let players = store
+            .list_suspended_players(tokens::oldest(token_seconds, now))
+            .await?;
+        let players = players.into_iter().map(|player| (player.id, player.reason));
+        self.0.store(players.collect::<HashMap<_, _>>().into());
+        Ok(())
+    }
+
+    /// Refuses a player who is suspended, with the reason, as far as was known
+    /// some seconds ago.
+    ///
+    /// # Errors
+    /// `account-suspended`
+    pub fn check(&self, player: &Uuid) -> Result<(), Refusal> {
+        match self.0.load().get(player) {
+            Some(reason) => Err(Refusal::suspended(reason.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the player is suspended, as far as was known some seconds ago.
+    #[must_use]
+    pub fn contains(&self, player: &Uuid) -> bool {
+        self.0.load().contains_key(player)
+    }
+}
+
+/// Follows the store for as long as the server runs.
+pub(crate) async fn keep_looking(state: Arc<AuthState>) {
+    let mut ticks = tokio::time::interval(LOOK_AGAIN);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let read = state.suspensions.refresh(
+            &*state.platform.store,
+            state.platform.config.token_seconds,
+            state.platform.clock.now(),
+        );
+        if let Err(error) = read.await {
+            tracing::error!(
+                error = chain(&error),
+                "the suspensions could not be read again"
+            );
+        }
+    }
+}

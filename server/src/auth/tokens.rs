@@ -1,0 +1,208 @@
+//! Verifying the platform's own game tokens, by the rules of the verifier that
+//! games use, against the keys that are published now.
+//!
+//! A page shows the same token with every request for minutes, so what was
+//! verified is remembered: a token costs one verification, not one a request.
+//! It is remembered for as long as the keys stay: one that was taken back takes
+//! along what was verified with it, and the others cost one verification more.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use axum::http::HeaderMap;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use moka::policy::EvictionPolicy;
+use moka::sync::Cache;
+use platform_protocol::claims::{ConsoleTokenClaims, GameTokenClaims};
+use platform_protocol::limits::CLOCK_LEEWAY_SECONDS;
+use platform_protocol::names::CONSOLE_AUDIENCE;
+use platform_verifier::{Credentials, Expected, KeySet, VerifyError, bearer, check};
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use crate::auth::keys::KeyRing;
+use crate::clock::{Clock, Millis};
+use crate::domain::console_token::{Hold, may_administer};
+
+/// Tokens that are remembered; beyond that, those that were not shown for
+/// longest are verified again.
+const REMEMBERED: u64 = 100_000;
+
+/// A verified token.
+#[derive(Clone, Debug)]
+pub struct VerifiedToken {
+    /// The player, `sub`.
+    pub player: Uuid,
+    /// Everything that a game token says.
+    pub claims: GameTokenClaims,
+    /// What a console token says beyond that; none for a game's.
+    pub console: Option<ConsoleRights>,
+}
+
+/// What a console token says beyond who it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConsoleRights {
+    /// What it hangs on.
+    pub hold: Hold,
+    /// Whether it is good for administration, should its bearer be an
+    /// administrator.
+    pub may_administer: bool,
+}
+
+impl ConsoleRights {
+    /// Reads them off a token whose signature and claims are good.
+    fn of(token: &str) -> Result<Self, VerifyError> {
+        let payload = token.split('.').nth(1).unwrap_or_default();
+        let claims: Option<ConsoleTokenClaims> = URL_SAFE_NO_PAD
+            .decode(payload)
+            .ok()
+            .and_then(|payload| serde_json::from_slice(&payload).ok());
+        let claims = claims.ok_or(VerifyError::Claim("scope"))?;
+        Ok(Self {
+            hold: Hold::of(&claims).ok_or(VerifyError::Claim("sid"))?,
+            may_administer: may_administer(&claims),
+        })
+    }
+}
+
+/// A key set, parsed, and the document that it was parsed from.
+#[derive(Debug)]
+struct Published {
+    document: Arc<str>,
+    keys: KeySet,
+}
+
+/// Verifies game tokens of this platform.
+#[derive(Debug)]
+pub struct GameTokens {
+    ring: Arc<KeyRing>,
+    clock: Arc<dyn Clock>,
+    issuer: String,
+    published: ArcSwapOption<Published>,
+    /// By the token's SHA-256: whoever reads the memory learns no token.
+    verified: Cache<[u8; 32], Remembered>,
+}
+
+/// What was verified, and with which key set: a key may have been taken back
+/// since.
+#[derive(Clone, Debug)]
+struct Remembered {
+    document: Arc<str>,
+    token: Arc<VerifiedToken>,
+}
+
+/// When the oldest token was made that may still be good, if each lives for
+/// `token_seconds`.
+#[must_use]
+pub fn oldest(token_seconds: u64, now: Millis) -> Millis {
+    let life = token_seconds.saturating_add(CLOCK_LEEWAY_SECONDS);
+    now - Millis::try_from(life).unwrap_or(Millis::MAX / 1_000) * 1_000
+}
+
+impl GameTokens {
+    /// Verifies what `ring` signs for `issuer`.
+    #[must_use]
+    pub fn new(ring: Arc<KeyRing>, clock: Arc<dyn Clock>, issuer: String) -> Self {
+        Self {
+            ring,
+            clock,
+            issuer,
+            published: ArcSwapOption::empty(),
+            verified: Cache::builder()
+                .max_capacity(REMEMBERED)
+                // Tokens end and are never shown again, however often they were.
+                .eviction_policy(EvictionPolicy::lru())
+                .build(),
+        }
+    }
+
+    /// The verified token of a request's `Authorization` header, if there is
+    /// one for `audience`.
+    #[must_use]
+    pub fn of(&self, headers: &HeaderMap, audience: &str) -> Option<Arc<VerifiedToken>> {
+        let Credentials::Token(token) = bearer(headers) else {
+            return None;
+        };
+        self.verify(token, audience)
+            .inspect_err(|error| tracing::debug!(%error, "refused a token"))
+            .ok()
+    }
+
+    /// Whether a request has a token that would have to be verified, which costs
+    /// more than most requests: it was not seen before.
+    #[must_use]
+    pub fn are_new(&self, headers: &HeaderMap) -> bool {
+        match bearer(headers) {
+            Credentials::Token(token) => {
+                let hash: [u8; 32] = Sha256::digest(token).into();
+                !self.verified.contains_key(&hash)
+            }
+            _ => false,
+        }
+    }
+
+    /// Verifies a token for `audience`.
+    ///
+    /// # Errors
+    /// The first check that failed.
+    pub fn verify(&self, token: &str, audience: &str) -> Result<Arc<VerifiedToken>, VerifyError> {
+        let hash: [u8; 32] = Sha256::digest(token).into();
+        let now = u64::try_from(self.clock.now()).unwrap_or(0) / 1_000;
+        let remembered = self.verified.get(&hash);
+        let of_these_keys = |known: &Remembered| {
+            let document = self.ring.key_set();
+            Arc::ptr_eq(&known.document, &document)
+        };
+        if let Some(Remembered { token: known, .. }) = remembered.filter(of_these_keys) {
+            // What can change since: the time, and who is asking.
+            return if known.claims.aud != audience {
+                Err(VerifyError::Audience)
+            } else if now >= known.claims.exp.saturating_add(CLOCK_LEEWAY_SECONDS) {
+                self.verified.invalidate(&hash);
+                Err(VerifyError::Expired)
+            } else {
+                Ok(known)
+            };
+        }
+        let expected = Expected {
+            issuer: &self.issuer,
+            audience,
+            now,
+        };
+        let published = self.published()?;
+        let claims = check(token, &published.keys, expected)?;
+        let player = claims.sub.parse().map_err(|_| VerifyError::Claim("sub"))?;
+        let console = (audience == CONSOLE_AUDIENCE)
+            .then(|| ConsoleRights::of(token))
+            .transpose()?;
+        let verified = Arc::new(VerifiedToken {
+            player,
+            claims,
+            console,
+        });
+        let remembered = Remembered {
+            document: Arc::clone(&published.document),
+            token: Arc::clone(&verified),
+        };
+        self.verified.insert(hash, remembered);
+        Ok(verified)
+    }
+
+    /// The published keys, parsed once for each document.
+    fn published(&self) -> Result<Arc<Published>, VerifyError> {
+        let document = self.ring.key_set();
+        if let Some(published) = self.published.load_full()
+            && Arc::ptr_eq(&published.document, &document)
+        {
+            return Ok(published);
+        }
+        let keys = KeySet::parse(document.as_bytes()).map_err(VerifyError::KeySet)?;
+        let published = Arc::new(Published { document, keys });
+        self.published.store(Some(Arc::clone(&published)));
+        Ok(published)
+    }
+}
+
+#[cfg(test)]
+mod tests;

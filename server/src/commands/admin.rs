@@ -1,0 +1,103 @@
+//! `platform-server admin …`: who may administer, besides those whom the
+//! setting `PLATFORM_ADMINS` names.
+
+use std::fmt::Write as _;
+
+use clap::Subcommand;
+use platform_server::clock::Millis;
+use platform_server::config::Config;
+use platform_server::domain::administration::Granted;
+use platform_server::domain::audit::Actor;
+use platform_server::http::refusal::chain;
+use platform_server::store::{Store, StoreError};
+use uuid::Uuid;
+
+use crate::commands::player::{date, player_id};
+use crate::{Failure, Settings};
+
+#[derive(Subcommand)]
+pub(crate) enum AdminCommand {
+    /// Make a player an administrator
+    Grant {
+        /// The player's id, `sub` in tokens
+        #[arg(value_parser = player_id)]
+        sub: Uuid,
+        #[command(flatten)]
+        settings: Settings,
+    },
+    /// Make a player an administrator no longer
+    Revoke {
+        /// The player's id, `sub` in tokens
+        #[arg(value_parser = player_id)]
+        sub: Uuid,
+        #[command(flatten)]
+        settings: Settings,
+    },
+    /// List the administrators
+    List {
+        #[command(flatten)]
+        settings: Settings,
+    },
+}
+
+impl AdminCommand {
+    /// Where the settings are.
+    pub(crate) const fn settings(&self) -> &Settings {
+        match self {
+            Self::Grant { settings, .. }
+            | Self::Revoke { settings, .. }
+            | Self::List { settings } => settings,
+        }
+    }
+
+    /// Does it; what to tell the operator.
+    pub(crate) async fn run(
+        self,
+        store: &dyn Store,
+        config: &Config,
+        now: Millis,
+    ) -> Result<String, Failure> {
+        let failed = |error: StoreError| chain(&error);
+        match self {
+            Self::Grant { sub, .. } => {
+                let granted = store.grant_admin(sub, Actor::Operator.into(), now).await;
+                match granted.map_err(failed)? {
+                    Granted::Done => Ok(format!("{sub} is an administrator\n")),
+                    Granted::Already => Ok(format!("{sub} was an administrator before\n")),
+                    Granted::NoPlayer => Err(format!(
+                        "there is no player {sub}; the id is `sub` in the player's tokens"
+                    )),
+                    Granted::NotAnAccount => Err(format!(
+                        "{sub} is a guest, or was merged away: an administrator has to have signed \
+                         in"
+                    )),
+                }
+            }
+            Self::Revoke { sub, .. } => {
+                let revoked = store.revoke_admin(sub, Actor::Operator.into(), now).await;
+                let revoked = revoked.map_err(failed)?;
+                if config.admins.contains(&sub) {
+                    return Err(format!(
+                        "PLATFORM_ADMINS names {sub}, who is an administrator until it does not"
+                    ));
+                }
+                Ok(if revoked {
+                    format!("{sub} is an administrator no longer\n")
+                } else {
+                    format!("{sub} was no administrator\n")
+                })
+            }
+            Self::List { .. } => {
+                let mut text = String::new();
+                for admin in store.list_admins().await.map_err(failed)? {
+                    let (sub, since) = (admin.player, date(admin.granted_at));
+                    let _ = writeln!(text, "{sub}  {}, since {since}", admin.username);
+                }
+                for sub in &config.admins {
+                    let _ = writeln!(text, "{sub}  by PLATFORM_ADMINS");
+                }
+                Ok(text)
+            }
+        }
+    }
+}

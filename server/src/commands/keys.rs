@@ -1,0 +1,125 @@
+//! `platform-server keys …`: the signing keys, also beside a running server.
+
+use std::sync::Arc;
+
+use clap::Subcommand;
+use platform_server::app::data_folder::require_platform;
+use platform_server::app::start::{open_keys, open_store};
+use platform_server::auth::keys::{KeyError, KeyRing};
+use platform_server::clock::{Clock, SystemClock};
+use platform_server::config::Config;
+use platform_server::domain::audit::Actor;
+use platform_server::domain::key::KeyPhase;
+use platform_server::entropy::SystemEntropy;
+use platform_server::http::refusal::chain;
+use platform_server::store::SchemaPolicy;
+
+use crate::{Failure, Settings};
+
+#[derive(Subcommand)]
+pub(crate) enum KeysCommand {
+    /// List the keys and what each does now
+    List {
+        #[command(flatten)]
+        settings: Settings,
+    },
+    /// Publish a new key, which signs 21 minutes later
+    Rotate {
+        #[command(flatten)]
+        settings: Settings,
+    },
+    /// Take back a key that somebody else may know: it is gone from the key set
+    /// at once, and a new key signs
+    Revoke {
+        /// Which key, as `keys list` shows it
+        // Some begin with a hyphen.
+        #[arg(allow_hyphen_values = true)]
+        kid: String,
+        #[command(flatten)]
+        settings: Settings,
+    },
+    /// Seal every key in the store under `PLATFORM_KEY_SECRET`; where keys lie
+    /// sealed under another secret, that one is `PLATFORM_KEY_SECRET_OLD`
+    Reseal {
+        #[command(flatten)]
+        settings: Settings,
+    },
+}
+
+impl KeysCommand {
+    /// The settings that it was given.
+    pub(crate) fn settings(&self) -> &Settings {
+        match self {
+            Self::List { settings }
+            | Self::Rotate { settings }
+            | Self::Revoke { settings, .. }
+            | Self::Reseal { settings } => settings,
+        }
+    }
+
+    /// Does it, and answers what to print.
+    pub(crate) async fn run(self, config: &Config) -> Result<String, Failure> {
+        let ring = open(config).await?;
+        let failed = |error: KeyError| chain(&error);
+        Ok(match self {
+            Self::List { .. } => list(&ring),
+            Self::Rotate { .. } => {
+                let kid = ring.rotate(Actor::Operator).await.map_err(failed)?;
+                format!("{kid} is published, and signs in 21 minutes\n")
+            }
+            Self::Revoke { kid, .. } => {
+                let next = ring.revoke(&kid, Actor::Operator).await.map_err(failed)?;
+                let signs = next.map_or_else(String::new, |next| format!("{next} signs now. "));
+                format!(
+                    "{kid} is revoked. {signs}A running server follows within 3 seconds, games' \
+                     backends within 10 minutes\n"
+                )
+            }
+            Self::Reseal { .. } => match ring.reseal().await.map_err(failed)? {
+                0 => "every key was sealed under PLATFORM_KEY_SECRET before\n".to_owned(),
+                1 => "1 key is sealed under PLATFORM_KEY_SECRET now\n".to_owned(),
+                keys => format!("{keys} keys are sealed under PLATFORM_KEY_SECRET now\n"),
+            },
+        })
+    }
+}
+
+async fn open(config: &Config) -> Result<Arc<KeyRing>, Failure> {
+    require_platform(config).map_err(|error| error.to_string())?;
+    let store = open_store(config, SchemaPolicy::Refuse)
+        .await
+        .map_err(|error| chain(&error))?;
+    open_keys(
+        config,
+        store,
+        Arc::new(SystemClock),
+        Arc::new(SystemEntropy),
+    )
+    .await
+    .map_err(|error| chain(&error))
+}
+
+fn list(ring: &KeyRing) -> String {
+    let now = SystemClock.now();
+    let line = |key: platform_server::auth::keys::KeyInfo| {
+        let phase = match key.phase {
+            KeyPhase::Published => {
+                format!("published, signs in {}", minutes(key.signs_from - now))
+            }
+            KeyPhase::Signing => "signing".to_owned(),
+            KeyPhase::Retiring => "retiring, verifies older tokens".to_owned(),
+            KeyPhase::Gone => "gone".to_owned(),
+        };
+        let sealed = if key.sealed { ", sealed" } else { "" };
+        format!("{}  {phase}{sealed}\n", key.kid)
+    };
+    ring.list().into_iter().map(line).collect()
+}
+
+/// A time in whole minutes, rounded up: what is promised comes no later.
+fn minutes(millis: i64) -> String {
+    match millis.max(0).saturating_add(59_999) / 60_000 {
+        1 => "1 minute".to_owned(),
+        minutes => format!("{minutes} minutes"),
+    }
+}

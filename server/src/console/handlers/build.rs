@@ -1,0 +1,109 @@
+//! `GET /build` and `GET /build/<slug>` on the platform origin: a developer's
+//! projects, and the Build page of one.
+//!
+//! These are the frames alone, the same for everybody who asks: what is in them
+//! the pages' own scripts ask the project API for, as who is signed in.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use platform_protocol::names::{Environment, check_slug_form};
+use platform_protocol::paths;
+use platform_protocol::problem::Slug;
+use url::form_urlencoded;
+
+use crate::auth::redirect::REDIRECT;
+use crate::console::ConsoleState;
+use crate::http::page::{self, Frame};
+use crate::http::refusal::Refusal;
+
+#[derive(Template)]
+#[template(path = "projects.html")]
+struct Projects<'a> {
+    frame: Frame,
+    origin: String,
+    auth_url: &'a str,
+    sign_in: String,
+}
+
+#[derive(Template)]
+#[template(path = "build.html")]
+struct Build<'a> {
+    frame: Frame,
+    auth_url: &'a str,
+    sign_in: String,
+    slug: &'a str,
+    /// The dev address, without a slash at the end.
+    game: &'a str,
+    game_host: &'a str,
+}
+
+/// Answers the page of a developer's projects.
+pub async fn projects(State(state): State<Arc<ConsoleState>>) -> Response {
+    let page = Projects {
+        origin: state.platform.origin.to_string(),
+        frame: Frame::new(&state.platform.origin),
+        auth_url: &state.platform.auth_url,
+        sign_in: sign_in(&state, paths::BUILD_PAGES),
+    };
+    page::render_console(&page, &state.platform.auth_url, None)
+}
+
+/// Answers the Build page of a project, whether there is one of this name or
+/// not: only its owner is told.
+///
+/// # Errors
+/// `not-found`
+pub async fn project(
+    State(state): State<Arc<ConsoleState>>,
+    Path(slug): Path<String>,
+) -> Result<Response, Refusal> {
+    check_slug_form(&slug).map_err(|_| Refusal::from(Slug::NotFound))?;
+    let game = state
+        .platform
+        .origin
+        .sub_domain(&Environment::Dev.label(&slug));
+    let page = Build {
+        frame: Frame::new(&state.platform.origin),
+        auth_url: &state.platform.auth_url,
+        sign_in: sign_in(&state, &format!("{}/{slug}", paths::BUILD_PAGES)),
+        slug: &slug,
+        game: &game,
+        game_host: game.split_once("://").map_or("", |(_, host)| host),
+    };
+    Ok(page::render_console(
+        &page,
+        &state.platform.auth_url,
+        Some(&game),
+    ))
+}
+
+/// Answers a module of the console's pages.
+///
+/// # Errors
+/// `not-found`
+pub async fn module(
+    State(state): State<Arc<ConsoleState>>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let module = state.files.module(&name);
+    let module = module.ok_or(Slug::NotFound)?;
+    Ok(module.answer(&headers))
+}
+
+/// Answers the stylesheet of the console's pages.
+pub async fn stylesheet(State(state): State<Arc<ConsoleState>>, headers: HeaderMap) -> Response {
+    state.files.stylesheet.answer(&headers)
+}
+
+/// The sign-in page, with the way back to `path` here.
+pub(super) fn sign_in(state: &ConsoleState, path: &str) -> String {
+    let query = form_urlencoded::Serializer::new(String::new())
+        .append_pair(REDIRECT, &format!("{}{path}", state.platform.origin))
+        .finish();
+    format!("{}{}?{query}", state.platform.auth_url, paths::LOGIN)
+}

@@ -1,0 +1,66 @@
+//! `GET /` on the platform origin: the games that can be played here, the most
+//! played first.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use platform_protocol::paths;
+
+use crate::console::ConsoleState;
+use crate::http::page::{self, Frame};
+use crate::http::refusal::Refusal;
+use crate::players::handlers::ranking::{RankedGame, rank};
+
+#[derive(Template)]
+#[template(path = "console.html")]
+struct Page<'a> {
+    frame: Frame,
+    games: Vec<Entry>,
+    auth_url: &'a str,
+    key_set: &'static str,
+    metadata: &'static str,
+    profile: &'static str,
+}
+
+struct Entry {
+    game: RankedGame,
+    host: String,
+    /// What stands where a game has no picture.
+    initial: String,
+}
+
+impl From<RankedGame> for Entry {
+    fn from(game: RankedGame) -> Self {
+        let host = game.url.split_once("://").map_or("", |(_, host)| host);
+        let initial = game.title.chars().next().into_iter();
+        Self {
+            host: host.trim_end_matches('/').to_owned(),
+            initial: initial.flat_map(char::to_uppercase).collect(),
+            game,
+        }
+    }
+}
+
+/// Answers the list of games.
+///
+/// # Errors
+/// `unavailable`
+pub async fn handle(State(state): State<Arc<ConsoleState>>) -> Result<Response, Refusal> {
+    let games = rank(&state.players).await?;
+    let page = Page {
+        frame: Frame::new(&state.platform.origin),
+        games: games.into_iter().map(Entry::from).collect(),
+        auth_url: &state.platform.auth_url,
+        key_set: paths::JWKS,
+        metadata: paths::METADATA,
+        profile: paths::PROFILE,
+    };
+    Ok(page::render_games(
+        StatusCode::OK,
+        &page,
+        &state.platform.origin,
+    ))
+}

@@ -1,0 +1,10 @@
+//! The platform's own pages, one a file.
+
+pub mod admin;
+pub mod build;
+pub mod console;
+pub mod icon;
+pub mod problem_page;
+pub mod project;
+pub mod security_txt;
+pub mod stylesheet;

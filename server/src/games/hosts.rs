@@ -1,0 +1,178 @@
+//! Whose address a request was sent to.
+
+use std::sync::Arc;
+
+use axum::http::request::Parts;
+use axum::http::{HeaderName, header};
+use platform_protocol::problem::Slug;
+
+use crate::games::sites::{Game, Sites};
+use crate::http::refusal::Refusal;
+use crate::origin::{AUTH_LABEL, PlatformOrigin};
+
+const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+
+/// Who answers.
+#[derive(Clone, Debug)]
+pub enum Site {
+    /// The platform's own pages.
+    Console,
+    /// The auth service.
+    Auth,
+    /// A game, in one environment.
+    Game(Arc<Game>),
+}
+
+/// The host that a request names: the target's authority goes before `Host`
+/// (RFC 9112 §3.2.2), and before both what a proxy forwards, if it is believed:
+/// most pass a visitor's own `X-Forwarded-Host` on.
+///
+/// # Errors
+/// `invalid-request` without exactly one host (RFC 9112 §3.2).
+pub fn requested_host(parts: &Parts, believes_forwarded: bool) -> Result<String, Refusal> {
+    let forwarded = believes_forwarded
+        // The nearest proxy wrote the last line, and its last entry.
+        .then(|| parts.headers.get_all(X_FORWARDED_HOST).iter().next_back())
+        .flatten()
+        .and_then(|value| value.as_bytes().rsplit(|byte| *byte == b',').next());
+    if let Some(host) = forwarded {
+        return std::str::from_utf8(host.trim_ascii())
+            .map(str::to_owned)
+            .map_err(|_| Slug::UnknownHost.into());
+    }
+    let mut hosts = parts.headers.get_all(header::HOST).iter();
+    let named = (hosts.next(), hosts.next());
+    match (parts.uri.authority(), named) {
+        (_, (Some(_), Some(_))) | (None, (None, _)) => Err(Refusal::new(Slug::InvalidRequest)
+            .with_detail("The request must name exactly one host.")),
+        (Some(authority), _) => Ok(authority.as_str().to_owned()),
+        (None, (Some(host), None)) => host
+            .to_str()
+            .map(str::to_owned)
+            .map_err(|_| Slug::UnknownHost.into()),
+    }
+}
+
+/// Finds the site of a host. Case does not matter; everything else does: a
+/// trailing dot, another port or a name that is not ours is unknown.
+///
+/// # Errors
+/// `unknown-host`
+pub fn find_site(
+    host: &str,
+    origin: &PlatformOrigin,
+    listening: u16,
+    sites: &Sites,
+) -> Result<Site, Refusal> {
+    known_site(host, origin, listening, sites).ok_or_else(|| Slug::UnknownHost.into())
+}
+
+fn known_site(host: &str, origin: &PlatformOrigin, listening: u16, sites: &Sites) -> Option<Site> {
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) => (name, read_port(port)?),
+        None if origin.is_secure() => (host, 443),
+        None => (host, 80),
+    };
+    if port != origin.port() && port != listening {
+        return None;
+    }
+    let before = name.len().checked_sub(origin.host().len())?;
+    let (label, platform) = name.split_at_checked(before)?;
+    if !platform.eq_ignore_ascii_case(origin.host()) {
+        return None;
+    }
+    if label.is_empty() {
+        return Some(Site::Console);
+    }
+    let label = label.strip_suffix('.')?;
+    if label.eq_ignore_ascii_case(AUTH_LABEL) {
+        return Some(Site::Auth);
+    }
+    if label.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return sites.find(&label.to_ascii_lowercase()).map(Site::Game);
+    }
+    sites.find(label).map(Site::Game)
+}
+
+fn read_port(text: &str) -> Option<u16> {
+    // `parse` alone would take a plus sign.
+    text.bytes()
+        .all(|byte| byte.is_ascii_digit())
+        .then(|| text.parse().ok())
+        .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(host: &str, origin: &str) -> &'static str {
+        let origin: PlatformOrigin = origin.parse().unwrap();
+        match known_site(host, &origin, 9999, &Sites::new(origin.clone())) {
+            Some(Site::Console) => "console",
+            Some(Site::Auth) => "auth",
+            Some(Site::Game(_)) => "game",
+            None => "unknown",
+        }
+    }
+
+    #[test]
+    fn the_last_forwarded_host_counts() {
+        let host = |lines: &[&[u8]]| {
+            let mut request = axum::http::Request::get("/").header("host", "h");
+            for line in lines {
+                request = request.header(X_FORWARDED_HOST, *line);
+            }
+            let (parts, ()) = request.body(()).unwrap().into_parts();
+            requested_host(&parts, true).ok()
+        };
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(host(&[]), some("h"));
+        assert_eq!(host(&[b"evil", b"good"]), some("good"));
+        assert_eq!(host(&[b"evil, worse", b"also , good "]), some("good"));
+        assert_eq!(host(&[b"evil", b"\xff"]), None);
+    }
+
+    #[test]
+    fn only_the_exact_names_and_ports_are_known() {
+        let cases = [
+            ("platform.localhost:8787", "console"),
+            ("PLATFORM.localhost:8787", "console"),
+            ("platform.localhost:9999", "console"),
+            ("auth.platform.localhost:8787", "auth"),
+            ("Auth.Platform.LocalHost:8787", "auth"),
+            ("platform.localhost", "unknown"),
+            ("platform.localhost:80", "unknown"),
+            ("platform.localhost.:8787", "unknown"),
+            ("auth.platform.localhost.:8787", "unknown"),
+            ("authplatform.localhost:8787", "unknown"),
+            (".platform.localhost:8787", "unknown"),
+            ("x.auth.platform.localhost:8787", "unknown"),
+            ("nobody.platform.localhost:8787", "unknown"),
+            ("platform.localhost:", "unknown"),
+            ("platform.localhost:+8787", "unknown"),
+            ("platform.localhost:8787:8787", "unknown"),
+            ("127.0.0.1:8787", "unknown"),
+            ("[::1]:8787", "unknown"),
+            ("evil.example:8787", "unknown"),
+            ("", "unknown"),
+            ("ä.platform.localhost:8787", "unknown"),
+        ];
+        for (host, expected) in cases {
+            assert_eq!(
+                site(host, "http://platform.localhost:8787"),
+                expected,
+                "{host}"
+            );
+        }
+        assert_eq!(site("auth.games.example", "https://games.example"), "auth");
+        assert_eq!(
+            site("auth.games.example:443", "https://games.example"),
+            "auth"
+        );
+        assert_eq!(
+            site("auth.games.example:80", "https://games.example"),
+            "unknown"
+        );
+    }
+}

@@ -1,0 +1,464 @@
+//! The games' own backends, and the way there: a reverse proxy.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `paths` | which paths a backend answers, and which are the platform's |
+//! | `headers` | what a backend hears, and what a page gets |
+//! | `reach` | which addresses a backend may have |
+//! | `silence` | answers that stop in the middle |
+//! | `open` | what ends when a game is taken down |
+//! | `trial` | whether one answers when it is set |
+//! | `assertion` | what the platform says of itself to a backend |
+//! | `early` | answers that come before all of a request was sent |
+
+use std::collections::HashMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use axum::body::Body;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
+use axum::response::Response;
+use axum_reverse_proxy::{ProxyError, ProxyPolicy, ReverseProxy, TunnelCancellation, TunnelGuard};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use platform_protocol::names::Environment;
+use platform_protocol::problem::Slug;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Config;
+use crate::domain::project::BackendSettings;
+use crate::games::sites::{Game, Sites};
+use crate::hosting::upload::{self, Upload};
+use crate::http::client_address::Network;
+use crate::http::context::Context;
+use crate::http::places::{Group, Lasting, Stay};
+use crate::http::refusal::{Refusal, chain};
+use crate::http::shares::{Share, Shares};
+use crate::http::tls;
+use crate::origin::PlatformOrigin;
+use crate::platform::sharing::Turns;
+use crate::store::{Store, StoreError};
+
+mod assertion;
+mod early;
+mod headers;
+mod open;
+mod paths;
+mod reach;
+mod silence;
+mod trial;
+
+pub use self::assertion::Assertions;
+use self::assertion::LastAssertion;
+use self::open::{Door, Doors};
+pub use self::paths::is_reserved;
+pub use self::reach::Reach;
+pub use self::trial::Trial;
+
+/// The paths of a game that its backend answers where nothing else is set.
+const PATHS: &str = "/api/";
+/// How long a connection that nobody uses is kept. Node and other servers close
+/// theirs after 5 s, and a request that meets the closing is lost.
+const KEPT: Duration = Duration::from_secs(4);
+/// Connections that are kept for one backend, at most.
+const KEPT_CONNECTIONS: usize = 64;
+/// Requests and WebSockets that one backend may have open at one time, so that
+/// one that does not answer takes nothing from those of other games.
+const IN_FLIGHT: usize = 1_024;
+/// Which part of those one network may have, and which part it and those around
+/// it may have together, once more than half are taken: few visitors cannot take
+/// all of them, and a school may be one network. This machine itself may have
+/// all: programs that measure are many visitors in one.
+const SHARES: (usize, usize) = (16, 8);
+
+/// The way to one backend.
+type Proxy = ReverseProxy<HttpsConnector<reach::Connector>>;
+
+/// One backend, and which paths of its game it answers.
+pub struct Backend {
+    proxy: Proxy,
+    settings: BackendSettings,
+    places: Arc<Semaphore>,
+    networks: Shares<Group>,
+    assertion: LastAssertion,
+    /// Its game has no backend any more. What takes its place has the same.
+    removed: Arc<AtomicBool>,
+}
+
+impl fmt::Debug for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.settings.fmt(f)
+    }
+}
+
+/// How backends are asked.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What a request's body may take, and how long an answer may take to begin.
+    pub limits: upload::Limits,
+    /// How long an answer may be silent in its middle.
+    pub idle: Duration,
+    /// Requests that one backend may have open at one time.
+    pub in_flight: usize,
+    /// Which addresses a backend may have.
+    pub reach: Reach,
+}
+
+impl Settings {
+    /// Those of the platform's settings.
+    #[must_use]
+    pub fn new(config: &Config, origin: &PlatformOrigin, listening: SocketAddr) -> Self {
+        Self {
+            limits: upload::Limits {
+                quiet: Duration::from_secs(config.backend_timeout_seconds),
+                ..upload::Limits::default()
+            },
+            idle: Duration::from_secs(config.backend_idle_seconds),
+            in_flight: IN_FLIGHT,
+            reach: Reach::new(config.private_backends.clone(), origin, listening),
+        }
+    }
+}
+
+/// The backends of all games, by project and environment.
+type Table = HashMap<(String, Environment), Arc<Backend>>;
+
+/// Every backend that there is. One may be set while requests are answered.
+pub struct Backends {
+    /// The platform's own, which no setting changes.
+    built_in: ArcSwap<Table>,
+    /// What the games' owners have set. It goes before the others.
+    set: ArcSwap<Table>,
+    /// Who reads them: many who changed something share one reading.
+    refreshing: Turns,
+    client: Client<HttpsConnector<reach::Connector>, Body>,
+    policy: ProxyPolicy,
+    name: String,
+    settings: Settings,
+    assertions: Option<Assertions>,
+    closing: CancellationToken,
+    doors: Doors,
+}
+
+impl fmt::Debug for Backends {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set()
+            .entries(self.built_in.load().keys())
+            .entries(self.set.load().keys())
+            .finish()
+    }
+}
+
+impl Backends {
+    /// No backends yet.
+    ///
+    /// # Errors
+    /// TLS cannot be set up at all.
+    pub fn new(origin: &PlatformOrigin, settings: Settings) -> Result<Self, rustls::Error> {
+        let name = origin.to_string();
+        let name = name
+            .split_once("://")
+            .map_or("", |(_, name)| name)
+            .to_owned();
+        let policy = ProxyPolicy::new()
+            .with_public_scheme(origin.scheme())
+            // What is waited for, and for how long, is watched in one place.
+            .with_websocket_connect_timeout(settings.limits.quiet)
+            .with_via(name.clone());
+        let closing = CancellationToken::new();
+        Ok(Self {
+            built_in: ArcSwap::default(),
+            set: ArcSwap::default(),
+            refreshing: Turns::default(),
+            client: client(settings.reach.clone())?,
+            policy,
+            name,
+            settings,
+            assertions: None,
+            doors: Doors::new(closing.clone()),
+            closing,
+        })
+    }
+
+    /// Signs what is forwarded.
+    #[must_use]
+    pub fn signed_by(mut self, assertions: Assertions) -> Self {
+        self.assertions = Some(assertions);
+        self
+    }
+
+    /// Which addresses a backend may have.
+    #[must_use]
+    pub const fn reach(&self) -> &Reach {
+        &self.settings.reach
+    }
+
+    /// Ends all WebSockets, those to come included: the server stops.
+    pub fn close(&self) {
+        self.closing.cancel();
+    }
+
+    /// Sends the `/api/` of a game there from now on, unless its owner has set
+    /// another backend.
+    pub fn add(&self, slug: &str, environment: Environment, backend: SocketAddr) {
+        let settings = BackendSettings {
+            url: format!("http://{backend}"),
+            paths: vec![PATHS.to_owned()],
+        };
+        let backend = self.backend(settings, Arc::default());
+        self.built_in.rcu(|table| {
+            let mut table = Table::clone(table);
+            table.insert((slug.to_owned(), environment), Arc::clone(&backend));
+            table
+        });
+    }
+
+    /// Whether the platform's own backend answers for a game while its owner has
+    /// set none.
+    #[must_use]
+    pub fn is_built_in(&self, slug: &str, environment: Environment) -> bool {
+        let key = (slug.to_owned(), environment);
+        self.built_in.load().contains_key(&key)
+    }
+
+    /// Ends what is open to the backends of games that are not shown: their
+    /// WebSockets, and answers on their way. Those of all others go on.
+    pub fn follow(&self, sites: &Sites) {
+        self.doors.follow(|slug, environment| {
+            let game = sites.find(&environment.label(slug))?;
+            Some(!game.taken_down)
+        });
+    }
+
+    /// Reads from the store what the games' owners have set, once for all who ask
+    /// at one time. What is open to a backend that was taken away ends; what is
+    /// open to one whose address or paths were changed goes on there.
+    ///
+    /// # Errors
+    /// The store's; the backends then stay as they were.
+    pub async fn refresh(&self, store: &dyn Store) -> Result<(), StoreError> {
+        self.refreshing.share(async || self.read(store).await).await
+    }
+
+    async fn read(&self, store: &dyn Store) -> Result<(), StoreError> {
+        let before = self.set.load_full();
+        let mut table = Table::new();
+        for record in store.list_environments().await? {
+            let Some(settings) = record.backend else {
+                continue;
+            };
+            let key = (record.slug, record.environment);
+            let backend = match before.get(&key) {
+                Some(known) if known.settings == settings => Arc::clone(known),
+                Some(known) => self.backend(settings, Arc::clone(&known.removed)),
+                None => self.backend(settings, Arc::default()),
+            };
+            table.insert(key, backend);
+        }
+        let table = Arc::new(table);
+        self.set.store(Arc::clone(&table));
+        for (key, gone) in before.iter().filter(|(key, _)| !table.contains_key(*key)) {
+            // A request that found it before comes to a closed door, or, if it
+            // comes later, sees this.
+            gone.removed.store(true, Ordering::Release);
+            self.doors.end(key);
+        }
+        Ok(())
+    }
+
+    fn backend(&self, settings: BackendSettings, removed: Arc<AtomicBool>) -> Arc<Backend> {
+        let proxy = Proxy::new_with_client("", settings.url.clone(), self.client.clone());
+        Arc::new(Backend {
+            proxy: proxy.with_policy(self.policy.clone()),
+            settings,
+            places: Arc::new(Semaphore::new(self.settings.in_flight)),
+            networks: Shares::default(),
+            assertion: LastAssertion::default(),
+            removed,
+        })
+    }
+
+    /// The backend that answers this path of a game, if any.
+    #[must_use]
+    pub fn find(&self, game: &Game, path: &str) -> Option<Arc<Backend>> {
+        let key = (game.slug.clone(), game.environment);
+        let set = self.set.load().get(&key).cloned();
+        let backend = set.or_else(|| self.built_in.load().get(&key).cloned())?;
+        let answers = |prefix: &String| paths::is_below(path, prefix);
+        // Some are the platform's, whatever was set.
+        (backend.settings.paths.iter().any(answers) && !is_reserved(path)).then_some(backend)
+    }
+
+    /// Refuses a request that has been here before: a backend that leads back
+    /// to the platform would ask itself without end.
+    ///
+    /// # Errors
+    /// `backend-unreachable`
+    pub fn refuse_loop(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        if headers.contains_key(header::VIA) && headers::came_through(headers, &self.name) {
+            return Err(Refusal::new(Slug::BackendUnreachable)
+                .with_detail("The game's backend leads back to the platform itself."));
+        }
+        Ok(())
+    }
+
+    /// Sends a request to a backend and answers what it answers, streaming
+    /// both ways.
+    ///
+    /// # Errors
+    /// `backend-unreachable`, `backend-timeout`, `payload-too-large`,
+    /// `invalid-request`, `unavailable`, 408.
+    pub async fn forward(
+        &self,
+        backend: &Backend,
+        game: &Game,
+        context: &Context,
+        request: Request<Body>,
+    ) -> Result<Response, Refusal> {
+        let (mut parts, body) = request.into_parts();
+        self.check(&parts)?;
+        let place = self.place(backend, context)?;
+        let held = parts.extensions.remove::<Stay>();
+        let lasting = upgraded(&parts.headers, held.as_ref())?;
+        let gone = || {
+            Refusal::new(Slug::BackendUnreachable)
+                .with_detail("The game was taken down, or has this backend no more.")
+        };
+        let Door { sockets, answers } = self.doors.of(&game.slug, game.environment);
+        if backend.removed.load(Ordering::Acquire) {
+            return Err(gone());
+        }
+        let assertion = self.assertions.as_ref();
+        let assertion = assertion.and_then(|all| all.of(&backend.assertion, game));
+        headers::prepare(&mut parts, game, context, assertion);
+        let guard = TunnelGuard::new((place, lasting, held));
+        parts.extensions.insert(guard);
+        parts.extensions.insert(TunnelCancellation(sockets));
+
+        let (upload, body) = Upload::watch(body, self.settings.limits);
+        let asked = backend
+            .proxy
+            .proxy_request(Request::from_parts(parts, body));
+        let answered = tokio::select! {
+            answered = upload.wait_for(asked) => answered?,
+            () = answers.cancelled() => return Err(gone()),
+        };
+        let mut response = match answered {
+            Ok(response) => response,
+            Err(never) => match never {},
+        };
+        if let Some(error) = response.extensions().get::<ProxyError>() {
+            upload.check()?;
+            let slug = match response.status() {
+                StatusCode::GATEWAY_TIMEOUT => Slug::BackendTimeout,
+                _ => Slug::BackendUnreachable,
+            };
+            return Err(Refusal::new(slug).with_cause(error.message().to_owned()));
+        }
+        headers::protect_others(response.headers_mut(), game);
+        Ok(response.map(|body| silence::listen(body, self.settings.idle, answers)))
+    }
+
+    /// A place for one more request at a backend, and its network's share in it.
+    fn place(
+        &self,
+        backend: &Backend,
+        context: &Context,
+    ) -> Result<(OwnedSemaphorePermit, Vec<Share<Group>>), Refusal> {
+        let busy = |detail: &'static str| {
+            Refusal::new(Slug::Unavailable)
+                .with_detail(detail)
+                .with_header(header::RETRY_AFTER, HeaderValue::from_static("1"))
+        };
+        let all = self.settings.in_flight;
+        let place = Arc::clone(&backend.places).try_acquire_owned();
+        let place = place
+            .map_err(|_| busy("The game's backend has too much to do. Try again in a moment."))?;
+        let taken = all.saturating_sub(backend.places.available_permits());
+        let are_scarce = taken * 2 > all;
+        let most = |part: usize| if are_scarce { all.div_ceil(part) } else { all };
+        let network = Group::Network(Network::of(context.client));
+        let groups = if context.client.is_loopback() {
+            vec![(network, all)]
+        } else {
+            let around = Group::around(context.client);
+            vec![(network, most(SHARES.0)), (around, most(SHARES.1))]
+        };
+        let shares = groups.into_iter();
+        let shares = shares.map(|(group, most)| backend.networks.take(group, most));
+        let shares = shares.collect::<Option<Vec<_>>>().ok_or_else(|| {
+            busy("Your network has too many requests at the game's backend. Try again in a moment.")
+        })?;
+        Ok((place, shares))
+    }
+
+    fn check(&self, parts: &Parts) -> Result<(), Refusal> {
+        let length = parts
+            .headers
+            .get(header::CONTENT_LENGTH)
+            .and_then(|value| value.to_str().ok())
+            .and_then(|value| value.parse::<u64>().ok());
+        if length.is_some_and(|length| length > self.settings.limits.bytes) {
+            return Err(Slug::PayloadTooLarge.into());
+        }
+        // It would show a page what the platform alone tells a backend (RFC 9110
+        // §9.3.8); `TRACK` is the same to some servers. `CONNECT`
+        // asks for a tunnel to somewhere else.
+        if parts.method == Method::TRACE
+            || parts.method == Method::CONNECT
+            || parts.method.as_str().eq_ignore_ascii_case("track")
+        {
+            let allowed = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
+            return Err(Refusal::new(Slug::MethodNotAllowed)
+                .with_header(header::ALLOW, HeaderValue::from_static(allowed)));
+        }
+        if paths::leads_out(parts.uri.path()) {
+            return Err(Slug::InvalidRequest.into());
+        }
+        Ok(())
+    }
+}
+
+/// Counts a connection that is to become a WebSocket (RFC 6455 §4.1) as one that
+/// lasts, before the backend hears of it.
+fn upgraded(headers: &HeaderMap, held: Option<&Stay>) -> Result<Option<Lasting>, Refusal> {
+    let values = headers.get_all(header::UPGRADE).into_iter();
+    let wanted = values.filter_map(|value| value.to_str().ok());
+    let mut wanted = wanted.flat_map(|value| value.split(','));
+    match held {
+        Some(stay) if wanted.any(|to| to.trim().eq_ignore_ascii_case("websocket")) => {
+            stay.last().map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// One client for all backends: it keeps their connections apart by address.
+fn client(reach: Reach) -> Result<Client<HttpsConnector<reach::Connector>, Body>, rustls::Error> {
+    // Where the machine has no certificates, backends over plain http work.
+    let tls = tls::client(true).or_else(|error| {
+        tracing::warn!(
+            error = chain(&error),
+            "no backend can be reached over https; install the machine's CA certificates"
+        );
+        tls::client(false)
+    })?;
+    let connector = HttpsConnectorBuilder::new()
+        .with_tls_config(tls)
+        .https_or_http()
+        .enable_http1()
+        .wrap_connector(reach::Connector::new(Arc::new(reach)));
+    Ok(Client::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(KEPT)
+        .pool_max_idle_per_host(KEPT_CONNECTIONS)
+        .build(connector))
+}

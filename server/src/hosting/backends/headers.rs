@@ -1,0 +1,439 @@
+//! What a backend hears of a request, and what a page gets of its answer:
+//! headers that the platform alone may write, and its cookies.
+
+use std::net::SocketAddr;
+
+use axum::extract::ConnectInfo;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use platform_protocol::claims::ASSERTION_HEADER;
+
+use crate::games::sites::Game;
+use crate::games::takedown::forgot_cookie_name;
+use crate::http::context::Context;
+use crate::http::cookies::session_cookie_name;
+use crate::http::csrf::browser_cookie_name;
+use crate::http::request_id::X_REQUEST_ID;
+
+/// What a backend may believe, and so comes from the platform alone. With it
+/// go all names that begin with `x-forwarded-`. And what was meant for a proxy.
+const OURS: [HeaderName; 22] = [
+    // What the platform says of itself, by its signature.
+    ASSERTION,
+    // Read as a proxy's address by programs that turn headers into variables
+    // (RFC 3875 §4.1.18, "httpoxy").
+    HeaderName::from_static("proxy"),
+    header::FORWARDED,
+    HeaderName::from_static("forwarded-for"),
+    HeaderName::from_static("forwarded-host"),
+    HeaderName::from_static("x-forwarded"),
+    HeaderName::from_static("x-cluster-client-ip"),
+    HeaderName::from_static("fastly-client-ip"),
+    HeaderName::from_static("fly-client-ip"),
+    HeaderName::from_static("cf-connecting-ipv6"),
+    HeaderName::from_static("x-remote-addr"),
+    HeaderName::from_static("x-originating-ip"),
+    HeaderName::from_static("x-host"),
+    header::PROXY_AUTHORIZATION,
+    HeaderName::from_static("x-real-ip"),
+    HeaderName::from_static("x-client-ip"),
+    HeaderName::from_static("true-client-ip"),
+    HeaderName::from_static("cf-connecting-ip"),
+    HeaderName::from_static("x-original-host"),
+    HeaderName::from_static("x-http-method-override"),
+    HeaderName::from_static("x-original-url"),
+    HeaderName::from_static("x-rewrite-url"),
+];
+
+/// The platform's signature under what it forwards.
+const ASSERTION: HeaderName = HeaderName::from_static(ASSERTION_HEADER);
+
+/// What a backend could tell a proxy in front of the platform: to send a file of
+/// its own, or another address's answer, in the place of this one.
+const FOR_PROXIES: [HeaderName; 8] = [
+    HeaderName::from_static("x-accel-redirect"),
+    HeaderName::from_static("x-accel-expires"),
+    HeaderName::from_static("x-sendfile"),
+    HeaderName::from_static("x-sendfile2"),
+    HeaderName::from_static("x-lighttpd-send-file"),
+    HeaderName::from_static("x-litespeed-location"),
+    HeaderName::from_static("x-reproxy-url"),
+    HeaderName::from_static("x-reproxy-service"),
+];
+
+/// The platform's cookies, over https and http alike.
+const COOKIES: [&str; 6] = [
+    session_cookie_name(true),
+    session_cookie_name(false),
+    browser_cookie_name(true),
+    browser_cookie_name(false),
+    forgot_cookie_name(true),
+    forgot_cookie_name(false),
+];
+
+/// Whether a request has been through the platform of this name before (RFC
+/// 9110 §7.6.3).
+pub(crate) fn came_through(headers: &HeaderMap, name: &str) -> bool {
+    let elements = headers
+        .get_all(header::VIA)
+        .iter()
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+    elements
+        .filter_map(|element| std::str::from_utf8(element).ok())
+        .any(|element| element.split_ascii_whitespace().nth(1) == Some(name))
+}
+
+/// Makes of a visitor's headers those that a backend is sent, with the
+/// platform's own `assertion`.
+pub(super) fn prepare(
+    parts: &mut Parts,
+    game: &Game,
+    context: &Context,
+    assertion: Option<HeaderValue>,
+) {
+    let upgrades = drop_hop_by_hop(&mut parts.headers);
+    if upgrades {
+        let value = HeaderValue::from_static("upgrade");
+        parts.headers.insert(header::CONNECTION, value);
+    }
+    drop_spoofed(&mut parts.headers);
+    if let Some(assertion) = assertion {
+        parts.headers.insert(ASSERTION, assertion);
+    }
+    // The request may have named its host elsewhere than in `Host`.
+    if let Ok(host) = HeaderValue::from_str(authority(game)) {
+        parts.headers.insert(header::HOST, host);
+    }
+    // The reverse proxy writes it into `X-Forwarded-For` and `Forwarded`.
+    let client = SocketAddr::new(context.client, context.peer.port());
+    parts.extensions.insert(ConnectInfo(client));
+    hide_cookies(&mut parts.headers);
+    // The backend can log under the same id.
+    parts
+        .headers
+        .insert(X_REQUEST_ID, context.id.header().clone());
+}
+
+/// `<host>[:<port>]` of a game.
+pub(super) fn authority(game: &Game) -> &str {
+    game.origin
+        .split_once("://")
+        .map_or("", |(_, authority)| authority)
+}
+
+/// Takes out what `Connection` names, before the platform writes headers of
+/// its own (RFC 9110 §7.6.1), and answers whether the connection is to be
+/// upgraded. The other hop-by-hop headers are left to the reverse proxy.
+fn drop_hop_by_hop(headers: &mut HeaderMap) -> bool {
+    let named: Vec<HeaderName> = headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
+        .filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok())
+        .collect();
+    let upgrades = named.contains(&header::UPGRADE) && headers.contains_key(header::UPGRADE);
+    for name in named {
+        if name != header::UPGRADE {
+            headers.remove(name);
+        }
+    }
+    headers.remove(header::CONNECTION);
+    upgrades
+}
+
+/// Takes out what anyone could have written into headers that a backend
+/// believes.
+fn drop_spoofed(headers: &mut HeaderMap) {
+    let spoofed: Vec<HeaderName> = headers
+        .keys()
+        .filter(|name| {
+            // What has an underscore is taken for the name with a hyphen by
+            // those who turn headers into variables (RFC 3875 §4.1.18).
+            name.as_str().starts_with("x-forwarded-")
+                || name.as_str().contains('_')
+                || OURS.contains(name)
+        })
+        .cloned()
+        .collect();
+    for name in spoofed {
+        headers.remove(name);
+    }
+}
+
+/// A cookie's name: what stands before `=`, without the white space around it.
+fn name_of(cookie: &[u8]) -> &[u8] {
+    let name = cookie.split(|byte| *byte == b'=').next();
+    name.unwrap_or_default().trim_ascii()
+}
+
+fn is_ours(name: &[u8]) -> bool {
+    COOKIES.iter().any(|ours| ours.as_bytes() == name)
+}
+
+/// Takes the platform's cookies out. They are the auth service's alone and
+/// browsers send them nowhere else; should one arrive here, no game gets it.
+fn hide_cookies(headers: &mut HeaderMap) {
+    let cookies = |headers: &HeaderMap| -> Vec<Vec<u8>> {
+        headers
+            .get_all(header::COOKIE)
+            .iter()
+            .flat_map(|value| value.as_bytes().split(|byte| *byte == b';'))
+            .map(|cookie| cookie.trim_ascii().to_vec())
+            .collect()
+    };
+    let mut kept = cookies(headers);
+    let before = kept.len();
+    kept.retain(|cookie| !is_ours(name_of(cookie)));
+    if kept.len() == before {
+        return;
+    }
+    headers.remove(header::COOKIE);
+    if !kept.is_empty()
+        && let Ok(value) = HeaderValue::from_bytes(&kept.join(&b"; "[..]))
+    {
+        headers.insert(header::COOKIE, value);
+    }
+}
+
+/// What `Clear-Site-Data` may ask for: it is of one origin. Browsers clear
+/// `"cookies"` for the whole platform, all other games and the player's session
+/// with them (W3C Clear Site Data §3.1), and `"*"` means that as well.
+const CLEARED: [&str; 3] = ["\"cache\"", "\"storage\"", "\"executioncontexts\""];
+
+/// Keeps a game's backend from touching what others have: their cookies, and
+/// those of the platform.
+pub(super) fn protect_others(headers: &mut HeaderMap, game: &Game) {
+    for name in &FOR_PROXIES {
+        headers.remove(name);
+    }
+    refuse_cookies(headers, game);
+    let name = HeaderName::from_static("clear-site-data");
+    let asked: Vec<HeaderValue> = headers.get_all(&name).iter().cloned().collect();
+    if asked.is_empty() {
+        return;
+    }
+    headers.remove(&name);
+    let parts = asked.iter().filter_map(|value| value.to_str().ok());
+    let kept: Vec<&str> = parts
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
+        .filter(|part| CLEARED.contains(&&*part.to_ascii_lowercase()))
+        .collect();
+    if let Ok(value) = HeaderValue::from_str(&kept.join(", "))
+        && !kept.is_empty()
+    {
+        headers.insert(name, value);
+    }
+}
+
+/// Keeps a game's backend from setting cookies for anyone but its own game: one
+/// of the platform's names would lock the player out, and one with the `Domain`
+/// of the platform would go to every other game.
+fn refuse_cookies(headers: &mut HeaderMap, game: &Game) {
+    if !headers.contains_key(header::SET_COOKIE) {
+        return;
+    }
+    let host = authority(game).split(':').next().unwrap_or_default();
+    let kept: Vec<HeaderValue> = headers
+        .get_all(header::SET_COOKIE)
+        .iter()
+        .filter(|value| may_be_set(value.as_bytes(), host))
+        .cloned()
+        .collect();
+    headers.remove(header::SET_COOKIE);
+    for value in kept {
+        headers.append(header::SET_COOKIE, value);
+    }
+}
+
+fn may_be_set(cookie: &[u8], host: &str) -> bool {
+    let mut parts = cookie.split(|byte| *byte == b';');
+    // A cookie without a name, `=n=v`, comes back as `n=v` (RFC 6265bis §5.8.3),
+    // and so like the cookie `n`.
+    let mut pair = parts.next().unwrap_or_default().trim_ascii();
+    while let Some(rest) = pair.strip_prefix(b"=") {
+        pair = rest.trim_ascii();
+    }
+    let of_others = |attribute: &[u8]| {
+        let mut halves = attribute.splitn(2, |byte| *byte == b'=');
+        let name = halves.next().unwrap_or_default().trim_ascii();
+        // RFC 6265 §5.2.3: a dot in front means nothing.
+        let domain = halves.next().unwrap_or_default().trim_ascii();
+        let domain = domain.strip_prefix(b".").unwrap_or(domain);
+        name.eq_ignore_ascii_case(b"domain")
+            && !domain.is_empty()
+            && !domain.eq_ignore_ascii_case(host.as_bytes())
+    };
+    !is_ours(name_of(pair)) && !parts.any(of_others)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use platform_protocol::names::Environment;
+
+    #[test]
+    fn a_backend_clears_its_own_origin_alone() {
+        let game = Game {
+            slug: "game".into(),
+            environment: Environment::Prod,
+            audience: "game:game".into(),
+            origin: "http://game.platform.localhost".into(),
+            deployment: None,
+            lasting: std::sync::Arc::default(),
+            isolated: false,
+            taken_down: false,
+            forget_from: None,
+            framing: None,
+        };
+        for (asked, kept) in [
+            (&["\"cookies\""][..], None),
+            (&["\"*\""], None),
+            (&["\"Cookies\", \"cache\""], Some("\"cache\"")),
+            (&["\"storage\"", "\"cookies\""], Some("\"storage\"")),
+            (
+                &["\"executionContexts\",\"clientHints\""],
+                Some("\"executionContexts\""),
+            ),
+            (&["cookies"], None),
+            (&[], None),
+        ] {
+            let name = HeaderName::from_static("clear-site-data");
+            let mut headers = HeaderMap::new();
+            for value in asked {
+                headers.append(&name, HeaderValue::from_static(value));
+            }
+            protect_others(&mut headers, &game);
+            let left: Vec<_> = headers.get_all(&name).iter().collect();
+            let expected: Vec<_> = kept.map(HeaderValue::from_static).into_iter().collect();
+            assert_eq!(left, expected.iter().collect::<Vec<_>>(), "{asked:?}");
+        }
+    }
+
+    #[test]
+    fn a_backend_tells_a_proxy_in_front_nothing() {
+        let game = Game {
+            slug: "game".into(),
+            environment: Environment::Prod,
+            audience: "game:game".into(),
+            origin: "http://game.platform.localhost".into(),
+            deployment: None,
+            isolated: false,
+            lasting: std::sync::Arc::default(),
+            framing: None,
+            taken_down: false,
+            forget_from: None,
+        };
+        let mut headers = HeaderMap::new();
+        for name in ["x-accel-redirect", "x-sendfile", "x-reproxy-url", "x-kept"] {
+            headers.insert(name, HeaderValue::from_static("/etc/passwd"));
+        }
+        protect_others(&mut headers, &game);
+        let left: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
+        assert_eq!(left, ["x-kept"]);
+    }
+
+    #[test]
+    fn no_game_gets_the_platforms_cookies() {
+        let cases: &[(&[&str], Option<&str>)] = &[
+            (&["a=1"], Some("a=1")),
+            (&["platform-session=x"], None),
+            (&["__Host-platform-session=x; platform-form=y"], None),
+            (&["a=1; platform-session=x;b=2"], Some("a=1; b=2")),
+            (&["platform-session=x", "b=2"], Some("b=2")),
+            (
+                &[" platform-session =x; c=platform-session"],
+                Some("c=platform-session"),
+            ),
+            (&["platform-session2=x"], Some("platform-session2=x")),
+        ];
+        for (values, expected) in cases {
+            let mut headers = HeaderMap::new();
+            for value in *values {
+                headers.append(header::COOKIE, HeaderValue::from_static(value));
+            }
+            hide_cookies(&mut headers);
+            let found = headers
+                .get(header::COOKIE)
+                .map(|value| value.to_str().unwrap());
+            assert_eq!(found, *expected, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn a_backend_sets_cookies_for_its_own_game_alone() {
+        let host = "demo.platform.localhost";
+        for good in [
+            "a=1; Path=/",
+            "b=platform-session",
+            "c=1; Domain=",
+            "d=1; Domain=demo.platform.localhost",
+            "e=1; domain = .DEMO.platform.localhost ; Secure",
+            "platform=1",
+        ] {
+            assert!(may_be_set(good.as_bytes(), host), "{good}");
+        }
+        for bad in [
+            "platform-session=x",
+            " platform-session =x",
+            "=platform-session=x",
+            " = platform-session=x",
+            "==platform-session=x",
+            "platform-session",
+            "__Host-platform-session=x; Secure; Path=/",
+            "platform-form=x",
+            "a=1; Domain=platform.localhost",
+            "a=1; Domain=.platform.localhost",
+            "a=1; DOMAIN=localhost; Domain=demo.platform.localhost",
+            "a=1; Domain=demo.platform.localhost; Domain=localhost",
+            "a=1; Domain=other.platform.localhost",
+            "a=1;domain=demo.platform.localhost.",
+        ] {
+            assert!(!may_be_set(bad.as_bytes(), host), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_connection_names_ends_here() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("connection", "close, X-Secret"),
+            ("connection", "keep-alive, cookie"),
+            ("x-secret", "1"),
+            ("cookie", "a=1"),
+            ("x-other", "kept"),
+        ] {
+            headers.append(name, HeaderValue::from_static(value));
+        }
+        assert!(!drop_hop_by_hop(&mut headers));
+        let names: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
+        assert_eq!(names, ["x-other"]);
+
+        let mut headers = HeaderMap::from_iter([
+            (header::CONNECTION, HeaderValue::from_static("x, Upgrade")),
+            (header::UPGRADE, HeaderValue::from_static("websocket")),
+        ]);
+        assert!(drop_hop_by_hop(&mut headers));
+        assert!(headers.contains_key(header::UPGRADE));
+    }
+
+    #[test]
+    fn a_request_that_was_here_before_is_known() {
+        let headers =
+            |value| HeaderMap::from_iter([(header::VIA, HeaderValue::from_static(value))]);
+        let name = "platform.localhost:8787";
+        for value in [
+            "1.1 platform.localhost:8787",
+            "1.0 fred, 1.1 platform.localhost:8787 (x)",
+        ] {
+            assert!(came_through(&headers(value), name), "{value}");
+        }
+        for value in [
+            "1.1 fred",
+            "1.1 platform.localhost:87",
+            "platform.localhost:8787",
+        ] {
+            assert!(!came_through(&headers(value), name), "{value}");
+        }
+    }
+}

@@ -1,0 +1,480 @@
+//! Everything else on a game's address: its backend, or the files of its
+//! current deployment.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
+use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
+use percent_encoding::{CONTROLS, percent_decode_str, utf8_percent_encode};
+use platform_protocol::names::Environment;
+use platform_protocol::problem::Slug;
+
+use crate::domain::project::{Deployment, FileEntry};
+use crate::games::files::FileError;
+use crate::games::lasting::is_clear;
+use crate::games::sites::Game;
+use crate::games::takedown;
+use crate::hosting::HostingState;
+use crate::hosting::backends::{Backend, is_reserved};
+use crate::hosting::contents::Contents;
+use crate::hosting::earlier::may_answer;
+use crate::hosting::headers::{self, Lives};
+use crate::hosting::range::{Wanted, wanted};
+use crate::http::asset::is_unchanged;
+use crate::http::context::Context;
+use crate::http::encoding::{self, Coding};
+use crate::http::navigation::is_navigation;
+use crate::http::refusal::Refusal;
+
+/// What a directory shows.
+const INDEX: &str = "index.html";
+/// What a deployment may show where there is nothing.
+const NOT_FOUND: &str = "404.html";
+/// Headers that the answer with a file has, at most, but for rare ones.
+const HEADERS: usize = 12;
+/// Bytes of a path that a sentence shows.
+const PATH_SHOWN: usize = 200;
+
+/// Answers for the game: its `backend` where that one answers at the request's
+/// path, else its files.
+///
+/// # Errors
+/// `not-found`, `method-not-allowed`; those of the backend.
+pub async fn handle(
+    state: &HostingState,
+    game: &Game,
+    backend: Option<Arc<Backend>>,
+    context: &Context,
+    request: Request<Body>,
+) -> Result<Response, Refusal> {
+    if is_reserved(request.uri().path()) {
+        return Err(Slug::NotFound.into());
+    }
+    if let Some(backend) = backend {
+        let forwarded = state.backends.forward(&backend, game, context, request);
+        // It is much larger than what answers a file.
+        let mut response = Box::pin(forwarded).await?;
+        frame(response.headers_mut(), game);
+        return Ok(response);
+    }
+    let console = asks_as_console(state, request.headers());
+    let mut response = file(state, game, request).await?;
+    frame(response.headers_mut(), game);
+    // In dev also to whoever else asks: a cache in between may keep this for the
+    // console. Production's files are to be kept as one for everybody; where that
+    // keeps a source map from the console, it shows the place in the script.
+    if game.environment == Environment::Dev || console.is_some() {
+        let headers = response.headers_mut();
+        headers.append(header::VARY, HeaderValue::from_static("Origin"));
+        if let Some(console) = console {
+            headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, console);
+        }
+    }
+    Ok(response)
+}
+
+/// Says who may show the page in a frame. A policy that is there already holds
+/// as well (CSP 3 §8.1).
+fn frame(headers: &mut HeaderMap, game: &Game) {
+    if let Some(policy) = &game.framing {
+        headers.append(header::CONTENT_SECURITY_POLICY, policy.clone());
+    }
+}
+
+/// The console's origin, if one of its pages asks for a file: they look up in
+/// source maps where an error came from.
+fn asks_as_console(state: &HostingState, headers: &HeaderMap) -> Option<HeaderValue> {
+    let origin = headers.get(header::ORIGIN)?;
+    let console = state.platform.origin.to_string();
+    (origin.as_bytes() == console.as_bytes()).then(|| origin.clone())
+}
+
+/// Answers a file of the current deployment, or one of those before.
+async fn file(
+    state: &HostingState,
+    game: &Game,
+    mut request: Request<Body>,
+) -> Result<Response, Refusal> {
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        // Somebody calls a backend, and reads this in the game's log.
+        let path = shown(request.uri().path());
+        return Err(Refusal::new(Slug::MethodNotAllowed)
+            .with_detail(format!(
+                "This game has no backend at {path}, and its files can only be read."
+            ))
+            .with_header(header::ALLOW, HeaderValue::from_static("GET, HEAD")));
+    }
+    if request.method() == Method::HEAD {
+        // Only `GET` has parts (RFC 9110 §14.2).
+        request.headers_mut().remove(header::RANGE);
+    }
+    let deployment = game.deployment.as_deref().ok_or_else(|| {
+        Refusal::new(Slug::NotFound).with_detail(Slug::NotDeployed.default_detail())
+    })?;
+    let path = match find(deployment, request.uri().path()) {
+        Found::File(path) => path,
+        Found::Directory => return redirect_into(request.uri()),
+        Found::Nothing if takedown::asks_for_worker(request.headers()) => {
+            return Ok(takedown::unregistering_worker());
+        }
+        Found::Nothing => {
+            return match earlier(state, game, request.uri().path(), request.headers()).await? {
+                Some(response) => Ok(response),
+                None => not_found(state, game, deployment, nothing_at(&request)).await,
+            };
+        }
+    };
+    let found = Siblings::find(deployment, &path).ok_or(Slug::NotFound)?;
+    let lives = lives(game.lasting.has(&path));
+    answer(state, game, &path, found, lives, request.headers()).await
+}
+
+const fn lives(lasts: bool) -> Lives {
+    if lasts {
+        Lives::ForEver
+    } else {
+        Lives::UntilTheNextDeploy
+    }
+}
+
+/// A file of an earlier deployment that is kept, for a page that was loaded
+/// from it and is still being played.
+async fn earlier(
+    state: &HostingState,
+    game: &Game,
+    path: &str,
+    headers: &HeaderMap,
+) -> Result<Option<Response>, Refusal> {
+    let Ok(path) = percent_decode_str(path).decode_utf8() else {
+        return Ok(None);
+    };
+    let path = path.strip_prefix('/').unwrap_or(&path);
+    // What can run scripts as a page is shown by the deployment that has it, and
+    // by no later one: a new owner, or a mended game, is free of it.
+    if !may_answer(path) {
+        return Ok(None);
+    }
+    let kept = state
+        .platform
+        .store
+        .find_kept_file(&game.slug, game.environment, path);
+    let Some(entry) = kept.await? else {
+        return Ok(None);
+    };
+    let found = Siblings::alone(&entry);
+    let answer = answer(state, game, path, found, lives(is_clear(path)), headers);
+    answer.await.map(Some)
+}
+
+/// What a path names in a deployment.
+#[derive(Debug, PartialEq, Eq)]
+enum Found {
+    File(String),
+    Directory,
+    Nothing,
+}
+
+fn find(deployment: &Deployment, path: &str) -> Found {
+    let Ok(path) = percent_decode_str(path).decode_utf8() else {
+        return Found::Nothing;
+    };
+    let path = path.strip_prefix('/').unwrap_or(&path);
+    let is_file = |path: &str| deployment.files.contains_key(path);
+    if path.is_empty() || path.ends_with('/') {
+        let index = format!("{path}{INDEX}");
+        return if is_file(&index) {
+            Found::File(index)
+        } else {
+            Found::Nothing
+        };
+    }
+    if is_file(path) {
+        Found::File(path.to_owned())
+    } else if is_file(&format!("{path}/{INDEX}")) {
+        Found::Directory
+    } else {
+        Found::Nothing
+    }
+}
+
+/// A directory's relative links only work below its slash. Two slashes at the
+/// beginning would lead to another host, so they become one.
+fn redirect_into(uri: &Uri) -> Result<Response, Refusal> {
+    let path = uri.path().trim_start_matches('/');
+    let query = uri
+        .query()
+        .map(|query| format!("?{query}"))
+        .unwrap_or_default();
+    let location = HeaderValue::from_str(&format!("/{path}/{query}"))
+        .map_err(|error| Refusal::internal(&error))?;
+    // Kept by a browser, it would outlive the deploy that has the folder.
+    let cache = HeaderValue::from_static("no-cache");
+    Ok((
+        StatusCode::PERMANENT_REDIRECT,
+        [(header::LOCATION, location), (header::CACHE_CONTROL, cache)],
+    )
+        .into_response())
+}
+
+/// A path as a sentence has it: what is very long ends early, and what is no
+/// plain character is written as browsers write it.
+fn shown(path: &str) -> String {
+    let path = utf8_percent_encode(path, CONTROLS).to_string();
+    match path.get(..PATH_SHOWN) {
+        Some(begin) => format!("{begin}…"),
+        None => path,
+    }
+}
+
+/// There is nothing at a request's path. A program reads which path that is; a
+/// page for people does not repeat what a link says.
+fn nothing_at(request: &Request<Body>) -> Refusal {
+    let refusal = Refusal::new(Slug::NotFound);
+    if is_navigation(request.headers()) {
+        return refusal;
+    }
+    let path = shown(request.uri().path());
+    refusal.with_detail(format!("This game has nothing at {path}."))
+}
+
+/// The game's own page for what is not there, or the platform's.
+async fn not_found(
+    state: &HostingState,
+    game: &Game,
+    deployment: &Deployment,
+    refusal: Refusal,
+) -> Result<Response, Refusal> {
+    let Some(entry) = deployment.files.get(NOT_FOUND) else {
+        return Err(refusal);
+    };
+    let body = state.contents.body(entry, 0..entry.size).await;
+    let body = body.map_err(|error| broken(&error))?;
+    let mut response = (StatusCode::NOT_FOUND, body).into_response();
+    let (coding, lives) = (Coding::Identity, Lives::UntilTheNextDeploy);
+    headers::describe(response.headers_mut(), NOT_FOUND, coding, lives);
+    if game.isolated {
+        headers::isolate(response.headers_mut());
+    }
+    Ok(response)
+}
+
+/// The file at `path` in a coding that the client takes: the one that was
+/// deployed beside it, else one that is made here.
+async fn answer(
+    state: &HostingState,
+    game: &Game,
+    path: &str,
+    found: Siblings<'_>,
+    lives: Lives,
+    request: &HeaderMap,
+) -> Result<Response, Refusal> {
+    let plain = request
+        .contains_key(header::IF_NONE_MATCH)
+        .then(|| etag(&found.plain.sha256, ""))
+        .transpose()?
+        .filter(|plain| is_unchanged(request, plain));
+    let (coding, mut response) = match plain {
+        // Whoever has the file as it is needs no other coding of it.
+        Some(plain) => (Coding::Identity, unchanged(plain)),
+        None => in_coding(&state.contents, path, found, request).await?,
+    };
+    response.headers_mut().reserve(HEADERS);
+    headers::describe(response.headers_mut(), path, coding, lives);
+    if response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
+        // It is an answer to this range alone, whatever the file is called.
+        let headers = response.headers_mut();
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    if game.isolated {
+        headers::isolate(response.headers_mut());
+    }
+    Ok(response)
+}
+
+/// The file in the coding that the client likes best of those there are.
+async fn in_coding(
+    contents: &Contents,
+    path: &str,
+    found: Siblings<'_>,
+    request: &HeaderMap,
+) -> Result<(Coding, Response), Refusal> {
+    // A part of a file is of the file as it is.
+    let whole = !request.contains_key(header::RANGE);
+    let deployed = |coding| whole && found.of(coding).is_some();
+    let could_be_made = || whole && headers::is_compressible(path);
+    let wish = encoding::choose(request, |coding| deployed(coding) || could_be_made());
+    if !deployed(wish)
+        && could_be_made()
+        && let Some(bytes) = contents.compressed(found.plain, wish).await
+    {
+        return Ok((wish, answer_compressed(found.plain, wish, bytes, request)?));
+    }
+    let coding = encoding::choose(request, deployed);
+    let entry = found.of(coding).unwrap_or(found.plain);
+    Ok((coding, answer_file(contents, entry, request).await?))
+}
+
+/// A file, and what a deployment has of it in other codings.
+#[derive(Clone, Copy, Debug)]
+struct Siblings<'a> {
+    plain: &'a FileEntry,
+    gzip: Option<&'a FileEntry>,
+    brotli: Option<&'a FileEntry>,
+}
+
+impl<'a> Siblings<'a> {
+    fn find(deployment: &'a Deployment, path: &str) -> Option<Self> {
+        let mut name = String::with_capacity(path.len() + ".br".len());
+        let mut beside = |ending| {
+            name.clear();
+            name.push_str(path);
+            name.push_str(ending);
+            deployment.files.get(&name)
+        };
+        Some(Self {
+            plain: deployment.files.get(path)?,
+            gzip: beside(".gz"),
+            brotli: beside(".br"),
+        })
+    }
+
+    fn alone(plain: &'a FileEntry) -> Self {
+        Self {
+            plain,
+            gzip: None,
+            brotli: None,
+        }
+    }
+
+    fn of(&self, coding: Coding) -> Option<&'a FileEntry> {
+        match coding {
+            Coding::Identity => Some(self.plain),
+            Coding::Gzip => self.gzip,
+            Coding::Brotli => self.brotli,
+        }
+    }
+}
+
+/// The file, the part of it that was asked for, or that it has not changed.
+async fn answer_file(
+    contents: &Contents,
+    entry: &FileEntry,
+    request: &HeaderMap,
+) -> Result<Response, Refusal> {
+    let etag = etag(&entry.sha256, "")?;
+    if is_unchanged(request, &etag) {
+        return Ok(unchanged(etag));
+    }
+    let mut response = Response::new(Body::empty());
+    let span = match wanted(request, &etag, entry.size) {
+        Wanted::Whole => 0..entry.size,
+        Wanted::Part(first, last) => {
+            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+            let part = format!("bytes {first}-{last}/{}", entry.size);
+            insert_text(response.headers_mut(), header::CONTENT_RANGE, &part);
+            first..last + 1
+        }
+        Wanted::Outside => {
+            *response.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
+            let size = format!("bytes */{}", entry.size);
+            insert_text(response.headers_mut(), header::CONTENT_RANGE, &size);
+            return Ok(response);
+        }
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::ETAG, etag);
+    headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    headers.insert(
+        header::CONTENT_LENGTH,
+        HeaderValue::from(span.end - span.start),
+    );
+    let body = contents.body(entry, span).await;
+    *response.body_mut() = body.map_err(|error| broken(&error))?;
+    Ok(response)
+}
+
+/// What was compressed here, whole: it has a length and an `ETag` of its own.
+fn answer_compressed(
+    entry: &FileEntry,
+    coding: Coding,
+    bytes: Bytes,
+    request: &HeaderMap,
+) -> Result<Response, Refusal> {
+    let etag = etag(&entry.sha256, coding.as_str())?;
+    if is_unchanged(request, &etag) {
+        return Ok(unchanged(etag));
+    }
+    let mut response = Response::new(Body::from(bytes));
+    response.headers_mut().insert(header::ETAG, etag);
+    Ok(response)
+}
+
+/// A strong `ETag` names one sequence of bytes, so that each coding has its own
+/// (RFC 9110 §8.8.3.3).
+fn etag(sha256: &str, coding: &str) -> Result<HeaderValue, Refusal> {
+    let dash = if coding.is_empty() { "" } else { "-" };
+    HeaderValue::try_from(format!("\"{sha256}{dash}{coding}\""))
+        .map_err(|error| Refusal::internal(&error))
+}
+
+fn unchanged(etag: HeaderValue) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NOT_MODIFIED;
+    response.headers_mut().insert(header::ETAG, etag);
+    response
+}
+
+fn insert_text(headers: &mut HeaderMap, name: header::HeaderName, text: &str) {
+    if let Ok(value) = HeaderValue::from_str(text) {
+        headers.insert(name, value);
+    }
+}
+
+fn broken(error: &FileError) -> Refusal {
+    Refusal::internal(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::project::Made;
+    use platform_protocol::names::Environment;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn paths_name_files_and_directories() {
+        let entry = FileEntry {
+            sha256: "0".repeat(64),
+            size: 1,
+        };
+        let files = ["index.html", "a/index.html", "b c.js", "\u{e9}.txt"];
+        let deployment = Deployment {
+            id: uuid::Uuid::nil(),
+            slug: "demo".into(),
+            environment: Environment::Prod,
+            files: files
+                .iter()
+                .map(|name| ((*name).to_owned(), entry.clone()))
+                .collect::<BTreeMap<_, _>>(),
+            created_at: 0,
+            made: Made::default(),
+        };
+        let file = |name: &str| Found::File(name.to_owned());
+        for (path, expected) in [
+            ("/", file("index.html")),
+            ("/index.html", file("index.html")),
+            ("/a", Found::Directory),
+            ("/a/", file("a/index.html")),
+            ("/b%20c.js", file("b c.js")),
+            ("/%C3%A9.txt", file("\u{e9}.txt")),
+            ("/%ff", Found::Nothing),
+            ("/nothing", Found::Nothing),
+            ("/../index.html", Found::Nothing),
+            ("//index.html", Found::Nothing),
+        ] {
+            assert_eq!(find(&deployment, path), expected, "{path}");
+        }
+    }
+}

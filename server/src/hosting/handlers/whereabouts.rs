@@ -1,0 +1,33 @@
+//! `GET /__platform/platform.json`, on a game's address and on the auth service:
+//! which platform the address belongs to. Whoever has only a game's address, such
+//! as the command line, finds the platform by it.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use serde::Serialize;
+
+use crate::auth::handlers::key_set::public_json;
+use crate::hosting::HostingState;
+use crate::http::refusal::Refusal;
+
+#[derive(Serialize)]
+struct Whereabouts<'a> {
+    /// The platform origin.
+    origin: String,
+    /// `{auth_url}`
+    auth_url: &'a str,
+}
+
+/// Answers the platform's origin, for anyone.
+pub async fn handle(State(state): State<Arc<HostingState>>) -> Response {
+    let whereabouts = Whereabouts {
+        origin: state.platform.origin.to_string(),
+        auth_url: &state.platform.auth_url,
+    };
+    match serde_json::to_vec(&whereabouts) {
+        Ok(json) => public_json(json.into()),
+        Err(error) => Refusal::internal(&error).into_response(),
+    }
+}

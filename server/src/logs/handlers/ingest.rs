@@ -1,0 +1,202 @@
+//! `POST /__platform/logs` on a game's address: what happened in a page.
+//!
+//! The records go to the store and nowhere else: what a game writes to its
+//! console is its own business, and no line of our log repeats it.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use platform_protocol::limits::{
+    LOG_MESSAGE_BYTES, LOG_RECORDS, LOG_REQUEST_BYTES, LOG_STACK_BYTES, LOG_URL_BYTES,
+};
+use platform_protocol::log::{LogBatch, LogRecord};
+use platform_protocol::problem::Slug;
+use serde_json::value::RawValue;
+
+use crate::clock::Millis;
+use crate::domain::log::{LogEntry, NewLogRecords};
+use crate::domain::page::PageId;
+use crate::games::sites::Game;
+use crate::http::client_address::Network;
+use crate::http::context::Context;
+use crate::http::json;
+use crate::http::limiter::too_many_requests;
+use crate::http::refusal::Refusal;
+use crate::logs::LogsState;
+use crate::logs::mend::{mend_surrogates, shortened, sound_metadata};
+use crate::logs::{LogRates, WAITING};
+use crate::store::StoreError;
+
+/// How far a page's clock is believed to be behind: a record may have waited
+/// that long. Beyond it, and ahead of ours, the page's clock is wrong.
+const BELIEVED_MILLIS: Millis = 24 * 60 * 60 * 1_000;
+/// Repeats that the records of one request may stand for beside themselves, at
+/// most: about what a page can do in the seconds in which it gathers them. A
+/// larger number would drown the count of a game's errors.
+const MOST_REPEATS: u32 = 5_000;
+/// So many requests more does one count for whose token was not seen before:
+/// verifying it costs more than all the rest.
+const NEW_TOKEN: NonZeroU32 = NonZeroU32::MIN.saturating_add(19);
+/// When to come back while the store has too much to write.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// Answers 204 once the records are on the disk.
+///
+/// # Errors
+/// `not-allowed`, `unsupported-media-type`, `payload-too-large`,
+/// `invalid-request`, `too-many-requests`; the store's.
+pub async fn handle(
+    State(state): State<Arc<LogsState>>,
+    Extension(game): Extension<Arc<Game>>,
+    context: Context,
+    headers: HeaderMap,
+    request_body: Body,
+) -> Result<Response, Refusal> {
+    json::refuse_cross_site(&headers)?;
+    let bytes = json::read(&headers, request_body, LOG_REQUEST_BYTES).await?;
+    // Before anything that costs more.
+    let (requests, network) = (
+        &state.limits.requests_by_address,
+        Network::of(context.client),
+    );
+    requests.count(&network).map_err(too_many_requests)?;
+    let batch: LogBatch<Box<RawValue>> = json::parse(&mend_surrogates(&bytes))?;
+    let page = PageId::parse(&batch.page).ok_or(Slug::InvalidRequest)?;
+    if batch.records.len() > LOG_RECORDS {
+        return Err(Slug::PayloadTooLarge.into());
+    }
+    state.platform.disk.refuse(0)?;
+    let received_at = state.platform.clock.now();
+    // Where a verification is more than is left, the records are a stranger's.
+    let affordable =
+        !state.auth.tokens.are_new(&headers) || requests.count_many(&network, NEW_TOKEN).is_ok();
+    let player = affordable
+        .then(|| state.auth.tokens.of(&headers, &game.audience))
+        .flatten();
+    // Anybody can send what has no token, and say any number.
+    let mut repeats = if player.is_some() { MOST_REPEATS } else { 0 };
+    let entries = batch
+        .records
+        .into_iter()
+        .map(|record| check(record, received_at, &mut repeats))
+        .collect::<Result<Vec<_>, _>>()?;
+    let rates = match player {
+        Some(_) => &state.limits.players,
+        None => &state.limits.strangers,
+    };
+    // A record that stands for many costs as many, or one token would be enough
+    // to make up any number of errors.
+    let weight = entries.iter().map(|entry| entry.count as usize).sum();
+    count(rates, &game, &context, (weight, bytes.len()))?;
+
+    let records = NewLogRecords {
+        slug: game.slug.clone(),
+        environment: game.environment,
+        deployment: game.deployment.as_ref().map(|deployment| deployment.id),
+        player: player.map(|token| token.player),
+        page,
+        received_at,
+        entries,
+    };
+    let waiting = &state.limits.waiting;
+    let waiting = waiting.take(Arc::clone(&game.audience), WAITING);
+    let _waiting = waiting.ok_or_else(|| too_many_requests(BUSY))?;
+    match state.platform.store.add_log_records(records).await {
+        Ok(()) => {
+            state.streams.announce(&game.slug, game.environment);
+            Ok(json::nothing())
+        }
+        Err(StoreError::Busy) => Err(too_many_requests(BUSY)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Counts the records, at least one, and the bytes against the limits of the
+/// address and of the game: neither one player nor one game may use up what
+/// all share.
+fn count(
+    rates: &LogRates,
+    game: &Game,
+    context: &Context,
+    (records, bytes): (usize, usize),
+) -> Result<(), Refusal> {
+    let many = |count: usize| {
+        let many = u32::try_from(count).ok().and_then(NonZeroU32::new);
+        many.unwrap_or(NonZeroU32::MIN)
+    };
+    let (records, bytes) = (many(records), many(bytes));
+    let network = Network::of(context.client);
+    rates
+        .by_address
+        .count_many(&network, records)
+        .and_then(|()| rates.bytes_by_address.count_many(&network, bytes))
+        .and_then(|()| rates.by_game.count_many(&game.audience, records))
+        .and_then(|()| rates.bytes_by_game.count_many(&game.audience, bytes))
+        .map_err(too_many_requests)
+}
+
+/// Brings a record within the limits. What a game logs is not in the hands of
+/// who logs it, so one odd record must not cost those beside it. `repeats` are
+/// those that are left to the records of its request.
+fn check(
+    record: LogRecord<Box<RawValue>>,
+    received_at: Millis,
+    repeats: &mut u32,
+) -> Result<LogEntry, Refusal> {
+    let repeated = record.count.unwrap_or(1).checked_sub(1);
+    let repeated = repeated.ok_or(Slug::InvalidRequest)?.min(*repeats);
+    *repeats -= repeated;
+    Ok(LogEntry {
+        time: believed(record.time, received_at),
+        level: record.level,
+        source: record.source,
+        message: shortened(record.message, LOG_MESSAGE_BYTES),
+        stack: record.stack.map(|text| shortened(text, LOG_STACK_BYTES)),
+        url: record.url.map(|text| shortened(text, LOG_URL_BYTES)),
+        line: record.line,
+        column: record.column,
+        metadata: record.metadata.map(|json| sound_metadata(json.get())),
+        count: 1 + repeated,
+    })
+}
+
+/// A page's time, moved to the nearest one that it can have been.
+fn believed(time: f64, received_at: Millis) -> Millis {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a cast of a float ends at the integer's bounds, and so does the clamp"
+    )]
+    let time = time.round() as Millis;
+    time.clamp(received_at.saturating_sub(BELIEVED_MILLIS), received_at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_clock_is_moved_to_the_nearest_time_that_can_be() {
+        let now = 1_800_000_000_000;
+        #[expect(clippy::cast_precision_loss, reason = "both are far below 2^52")]
+        let at = |millis: Millis| millis as f64;
+        for (time, expected) in [
+            (at(now), now),
+            (at(now) - 0.4, now),
+            (at(now - 5_000), now - 5_000),
+            (at(now + 1), now),
+            (1e300, now),
+            (at(now - BELIEVED_MILLIS), now - BELIEVED_MILLIS),
+            (at(now - BELIEVED_MILLIS - 1), now - BELIEVED_MILLIS),
+            (0.0, now - BELIEVED_MILLIS),
+            (-1e300, now - BELIEVED_MILLIS),
+        ] {
+            assert_eq!(believed(time, now), expected, "{time}");
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! `GET /api/projects/<slug>/logs/stream`: an environment's frontend log
+//! records as they come, as server-sent events (HTML, "Server-sent events").
+
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::stream;
+use platform_protocol::log::LogLevel;
+use platform_protocol::names::Environment;
+use tokio::time::Instant;
+
+use super::search::{Level, LogView, PAGE_BYTES};
+use crate::auth::caller::ApiCaller;
+use crate::domain::log::{LogId, LogTail};
+use crate::http::api::query::{digits, environment_of, level};
+use crate::http::api::{EnvironmentName, Names, invalid};
+use crate::http::encoding::{self, Coding};
+use crate::http::limiter::too_many_requests;
+use crate::http::packed::{Packer, Piece};
+use crate::http::refusal::{Refusal, chain};
+use crate::logs::LogsState;
+use crate::logs::streams::{Follower, Found, Sent};
+use crate::store::StoreError;
+
+/// What a client that comes back says that it has seen last.
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// Records that are read from the store at one time.
+const PAGE: usize = 500;
+/// How far a reader may fall behind, in records. One who is further behind is
+/// told how many were left out, and goes on with the last page.
+const BACKLOG: usize = 20_000;
+/// How long a stream may say nothing, so that nobody in between thinks it dead.
+const ALIVE: Duration = Duration::from_secs(15);
+/// How often it is looked whether the reader is signed in still, and may read.
+const CHECK: Duration = Duration::from_secs(5);
+/// How often the store is looked at though nothing was announced: another
+/// process may have written.
+const LOOK: Duration = Duration::from_secs(2);
+/// The time between two looks where there is something each time, so that a
+/// flood is read in pages. A stream adds its own share of the same time: if all
+/// of them wrote at once, everybody else's requests would wait meanwhile.
+const GATHER: Duration = Duration::from_millis(50);
+/// When somebody with too many streams may try again.
+const LATER: Duration = Duration::from_secs(10);
+/// What a client does when the stream ends: it waits this long, in milliseconds.
+static RETRY: LazyLock<Piece> = LazyLock::new(|| "retry: 1000\n\n".into());
+/// What a stream says that has nothing to say.
+static QUIET: LazyLock<Piece> = LazyLock::new(|| ": alive\n\n".into());
+
+/// Follows the log records.
+///
+/// # Errors
+/// `not-found`, `not-allowed`, `invalid-request`, `too-many-requests`.
+#[utoipa::path(
+    get,
+    path = "/api/projects/{slug}/logs/stream",
+    operation_id = "followLogs",
+    description = "Server-sent events. Each record is an event with its id and, as data, the \
+        object that a page of logs has. Without a last id the stream begins with what comes next; \
+        with one it goes on behind that record. `dropped` says that the reader was too slow and how \
+        many records were left out, `{\"records\": n}`; `end` is the last event and says why, \
+        `{\"reason\": \"token-expired\" | \"not-allowed\" | \"stopping\"}`. A comment every 15 s \
+        says that the stream lives. A player may have 10 streams open. Packed with gzip for clients \
+        that take it, each record as it comes.",
+    params(
+        ("slug" = String, Path, description = "The project.", example = "my-game"),
+        ("env" = Option<EnvironmentName>, Query, description = "`prod` if not given."),
+        ("level" = Option<Level>, Query, description = "Only records as grave as this, or graver."),
+        ("last_event_id" = Option<String>, Query, description = "The same as the header, for clients that cannot send it."),
+        ("Last-Event-ID" = Option<String>, Header, description = "Go on behind the record of this id."),
+    ),
+    responses((status = 200, description = "The records, as they come.", body = String, content_type = "text/event-stream"))
+)]
+pub async fn handle(
+    State(state): State<Arc<LogsState>>,
+    caller: ApiCaller,
+    names: Names,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Refusal> {
+    let project = caller.project(&state.auth, names.slug()).await?;
+    let wanted = Wanted::read(query.as_deref().unwrap_or_default(), &headers).map_err(invalid)?;
+    let follower = state
+        .streams
+        .follow(&project.slug, wanted.environment, caller.player)
+        .ok_or_else(|| {
+            too_many_requests(LATER).with_detail("You follow too many logs already. End some.")
+        })?;
+    let now = state.platform.clock.now();
+    let newest = state.platform.store.last_log_id(now).await?;
+    let tail = LogTail {
+        slug: project.slug,
+        environment: wanted.environment,
+        level: wanted.level,
+        // An id that is not there yet would hide all that come before it.
+        after: wanted.after.map_or(newest, |after| after.min(newest)),
+        now,
+        limit: PAGE,
+        bytes: PAGE_BYTES,
+        backlog: None,
+    };
+    let takes_gzip = encoding::choose(&headers, |coding| coding == Coding::Gzip) == Coding::Gzip;
+    let follow = Follow {
+        state,
+        caller,
+        follower,
+        tail,
+        step: Step::Opening,
+        packer: Packer::new(takes_gzip),
+        rest_until: Instant::now(),
+        said: Instant::now(),
+        checked: Instant::now(),
+    };
+    let events = stream::unfold(follow, async |mut follow| {
+        let events = follow.next().await?;
+        Some((Ok::<_, Infallible>(events), follow))
+    });
+    let mut response = Response::new(Body::from_stream(events));
+    for (name, value) in [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::VARY, "Accept-Encoding"),
+        // Some proxies gather what is small otherwise.
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+    ] {
+        response
+            .headers_mut()
+            .insert(name, HeaderValue::from_static(value));
+    }
+    if takes_gzip {
+        let name = HeaderValue::from_static(Coding::Gzip.as_str());
+        response
+            .headers_mut()
+            .insert(header::CONTENT_ENCODING, name);
+    }
+    Ok(response)
+}
+
+/// What is asked for.
+#[derive(Debug, PartialEq, Eq)]
+struct Wanted {
+    environment: Environment,
+    level: LogLevel,
+    after: Option<LogId>,
+}
+
+impl Wanted {
+    fn read(query: &str, headers: &HeaderMap) -> Result<Self, &'static str> {
+        let mut wanted = Self {
+            environment: Environment::Prod,
+            level: LogLevel::Debug,
+            after: None,
+        };
+        for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
+            match &*name {
+                "env" => wanted.environment = environment_of(&value)?,
+                "level" => wanted.level = level(&value)?,
+                "last_event_id" => wanted.after = id(&value)?,
+                _ => return Err("The query may have env, level and last_event_id."),
+            }
+        }
+        if let Some(value) = headers.get(LAST_EVENT_ID) {
+            // Wins: a client that comes back has the address of its first time.
+            wanted.after = id(value.to_str().unwrap_or("?"))?.or(wanted.after);
+        }
+        Ok(wanted)
+    }
+}
+
+/// The id of a record. A client that has seen none may send an empty one.
+fn id(text: &str) -> Result<Option<LogId>, &'static str> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    digits(text)
+        .map(|id| Some(LogId(id)))
+        .ok_or("The last event's id is the id of a record.")
+}
+
+/// Where a stream is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Opening,
+    Reading,
+    Ended,
+}
+
+/// Why a stream ends.
+#[derive(Clone, Copy, Debug)]
+enum Reason {
+    TokenExpired,
+    NotAllowed,
+    Stopping,
+}
+
+impl Reason {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::TokenExpired => "token-expired",
+            Self::NotAllowed => "not-allowed",
+            Self::Stopping => "stopping",
+        }
+    }
+}
+
+/// One open stream. It is asked for more only when the connection has room, so
+/// that a reader who is slow waits for itself alone.
+struct Follow {
+    state: Arc<LogsState>,
+    caller: ApiCaller,
+    follower: Follower,
+    tail: LogTail,
+    step: Step,
+    packer: Packer,
+    rest_until: Instant,
+    said: Instant,
+    checked: Instant,
+}
+
+impl Follow {
+    /// The next bytes; none at the end.
+    async fn next(&mut self) -> Option<Bytes> {
+        let events = match self.step {
+            Step::Ended => None,
+            Step::Opening => {
+                self.step = Step::Reading;
+                Some(RETRY.clone())
+            }
+            Step::Reading => self.read().await,
+        };
+        let Some(events) = events else {
+            self.step = Step::Ended;
+            return self.packer.end();
+        };
+        self.said = Instant::now();
+        Some(self.packer.pack(&events).await)
+    }
+
+    async fn read(&mut self) -> Option<Piece> {
+        loop {
+            if let Some(reason) = self.ends().await {
+                self.step = Step::Ended;
+                let reason = reason.as_str();
+                let end = format!("event: end\ndata: {{\"reason\":\"{reason}\"}}\n\n");
+                return Some(end.into());
+            }
+            self.follower.rest(self.rest_until).await;
+            self.follower.begin_to_read();
+            let sent = match self.sent().await {
+                Ok(sent) => sent,
+                Err(error) => {
+                    // The client comes back, and goes on where it was.
+                    tracing::warn!(error = chain(&*error), "a log stream broke off");
+                    return None;
+                }
+            };
+            // Who has caught up once is measured from then on; before that the
+            // past is what was asked for.
+            if sent.as_ref().is_none_or(|sent| !sent.full) {
+                self.tail.backlog = Some(BACKLOG);
+            }
+            if let Some(sent) = sent {
+                self.tail.after = sent.last;
+                if !sent.full {
+                    self.rest_until = sent.at + GATHER + self.follower.share_of(GATHER);
+                }
+                return Some(sent.events);
+            }
+            self.wait().await;
+            if self.said.elapsed() >= ALIVE {
+                return Some(QUIET.clone());
+            }
+        }
+    }
+
+    /// What comes next; none if nothing has come yet. Others at the same place
+    /// get the same, and only one of them reads the store.
+    async fn sent(&self) -> Result<Option<Sent>, Arc<StoreError>> {
+        let LogTail {
+            slug,
+            environment,
+            level,
+            after,
+            ..
+        } = self.tail.clone();
+        let streams = &self.state.streams;
+        let place = (slug, environment, level, after);
+        let read = || self.read_store();
+        streams.look(place, &self.follower, read).await
+    }
+
+    /// The same from the store.
+    async fn read_store(&self) -> Result<Found, StoreError> {
+        let at = Instant::now();
+        let tail = LogTail {
+            now: self.state.platform.clock.now(),
+            ..self.tail.clone()
+        };
+        let page = self
+            .state
+            .platform
+            .store
+            .list_log_records_after(tail)
+            .await?;
+        let Some(last) = page.records.last() else {
+            return Ok(Found::Nothing);
+        };
+        let (last, full) = (last.id, page.full);
+        let mut events = String::new();
+        // Writing to a string cannot fail.
+        if page.skipped > 0 {
+            let skipped = page.skipped;
+            let _ = write!(
+                events,
+                "event: dropped\ndata: {{\"records\":{skipped}}}\n\n"
+            );
+        }
+        for record in page.records {
+            let id = record.id.0;
+            let json = serde_json::to_string(&LogView::from(record));
+            let json = json.map_err(|error| StoreError::Database(Box::new(error)))?;
+            let _ = write!(events, "id: {id}\ndata: {json}\n\n");
+        }
+        let sent = Sent {
+            events: events.into(),
+            last,
+            full,
+            at,
+        };
+        // What was left out for who is far behind is nobody else's.
+        Ok(if page.skipped > 0 {
+            Found::Own(sent)
+        } else {
+            Found::Shared(sent)
+        })
+    }
+
+    /// Waits for news, or until it is time to look all the same.
+    async fn wait(&mut self) {
+        let news = tokio::time::timeout(LOOK, self.follower.news()).await;
+        if news.is_ok() {
+            self.rest_until = Instant::now() + self.follower.share_of(GATHER);
+        }
+    }
+
+    /// Whether the stream ends here.
+    async fn ends(&mut self) -> Option<Reason> {
+        if self.follower.is_stopping() {
+            return Some(Reason::Stopping);
+        }
+        if self.state.platform.clock.now() >= self.caller.expires_at {
+            return Some(Reason::TokenExpired);
+        }
+        if self.state.auth.suspensions.contains(&self.caller.player) {
+            return Some(Reason::NotAllowed);
+        }
+        if self.checked.elapsed() >= CHECK {
+            self.checked = Instant::now();
+            let refused = |refusal: Refusal| refusal.status().is_client_error();
+            if self.may_still().await.is_err_and(refused) {
+                return Some(Reason::NotAllowed);
+            }
+        }
+        None
+    }
+
+    /// Refuses whoever may not see the project any more.
+    async fn may_still(&mut self) -> Result<(), Refusal> {
+        self.caller.look_again(&self.state.auth).await?;
+        self.caller
+            .project(&self.state.auth, &self.tail.slug)
+            .await?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_says_where_to_go_on_and_wins_over_the_query() {
+        let headers = |text: &'static str| {
+            HeaderMap::from_iter([(LAST_EVENT_ID, HeaderValue::from_static(text))])
+        };
+        let after = |query: &str, headers: &HeaderMap| {
+            Wanted::read(query, headers).map(|wanted| wanted.after.map(|id| id.0))
+        };
+        let none = HeaderMap::new();
+        assert_eq!(after("", &none), Ok(None));
+        assert_eq!(after("last_event_id=7", &none), Ok(Some(7)));
+        assert_eq!(after("last_event_id=", &none), Ok(None));
+        assert_eq!(after("last_event_id=7", &headers("9")), Ok(Some(9)));
+        assert_eq!(after("last_event_id=7", &headers("")), Ok(Some(7)));
+        for wrong in ["x", "-1", "+1", "1.5", "99999999999999999999"] {
+            assert!(after("", &headers(wrong)).is_err(), "{wrong}");
+        }
+        for wrong in ["env=test", "level=fatal", "before=1", "last_event_id=x"] {
+            assert!(after(wrong, &none).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! `GET /api/projects/<slug>/players`: an environment's players over time.
+
+use std::sync::Arc;
+
+use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use platform_protocol::names::Environment;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::auth::caller::ApiCaller;
+use crate::clock::Millis;
+use crate::domain::counting::{DAY, DISTINCT_ERROR, DistinctCount, PlayerCount, Span};
+use crate::http::api::query::Range;
+use crate::http::api::{EnvironmentName, Names, answer, invalid};
+use crate::http::date::rfc3339;
+use crate::http::refusal::Refusal;
+use crate::players::PlayersState;
+
+/// The longest time that is shown in minutes.
+const IN_MINUTES: Millis = 2 * DAY;
+/// How long minutes are known.
+const MINUTES_KNOWN: Millis = 90 * DAY;
+/// The longest time that is answered at once.
+const LONGEST: Millis = 366 * DAY;
+/// Days, and months, of which the distinct players are answered.
+const PERIODS: usize = 90;
+
+/// Players over time.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Players)]
+pub struct PlayersView {
+    /// `dev` or `prod`.
+    pub environment: String,
+    /// How many are playing at this moment, exactly.
+    pub now: u64,
+    /// The start of the first point (RFC 3339).
+    #[schema(format = DateTime)]
+    pub from: String,
+    /// The end of the last point (RFC 3339).
+    #[schema(format = DateTime)]
+    pub to: String,
+    /// Seconds that each point stands for: 60 for up to two days that are no
+    /// more than 90 days ago, else 3600.
+    pub step_seconds: i64,
+    /// One a step, oldest first, without a gap.
+    pub points: Vec<PointView>,
+    /// How many different players there were each day (UTC), newest first. A
+    /// day without any is left out.
+    pub days: Vec<DistinctView>,
+    /// The same of each month.
+    pub months: Vec<DistinctView>,
+    /// One standard deviation of the numbers of different players, as a part of
+    /// them: they are counted by a sketch. Small ones are exact.
+    pub distinct_error: f64,
+}
+
+/// How many played in one step.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = PlayersPoint)]
+pub struct PointView {
+    /// When the step began (RFC 3339).
+    #[schema(format = DateTime)]
+    pub time: String,
+    /// The most at one time.
+    pub peak: u32,
+    /// How many on average.
+    pub mean: f64,
+}
+
+/// How many different players there were.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DistinctPlayers)]
+pub struct DistinctView {
+    /// `2026-11-21` or `2026-11`.
+    pub period: String,
+    /// How many.
+    pub players: u64,
+}
+
+/// Answers players over time.
+///
+/// # Errors
+/// `not-found`, `not-allowed`, `invalid-request`.
+#[utoipa::path(
+    get,
+    path = "/api/projects/{slug}/players",
+    operation_id = "listPlayers",
+    params(
+        ("slug" = String, Path, description = "The project.", example = "my-game"),
+        ("env" = Option<EnvironmentName>, Query, description = "`prod` if not given."),
+        ("from" = Option<String>, Query, format = DateTime, description = "A day before `to` if not given."),
+        ("to" = Option<String>, Query, format = DateTime, description = "Now if not given. At most 366 days after `from`."),
+    ),
+    responses((status = 200, description = "Players over time.", body = PlayersView))
+)]
+pub async fn handle(
+    State(state): State<Arc<PlayersState>>,
+    caller: ApiCaller,
+    names: Names,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Refusal> {
+    let project = caller.project(&state.auth, names.slug()).await?;
+    let now = state.platform.clock.now();
+    let asked = Asked::parse(query.as_deref().unwrap_or_default(), now).map_err(invalid)?;
+    let Asked {
+        environment, span, ..
+    } = asked;
+    let (from, to) = (span.start(asked.from), asked.to);
+    let (slug, store) = (project.slug, &state.platform.store);
+    let counts = store.list_player_counts(&slug, environment, span, from, to);
+    let points = points(&counts.await?, span, from, to, now);
+    let distinct = store.list_distinct_players(&slug, environment, PERIODS);
+    let (days, months) = distinct
+        .await?
+        .into_iter()
+        .map(DistinctView::from)
+        .partition(|view| view.period.len() == "2026-11-21".len());
+    let audience = environment.audience(&slug);
+    let playing = state.games.presence.playing(&audience, now).await?;
+    let end = from + span.millis() * i64::try_from(points.len()).unwrap_or_default();
+    let view = PlayersView {
+        environment: environment.as_str().to_owned(),
+        now: u64::try_from(playing).unwrap_or(u64::MAX),
+        from: rfc3339(from),
+        to: rfc3339(end),
+        step_seconds: span.millis() / 1_000,
+        points,
+        days,
+        months,
+        distinct_error: DISTINCT_ERROR,
+    };
+    answer(StatusCode::OK, &view)
+}
+
+/// What was asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Asked {
+    pub(super) environment: Environment,
+    pub(super) span: Span,
+    pub(super) from: Millis,
+    pub(super) to: Millis,
+}
+
+impl Asked {
+    pub(super) fn parse(query: &str, now: Millis) -> Result<Self, &'static str> {
+        let range = Range::parse(query)?;
+        let too_long = "From `from` to `to` there are 366 days at most.";
+        let (from, to) = range.bounds(now, LONGEST, too_long)?;
+        let minutes = to - from <= IN_MINUTES && from >= now - MINUTES_KNOWN;
+        Ok(Self {
+            environment: range.environment,
+            span: if minutes { Span::Minute } else { Span::Hour },
+            from,
+            to,
+        })
+    }
+}
+
+/// One point for each step, those without a player as well.
+pub(super) fn points(
+    counts: &[PlayerCount],
+    span: Span,
+    from: Millis,
+    to: Millis,
+    now: Millis,
+) -> Vec<PointView> {
+    let mut counts = counts.iter().peekable();
+    let mut points = Vec::new();
+    let mut start = from;
+    while start < to {
+        let count = counts.next_if(|count| count.start == start);
+        // The step that is running has only been so long yet.
+        let length = (now - start).clamp(1, span.millis());
+        let player_millis = count.map_or(0, |count| count.player_millis);
+        let mean = player_millis as f64 / length as f64;
+        points.push(PointView {
+            time: rfc3339(start),
+            peak: count.map_or(0, |count| count.peak),
+            mean: (mean * 100.0).round() / 100.0,
+        });
+        start += span.millis();
+    }
+    points
+}
+
+impl From<DistinctCount> for DistinctView {
+    fn from(count: DistinctCount) -> Self {
+        Self {
+            period: count.period,
+            players: count.players,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::counting::{HOUR, MINUTE};
+
+    const NOW: Millis = 1_795_262_400_000;
+
+    #[test]
+    fn a_day_is_in_minutes_and_longer_in_hours() {
+        let span = |query: &str| Asked::parse(query, NOW).map(|asked| asked.span);
+        assert_eq!(span(""), Ok(Span::Minute));
+        for (query, expected) in [
+            ("from=2026-11-20T12:00:00Z", Span::Minute),
+            ("from=2026-11-01T00:00:00Z", Span::Hour),
+            (
+                "from=2026-03-01T00:00:00Z&to=2026-03-02T00:00:00Z",
+                Span::Hour,
+            ),
+            ("from=2026-11-20T13:00:00+01:00", Span::Minute),
+            ("from=2026-11-20T13:00:00%2B01:00&env=dev", Span::Minute),
+        ] {
+            assert_eq!(span(query), Ok(expected), "{query}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_answered_is_said() {
+        for query in [
+            "env=test",
+            "from=yesterday",
+            "from=2026-11-21T12:00:00Z&to=2026-11-21T12:00:00Z",
+            "from=2024-01-01T00:00:00Z",
+            "to=9999-12-31T23:30:00Z",
+            "limit=3",
+        ] {
+            assert!(Asked::parse(query, NOW).is_err(), "{query}");
+        }
+    }
+
+    #[test]
+    fn points_have_no_gap() {
+        let start = Span::Hour.start(NOW);
+        let counts = [PlayerCount {
+            start: start + MINUTE,
+            peak: 3,
+            player_millis: 90_000,
+        }];
+        let points = points(&counts, Span::Minute, start, start + 3 * MINUTE, NOW + HOUR);
+        let numbers: Vec<_> = points
+            .iter()
+            .map(|point| (point.peak, point.mean))
+            .collect();
+        assert_eq!(numbers, [(0, 0.0), (3, 1.5), (0, 0.0)]);
+        assert_eq!(points[2].time, rfc3339(start + 2 * MINUTE));
+    }
+}

@@ -1,0 +1,283 @@
+//! `PUT /api/projects/<slug>/environments/<environment>/backend`: where requests
+//! under some paths of the game go.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+use url::Url;
+use utoipa::ToSchema;
+
+use super::views::{EnvironmentView, TriedEnvironmentView};
+use crate::auth::caller::ApiCaller;
+use crate::domain::project::BackendSettings;
+use crate::hosting::backends::{Reach, is_reserved};
+use crate::http::api::{EnvironmentName, JsonBody, Names, answer, invalid};
+use crate::http::refusal::Refusal;
+use crate::projects::ProjectsState;
+
+/// Paths of one backend, at most.
+const PATHS: usize = 20;
+/// Bytes of a path, and of the address, at most.
+const BYTES: usize = 256;
+
+/// The game's own backend.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewBackend)]
+pub struct Wanted {
+    /// `http://<host>[:<port>]` or `https://<host>[:<port>]`; null takes the backend away.
+    #[schema(
+        max_length = 256,
+        pattern = r"^https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?/?$",
+        example = "http://127.0.0.1:3000"
+    )]
+    #[serde(deserialize_with = "Option::deserialize")]
+    #[schema(required)]
+    pub url: Option<String>,
+    /// Paths that begin with one of these are answered by it.
+    #[serde(default = "api")]
+    #[schema(value_type = Vec<BackendPath>, min_items = 1, max_items = 20, example = json!(["/api/"]))]
+    pub paths: Vec<String>,
+}
+
+/// A path, or the beginning of paths: plain ASCII, without empty segments, `.`
+/// and `..`, and not under `/__platform`.
+#[derive(Debug, ToSchema)]
+#[schema(
+    value_type = String,
+    max_length = 256,
+    pattern = r#"^/(?!__platform(/|;|$))((?!\.\.?(/|$))[!"$&-.0->@-\[\]-~]+(/|$))*$"#
+)]
+pub struct BackendPath(pub String);
+
+fn api() -> Vec<String> {
+    vec!["/api/".to_owned()]
+}
+
+/// Sets the backend.
+///
+/// # Errors
+/// `not-found`, `not-allowed`, `invalid-request`.
+#[utoipa::path(
+    put,
+    path = "/api/projects/{slug}/environments/{environment}/backend",
+    operation_id = "setBackend",
+    params(
+        ("slug" = String, Path, description = "The project.", example = "my-game"),
+        ("environment" = EnvironmentName, Path, description = "Which of its environments."),
+    ),
+    request_body = Wanted,
+    responses((status = 200, description = "The environment, as it is now, and whether the backend answered.", body = TriedEnvironmentView))
+)]
+pub async fn handle(
+    State(state): State<Arc<ProjectsState>>,
+    caller: ApiCaller,
+    names: Names,
+    body: JsonBody,
+) -> Result<Response, Refusal> {
+    let project = caller.project_to_change(&state.auth, names.slug()).await?;
+    let environment = names.environment()?;
+    let wanted: Wanted = body.read().await?;
+    let backend = wanted
+        .settings(state.hosting.backends.reach())
+        .map_err(invalid)?;
+    let by = caller.by(&project);
+    state.count_setting(&caller, &project)?;
+    let changed = state
+        .platform
+        .store
+        .set_backend(
+            &project.slug,
+            environment,
+            backend.clone(),
+            by,
+            state.platform.clock.now(),
+        )
+        .await?;
+    if changed {
+        state
+            .hosting
+            .backends
+            .refresh(&*state.platform.store)
+            .await?;
+    }
+    let trial = match &backend {
+        Some(settings) => Some(state.hosting.backends.try_out(settings).await.into()),
+        None => None,
+    };
+    let environment = EnvironmentView::of(&state, &project.slug, environment).await?;
+    answer(StatusCode::OK, &TriedEnvironmentView { environment, trial })
+}
+
+impl Wanted {
+    /// The settings, or a sentence that says what is wrong with them.
+    fn settings(self, reach: &Reach) -> Result<Option<BackendSettings>, Cow<'static, str>> {
+        let Some(url) = self.url else { return Ok(None) };
+        let url = address(&url, reach).map_err(|form| match with_scheme(&url, reach) {
+            Some(meant) => {
+                format!("A backend's address begins with its scheme: write {meant}.").into()
+            }
+            None => Cow::Borrowed(form),
+        })?;
+        if !(1..=PATHS).contains(&self.paths.len()) {
+            return Err("A backend has 1 to 20 paths.".into());
+        }
+        if !self.paths.iter().all(|path| is_path(path)) {
+            return Err(
+                "A backend's path begins with a slash, is plain ASCII without . and .. segments, and is not under /__platform/.".into(),
+            );
+        }
+        Ok(Some(BackendSettings {
+            url,
+            paths: self.paths,
+        }))
+    }
+}
+
+/// The address that was meant where only the scheme is missing: plain http for
+/// what is near, https for a name that others may look up.
+fn with_scheme(text: &str, reach: &Reach) -> Option<String> {
+    if text.contains("//") {
+        return None;
+    }
+    let near = address(&format!("http://{text}"), reach).ok()?;
+    let host = Url::parse(&near).ok()?;
+    let is_near = match host.host()? {
+        url::Host::Domain(name) => {
+            name == "localhost" || !name.contains('.') || name.ends_with(".localhost")
+        }
+        url::Host::Ipv4(_) | url::Host::Ipv6(_) => true,
+    };
+    Some(if is_near {
+        near
+    } else {
+        format!("https://{text}")
+    })
+}
+
+/// A backend's address, as the parser understood it.
+fn address(text: &str, reach: &Reach) -> Result<String, &'static str> {
+    const FORM: &str =
+        "A backend's address is http://<host>:<port> or https://<host>, without a path.";
+    if text.len() > BYTES {
+        return Err(FORM);
+    }
+    let url = Url::parse(text).map_err(|_| FORM)?;
+    let plain = matches!(url.scheme(), "http" | "https")
+        && url.username().is_empty()
+        && url.password().is_none()
+        && url.path() == "/"
+        && url.query().is_none()
+        && url.fragment().is_none();
+    if !plain {
+        return Err(FORM);
+    }
+    let (Some(host), Some(port)) = (url.host(), url.port_or_known_default()) else {
+        return Err(FORM);
+    };
+    reach.check_host(&host, port)?;
+    Ok(url.origin().ascii_serialization())
+}
+
+fn is_path(path: &str) -> bool {
+    path.starts_with('/')
+        && path.len() <= BYTES
+        && path.bytes().all(|byte| byte.is_ascii_graphic())
+        && !path.contains(['?', '#', '\\', '%'])
+        && !path.contains("//")
+        && !path.split('/').any(|segment| matches!(segment, "." | ".."))
+        && !is_reserved(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::origin::PlatformOrigin;
+
+    fn local() -> Reach {
+        let listening = "127.0.0.1:8787".parse().unwrap();
+        Reach::new(None, &PlatformOrigin::local(8787), listening)
+    }
+
+    #[test]
+    fn only_plain_addresses_are_backends() {
+        for (text, kept) in [
+            ("http://127.0.0.1:3000", "http://127.0.0.1:3000"),
+            ("http://127.0.0.1:3000/", "http://127.0.0.1:3000"),
+            ("HTTP://Game.Example:80", "http://game.example"),
+            ("https://Game.Example:443", "https://game.example"),
+            ("http://[::1]:3000", "http://[::1]:3000"),
+        ] {
+            assert_eq!(address(text, &local()).as_deref(), Ok(kept));
+        }
+        for text in [
+            "",
+            "127.0.0.1:3000",
+            "ftp://game.example",
+            "ws://game.example",
+            "file:///etc/passwd",
+            "http://user@game.example",
+            "http://user:word@game.example",
+            "http://game.example/path",
+            "http://game.example/?a",
+            "http://game.example/#a",
+            "http://",
+            "http://127.0.0.1:8787",
+        ] {
+            assert!(address(text, &local()).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_address_without_a_scheme_is_answered_with_the_one_that_was_meant() {
+        let said = |url: &str| {
+            let wanted = Wanted {
+                url: Some(url.to_owned()),
+                paths: api(),
+            };
+            wanted.settings(&local()).unwrap_err()
+        };
+        for (url, meant) in [
+            ("127.0.0.1:3000", "http://127.0.0.1:3000"),
+            ("localhost:3000", "http://localhost:3000"),
+            ("[::1]:3000", "http://[::1]:3000"),
+            ("game.example", "https://game.example"),
+        ] {
+            assert!(
+                said(url).ends_with(&format!("write {meant}.")),
+                "{url}: {}",
+                said(url)
+            );
+        }
+        assert!(said("ftp://game.example").contains("without a path"));
+    }
+
+    #[test]
+    fn a_path_stays_below_itself() {
+        for good in ["/", "/api/", "/api", "/a/b.c/"] {
+            assert!(is_path(good), "{good}");
+        }
+        for bad in [
+            "",
+            "api/",
+            "/a/../b",
+            "/./",
+            "//x",
+            "/a?b",
+            "/a#b",
+            "/%2e%2e/",
+            "/a\\b",
+            "/a b",
+            "/é",
+            "/__platform",
+            "/__platform/x",
+            "/__PLATFORM/",
+        ] {
+            assert!(!is_path(bad), "{bad}");
+        }
+    }
+}

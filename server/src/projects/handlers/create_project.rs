@@ -1,0 +1,110 @@
+//! `POST /api/projects`: a project is made, and the caller owns it.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use platform_protocol::names::check_slug;
+use platform_protocol::problem::Slug;
+use serde::Deserialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::views::ProjectView;
+use crate::auth::caller::ApiCaller;
+use crate::domain::project::Project;
+use crate::http::api::{JsonBody, answer, invalid};
+use crate::http::refusal::Refusal;
+use crate::projects::ProjectsState;
+use crate::store::StoreError;
+
+/// The project to make.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewProject {
+    /// 3 to 40 lower-case letters, digits or hyphens; it starts and ends with a
+    /// letter or digit, and not with `dev-`.
+    #[schema(
+        min_length = 3,
+        max_length = 40,
+        pattern = "^[a-z0-9][a-z0-9-]{1,38}[a-z0-9]$",
+        example = "my-game"
+    )]
+    pub slug: String,
+}
+
+/// Makes a project.
+///
+/// # Errors
+/// `not-allowed` for guests and for whom has many, `slug-taken`, `invalid-request`.
+#[utoipa::path(
+    post,
+    path = "/api/projects",
+    operation_id = "createProject",
+    request_body = NewProject,
+    responses(
+        (status = 201, description = "The project is made, and yours.", body = ProjectView,
+            headers(("Location" = String, description = "The project's own path."))),
+        (status = 409, description = "`slug-taken`."),
+    )
+)]
+pub async fn handle(
+    State(state): State<Arc<ProjectsState>>,
+    caller: ApiCaller,
+    body: JsonBody,
+) -> Result<Response, Refusal> {
+    if caller.is_guest {
+        return Err(Refusal::new(Slug::NotAllowed)
+            .with_detail("Guests cannot have projects. Please sign in first."));
+    }
+    let new: NewProject = body.read().await?;
+    check_slug(&new.slug).map_err(|error| invalid(error.sentence()))?;
+    let project = Project {
+        slug: new.slug,
+        owner: Some(caller.player),
+        created_at: state.platform.clock.now(),
+    };
+    let most = match state.platform.config.projects_per_account {
+        0 => u32::MAX,
+        _ if caller.administers() => u32::MAX,
+        most => most,
+    };
+    let by = caller.by(&project);
+    let added = state
+        .platform
+        .store
+        .add_project_within(project.clone(), most, by);
+    match added.await {
+        Err(StoreError::ProjectCap) => {
+            return Err(Refusal::new(Slug::NotAllowed).with_detail(format!(
+                "You have {most} projects, as many as one account may have here. Use one of them, \
+                 or ask those who run this platform."
+            )));
+        }
+        Err(StoreError::Conflict { .. }) => {
+            return Err(taken(&state, &project.slug, caller.player).await?);
+        }
+        // The player was known when the token was minted.
+        Err(StoreError::Missing { .. }) => return Err(Slug::NotAllowed.into()),
+        added => added?,
+    }
+    state.hosting.read_games().await?;
+    let location = HeaderValue::from_str(&format!("/api/projects/{}", project.slug))
+        .map_err(|error| Refusal::internal(&error))?;
+    let view = ProjectView::of(&state, project).await?;
+    let mut response = answer(StatusCode::CREATED, &view)?;
+    response.headers_mut().insert(header::LOCATION, location);
+    Ok(response)
+}
+
+/// A slug that is taken, which may be by the caller, long ago.
+async fn taken(state: &ProjectsState, slug: &str, caller: Uuid) -> Result<Refusal, Refusal> {
+    let taken = Refusal::new(Slug::SlugTaken);
+    Ok(match state.platform.store.find_project(slug).await? {
+        Some(Project { owner, .. }) if owner == Some(caller) => {
+            taken.with_detail("You have a project of this name already.")
+        }
+        _ => taken,
+    })
+}

@@ -1,0 +1,52 @@
+//! `GET /api/projects`: the caller's projects.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::views::ProjectView;
+use crate::auth::caller::ApiCaller;
+use crate::http::api::answer;
+use crate::http::refusal::Refusal;
+use crate::projects::ProjectsState;
+
+/// Some projects.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Projects)]
+pub struct ProjectsView {
+    /// By slug.
+    pub projects: Vec<ProjectView>,
+    /// Whether you are an administrator, who may use `/api/admin/` as well.
+    pub is_admin: bool,
+}
+
+/// Lists the projects that the caller owns.
+///
+/// # Errors
+/// The caller's.
+#[utoipa::path(
+    get,
+    path = "/api/projects",
+    operation_id = "listProjects",
+    responses((status = 200, description = "Your projects.", body = ProjectsView))
+)]
+pub async fn handle(
+    State(state): State<Arc<ProjectsState>>,
+    caller: ApiCaller,
+) -> Result<Response, Refusal> {
+    let mut projects = Vec::new();
+    for project in state.platform.store.list_projects_of(caller.player).await? {
+        projects.push(ProjectView::of(&state, project).await?);
+    }
+    answer(
+        StatusCode::OK,
+        &ProjectsView {
+            projects,
+            is_admin: caller.is_admin,
+        },
+    )
+}

@@ -1,0 +1,157 @@
+//! `POST /api/projects/<slug>/disable`, `enable` and `restore`, and `DELETE
+//! /api/projects/<slug>`: taking a project down and putting it up again. Its
+//! owner may, and administrators; what those who run the platform took down,
+//! its owner does not put up.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use platform_protocol::problem::Slug;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::views::ProjectView;
+use crate::auth::caller::ApiCaller;
+use crate::domain::player::{REASON_CHARS, parse_reason};
+use crate::domain::takedown::{Change, Changed};
+use crate::http::api::{JsonBody, Names, answer, invalid};
+use crate::http::refusal::Refusal;
+use crate::projects::ProjectsState;
+
+/// Why a project is disabled.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Disabling {
+    /// What the owner is told: one line of at most 500 characters, or null.
+    #[serde(default)]
+    #[schema(max_length = 500)]
+    pub reason: Option<String>,
+}
+
+/// Shows the game no more: every address of it answers `project-disabled`, and
+/// nobody gets a token for it.
+///
+/// # Errors
+/// `not-found`, `not-allowed`, `invalid-request`.
+#[utoipa::path(
+    post,
+    path = "/api/projects/{slug}/disable",
+    operation_id = "disableProject",
+    params(("slug" = String, Path, description = "The project.", example = "my-game")),
+    request_body = Disabling,
+    responses((status = 200, description = "The project, which is disabled.", body = ProjectView))
+)]
+pub async fn disable(
+    State(state): State<Arc<ProjectsState>>,
+    caller: ApiCaller,
+    names: Names,
+    body: JsonBody,
+) -> Result<Response, Refusal> {
+    caller.project(&state.auth, names.slug()).await?;
+    let wanted: Disabling = body.read().await?;
+    let reason = wanted.reason.as_deref().map(|reason| {
+        parse_reason(reason).ok_or_else(|| {
+            invalid(format!(
+                "A reason is one line of at most {REASON_CHARS} characters, which the owner reads."
+            ))
+        })
+    });
+    let reason = reason.transpose()?.map(str::to_owned);
+    change(&state, &caller, &names, Change::Disable { reason }).await
+}
+
+/// Shows a disabled game again.
+///
+/// # Errors
+/// `not-found`; `not-allowed`, also where those who run the platform disabled it.
+#[utoipa::path(
+    post,
+    path = "/api/projects/{slug}/enable",
+    operation_id = "enableProject",
+    params(("slug" = String, Path, description = "The project.", example = "my-game")),
+    responses((status = 200, description = "The project, which is not disabled.", body = ProjectView))
+)]
+pub async fn enable(
+    State(state): State<Arc<ProjectsState>>,
+    caller: ApiCaller,
+    names: Names,
+) -> Result<Response, Refusal> {
+    change(&state, &caller, &names, Change::Enable).await
+}
+
+/// Deletes a project. Its game is not shown from now on; for seven days it can
+/// be restored, then it is removed for good. Nobody gets its slug again.
+///
+/// # Errors
+/// `not-found`, `not-allowed`.
+#[utoipa::path(
+    delete,
+    path = "/api/projects/{slug}",
+    operation_id = "deleteProject",
+    params(("slug" = String, Path, description = "The project.", example = "my-game")),
+    responses((status = 200, description = "The project, which is deleted.", body = ProjectView))
+)]
+pub async fn delete(
+    State(state): State<Arc<ProjectsState>>,
+    caller: ApiCaller,
+    names: Names,
+) -> Result<Response, Refusal> {
+    change(&state, &caller, &names, Change::Delete).await
+}
+
+/// Restores a deleted project.
+///
+/// # Errors
+/// `not-found`, also after seven days; `not-allowed`, also where those who run
+/// the platform deleted it.
+#[utoipa::path(
+    post,
+    path = "/api/projects/{slug}/restore",
+    operation_id = "restoreProject",
+    params(("slug" = String, Path, description = "The project.", example = "my-game")),
+    responses((status = 200, description = "The project, which is not deleted.", body = ProjectView))
+)]
+pub async fn restore(
+    State(state): State<Arc<ProjectsState>>,
+    caller: ApiCaller,
+    names: Names,
+) -> Result<Response, Refusal> {
+    change(&state, &caller, &names, Change::Restore).await
+}
+
+async fn change(
+    state: &ProjectsState,
+    caller: &ApiCaller,
+    names: &Names,
+    change: Change,
+) -> Result<Response, Refusal> {
+    let project = caller.project(&state.auth, names.slug()).await?;
+    // Taking a game down never waits: it may be the answer to an attack.
+    if matches!(change, Change::Enable | Change::Restore) {
+        state.count_setting(caller, &project)?;
+    }
+    let by = caller.by(&project);
+    let now = state.platform.clock.now();
+    let changed = state
+        .platform
+        .store
+        .change_standing(&project.slug, change, by, now)
+        .await?;
+    match changed {
+        Changed::Done => state.hosting.read_games().await?,
+        Changed::Already => {}
+        Changed::NoProject => {
+            return Err(Refusal::new(Slug::NotFound)
+                .with_detail("This project was deleted more than seven days ago."));
+        }
+        Changed::ByPlatform => {
+            return Err(Refusal::new(Slug::NotAllowed).with_detail(
+                "Those who run this platform took this project down, and only they can put it up \
+                 again. Ask them.",
+            ));
+        }
+    }
+    answer(StatusCode::OK, &ProjectView::of(state, project).await?)
+}

@@ -1,0 +1,147 @@
+//! `POST /api/projects/<slug>/test-tokens`: a token of one of the project's
+//! test players, for the dev environment alone.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use platform_protocol::claims::{GameTokenClaims, PrincipalKind};
+use platform_protocol::limits::{TEST_TOKEN_SECONDS, TEST_USERS};
+use platform_protocol::names::Environment;
+use platform_protocol::problem::Slug;
+use platform_protocol::token::{BEARER, TestTokenAnswer};
+use serde::Deserialize;
+use serde_json::Number;
+use utoipa::ToSchema;
+
+use crate::auth::caller::ApiCaller;
+use crate::http::api::{JsonBody, Names, answer, invalid};
+use crate::http::refusal::Refusal;
+use crate::projects::ProjectsState;
+use crate::store::StoreError;
+
+/// Which test player.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TestPlayer {
+    /// 1 to 10.
+    #[schema(value_type = u8, minimum = 1, maximum = 10, example = 3)]
+    pub number: Number,
+    /// A test guest, not a test user.
+    #[serde(default)]
+    pub guest: bool,
+}
+
+impl TestPlayer {
+    /// The number. JSON writes whole numbers in more than one way, such as `3`
+    /// and `3.0` (RFC 8259 §6).
+    fn number(&self) -> Option<u8> {
+        let number = self.number.as_f64()?;
+        (1..=TEST_USERS).find(|known| (f64::from(*known) - number).abs() < f64::EPSILON)
+    }
+}
+
+/// A test player's token.
+#[derive(Debug, ToSchema)]
+#[expect(
+    dead_code,
+    reason = "it describes the answer, which another crate defines"
+)]
+pub struct TestToken {
+    /// The game token, a compact JWS.
+    access_token: String,
+    /// Always `Bearer`.
+    token_type: String,
+    /// Seconds from now until the token ends.
+    expires_in: u64,
+    /// The test player's id.
+    #[schema(format = "uuid")]
+    sub: String,
+    /// `test-user-<n>` or `test-guest-<n>`.
+    username: String,
+}
+
+/// Mints a test player's token.
+///
+/// # Errors
+/// `not-deployed`, `project-disabled`, `not-found`, `not-allowed`,
+/// `invalid-request`.
+#[utoipa::path(
+    post,
+    path = "/api/projects/{slug}/test-tokens",
+    operation_id = "mintTestToken",
+    params(("slug" = String, Path, description = "The project.", example = "my-game")),
+    request_body = TestPlayer,
+    responses(
+        (status = 200, description = "The token.", body = TestToken),
+        (status = 409, description = "`not-deployed`."),
+    )
+)]
+pub async fn handle(
+    State(state): State<Arc<ProjectsState>>,
+    caller: ApiCaller,
+    names: Names,
+    body: JsonBody,
+) -> Result<Response, Refusal> {
+    let project = caller.project_to_change(&state.auth, names.slug()).await?;
+    let standing = state.platform.store.find_standing(&project.slug).await?;
+    if standing.is_some_and(|standing| standing.is_down()) {
+        return Err(Refusal::new(Slug::ProjectDisabled)
+            .with_detail("This project is disabled, and nobody gets tokens for its game."));
+    }
+    let wanted: TestPlayer = body.read().await?;
+    let number = wanted
+        .number()
+        .ok_or_else(|| invalid("A test player's number is from 1 to 10."))?;
+    let now = state.platform.clock.now();
+    let fresh = state.platform.entropy.uuid_v7(now);
+    let known = state.platform.store.ensure_test_player(
+        &project.slug,
+        wanted.guest,
+        number,
+        fresh,
+        caller.by(&project),
+        now,
+    );
+    let id = match known.await {
+        Err(StoreError::Missing {
+            table: "deployments",
+        }) => {
+            // Whoever makes a game reads this, in a terminal or on a page of
+            // their own machine.
+            return Err(Refusal::new(Slug::NotDeployed).with_detail(
+                "Test players come with the first deploy: build the game and run \
+                 \"platform deploy\" once.",
+            ));
+        }
+        known => known?,
+    };
+    let kind = if wanted.guest { "guest" } else { "user" };
+    let username = format!("test-{kind}-{number}");
+    let issued = u64::try_from(now / 1_000).unwrap_or(0);
+    let claims = GameTokenClaims {
+        sub: id.to_string(),
+        username: username.clone(),
+        aud: Environment::Dev.audience(&project.slug),
+        iss: state.platform.auth_url.clone(),
+        is_anon: wanted.guest,
+        principal_kind: PrincipalKind::TestUser,
+        exp: issued + TEST_TOKEN_SECONDS,
+        iat: issued,
+        jti: state.platform.entropy.uuid_v4().to_string(),
+    };
+    let access_token = state
+        .auth
+        .keys
+        .sign(&claims)
+        .map_err(|error| Refusal::internal(&error))?;
+    let token = TestTokenAnswer {
+        access_token,
+        token_type: BEARER.to_owned(),
+        expires_in: TEST_TOKEN_SECONDS,
+        sub: claims.sub,
+        username,
+    };
+    answer(StatusCode::OK, &token)
+}

@@ -1,0 +1,473 @@
+//! What the project API answers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use platform_checks::Warning;
+use platform_protocol::names::Environment;
+use platform_protocol::paths;
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::frames::Ancestors;
+use crate::domain::project::{
+    BackendSettings, DeploymentSummary, EnvironmentRecord, Frames, Project, short_id,
+};
+use crate::domain::takedown::{Authority, Standing};
+use crate::hosting::backends::Trial;
+use crate::http::date::rfc3339;
+use crate::http::refusal::Refusal;
+use crate::projects::ProjectsState;
+
+/// A game: a slug with a dev and a prod environment.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Project)]
+pub struct ProjectView {
+    /// Its name in addresses and audiences.
+    pub slug: String,
+    /// The player who owns it; null for the platform's own.
+    #[schema(required, format = "uuid")]
+    pub owner: Option<String>,
+    /// The owner's username; null where there is no owner.
+    #[schema(required)]
+    pub owner_username: Option<String>,
+    /// When it was made (RFC 3339).
+    #[schema(format = DateTime)]
+    pub created_at: String,
+    /// Whether its game is shown.
+    pub standing: StandingView,
+    /// Both environments.
+    pub environments: EnvironmentsView,
+    /// The room that its deployments take.
+    pub files: FileRoomView,
+    /// The room that its frontend log records take.
+    pub logs: LogRoomView,
+}
+
+/// Whether a project's game is shown, and if not, why.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Standing)]
+pub struct StandingView {
+    /// `live`, `disabled`, `deleted`, or `owner-suspended`: nobody took the game
+    /// down, and it is shown again when its owner's suspension is lifted.
+    #[schema(example = "live")]
+    pub state: &'static str,
+    /// Since when (RFC 3339); null where it is live.
+    #[schema(required, format = DateTime)]
+    pub since: Option<String>,
+    /// Who did it: `owner`, or `platform`, which are administrators and the
+    /// operator, and which alone undo it then; null where it is live.
+    #[schema(required)]
+    pub by: Option<&'static str>,
+    /// What whoever disabled it says of why.
+    #[schema(required)]
+    pub reason: Option<String>,
+    /// When a deleted project is removed for good (RFC 3339).
+    #[schema(required, format = DateTime)]
+    pub removed_at: Option<String>,
+}
+
+impl From<Standing> for StandingView {
+    fn from(standing: Standing) -> Self {
+        let removal = standing.removal();
+        let down = (standing.deleted, standing.disabled);
+        let (state, since, by, reason) = match (down, standing.owner_suspended_at) {
+            ((Some(deleted), _), _) => ("deleted", Some(deleted.at), Some(deleted.by), None),
+            ((None, Some(one)), _) => ("disabled", Some(one.at), Some(one.by), one.reason),
+            ((None, None), Some(at)) => {
+                ("owner-suspended", Some(at), Some(Authority::Platform), None)
+            }
+            ((None, None), None) => ("live", None, None, None),
+        };
+        Self {
+            state,
+            since: since.map(rfc3339),
+            by: by.map(Authority::as_str),
+            reason,
+            removed_at: removal.map(rfc3339),
+        }
+    }
+}
+
+/// The room that a project's deployments take, of both environments.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = FileRoom)]
+pub struct FileRoomView {
+    /// Bytes: each content once, in whole blocks of a disk, and the lists of
+    /// files.
+    #[schema(example = 12_582_912)]
+    pub bytes: u64,
+    /// Bytes that they may take; beyond it earlier deployments go first, then a
+    /// deploy is refused. Null for any number.
+    #[schema(required, example = 2_147_483_648_u64)]
+    pub quota_bytes: Option<u64>,
+}
+
+/// The room that a project's frontend log records take, of both environments.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = LogRoom)]
+pub struct LogRoomView {
+    /// Bytes: their texts, and what each record takes beside them.
+    #[schema(example = 1_048_576)]
+    pub bytes: u64,
+    /// Bytes that they may take; beyond it the oldest go first, within seconds.
+    /// Null for any number.
+    #[schema(required, example = 209_715_200)]
+    pub quota_bytes: Option<u64>,
+}
+
+/// Both environments of a project.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Environments)]
+pub struct EnvironmentsView {
+    /// Where it is tried.
+    pub dev: EnvironmentView,
+    /// Where it is played.
+    pub prod: EnvironmentView,
+}
+
+/// One environment of a project.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Environment)]
+pub struct EnvironmentView {
+    /// Where the game is, without a slash at the end.
+    #[schema(format = "uri", example = "https://dev-my-game.play.example")]
+    pub url: String,
+    /// The audience of its tokens.
+    #[schema(example = "game:dev-my-game")]
+    pub audience: String,
+    /// What it shows; null before the first deploy.
+    #[schema(required)]
+    pub deployment: Option<DeploymentView>,
+    /// How the page that it shows should load the runtime and does not.
+    pub warnings: Vec<WarningView>,
+    /// The deployments that are kept, newest first.
+    pub deployments: Vec<DeploymentView>,
+    /// The game's own backend; null where none is set.
+    #[schema(required)]
+    pub backend: Option<BackendView>,
+    /// Whether the platform's own backend answers under `/api/` while none is set, as
+    /// the demo game's does.
+    pub built_in_backend: bool,
+    /// Whether its pages are isolated from those of other origins, which
+    /// engines with threads need.
+    pub cross_origin_isolated: bool,
+    /// Who may show its pages in a frame: `any`, `platform`, or a list of
+    /// origins.
+    pub frame_ancestors: Ancestors,
+    /// Who is playing now.
+    pub players: u64,
+    /// What its backend has to know.
+    pub variables: VariablesView,
+}
+
+/// One deployment.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Deployment)]
+pub struct DeploymentView {
+    /// Its id.
+    #[schema(format = "uuid")]
+    pub id: String,
+    /// The first characters of its id, eight or as many as tell it from the
+    /// others that the environment keeps: people know it by these.
+    #[schema(example = "3f2a9c1b")]
+    pub short_id: String,
+    /// When it was deployed (RFC 3339).
+    #[schema(format = DateTime)]
+    pub created_at: String,
+    /// How many files it has.
+    pub files: u64,
+    /// Bytes of its files together.
+    pub bytes: u64,
+    /// Whether the environment shows it.
+    pub current: bool,
+    /// Who deployed it; null for the platform itself, and where nobody knows.
+    #[schema(required)]
+    pub deployed_by: Option<DeployerView>,
+    /// The program that sent it, such as `platform-cli/0.1.0`.
+    #[schema(required)]
+    pub client: Option<String>,
+    /// The address (IPv4, or IPv6 /64) that it came from.
+    #[schema(required)]
+    pub network: Option<String>,
+    /// What whoever deployed it says of it.
+    #[schema(required)]
+    pub message: Option<String>,
+    /// The revision of its sources.
+    #[schema(required)]
+    pub revision: Option<String>,
+}
+
+/// Who made a deployment.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Deployer)]
+pub struct DeployerView {
+    /// The player's id.
+    #[schema(format = "uuid")]
+    pub sub: String,
+    /// The player's name now; null where there is no such player any more.
+    #[schema(required)]
+    pub username: Option<String>,
+}
+
+/// Something that a deployed game should do otherwise.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Warning)]
+pub struct WarningView {
+    /// `runtime-not-loaded`, `runtime-in-body`, `runtime-async`,
+    /// `runtime-not-deferred`, `runtime-after-scripts`, `private-file` or
+    /// `source-file`; more may follow.
+    pub code: String,
+    /// A sentence that says what to do.
+    pub message: String,
+}
+
+/// The game's own backend.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Backend)]
+pub struct BackendView {
+    /// Where it listens.
+    pub url: String,
+    /// Paths that begin with one of these are answered by it.
+    pub paths: Vec<String>,
+}
+
+/// An environment whose backend was just set.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = EnvironmentWithTrial)]
+pub struct TriedEnvironmentView {
+    /// The environment, as it is now.
+    #[serde(flatten)]
+    pub environment: EnvironmentView,
+    /// What came of asking the backend; null where it was taken away.
+    #[schema(required)]
+    pub trial: Option<TrialView>,
+}
+
+/// What came of asking a backend once.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = BackendTrial)]
+pub struct TrialView {
+    /// Whether it answered, whatever it said.
+    pub reached: bool,
+    /// The status that it answered with; null where no answer came.
+    #[schema(required)]
+    pub status: Option<u16>,
+    /// How long that took.
+    pub milliseconds: u64,
+    /// A sentence that says so, or why no answer came.
+    pub sentence: String,
+}
+
+impl From<Trial> for TrialView {
+    fn from(trial: Trial) -> Self {
+        Self {
+            reached: trial.status.is_some(),
+            status: trial.status,
+            milliseconds: trial.milliseconds,
+            sentence: trial.sentence,
+        }
+    }
+}
+
+/// The environment variables of a game's backend.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Variables)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub struct VariablesView {
+    /// Expected `iss`.
+    pub auth_issuer: String,
+    /// Expected `aud`.
+    pub auth_audience: String,
+    /// Address of the key set.
+    pub auth_jwks_url: String,
+}
+
+impl ProjectView {
+    /// What is answered of a project.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn of(state: &ProjectsState, project: Project) -> Result<Self, Refusal> {
+        let environments = EnvironmentsView {
+            dev: EnvironmentView::of(state, &project.slug, Environment::Dev).await?,
+            prod: EnvironmentView::of(state, &project.slug, Environment::Prod).await?,
+        };
+        let logs = LogRoomView {
+            bytes: state.platform.store.log_bytes(&project.slug).await?,
+            quota_bytes: state.platform.config.log_quota(),
+        };
+        let owner_username = match project.owner {
+            Some(owner) => state.platform.store.find_player(owner).await?,
+            None => None,
+        };
+        let owner_username = owner_username.map(|owner| owner.username);
+        let standing = state.platform.store.find_standing(&project.slug).await?;
+        let files = FileRoomView {
+            bytes: state.platform.store.find_room(&project.slug).await?,
+            quota_bytes: state.platform.config.room_limits().project,
+        };
+        Ok(Self {
+            files,
+            logs,
+            standing: standing.unwrap_or_default().into(),
+            slug: project.slug,
+            owner: project.owner.map(|owner| owner.to_string()),
+            owner_username,
+            created_at: rfc3339(project.created_at),
+            environments,
+        })
+    }
+}
+
+impl EnvironmentView {
+    /// What is answered of one environment of a project that exists.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn of(
+        state: &ProjectsState,
+        slug: &str,
+        environment: Environment,
+    ) -> Result<Self, Refusal> {
+        let record = state
+            .platform
+            .store
+            .find_environment(slug, environment)
+            .await?;
+        let (backend, isolated, frames) = record.map_or((None, false, Frames::Any), settings);
+        let deployments = state
+            .platform
+            .store
+            .list_deployments(slug, environment)
+            .await?;
+        let label = environment.label(slug);
+        let warnings = match deployments.iter().find(|one| one.current) {
+            Some(current) => warnings(state, &label, current.id).await?,
+            None => Vec::new(),
+        };
+        let deployments = DeploymentView::all(state, deployments).await?;
+        let audience = environment.audience(slug);
+        let players = state
+            .games
+            .presence
+            .playing(&audience, state.platform.clock.now())
+            .await?;
+        Ok(Self {
+            url: state.platform.origin.sub_domain(&label),
+            deployment: deployments.iter().find(|one| one.current).cloned(),
+            warnings,
+            deployments,
+            backend: backend.map(BackendView::from),
+            built_in_backend: state.hosting.backends.is_built_in(slug, environment),
+            cross_origin_isolated: isolated,
+            frame_ancestors: frames.into(),
+            players: players as u64,
+            variables: VariablesView {
+                auth_issuer: state.platform.auth_url.clone(),
+                auth_audience: audience.clone(),
+                auth_jwks_url: format!("{}{}", state.platform.auth_url, paths::JWKS),
+            },
+            audience,
+        })
+    }
+}
+
+/// The warnings of the deployment `id`, which is shown at the host `label`.
+async fn warnings(
+    state: &ProjectsState,
+    label: &str,
+    id: Uuid,
+) -> Result<Vec<WarningView>, Refusal> {
+    let views = |warnings: &[Warning]| warnings.iter().map(WarningView::from).collect();
+    if let Some(known) = state.games.page_warnings.known(&id) {
+        return Ok(views(&known));
+    }
+    let shown = state.games.sites.find(label).and_then(|game| {
+        let deployment = game.deployment.clone();
+        deployment.filter(|deployment| deployment.id == id)
+    });
+    // Another node may have made it a moment ago.
+    let deployment = match shown {
+        Some(deployment) => Some(deployment),
+        None => state
+            .platform
+            .store
+            .find_deployment(id)
+            .await?
+            .map(Arc::new),
+    };
+    let Some(deployment) = deployment else {
+        return Ok(Vec::new());
+    };
+    let address = format!("{}/", state.platform.origin.sub_domain(label));
+    let found = state
+        .games
+        .page_warnings
+        .of(&deployment, address, &state.games.files);
+    match found.await {
+        Ok(warnings) => Ok(views(&warnings)),
+        Err(error) => {
+            // Whoever is to roll back needs the rest of the answer.
+            tracing::error!(%label, error = &error as &dyn std::error::Error, "the page cannot be read");
+            Ok(Vec::new())
+        }
+    }
+}
+
+fn settings(record: EnvironmentRecord) -> (Option<BackendSettings>, bool, Frames) {
+    (record.backend, record.isolated, record.frames)
+}
+
+impl From<&Warning> for WarningView {
+    fn from(warning: &Warning) -> Self {
+        Self {
+            code: warning.code.as_str().to_owned(),
+            message: warning.message.clone(),
+        }
+    }
+}
+
+impl DeploymentView {
+    /// What is answered of the deployments that an environment keeps.
+    async fn all(
+        state: &ProjectsState,
+        deployments: Vec<DeploymentSummary>,
+    ) -> Result<Vec<Self>, Refusal> {
+        let ids: Vec<Uuid> = deployments.iter().map(|one| one.id).collect();
+        let makers = deployments.iter().filter_map(|one| one.made.by).collect();
+        let names = state.platform.store.list_usernames(makers).await?;
+        let view = |one| Self::of(one, &ids, &names);
+        Ok(deployments.into_iter().map(view).collect())
+    }
+
+    fn of(summary: DeploymentSummary, ids: &[Uuid], names: &BTreeMap<Uuid, String>) -> Self {
+        let made = summary.made;
+        Self {
+            id: summary.id.to_string(),
+            short_id: short_id(summary.id, ids),
+            deployed_by: made.by.map(|by| DeployerView {
+                sub: by.to_string(),
+                username: names.get(&by).cloned(),
+            }),
+            client: made.client,
+            network: made.network,
+            message: made.message,
+            revision: made.revision,
+            created_at: rfc3339(summary.created_at),
+            files: summary.files,
+            bytes: summary.bytes,
+            current: summary.current,
+        }
+    }
+}
+
+impl From<BackendSettings> for BackendView {
+    fn from(settings: BackendSettings) -> Self {
+        Self {
+            url: settings.url,
+            paths: settings.paths,
+        }
+    }
+}
