@@ -27,6 +27,7 @@ mod tidy;
 mod workspace;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -81,6 +82,10 @@ enum Task {
         /// Format everything first, and mend what can be mended safely.
         #[arg(long)]
         fix: bool,
+        /// Say how the server's slices import each other, and check nothing else;
+        /// with a file's name, draw it there as SVG.
+        #[arg(long, value_name = "FILE", num_args = 0..=1)]
+        graph: Option<Option<PathBuf>>,
     },
 }
 
@@ -107,7 +112,11 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
         Task::Dist { verify } => dist::run(&workspace, verify),
         Task::Size => size::run(&workspace),
         Task::Bench { share } => bench::run(&workspace, share),
-        Task::Tidy { fix } => tidy::run(&workspace, fix),
+        Task::Tidy {
+            graph: Some(picture),
+            ..
+        } => tidy::graph(&workspace, picture.as_deref()),
+        Task::Tidy { fix, graph: None } => tidy::run(&workspace, fix),
     }
 }
 

@@ -11,7 +11,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use thirtyfour::Key;
 
-use crate::auth::devices::{begin, poll as ask_for_tokens};
+use crate::devices::{begin, poll as ask_for_tokens};
 use crate::identity::player;
 
 platform_tests::browser_tests![

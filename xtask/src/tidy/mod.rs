@@ -4,11 +4,14 @@
 
 mod arrows;
 mod files;
+mod graph;
 pub(crate) mod javascript;
+mod layers;
 mod manifests;
 mod markdown;
 mod source;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -36,6 +39,12 @@ impl std::fmt::Display for Finding {
             line => write!(f, "{}:{line}: {}", self.path, self.sentence),
         }
     }
+}
+
+/// Says how the server's slices import each other, and draws it.
+pub(crate) fn graph(workspace: &Workspace, picture: Option<&Path>) -> Result<ExitCode> {
+    graph::run(workspace, picture)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Checks formatting, lints and rules, all of them, whatever fails first.
@@ -93,6 +102,7 @@ pub(crate) fn rules(workspace: &Workspace) -> Result<()> {
         findings.extend(source::module_docs(path, &text));
         findings.extend(source::forbidden_words(path, &text));
         findings.extend(arrows::check(path, &text));
+        findings.extend(layers::check(path, &text));
         findings.extend(manifests::check(path, &text)?);
         findings.extend(manifests::repeated_version(
             path,
