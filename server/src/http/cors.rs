@@ -1,5 +1,6 @@
-//! Which origins may ask with the player's cookie (Fetch, "HTTP-CORS
-//! protocol"), and what their answers carry.
+//! What answers carry for origins that may ask with the player's cookie (Fetch,
+//! "HTTP-CORS protocol"). Which origins these are is decided in
+//! `games/sites.rs`.
 //!
 //! The `Origin` header alone decides. A browser writes it and no page can forge
 //! it, so what `Sec-Fetch-Site` or `Content-Type` say adds nothing: an allowed
