@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use serde_json::{Value, json};
 
 use crate::origin::PlatformOrigin;
@@ -84,7 +84,7 @@ impl Failure {
     /// Nobody is signed in.
     pub(crate) fn not_signed_in(origin: &PlatformOrigin, sentence: impl Into<String>) -> Self {
         let sentence = sentence.into();
-        let problem = problem(Slug::NotSignedIn, origin, &sentence);
+        let problem = problem(ProblemCode::NotSignedIn, origin, &sentence);
         Self::Told(Box::new(Told {
             exit: Exit::NotSignedIn,
             sentence,
@@ -96,7 +96,7 @@ impl Failure {
     /// The platform gave no answer.
     pub(crate) fn unavailable(origin: &PlatformOrigin, sentence: impl Into<String>) -> Self {
         let sentence = sentence.into();
-        let problem = problem(Slug::Unavailable, origin, &sentence);
+        let problem = problem(ProblemCode::Unavailable, origin, &sentence);
         Self::Told(Box::new(Told {
             exit: Exit::Failed,
             sentence,
@@ -130,7 +130,7 @@ impl Failure {
     }
 }
 
-fn problem(slug: Slug, origin: &PlatformOrigin, detail: &str) -> Value {
+fn problem(slug: ProblemCode, origin: &PlatformOrigin, detail: &str) -> Value {
     json!({
         "type": format!("{}/problems/{}", origin.auth_url(), slug.as_str()),
         "title": slug.title(),

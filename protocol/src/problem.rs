@@ -25,36 +25,36 @@ macro_rules! slugs {
     ($($(#[$doc:meta])* $variant:ident = $slug:literal, $status:literal, $title:literal, $detail:literal;)*) => {
         /// Which problem it was: the last segment of its `type`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Slug {
+        pub enum ProblemCode {
             $($(#[$doc])* $variant,)*
         }
 
-        impl Slug {
+        impl ProblemCode {
             /// Every problem of the platform, in the order of the documentation.
-            pub const ALL: &[Slug] = &[$(Slug::$variant,)*];
+            pub const ALL: &[ProblemCode] = &[$(ProblemCode::$variant,)*];
 
             /// The slug as it stands in `type`, such as `session-expired`.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
-                match self { $(Slug::$variant => $slug,)* }
+                match self { $(ProblemCode::$variant => $slug,)* }
             }
 
             /// The HTTP status that goes with it.
             #[must_use]
             pub const fn status(self) -> u16 {
-                match self { $(Slug::$variant => $status,)* }
+                match self { $(ProblemCode::$variant => $status,)* }
             }
 
             /// The short phrase for `title`.
             #[must_use]
             pub const fn title(self) -> &'static str {
-                match self { $(Slug::$variant => $title,)* }
+                match self { $(ProblemCode::$variant => $title,)* }
             }
 
             /// The sentence for `detail` where nothing more exact is known.
             #[must_use]
             pub const fn default_detail(self) -> &'static str {
-                match self { $(Slug::$variant => $detail,)* }
+                match self { $(ProblemCode::$variant => $detail,)* }
             }
         }
     };
@@ -115,11 +115,11 @@ slugs! {
     Internal = "internal", 500, "Internal error", "Something went wrong on our side. Please try again.";
 }
 
-impl Slug {
+impl ProblemCode {
     /// The slug that is spelled exactly so.
     #[must_use]
-    pub fn from_slug(slug: &str) -> Option<Slug> {
-        Slug::ALL
+    pub fn from_slug(slug: &str) -> Option<ProblemCode> {
+        ProblemCode::ALL
             .iter()
             .copied()
             .find(|known| known.as_str() == slug)
@@ -132,10 +132,10 @@ mod tests {
 
     #[test]
     fn every_slug_is_unique_and_found_again() {
-        for slug in Slug::ALL {
-            assert_eq!(Slug::from_slug(slug.as_str()), Some(*slug));
+        for slug in ProblemCode::ALL {
+            assert_eq!(ProblemCode::from_slug(slug.as_str()), Some(*slug));
             assert!((400..600).contains(&slug.status()));
         }
-        assert_eq!(Slug::ALL.len(), 26);
+        assert_eq!(ProblemCode::ALL.len(), 26);
     }
 }

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::Output;
 
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use platform_tests::{npm, poll, settings};
 use serde_json::json;
 use tempfile::TempDir;
@@ -65,7 +65,7 @@ async fn right_use_of_the_runtime_compiles_and_no_misuse_does() {
 
 #[tokio::test]
 async fn the_declarations_name_every_problem_and_no_other() {
-    let mut slugs: Vec<&str> = Slug::ALL.iter().map(|slug| slug.as_str()).collect();
+    let mut slugs: Vec<&str> = ProblemCode::ALL.iter().map(|slug| slug.as_str()).collect();
     slugs.extend(OF_THE_PAGE);
     let exact = compile_module(&problems(&slugs)).await;
     assert!(

@@ -7,7 +7,7 @@ use axum::http::HeaderName;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use platform_protocol::claims::ASSERTION_HEADER;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 
 use crate::error::VerifyError;
 use crate::player::{problem, request_id};
@@ -78,9 +78,11 @@ impl NotThroughPlatform {
 impl IntoResponse for NotThroughPlatform {
     fn into_response(self) -> Response {
         let (slug, detail) = match &self.error {
-            Some(error) if error.is_unavailable() => (Slug::Unavailable, error.client_detail()),
+            Some(error) if error.is_unavailable() => {
+                (ProblemCode::Unavailable, error.client_detail())
+            }
             _ => (
-                Slug::NotAllowed,
+                ProblemCode::NotAllowed,
                 "The game answers at its own address alone.",
             ),
         };

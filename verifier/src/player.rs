@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use platform_protocol::claims::GameTokenClaims;
 use platform_protocol::limits::REQUEST_ID_CHARS;
 use platform_protocol::paths::PROBLEMS;
-use platform_protocol::problem::{MEDIA_TYPE, Slug};
+use platform_protocol::problem::{MEDIA_TYPE, ProblemCode};
 use serde::Serialize;
 
 use crate::error::VerifyError;
@@ -202,7 +202,7 @@ impl Refusal {
         }
     }
 
-    fn parts(&self) -> (Slug, &'static str, Option<HeaderValue>) {
+    fn parts(&self) -> (ProblemCode, &'static str, Option<HeaderValue>) {
         // RFC 6750 §3.1: a request that carried no credentials is told no error
         // code, only how to authenticate.
         let invalid = HeaderValue::from_static("Bearer error=\"invalid_token\"");
@@ -211,16 +211,24 @@ impl Refusal {
             Reason::Missing => {
                 let challenge = HeaderValue::from_static("Bearer");
                 (
-                    Slug::NotSignedIn,
-                    Slug::NotSignedIn.default_detail(),
+                    ProblemCode::NotSignedIn,
+                    ProblemCode::NotSignedIn.default_detail(),
                     Some(challenge),
                 )
             }
-            Reason::Malformed => (Slug::NotSignedIn, signature.client_detail(), Some(invalid)),
+            Reason::Malformed => (
+                ProblemCode::NotSignedIn,
+                signature.client_detail(),
+                Some(invalid),
+            ),
             Reason::Token(error) if error.is_unavailable() => {
-                (Slug::Unavailable, error.client_detail(), None)
+                (ProblemCode::Unavailable, error.client_detail(), None)
             }
-            Reason::Token(error) => (Slug::NotSignedIn, error.client_detail(), Some(invalid)),
+            Reason::Token(error) => (
+                ProblemCode::NotSignedIn,
+                error.client_detail(),
+                Some(invalid),
+            ),
         }
     }
 }
@@ -245,7 +253,7 @@ impl IntoResponse for Refusal {
 
 /// Problem Details (RFC 9457) as the platform itself answers them.
 pub(crate) fn problem(
-    slug: Slug,
+    slug: ProblemCode,
     detail: &'static str,
     issuer: &str,
     request_id: Option<&str>,

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header, response};
-use platform_protocol::problem::{MEDIA_TYPE, Slug};
+use platform_protocol::problem::{MEDIA_TYPE, ProblemCode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -115,14 +115,14 @@ impl Answer {
 /// What a developer can do where the platform's sentence speaks to players.
 fn advice(status: StatusCode, problem_type: &str) -> &'static str {
     let slug = problem_type.rsplit('/').next().unwrap_or_default();
-    match Slug::from_slug(slug) {
-        Some(Slug::NotFound | Slug::UnknownHost) => {
+    match ProblemCode::from_slug(slug) {
+        Some(ProblemCode::NotFound | ProblemCode::UnknownHost) => {
             " Check the project's slug: `platform projects list` shows yours, `platform projects create` makes one."
         }
-        Some(Slug::StepUpRequired) => {
+        Some(ProblemCode::StepUpRequired) => {
             " This program has no right to administer; `platform projects list` shows what is yours."
         }
-        Some(Slug::NotAllowed) => {
+        Some(ProblemCode::NotAllowed) => {
             " `platform whoami` shows who you are, `platform projects list` what is yours."
         }
         _ if status.is_server_error() => {

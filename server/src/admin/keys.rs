@@ -7,7 +7,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -117,7 +117,7 @@ pub async fn revoke(
 }
 
 fn unknown() -> Refusal {
-    Refusal::new(Slug::NotFound).with_detail("There is no such key.")
+    Refusal::new(ProblemCode::NotFound).with_detail("There is no such key.")
 }
 
 fn refused(error: KeyError) -> Refusal {

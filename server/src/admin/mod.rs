@@ -30,7 +30,7 @@ use axum::Router;
 use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
 use axum::routing::{get, post, put};
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use uuid::Uuid;
 
 use crate::auth::AuthState;
@@ -78,7 +78,7 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
         let Ok(names) = Names::from_request_parts(parts, state).await;
-        let nobody = || Refusal::new(Slug::NotFound).with_detail("There is no such player.");
+        let nobody = || Refusal::new(ProblemCode::NotFound).with_detail("There is no such player.");
         let id: Uuid = names.get("player").parse().map_err(|_| nobody())?;
         let state = Arc::<AdminState>::from_ref(state);
         let player = state.platform.store.find_player(id).await?;

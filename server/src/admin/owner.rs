@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use serde::Deserialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -45,7 +45,7 @@ pub async fn handle(
     body: JsonBody,
 ) -> Result<Response, Refusal> {
     let new: NewOwner = body.read().await?;
-    let nothing = || Refusal::new(Slug::NotFound).with_detail("There is no such project.");
+    let nothing = || Refusal::new(ProblemCode::NotFound).with_detail("There is no such project.");
     let (slug, now) = (names.slug(), state.platform.clock.now());
     match state
         .platform

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use serde::Deserialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -57,7 +57,7 @@ pub async fn suspend(
     });
     let reason = reason.transpose()?;
     if player.id == admin.player {
-        return Err(Refusal::new(Slug::NotAllowed)
+        return Err(Refusal::new(ProblemCode::NotAllowed)
             .with_detail("You would lock yourself out: another administrator may do this."));
     }
     let (id, now) = (player.id, state.platform.clock.now());
@@ -71,7 +71,7 @@ pub async fn suspend(
             PlayerState::Merged { into } => invalid(format!(
                 "This guest was merged into {into} and can play no more; suspend that one."
             )),
-            _ => Slug::NotFound.into(),
+            _ => ProblemCode::NotFound.into(),
         });
     }
     changed(&state, player.id).await
@@ -116,6 +116,6 @@ async fn changed(state: &AdminState, player: Uuid) -> Result<Response, Refusal> 
     // The games of who is suspended are not shown.
     state.hosting.read_games().await?;
     let player = state.platform.store.find_player(player).await?;
-    let player = player.ok_or(Slug::NotFound)?;
+    let player = player.ok_or(ProblemCode::NotFound)?;
     answer(StatusCode::OK, &details(state, player).await?)
 }

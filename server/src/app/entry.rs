@@ -13,7 +13,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use tokio::time::Instant;
 use tower::ServiceExt as _;
 
@@ -196,11 +196,11 @@ impl App {
             Ok(Ok(response)) => response,
             Ok(Err(_panic)) => {
                 // The panic hook has logged what and where.
-                Refusal::new(Slug::Internal)
+                Refusal::new(ProblemCode::Internal)
                     .with_cause("a handler panicked")
                     .into_response()
             }
-            Err(_) => Refusal::new(Slug::Unavailable)
+            Err(_) => Refusal::new(ProblemCode::Unavailable)
                 .with_cause("a handler took too long")
                 .into_response(),
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::routing::{any, get, post, put};
 use axum::{Extension, Router};
 use platform_protocol::paths;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 
 use crate::app::state::AppState;
 use crate::auth::demo_provider::{self, DemoProvider};
@@ -251,10 +251,10 @@ fn with_state(routes: Router<AppState>, state: &AppState) -> Router {
 }
 
 async fn nothing_here() -> Refusal {
-    Slug::NotFound.into()
+    ProblemCode::NotFound.into()
 }
 
 /// The router adds `Allow` (RFC 9110 §15.5.6) to what this answers.
 async fn wrong_method() -> Refusal {
-    Slug::MethodNotAllowed.into()
+    ProblemCode::MethodNotAllowed.into()
 }

@@ -7,7 +7,7 @@ use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
 use platform_protocol::names::CONSOLE_AUDIENCE;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use uuid::Uuid;
 
 use crate::auth::AuthState;
@@ -58,7 +58,8 @@ where
         let Ok(context) = Context::from_request_parts(parts, state).await;
         let state = &*Arc::<AuthState>::from_ref(state);
         let token = state.tokens.of(&parts.headers, CONSOLE_AUDIENCE);
-        let token = token.ok_or_else(|| not_signed_in(Slug::NotSignedIn.default_detail()))?;
+        let token =
+            token.ok_or_else(|| not_signed_in(ProblemCode::NotSignedIn.default_detail()))?;
         let rights = token.console.ok_or_else(ended)?;
         state
             .limits
@@ -85,7 +86,7 @@ where
 
 /// RFC 6750 §3: with how to authenticate.
 fn not_signed_in(sentence: &'static str) -> Refusal {
-    Refusal::new(Slug::NotSignedIn)
+    Refusal::new(ProblemCode::NotSignedIn)
         .with_detail(sentence)
         .with_header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
 }
@@ -140,7 +141,7 @@ impl ApiCaller {
             self.step_up("")
         } else {
             let alone = "This is for administrators alone.";
-            Some(Refusal::new(Slug::NotAllowed).with_detail(alone))
+            Some(Refusal::new(ProblemCode::NotAllowed).with_detail(alone))
         };
         match refusal {
             Some(refusal) => Err(self.refused(state, refusal).await),
@@ -166,7 +167,7 @@ impl ApiCaller {
             return None;
         };
         let detail = format!("{about}{sentence}");
-        Some(Refusal::new(Slug::StepUpRequired).with_detail(detail))
+        Some(Refusal::new(ProblemCode::StepUpRequired).with_detail(detail))
     }
 
     /// Keeps that administration was refused.
@@ -192,14 +193,15 @@ impl ApiCaller {
             .store
             .find_project(slug)
             .await?
-            .ok_or_else(|| Refusal::new(Slug::NotFound).with_detail("There is no such project."))?;
+            .ok_or_else(|| {
+                Refusal::new(ProblemCode::NotFound).with_detail("There is no such project.")
+            })?;
         if project.owner == Some(self.player) {
             return Ok(project);
         }
         if !self.is_admin {
-            return Err(
-                Refusal::new(Slug::NotAllowed).with_detail("This project is somebody else's.")
-            );
+            return Err(Refusal::new(ProblemCode::NotAllowed)
+                .with_detail("This project is somebody else's."));
         }
         if self.rights.may_administer && self.is_fresh {
             return Ok(project);
@@ -231,7 +233,7 @@ impl ApiCaller {
         let project = self.project(state, slug).await?;
         let standing = state.platform.store.find_standing(slug).await?;
         if standing.is_some_and(|standing| standing.deleted.is_some()) {
-            return Err(Refusal::new(Slug::ProjectDisabled)
+            return Err(Refusal::new(ProblemCode::ProjectDisabled)
                 .with_detail("This project is deleted. Restore it first, and then change it."));
         }
         Ok(project)

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use url::{Url, form_urlencoded};
 
 use crate::auth::AuthState;
@@ -53,7 +53,7 @@ impl ReturnAddress {
             origin == console || state.games.sites.game_at(origin).is_some()
         })
         .map(Self)
-        .ok_or_else(|| Slug::InvalidRedirect.into())
+        .ok_or_else(|| ProblemCode::InvalidRedirect.into())
     }
 
     /// The console's first page.
@@ -81,7 +81,7 @@ impl ReturnAddress {
         match (given.next(), given.next()) {
             (None, _) => Self::read(state, None),
             (Some((_, only)), None) => Self::read(state, Some(&only)),
-            (Some(_), Some(_)) => Err(Slug::InvalidRedirect.into()),
+            (Some(_), Some(_)) => Err(ProblemCode::InvalidRedirect.into()),
         }
     }
 

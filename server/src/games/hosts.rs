@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::request::Parts;
 use axum::http::{HeaderName, header};
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 
 use crate::games::sites::{Game, Sites};
 use crate::http::refusal::Refusal;
@@ -38,18 +38,20 @@ pub fn requested_host(parts: &Parts, believes_forwarded: bool) -> Result<String,
     if let Some(host) = forwarded {
         return std::str::from_utf8(host.trim_ascii())
             .map(str::to_owned)
-            .map_err(|_| Slug::UnknownHost.into());
+            .map_err(|_| ProblemCode::UnknownHost.into());
     }
     let mut hosts = parts.headers.get_all(header::HOST).iter();
     let named = (hosts.next(), hosts.next());
     match (parts.uri.authority(), named) {
-        (_, (Some(_), Some(_))) | (None, (None, _)) => Err(Refusal::new(Slug::InvalidRequest)
-            .with_detail("The request must name exactly one host.")),
+        (_, (Some(_), Some(_))) | (None, (None, _)) => {
+            Err(Refusal::new(ProblemCode::InvalidRequest)
+                .with_detail("The request must name exactly one host."))
+        }
         (Some(authority), _) => Ok(authority.as_str().to_owned()),
         (None, (Some(host), None)) => host
             .to_str()
             .map(str::to_owned)
-            .map_err(|_| Slug::UnknownHost.into()),
+            .map_err(|_| ProblemCode::UnknownHost.into()),
     }
 }
 
@@ -64,7 +66,7 @@ pub fn find_site(
     listening: u16,
     sites: &Sites,
 ) -> Result<Site, Refusal> {
-    known_site(host, origin, listening, sites).ok_or_else(|| Slug::UnknownHost.into())
+    known_site(host, origin, listening, sites).ok_or_else(|| ProblemCode::UnknownHost.into())
 }
 
 fn known_site(host: &str, origin: &PlatformOrigin, listening: u16, sites: &Sites) -> Option<Site> {

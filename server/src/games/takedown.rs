@@ -10,7 +10,7 @@
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 
 use crate::clock::Millis;
 use crate::domain::takedown::FORGETTING;
@@ -81,7 +81,7 @@ pub fn answer(headers: &HeaderMap) -> Response {
 /// That a game is not shown.
 #[must_use]
 pub fn refusal() -> Refusal {
-    Refusal::new(Slug::ProjectDisabled)
+    Refusal::new(ProblemCode::ProjectDisabled)
         .with_header(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))
 }
 

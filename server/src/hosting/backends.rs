@@ -28,7 +28,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use platform_protocol::names::Environment;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -303,7 +303,7 @@ impl Backends {
     /// `backend-unreachable`
     pub fn refuse_loop(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         if headers.contains_key(header::VIA) && headers::came_through(headers, &self.name) {
-            return Err(Refusal::new(Slug::BackendUnreachable)
+            return Err(Refusal::new(ProblemCode::BackendUnreachable)
                 .with_detail("The game's backend leads back to the platform itself."));
         }
         Ok(())
@@ -328,7 +328,7 @@ impl Backends {
         let held = parts.extensions.remove::<Stay>();
         let lasting = upgraded(&parts.headers, held.as_ref())?;
         let gone = || {
-            Refusal::new(Slug::BackendUnreachable)
+            Refusal::new(ProblemCode::BackendUnreachable)
                 .with_detail("The game was taken down, or has this backend no more.")
         };
         let Door { sockets, answers } = self.doors.of(&game.slug, game.environment);
@@ -357,8 +357,8 @@ impl Backends {
         if let Some(error) = response.extensions().get::<ProxyError>() {
             upload.check()?;
             let slug = match response.status() {
-                StatusCode::GATEWAY_TIMEOUT => Slug::BackendTimeout,
-                _ => Slug::BackendUnreachable,
+                StatusCode::GATEWAY_TIMEOUT => ProblemCode::BackendTimeout,
+                _ => ProblemCode::BackendUnreachable,
             };
             return Err(Refusal::new(slug).with_cause(error.message().to_owned()));
         }
@@ -373,7 +373,7 @@ impl Backends {
         context: &Context,
     ) -> Result<(OwnedSemaphorePermit, Vec<Share<Group>>), Refusal> {
         let busy = |detail: &'static str| {
-            Refusal::new(Slug::Unavailable)
+            Refusal::new(ProblemCode::Unavailable)
                 .with_detail(detail)
                 .with_header(header::RETRY_AFTER, HeaderValue::from_static("1"))
         };
@@ -406,7 +406,7 @@ impl Backends {
             .and_then(|value| value.to_str().ok())
             .and_then(|value| value.parse::<u64>().ok());
         if length.is_some_and(|length| length > self.settings.limits.bytes) {
-            return Err(Slug::PayloadTooLarge.into());
+            return Err(ProblemCode::PayloadTooLarge.into());
         }
         // It would show a page what the platform alone tells a backend (RFC 9110
         // §9.3.8); `TRACK` is the same to some servers. `CONNECT`
@@ -416,11 +416,11 @@ impl Backends {
             || parts.method.as_str().eq_ignore_ascii_case("track")
         {
             let allowed = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
-            return Err(Refusal::new(Slug::MethodNotAllowed)
+            return Err(Refusal::new(ProblemCode::MethodNotAllowed)
                 .with_header(header::ALLOW, HeaderValue::from_static(allowed)));
         }
         if paths::leads_out(parts.uri.path()) {
-            return Err(Slug::InvalidRequest.into());
+            return Err(ProblemCode::InvalidRequest.into());
         }
         Ok(())
     }

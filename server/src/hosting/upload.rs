@@ -10,7 +10,7 @@ use std::time::Duration;
 use axum::body::Body;
 use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use tokio::sync::watch;
 
 use crate::http::pace::{Pace, Waiting};
@@ -115,10 +115,10 @@ impl Upload {
     /// where it broke off.
     pub fn check(&self) -> Result<(), Refusal> {
         match *self.progress.borrow() {
-            Progress::TooLarge => Err(Slug::PayloadTooLarge.into()),
+            Progress::TooLarge => Err(ProblemCode::PayloadTooLarge.into()),
             Progress::TooSlow => Err(Refusal::request_timeout()),
             Progress::Broken => {
-                Err(Refusal::new(Slug::InvalidRequest).with_detail("The request broke off."))
+                Err(Refusal::new(ProblemCode::InvalidRequest).with_detail("The request broke off."))
             }
             Progress::Flowing | Progress::Ended => Ok(()),
         }
@@ -128,7 +128,8 @@ impl Upload {
         if *self.progress.borrow() == Progress::Flowing && self.starved.load(Ordering::Relaxed) {
             return Refusal::request_timeout();
         }
-        Refusal::new(Slug::BackendTimeout).with_cause("the backend neither read nor answered")
+        Refusal::new(ProblemCode::BackendTimeout)
+            .with_cause("the backend neither read nor answered")
     }
 }
 
@@ -244,7 +245,7 @@ mod tests {
     async fn an_upload_that_stops_is_given_up() {
         let (upload, body) = Upload::watch(body(3, Duration::from_secs(1), true), LIMITS);
         let refusal = upload.wait_for(read(body)).await.unwrap_err();
-        assert_eq!(refusal.slug(), Slug::InvalidRequest);
+        assert_eq!(refusal.slug(), ProblemCode::InvalidRequest);
     }
 
     #[tokio::test(start_paused = true)]
@@ -289,7 +290,7 @@ mod tests {
         let unread = Upload::watch(body(3, Duration::from_secs(1), false), LIMITS);
         let never = std::future::pending::<()>();
         let refusal = unread.0.wait_for(never).await.unwrap_err();
-        assert_eq!(refusal.slug(), Slug::BackendTimeout);
+        assert_eq!(refusal.slug(), ProblemCode::BackendTimeout);
 
         for sent in [Body::empty(), body(3, Duration::from_secs(1), false)] {
             let (upload, body) = Upload::watch(sent, LIMITS);
@@ -298,7 +299,7 @@ mod tests {
                 std::future::pending::<()>().await;
             };
             let refusal = upload.wait_for(silent).await.unwrap_err();
-            assert_eq!(refusal.slug(), Slug::BackendTimeout);
+            assert_eq!(refusal.slug(), ProblemCode::BackendTimeout);
         }
     }
 
@@ -307,6 +308,6 @@ mod tests {
         let (upload, body) = Upload::watch(body(11, Duration::from_secs(1), false), LIMITS);
         assert!(!upload.wait_for(read(body)).await.unwrap());
         let refusal = upload.check().unwrap_err();
-        assert_eq!(refusal.slug(), Slug::PayloadTooLarge);
+        assert_eq!(refusal.slug(), ProblemCode::PayloadTooLarge);
     }
 }

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, header};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Body as _;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 
 use super::refusal::Refusal;
 
@@ -39,12 +39,16 @@ pub async fn read(body: Body, limit: usize) -> Result<Bytes, Refusal> {
         return Ok(Bytes::new());
     }
     if body.size_hint().lower() > u64::try_from(limit).unwrap_or(u64::MAX) {
-        return Err(Slug::PayloadTooLarge.into());
+        return Err(ProblemCode::PayloadTooLarge.into());
     }
     match tokio::time::timeout(ARRIVAL, Limited::new(body, limit).collect()).await {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Slug::PayloadTooLarge.into()),
-        Ok(Err(_)) => Err(Refusal::new(Slug::InvalidRequest).with_detail("The request broke off.")),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            Err(ProblemCode::PayloadTooLarge.into())
+        }
+        Ok(Err(_)) => {
+            Err(Refusal::new(ProblemCode::InvalidRequest).with_detail("The request broke off."))
+        }
         Err(_) => Err(Refusal::request_timeout()),
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, header};
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 
 use super::refusal::Refusal;
 
@@ -34,7 +34,7 @@ impl<S: Sync> FromRequestParts<S> for Caller {
             .extensions
             .get::<Caller>()
             .cloned()
-            .ok_or_else(|| Slug::UnknownOrigin.into())
+            .ok_or_else(|| ProblemCode::UnknownOrigin.into())
     }
 }
 

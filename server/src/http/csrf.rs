@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cookie::{Cookie, SameSite};
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
@@ -181,7 +181,7 @@ pub fn check_form(
     token: Option<&str>,
 ) -> Result<BrowserSecret, Refusal> {
     if sender(headers, auth_url) == Sender::Foreign {
-        return Err(Refusal::new(Slug::NotAllowed).with_detail(
+        return Err(Refusal::new(ProblemCode::NotAllowed).with_detail(
             "This form was sent from another page, so nothing was done. Please use the form on \
              the platform's own page.",
         ));
@@ -190,7 +190,7 @@ pub fn check_form(
         cookies::find(headers, browser_cookie_name(secure)),
         Named::Several
     ) {
-        return Err(Refusal::new(Slug::InvalidRequest).with_detail(
+        return Err(Refusal::new(ProblemCode::InvalidRequest).with_detail(
             "Your browser sent two cookies of one name, one of which another page has set. That \
              one is removed now. Please go back, reload the page and try again.",
         ));
@@ -198,7 +198,7 @@ pub fn check_form(
     BrowserSecret::read(headers, secure)
         .filter(|secret| token.is_some_and(|token| secret.accepts(token)))
         .ok_or_else(|| {
-            Refusal::new(Slug::NotAllowed).with_detail(
+            Refusal::new(ProblemCode::NotAllowed).with_detail(
                 "This form is too old, or your browser takes no cookies from this site. Please go \
                  back, reload the page and try again.",
             )

@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::HeaderMap;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use url::form_urlencoded;
 
 use super::body;
@@ -25,7 +25,7 @@ impl Form {
     /// `unsupported-media-type`, and those of [`body::read`].
     pub async fn read(headers: &HeaderMap, body: Body) -> Result<Self, Refusal> {
         if !body::is(headers, MEDIA_TYPE) {
-            return Err(Slug::UnsupportedMediaType.into());
+            return Err(ProblemCode::UnsupportedMediaType.into());
         }
         let body = body::read(body, MAX_BYTES).await?;
         Ok(Self(form_urlencoded::parse(&body).into_owned().collect()))
@@ -46,7 +46,7 @@ impl Form {
         let mut values = self.0.iter().filter(|(given, _)| given == name);
         match (values.next(), values.next()) {
             (value, None) => Ok(value.map(|(_, value)| value.as_str())),
-            (_, Some(_)) => Err(Slug::InvalidRequest.into()),
+            (_, Some(_)) => Err(ProblemCode::InvalidRequest.into()),
         }
     }
 }
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
     use axum::http::{HeaderValue, header};
 
-    async fn read(kind: &'static str, body: &str) -> Result<Form, Slug> {
+    async fn read(kind: &'static str, body: &str) -> Result<Form, ProblemCode> {
         let headers =
             HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::from_static(kind))]);
         Form::read(&headers, Body::from(body.to_owned()))
@@ -72,7 +72,7 @@ mod tests {
         assert_eq!(form.field("b").unwrap(), Some(""));
         assert_eq!(form.field("d").unwrap(), None);
         let twice = form.field("c").unwrap_err();
-        assert_eq!(twice.slug(), Slug::InvalidRequest);
+        assert_eq!(twice.slug(), ProblemCode::InvalidRequest);
     }
 
     #[tokio::test]
@@ -85,10 +85,10 @@ mod tests {
             "",
         ] {
             let refused = read(other, "a=1").await.unwrap_err();
-            assert_eq!(refused, Slug::UnsupportedMediaType, "{other}");
+            assert_eq!(refused, ProblemCode::UnsupportedMediaType, "{other}");
         }
         assert!(read(kind, &"x".repeat(MAX_BYTES)).await.is_ok());
         let refused = read(kind, &"x".repeat(MAX_BYTES + 1)).await.unwrap_err();
-        assert_eq!(refused, Slug::PayloadTooLarge);
+        assert_eq!(refused, ProblemCode::PayloadTooLarge);
     }
 }

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use serde::Deserialize;
 
 use super::body;
@@ -18,7 +18,7 @@ use super::refusal::Refusal;
 pub fn refuse_cross_site(headers: &HeaderMap) -> Result<(), Refusal> {
     let mut sites = headers.get_all("sec-fetch-site").iter();
     if sites.any(|site| site.as_bytes() == b"cross-site") {
-        return Err(Slug::NotAllowed.into());
+        return Err(ProblemCode::NotAllowed.into());
     }
     Ok(())
 }
@@ -29,7 +29,7 @@ pub fn refuse_cross_site(headers: &HeaderMap) -> Result<(), Refusal> {
 /// `unsupported-media-type`, and those of [`body::read`].
 pub async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Bytes, Refusal> {
     if !is_json(headers) {
-        return Err(Slug::UnsupportedMediaType.into());
+        return Err(ProblemCode::UnsupportedMediaType.into());
     }
     body::read(body, limit).await
 }
@@ -41,7 +41,7 @@ pub async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Bytes
 pub fn parse<'body, T: Deserialize<'body>>(body: &'body [u8]) -> Result<T, Refusal> {
     // What is wrong is no secret: the page sent it. But it may quote what the
     // page sent, so nothing of it is logged.
-    serde_json::from_slice(body).map_err(|_| Slug::InvalidRequest.into())
+    serde_json::from_slice(body).map_err(|_| ProblemCode::InvalidRequest.into())
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

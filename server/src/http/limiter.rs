@@ -11,7 +11,7 @@ use governor::clock::Clock as GovernorClock;
 use governor::middleware::NoOpMiddleware;
 use governor::state::keyed::DashMapStateStore;
 use governor::{Quota, RateLimiter};
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 
 use super::refusal::Refusal;
 use crate::clock::Clock;
@@ -135,7 +135,7 @@ pub fn retry_after(wait: Duration) -> HeaderValue {
 /// 429, with when to come back.
 #[must_use]
 pub fn too_many_requests(wait: Duration) -> Refusal {
-    Refusal::new(Slug::TooManyRequests).with_header(header::RETRY_AFTER, retry_after(wait))
+    Refusal::new(ProblemCode::TooManyRequests).with_header(header::RETRY_AFTER, retry_after(wait))
 }
 
 #[cfg(test)]

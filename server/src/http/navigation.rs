@@ -5,7 +5,7 @@ use askama::Template;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use platform_protocol::paths;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 
 use super::page::{self, Frame};
 use super::refusal::Refusal;
@@ -44,9 +44,12 @@ pub fn is_navigation(headers: &HeaderMap) -> bool {
 
 /// The way to the sign-in page, for problems that signing in solves.
 #[must_use]
-pub fn sign_in(slug: Slug, auth_url: &str) -> Option<String> {
-    matches!(slug, Slug::SessionExpired | Slug::GuestLimitReached)
-        .then(|| format!("{auth_url}{}", paths::LOGIN))
+pub fn sign_in(slug: ProblemCode, auth_url: &str) -> Option<String> {
+    matches!(
+        slug,
+        ProblemCode::SessionExpired | ProblemCode::GuestLimitReached
+    )
+    .then(|| format!("{auth_url}{}", paths::LOGIN))
 }
 
 /// Turns the answer to a navigation into a page. The host may be nobody's, so

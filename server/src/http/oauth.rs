@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use serde::Serialize;
 
 use super::form::Form;
@@ -108,7 +108,7 @@ impl<R: Into<Refusal>> From<R> for OauthError {
             status: refusal.status(),
             description: match refusal.slug() {
                 // Its own sentence speaks to whoever opened a page.
-                Slug::InvalidRequest | Slug::UnsupportedMediaType => {
+                ProblemCode::InvalidRequest | ProblemCode::UnsupportedMediaType => {
                     "The request is no form, or has a parameter twice.".into()
                 }
                 _ => refusal.detail().to_owned().into(),

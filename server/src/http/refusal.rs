@@ -9,7 +9,7 @@ use std::error::Error;
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use platform_protocol::problem::{MEDIA_TYPE, Problem, Slug};
+use platform_protocol::problem::{MEDIA_TYPE, Problem, ProblemCode};
 
 use super::request_id::RequestId;
 use crate::store::StoreError;
@@ -17,7 +17,7 @@ use crate::store::StoreError;
 /// A request that is answered with a problem.
 #[derive(Clone, Debug)]
 pub struct Refusal {
-    slug: Slug,
+    slug: ProblemCode,
     status: StatusCode,
     detail: Cow<'static, str>,
     headers: Vec<(HeaderName, HeaderValue)>,
@@ -27,7 +27,7 @@ pub struct Refusal {
 impl Refusal {
     /// The problem `slug` with its own status and sentence.
     #[must_use]
-    pub fn new(slug: Slug) -> Self {
+    pub fn new(slug: ProblemCode) -> Self {
         let status =
             StatusCode::from_u16(slug.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let detail = Cow::Borrowed(slug.default_detail());
@@ -43,13 +43,13 @@ impl Refusal {
     /// A fault of ours. The cause goes to the log alone.
     #[must_use]
     pub fn internal(cause: &(dyn Error + 'static)) -> Self {
-        Self::new(Slug::Internal).with_cause(chain(cause))
+        Self::new(ProblemCode::Internal).with_cause(chain(cause))
     }
 
     /// The platform cannot answer now. The cause goes to the log alone.
     #[must_use]
     pub fn unavailable(cause: &(dyn Error + 'static)) -> Self {
-        Self::new(Slug::Unavailable)
+        Self::new(ProblemCode::Unavailable)
             .with_cause(chain(cause))
             .with_header(header::RETRY_AFTER, HeaderValue::from_static("1"))
     }
@@ -58,7 +58,7 @@ impl Refusal {
     /// anything.
     #[must_use]
     pub fn suspended(reason: Option<String>) -> Self {
-        let refusal = Self::new(Slug::AccountSuspended);
+        let refusal = Self::new(ProblemCode::AccountSuspended);
         match reason {
             Some(reason) => refusal.with_detail(reason),
             None => refusal,
@@ -68,8 +68,8 @@ impl Refusal {
     /// The request took too long to arrive (RFC 9110 §15.5.9).
     #[must_use]
     pub fn request_timeout() -> Self {
-        let mut refusal =
-            Self::new(Slug::InvalidRequest).with_detail("The request took too long to arrive.");
+        let mut refusal = Self::new(ProblemCode::InvalidRequest)
+            .with_detail("The request took too long to arrive.");
         refusal.status = StatusCode::REQUEST_TIMEOUT;
         refusal.with_header(header::CONNECTION, HeaderValue::from_static("close"))
     }
@@ -77,7 +77,7 @@ impl Refusal {
     /// The request's head could not be read, which is answered with `status`.
     #[must_use]
     pub fn unread(status: StatusCode) -> Self {
-        let mut refusal = Self::new(Slug::InvalidRequest).with_detail(match status {
+        let mut refusal = Self::new(ProblemCode::InvalidRequest).with_detail(match status {
             StatusCode::URI_TOO_LONG => "The address of the request is too long.",
             StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => {
                 "The request's header is too large. Often there are too many cookies: delete \
@@ -112,7 +112,7 @@ impl Refusal {
 
     /// Which problem it is.
     #[must_use]
-    pub const fn slug(&self) -> Slug {
+    pub const fn slug(&self) -> ProblemCode {
         self.slug
     }
 
@@ -185,8 +185,8 @@ impl IntoResponse for Refusal {
     }
 }
 
-impl From<Slug> for Refusal {
-    fn from(slug: Slug) -> Self {
+impl From<ProblemCode> for Refusal {
+    fn from(slug: ProblemCode) -> Self {
         Self::new(slug)
     }
 }
@@ -194,8 +194,8 @@ impl From<Slug> for Refusal {
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::GuestCap => Slug::GuestLimitReached.into(),
-            StoreError::ProjectCap => Slug::NotAllowed.into(),
+            StoreError::GuestCap => ProblemCode::GuestLimitReached.into(),
+            StoreError::ProjectCap => ProblemCode::NotAllowed.into(),
             StoreError::Busy | StoreError::Unavailable(_) => Self::unavailable(&error),
             _ => Self::internal(&error),
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::http::{HeaderValue, header};
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 
 use crate::http::refusal::Refusal;
 
@@ -110,7 +110,7 @@ impl DiskFloor {
 /// That the disk is almost full.
 #[must_use]
 pub fn full() -> Refusal {
-    Refusal::new(Slug::Unavailable)
+    Refusal::new(ProblemCode::Unavailable)
         .with_detail(
             "The platform's disk is almost full, so it keeps nothing new just now; games that are \
              there go on. Please try again later, or tell those who run the platform.",
@@ -128,7 +128,10 @@ mod tests {
         let folders = || [PathBuf::from("/"), PathBuf::from("/")];
         let floor = DiskFloor::new(disk.clone(), folders(), 60);
         assert!(floor.refuse(40).is_ok());
-        assert_eq!(floor.refuse(41).unwrap_err().slug(), Slug::Unavailable);
+        assert_eq!(
+            floor.refuse(41).unwrap_err().slug(),
+            ProblemCode::Unavailable
+        );
         disk.set(59);
         assert!(floor.refuse(0).is_err());
         let any = DiskFloor::new(disk, folders(), 0);

@@ -1,6 +1,6 @@
 //! What someone sees who opens an address that is not there.
 
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use reqwest::{Method, RequestBuilder};
 
 use crate::support::{TestApp, send};
@@ -83,12 +83,15 @@ async fn problems_that_signing_in_solves_lead_there() {
     let app = TestApp::start().await;
     let home = format!("href=\"{}/\"", app.running.origin);
     let sign_in = format!("href=\"{}/login\"", app.origin("auth"));
-    for slug in Slug::ALL {
+    for slug in ProblemCode::ALL {
         let answer = send(app.get("auth", &format!("/problems/{}", slug.as_str()))).await;
         assert!(answer.text().contains(&home), "{}", slug.as_str());
         assert_eq!(
             answer.text().contains(&sign_in),
-            matches!(slug, Slug::SessionExpired | Slug::GuestLimitReached),
+            matches!(
+                slug,
+                ProblemCode::SessionExpired | ProblemCode::GuestLimitReached
+            ),
             "{}",
             slug.as_str()
         );

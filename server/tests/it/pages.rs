@@ -1,7 +1,7 @@
 //! What people and verifiers read: pages, key set, metadata.
 
 use insta::assert_snapshot;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use platform_server::domain::audit::Actor;
 use serde_json::json;
 
@@ -29,7 +29,7 @@ pub(crate) fn assert_is_page(answer: &Answer, what: &str) {
 #[tokio::test]
 async fn every_problem_type_is_an_address_with_a_page() {
     let app = TestApp::start().await;
-    for slug in Slug::ALL {
+    for slug in ProblemCode::ALL {
         let answer = send(app.get("auth", &format!("/problems/{}", slug.as_str()))).await;
         assert_eq!(answer.status, 200, "{}", slug.as_str());
         assert_is_page(&answer, slug.as_str());

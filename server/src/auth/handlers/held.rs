@@ -2,7 +2,7 @@
 //! second cookie in (RFC 6265 §8.6).
 
 use axum::http::HeaderMap;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 
 use crate::auth::AuthState;
 use crate::domain::session::SessionSecret;
@@ -42,7 +42,7 @@ pub(super) async fn secret(
     }
     match <[SessionSecret; 1]>::try_from(known) {
         Ok([secret]) => Ok(Some(secret)),
-        Err(_) => Err(Refusal::new(Slug::InvalidRequest).with_detail(
+        Err(_) => Err(Refusal::new(ProblemCode::InvalidRequest).with_detail(
             "Your browser sent two sessions at once, one of which another page has set. That one \
              is removed now. Please try again.",
         )),

@@ -9,7 +9,7 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use platform_protocol::paths;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use uuid::Uuid;
 
 use super::sign_in::see_other;
@@ -183,7 +183,7 @@ pub async fn restore(
     )?;
     let address = ReturnAddress::read(&state, form.field(REDIRECT)?)?;
     let guest = form.field(GUEST)?.and_then(|id| id.parse().ok());
-    let guest: Uuid = guest.ok_or(Slug::InvalidRequest)?;
+    let guest: Uuid = guest.ok_or(ProblemCode::InvalidRequest)?;
     if !secret.was_shown(form.field(SHOWN)?, state.platform.clock.now()) {
         return see_other(&page_path(PATH, &address, &[(HURRIED, "1")]));
     }
@@ -215,7 +215,7 @@ pub async fn restore(
     match state.platform.store.restore_guest(restore).await? {
         Restored::NotThere => to_page(),
         Restored::Suspended { reason } => Err(suspended(reason)),
-        Restored::SignedIn => Err(Refusal::new(Slug::NotAllowed).with_detail(
+        Restored::SignedIn => Err(Refusal::new(ProblemCode::NotAllowed).with_detail(
             "You are signed in to an account in this browser. Sign out of it on your profile \
              page first, and then go on as the guest.",
         )),

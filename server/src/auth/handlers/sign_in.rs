@@ -8,7 +8,7 @@ use axum::extract::{RawPathParams, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use platform_protocol::paths;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use url::form_urlencoded;
 use uuid::Uuid;
 
@@ -165,7 +165,7 @@ pub(super) fn provider_of<'a>(
     path.iter()
         .find(|(name, _)| *name == PROVIDER)
         .and_then(|(_, id)| state.providers.find(id))
-        .ok_or_else(|| Slug::NotFound.into())
+        .ok_or_else(|| ProblemCode::NotFound.into())
 }
 
 /// The guest that this browser plays as, who may become an account. One that

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use platform_protocol::claims::{GameTokenClaims, PrincipalKind};
 use platform_protocol::names::CONSOLE_AUDIENCE;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use platform_protocol::token::{BEARER, TokenAnswer};
 
 use super::guest::{self, Made};
@@ -72,7 +72,7 @@ pub async fn handle(
     match session.status(now) {
         // It ended, so its secret leads to no guest any more.
         SessionStatus::Stranger => new_guest(&state, &caller, &context, None).await,
-        SessionStatus::Expired => Err(Slug::SessionExpired.into()),
+        SessionStatus::Expired => Err(ProblemCode::SessionExpired.into()),
         SessionStatus::Suspended(reason) => Err(suspended(reason)),
         SessionStatus::Good => {
             guest::see(&state, &session.player, now).await;
@@ -106,7 +106,7 @@ pub(super) fn suspended(reason: Option<String>) -> Refusal {
 /// once. The answer lets the cookies expire, and the next request is as good as
 /// any.
 fn pushed_out(secure: bool) -> Refusal {
-    Refusal::new(Slug::InvalidRequest)
+    Refusal::new(ProblemCode::InvalidRequest)
         .with_header(header::SET_COOKIE, cookies::set_healed(secure))
         .with_detail(
             "Other pages have filled the room that your browser keeps for cookies here, and your \

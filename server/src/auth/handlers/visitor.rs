@@ -1,7 +1,7 @@
 //! Who opens a page of the auth service, by the session cookie.
 
 use axum::http::HeaderMap;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 
 use super::{guest, held};
 use crate::auth::AuthState;
@@ -66,7 +66,9 @@ impl Visitor {
         let secret = match held::secret(state, headers).await {
             Ok(Some(secret)) => secret,
             Ok(None) => return Ok(Self::Unknown),
-            Err(refusal) if refusal.slug() == Slug::InvalidRequest => return Ok(Self::Unknown),
+            Err(refusal) if refusal.slug() == ProblemCode::InvalidRequest => {
+                return Ok(Self::Unknown);
+            }
             Err(refusal) => return Err(refusal),
         };
         let Some(session) = state.platform.store.lookup_session(&secret.hash()).await? else {

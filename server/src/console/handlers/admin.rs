@@ -13,7 +13,7 @@ use axum::extract::{FromRef, Path, State};
 use axum::response::Response;
 use axum::routing::get;
 use platform_protocol::paths;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use uuid::Uuid;
 
 use super::build;
@@ -149,7 +149,7 @@ async fn player(
     State(state): State<Arc<ConsoleState>>,
     Path(player): Path<String>,
 ) -> Result<Response, Refusal> {
-    let player: Uuid = player.parse().map_err(|_| Slug::NotFound)?;
+    let player: Uuid = player.parse().map_err(|_| ProblemCode::NotFound)?;
     Ok(frame(&state, Part::Player, player.to_string()))
 }
 

@@ -12,7 +12,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use platform_protocol::names::{Environment, check_slug_form};
 use platform_protocol::paths;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use url::form_urlencoded;
 
 use crate::auth::redirect::REDIRECT;
@@ -61,7 +61,7 @@ pub async fn project(
     State(state): State<Arc<ConsoleState>>,
     Path(slug): Path<String>,
 ) -> Result<Response, Refusal> {
-    check_slug_form(&slug).map_err(|_| Refusal::from(Slug::NotFound))?;
+    check_slug_form(&slug).map_err(|_| Refusal::from(ProblemCode::NotFound))?;
     let game = state
         .platform
         .origin
@@ -91,7 +91,7 @@ pub async fn module(
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let module = state.files.module(&name);
-    let module = module.ok_or(Slug::NotFound)?;
+    let module = module.ok_or(ProblemCode::NotFound)?;
     Ok(module.answer(&headers))
 }
 

@@ -7,7 +7,7 @@ use askama::Template;
 use axum::extract::{RawPathParams, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 
 use crate::console::ConsoleState;
 use crate::http::navigation::sign_in;
@@ -38,9 +38,9 @@ pub async fn handle(
 ) -> Result<Response, Refusal> {
     let slug = path
         .iter()
-        .find_map(|(name, value)| (name == "slug").then(|| Slug::from_slug(value)))
+        .find_map(|(name, value)| (name == "slug").then(|| ProblemCode::from_slug(value)))
         .flatten()
-        .ok_or(Slug::NotFound)?;
+        .ok_or(ProblemCode::NotFound)?;
     let Explanation {
         why,
         next,
@@ -75,63 +75,63 @@ const fn because(why: &'static str, next: &'static str, developers: &'static str
     }
 }
 
-const fn explain(slug: Slug) -> Explanation {
+const fn explain(slug: ProblemCode) -> Explanation {
     match slug {
-        Slug::SessionExpired
-        | Slug::GuestLimitReached
-        | Slug::AccountSuspended
-        | Slug::NotSignedIn
-        | Slug::NotAllowed
-        | Slug::StepUpRequired
-        | Slug::InvalidUsername
-        | Slug::UsernameTaken => of_players(slug),
-        Slug::UnknownOrigin
-        | Slug::UnknownHost
-        | Slug::NotFound
-        | Slug::InvalidRedirect
-        | Slug::SlugTaken
-        | Slug::NotDeployed
-        | Slug::ProjectDisabled
-        | Slug::QuotaExceeded
-        | Slug::DeploymentInvalid => of_games(slug),
+        ProblemCode::SessionExpired
+        | ProblemCode::GuestLimitReached
+        | ProblemCode::AccountSuspended
+        | ProblemCode::NotSignedIn
+        | ProblemCode::NotAllowed
+        | ProblemCode::StepUpRequired
+        | ProblemCode::InvalidUsername
+        | ProblemCode::UsernameTaken => of_players(slug),
+        ProblemCode::UnknownOrigin
+        | ProblemCode::UnknownHost
+        | ProblemCode::NotFound
+        | ProblemCode::InvalidRedirect
+        | ProblemCode::SlugTaken
+        | ProblemCode::NotDeployed
+        | ProblemCode::ProjectDisabled
+        | ProblemCode::QuotaExceeded
+        | ProblemCode::DeploymentInvalid => of_games(slug),
         _ => of_requests(slug),
     }
 }
 
 /// Problems with who someone is.
-const fn of_players(slug: Slug) -> Explanation {
+const fn of_players(slug: ProblemCode) -> Explanation {
     match slug {
-        Slug::SessionExpired => because(
+        ProblemCode::SessionExpired => because(
             "You were signed in, and that has ended: you signed out elsewhere, or stayed away for a very long time.",
             "Sign in again. You come back to the same player with the same progress.",
             "Navigate to platform.loginUrl() with a full page load. The runtime asks for no further token until the page is loaded again.",
         ),
-        Slug::GuestLimitReached => because(
+        ProblemCode::GuestLimitReached => because(
             "Many people who are not signed in play from the same network as you, such as a school's or a mobile carrier's.",
             "Sign in to play at once, or come back later.",
             "Navigate to platform.loginUrl(). Players who are there already are never refused.",
         ),
-        Slug::AccountSuspended => because(
+        ProblemCode::AccountSuspended => because(
             "The people who run this platform have suspended the account.",
             "Write to those who run this platform if you think that this is a mistake.",
             "Show the problem's detail to the player. Neither try again nor send the player to sign in.",
         ),
-        Slug::NotSignedIn => because(
+        ProblemCode::NotSignedIn => because(
             "What you wanted to do belongs to a player, and the request did not say which one.",
             "Sign in and try again.",
             "Send a game token as Authorization: Bearer. platform.fetch() does so by itself.",
         ),
-        Slug::StepUpRequired => because(
+        ProblemCode::StepUpRequired => because(
             "This belongs to administration, which asks for a sign-in of the last 15 minutes, in a browser: a session that somebody left open, or a device that was signed in once, is not enough.",
             "Sign in again. You come back to where you were.",
             "Lead the person to /login on the auth service with again=1 and a redirect back here. Tokens of devices carry no right to administer, however fresh they are.",
         ),
-        Slug::NotAllowed => because(
+        ProblemCode::NotAllowed => because(
             "This is reserved for others, such as a game's owner, or a form was sent that is too old or came from another page.",
             "Go back, reload the page and try again, or sign in with another account if you have one that may.",
             "Check the owner of the project and the audience of the token. A form needs the cookie of the browser that loaded it, and cookies must be allowed.",
         ),
-        Slug::InvalidUsername => because(
+        ProblemCode::InvalidUsername => because(
             "The name is too short, too long, or has a character that names cannot have.",
             "Choose a name of 3 to 24 letters, digits, underscores or hyphens.",
             "Names are normalised (NFKC) before they are checked, and have letters of one script.",
@@ -145,44 +145,44 @@ const fn of_players(slug: Slug) -> Explanation {
 }
 
 /// Problems with games and their addresses.
-const fn of_games(slug: Slug) -> Explanation {
+const fn of_games(slug: ProblemCode) -> Explanation {
     match slug {
-        Slug::UnknownOrigin => because(
+        ProblemCode::UnknownOrigin => because(
             "A page asked who you are, and this platform does not know that page. It was told nothing.",
             "Open the game from its own address on this platform.",
             "The Origin header must be exactly a deployed game's address: scheme, host and port. Frames with an opaque origin have none.",
         ),
-        Slug::UnknownHost => because(
+        ProblemCode::UnknownHost => because(
             "The address may be misspelled, or the game has moved or was never there.",
             "Check the address, or look for the game on the platform's start page.",
             "Games live at <slug> and dev-<slug> under the platform's own host, on its port. A name with a dot at its end is another name.",
         ),
-        Slug::NotFound => because(
+        ProblemCode::NotFound => because(
             "The address may be misspelled, or what was here is gone.",
             "Go back to the start page of the game.",
             "Files are served exactly as deployed, and /__platform/ is kept for the platform.",
         ),
-        Slug::InvalidRedirect => because(
+        ProblemCode::InvalidRedirect => because(
             "The link said where to return to, and that place is not part of this platform.",
             "Go back to the game and try again from there.",
             "redirect must be an absolute http or https address whose origin is a game of this platform or its console.",
         ),
-        Slug::SlugTaken => because(
+        ProblemCode::SlugTaken => because(
             "Every game has a name of its own, which is part of its address.",
             "Choose another name.",
             "Slugs are unique across the platform and are not given away again.",
         ),
-        Slug::NotDeployed => because(
+        ProblemCode::NotDeployed => because(
             "The game exists, but nobody has uploaded it here yet.",
             "Come back later.",
             "Deploy to this environment first.",
         ),
-        Slug::ProjectDisabled => because(
+        ProblemCode::ProjectDisabled => because(
             "The game's maker, or the people who run this platform, took it down.",
             "There is nothing that you could do. Your player is not lost: other games know you, and so does this one if it comes back.",
             "The project page says who took it down, when and why, and whether you can show it again. `platform projects enable` and `platform projects restore` do the same.",
         ),
-        Slug::QuotaExceeded => because(
+        ProblemCode::QuotaExceeded => because(
             "A project, or all projects of one person, may take so much room and no more.",
             "If you are playing, there is nothing to do: the game stays as it was.",
             "The detail says which limit it is and how much is taken. Earlier deployments that no environment shows go by themselves; what is left is freed by deleting a project, or with a larger PLATFORM_ setting by those who run the platform.",
@@ -196,44 +196,44 @@ const fn of_games(slug: Slug) -> Explanation {
 }
 
 /// Problems with a request, and ours.
-const fn of_requests(slug: Slug) -> Explanation {
+const fn of_requests(slug: ProblemCode) -> Explanation {
     match slug {
-        Slug::PayloadTooLarge => because(
+        ProblemCode::PayloadTooLarge => because(
             "More was sent than this address takes.",
             "Try something smaller.",
             "Limits are in the documentation of each endpoint.",
         ),
-        Slug::UnsupportedMediaType => because(
+        ProblemCode::UnsupportedMediaType => because(
             "What was sent is of a kind that this address does not take.",
             "Tell the game's author.",
             "Check the Content-Type of the request.",
         ),
-        Slug::MethodNotAllowed => because(
+        ProblemCode::MethodNotAllowed => because(
             "The address is right, but it was asked in the wrong way.",
             "Go back to the game and try again.",
             "The Allow header names the methods that are answered.",
         ),
-        Slug::TooManyRequests => because(
+        ProblemCode::TooManyRequests => because(
             "More requests came in a short time than are allowed.",
             "Wait a moment and try again.",
             "Retry-After says how many seconds to wait.",
         ),
-        Slug::BackendUnreachable => because(
+        ProblemCode::BackendUnreachable => because(
             "The game's own server is not running, or could not be reached.",
             "Wait a moment and try again. The rest of the game may go on working.",
             "The platform could not connect to the backend that is set for this environment, or it broke off.",
         ),
-        Slug::BackendTimeout => because(
+        ProblemCode::BackendTimeout => because(
             "The game's own server is too slow at the moment.",
             "Wait a moment and try again.",
             "The setting PLATFORM_BACKEND_TIMEOUT_SECONDS says how long a backend has to begin its answer.",
         ),
-        Slug::Unavailable => because(
+        ProblemCode::Unavailable => because(
             "The platform is busy, starting, or being looked after.",
             "Wait a moment and try again. Nothing of yours is lost.",
             "Nothing was written. The request can be sent again.",
         ),
-        Slug::Internal => because(
+        ProblemCode::Internal => because(
             "This is a mistake on our side, and it has been written down.",
             "Try again. If it goes on, tell those who run this platform the request id.",
             "The cause stands in the server's log under the request id.",
@@ -254,7 +254,10 @@ mod tests {
 
     #[test]
     fn no_problem_is_explained_in_the_words_of_another() {
-        let words: HashSet<_> = Slug::ALL.iter().map(|slug| explain(*slug).why).collect();
-        assert_eq!(words.len(), Slug::ALL.len());
+        let words: HashSet<_> = ProblemCode::ALL
+            .iter()
+            .map(|slug| explain(*slug).why)
+            .collect();
+        assert_eq!(words.len(), ProblemCode::ALL.len());
     }
 }

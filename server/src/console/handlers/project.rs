@@ -8,7 +8,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use platform_protocol::names::{Environment, check_slug_form};
 use platform_protocol::paths;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 
 use super::build::sign_in;
 use crate::console::ConsoleState;
@@ -33,7 +33,7 @@ pub async fn handle(
     State(state): State<Arc<ConsoleState>>,
     Path(slug): Path<String>,
 ) -> Result<Response, Refusal> {
-    check_slug_form(&slug).map_err(|_| Refusal::from(Slug::NotFound))?;
+    check_slug_form(&slug).map_err(|_| Refusal::from(ProblemCode::NotFound))?;
     let page = Project {
         frame: Frame::new(&state.platform.origin),
         auth_url: &state.platform.auth_url,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use time::{Duration, OffsetDateTime};
 
 use crate::clock::Millis;
@@ -27,7 +27,7 @@ const GOOD_FOR: Duration = Duration::days(180);
 /// `not-found`
 pub async fn handle(State(state): State<Arc<ConsoleState>>) -> Result<Response, Refusal> {
     let contact = state.platform.config.security_contact.as_ref();
-    let contact = contact.ok_or(Slug::NotFound)?;
+    let contact = contact.ok_or(ProblemCode::NotFound)?;
     let expires = expires(state.platform.clock.now());
     let (console, auth) = (&state.platform.origin, &state.platform.auth_url);
     let text = format!(

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use percent_encoding::{CONTROLS, percent_decode_str, utf8_percent_encode};
 use platform_protocol::names::Environment;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 
 use crate::domain::project::{Deployment, FileEntry};
 use crate::games::files::FileError;
@@ -50,7 +50,7 @@ pub async fn handle(
     request: Request<Body>,
 ) -> Result<Response, Refusal> {
     if is_reserved(request.uri().path()) {
-        return Err(Slug::NotFound.into());
+        return Err(ProblemCode::NotFound.into());
     }
     if let Some(backend) = backend {
         let forwarded = state.backends.forward(&backend, game, context, request);
@@ -100,7 +100,7 @@ async fn file(
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         // Somebody calls a backend, and reads this in the game's log.
         let path = shown(request.uri().path());
-        return Err(Refusal::new(Slug::MethodNotAllowed)
+        return Err(Refusal::new(ProblemCode::MethodNotAllowed)
             .with_detail(format!(
                 "This game has no backend at {path}, and its files can only be read."
             ))
@@ -111,7 +111,7 @@ async fn file(
         request.headers_mut().remove(header::RANGE);
     }
     let deployment = game.deployment.as_deref().ok_or_else(|| {
-        Refusal::new(Slug::NotFound).with_detail(Slug::NotDeployed.default_detail())
+        Refusal::new(ProblemCode::NotFound).with_detail(ProblemCode::NotDeployed.default_detail())
     })?;
     let path = match find(deployment, request.uri().path()) {
         Found::File(path) => path,
@@ -126,7 +126,7 @@ async fn file(
             };
         }
     };
-    let found = Siblings::find(deployment, &path).ok_or(Slug::NotFound)?;
+    let found = Siblings::find(deployment, &path).ok_or(ProblemCode::NotFound)?;
     let lives = lives(game.lasting.has(&path));
     answer(state, game, &path, found, lives, request.headers()).await
 }
@@ -231,7 +231,7 @@ fn shown(path: &str) -> String {
 /// There is nothing at a request's path. A program reads which path that is; a
 /// page for people does not repeat what a link says.
 fn nothing_at(request: &Request<Body>) -> Refusal {
-    let refusal = Refusal::new(Slug::NotFound);
+    let refusal = Refusal::new(ProblemCode::NotFound);
     if is_navigation(request.headers()) {
         return refusal;
     }

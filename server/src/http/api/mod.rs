@@ -12,7 +12,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use platform_protocol::names::Environment;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use utoipa::ToSchema;
@@ -66,7 +66,7 @@ impl Names {
     /// `not-found`
     pub fn environment(&self) -> Result<Environment, Refusal> {
         environment(self.get("environment")).ok_or_else(|| {
-            Refusal::new(Slug::NotFound).with_detail("An environment is dev or prod.")
+            Refusal::new(ProblemCode::NotFound).with_detail("An environment is dev or prod.")
         })
     }
 }
@@ -118,7 +118,7 @@ impl JsonBody {
 
 /// Says what is wrong with a request.
 pub fn invalid(sentence: impl Into<Cow<'static, str>>) -> Refusal {
-    Refusal::new(Slug::InvalidRequest).with_detail(sentence)
+    Refusal::new(ProblemCode::InvalidRequest).with_detail(sentence)
 }
 
 /// Answers with JSON that no cache keeps.

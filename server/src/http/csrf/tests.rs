@@ -116,18 +116,22 @@ fn only_our_own_form_of_this_browser_is_taken() {
         &[("origin", AUTH), ("origin", AUTH)],
     ] {
         let refused = ask(bad, Some(&token)).unwrap_err();
-        assert_eq!(refused, Slug::NotAllowed, "{bad:?}");
+        assert_eq!(refused, ProblemCode::NotAllowed, "{bad:?}");
     }
     let wrong = other.form_token();
     let short = &token[..42];
     let long = format!("{token}A");
     for bad in [None, Some(""), Some(&wrong), Some(short), Some(&long)] {
-        assert_eq!(ask(&[], bad).unwrap_err(), Slug::NotAllowed, "{bad:?}");
+        assert_eq!(
+            ask(&[], bad).unwrap_err(),
+            ProblemCode::NotAllowed,
+            "{bad:?}"
+        );
     }
     let twice = ask(&[("cookie", &held)], Some(&token)).unwrap_err();
-    assert_eq!(twice, Slug::InvalidRequest);
+    assert_eq!(twice, ProblemCode::InvalidRequest);
     let without = check_form(&HeaderMap::new(), false, AUTH, Some(&token));
-    assert_eq!(without.unwrap_err().slug(), Slug::NotAllowed);
+    assert_eq!(without.unwrap_err().slug(), ProblemCode::NotAllowed);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use axum::http::{HeaderValue, header};
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use tokio::time::Instant;
 
 use super::{Group, Network, Place};
@@ -70,7 +70,7 @@ impl Holder {
 }
 
 fn too_many(detail: &'static str) -> Refusal {
-    Refusal::new(Slug::Unavailable)
+    Refusal::new(ProblemCode::Unavailable)
         .with_detail(detail)
         .with_header(header::RETRY_AFTER, LATER)
 }

@@ -16,7 +16,7 @@ use platform_protocol::limits::{
     LOG_MESSAGE_BYTES, LOG_RECORDS, LOG_REQUEST_BYTES, LOG_STACK_BYTES, LOG_URL_BYTES,
 };
 use platform_protocol::log::{LogBatch, LogRecord};
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use serde_json::value::RawValue;
 
 use crate::clock::Millis;
@@ -67,9 +67,9 @@ pub async fn handle(
     );
     requests.count(&network).map_err(too_many_requests)?;
     let batch: LogBatch<Box<RawValue>> = json::parse(&mend_surrogates(&bytes))?;
-    let page = PageId::parse(&batch.page).ok_or(Slug::InvalidRequest)?;
+    let page = PageId::parse(&batch.page).ok_or(ProblemCode::InvalidRequest)?;
     if batch.records.len() > LOG_RECORDS {
-        return Err(Slug::PayloadTooLarge.into());
+        return Err(ProblemCode::PayloadTooLarge.into());
     }
     state.platform.disk.refuse(0)?;
     let received_at = state.platform.clock.now();
@@ -150,7 +150,7 @@ fn check(
     repeats: &mut u32,
 ) -> Result<LogEntry, Refusal> {
     let repeated = record.count.unwrap_or(1).checked_sub(1);
-    let repeated = repeated.ok_or(Slug::InvalidRequest)?.min(*repeats);
+    let repeated = repeated.ok_or(ProblemCode::InvalidRequest)?.min(*repeats);
     *repeats -= repeated;
     Ok(LogEntry {
         time: believed(record.time, received_at),

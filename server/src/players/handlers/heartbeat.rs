@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use platform_protocol::heartbeat::Heartbeat;
 use platform_protocol::limits::HEARTBEAT_BYTES;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 
 use crate::domain::page::PageId;
 use crate::games::sites::Game;
@@ -34,7 +34,7 @@ pub async fn handle(
     json::refuse_cross_site(&headers)?;
     let bytes = json::read(&headers, request_body, HEARTBEAT_BYTES).await?;
     let heartbeat: Heartbeat = json::parse(&bytes)?;
-    let page = PageId::parse(&heartbeat.page).ok_or(Slug::InvalidRequest)?;
+    let page = PageId::parse(&heartbeat.page).ok_or(ProblemCode::InvalidRequest)?;
     let token = state.auth.tokens.of(&headers, &game.audience);
 
     if heartbeat.leaving == Some(true) {
@@ -70,6 +70,6 @@ pub async fn handle(
 
 /// RFC 6750 §3: with how to authenticate.
 fn not_signed_in() -> Refusal {
-    Refusal::new(Slug::NotSignedIn)
+    Refusal::new(ProblemCode::NotSignedIn)
         .with_header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
 }

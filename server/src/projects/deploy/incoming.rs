@@ -13,7 +13,7 @@ use axum::http::{HeaderValue, header};
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use platform_checks::limits::MAX_ARCHIVE_BYTES;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, mpsc};
 use uuid::Uuid;
 
@@ -71,7 +71,7 @@ impl Deploys {
     /// way; `internal`.
     pub async fn incoming(&self, player: Uuid) -> Result<Incoming, Refusal> {
         let share = self.players.take(player, AT_ONCE_OF_ONE).ok_or_else(|| {
-            Refusal::new(Slug::TooManyRequests)
+            Refusal::new(ProblemCode::TooManyRequests)
                 .with_detail("You are deploying already. Please wait until that has ended.")
                 .with_header(header::RETRY_AFTER, COME_AGAIN)
         })?;
@@ -98,7 +98,7 @@ impl Deploys {
 }
 
 fn no_room(detail: &'static str) -> Refusal {
-    Refusal::new(Slug::Unavailable)
+    Refusal::new(ProblemCode::Unavailable)
         .with_detail(detail)
         .with_header(header::RETRY_AFTER, COME_AGAIN)
 }
@@ -255,7 +255,7 @@ async fn send_some(
             return Ok(true);
         };
         let frame = frame.map_err(|_| {
-            Refusal::new(Slug::InvalidRequest).with_detail("The request broke off.")
+            Refusal::new(ProblemCode::InvalidRequest).with_detail("The request broke off.")
         })?;
         let Ok(data) = frame.into_data() else {
             continue;
@@ -287,7 +287,7 @@ fn write(path: &Path, mut pieces: mpsc::Receiver<Bytes>) -> std::io::Result<()> 
 /// An archive is larger than `bytes`.
 #[must_use]
 pub fn too_large(bytes: u64) -> Refusal {
-    Refusal::new(Slug::PayloadTooLarge).with_detail(format!(
+    Refusal::new(ProblemCode::PayloadTooLarge).with_detail(format!(
         "An archive has at most {} MiB.",
         bytes / (1024 * 1024)
     ))
@@ -448,10 +448,10 @@ mod tests {
         };
         assert_eq!(received(pieces(10)).await.unwrap(), 100);
         let large = received(pieces(11)).await.unwrap_err();
-        assert_eq!(large.slug(), Slug::PayloadTooLarge);
+        assert_eq!(large.slug(), ProblemCode::PayloadTooLarge);
         let broken = stream::iter([Ok(Bytes::from_static(b"x")), Err("gone")]);
         let broken = received(Body::from_stream(broken)).await.unwrap_err();
-        assert_eq!(broken.slug(), Slug::InvalidRequest);
+        assert_eq!(broken.slug(), ProblemCode::InvalidRequest);
     }
 
     #[tokio::test]
@@ -477,7 +477,7 @@ mod tests {
             held.push(deploys.incoming(PLAYER).await.unwrap());
         }
         let refusal = deploys.incoming(PLAYER).await.unwrap_err();
-        assert_eq!(refusal.slug(), Slug::TooManyRequests);
+        assert_eq!(refusal.slug(), ProblemCode::TooManyRequests);
         held.pop();
         held.push(deploys.incoming(PLAYER).await.unwrap());
         let most = u128::try_from(Room::default().arriving).unwrap();
@@ -485,7 +485,7 @@ mod tests {
             held.push(deploys.incoming(Uuid::from_u128(other)).await.unwrap());
         }
         let late = deploys.incoming(Uuid::max()).await.unwrap_err();
-        assert_eq!(late.slug(), Slug::Unavailable);
+        assert_eq!(late.slug(), ProblemCode::Unavailable);
         held.clear();
         drop(deploys.incoming(Uuid::max()).await.unwrap());
         assert!(deploys.players.is_empty());
@@ -506,7 +506,7 @@ mod tests {
         };
         let (received, ()) = tokio::join!(incoming.receive(&mut body, LIMITS), crowd);
         let refusal = received.unwrap_err();
-        assert_eq!(refusal.slug(), Slug::Unavailable);
+        assert_eq!(refusal.slug(), ProblemCode::Unavailable);
         assert!(refusal.detail().contains("slowest"), "{}", refusal.detail());
     }
 }

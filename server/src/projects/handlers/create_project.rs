@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use platform_protocol::names::check_slug;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use serde::Deserialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -55,7 +55,7 @@ pub async fn handle(
     body: JsonBody,
 ) -> Result<Response, Refusal> {
     if caller.is_guest {
-        return Err(Refusal::new(Slug::NotAllowed)
+        return Err(Refusal::new(ProblemCode::NotAllowed)
             .with_detail("Guests cannot have projects. Please sign in first."));
     }
     let new: NewProject = body.read().await?;
@@ -77,7 +77,7 @@ pub async fn handle(
         .add_project_within(project.clone(), most, by);
     match added.await {
         Err(StoreError::ProjectCap) => {
-            return Err(Refusal::new(Slug::NotAllowed).with_detail(format!(
+            return Err(Refusal::new(ProblemCode::NotAllowed).with_detail(format!(
                 "You have {most} projects, as many as one account may have here. Use one of them, \
                  or ask those who run this platform."
             )));
@@ -86,7 +86,7 @@ pub async fn handle(
             return Err(taken(&state, &project.slug, caller.player).await?);
         }
         // The player was known when the token was minted.
-        Err(StoreError::Missing { .. }) => return Err(Slug::NotAllowed.into()),
+        Err(StoreError::Missing { .. }) => return Err(ProblemCode::NotAllowed.into()),
         added => added?,
     }
     state.hosting.read_games().await?;
@@ -100,7 +100,7 @@ pub async fn handle(
 
 /// A slug that is taken, which may be by the caller, long ago.
 async fn taken(state: &ProjectsState, slug: &str, caller: Uuid) -> Result<Refusal, Refusal> {
-    let taken = Refusal::new(Slug::SlugTaken);
+    let taken = Refusal::new(ProblemCode::SlugTaken);
     Ok(match state.platform.store.find_project(slug).await? {
         Some(Project { owner, .. }) if owner == Some(caller) => {
             taken.with_detail("You have a project of this name already.")

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use url::form_urlencoded;
 use uuid::Uuid;
 
@@ -47,7 +47,7 @@ pub async fn handle(
     let path =
         path.ok_or_else(|| invalid("Say which file: `path` is its path in the deployment."))?;
     let missing = || {
-        Refusal::new(Slug::NotFound)
+        Refusal::new(ProblemCode::NotFound)
             .with_detail("No deployment of this id that is kept has such a file.")
     };
     let deployment: Uuid = names.get("deployment").parse().map_err(|_| missing())?;

@@ -12,7 +12,7 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use hyper::body::Body as _;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -162,13 +162,13 @@ async fn target(
 /// An archive is one gzip stream, and not packed once more for the way.
 fn refuse_other_forms(headers: &HeaderMap) -> Result<(), Refusal> {
     if !body::is(headers, GZIP) {
-        return Err(Refusal::new(Slug::UnsupportedMediaType)
+        return Err(Refusal::new(ProblemCode::UnsupportedMediaType)
             .with_detail("A deploy is sent as application/gzip."));
     }
     // RFC 9110 §8.4: `identity` is the one that changes nothing.
     let mut codings = headers.get_all(header::CONTENT_ENCODING).iter();
     if codings.any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
-        return Err(Refusal::new(Slug::UnsupportedMediaType)
+        return Err(Refusal::new(ProblemCode::UnsupportedMediaType)
             .with_detail("A deploy is sent without a Content-Encoding."));
     }
     Ok(())
@@ -261,10 +261,12 @@ impl From<DeployError> for Refusal {
                 Self::internal(&error)
             }
             DeployError::Store(error) => error.into(),
-            DeployError::UnknownProject(_) => Slug::NotFound.into(),
-            DeployError::NoRoom(sentence) => Self::new(Slug::QuotaExceeded).with_detail(sentence),
+            DeployError::UnknownProject(_) => ProblemCode::NotFound.into(),
+            DeployError::NoRoom(sentence) => {
+                Self::new(ProblemCode::QuotaExceeded).with_detail(sentence)
+            }
             DeployError::DiskFull => disk::full(),
-            refused => Self::new(Slug::DeploymentInvalid).with_detail(refused.to_string()),
+            refused => Self::new(ProblemCode::DeploymentInvalid).with_detail(refused.to_string()),
         }
     }
 }

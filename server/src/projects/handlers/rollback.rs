@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use serde::Deserialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -61,7 +61,7 @@ pub async fn handle(
     );
     let changed = match set.await {
         Err(StoreError::Missing { .. }) => {
-            return Err(Refusal::new(Slug::NotFound)
+            return Err(Refusal::new(ProblemCode::NotFound)
                 .with_detail("This environment keeps no such deployment."));
         }
         set => set?,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -143,11 +143,11 @@ async fn change(
         Changed::Done => state.hosting.read_games().await?,
         Changed::Already => {}
         Changed::NoProject => {
-            return Err(Refusal::new(Slug::NotFound)
+            return Err(Refusal::new(ProblemCode::NotFound)
                 .with_detail("This project was deleted more than seven days ago."));
         }
         Changed::ByPlatform => {
-            return Err(Refusal::new(Slug::NotAllowed).with_detail(
+            return Err(Refusal::new(ProblemCode::NotAllowed).with_detail(
                 "Those who run this platform took this project down, and only they can put it up \
                  again. Ask them.",
             ));

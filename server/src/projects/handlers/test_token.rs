@@ -9,7 +9,7 @@ use axum::response::Response;
 use platform_protocol::claims::{GameTokenClaims, PrincipalKind};
 use platform_protocol::limits::{TEST_TOKEN_SECONDS, TEST_USERS};
 use platform_protocol::names::Environment;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use platform_protocol::token::{BEARER, TestTokenAnswer};
 use serde::Deserialize;
 use serde_json::Number;
@@ -87,7 +87,7 @@ pub async fn handle(
     let project = caller.project_to_change(&state.auth, names.slug()).await?;
     let standing = state.platform.store.find_standing(&project.slug).await?;
     if standing.is_some_and(|standing| standing.is_down()) {
-        return Err(Refusal::new(Slug::ProjectDisabled)
+        return Err(Refusal::new(ProblemCode::ProjectDisabled)
             .with_detail("This project is disabled, and nobody gets tokens for its game."));
     }
     let wanted: TestPlayer = body.read().await?;
@@ -110,7 +110,7 @@ pub async fn handle(
         }) => {
             // Whoever makes a game reads this, in a terminal or on a page of
             // their own machine.
-            return Err(Refusal::new(Slug::NotDeployed).with_detail(
+            return Err(Refusal::new(ProblemCode::NotDeployed).with_detail(
                 "Test players come with the first deploy: build the game and run \
                  \"platform deploy\" once.",
             ));

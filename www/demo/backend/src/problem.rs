@@ -7,14 +7,14 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use platform_protocol::limits::REQUEST_ID_CHARS;
-use platform_protocol::problem::{MEDIA_TYPE, Slug};
+use platform_protocol::problem::{MEDIA_TYPE, ProblemCode};
 use serde::Serialize;
 
 /// A problem with its detail, still without the request id. It stays on the
 /// response for [`with_request_id`], which knows the id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
-    slug: Slug,
+    slug: ProblemCode,
     detail: &'static str,
 }
 
@@ -32,7 +32,7 @@ struct Body<'a> {
 
 impl Problem {
     /// A problem with a sentence of its own, which can be shown to a player.
-    pub(crate) const fn new(slug: Slug, detail: &'static str) -> Self {
+    pub(crate) const fn new(slug: ProblemCode, detail: &'static str) -> Self {
         Self { slug, detail }
     }
 
@@ -53,8 +53,8 @@ impl Problem {
     }
 }
 
-impl From<Slug> for Problem {
-    fn from(slug: Slug) -> Self {
+impl From<ProblemCode> for Problem {
+    fn from(slug: ProblemCode) -> Self {
         Self::new(slug, slug.default_detail())
     }
 }
@@ -74,9 +74,9 @@ impl From<JsonRejection> for Problem {
 /// Anything else that axum refuses about a body is a request we cannot read.
 fn by_status(status: StatusCode) -> Problem {
     Problem::from(match status {
-        StatusCode::PAYLOAD_TOO_LARGE => Slug::PayloadTooLarge,
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => Slug::UnsupportedMediaType,
-        _ => Slug::InvalidRequest,
+        StatusCode::PAYLOAD_TOO_LARGE => ProblemCode::PayloadTooLarge,
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => ProblemCode::UnsupportedMediaType,
+        _ => ProblemCode::InvalidRequest,
     })
 }
 

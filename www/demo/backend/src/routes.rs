@@ -9,7 +9,7 @@ use axum::http::{HeaderValue, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use platform_verifier::{Clock, Verifier};
 
 use crate::problem::{Problem, with_request_id};
@@ -47,8 +47,8 @@ pub(crate) fn app(state: AppState) -> Router {
             "/api/echo",
             post(echo::handler).layer(DefaultBodyLimit::max(ECHO_BYTES)),
         )
-        .fallback(async || Problem::from(Slug::NotFound))
-        .method_not_allowed_fallback(async || Problem::from(Slug::MethodNotAllowed))
+        .fallback(async || Problem::from(ProblemCode::NotFound))
+        .method_not_allowed_fallback(async || Problem::from(ProblemCode::MethodNotAllowed))
         .layer(middleware::from_fn(within_time))
         .layer(middleware::from_fn(with_request_id))
         .layer(middleware::from_fn(private))
@@ -70,7 +70,7 @@ async fn within_time(request: Request, next: Next) -> Response {
         .await
         .unwrap_or_else(|_| {
             Problem::new(
-                Slug::BackendTimeout,
+                ProblemCode::BackendTimeout,
                 "The request took too long. Please try again.",
             )
             .into_response()

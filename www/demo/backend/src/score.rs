@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use platform_verifier::{GameTokenClaims, Player};
 use serde::{Deserialize, Serialize};
 
@@ -61,7 +61,7 @@ pub(crate) async fn submit(
     let Json(NewScore { score }) = body?;
     if score > HIGHEST_SCORE {
         return Err(Problem::new(
-            Slug::InvalidRequest,
+            ProblemCode::InvalidRequest,
             "This score is not possible.",
         ));
     }
@@ -90,11 +90,11 @@ async fn on_store(
         Ok(Ok(scores)) => Ok(Json(scores)),
         Ok(Err(error)) => {
             tracing::error!(%error, "a score operation failed");
-            Err(Slug::Internal.into())
+            Err(ProblemCode::Internal.into())
         }
         Err(error) => {
             tracing::error!(%error, "a score operation did not finish");
-            Err(Slug::Internal.into())
+            Err(ProblemCode::Internal.into())
         }
     }
 }

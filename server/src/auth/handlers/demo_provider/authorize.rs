@@ -11,7 +11,7 @@ use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 
 use super::super::sign_in::see_other;
 use crate::auth::AuthState;
@@ -61,7 +61,7 @@ pub async fn page(
             None,
         )),
         Ok(Err(address)) => see_other(address.as_str()),
-        Err(_) => Err(Refusal::new(Slug::InvalidRequest).with_detail(
+        Err(_) => Err(Refusal::new(ProblemCode::InvalidRequest).with_detail(
             "The demo provider signs players in to this platform alone. Please start on its \
              sign-in page.",
         )),
@@ -95,7 +95,7 @@ pub async fn answer(
     };
     match address {
         Some(address) => see_other(address.as_str()),
-        None => Err(Refusal::new(Slug::InvalidRequest)
+        None => Err(Refusal::new(ProblemCode::InvalidRequest)
             .with_detail("This page was used already, or is too old. Please sign in once more.")),
     }
 }

@@ -15,7 +15,7 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use platform_protocol::paths;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 
 use super::step::{Asking, NO_CODE, NO_SUCH_CODE, Step, ago};
 use crate::auth::AuthState;
@@ -139,7 +139,7 @@ pub async fn decide(
         None => return see_other(with_code(&state, &secret, Some(&code)).as_str()),
         Some(APPROVE) => APPROVE,
         Some(DENY) => DENY,
-        Some(_) => return Err(Slug::InvalidRequest.into()),
+        Some(_) => return Err(ProblemCode::InvalidRequest.into()),
     };
     // Somebody else has signed in with this browser since the page was shown:
     // nobody decides for an account that they did not see.

@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use platform_protocol::claims::SCOPE_PROJECTS;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use platform_protocol::token::BEARER;
 use serde::Serialize;
 use uuid::Uuid;
@@ -130,6 +130,7 @@ fn refreshed(refreshed: Refreshed) -> Result<(Player, Uuid), OauthError> {
 /// No `invalid_grant`, since the token is good again when the suspension is
 /// lifted.
 fn suspended(reason: Option<String>) -> OauthError {
-    let sentence = reason.unwrap_or_else(|| Slug::AccountSuspended.default_detail().to_owned());
+    let sentence =
+        reason.unwrap_or_else(|| ProblemCode::AccountSuspended.default_detail().to_owned());
     OauthError::new(Code::AccessDenied, sentence)
 }

@@ -10,7 +10,7 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use platform_protocol::paths;
-use platform_protocol::problem::Slug;
+use platform_protocol::problem::ProblemCode;
 use url::form_urlencoded;
 
 use self::page::{Page, Saved};
@@ -72,7 +72,7 @@ impl Saved {
 
 /// A name that was not taken: the form is shown again with what was typed.
 struct NotRenamed {
-    status: Slug,
+    status: ProblemCode,
     error: String,
 }
 
@@ -190,7 +190,7 @@ async fn act(
             SIGN_OUT_OTHERS
         }
         Some(END_SESSION) => {
-            let id = form.field("session")?.ok_or(Slug::InvalidRequest)?;
+            let id = form.field("session")?.ok_or(ProblemCode::InvalidRequest)?;
             let sessions = store.list_sessions(player, now).await?;
             // One that is there no more has ended as well.
             if let Some(named) = sessions.iter().find(|one| one.hash.public_id() == id) {
@@ -202,13 +202,13 @@ async fn act(
         }
         Some(END_DEVICE) => {
             let device = form.field("device")?.and_then(|id| id.parse().ok());
-            let device = device.ok_or(Slug::InvalidRequest)?;
+            let device = device.ok_or(ProblemCode::InvalidRequest)?;
             // One that is there no more has ended as well.
             store.end_device(player, device, context.own(), now).await?;
             END_DEVICE
         }
         Some(SIGN_OUT) => return sign_out(state, headers, &session, address, context).await,
-        _ => return Err(Slug::InvalidRequest.into()),
+        _ => return Err(ProblemCode::InvalidRequest.into()),
     };
     // By itself a reload then repeats nothing (RFC 9110 §15.4.4).
     let saved = [("saved", action)];
@@ -251,7 +251,12 @@ async fn rename(
     let refused = |status, error: String| NotRenamed { status, error };
     let name = match username::check(typed) {
         Ok(name) => name,
-        Err(error) => return Ok(Err(refused(Slug::InvalidUsername, error.to_string()))),
+        Err(error) => {
+            return Ok(Err(refused(
+                ProblemCode::InvalidUsername,
+                error.to_string(),
+            )));
+        }
     };
     state
         .limits
@@ -261,7 +266,7 @@ async fn rename(
     match store_name(state, session, &name, context).await {
         Ok(()) => Ok(Ok(())),
         Err(StoreError::Conflict { .. }) => Ok(Err(refused(
-            Slug::UsernameTaken,
+            ProblemCode::UsernameTaken,
             "Another player has this name, or one that looks like it. Please choose another one."
                 .to_owned(),
         ))),
