@@ -13,7 +13,7 @@ use platform_server::app::start::{StartError, open_store};
 use platform_server::clock::{Clock, SystemClock};
 use platform_server::config::{Config, LogFormat, load, names, show};
 use platform_server::entropy::SystemEntropy;
-use platform_server::http::refusal::chain;
+use platform_server::http::api_error::chain;
 use platform_server::store::{SchemaPolicy, Store};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;

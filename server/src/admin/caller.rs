@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::auth::AuthState;
 use crate::auth::caller::ApiCaller;
 use crate::domain::audit::{Actor, By, Source};
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 
 /// The administrator whose token came with the request, and who has signed in
 /// within the last minutes, in a browser.
@@ -34,9 +34,9 @@ where
     S: Send + Sync,
     Arc<AuthState>: FromRef<S>,
 {
-    type Rejection = Refusal;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let caller = ApiCaller::from_request_parts(parts, state).await?;
         caller.administration(&Arc::from_ref(state)).await?;
         Ok(Self {

@@ -13,7 +13,7 @@ use crate::admin::AdminState;
 use crate::domain::audit::{ActorKind, AuditKind, AuditQuery};
 use crate::http::api::query::{digits, limit};
 use crate::http::api::{answer, invalid};
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 
 /// Events of one answer where nothing else is asked for.
 const EVENTS: usize = 100;
@@ -41,7 +41,7 @@ pub async fn handle(
     State(state): State<Arc<AdminState>>,
     _admin: AdminCaller,
     RawQuery(query): RawQuery,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let query = parse(query.as_deref().unwrap_or_default())?;
     let events = state.platform.store.list_audit_events(query).await?;
     let full = events.len() == query.limit;
@@ -54,7 +54,7 @@ pub async fn handle(
     answer(StatusCode::OK, &view)
 }
 
-fn parse(query: &str) -> Result<AuditQuery, Refusal> {
+fn parse(query: &str) -> Result<AuditQuery, ApiError> {
     let mut parsed = AuditQuery::newest(EVENTS);
     for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
         match &*name {

@@ -14,9 +14,9 @@ use crate::admin::AdminState;
 use crate::domain::administration::HoldingAddress;
 use crate::http::api::query::limit;
 use crate::http::api::{answer, invalid};
+use crate::http::api_error::ApiError;
 use crate::http::client_address::Network;
 use crate::http::date::rfc3339;
-use crate::http::refusal::Refusal;
 
 /// Addresses, or guests, of one answer where nothing else is asked for.
 const ENTRIES: usize = 100;
@@ -65,7 +65,7 @@ pub async fn handle(
     State(state): State<Arc<AdminState>>,
     _admin: AdminCaller,
     RawQuery(query): RawQuery,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let (mut address, mut most) = (None, ENTRIES);
     let query = query.unwrap_or_default();
     for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {

@@ -16,9 +16,9 @@ use crate::admin::AdminState;
 use crate::auth::keys::{KeyError, KeyInfo};
 use crate::domain::key::KeyPhase;
 use crate::http::api::answer;
+use crate::http::api_error::ApiError;
 use crate::http::date::rfc3339;
 use crate::http::limiter::too_many_requests;
-use crate::http::refusal::Refusal;
 
 /// The signing keys.
 #[derive(Debug, Serialize, ToSchema)]
@@ -60,7 +60,7 @@ pub struct KeyView {
 pub async fn list(
     State(state): State<Arc<AdminState>>,
     _admin: AdminCaller,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     answer(StatusCode::OK, &view(&state))
 }
 
@@ -78,7 +78,7 @@ pub async fn list(
 pub async fn rotate(
     State(state): State<Arc<AdminState>>,
     admin: AdminCaller,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     state.auth.keys.refresh().await.map_err(refused)?;
     let keys = state.auth.keys.list();
     let mut waiting = keys.iter().filter(|key| key.phase == KeyPhase::Published);
@@ -109,23 +109,23 @@ pub async fn revoke(
     State(state): State<Arc<AdminState>>,
     admin: AdminCaller,
     kid: Result<Path<String>, PathRejection>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let Path(kid) = kid.map_err(|_| unknown())?;
     let revoked = state.auth.keys.revoke(&kid, admin.by()).await;
     revoked.map_err(refused)?;
     answer(StatusCode::OK, &view(&state))
 }
 
-fn unknown() -> Refusal {
-    Refusal::new(ProblemCode::NotFound).with_detail("There is no such key.")
+fn unknown() -> ApiError {
+    ApiError::new(ProblemCode::NotFound).with_detail("There is no such key.")
 }
 
-fn refused(error: KeyError) -> Refusal {
+fn refused(error: KeyError) -> ApiError {
     match error {
         KeyError::Unknown { .. } => unknown(),
         KeyError::Store(error) => error.into(),
-        KeyError::Contended => Refusal::unavailable(&error),
-        error => Refusal::internal(&error),
+        KeyError::Contended => ApiError::unavailable(&error),
+        error => ApiError::internal(&error),
     }
 }
 

@@ -36,7 +36,7 @@ use uuid::Uuid;
 use crate::auth::AuthState;
 use crate::domain::player::Player;
 use crate::http::api::Names;
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 
 /// The addresses of administration.
 pub fn routes<S>() -> Router<S>
@@ -74,11 +74,12 @@ where
     S: Send + Sync,
     Arc<AdminState>: FromRef<S>,
 {
-    type Rejection = Refusal;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let Ok(names) = Names::from_request_parts(parts, state).await;
-        let nobody = || Refusal::new(ProblemCode::NotFound).with_detail("There is no such player.");
+        let nobody =
+            || ApiError::new(ProblemCode::NotFound).with_detail("There is no such player.");
         let id: Uuid = names.get("player").parse().map_err(|_| nobody())?;
         let state = Arc::<AdminState>::from_ref(state);
         let player = state.platform.store.find_player(id).await?;

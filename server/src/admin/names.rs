@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::views::PlayerNames;
 use crate::admin::AdminState;
 use crate::domain::audit::{Actor, AuditEvent};
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 
 /// The players who had a part in an event.
 pub(super) fn mentioned(event: &AuditEvent) -> impl Iterator<Item = Uuid> + use<> {
@@ -23,7 +23,7 @@ pub(super) fn mentioned(event: &AuditEvent) -> impl Iterator<Item = Uuid> + use<
 pub(super) async fn names_of(
     state: &AdminState,
     players: impl Iterator<Item = Uuid>,
-) -> Result<PlayerNames, Refusal> {
+) -> Result<PlayerNames, ApiError> {
     let names = state
         .platform
         .store

@@ -14,7 +14,7 @@ use super::caller::AdminCaller;
 use crate::admin::AdminState;
 use crate::domain::administration::Transferred;
 use crate::http::api::{JsonBody, Names, answer, invalid};
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 use crate::projects::handlers::views::ProjectView;
 
 /// The owner to be.
@@ -43,9 +43,9 @@ pub async fn handle(
     admin: AdminCaller,
     names: Names,
     body: JsonBody,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let new: NewOwner = body.read().await?;
-    let nothing = || Refusal::new(ProblemCode::NotFound).with_detail("There is no such project.");
+    let nothing = || ApiError::new(ProblemCode::NotFound).with_detail("There is no such project.");
     let (slug, now) = (names.slug(), state.platform.clock.now());
     match state
         .platform

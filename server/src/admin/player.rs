@@ -17,7 +17,7 @@ use crate::domain::audit::AuditQuery;
 use crate::domain::identity::LinkedIdentity;
 use crate::domain::player::{Player, PlayerState};
 use crate::http::api::answer;
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 
 /// Merged guests that are shown, at most.
 const MERGED: usize = 100;
@@ -39,7 +39,7 @@ pub async fn handle(
     State(state): State<Arc<AdminState>>,
     _admin: AdminCaller,
     NamedPlayer(player): NamedPlayer,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     answer(StatusCode::OK, &details(&state, player).await?)
 }
 
@@ -50,7 +50,7 @@ pub async fn handle(
 pub(super) async fn details(
     state: &AdminState,
     player: Player,
-) -> Result<PlayerDetailsView, Refusal> {
+) -> Result<PlayerDetailsView, ApiError> {
     let (store, now, sub) = (
         &*state.platform.store,
         state.platform.clock.now(),

@@ -13,7 +13,7 @@ use crate::admin::AdminState;
 use crate::domain::username::{self, MAX_CHARS};
 use crate::http::api::query::limit;
 use crate::http::api::{answer, invalid};
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 
 /// Players of one answer where nothing else is asked for.
 const PLAYERS: usize = 20;
@@ -38,7 +38,7 @@ pub async fn handle(
     State(state): State<Arc<AdminState>>,
     _admin: AdminCaller,
     RawQuery(query): RawQuery,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let (mut wanted, mut most) = (String::new(), PLAYERS);
     let query = query.unwrap_or_default();
     for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {

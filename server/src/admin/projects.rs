@@ -15,8 +15,8 @@ use super::names::names_of;
 use super::views::PlayerNames;
 use crate::admin::AdminState;
 use crate::http::api::answer;
+use crate::http::api_error::ApiError;
 use crate::http::date::rfc3339;
-use crate::http::refusal::Refusal;
 use crate::projects::handlers::views::StandingView;
 
 /// Every project.
@@ -58,7 +58,7 @@ pub struct OwnedProjectView {
 pub async fn handle(
     State(state): State<Arc<AdminState>>,
     _admin: AdminCaller,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let now = state.platform.clock.now();
     let all = state.platform.store.list_projects().await?;
     let names = names_of(&state, all.iter().filter_map(|project| project.owner)).await?;

@@ -12,7 +12,7 @@ use super::NamedPlayer;
 use super::caller::AdminCaller;
 use crate::admin::AdminState;
 use crate::http::api::answer;
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 
 /// What was ended.
 #[derive(Debug, Serialize, ToSchema)]
@@ -37,7 +37,7 @@ pub async fn end(
     State(state): State<Arc<AdminState>>,
     admin: AdminCaller,
     NamedPlayer(player): NamedPlayer,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let ended = state
         .platform
         .store

@@ -17,7 +17,7 @@ use super::views::PlayerDetailsView;
 use crate::admin::AdminState;
 use crate::domain::player::{PlayerState, REASON_CHARS, parse_reason};
 use crate::http::api::{JsonBody, answer, invalid};
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 
 /// Why a player is suspended.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -46,7 +46,7 @@ pub async fn suspend(
     admin: AdminCaller,
     NamedPlayer(player): NamedPlayer,
     body: JsonBody,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let new: NewSuspension = body.read().await?;
     let reason = new.reason.as_deref().map(|reason| {
         parse_reason(reason).ok_or_else(|| {
@@ -57,7 +57,7 @@ pub async fn suspend(
     });
     let reason = reason.transpose()?;
     if player.id == admin.player {
-        return Err(Refusal::new(ProblemCode::NotAllowed)
+        return Err(ApiError::new(ProblemCode::NotAllowed)
             .with_detail("You would lock yourself out: another administrator may do this."));
     }
     let (id, now) = (player.id, state.platform.clock.now());
@@ -92,7 +92,7 @@ pub async fn lift(
     State(state): State<Arc<AdminState>>,
     admin: AdminCaller,
     NamedPlayer(player): NamedPlayer,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let now = state.platform.clock.now();
     state
         .platform
@@ -103,7 +103,7 @@ pub async fn lift(
 }
 
 /// Answers the player as they are now, once this node knows it everywhere.
-async fn changed(state: &AdminState, player: Uuid) -> Result<Response, Refusal> {
+async fn changed(state: &AdminState, player: Uuid) -> Result<Response, ApiError> {
     state
         .auth
         .suspensions

@@ -21,7 +21,7 @@ use crate::domain::project::Project;
 use crate::entropy::Entropy;
 use crate::games::files::FileStore;
 use crate::hosting::backends::Backends;
-use crate::http::refusal::chain;
+use crate::http::api_error::chain;
 use crate::origin::PlatformOrigin;
 use crate::projects::deploy::{self, DeployError};
 use crate::store::{self, Store, StoreError};

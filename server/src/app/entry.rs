@@ -24,13 +24,13 @@ use crate::games::sites::Game;
 use crate::games::takedown::{self, Forgetting};
 use crate::hosting::backends::Backend;
 use crate::hosting::handlers::game_files;
+use crate::http::api_error::ApiError;
 use crate::http::client_address::client_address;
 use crate::http::context::Context;
 use crate::http::cors::{self, Caller};
 use crate::http::foreign_cookies;
 use crate::http::navigation;
 use crate::http::places::Stay;
-use crate::http::refusal::Refusal;
 use crate::http::request_id::{RequestId, X_REQUEST_ID};
 use crate::http::serve::Application;
 
@@ -125,7 +125,7 @@ impl Application for App {
             request_id = id.as_str(),
             "a request's head could not be read"
         );
-        let body = Refusal::unread(status).problem(&self.state.platform.auth_url, &id);
+        let body = ApiError::unread(status).problem(&self.state.platform.auth_url, &id);
         (id, body)
     }
 
@@ -149,7 +149,7 @@ impl App {
         }
     }
 
-    fn find_site(&self, host: &str) -> Result<Site, Refusal> {
+    fn find_site(&self, host: &str) -> Result<Site, ApiError> {
         let state = &self.state;
         hosts::find_site(
             host,
@@ -196,11 +196,11 @@ impl App {
             Ok(Ok(response)) => response,
             Ok(Err(_panic)) => {
                 // The panic hook has logged what and where.
-                Refusal::new(ProblemCode::Internal)
+                ApiError::new(ProblemCode::Internal)
                     .with_cause("a handler panicked")
                     .into_response()
             }
-            Err(_) => Refusal::new(ProblemCode::Unavailable)
+            Err(_) => ApiError::new(ProblemCode::Unavailable)
                 .with_cause("a handler took too long")
                 .into_response(),
         };
@@ -234,7 +234,7 @@ impl App {
             Site::Game(game) if routes::is_the_games(request.uri().path()) => {
                 let answer =
                     game_files::handle(&self.state.hosting, &game, backend, context, request);
-                return answer.await.unwrap_or_else(Refusal::into_response);
+                return answer.await.unwrap_or_else(ApiError::into_response);
             }
             Site::Game(game) => {
                 request.extensions_mut().insert(game);
@@ -250,7 +250,7 @@ impl App {
 
     /// Writes the problem body and the headers that every answer carries.
     fn finish(&self, mut response: Response, context: &Context, wants_page: bool) -> Response {
-        if let Some(refusal) = response.extensions_mut().remove::<Refusal>() {
+        if let Some(refusal) = response.extensions_mut().remove::<ApiError>() {
             if let Some(cause) = refusal.cause() {
                 tracing::error!(
                     request_id = context.id.as_str(),

@@ -12,7 +12,7 @@ use crate::admin::{
     events, guests, keys, owner, player, players as found_players, projects, sessions, suspension,
 };
 use crate::http::api::{EnvironmentName, answer};
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 use crate::logs::handlers::search::{Level, Source};
 use crate::logs::handlers::{errors, search as logs, stream as log_stream};
 use crate::players::handlers::player_chart::{Chart, Theme};
@@ -116,7 +116,7 @@ pub fn description() -> utoipa::openapi::OpenApi {
     security(()),
     responses((status = 200, description = "The description (OpenAPI 3.1).", body = Object))
 )]
-pub async fn handle() -> Result<Response, Refusal> {
+pub async fn handle() -> Result<Response, ApiError> {
     answer(StatusCode::OK, &description())
 }
 

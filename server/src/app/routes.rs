@@ -18,8 +18,8 @@ use crate::console::handlers::{
     admin as admin_pages, build, console, icon, problem_page, project, security_txt, stylesheet,
 };
 use crate::hosting::handlers::{runtime_files, whereabouts};
+use crate::http::api_error::ApiError;
 use crate::http::page::{ICON, STYLESHEET};
-use crate::http::refusal::Refusal;
 use crate::logs::handlers as logs;
 use crate::players::handlers as players;
 use crate::projects::handlers as projects;
@@ -250,11 +250,11 @@ fn with_state(routes: Router<AppState>, state: &AppState) -> Router {
         .with_state(state.clone())
 }
 
-async fn nothing_here() -> Refusal {
+async fn nothing_here() -> ApiError {
     ProblemCode::NotFound.into()
 }
 
 /// The router adds `Allow` (RFC 9110 §15.5.6) to what this answers.
-async fn wrong_method() -> Refusal {
+async fn wrong_method() -> ApiError {
     ProblemCode::MethodNotAllowed.into()
 }

@@ -37,7 +37,7 @@ use crate::hosting::HostingState;
 use crate::hosting::backends::{self, Assertions, Backends};
 use crate::hosting::contents::Contents;
 use crate::hosting::runtime::{RuntimeError, RuntimeFiles};
-use crate::http::refusal::chain;
+use crate::http::api_error::chain;
 use crate::http::serve::{ConnectionLimits, DRAIN, serve};
 use crate::logs::streams::LogStreams;
 use crate::logs::{self, LogLimits, LogsState};

@@ -18,9 +18,9 @@ use crate::domain::audit::{Actor, AuditKind, By, Refused, Source};
 use crate::domain::console_token::{Hold, Holder};
 use crate::domain::player::PlayerState;
 use crate::domain::project::Project;
+use crate::http::api_error::ApiError;
 use crate::http::context::Context;
 use crate::http::limiter::too_many_requests;
-use crate::http::refusal::Refusal;
 
 /// Characters of a call's path that the log of events keeps.
 const CALL_CHARS: usize = 120;
@@ -52,9 +52,9 @@ where
     S: Send + Sync,
     Arc<AuthState>: FromRef<S>,
 {
-    type Rejection = Refusal;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let Ok(context) = Context::from_request_parts(parts, state).await;
         let state = &*Arc::<AuthState>::from_ref(state);
         let token = state.tokens.of(&parts.headers, CONSOLE_AUDIENCE);
@@ -85,20 +85,20 @@ where
 }
 
 /// RFC 6750 §3: with how to authenticate.
-fn not_signed_in(sentence: &'static str) -> Refusal {
-    Refusal::new(ProblemCode::NotSignedIn)
+fn not_signed_in(sentence: &'static str) -> ApiError {
+    ApiError::new(ProblemCode::NotSignedIn)
         .with_detail(sentence)
         .with_header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
 }
 
-fn ended() -> Refusal {
+fn ended() -> ApiError {
     not_signed_in("This sign-in has ended. Please sign in again.")
 }
 
 /// Who holds what the token hangs on, unless that has ended. The store is asked
 /// each time, and once: what somebody else ended, suspended, granted or revoked
 /// holds with the next request.
-async fn holder(state: &AuthState, hold: &Hold, player: Uuid) -> Result<Holder, Refusal> {
+async fn holder(state: &AuthState, hold: &Hold, player: Uuid) -> Result<Holder, ApiError> {
     let holder = state
         .platform
         .store
@@ -109,7 +109,7 @@ async fn holder(state: &AuthState, hold: &Hold, player: Uuid) -> Result<Holder, 
     match &holder.player.state {
         PlayerState::Guest | PlayerState::Account => Ok(holder),
         PlayerState::Merged { .. } => Err(ended()),
-        PlayerState::Suspended { reason, .. } => Err(Refusal::suspended(reason.clone())),
+        PlayerState::Suspended { reason, .. } => Err(ApiError::suspended(reason.clone())),
     }
 }
 
@@ -125,7 +125,7 @@ impl ApiCaller {
     ///
     /// # Errors
     /// `not-signed-in`, `account-suspended`; the store's.
-    pub async fn look_again(&mut self, state: &AuthState) -> Result<(), Refusal> {
+    pub async fn look_again(&mut self, state: &AuthState) -> Result<(), ApiError> {
         let holder = holder(state, &self.rights.hold, self.player).await?;
         self.is_admin = is_admin(state, &holder);
         self.is_fresh = holder.is_fresh(state.platform.clock.now());
@@ -136,12 +136,12 @@ impl ApiCaller {
     ///
     /// # Errors
     /// `not-allowed`, `step-up-required`.
-    pub async fn administration(&self, state: &AuthState) -> Result<(), Refusal> {
+    pub async fn administration(&self, state: &AuthState) -> Result<(), ApiError> {
         let refusal = if self.is_admin {
             self.step_up("")
         } else {
             let alone = "This is for administrators alone.";
-            Some(Refusal::new(ProblemCode::NotAllowed).with_detail(alone))
+            Some(ApiError::new(ProblemCode::NotAllowed).with_detail(alone))
         };
         match refusal {
             Some(refusal) => Err(self.refused(state, refusal).await),
@@ -157,7 +157,7 @@ impl ApiCaller {
 
     /// Why an administrator may not administer just now; `about` is a sentence
     /// to begin with.
-    fn step_up(&self, about: &str) -> Option<Refusal> {
+    fn step_up(&self, about: &str) -> Option<ApiError> {
         let sentence = if !self.rights.may_administer {
             "Administration needs a sign-in of the last 15 minutes in a browser: a device has no \
              right to it. Do it on the platform's own pages."
@@ -167,11 +167,11 @@ impl ApiCaller {
             return None;
         };
         let detail = format!("{about}{sentence}");
-        Some(Refusal::new(ProblemCode::StepUpRequired).with_detail(detail))
+        Some(ApiError::new(ProblemCode::StepUpRequired).with_detail(detail))
     }
 
     /// Keeps that administration was refused.
-    async fn refused(&self, state: &AuthState, refusal: Refusal) -> Refusal {
+    async fn refused(&self, state: &AuthState, refusal: ApiError) -> ApiError {
         let refused = Refused {
             kind: AuditKind::AdministrationRefused,
             player: Some(self.player),
@@ -187,20 +187,20 @@ impl ApiCaller {
     ///
     /// # Errors
     /// `not-found`, `not-allowed`, `step-up-required`.
-    pub async fn project(&self, state: &AuthState, slug: &str) -> Result<Project, Refusal> {
+    pub async fn project(&self, state: &AuthState, slug: &str) -> Result<Project, ApiError> {
         let project = state
             .platform
             .store
             .find_project(slug)
             .await?
             .ok_or_else(|| {
-                Refusal::new(ProblemCode::NotFound).with_detail("There is no such project.")
+                ApiError::new(ProblemCode::NotFound).with_detail("There is no such project.")
             })?;
         if project.owner == Some(self.player) {
             return Ok(project);
         }
         if !self.is_admin {
-            return Err(Refusal::new(ProblemCode::NotAllowed)
+            return Err(ApiError::new(ProblemCode::NotAllowed)
                 .with_detail("This project is somebody else's."));
         }
         if self.rights.may_administer && self.is_fresh {
@@ -229,11 +229,11 @@ impl ApiCaller {
         &self,
         state: &AuthState,
         slug: &str,
-    ) -> Result<Project, Refusal> {
+    ) -> Result<Project, ApiError> {
         let project = self.project(state, slug).await?;
         let standing = state.platform.store.find_standing(slug).await?;
         if standing.is_some_and(|standing| standing.deleted.is_some()) {
-            return Err(Refusal::new(ProblemCode::ProjectDisabled)
+            return Err(ApiError::new(ProblemCode::ProjectDisabled)
                 .with_detail("This project is deleted. Restore it first, and then change it."));
         }
         Ok(project)

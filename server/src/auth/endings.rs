@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::auth::AuthState;
 use crate::auth::tokens;
 use crate::clock::Millis;
-use crate::http::refusal::chain;
+use crate::http::api_error::chain;
 use crate::store::{Store, StoreError};
 
 /// How often the store is asked. With the time between two heartbeats it stays

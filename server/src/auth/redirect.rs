@@ -14,7 +14,7 @@ use url::{Url, form_urlencoded};
 use crate::auth::AuthState;
 use crate::domain::device::UserCode;
 use crate::games::sites::Game;
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 use crate::http::seal::may_be_seal;
 
 /// The name of the parameter, in queries and in forms.
@@ -41,7 +41,7 @@ impl ReturnAddress {
     ///
     /// # Errors
     /// `invalid-redirect`
-    pub fn read(state: &AuthState, given: Option<&str>) -> Result<Self, Refusal> {
+    pub fn read(state: &AuthState, given: Option<&str>) -> Result<Self, ApiError> {
         let Some(given) = given else {
             return Ok(Self::console(state));
         };
@@ -75,7 +75,7 @@ impl ReturnAddress {
     ///
     /// # Errors
     /// `invalid-redirect`
-    pub fn from_query(state: &AuthState, query: Option<&str>) -> Result<Self, Refusal> {
+    pub fn from_query(state: &AuthState, query: Option<&str>) -> Result<Self, ApiError> {
         let query = query.unwrap_or_default().as_bytes();
         let mut given = form_urlencoded::parse(query).filter(|(name, _)| name == REDIRECT);
         match (given.next(), given.next()) {

@@ -12,9 +12,9 @@ use uuid::Uuid;
 use crate::auth::AuthState;
 use crate::clock::{Clock, Millis};
 use crate::domain::audit::{Actor, AuditKind, By, Refused, Source};
+use crate::http::api_error::chain;
 use crate::http::client_address::Network;
 use crate::http::limiter::{Limiter, Period, Rate};
-use crate::http::refusal::chain;
 
 /// Events of one kind and network.
 const OF_NETWORK: Rate = Rate::new(60, Period::Hour, 20);

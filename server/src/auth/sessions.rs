@@ -7,7 +7,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::auth::AuthState;
 use crate::clock::Millis;
-use crate::http::refusal::chain;
+use crate::http::api_error::chain;
 use crate::store::{Store, StoreError};
 
 /// How often it is looked for them.

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::auth::AuthState;
 use crate::auth::tokens;
 use crate::clock::Millis;
-use crate::http::refusal::{Refusal, chain};
+use crate::http::api_error::{ApiError, chain};
 use crate::store::{Store, StoreError};
 
 /// How often the store is asked, for what other nodes and the operator's
@@ -50,9 +50,9 @@ impl Suspensions {
     ///
     /// # Errors
     /// `account-suspended`
-    pub fn check(&self, player: &Uuid) -> Result<(), Refusal> {
+    pub fn check(&self, player: &Uuid) -> Result<(), ApiError> {
         match self.0.load().get(player) {
-            Some(reason) => Err(Refusal::suspended(reason.clone())),
+            Some(reason) => Err(ApiError::suspended(reason.clone())),
             None => Ok(()),
         }
     }

@@ -11,7 +11,7 @@ use platform_server::config::Config;
 use platform_server::domain::audit::Actor;
 use platform_server::domain::key::KeyPhase;
 use platform_server::entropy::SystemEntropy;
-use platform_server::http::refusal::chain;
+use platform_server::http::api_error::chain;
 use platform_server::store::SchemaPolicy;
 
 use crate::{Failure, Settings};

@@ -9,7 +9,7 @@ use platform_server::domain::administration::Transferred;
 use platform_server::domain::audit::Actor;
 use platform_server::domain::player::{REASON_CHARS, parse_reason};
 use platform_server::domain::takedown::{Authority, Change, Changed, GRACE, Standing};
-use platform_server::http::refusal::chain;
+use platform_server::http::api_error::chain;
 use platform_server::store::{Store, StoreError};
 use uuid::Uuid;
 

@@ -7,7 +7,7 @@ use axum::http::{HeaderName, header};
 use platform_protocol::problem::ProblemCode;
 
 use crate::games::sites::{Game, Sites};
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 use crate::origin::{AUTH_LABEL, PlatformOrigin};
 
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
@@ -29,7 +29,7 @@ pub enum Site {
 ///
 /// # Errors
 /// `invalid-request` without exactly one host (RFC 9112 §3.2).
-pub fn requested_host(parts: &Parts, believes_forwarded: bool) -> Result<String, Refusal> {
+pub fn requested_host(parts: &Parts, believes_forwarded: bool) -> Result<String, ApiError> {
     let forwarded = believes_forwarded
         // The nearest proxy wrote the last line, and its last entry.
         .then(|| parts.headers.get_all(X_FORWARDED_HOST).iter().next_back())
@@ -44,7 +44,7 @@ pub fn requested_host(parts: &Parts, believes_forwarded: bool) -> Result<String,
     let named = (hosts.next(), hosts.next());
     match (parts.uri.authority(), named) {
         (_, (Some(_), Some(_))) | (None, (None, _)) => {
-            Err(Refusal::new(ProblemCode::InvalidRequest)
+            Err(ApiError::new(ProblemCode::InvalidRequest)
                 .with_detail("The request must name exactly one host."))
         }
         (Some(authority), _) => Ok(authority.as_str().to_owned()),
@@ -65,7 +65,7 @@ pub fn find_site(
     origin: &PlatformOrigin,
     listening: u16,
     sites: &Sites,
-) -> Result<Site, Refusal> {
+) -> Result<Site, ApiError> {
     known_site(host, origin, listening, sites).ok_or_else(|| ProblemCode::UnknownHost.into())
 }
 

@@ -15,9 +15,9 @@ use platform_protocol::problem::ProblemCode;
 use crate::clock::Millis;
 use crate::domain::takedown::FORGETTING;
 use crate::games::sites::Game;
+use crate::http::api_error::ApiError;
 use crate::http::cookies;
 use crate::http::navigation::is_navigation;
-use crate::http::refusal::Refusal;
 
 /// How a browser marks a request for the script of a service worker (Service
 /// Workers, "Update").
@@ -80,8 +80,8 @@ pub fn answer(headers: &HeaderMap) -> Response {
 
 /// That a game is not shown.
 #[must_use]
-pub fn refusal() -> Refusal {
-    Refusal::new(ProblemCode::ProjectDisabled)
+pub fn refusal() -> ApiError {
+    ApiError::new(ProblemCode::ProjectDisabled)
         .with_header(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))
 }
 

@@ -36,10 +36,10 @@ use crate::config::Config;
 use crate::domain::project::BackendSettings;
 use crate::games::sites::{Game, Sites};
 use crate::hosting::upload::{self, Upload};
+use crate::http::api_error::{ApiError, chain};
 use crate::http::client_address::Network;
 use crate::http::context::Context;
 use crate::http::places::{Group, Lasting, Stay};
-use crate::http::refusal::{Refusal, chain};
 use crate::http::shares::{Share, Shares};
 use crate::http::tls;
 use crate::origin::PlatformOrigin;
@@ -301,9 +301,9 @@ impl Backends {
     ///
     /// # Errors
     /// `backend-unreachable`
-    pub fn refuse_loop(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+    pub fn refuse_loop(&self, headers: &HeaderMap) -> Result<(), ApiError> {
         if headers.contains_key(header::VIA) && headers::came_through(headers, &self.name) {
-            return Err(Refusal::new(ProblemCode::BackendUnreachable)
+            return Err(ApiError::new(ProblemCode::BackendUnreachable)
                 .with_detail("The game's backend leads back to the platform itself."));
         }
         Ok(())
@@ -321,14 +321,14 @@ impl Backends {
         game: &Game,
         context: &Context,
         request: Request<Body>,
-    ) -> Result<Response, Refusal> {
+    ) -> Result<Response, ApiError> {
         let (mut parts, body) = request.into_parts();
         self.check(&parts)?;
         let place = self.place(backend, context)?;
         let held = parts.extensions.remove::<Stay>();
         let lasting = upgraded(&parts.headers, held.as_ref())?;
         let gone = || {
-            Refusal::new(ProblemCode::BackendUnreachable)
+            ApiError::new(ProblemCode::BackendUnreachable)
                 .with_detail("The game was taken down, or has this backend no more.")
         };
         let Door { sockets, answers } = self.doors.of(&game.slug, game.environment);
@@ -360,7 +360,7 @@ impl Backends {
                 StatusCode::GATEWAY_TIMEOUT => ProblemCode::BackendTimeout,
                 _ => ProblemCode::BackendUnreachable,
             };
-            return Err(Refusal::new(slug).with_cause(error.message().to_owned()));
+            return Err(ApiError::new(slug).with_cause(error.message().to_owned()));
         }
         headers::protect_others(response.headers_mut(), game);
         Ok(response.map(|body| silence::listen(body, self.settings.idle, answers)))
@@ -371,9 +371,9 @@ impl Backends {
         &self,
         backend: &Backend,
         context: &Context,
-    ) -> Result<(OwnedSemaphorePermit, Vec<Share<Group>>), Refusal> {
+    ) -> Result<(OwnedSemaphorePermit, Vec<Share<Group>>), ApiError> {
         let busy = |detail: &'static str| {
-            Refusal::new(ProblemCode::Unavailable)
+            ApiError::new(ProblemCode::Unavailable)
                 .with_detail(detail)
                 .with_header(header::RETRY_AFTER, HeaderValue::from_static("1"))
         };
@@ -399,7 +399,7 @@ impl Backends {
         Ok((place, shares))
     }
 
-    fn check(&self, parts: &Parts) -> Result<(), Refusal> {
+    fn check(&self, parts: &Parts) -> Result<(), ApiError> {
         let length = parts
             .headers
             .get(header::CONTENT_LENGTH)
@@ -416,7 +416,7 @@ impl Backends {
             || parts.method.as_str().eq_ignore_ascii_case("track")
         {
             let allowed = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
-            return Err(Refusal::new(ProblemCode::MethodNotAllowed)
+            return Err(ApiError::new(ProblemCode::MethodNotAllowed)
                 .with_header(header::ALLOW, HeaderValue::from_static(allowed)));
         }
         if paths::leads_out(parts.uri.path()) {
@@ -428,7 +428,7 @@ impl Backends {
 
 /// Counts a connection that is to become a WebSocket (RFC 6455 §4.1) as one that
 /// lasts, before the backend hears of it.
-fn upgraded(headers: &HeaderMap, held: Option<&Stay>) -> Result<Option<Lasting>, Refusal> {
+fn upgraded(headers: &HeaderMap, held: Option<&Stay>) -> Result<Option<Lasting>, ApiError> {
     let values = headers.get_all(header::UPGRADE).into_iter();
     let wanted = values.filter_map(|value| value.to_str().ok());
     let mut wanted = wanted.flat_map(|value| value.split(','));

@@ -13,8 +13,8 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use platform_protocol::problem::ProblemCode;
 use tokio::sync::watch;
 
+use crate::http::api_error::ApiError;
 use crate::http::pace::{Pace, Waiting};
-use crate::http::refusal::Refusal;
 
 /// What a body and the answer to it may take.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +85,7 @@ impl Upload {
     /// # Errors
     /// 408 where the client sends nothing more; `backend-timeout` where the
     /// backend neither reads nor answers.
-    pub async fn wait_for<T>(&self, answer: impl Future<Output = T>) -> Result<T, Refusal> {
+    pub async fn wait_for<T>(&self, answer: impl Future<Output = T>) -> Result<T, ApiError> {
         let mut progress = self.progress.clone();
         let quiet = async {
             loop {
@@ -113,22 +113,23 @@ impl Upload {
     /// # Errors
     /// `payload-too-large`, 408 where it came too slowly, or `invalid-request`
     /// where it broke off.
-    pub fn check(&self) -> Result<(), Refusal> {
+    pub fn check(&self) -> Result<(), ApiError> {
         match *self.progress.borrow() {
             Progress::TooLarge => Err(ProblemCode::PayloadTooLarge.into()),
-            Progress::TooSlow => Err(Refusal::request_timeout()),
+            Progress::TooSlow => Err(ApiError::request_timeout()),
             Progress::Broken => {
-                Err(Refusal::new(ProblemCode::InvalidRequest).with_detail("The request broke off."))
+                Err(ApiError::new(ProblemCode::InvalidRequest)
+                    .with_detail("The request broke off."))
             }
             Progress::Flowing | Progress::Ended => Ok(()),
         }
     }
 
-    fn gone_quiet(&self) -> Refusal {
+    fn gone_quiet(&self) -> ApiError {
         if *self.progress.borrow() == Progress::Flowing && self.starved.load(Ordering::Relaxed) {
-            return Refusal::request_timeout();
+            return ApiError::request_timeout();
         }
-        Refusal::new(ProblemCode::BackendTimeout)
+        ApiError::new(ProblemCode::BackendTimeout)
             .with_cause("the backend neither read nor answered")
     }
 }

@@ -9,7 +9,7 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Body as _;
 use platform_protocol::problem::ProblemCode;
 
-use super::refusal::Refusal;
+use super::api_error::ApiError;
 
 /// How long a small body may take to arrive.
 const ARRIVAL: Duration = Duration::from_secs(10);
@@ -34,7 +34,7 @@ pub fn is(headers: &HeaderMap, media_type: &str) -> bool {
 ///
 /// # Errors
 /// `payload-too-large`, 408, or `invalid-request` where it breaks off.
-pub async fn read(body: Body, limit: usize) -> Result<Bytes, Refusal> {
+pub async fn read(body: Body, limit: usize) -> Result<Bytes, ApiError> {
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
@@ -47,8 +47,8 @@ pub async fn read(body: Body, limit: usize) -> Result<Bytes, Refusal> {
             Err(ProblemCode::PayloadTooLarge.into())
         }
         Ok(Err(_)) => {
-            Err(Refusal::new(ProblemCode::InvalidRequest).with_detail("The request broke off."))
+            Err(ApiError::new(ProblemCode::InvalidRequest).with_detail("The request broke off."))
         }
-        Err(_) => Err(Refusal::request_timeout()),
+        Err(_) => Err(ApiError::request_timeout()),
     }
 }

@@ -13,7 +13,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, header};
 use platform_protocol::problem::ProblemCode;
 
-use super::refusal::Refusal;
+use super::api_error::ApiError;
 
 /// An origin that may ask, and the audience of the tokens that it gets.
 #[derive(Clone, Debug)]
@@ -27,9 +27,9 @@ pub struct Caller {
 }
 
 impl<S: Sync> FromRequestParts<S> for Caller {
-    type Rejection = Refusal;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         parts
             .extensions
             .get::<Caller>()

@@ -17,9 +17,9 @@ use platform_protocol::problem::ProblemCode;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
+use super::api_error::ApiError;
 use super::cookies::{self, Named};
 use super::cors::single_origin;
-use super::refusal::Refusal;
 use crate::entropy::Entropy;
 
 /// Over https: the prefix makes browsers refuse it from a sub-domain.
@@ -179,9 +179,9 @@ pub fn check_form(
     secure: bool,
     auth_url: &str,
     token: Option<&str>,
-) -> Result<BrowserSecret, Refusal> {
+) -> Result<BrowserSecret, ApiError> {
     if sender(headers, auth_url) == Sender::Foreign {
-        return Err(Refusal::new(ProblemCode::NotAllowed).with_detail(
+        return Err(ApiError::new(ProblemCode::NotAllowed).with_detail(
             "This form was sent from another page, so nothing was done. Please use the form on \
              the platform's own page.",
         ));
@@ -190,7 +190,7 @@ pub fn check_form(
         cookies::find(headers, browser_cookie_name(secure)),
         Named::Several
     ) {
-        return Err(Refusal::new(ProblemCode::InvalidRequest).with_detail(
+        return Err(ApiError::new(ProblemCode::InvalidRequest).with_detail(
             "Your browser sent two cookies of one name, one of which another page has set. That \
              one is removed now. Please go back, reload the page and try again.",
         ));
@@ -198,7 +198,7 @@ pub fn check_form(
     BrowserSecret::read(headers, secure)
         .filter(|secret| token.is_some_and(|token| secret.accepts(token)))
         .ok_or_else(|| {
-            Refusal::new(ProblemCode::NotAllowed).with_detail(
+            ApiError::new(ProblemCode::NotAllowed).with_detail(
                 "This form is too old, or your browser takes no cookies from this site. Please go \
                  back, reload the page and try again.",
             )

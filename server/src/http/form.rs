@@ -5,8 +5,8 @@ use axum::http::HeaderMap;
 use platform_protocol::problem::ProblemCode;
 use url::form_urlencoded;
 
+use super::api_error::ApiError;
 use super::body;
-use super::refusal::Refusal;
 
 /// Bytes of a form, at most: a return address, a token and a name, each in
 /// the longest spelling that percent-encoding gives it.
@@ -23,7 +23,7 @@ impl Form {
     ///
     /// # Errors
     /// `unsupported-media-type`, and those of [`body::read`].
-    pub async fn read(headers: &HeaderMap, body: Body) -> Result<Self, Refusal> {
+    pub async fn read(headers: &HeaderMap, body: Body) -> Result<Self, ApiError> {
         if !body::is(headers, MEDIA_TYPE) {
             return Err(ProblemCode::UnsupportedMediaType.into());
         }
@@ -42,7 +42,7 @@ impl Form {
     ///
     /// # Errors
     /// `invalid-request` where it is there twice.
-    pub fn field(&self, name: &str) -> Result<Option<&str>, Refusal> {
+    pub fn field(&self, name: &str) -> Result<Option<&str>, ApiError> {
         let mut values = self.0.iter().filter(|(given, _)| given == name);
         match (values.next(), values.next()) {
             (value, None) => Ok(value.map(|(_, value)| value.as_str())),

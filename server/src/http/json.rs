@@ -7,15 +7,15 @@ use bytes::Bytes;
 use platform_protocol::problem::ProblemCode;
 use serde::Deserialize;
 
+use super::api_error::ApiError;
 use super::body;
-use super::refusal::Refusal;
 
 /// Refuses what a page of another site makes a browser send. Without the
 /// header it was no browser of today, and no other page stands behind it.
 ///
 /// # Errors
 /// `not-allowed`
-pub fn refuse_cross_site(headers: &HeaderMap) -> Result<(), Refusal> {
+pub fn refuse_cross_site(headers: &HeaderMap) -> Result<(), ApiError> {
     let mut sites = headers.get_all("sec-fetch-site").iter();
     if sites.any(|site| site.as_bytes() == b"cross-site") {
         return Err(ProblemCode::NotAllowed.into());
@@ -27,7 +27,7 @@ pub fn refuse_cross_site(headers: &HeaderMap) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// `unsupported-media-type`, and those of [`body::read`].
-pub async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Bytes, Refusal> {
+pub async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Bytes, ApiError> {
     if !is_json(headers) {
         return Err(ProblemCode::UnsupportedMediaType.into());
     }
@@ -38,7 +38,7 @@ pub async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Bytes
 ///
 /// # Errors
 /// `invalid-request`
-pub fn parse<'body, T: Deserialize<'body>>(body: &'body [u8]) -> Result<T, Refusal> {
+pub fn parse<'body, T: Deserialize<'body>>(body: &'body [u8]) -> Result<T, ApiError> {
     // What is wrong is no secret: the page sent it. But it may quote what the
     // page sent, so nothing of it is logged.
     serde_json::from_slice(body).map_err(|_| ProblemCode::InvalidRequest.into())

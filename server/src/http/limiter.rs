@@ -13,7 +13,7 @@ use governor::state::keyed::DashMapStateStore;
 use governor::{Quota, RateLimiter};
 use platform_protocol::problem::ProblemCode;
 
-use super::refusal::Refusal;
+use super::api_error::ApiError;
 use crate::clock::Clock;
 
 /// How much somebody may do in a time.
@@ -134,8 +134,8 @@ pub fn retry_after(wait: Duration) -> HeaderValue {
 
 /// 429, with when to come back.
 #[must_use]
-pub fn too_many_requests(wait: Duration) -> Refusal {
-    Refusal::new(ProblemCode::TooManyRequests).with_header(header::RETRY_AFTER, retry_after(wait))
+pub fn too_many_requests(wait: Duration) -> ApiError {
+    ApiError::new(ProblemCode::TooManyRequests).with_header(header::RETRY_AFTER, retry_after(wait))
 }
 
 #[cfg(test)]

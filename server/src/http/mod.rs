@@ -10,7 +10,7 @@
 //! | `unread` | answers to what is no request |
 //! | [`shares`] | how many of something each holds |
 //! | [`context`] | what is known of a request before a handler sees it |
-//! | [`refusal`] | Problem Details (RFC 9457) |
+//! | [`api_error`] | Problem Details (RFC 9457) |
 //! | [`navigation`] | refusals as pages, for people |
 //! | [`request_id`] | `X-Request-Id` |
 //! | [`client_address`] | who asks, behind trusted proxies too |
@@ -34,6 +34,7 @@
 //! | [`seal`] | what a page tells its own browser, and the time before a press counts |
 
 pub mod api;
+pub mod api_error;
 pub mod asset;
 pub mod body;
 pub mod browser;
@@ -56,7 +57,6 @@ pub mod pace;
 pub mod packed;
 pub mod page;
 pub(crate) mod places;
-pub mod refusal;
 pub mod request_id;
 pub mod seal;
 pub mod serve;

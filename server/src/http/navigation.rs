@@ -7,8 +7,8 @@ use axum::response::Response;
 use platform_protocol::paths;
 use platform_protocol::problem::ProblemCode;
 
+use super::api_error::ApiError;
 use super::page::{self, Frame};
-use super::refusal::Refusal;
 use super::request_id::RequestId;
 use crate::origin::PlatformOrigin;
 
@@ -57,7 +57,7 @@ pub fn sign_in(slug: ProblemCode, auth_url: &str) -> Option<String> {
 /// it could.
 pub fn make_page(
     response: &mut Response,
-    refusal: &Refusal,
+    refusal: &ApiError,
     origin: &PlatformOrigin,
     id: &RequestId,
 ) -> bool {

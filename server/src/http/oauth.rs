@@ -10,9 +10,9 @@ use axum::response::{IntoResponse, Response};
 use platform_protocol::problem::ProblemCode;
 use serde::Serialize;
 
+use super::api_error::ApiError;
 use super::form::Form;
 use super::limiter::retry_after;
-use super::refusal::Refusal;
 
 /// The code of an error, where the standards name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub enum OauthError {
         headers: Vec<(HeaderName, HeaderValue)>,
     },
     /// A fault of the platform, which is answered as everywhere else.
-    Fault(Refusal),
+    Fault(ApiError),
 }
 
 #[derive(Serialize)]
@@ -97,7 +97,7 @@ impl OauthError {
     }
 }
 
-impl<R: Into<Refusal>> From<R> for OauthError {
+impl<R: Into<ApiError>> From<R> for OauthError {
     fn from(refusal: R) -> Self {
         let refusal = refusal.into();
         if refusal.status().is_server_error() {
@@ -148,8 +148,8 @@ impl IntoResponse for OauthError {
 ///
 /// # Errors
 /// It is no JSON.
-pub fn answer(content: &impl Serialize) -> Result<Response, Refusal> {
-    let json = serde_json::to_vec(content).map_err(|error| Refusal::internal(&error))?;
+pub fn answer(content: &impl Serialize) -> Result<Response, ApiError> {
+    let json = serde_json::to_vec(content).map_err(|error| ApiError::internal(&error))?;
     let mut response = Response::new(Body::from(json));
     let headers = response.headers_mut();
     headers.insert(

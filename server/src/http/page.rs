@@ -5,7 +5,7 @@ use askama::Template;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 
-use super::refusal::Refusal;
+use super::api_error::ApiError;
 use crate::origin::PlatformOrigin;
 
 /// The path of the stylesheet of all pages, on every host that has pages.
@@ -102,7 +102,7 @@ fn policy_from(home: &str) -> Option<HeaderValue> {
 pub fn render(status: StatusCode, template: &impl Template) -> Response {
     match template.render() {
         Ok(html) => answer(status, html, HeaderValue::from_static(POLICY)),
-        Err(error) => Refusal::internal(&error).into_response(),
+        Err(error) => ApiError::internal(&error).into_response(),
     }
 }
 
@@ -115,13 +115,13 @@ pub fn render_games(
 ) -> Response {
     let html = match template.render() {
         Ok(html) => html,
-        Err(error) => return Refusal::internal(&error).into_response(),
+        Err(error) => return ApiError::internal(&error).into_response(),
     };
     let games = origin.sub_domain("*");
     let policy = POLICY.replace("img-src 'self'", &format!("img-src 'self' {games}"));
     match HeaderValue::from_str(&policy) {
         Ok(policy) => answer(status, html, policy),
-        Err(error) => Refusal::internal(&error).into_response(),
+        Err(error) => ApiError::internal(&error).into_response(),
     }
 }
 
@@ -132,7 +132,7 @@ pub fn render_games(
 pub fn render_console(template: &impl Template, auth_url: &str, game: Option<&str>) -> Response {
     let html = match template.render() {
         Ok(html) => html,
-        Err(error) => return Refusal::internal(&error).into_response(),
+        Err(error) => return ApiError::internal(&error).into_response(),
     };
     let frames = game.unwrap_or("'none'");
     // Source maps are files of the game.
@@ -144,7 +144,7 @@ pub fn render_console(template: &impl Template, auth_url: &str, game: Option<&st
     );
     match HeaderValue::from_str(&policy) {
         Ok(policy) => answer(StatusCode::OK, html, policy),
-        Err(error) => Refusal::internal(&error).into_response(),
+        Err(error) => ApiError::internal(&error).into_response(),
     }
 }
 
@@ -155,7 +155,7 @@ pub fn render_console(template: &impl Template, auth_url: &str, game: Option<&st
 pub fn render_project(template: &impl Template, auth_url: &str, addresses: [&str; 2]) -> Response {
     let html = match template.render() {
         Ok(html) => html,
-        Err(error) => return Refusal::internal(&error).into_response(),
+        Err(error) => return ApiError::internal(&error).into_response(),
     };
     let [dev, prod] = addresses;
     let policy = format!(
@@ -165,7 +165,7 @@ pub fn render_project(template: &impl Template, auth_url: &str, addresses: [&str
     );
     match HeaderValue::from_str(&policy) {
         Ok(policy) => answer(StatusCode::OK, html, policy),
-        Err(error) => Refusal::internal(&error).into_response(),
+        Err(error) => ApiError::internal(&error).into_response(),
     }
 }
 
@@ -174,7 +174,7 @@ pub fn render_project(template: &impl Template, auth_url: &str, addresses: [&str
 pub fn render_form(status: StatusCode, template: &impl Template, target: FormTarget) -> Response {
     let html = match template.render() {
         Ok(html) => html,
-        Err(error) => return Refusal::internal(&error).into_response(),
+        Err(error) => return ApiError::internal(&error).into_response(),
     };
     let mut response = answer(status, html, HeaderValue::from_static(target.policy()));
     let headers = response.headers_mut();

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use axum::http::{HeaderValue, header};
 use platform_protocol::problem::ProblemCode;
 
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 
 /// When to come back: disks do not become empty within seconds.
 const COME_AGAIN: HeaderValue = HeaderValue::from_static("60");
@@ -89,7 +89,7 @@ impl DiskFloor {
     ///
     /// # Errors
     /// `unavailable`
-    pub fn refuse(&self, more: u64) -> Result<(), Refusal> {
+    pub fn refuse(&self, more: u64) -> Result<(), ApiError> {
         if self.floor == 0 {
             return Ok(());
         }
@@ -109,8 +109,8 @@ impl DiskFloor {
 
 /// That the disk is almost full.
 #[must_use]
-pub fn full() -> Refusal {
-    Refusal::new(ProblemCode::Unavailable)
+pub fn full() -> ApiError {
+    ApiError::new(ProblemCode::Unavailable)
         .with_detail(
             "The platform's disk is almost full, so it keeps nothing new just now; games that are \
              there go on. Please try again later, or tell those who run the platform.",

@@ -26,7 +26,7 @@ use crate::domain::room::{RoomLimits, Verdict};
 use crate::entropy::Entropy;
 use crate::games::files::{FileError, FileStore};
 use crate::games::page_warnings::PAGE_BYTES;
-use crate::http::refusal::chain;
+use crate::http::api_error::chain;
 use crate::projects::ProjectsState;
 use crate::projects::archive::{self, ArchiveError, UnpackedFile};
 use crate::projects::removal;

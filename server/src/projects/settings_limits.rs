@@ -9,8 +9,8 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::clock::Clock;
+use crate::http::api_error::ApiError;
 use crate::http::limiter::{Limiter, Period, Rate, too_many_requests};
-use crate::http::refusal::Refusal;
 
 /// Writes of one project's settings by its owner: more than people and their
 /// programs ever need.
@@ -44,7 +44,7 @@ impl SettingsLimits {
     ///
     /// # Errors
     /// `too-many-requests`, with when to come back.
-    pub fn count(&self, slug: &str, owner: Uuid) -> Result<(), Refusal> {
+    pub fn count(&self, slug: &str, owner: Uuid) -> Result<(), ApiError> {
         let refused = |of_what: &str, most: u32, wait: Duration| {
             let what = format!("The settings of {of_what} were written {most} times");
             let advice = "; a program that writes them over and over should write them once";
@@ -62,7 +62,7 @@ impl SettingsLimits {
     ///
     /// # Errors
     /// `too-many-requests`, with when to come back.
-    pub fn count_rollback(&self, slug: &str) -> Result<(), Refusal> {
+    pub fn count_rollback(&self, slug: &str) -> Result<(), ApiError> {
         self.rollbacks.count(&slug.to_owned()).map_err(|wait| {
             let most = ROLLBACKS.burst.get();
             let what = format!("This project was rolled back {most} times");
@@ -79,7 +79,7 @@ impl SettingsLimits {
 }
 
 /// `too-many-requests`: what was done too often, and when to come back.
-fn refused(what: &str, advice: &str, wait: Duration) -> Refusal {
+fn refused(what: &str, advice: &str, wait: Duration) -> ApiError {
     let minutes = wait.as_secs().div_ceil(60).max(1);
     too_many_requests(wait).with_detail(format!(
         "{what} within a short time, and nothing was changed now. Try again in {minutes} \

@@ -7,7 +7,7 @@ use crate::auth::caller::ApiCaller;
 use crate::domain::project::Project;
 use crate::games::GamesState;
 use crate::hosting::HostingState;
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 use crate::platform::Platform;
 use crate::projects::deploy::Deploys;
 use crate::projects::settings_limits::SettingsLimits;
@@ -36,7 +36,7 @@ impl ProjectsState {
     ///
     /// # Errors
     /// `too-many-requests`.
-    pub fn count_setting(&self, caller: &ApiCaller, project: &Project) -> Result<(), Refusal> {
+    pub fn count_setting(&self, caller: &ApiCaller, project: &Project) -> Result<(), ApiError> {
         if project.owner == Some(caller.player) {
             self.settings_limits.count(&project.slug, caller.player)?;
         }
@@ -48,7 +48,7 @@ impl ProjectsState {
     ///
     /// # Errors
     /// `too-many-requests`.
-    pub fn count_rollback(&self, caller: &ApiCaller, project: &Project) -> Result<(), Refusal> {
+    pub fn count_rollback(&self, caller: &ApiCaller, project: &Project) -> Result<(), ApiError> {
         if project.owner == Some(caller.player) {
             self.settings_limits.count_rollback(&project.slug)?;
         }

@@ -20,11 +20,11 @@ use crate::domain::identity::Identity;
 use crate::domain::session::{SessionHash, SessionSecret};
 use crate::domain::sign_in::{PendingSignIn, SignIn, SignInOutcome, StateHash, TakenSignIn};
 use crate::domain::username;
+use crate::http::api_error::{ApiError, chain};
 use crate::http::context::Context;
 use crate::http::cookies;
 use crate::http::csrf::{self, BrowserSecret};
 use crate::http::form::Form;
-use crate::http::refusal::{Refusal, chain};
 
 /// Bytes of a `state`, at most: ours have 43.
 const MAX_STATE_BYTES: usize = 128;
@@ -57,7 +57,7 @@ pub async fn handle(
     RawQuery(query): RawQuery,
     context: Context,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let provider = provider_of(&state, &path)?;
     let secure = state.platform.origin.is_secure();
     let held = held::secret(&state, &headers).await?;
@@ -275,7 +275,7 @@ async fn complete(
     held: Option<SessionHash>,
     redirect: &ReturnAddress,
     context: &Context,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let now = state.platform.clock.now();
     let secret = SessionSecret::generate(&*state.platform.entropy);
     let sign_in = SignIn {

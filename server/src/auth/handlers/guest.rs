@@ -7,8 +7,8 @@ use crate::auth::AuthState;
 use crate::clock::Millis;
 use crate::domain::player::Player;
 use crate::domain::session::{Session, SessionHash, SessionSecret};
+use crate::http::api_error::{ApiError, chain};
 use crate::http::client_address::Network;
-use crate::http::refusal::{Refusal, chain};
 use crate::store::{GuestCap, NewGuest, StoreError};
 
 /// What became of a visitor who has no session.
@@ -33,7 +33,7 @@ pub(super) async fn make(
     audience: &str,
     network: Network,
     held: Option<SessionSecret>,
-) -> Result<Made, Refusal> {
+) -> Result<Made, ApiError> {
     let counted = state.limits.guests.count(network, audience);
     if let Err(wait) = counted {
         return Ok(Made::TooFast(wait));

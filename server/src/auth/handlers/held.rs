@@ -6,8 +6,8 @@ use platform_protocol::problem::ProblemCode;
 
 use crate::auth::AuthState;
 use crate::domain::session::SessionSecret;
+use crate::http::api_error::ApiError;
 use crate::http::cookies::{self, SessionCookie};
-use crate::http::refusal::Refusal;
 
 /// The secret of the session cookie. Of several that of the one which names a
 /// session; the tossed one expires with the answer
@@ -19,7 +19,7 @@ use crate::http::refusal::Refusal;
 pub(super) async fn secret(
     state: &AuthState,
     headers: &HeaderMap,
-) -> Result<Option<SessionSecret>, Refusal> {
+) -> Result<Option<SessionSecret>, ApiError> {
     let secrets = match cookies::read_session(headers, state.platform.origin.is_secure()) {
         SessionCookie::Absent => return Ok(None),
         SessionCookie::Present(secret) => return Ok(Some(secret)),
@@ -42,7 +42,7 @@ pub(super) async fn secret(
     }
     match <[SessionSecret; 1]>::try_from(known) {
         Ok([secret]) => Ok(Some(secret)),
-        Err(_) => Err(Refusal::new(ProblemCode::InvalidRequest).with_detail(
+        Err(_) => Err(ApiError::new(ProblemCode::InvalidRequest).with_detail(
             "Your browser sent two sessions at once, one of which another page has set. That one \
              is removed now. Please try again.",
         )),

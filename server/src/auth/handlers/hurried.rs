@@ -10,9 +10,9 @@ use super::way_back::WayBack;
 use crate::auth::AuthState;
 use crate::auth::redirect::ReturnAddress;
 use crate::clock::Millis;
+use crate::http::api_error::ApiError;
 use crate::http::csrf::BrowserSecret;
 use crate::http::page::{self, FormTarget, Frame};
-use crate::http::refusal::Refusal;
 
 /// Seconds after which the page goes on to the provider by itself.
 const PAUSE_SECONDS: u32 = 3;
@@ -49,9 +49,9 @@ pub(super) async fn pause(
     redirect: &ReturnAddress,
     provider: &str,
     address: &str,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let refresh = HeaderValue::from_str(&format!("{PAUSE_SECONDS}; url={address}"));
-    let refresh = refresh.map_err(|error| Refusal::internal(&error))?;
+    let refresh = refresh.map_err(|error| ApiError::internal(&error))?;
     let page = Page {
         frame: Frame::new(&state.platform.origin),
         way_back: WayBack::of(state, redirect).await,

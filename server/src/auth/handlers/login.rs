@@ -15,10 +15,10 @@ use super::visitor::Visitor;
 use super::way_back::{WayBack, page_path};
 use crate::auth::AuthState;
 use crate::auth::redirect::ReturnAddress;
+use crate::http::api_error::ApiError;
 use crate::http::csrf::BrowserSecret;
 use crate::http::form::Form;
 use crate::http::page::{self, FormTarget, Frame};
-use crate::http::refusal::Refusal;
 use crate::http::seal::{Sealed, led_by_another_site};
 
 #[derive(Template)]
@@ -82,7 +82,7 @@ pub async fn handle(
     State(state): State<Arc<AuthState>>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let address = ReturnAddress::from_query(&state, query.as_deref())?;
     // A suspended player is not turned away here: somebody else may want to
     // sign in with this browser.

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::device;
 use super::key_set::public_json;
 use crate::auth::AuthState;
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 
 /// `POST /token` is no OAuth token endpoint (it takes a cookie, not a grant),
 /// so the one of devices is named.
@@ -45,6 +45,6 @@ pub async fn handle(State(state): State<Arc<AuthState>>) -> Response {
     };
     match serde_json::to_vec(&metadata) {
         Ok(json) => public_json(json.into()),
-        Err(error) => Refusal::internal(&error).into_response(),
+        Err(error) => ApiError::internal(&error).into_response(),
     }
 }

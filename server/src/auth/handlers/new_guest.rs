@@ -13,10 +13,10 @@ use super::token::suspended;
 use super::visitor::Visitor;
 use crate::auth::AuthState;
 use crate::auth::redirect::{REDIRECT, ReturnAddress};
+use crate::http::api_error::ApiError;
 use crate::http::cookies;
 use crate::http::csrf::{self, check_form};
 use crate::http::form::Form;
-use crate::http::refusal::Refusal;
 use crate::http::seal::SHOWN;
 
 /// The path. It is beside that of the sign-in page rather than below it, where
@@ -37,7 +37,7 @@ pub async fn handle(
     State(state): State<Arc<AuthState>>,
     headers: HeaderMap,
     body: Body,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let form = Form::read(&headers, body).await?;
     let secure = state.platform.origin.is_secure();
     let secret = check_form(

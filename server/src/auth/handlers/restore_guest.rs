@@ -21,6 +21,7 @@ use crate::auth::AuthState;
 use crate::auth::redirect::{REDIRECT, ReturnAddress};
 use crate::domain::left_guest::{LeftGuest, Restore, Restored};
 use crate::domain::session::SessionSecret;
+use crate::http::api_error::ApiError;
 use crate::http::client_address::Network;
 use crate::http::context::Context;
 use crate::http::cookies;
@@ -29,7 +30,6 @@ use crate::http::date::Date;
 use crate::http::form::Form;
 use crate::http::limiter::too_many_requests;
 use crate::http::page::{self, FormTarget, Frame};
-use crate::http::refusal::Refusal;
 use crate::http::seal::{SHOWN, Sealed};
 use crate::store::StoreError;
 
@@ -117,7 +117,7 @@ pub async fn show(
     State(state): State<Arc<AuthState>>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let address = ReturnAddress::from_query(&state, query.as_deref())?;
     let (signed_in, guest) = match Visitor::of(&state, &headers).await? {
         Visitor::Account(session) => (Some(session.player.username), None),
@@ -172,7 +172,7 @@ pub async fn restore(
     context: Context,
     headers: HeaderMap,
     body: Body,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let form = Form::read(&headers, body).await?;
     let secure = state.platform.origin.is_secure();
     let secret = check_form(
@@ -215,7 +215,7 @@ pub async fn restore(
     match state.platform.store.restore_guest(restore).await? {
         Restored::NotThere => to_page(),
         Restored::Suspended { reason } => Err(suspended(reason)),
-        Restored::SignedIn => Err(Refusal::new(ProblemCode::NotAllowed).with_detail(
+        Restored::SignedIn => Err(ApiError::new(ProblemCode::NotAllowed).with_detail(
             "You are signed in to an account in this browser. Sign out of it on your profile \
              page first, and then go on as the guest.",
         )),

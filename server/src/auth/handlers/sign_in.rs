@@ -21,12 +21,12 @@ use crate::auth::redirect::{REDIRECT, ReturnAddress};
 use crate::clock::Millis;
 use crate::domain::player::PlayerState;
 use crate::domain::sign_in::{PendingSignIn, StateHash};
+use crate::http::api_error::{ApiError, chain};
 use crate::http::client_address::Network;
 use crate::http::context::Context;
 use crate::http::csrf::{self, check_form};
 use crate::http::form::Form;
 use crate::http::limiter::too_many_requests;
-use crate::http::refusal::{Refusal, chain};
 use crate::http::seal::SHOWN;
 
 /// The name of the provider in the path.
@@ -86,7 +86,7 @@ pub async fn handle(
     context: Context,
     headers: HeaderMap,
     body: Body,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let provider = provider_of(&state, &path)?;
     let secure = state.platform.origin.is_secure();
     let form = Form::read(&headers, body).await?;
@@ -161,7 +161,7 @@ pub async fn handle(
 pub(super) fn provider_of<'a>(
     state: &'a AuthState,
     path: &RawPathParams,
-) -> Result<&'a Provider, Refusal> {
+) -> Result<&'a Provider, ApiError> {
     path.iter()
         .find(|(name, _)| *name == PROVIDER)
         .and_then(|(_, id)| state.providers.find(id))
@@ -175,7 +175,7 @@ async fn guest_of(
     headers: &HeaderMap,
     network: Network,
     now: Millis,
-) -> Result<Option<Uuid>, Refusal> {
+) -> Result<Option<Uuid>, ApiError> {
     let Some(secret) = held::secret(state, headers).await? else {
         return Ok(None);
     };
@@ -196,7 +196,7 @@ pub(super) fn back_to_login(
     state: &AuthState,
     redirect: Option<&str>,
     setback: Setback,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let path = login_path(redirect, setback);
     see_other(&format!("{}{path}", state.platform.auth_url))
 }
@@ -213,8 +213,8 @@ pub(super) fn login_path(redirect: Option<&str>, setback: Setback) -> String {
 /// 303 (RFC 9110 §15.4.4), which turns a form into a visit, and which nobody
 /// keeps. The address that it leads away from may hold a code, so the browser
 /// tells it nobody.
-pub(super) fn see_other(address: &str) -> Result<Response, Refusal> {
-    let location = HeaderValue::from_str(address).map_err(|error| Refusal::internal(&error))?;
+pub(super) fn see_other(address: &str) -> Result<Response, ApiError> {
+    let location = HeaderValue::from_str(address).map_err(|error| ApiError::internal(&error))?;
     let mut response = StatusCode::SEE_OTHER.into_response();
     let headers = response.headers_mut();
     headers.insert(header::LOCATION, location);

@@ -13,12 +13,12 @@ use super::token::IGNORED_BODY_BYTES;
 use super::{guest, held, leave};
 use crate::auth::AuthState;
 use crate::domain::player::PlayerState;
+use crate::http::api_error::ApiError;
 use crate::http::body;
 use crate::http::client_address::Network;
 use crate::http::context::Context;
 use crate::http::cookies;
 use crate::http::cors::Caller;
-use crate::http::refusal::Refusal;
 
 /// Answers 204, whether there was a session or not.
 ///
@@ -30,7 +30,7 @@ pub async fn handle(
     context: Context,
     headers: HeaderMap,
     request_body: Body,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     body::read(request_body, IGNORED_BODY_BYTES).await?;
     let secure = state.platform.origin.is_secure();
     let (mut cleared, mut left) = (true, None);

@@ -22,6 +22,7 @@ use crate::domain::console_token::{self, Hold};
 use crate::domain::player::Player;
 use crate::domain::session::{SessionHash, SessionSecret, SessionStatus};
 use crate::games::takedown;
+use crate::http::api_error::ApiError;
 use crate::http::body;
 use crate::http::client_address::Network;
 use crate::http::context::Context;
@@ -29,7 +30,6 @@ use crate::http::cookies;
 use crate::http::cors::{self, Caller};
 use crate::http::foreign_cookies;
 use crate::http::limiter::retry_after;
-use crate::http::refusal::Refusal;
 
 /// The endpoint takes no body; whoever sends one all the same may send this
 /// many bytes, which are not looked at.
@@ -46,7 +46,7 @@ pub async fn handle(
     context: Context,
     headers: HeaderMap,
     request_body: Body,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     body::read(request_body, IGNORED_BODY_BYTES).await?;
     let now = state.platform.clock.now();
     let secure = state.platform.origin.is_secure();
@@ -97,16 +97,16 @@ pub async fn preflight(_: Caller) -> Response {
     response
 }
 
-pub(super) fn suspended(reason: Option<String>) -> Refusal {
-    Refusal::suspended(reason)
+pub(super) fn suspended(reason: Option<String>) -> ApiError {
+    ApiError::suspended(reason)
 }
 
 /// Other pages have set so many cookies that the player's own may have been
 /// pushed out. A new guest in their place would not be noticed, so they are told
 /// once. The answer lets the cookies expire, and the next request is as good as
 /// any.
-fn pushed_out(secure: bool) -> Refusal {
-    Refusal::new(ProblemCode::InvalidRequest)
+fn pushed_out(secure: bool) -> ApiError {
+    ApiError::new(ProblemCode::InvalidRequest)
         .with_header(header::SET_COOKIE, cookies::set_healed(secure))
         .with_detail(
             "Other pages have filled the room that your browser keeps for cookies here, and your \
@@ -127,7 +127,7 @@ async fn renew(state: &AuthState, secret: &SessionSecret, now: Millis) -> bool {
         Ok(()) => true,
         Err(error) => {
             tracing::warn!(
-                error = crate::http::refusal::chain(&error),
+                error = crate::http::api_error::chain(&error),
                 "a session was not renewed"
             );
             false
@@ -141,7 +141,7 @@ async fn new_guest(
     caller: &Caller,
     context: &Context,
     held: Option<SessionSecret>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let network = Network::of(context.client);
     match guest::make(state, &caller.audience, network, held).await? {
         Made::TooFast(wait) => Ok(too_many_guests(wait)),
@@ -177,12 +177,12 @@ fn mint(
     audience: &str,
     life: u64,
     now: Millis,
-) -> Result<String, Refusal> {
+) -> Result<String, ApiError> {
     let claims = claims(state, player, audience, life, now);
     state
         .keys
         .sign(&claims)
-        .map_err(|error| Refusal::internal(&error))
+        .map_err(|error| ApiError::internal(&error))
 }
 
 /// A player's token for the platform's own API, which ends with `hold`; and its
@@ -195,11 +195,11 @@ pub(super) fn mint_console(
     player: &Player,
     hold: Hold,
     now: Millis,
-) -> Result<(String, u64), Refusal> {
+) -> Result<(String, u64), ApiError> {
     let life = console_token::life(state.platform.config.token_seconds);
     let claims = hold.claims(claims(state, player, CONSOLE_AUDIENCE, life, now));
     let token = state.keys.sign(&claims);
-    let token = token.map_err(|error| Refusal::internal(&error))?;
+    let token = token.map_err(|error| ApiError::internal(&error))?;
     Ok((token, life))
 }
 
@@ -231,7 +231,7 @@ fn token_answer(
     (player, session): (&Player, SessionHash),
     now: Millis,
     cookie: Option<HeaderValue>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let (access_token, life) = if &*caller.audience == CONSOLE_AUDIENCE {
         mint_console(state, player, Hold::Session(session), now)?
     } else {
@@ -243,7 +243,7 @@ fn token_answer(
         token_type: BEARER.to_owned(),
         expires_in: life,
     };
-    let json = serde_json::to_vec(&answer).map_err(|error| Refusal::internal(&error))?;
+    let json = serde_json::to_vec(&answer).map_err(|error| ApiError::internal(&error))?;
 
     let mut response = Response::new(Body::from(json));
     let headers = response.headers_mut();

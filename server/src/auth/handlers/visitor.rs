@@ -6,8 +6,8 @@ use platform_protocol::problem::ProblemCode;
 use super::{guest, held};
 use crate::auth::AuthState;
 use crate::domain::session::{Session, SessionStatus};
+use crate::http::api_error::{ApiError, chain};
 use crate::http::browser;
-use crate::http::refusal::{Refusal, chain};
 
 /// Who opens a page.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl Visitor {
     ///
     /// # Errors
     /// The store's.
-    pub(super) async fn of(state: &AuthState, headers: &HeaderMap) -> Result<Self, Refusal> {
+    pub(super) async fn of(state: &AuthState, headers: &HeaderMap) -> Result<Self, ApiError> {
         let secret = match held::secret(state, headers).await {
             Ok(Some(secret)) => secret,
             Ok(None) => return Ok(Self::Unknown),

@@ -19,8 +19,8 @@ use uuid::Uuid;
 use super::build;
 use crate::console::ConsoleState;
 use crate::domain::audit::AuditKind;
+use crate::http::api_error::ApiError;
 use crate::http::page::{self, Frame};
-use crate::http::refusal::Refusal;
 
 /// One of the pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,7 +148,7 @@ where
 async fn player(
     State(state): State<Arc<ConsoleState>>,
     Path(player): Path<String>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let player: Uuid = player.parse().map_err(|_| ProblemCode::NotFound)?;
     Ok(frame(&state, Part::Player, player.to_string()))
 }

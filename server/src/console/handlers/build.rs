@@ -17,8 +17,8 @@ use url::form_urlencoded;
 
 use crate::auth::redirect::REDIRECT;
 use crate::console::ConsoleState;
+use crate::http::api_error::ApiError;
 use crate::http::page::{self, Frame};
-use crate::http::refusal::Refusal;
 
 #[derive(Template)]
 #[template(path = "projects.html")]
@@ -60,8 +60,8 @@ pub async fn projects(State(state): State<Arc<ConsoleState>>) -> Response {
 pub async fn project(
     State(state): State<Arc<ConsoleState>>,
     Path(slug): Path<String>,
-) -> Result<Response, Refusal> {
-    check_slug_form(&slug).map_err(|_| Refusal::from(ProblemCode::NotFound))?;
+) -> Result<Response, ApiError> {
+    check_slug_form(&slug).map_err(|_| ApiError::from(ProblemCode::NotFound))?;
     let game = state
         .platform
         .origin
@@ -89,7 +89,7 @@ pub async fn module(
     State(state): State<Arc<ConsoleState>>,
     Path(name): Path<String>,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let module = state.files.module(&name);
     let module = module.ok_or(ProblemCode::NotFound)?;
     Ok(module.answer(&headers))

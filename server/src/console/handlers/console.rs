@@ -10,8 +10,8 @@ use axum::response::Response;
 use platform_protocol::paths;
 
 use crate::console::ConsoleState;
+use crate::http::api_error::ApiError;
 use crate::http::page::{self, Frame};
-use crate::http::refusal::Refusal;
 use crate::players::handlers::ranking::{RankedGame, rank};
 
 #[derive(Template)]
@@ -48,7 +48,7 @@ impl From<RankedGame> for Entry {
 ///
 /// # Errors
 /// `unavailable`
-pub async fn handle(State(state): State<Arc<ConsoleState>>) -> Result<Response, Refusal> {
+pub async fn handle(State(state): State<Arc<ConsoleState>>) -> Result<Response, ApiError> {
     let games = rank(&state.players).await?;
     let page = Page {
         frame: Frame::new(&state.platform.origin),

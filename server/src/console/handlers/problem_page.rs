@@ -10,9 +10,9 @@ use axum::response::Response;
 use platform_protocol::problem::ProblemCode;
 
 use crate::console::ConsoleState;
+use crate::http::api_error::ApiError;
 use crate::http::navigation::sign_in;
 use crate::http::page::{self, Frame};
-use crate::http::refusal::Refusal;
 
 #[derive(Template)]
 #[template(path = "problem.html")]
@@ -35,7 +35,7 @@ struct Page {
 pub async fn handle(
     State(state): State<Arc<ConsoleState>>,
     path: RawPathParams,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let slug = path
         .iter()
         .find_map(|(name, value)| (name == "slug").then(|| ProblemCode::from_slug(value)))

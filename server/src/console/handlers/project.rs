@@ -12,8 +12,8 @@ use platform_protocol::problem::ProblemCode;
 
 use super::build::sign_in;
 use crate::console::ConsoleState;
+use crate::http::api_error::ApiError;
 use crate::http::page::{self, Frame};
-use crate::http::refusal::Refusal;
 
 #[derive(Template)]
 #[template(path = "project.html")]
@@ -32,8 +32,8 @@ struct Project<'a> {
 pub async fn handle(
     State(state): State<Arc<ConsoleState>>,
     Path(slug): Path<String>,
-) -> Result<Response, Refusal> {
-    check_slug_form(&slug).map_err(|_| Refusal::from(ProblemCode::NotFound))?;
+) -> Result<Response, ApiError> {
+    check_slug_form(&slug).map_err(|_| ApiError::from(ProblemCode::NotFound))?;
     let page = Project {
         frame: Frame::new(&state.platform.origin),
         auth_url: &state.platform.auth_url,

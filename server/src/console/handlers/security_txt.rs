@@ -11,8 +11,8 @@ use time::{Duration, OffsetDateTime};
 
 use crate::clock::Millis;
 use crate::console::ConsoleState;
+use crate::http::api_error::ApiError;
 use crate::http::date::rfc3339;
-use crate::http::refusal::Refusal;
 
 /// Where it is.
 pub const PATH: &str = "/.well-known/security.txt";
@@ -25,7 +25,7 @@ const GOOD_FOR: Duration = Duration::days(180);
 ///
 /// # Errors
 /// `not-found`
-pub async fn handle(State(state): State<Arc<ConsoleState>>) -> Result<Response, Refusal> {
+pub async fn handle(State(state): State<Arc<ConsoleState>>) -> Result<Response, ApiError> {
     let contact = state.platform.config.security_contact.as_ref();
     let contact = contact.ok_or(ProblemCode::NotFound)?;
     let expires = expires(state.platform.clock.now());

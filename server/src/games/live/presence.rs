@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::clock::Millis;
 use crate::domain::page::PageId;
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 
 /// How old the last beat of a page may be for its player to count as playing.
 pub const PLAYING_MILLIS: Millis = PLAYING_SECONDS as Millis * 1_000;
@@ -44,7 +44,7 @@ pub trait Presence: Send + Sync + std::fmt::Debug {
     async fn sweep(&self, now: Millis);
 }
 
-impl From<LiveError> for Refusal {
+impl From<LiveError> for ApiError {
     fn from(error: LiveError) -> Self {
         Self::unavailable(&error)
     }

@@ -12,7 +12,7 @@ use super::headers::authority;
 use crate::auth::keys::KeyRing;
 use crate::clock::{Clock, Millis};
 use crate::games::sites::Game;
-use crate::http::refusal::chain;
+use crate::http::api_error::chain;
 
 /// After so long another one is signed: what a backend gets has at least half of
 /// its life before it.

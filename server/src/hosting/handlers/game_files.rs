@@ -22,11 +22,11 @@ use crate::hosting::contents::Contents;
 use crate::hosting::earlier::may_answer;
 use crate::hosting::headers::{self, Lives};
 use crate::hosting::range::{Wanted, wanted};
+use crate::http::api_error::ApiError;
 use crate::http::asset::is_unchanged;
 use crate::http::context::Context;
 use crate::http::encoding::{self, Coding};
 use crate::http::navigation::is_navigation;
-use crate::http::refusal::Refusal;
 
 /// What a directory shows.
 const INDEX: &str = "index.html";
@@ -48,7 +48,7 @@ pub async fn handle(
     backend: Option<Arc<Backend>>,
     context: &Context,
     request: Request<Body>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     if is_reserved(request.uri().path()) {
         return Err(ProblemCode::NotFound.into());
     }
@@ -96,11 +96,11 @@ async fn file(
     state: &HostingState,
     game: &Game,
     mut request: Request<Body>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         // Somebody calls a backend, and reads this in the game's log.
         let path = shown(request.uri().path());
-        return Err(Refusal::new(ProblemCode::MethodNotAllowed)
+        return Err(ApiError::new(ProblemCode::MethodNotAllowed)
             .with_detail(format!(
                 "This game has no backend at {path}, and its files can only be read."
             ))
@@ -111,7 +111,7 @@ async fn file(
         request.headers_mut().remove(header::RANGE);
     }
     let deployment = game.deployment.as_deref().ok_or_else(|| {
-        Refusal::new(ProblemCode::NotFound).with_detail(ProblemCode::NotDeployed.default_detail())
+        ApiError::new(ProblemCode::NotFound).with_detail(ProblemCode::NotDeployed.default_detail())
     })?;
     let path = match find(deployment, request.uri().path()) {
         Found::File(path) => path,
@@ -146,7 +146,7 @@ async fn earlier(
     game: &Game,
     path: &str,
     headers: &HeaderMap,
-) -> Result<Option<Response>, Refusal> {
+) -> Result<Option<Response>, ApiError> {
     let Ok(path) = percent_decode_str(path).decode_utf8() else {
         return Ok(None);
     };
@@ -201,14 +201,14 @@ fn find(deployment: &Deployment, path: &str) -> Found {
 
 /// A directory's relative links only work below its slash. Two slashes at the
 /// beginning would lead to another host, so they become one.
-fn redirect_into(uri: &Uri) -> Result<Response, Refusal> {
+fn redirect_into(uri: &Uri) -> Result<Response, ApiError> {
     let path = uri.path().trim_start_matches('/');
     let query = uri
         .query()
         .map(|query| format!("?{query}"))
         .unwrap_or_default();
     let location = HeaderValue::from_str(&format!("/{path}/{query}"))
-        .map_err(|error| Refusal::internal(&error))?;
+        .map_err(|error| ApiError::internal(&error))?;
     // Kept by a browser, it would outlive the deploy that has the folder.
     let cache = HeaderValue::from_static("no-cache");
     Ok((
@@ -230,8 +230,8 @@ fn shown(path: &str) -> String {
 
 /// There is nothing at a request's path. A program reads which path that is; a
 /// page for people does not repeat what a link says.
-fn nothing_at(request: &Request<Body>) -> Refusal {
-    let refusal = Refusal::new(ProblemCode::NotFound);
+fn nothing_at(request: &Request<Body>) -> ApiError {
+    let refusal = ApiError::new(ProblemCode::NotFound);
     if is_navigation(request.headers()) {
         return refusal;
     }
@@ -244,8 +244,8 @@ async fn not_found(
     state: &HostingState,
     game: &Game,
     deployment: &Deployment,
-    refusal: Refusal,
-) -> Result<Response, Refusal> {
+    refusal: ApiError,
+) -> Result<Response, ApiError> {
     let Some(entry) = deployment.files.get(NOT_FOUND) else {
         return Err(refusal);
     };
@@ -269,7 +269,7 @@ async fn answer(
     found: Siblings<'_>,
     lives: Lives,
     request: &HeaderMap,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let plain = request
         .contains_key(header::IF_NONE_MATCH)
         .then(|| etag(&found.plain.sha256, ""))
@@ -299,7 +299,7 @@ async fn in_coding(
     path: &str,
     found: Siblings<'_>,
     request: &HeaderMap,
-) -> Result<(Coding, Response), Refusal> {
+) -> Result<(Coding, Response), ApiError> {
     // A part of a file is of the file as it is.
     let whole = !request.contains_key(header::RANGE);
     let deployed = |coding| whole && found.of(coding).is_some();
@@ -362,7 +362,7 @@ async fn answer_file(
     contents: &Contents,
     entry: &FileEntry,
     request: &HeaderMap,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let etag = etag(&entry.sha256, "")?;
     if is_unchanged(request, &etag) {
         return Ok(unchanged(etag));
@@ -401,7 +401,7 @@ fn answer_compressed(
     coding: Coding,
     bytes: Bytes,
     request: &HeaderMap,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let etag = etag(&entry.sha256, coding.as_str())?;
     if is_unchanged(request, &etag) {
         return Ok(unchanged(etag));
@@ -413,10 +413,10 @@ fn answer_compressed(
 
 /// A strong `ETag` names one sequence of bytes, so that each coding has its own
 /// (RFC 9110 §8.8.3.3).
-fn etag(sha256: &str, coding: &str) -> Result<HeaderValue, Refusal> {
+fn etag(sha256: &str, coding: &str) -> Result<HeaderValue, ApiError> {
     let dash = if coding.is_empty() { "" } else { "-" };
     HeaderValue::try_from(format!("\"{sha256}{dash}{coding}\""))
-        .map_err(|error| Refusal::internal(&error))
+        .map_err(|error| ApiError::internal(&error))
 }
 
 fn unchanged(etag: HeaderValue) -> Response {
@@ -432,8 +432,8 @@ fn insert_text(headers: &mut HeaderMap, name: header::HeaderName, text: &str) {
     }
 }
 
-fn broken(error: &FileError) -> Refusal {
-    Refusal::internal(error)
+fn broken(error: &FileError) -> ApiError {
+    ApiError::internal(error)
 }
 
 #[cfg(test)]

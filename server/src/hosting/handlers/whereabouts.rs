@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::auth::handlers::key_set::public_json;
 use crate::hosting::HostingState;
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 
 #[derive(Serialize)]
 struct Whereabouts<'a> {
@@ -28,6 +28,6 @@ pub async fn handle(State(state): State<Arc<HostingState>>) -> Response {
     };
     match serde_json::to_vec(&whereabouts) {
         Ok(json) => public_json(json.into()),
-        Err(error) => Refusal::internal(&error).into_response(),
+        Err(error) => ApiError::internal(&error).into_response(),
     }
 }

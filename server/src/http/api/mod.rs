@@ -17,8 +17,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use utoipa::ToSchema;
 
+use super::api_error::ApiError;
 use super::json;
-use super::refusal::Refusal;
 
 /// Bytes of a request's JSON, at most.
 const JSON_BYTES: usize = 16 * 1024;
@@ -64,9 +64,9 @@ impl Names {
     ///
     /// # Errors
     /// `not-found`
-    pub fn environment(&self) -> Result<Environment, Refusal> {
+    pub fn environment(&self) -> Result<Environment, ApiError> {
         environment(self.get("environment")).ok_or_else(|| {
-            Refusal::new(ProblemCode::NotFound).with_detail("An environment is dev or prod.")
+            ApiError::new(ProblemCode::NotFound).with_detail("An environment is dev or prod.")
         })
     }
 }
@@ -102,7 +102,7 @@ impl JsonBody {
     ///
     /// # Errors
     /// `invalid-request`, and those of [`json::read`].
-    pub async fn read<T: DeserializeOwned>(self) -> Result<T, Refusal> {
+    pub async fn read<T: DeserializeOwned>(self) -> Result<T, ApiError> {
         let bytes = json::read(&self.headers, self.body, JSON_BYTES).await?;
         // A list would be taken for the members in their order.
         if bytes.trim_ascii_start().first() != Some(&b'{') {
@@ -117,16 +117,16 @@ impl JsonBody {
 }
 
 /// Says what is wrong with a request.
-pub fn invalid(sentence: impl Into<Cow<'static, str>>) -> Refusal {
-    Refusal::new(ProblemCode::InvalidRequest).with_detail(sentence)
+pub fn invalid(sentence: impl Into<Cow<'static, str>>) -> ApiError {
+    ApiError::new(ProblemCode::InvalidRequest).with_detail(sentence)
 }
 
 /// Answers with JSON that no cache keeps.
 ///
 /// # Errors
 /// `internal`, if the body cannot be written as JSON.
-pub fn answer<T: Serialize>(status: StatusCode, body: &T) -> Result<Response, Refusal> {
-    let bytes = serde_json::to_vec(body).map_err(|error| Refusal::internal(&error))?;
+pub fn answer<T: Serialize>(status: StatusCode, body: &T) -> Result<Response, ApiError> {
+    let bytes = serde_json::to_vec(body).map_err(|error| ApiError::internal(&error))?;
     let mut response = (status, bytes).into_response();
     let headers = response.headers_mut();
     headers.insert(

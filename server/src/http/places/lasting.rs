@@ -18,7 +18,7 @@ use platform_protocol::problem::ProblemCode;
 use tokio::time::Instant;
 
 use super::{Group, Network, Place};
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 
 /// How long a request may take before its connection counts as one that lasts.
 pub(crate) const LONG: Duration = Duration::from_secs(10);
@@ -56,7 +56,7 @@ impl Holder {
     }
 
     /// Why it gets no further one.
-    fn refusal(&self) -> Refusal {
+    fn refusal(&self) -> ApiError {
         too_many(match self {
             Self::Clients(_) => {
                 "Your network has as many WebSockets and streams as it may. Close one, or try \
@@ -69,8 +69,8 @@ impl Holder {
     }
 }
 
-fn too_many(detail: &'static str) -> Refusal {
-    Refusal::new(ProblemCode::Unavailable)
+fn too_many(detail: &'static str) -> ApiError {
+    ApiError::new(ProblemCode::Unavailable)
         .with_detail(detail)
         .with_header(header::RETRY_AFTER, LATER)
 }
@@ -126,7 +126,7 @@ impl Crowd {
     }
 
     /// One more, for these holders.
-    fn enter(&self, holders: &[Holder]) -> Result<(), Refusal> {
+    fn enter(&self, holders: &[Holder]) -> Result<(), ApiError> {
         let mut counts = self.counts();
         if counts.all >= self.most {
             counts.warn(self.most);
@@ -241,7 +241,7 @@ impl Stay {
     ///
     /// # Errors
     /// `unavailable`
-    pub(crate) fn last(&self) -> Result<Lasting, Refusal> {
+    pub(crate) fn last(&self) -> Result<Lasting, ApiError> {
         let mut lasts = self.0.lasts();
         if lasts.reasons == 0 {
             let holders = self.0.whose.get().map(Whose::holders).unwrap_or_default();

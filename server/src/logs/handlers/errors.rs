@@ -15,8 +15,8 @@ use crate::domain::counting::{DAY, HOUR, Span};
 use crate::domain::log::{ERRORS_KNOWN, ErrorCount, ErrorQuery};
 use crate::http::api::query::Range;
 use crate::http::api::{EnvironmentName, Names, answer, invalid};
+use crate::http::api_error::ApiError;
 use crate::http::date::rfc3339;
-use crate::http::refusal::Refusal;
 use crate::logs::LogsState;
 
 /// Deployments of one answer, at most.
@@ -76,7 +76,7 @@ pub async fn handle(
     caller: ApiCaller,
     names: Names,
     RawQuery(query): RawQuery,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let project = caller.project(&state.auth, names.slug()).await?;
     let now = state.platform.clock.now();
     let query = parse(query.as_deref().unwrap_or_default(), project.slug, now).map_err(invalid)?;

@@ -23,11 +23,11 @@ use crate::clock::Millis;
 use crate::domain::log::{LogEntry, NewLogRecords};
 use crate::domain::page::PageId;
 use crate::games::sites::Game;
+use crate::http::api_error::ApiError;
 use crate::http::client_address::Network;
 use crate::http::context::Context;
 use crate::http::json;
 use crate::http::limiter::too_many_requests;
-use crate::http::refusal::Refusal;
 use crate::logs::LogsState;
 use crate::logs::mend::{mend_surrogates, shortened, sound_metadata};
 use crate::logs::{LogRates, WAITING};
@@ -57,7 +57,7 @@ pub async fn handle(
     context: Context,
     headers: HeaderMap,
     request_body: Body,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     json::refuse_cross_site(&headers)?;
     let bytes = json::read(&headers, request_body, LOG_REQUEST_BYTES).await?;
     // Before anything that costs more.
@@ -125,7 +125,7 @@ fn count(
     game: &Game,
     context: &Context,
     (records, bytes): (usize, usize),
-) -> Result<(), Refusal> {
+) -> Result<(), ApiError> {
     let many = |count: usize| {
         let many = u32::try_from(count).ok().and_then(NonZeroU32::new);
         many.unwrap_or(NonZeroU32::MIN)
@@ -148,7 +148,7 @@ fn check(
     record: LogRecord<Box<RawValue>>,
     received_at: Millis,
     repeats: &mut u32,
-) -> Result<LogEntry, Refusal> {
+) -> Result<LogEntry, ApiError> {
     let repeated = record.count.unwrap_or(1).checked_sub(1);
     let repeated = repeated.ok_or(ProblemCode::InvalidRequest)?.min(*repeats);
     *repeats -= repeated;

@@ -18,8 +18,8 @@ use crate::auth::caller::ApiCaller;
 use crate::domain::log::{LogId, LogQuery, LogSearch, LogSearchPage, StoredLogRecord};
 use crate::http::api::query::{Range, digits, level, limit};
 use crate::http::api::{EnvironmentName, Names, answer, invalid};
+use crate::http::api_error::ApiError;
 use crate::http::date::rfc3339;
-use crate::http::refusal::Refusal;
 use crate::logs::LogsState;
 
 /// Records of one answer where nothing else is asked for.
@@ -145,7 +145,7 @@ pub async fn handle(
     caller: ApiCaller,
     names: Names,
     RawQuery(query): RawQuery,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let project = caller.project(&state.auth, names.slug()).await?;
     let search = parse(query.as_deref().unwrap_or_default(), project.slug).map_err(invalid)?;
     let page = find(&state, search).await?;
@@ -158,7 +158,7 @@ pub async fn handle(
 
 /// What is asked for. Where nothing is looked for among the records, their
 /// order alone leads to them.
-async fn find(state: &LogsState, search: LogSearch) -> Result<LogSearchPage, Refusal> {
+async fn find(state: &LogsState, search: LogSearch) -> Result<LogSearchPage, ApiError> {
     let looks = search.source.is_some()
         || search.player.is_some()
         || search.text.is_some()

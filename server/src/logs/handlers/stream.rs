@@ -21,10 +21,10 @@ use crate::auth::caller::ApiCaller;
 use crate::domain::log::{LogId, LogTail};
 use crate::http::api::query::{digits, environment_of, level};
 use crate::http::api::{EnvironmentName, Names, invalid};
+use crate::http::api_error::{ApiError, chain};
 use crate::http::encoding::{self, Coding};
 use crate::http::limiter::too_many_requests;
 use crate::http::packed::{Packer, Piece};
-use crate::http::refusal::{Refusal, chain};
 use crate::logs::LogsState;
 use crate::logs::streams::{Follower, Found, Sent};
 use crate::store::StoreError;
@@ -84,7 +84,7 @@ pub async fn handle(
     names: Names,
     headers: HeaderMap,
     RawQuery(query): RawQuery,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let project = caller.project(&state.auth, names.slug()).await?;
     let wanted = Wanted::read(query.as_deref().unwrap_or_default(), &headers).map_err(invalid)?;
     let follower = state
@@ -363,7 +363,7 @@ impl Follow {
         }
         if self.checked.elapsed() >= CHECK {
             self.checked = Instant::now();
-            let refused = |refusal: Refusal| refusal.status().is_client_error();
+            let refused = |refusal: ApiError| refusal.status().is_client_error();
             if self.may_still().await.is_err_and(refused) {
                 return Some(Reason::NotAllowed);
             }
@@ -372,7 +372,7 @@ impl Follow {
     }
 
     /// Refuses whoever may not see the project any more.
-    async fn may_still(&mut self) -> Result<(), Refusal> {
+    async fn may_still(&mut self) -> Result<(), ApiError> {
         self.caller.look_again(&self.state.auth).await?;
         self.caller
             .project(&self.state.auth, &self.tail.slug)

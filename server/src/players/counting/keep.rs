@@ -10,7 +10,7 @@ use super::tally::Taken;
 use crate::clock::Millis;
 use crate::domain::counting::{DAY, HOUR, NewPlayTime, Span, periods};
 use crate::games::live::{LiveError, Presence};
-use crate::http::refusal::chain;
+use crate::http::api_error::chain;
 use crate::players::PlayersState;
 use crate::store::{Store, StoreError};
 

@@ -14,8 +14,8 @@ use platform_protocol::problem::ProblemCode;
 
 use crate::domain::page::PageId;
 use crate::games::sites::Game;
+use crate::http::api_error::ApiError;
 use crate::http::json;
-use crate::http::refusal::Refusal;
 use crate::players::PlayersState;
 
 /// Answers 204. Where a session of the player has ended since the token was
@@ -30,7 +30,7 @@ pub async fn handle(
     Extension(game): Extension<Arc<Game>>,
     headers: HeaderMap,
     request_body: Body,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     json::refuse_cross_site(&headers)?;
     let bytes = json::read(&headers, request_body, HEARTBEAT_BYTES).await?;
     let heartbeat: Heartbeat = json::parse(&bytes)?;
@@ -69,7 +69,7 @@ pub async fn handle(
 }
 
 /// RFC 6750 §3: with how to authenticate.
-fn not_signed_in() -> Refusal {
-    Refusal::new(ProblemCode::NotSignedIn)
+fn not_signed_in() -> ApiError {
+    ApiError::new(ProblemCode::NotSignedIn)
         .with_header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
 }

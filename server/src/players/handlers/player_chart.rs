@@ -15,7 +15,7 @@ use crate::clock::Millis;
 use crate::domain::counting::{DistinctCount, MINUTE};
 use crate::http::api::query::digits;
 use crate::http::api::{EnvironmentName, Names, invalid};
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 use crate::players::PlayersState;
 use crate::players::charts::{self, Look, Point};
 
@@ -78,7 +78,7 @@ pub async fn handle(
     caller: ApiCaller,
     names: Names,
     RawQuery(query): RawQuery,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let project = caller.project(&state.auth, names.slug()).await?;
     let now = state.platform.clock.now();
     let (asked, chart, look) = parse(query.as_deref().unwrap_or_default(), now).map_err(invalid)?;
@@ -102,7 +102,7 @@ pub async fn handle(
         let counts = store.list_distinct_players(slug, environment, DAYS as usize);
         charts::distinct(&periods(&counts.await?, chart, now), look)
     };
-    let svg = drawn.map_err(|error| Refusal::internal(&error))?;
+    let svg = drawn.map_err(|error| ApiError::internal(&error))?;
     let mut response = (StatusCode::OK, svg).into_response();
     for (name, value) in [
         (header::CONTENT_TYPE, "image/svg+xml"),

@@ -14,8 +14,8 @@ use crate::clock::Millis;
 use crate::domain::counting::{DAY, DISTINCT_ERROR, DistinctCount, PlayerCount, Span};
 use crate::http::api::query::Range;
 use crate::http::api::{EnvironmentName, Names, answer, invalid};
+use crate::http::api_error::ApiError;
 use crate::http::date::rfc3339;
-use crate::http::refusal::Refusal;
 use crate::players::PlayersState;
 
 /// The longest time that is shown in minutes.
@@ -100,7 +100,7 @@ pub async fn handle(
     caller: ApiCaller,
     names: Names,
     RawQuery(query): RawQuery,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let project = caller.project(&state.auth, names.slug()).await?;
     let now = state.platform.clock.now();
     let asked = Asked::parse(query.as_deref().unwrap_or_default(), now).map_err(invalid)?;

@@ -10,8 +10,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::api::answer;
+use crate::http::api_error::ApiError;
 use crate::http::date::rfc3339;
-use crate::http::refusal::Refusal;
 use crate::players::PlayersState;
 
 /// Games that are listed, at most: who plays none of these has its address.
@@ -53,7 +53,7 @@ pub struct RankedGame {
 ///
 /// # Errors
 /// That of presence.
-pub async fn rank(state: &PlayersState) -> Result<Vec<RankedGame>, Refusal> {
+pub async fn rank(state: &PlayersState) -> Result<Vec<RankedGame>, ApiError> {
     let ranked = state.counting.ranking.load().await;
     let by_slug: HashMap<&str, u64> = ranked
         .iter()
@@ -97,7 +97,7 @@ pub async fn rank(state: &PlayersState) -> Result<Vec<RankedGame>, Refusal> {
     security(()),
     responses((status = 200, description = "The games, the most played first.", body = RankingView))
 )]
-pub async fn handle(State(state): State<Arc<PlayersState>>) -> Result<Response, Refusal> {
+pub async fn handle(State(state): State<Arc<PlayersState>>) -> Result<Response, ApiError> {
     let view = RankingView {
         time: rfc3339(state.platform.clock.now()),
         games: rank(&state).await?,

@@ -18,7 +18,7 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit, mpsc};
 use uuid::Uuid;
 
 use super::spool::{Room, Spool, Spooled};
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 use crate::http::shares::{Share, Shares};
 use crate::store::make_private_directory;
 
@@ -69,9 +69,9 @@ impl Deploys {
     /// `too-many-requests` where the player has as many on the way as one may;
     /// `unavailable` where there is no room, and nobody is so slow as to give
     /// way; `internal`.
-    pub async fn incoming(&self, player: Uuid) -> Result<Incoming, Refusal> {
+    pub async fn incoming(&self, player: Uuid) -> Result<Incoming, ApiError> {
         let share = self.players.take(player, AT_ONCE_OF_ONE).ok_or_else(|| {
-            Refusal::new(ProblemCode::TooManyRequests)
+            ApiError::new(ProblemCode::TooManyRequests)
                 .with_detail("You are deploying already. Please wait until that has ended.")
                 .with_header(header::RETRY_AFTER, COME_AGAIN)
         })?;
@@ -88,7 +88,7 @@ impl Deploys {
         let folder = made
             .await
             .unwrap_or_else(|error| Err(std::io::Error::other(error)))
-            .map_err(|error| Refusal::internal(&error))?;
+            .map_err(|error| ApiError::internal(&error))?;
         Ok(Incoming {
             folder: Arc::new(Folder(Some(folder))),
             spooled,
@@ -97,8 +97,8 @@ impl Deploys {
     }
 }
 
-fn no_room(detail: &'static str) -> Refusal {
-    Refusal::new(ProblemCode::Unavailable)
+fn no_room(detail: &'static str) -> ApiError {
+    ApiError::new(ProblemCode::Unavailable)
         .with_detail(detail)
         .with_header(header::RETRY_AFTER, COME_AGAIN)
 }
@@ -173,7 +173,7 @@ impl Incoming {
     /// # Errors
     /// 408, `payload-too-large`, `invalid-request` where it breaks off,
     /// `unavailable` where it has to give way to quicker ones, `internal`.
-    pub async fn receive(&self, body: &mut Body, limits: Limits) -> Result<(), Refusal> {
+    pub async fn receive(&self, body: &mut Body, limits: Limits) -> Result<(), ApiError> {
         let (pieces, waiting) = mpsc::channel::<Bytes>(WAITING);
         let (path, held) = (self.archive(), self.hold());
         let writer = tokio::task::spawn_blocking(move || {
@@ -196,7 +196,7 @@ impl Incoming {
             .await
             .unwrap_or_else(|error| Err(std::io::Error::other(error)));
         sent?;
-        written.map_err(|error| Refusal::internal(&error))
+        written.map_err(|error| ApiError::internal(&error))
     }
 
     /// Removes the folder now.
@@ -218,11 +218,11 @@ async fn send(
     limits: Limits,
     pieces: mpsc::Sender<Bytes>,
     spooled: &Spooled,
-) -> Result<(), Refusal> {
+) -> Result<(), ApiError> {
     let all = send_all(body, limits, pieces, spooled);
     let all = tokio::time::timeout(limits.whole, all);
     all.await
-        .unwrap_or_else(|_| Err(Refusal::request_timeout()))
+        .unwrap_or_else(|_| Err(ApiError::request_timeout()))
 }
 
 async fn send_all(
@@ -230,12 +230,12 @@ async fn send_all(
     limits: Limits,
     pieces: mpsc::Sender<Bytes>,
     spooled: &Spooled,
-) -> Result<(), Refusal> {
+) -> Result<(), ApiError> {
     let mut left = limits.bytes;
     loop {
         let some = send_some(body, &mut left, limits, (&pieces, spooled));
         let ended = tokio::time::timeout(limits.quiet, some).await;
-        if ended.map_err(|_| Refusal::request_timeout())?? {
+        if ended.map_err(|_| ApiError::request_timeout())?? {
             return Ok(());
         }
     }
@@ -248,14 +248,14 @@ async fn send_some(
     left: &mut u64,
     limits: Limits,
     (pieces, spooled): (&mpsc::Sender<Bytes>, &Spooled),
-) -> Result<bool, Refusal> {
+) -> Result<bool, ApiError> {
     let mut arrived = 0;
     while arrived < limits.least {
         let Some(frame) = body.frame().await else {
             return Ok(true);
         };
         let frame = frame.map_err(|_| {
-            Refusal::new(ProblemCode::InvalidRequest).with_detail("The request broke off.")
+            ApiError::new(ProblemCode::InvalidRequest).with_detail("The request broke off.")
         })?;
         let Ok(data) = frame.into_data() else {
             continue;
@@ -286,8 +286,8 @@ fn write(path: &Path, mut pieces: mpsc::Receiver<Bytes>) -> std::io::Result<()> 
 
 /// An archive is larger than `bytes`.
 #[must_use]
-pub fn too_large(bytes: u64) -> Refusal {
-    Refusal::new(ProblemCode::PayloadTooLarge).with_detail(format!(
+pub fn too_large(bytes: u64) -> ApiError {
+    ApiError::new(ProblemCode::PayloadTooLarge).with_detail(format!(
         "An archive has at most {} MiB.",
         bytes / (1024 * 1024)
     ))
@@ -371,11 +371,11 @@ mod tests {
     }
 
     /// How many bytes of a body come in time.
-    async fn arrived(body: Body) -> Result<usize, Refusal> {
+    async fn arrived(body: Body) -> Result<usize, ApiError> {
         arrived_within(body, LIMITS).await
     }
 
-    async fn arrived_within(mut body: Body, limits: Limits) -> Result<usize, Refusal> {
+    async fn arrived_within(mut body: Body, limits: Limits) -> Result<usize, ApiError> {
         let (pieces, mut waiting) = mpsc::channel::<Bytes>(WAITING);
         let counting = async {
             let mut count = 0;
@@ -391,7 +391,7 @@ mod tests {
     }
 
     /// What becomes of a body, of which nothing is left behind.
-    async fn received(mut body: Body) -> Result<u64, Refusal> {
+    async fn received(mut body: Body) -> Result<u64, ApiError> {
         let (_directory, deploys) = deploys();
         let incoming = deploys.incoming(PLAYER).await.unwrap();
         let received = incoming.receive(&mut body, LIMITS).await;

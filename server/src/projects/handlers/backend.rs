@@ -16,7 +16,7 @@ use crate::auth::caller::ApiCaller;
 use crate::domain::project::BackendSettings;
 use crate::hosting::backends::{Reach, is_reserved};
 use crate::http::api::{EnvironmentName, JsonBody, Names, answer, invalid};
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 
 /// Paths of one backend, at most.
@@ -78,7 +78,7 @@ pub async fn handle(
     caller: ApiCaller,
     names: Names,
     body: JsonBody,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let project = caller.project_to_change(&state.auth, names.slug()).await?;
     let environment = names.environment()?;
     let wanted: Wanted = body.read().await?;

@@ -15,7 +15,7 @@ use super::views::ProjectView;
 use crate::auth::caller::ApiCaller;
 use crate::domain::project::Project;
 use crate::http::api::{JsonBody, answer, invalid};
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 use crate::store::StoreError;
 
@@ -53,9 +53,9 @@ pub async fn handle(
     State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
     body: JsonBody,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     if caller.is_guest {
-        return Err(Refusal::new(ProblemCode::NotAllowed)
+        return Err(ApiError::new(ProblemCode::NotAllowed)
             .with_detail("Guests cannot have projects. Please sign in first."));
     }
     let new: NewProject = body.read().await?;
@@ -77,7 +77,7 @@ pub async fn handle(
         .add_project_within(project.clone(), most, by);
     match added.await {
         Err(StoreError::ProjectCap) => {
-            return Err(Refusal::new(ProblemCode::NotAllowed).with_detail(format!(
+            return Err(ApiError::new(ProblemCode::NotAllowed).with_detail(format!(
                 "You have {most} projects, as many as one account may have here. Use one of them, \
                  or ask those who run this platform."
             )));
@@ -91,7 +91,7 @@ pub async fn handle(
     }
     state.hosting.read_games().await?;
     let location = HeaderValue::from_str(&format!("/api/projects/{}", project.slug))
-        .map_err(|error| Refusal::internal(&error))?;
+        .map_err(|error| ApiError::internal(&error))?;
     let view = ProjectView::of(&state, project).await?;
     let mut response = answer(StatusCode::CREATED, &view)?;
     response.headers_mut().insert(header::LOCATION, location);
@@ -99,8 +99,8 @@ pub async fn handle(
 }
 
 /// A slug that is taken, which may be by the caller, long ago.
-async fn taken(state: &ProjectsState, slug: &str, caller: Uuid) -> Result<Refusal, Refusal> {
-    let taken = Refusal::new(ProblemCode::SlugTaken);
+async fn taken(state: &ProjectsState, slug: &str, caller: Uuid) -> Result<ApiError, ApiError> {
+    let taken = ApiError::new(ProblemCode::SlugTaken);
     Ok(match state.platform.store.find_project(slug).await? {
         Some(Project { owner, .. }) if owner == Some(caller) => {
             taken.with_detail("You have a project of this name already.")

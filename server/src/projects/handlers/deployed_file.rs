@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::auth::caller::ApiCaller;
 use crate::http::api::{EnvironmentName, Names, invalid};
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 
 /// Answers the file. Its type says nothing of what it is: on the console's origin
@@ -38,7 +38,7 @@ pub async fn handle(
     caller: ApiCaller,
     names: Names,
     RawQuery(query): RawQuery,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let project = caller.project(&state.auth, names.slug()).await?;
     let environment = names.environment()?;
     let query = query.unwrap_or_default();
@@ -47,7 +47,7 @@ pub async fn handle(
     let path =
         path.ok_or_else(|| invalid("Say which file: `path` is its path in the deployment."))?;
     let missing = || {
-        Refusal::new(ProblemCode::NotFound)
+        ApiError::new(ProblemCode::NotFound)
             .with_detail("No deployment of this id that is kept has such a file.")
     };
     let deployment: Uuid = names.get("deployment").parse().map_err(|_| missing())?;
@@ -58,7 +58,7 @@ pub async fn handle(
     let entry = found.await?.ok_or_else(missing)?;
     let body = state.hosting.contents.body(&entry, 0..entry.size).await;
     let mut response = body
-        .map_err(|error| Refusal::internal(&error))?
+        .map_err(|error| ApiError::internal(&error))?
         .into_response();
     for (name, value) in [
         (header::CONTENT_TYPE, "application/octet-stream"),

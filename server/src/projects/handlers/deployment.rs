@@ -20,8 +20,8 @@ use super::views::WarningView;
 use crate::auth::caller::ApiCaller;
 use crate::domain::project::{MESSAGE_CHARS, Made, parse_message, parse_revision, short_id};
 use crate::http::api::{EnvironmentName, Names, answer, invalid};
+use crate::http::api_error::ApiError;
 use crate::http::body;
-use crate::http::refusal::Refusal;
 use crate::platform::disk;
 use crate::projects::ProjectsState;
 use crate::projects::archive::ArchiveError;
@@ -86,12 +86,12 @@ pub struct DeployedView {
 )]
 pub async fn handle(
     State(state): State<Arc<ProjectsState>>,
-    caller: Result<ApiCaller, Refusal>,
+    caller: Result<ApiCaller, ApiError>,
     names: Names,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
     mut body: Body,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let limits = Limits::default();
     let length = body.size_hint().lower();
     let taken = async {
@@ -141,7 +141,7 @@ pub async fn handle(
     let publishing = publish(state.clone(), target, incoming);
     let published = tokio::spawn(publishing)
         .await
-        .map_err(|error| Refusal::internal(&error))??;
+        .map_err(|error| ApiError::internal(&error))??;
     answer(StatusCode::CREATED, &DeployedView::of(&state, published))
 }
 
@@ -149,7 +149,7 @@ async fn target(
     state: &ProjectsState,
     caller: &ApiCaller,
     names: &Names,
-) -> Result<Target, Refusal> {
+) -> Result<Target, ApiError> {
     let project = caller.project_to_change(&state.auth, names.slug()).await?;
     Ok(Target {
         environment: names.environment()?,
@@ -160,22 +160,22 @@ async fn target(
 }
 
 /// An archive is one gzip stream, and not packed once more for the way.
-fn refuse_other_forms(headers: &HeaderMap) -> Result<(), Refusal> {
+fn refuse_other_forms(headers: &HeaderMap) -> Result<(), ApiError> {
     if !body::is(headers, GZIP) {
-        return Err(Refusal::new(ProblemCode::UnsupportedMediaType)
+        return Err(ApiError::new(ProblemCode::UnsupportedMediaType)
             .with_detail("A deploy is sent as application/gzip."));
     }
     // RFC 9110 §8.4: `identity` is the one that changes nothing.
     let mut codings = headers.get_all(header::CONTENT_ENCODING).iter();
     if codings.any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
-        return Err(Refusal::new(ProblemCode::UnsupportedMediaType)
+        return Err(ApiError::new(ProblemCode::UnsupportedMediaType)
             .with_detail("A deploy is sent without a Content-Encoding."));
     }
     Ok(())
 }
 
 /// What whoever deploys says of it.
-fn said(query: &str) -> Result<Made, Refusal> {
+fn said(query: &str) -> Result<Made, ApiError> {
     let mut made = Made::default();
     for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
         match &*name {
@@ -254,7 +254,7 @@ fn of_removed(removed: usize) -> Option<WarningView> {
     Some(WarningView { code, message })
 }
 
-impl From<DeployError> for Refusal {
+impl From<DeployError> for ApiError {
     fn from(error: DeployError) -> Self {
         match error {
             DeployError::Archive(ArchiveError::Io(_)) | DeployError::Files(_) => {

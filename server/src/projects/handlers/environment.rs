@@ -10,7 +10,7 @@ use axum::response::Response;
 use super::views::EnvironmentView;
 use crate::auth::caller::ApiCaller;
 use crate::http::api::{EnvironmentName, Names, answer};
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 
 /// Answers one environment.
@@ -31,7 +31,7 @@ pub async fn handle(
     State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
     names: Names,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let project = caller.project(&state.auth, names.slug()).await?;
     let environment = names.environment()?;
     let view = EnvironmentView::of(&state, &project.slug, environment).await?;

@@ -14,7 +14,7 @@ use super::views::EnvironmentView;
 use crate::auth::caller::ApiCaller;
 use crate::domain::project::Frames;
 use crate::http::api::{EnvironmentName, JsonBody, Names, answer, invalid};
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 
 /// Origins of one environment, at most.
@@ -87,7 +87,7 @@ pub async fn handle(
     caller: ApiCaller,
     names: Names,
     body: JsonBody,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let project = caller.project_to_change(&state.auth, names.slug()).await?;
     let environment = names.environment()?;
     let wanted: Wanted = body.read().await?;

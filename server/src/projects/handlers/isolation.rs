@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use super::views::EnvironmentView;
 use crate::auth::caller::ApiCaller;
 use crate::http::api::{EnvironmentName, JsonBody, Names, answer};
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 
 /// Whether pages are isolated.
@@ -45,7 +45,7 @@ pub async fn handle(
     caller: ApiCaller,
     names: Names,
     body: JsonBody,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let project = caller.project_to_change(&state.auth, names.slug()).await?;
     let environment = names.environment()?;
     let wanted: Isolation = body.read().await?;

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use super::views::ProjectView;
 use crate::auth::caller::ApiCaller;
 use crate::http::api::answer;
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 
 /// Some projects.
@@ -37,7 +37,7 @@ pub struct ProjectsView {
 pub async fn handle(
     State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let mut projects = Vec::new();
     for project in state.platform.store.list_projects_of(caller.player).await? {
         projects.push(ProjectView::of(&state, project).await?);

@@ -9,7 +9,7 @@ use axum::response::Response;
 use super::views::ProjectView;
 use crate::auth::caller::ApiCaller;
 use crate::http::api::{Names, answer};
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 
 /// Answers one project.
@@ -27,7 +27,7 @@ pub async fn handle(
     State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
     names: Names,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let project = caller.project(&state.auth, names.slug()).await?;
     answer(StatusCode::OK, &ProjectView::of(&state, project).await?)
 }

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::views::EnvironmentView;
 use crate::auth::caller::ApiCaller;
 use crate::http::api::{EnvironmentName, JsonBody, Names, answer};
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 use crate::store::StoreError;
 
@@ -47,7 +47,7 @@ pub async fn handle(
     caller: ApiCaller,
     names: Names,
     body: JsonBody,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let project = caller.project_to_change(&state.auth, names.slug()).await?;
     let environment = names.environment()?;
     let wanted: Rollback = body.read().await?;
@@ -61,7 +61,7 @@ pub async fn handle(
     );
     let changed = match set.await {
         Err(StoreError::Missing { .. }) => {
-            return Err(Refusal::new(ProblemCode::NotFound)
+            return Err(ApiError::new(ProblemCode::NotFound)
                 .with_detail("This environment keeps no such deployment."));
         }
         set => set?,

@@ -17,7 +17,7 @@ use crate::auth::caller::ApiCaller;
 use crate::domain::player::{REASON_CHARS, parse_reason};
 use crate::domain::takedown::{Change, Changed};
 use crate::http::api::{JsonBody, Names, answer, invalid};
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 
 /// Why a project is disabled.
@@ -48,7 +48,7 @@ pub async fn disable(
     caller: ApiCaller,
     names: Names,
     body: JsonBody,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     caller.project(&state.auth, names.slug()).await?;
     let wanted: Disabling = body.read().await?;
     let reason = wanted.reason.as_deref().map(|reason| {
@@ -77,7 +77,7 @@ pub async fn enable(
     State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
     names: Names,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     change(&state, &caller, &names, Change::Enable).await
 }
 
@@ -97,7 +97,7 @@ pub async fn delete(
     State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
     names: Names,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     change(&state, &caller, &names, Change::Delete).await
 }
 
@@ -117,7 +117,7 @@ pub async fn restore(
     State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
     names: Names,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     change(&state, &caller, &names, Change::Restore).await
 }
 
@@ -126,7 +126,7 @@ async fn change(
     caller: &ApiCaller,
     names: &Names,
     change: Change,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let project = caller.project(&state.auth, names.slug()).await?;
     // Taking a game down never waits: it may be the answer to an attack.
     if matches!(change, Change::Enable | Change::Restore) {
@@ -143,11 +143,11 @@ async fn change(
         Changed::Done => state.hosting.read_games().await?,
         Changed::Already => {}
         Changed::NoProject => {
-            return Err(Refusal::new(ProblemCode::NotFound)
+            return Err(ApiError::new(ProblemCode::NotFound)
                 .with_detail("This project was deleted more than seven days ago."));
         }
         Changed::ByPlatform => {
-            return Err(Refusal::new(ProblemCode::NotAllowed).with_detail(
+            return Err(ApiError::new(ProblemCode::NotAllowed).with_detail(
                 "Those who run this platform took this project down, and only they can put it up \
                  again. Ask them.",
             ));

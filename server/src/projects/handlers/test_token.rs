@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 
 use crate::auth::caller::ApiCaller;
 use crate::http::api::{JsonBody, Names, answer, invalid};
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 use crate::store::StoreError;
 
@@ -83,11 +83,11 @@ pub async fn handle(
     caller: ApiCaller,
     names: Names,
     body: JsonBody,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let project = caller.project_to_change(&state.auth, names.slug()).await?;
     let standing = state.platform.store.find_standing(&project.slug).await?;
     if standing.is_some_and(|standing| standing.is_down()) {
-        return Err(Refusal::new(ProblemCode::ProjectDisabled)
+        return Err(ApiError::new(ProblemCode::ProjectDisabled)
             .with_detail("This project is disabled, and nobody gets tokens for its game."));
     }
     let wanted: TestPlayer = body.read().await?;
@@ -110,7 +110,7 @@ pub async fn handle(
         }) => {
             // Whoever makes a game reads this, in a terminal or on a page of
             // their own machine.
-            return Err(Refusal::new(ProblemCode::NotDeployed).with_detail(
+            return Err(ApiError::new(ProblemCode::NotDeployed).with_detail(
                 "Test players come with the first deploy: build the game and run \
                  \"platform deploy\" once.",
             ));
@@ -135,7 +135,7 @@ pub async fn handle(
         .auth
         .keys
         .sign(&claims)
-        .map_err(|error| Refusal::internal(&error))?;
+        .map_err(|error| ApiError::internal(&error))?;
     let token = TestTokenAnswer {
         access_token,
         token_type: BEARER.to_owned(),

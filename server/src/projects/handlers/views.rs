@@ -16,8 +16,8 @@ use crate::domain::project::{
 };
 use crate::domain::takedown::{Authority, Standing};
 use crate::hosting::backends::Trial;
+use crate::http::api_error::ApiError;
 use crate::http::date::rfc3339;
-use crate::http::refusal::Refusal;
 use crate::projects::ProjectsState;
 
 /// A game: a slug with a dev and a prod environment.
@@ -289,7 +289,7 @@ impl ProjectView {
     ///
     /// # Errors
     /// The store's.
-    pub async fn of(state: &ProjectsState, project: Project) -> Result<Self, Refusal> {
+    pub async fn of(state: &ProjectsState, project: Project) -> Result<Self, ApiError> {
         let environments = EnvironmentsView {
             dev: EnvironmentView::of(state, &project.slug, Environment::Dev).await?,
             prod: EnvironmentView::of(state, &project.slug, Environment::Prod).await?,
@@ -330,7 +330,7 @@ impl EnvironmentView {
         state: &ProjectsState,
         slug: &str,
         environment: Environment,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, ApiError> {
         let record = state
             .platform
             .store
@@ -379,7 +379,7 @@ async fn warnings(
     state: &ProjectsState,
     label: &str,
     id: Uuid,
-) -> Result<Vec<WarningView>, Refusal> {
+) -> Result<Vec<WarningView>, ApiError> {
     let views = |warnings: &[Warning]| warnings.iter().map(WarningView::from).collect();
     if let Some(known) = state.games.page_warnings.known(&id) {
         return Ok(views(&known));
@@ -434,7 +434,7 @@ impl DeploymentView {
     async fn all(
         state: &ProjectsState,
         deployments: Vec<DeploymentSummary>,
-    ) -> Result<Vec<Self>, Refusal> {
+    ) -> Result<Vec<Self>, ApiError> {
         let ids: Vec<Uuid> = deployments.iter().map(|one| one.id).collect();
         let makers = deployments.iter().filter_map(|one| one.made.by).collect();
         let names = state.platform.store.list_usernames(makers).await?;

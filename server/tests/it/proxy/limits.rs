@@ -12,8 +12,8 @@ use platform_protocol::names::Environment;
 use platform_server::config::Config;
 use platform_server::games::sites::Game;
 use platform_server::hosting::backends::{Backends, Settings};
+use platform_server::http::api_error::ApiError;
 use platform_server::http::context::Context;
-use platform_server::http::refusal::Refusal;
 use platform_server::http::request_id::RequestId;
 use platform_server::origin::PlatformOrigin;
 use tokio::sync::mpsc;
@@ -37,7 +37,7 @@ fn game(slug: &str) -> Game {
     }
 }
 
-async fn ask(backends: &Backends, slug: &str) -> Result<axum::response::Response, Refusal> {
+async fn ask(backends: &Backends, slug: &str) -> Result<axum::response::Response, ApiError> {
     ask_from([127, 0, 0, 1], backends, slug).await
 }
 
@@ -45,7 +45,7 @@ async fn ask_from(
     address: impl Into<IpAddr>,
     backends: &Backends,
     slug: &str,
-) -> Result<axum::response::Response, Refusal> {
+) -> Result<axum::response::Response, ApiError> {
     post_from(address, backends, slug, Body::empty()).await
 }
 
@@ -54,7 +54,7 @@ async fn post_from(
     backends: &Backends,
     slug: &str,
     body: Body,
-) -> Result<axum::response::Response, Refusal> {
+) -> Result<axum::response::Response, ApiError> {
     let game = game(slug);
     let backend = backends.find(&game, "/api/x").unwrap();
     let peer = SocketAddr::new(address.into(), 9);

@@ -17,9 +17,9 @@ use super::super::sign_in::see_other;
 use crate::auth::AuthState;
 use crate::auth::demo_provider::grant::{MAX_NAME_CHARS, subject_of};
 use crate::auth::demo_provider::{AUTHORIZE, Asked, DemoProvider};
+use crate::http::api_error::ApiError;
 use crate::http::form::Form;
 use crate::http::page::{self, FormTarget, Frame};
-use crate::http::refusal::Refusal;
 use crate::origin::PlatformOrigin;
 
 #[derive(Template)]
@@ -41,7 +41,7 @@ pub async fn page(
     State(state): State<Arc<AuthState>>,
     Extension(provider): Extension<Arc<DemoProvider>>,
     RawQuery(query): RawQuery,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let query = Form::of_query(query.as_deref());
     let asked = Asked {
         response_type: query.field("response_type")?,
@@ -61,7 +61,7 @@ pub async fn page(
             None,
         )),
         Ok(Err(address)) => see_other(address.as_str()),
-        Err(_) => Err(Refusal::new(ProblemCode::InvalidRequest).with_detail(
+        Err(_) => Err(ApiError::new(ProblemCode::InvalidRequest).with_detail(
             "The demo provider signs players in to this platform alone. Please start on its \
              sign-in page.",
         )),
@@ -78,7 +78,7 @@ pub async fn answer(
     Extension(provider): Extension<Arc<DemoProvider>>,
     headers: HeaderMap,
     body: Body,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let form = Form::read(&headers, body).await?;
     let request = form.field("request")?.unwrap_or_default();
     let name = form.field("name")?.unwrap_or_default();
@@ -95,7 +95,7 @@ pub async fn answer(
     };
     match address {
         Some(address) => see_other(address.as_str()),
-        None => Err(Refusal::new(ProblemCode::InvalidRequest)
+        None => Err(ApiError::new(ProblemCode::InvalidRequest)
             .with_detail("This page was used already, or is too old. Please sign in once more.")),
     }
 }

@@ -19,7 +19,7 @@ use axum::response::Response;
 use serde::Serialize;
 
 use crate::auth::demo_provider::DemoProvider;
-use crate::http::refusal::Refusal;
+use crate::http::api_error::ApiError;
 
 /// Answers `GET …/.well-known/openid-configuration`.
 ///
@@ -27,7 +27,7 @@ use crate::http::refusal::Refusal;
 /// None that is expected.
 pub async fn metadata(
     Extension(provider): Extension<Arc<DemoProvider>>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     json(StatusCode::OK, &provider.metadata())
 }
 
@@ -36,8 +36,8 @@ pub async fn key_set(Extension(provider): Extension<Arc<DemoProvider>>) -> Respo
     fresh(StatusCode::OK, provider.key_set().to_owned())
 }
 
-fn json(status: StatusCode, value: &impl Serialize) -> Result<Response, Refusal> {
-    let json = serde_json::to_string(value).map_err(|error| Refusal::internal(&error))?;
+fn json(status: StatusCode, value: &impl Serialize) -> Result<Response, ApiError> {
+    let json = serde_json::to_string(value).map_err(|error| ApiError::internal(&error))?;
     Ok(fresh(status, json))
 }
 

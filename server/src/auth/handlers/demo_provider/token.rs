@@ -13,8 +13,8 @@ use serde::Serialize;
 
 use super::json;
 use crate::auth::demo_provider::{DemoProvider, Exchange, Refused};
+use crate::http::api_error::ApiError;
 use crate::http::form::Form;
-use crate::http::refusal::Refusal;
 
 #[derive(Serialize)]
 struct Error {
@@ -29,7 +29,7 @@ pub async fn handle(
     Extension(provider): Extension<Arc<DemoProvider>>,
     headers: HeaderMap,
     body: Body,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let form = Form::read(&headers, body).await?;
     // Id and secret are base64url, so that their encoding as a form
     // (RFC 6749 §2.3.1) leaves them as they are.
@@ -48,7 +48,7 @@ pub async fn handle(
         Err(Refused::Client) => "invalid_client",
         Err(Refused::GrantType) => "unsupported_grant_type",
         Err(Refused::Grant) => "invalid_grant",
-        Err(Refused::Key(error)) => return Err(Refusal::internal(&error)),
+        Err(Refused::Key(error)) => return Err(ApiError::internal(&error)),
     };
     if error != "invalid_client" {
         return json(StatusCode::BAD_REQUEST, &Error { error });

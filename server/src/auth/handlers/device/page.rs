@@ -27,12 +27,12 @@ use crate::auth::redirect::{DEVICE_PAGE, PROOF, ReturnAddress, USER_CODE};
 use crate::clock::Millis;
 use crate::domain::device::{CODE_MILLIS, Decided, UserCode, client_name};
 use crate::domain::session::Session;
+use crate::http::api_error::ApiError;
 use crate::http::client_address::Network;
 use crate::http::context::Context;
 use crate::http::csrf::{self, BrowserSecret};
 use crate::http::form::Form;
 use crate::http::limiter::too_many_requests;
-use crate::http::refusal::Refusal;
 use crate::http::seal::{SHOWN, Sealed, opened_by_person};
 
 const ACTION: &str = "action";
@@ -54,7 +54,7 @@ pub async fn show(
     RawQuery(query): RawQuery,
     context: Context,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let query = Form::of_query(query.as_deref());
     let secure = state.platform.origin.is_secure();
     let (secret, set_cookie) =
@@ -88,7 +88,7 @@ impl<'a> Given<'a> {
         query: &'a Form,
         headers: &HeaderMap,
         secret: &BrowserSecret,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, ApiError> {
         let typed = query.field(USER_CODE)?;
         let proof = query.field(PROOF)?.unwrap_or_default();
         let now = state.platform.clock.now();
@@ -121,7 +121,7 @@ pub async fn decide(
     context: Context,
     headers: HeaderMap,
     body: Body,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let form = Form::read(&headers, body).await?;
     let token = form.field(csrf::FIELD)?;
     let secure = state.platform.origin.is_secure();
@@ -170,7 +170,7 @@ pub async fn decide(
 
 /// The session of a visitor who has an account: a guest has nothing yet that a
 /// device could be signed in to.
-async fn account(state: &AuthState, headers: &HeaderMap) -> Result<Option<Session>, Refusal> {
+async fn account(state: &AuthState, headers: &HeaderMap) -> Result<Option<Session>, ApiError> {
     match Visitor::of(state, headers).await? {
         Visitor::Unknown | Visitor::Ended | Visitor::Guest(_) => Ok(None),
         Visitor::Account(session) => Ok(Some(session)),
@@ -199,7 +199,7 @@ fn to_sign_in(
     secret: &BrowserSecret,
     typed: Option<&str>,
     set_cookie: Option<HeaderValue>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let code = typed.and_then(UserCode::parse);
     let address = with_code(state, secret, code.as_ref());
     let mut response = see_other(&page_path(paths::LOGIN, &address, &[]))?;
@@ -210,7 +210,7 @@ fn to_sign_in(
     Ok(response)
 }
 
-fn count_code(state: &AuthState, session: &Session, context: &Context) -> Result<(), Refusal> {
+fn count_code(state: &AuthState, session: &Session, context: &Context) -> Result<(), ApiError> {
     let network = Network::of(context.client);
     state
         .limits
@@ -225,7 +225,7 @@ async fn look_up(
     session: &Session,
     context: &Context,
     typed: &str,
-) -> Result<Step, Refusal> {
+) -> Result<Step, ApiError> {
     let Some(code) = UserCode::parse(typed) else {
         return Ok(Step::refused(typed, NO_CODE));
     };

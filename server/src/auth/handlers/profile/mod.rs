@@ -23,12 +23,12 @@ use crate::auth::AuthState;
 use crate::auth::redirect::{REDIRECT, ReturnAddress};
 use crate::domain::session::Session;
 use crate::domain::username::{self, Username};
+use crate::http::api_error::ApiError;
 use crate::http::context::Context;
 use crate::http::cookies;
 use crate::http::csrf::{self, BrowserSecret};
 use crate::http::form::Form;
 use crate::http::limiter::too_many_requests;
-use crate::http::refusal::Refusal;
 use crate::http::seal::SHOWN;
 use crate::store::StoreError;
 
@@ -84,7 +84,7 @@ pub async fn show(
     State(state): State<Arc<AuthState>>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let address = ReturnAddress::from_query(&state, query.as_deref())?;
     let Some(session) = session(&state, &headers).await? else {
         return Ok(see_other(&page_path(paths::LOGIN, &address, &[])));
@@ -111,7 +111,7 @@ pub async fn change(
     context: Context,
     headers: HeaderMap,
     body: Body,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let form = Form::read(&headers, body).await?;
     let token = form.field(csrf::FIELD)?;
     let secure = state.platform.origin.is_secure();
@@ -167,7 +167,7 @@ async fn act(
     secret: &BrowserSecret,
     form: &Form,
     context: &Context,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let (player, now) = (session.player.id, state.platform.clock.now());
     let store = &state.platform.store;
     let action = match form.field(ACTION)? {
@@ -179,7 +179,7 @@ async fn act(
                     let mut page = Page::of(state, address, session, secret).await?;
                     typed.clone_into(&mut page.typed);
                     page.error = Some(error);
-                    return Ok(page.render(Refusal::new(status).status(), None));
+                    return Ok(page.render(ApiError::new(status).status(), None));
                 }
             }
         }
@@ -223,7 +223,7 @@ async fn sign_out(
     session: &Session,
     address: &ReturnAddress,
     context: &Context,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let left = leave::sign_out(state, headers, &session.hash, context.own()).await?;
     let mut response = see_other(&page_path(paths::LOGIN, address, &[]));
     let cookie = cookies::clear_session(state.platform.origin.is_secure());
@@ -234,7 +234,7 @@ async fn sign_out(
 }
 
 /// The session of a visitor who has a profile.
-async fn session(state: &AuthState, headers: &HeaderMap) -> Result<Option<Session>, Refusal> {
+async fn session(state: &AuthState, headers: &HeaderMap) -> Result<Option<Session>, ApiError> {
     match Visitor::of(state, headers).await? {
         Visitor::Unknown | Visitor::Ended => Ok(None),
         Visitor::Guest(session) | Visitor::Account(session) => Ok(Some(session)),
@@ -247,7 +247,7 @@ async fn rename(
     session: &Session,
     typed: &str,
     context: &Context,
-) -> Result<Result<(), NotRenamed>, Refusal> {
+) -> Result<Result<(), NotRenamed>, ApiError> {
     let refused = |status, error: String| NotRenamed { status, error };
     let name = match username::check(typed) {
         Ok(name) => name,

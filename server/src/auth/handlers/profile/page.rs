@@ -12,10 +12,10 @@ use crate::auth::handlers::way_back::{WayBack, page_path};
 use crate::auth::redirect::ReturnAddress;
 use crate::domain::device::client_name;
 use crate::domain::session::{Session, SessionHash, SessionSummary};
+use crate::http::api_error::ApiError;
 use crate::http::csrf::BrowserSecret;
 use crate::http::date::Date;
 use crate::http::page::{self, FormTarget, Frame};
-use crate::http::refusal::Refusal;
 use crate::http::seal::Sealed;
 
 /// The page.
@@ -97,7 +97,7 @@ impl Page {
         address: &ReturnAddress,
         session: Session,
         secret: &BrowserSecret,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, ApiError> {
         let now = state.platform.clock.now();
         let player = session.player;
         let sessions = state.platform.store.list_sessions(player.id, now).await?;

@@ -1,6 +1,6 @@
 //! Problem Details (RFC 9457): how a handler says no.
 //!
-//! A handler answers with a [`Refusal`], which knows neither the request's id
+//! A handler answers with a [`ApiError`], which knows neither the request's id
 //! nor the auth service's address. The entry turns it into the body.
 
 use std::borrow::Cow;
@@ -16,7 +16,7 @@ use crate::store::StoreError;
 
 /// A request that is answered with a problem.
 #[derive(Clone, Debug)]
-pub struct Refusal {
+pub struct ApiError {
     slug: ProblemCode,
     status: StatusCode,
     detail: Cow<'static, str>,
@@ -24,7 +24,7 @@ pub struct Refusal {
     cause: Option<String>,
 }
 
-impl Refusal {
+impl ApiError {
     /// The problem `slug` with its own status and sentence.
     #[must_use]
     pub fn new(slug: ProblemCode) -> Self {
@@ -170,7 +170,7 @@ pub fn chain(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = Response::new(Body::empty());
         *response.status_mut() = self.status;
@@ -185,13 +185,13 @@ impl IntoResponse for Refusal {
     }
 }
 
-impl From<ProblemCode> for Refusal {
+impl From<ProblemCode> for ApiError {
     fn from(slug: ProblemCode) -> Self {
         Self::new(slug)
     }
 }
 
-impl From<StoreError> for Refusal {
+impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::GuestCap => ProblemCode::GuestLimitReached.into(),
