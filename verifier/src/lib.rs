@@ -67,5 +67,5 @@ pub use key_set::KeySet;
 pub use platform::{NotThroughPlatform, ThroughPlatform};
 pub use platform_protocol::claims::{GameTokenClaims, PrincipalKind};
 #[cfg(feature = "axum")]
-pub use player::{BEARER_SUBPROTOCOL, Credentials, Player, Refusal, SocketPlayer, bearer};
+pub use player::{BEARER_SUBPROTOCOL, Credentials, Player, PlayerRejection, SocketPlayer, bearer};
 pub use verifier::Verifier;

@@ -42,9 +42,9 @@ where
     Arc<Verifier>: FromRef<S>,
     S: Send + Sync,
 {
-    type Rejection = Refusal;
+    type Rejection = PlayerRejection;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, PlayerRejection> {
         let verifier = Arc::<Verifier>::from_ref(state);
         verified(&verifier, &parts.headers, bearer(&parts.headers))
             .await
@@ -57,9 +57,9 @@ where
     Arc<Verifier>: FromRef<S>,
     S: Send + Sync,
 {
-    type Rejection = Refusal;
+    type Rejection = PlayerRejection;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, PlayerRejection> {
         let verifier = Arc::<Verifier>::from_ref(state);
         verified(&verifier, &parts.headers, subprotocol(&parts.headers))
             .await
@@ -138,13 +138,13 @@ async fn verified(
     verifier: &Verifier,
     headers: &HeaderMap,
     credentials: Credentials<'_>,
-) -> Result<GameTokenClaims, Refusal> {
+) -> Result<GameTokenClaims, PlayerRejection> {
     let outcome = match credentials {
         Credentials::Token(token) => verifier.verify(token).await.map_err(Reason::Token),
         Credentials::Malformed => Err(Reason::Malformed),
         Credentials::None => Err(Reason::Missing),
     };
-    outcome.map_err(|reason| Refusal {
+    outcome.map_err(|reason| PlayerRejection {
         reason,
         issuer: verifier.config().issuer.clone(),
         request_id: request_id(headers),
@@ -174,7 +174,7 @@ enum Reason {
 ///
 /// It does not say which check failed; the log says so, at level `debug`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct PlayerRejection {
     reason: Reason,
     issuer: String,
     request_id: Option<String>,
@@ -191,7 +191,7 @@ struct ProblemBody<'a> {
     request_id: Option<&'a str>,
 }
 
-impl Refusal {
+impl PlayerRejection {
     /// Why the token was refused. `None` where the request carried no token, or
     /// where its header was malformed.
     #[must_use]
@@ -233,7 +233,7 @@ impl Refusal {
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for PlayerRejection {
     fn into_response(self) -> Response {
         match &self.reason {
             Reason::Missing => tracing::debug!("refused: no bearer token"),
