@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, header};
 use axum::response::Response;
 
 use super::held;
-use super::sign_in::{Setback, back_to_login, provider_of, see_other};
+use super::sign_in::{SignInNotice, back_to_login, provider_of, see_other};
 use super::token::suspended;
 use crate::auth::AuthState;
 use crate::auth::oidc::{Answer, Provider, SignInError, Subject};
@@ -69,10 +69,10 @@ pub async fn handle(
     let began = began.as_ref().map(ReturnAddress::as_str);
     let Some(returned) = Returned::read(&query) else {
         failed(&state, provider, &context, "unreadable answer").await;
-        return back_to_login(&state, began, Setback::Failed);
+        return back_to_login(&state, began, SignInNotice::Failed);
     };
     let Some(browser) = BrowserSecret::read(&headers, secure) else {
-        return back_to_login(&state, None, Setback::OtherBrowser);
+        return back_to_login(&state, None, SignInNotice::OtherBrowser);
     };
     let hash = StateHash::of(returned.state);
     let pending = match state
@@ -84,11 +84,11 @@ pub async fn handle(
         TakenSignIn::Taken(pending) => pending,
         TakenSignIn::OtherBrowser => {
             failed(&state, provider, &context, "another browser").await;
-            return back_to_login(&state, None, Setback::OtherBrowser);
+            return back_to_login(&state, None, SignInNotice::OtherBrowser);
         }
         TakenSignIn::Unknown => {
             failed(&state, provider, &context, "unknown or too late").await;
-            return back_to_login(&state, began, Setback::Expired);
+            return back_to_login(&state, began, SignInNotice::Expired);
         }
     };
     // Games come and go, so the address is checked once more before anything
@@ -105,7 +105,7 @@ pub async fn handle(
         }
         Err(failure) => {
             failure.log(provider, &context);
-            if failure.setback() != Setback::Cancelled {
+            if failure.setback() != SignInNotice::Cancelled {
                 failed(&state, provider, &context, &failure.reason()).await;
             }
             back_to_login(&state, Some(redirect.as_str()), failure.setback())
@@ -169,12 +169,12 @@ enum Failure {
 }
 
 impl Failure {
-    fn setback(&self) -> Setback {
+    fn setback(&self) -> SignInNotice {
         match self {
-            Self::Answered(error) if CANCELS.contains(&error.as_str()) => Setback::Cancelled,
-            Self::Exchange(SignInError::Unavailable(_)) => Setback::ProviderUnavailable,
+            Self::Answered(error) if CANCELS.contains(&error.as_str()) => SignInNotice::Cancelled,
+            Self::Exchange(SignInError::Unavailable(_)) => SignInNotice::ProviderUnavailable,
             Self::OtherProvider | Self::Answered(_) | Self::Exchange(SignInError::Refused(_)) => {
-                Setback::Failed
+                SignInNotice::Failed
             }
         }
     }
@@ -191,7 +191,7 @@ impl Failure {
     /// Says what happened to the operator, who alone can mend most of it.
     fn log(&self, provider: &Provider, context: &Context) {
         // A player who changes their mind is no news.
-        if self.setback() == Setback::Cancelled {
+        if self.setback() == SignInNotice::Cancelled {
             return;
         }
         let error = self.reason();
@@ -357,21 +357,21 @@ mod tests {
     #[test]
     fn a_player_who_changed_their_mind_is_told_apart_from_a_failure() {
         let setback = |error: &str| Failure::Answered(shown(error)).setback();
-        assert_eq!(setback("access_denied"), Setback::Cancelled);
-        assert_eq!(setback("user_cancelled_login"), Setback::Cancelled);
-        assert_eq!(setback("server_error"), Setback::Failed);
-        assert_eq!(setback("ACCESS_DENIED"), Setback::Failed);
-        assert_eq!(setback("access_denied\n"), Setback::Failed);
+        assert_eq!(setback("access_denied"), SignInNotice::Cancelled);
+        assert_eq!(setback("user_cancelled_login"), SignInNotice::Cancelled);
+        assert_eq!(setback("server_error"), SignInNotice::Failed);
+        assert_eq!(setback("ACCESS_DENIED"), SignInNotice::Failed);
+        assert_eq!(setback("access_denied\n"), SignInNotice::Failed);
         let exchange = |error| Failure::Exchange(error).setback();
         assert_eq!(
             exchange(SignInError::Unavailable(String::new())),
-            Setback::ProviderUnavailable
+            SignInNotice::ProviderUnavailable
         );
         assert_eq!(
             exchange(SignInError::Refused(String::new())),
-            Setback::Failed
+            SignInNotice::Failed
         );
-        assert_eq!(Failure::OtherProvider.setback(), Setback::Failed);
+        assert_eq!(Failure::OtherProvider.setback(), SignInNotice::Failed);
     }
 
     #[test]

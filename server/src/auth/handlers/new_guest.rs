@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 
-use super::sign_in::{Setback, back_to_login, see_other};
+use super::sign_in::{SignInNotice, back_to_login, see_other};
 use super::token::suspended;
 use super::visitor::Visitor;
 use crate::auth::AuthState;
@@ -53,7 +53,7 @@ pub async fn handle(
         Visitor::Suspended { reason, .. } => return Err(suspended(reason)),
     };
     if !secret.was_shown(form.field(SHOWN)?, state.platform.clock.now()) {
-        return back_to_login(&state, Some(address.as_str()), Setback::Hurried);
+        return back_to_login(&state, Some(address.as_str()), SignInNotice::Hurried);
     }
     let mut response = see_other(address.as_str())?;
     if forgets {

@@ -41,7 +41,7 @@ pub(super) const AGAIN: &str = "again";
 
 /// What the sign-in page is told of a sign-in that came to nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Setback {
+pub(super) enum SignInNotice {
     /// The player said no.
     Cancelled,
     /// What the provider answered is not to be believed, or is an error.
@@ -58,7 +58,7 @@ pub(super) enum Setback {
     Hurried,
 }
 
-impl Setback {
+impl SignInNotice {
     const fn code(self) -> &'static str {
         match self {
             Self::Cancelled => "cancelled",
@@ -125,7 +125,7 @@ pub async fn handle(
             return back_to_login(
                 &state,
                 Some(redirect.as_str()),
-                Setback::ProviderUnavailable,
+                SignInNotice::ProviderUnavailable,
             );
         }
     };
@@ -195,14 +195,14 @@ async fn guest_of(
 pub(super) fn back_to_login(
     state: &AuthState,
     redirect: Option<&str>,
-    setback: Setback,
+    setback: SignInNotice,
 ) -> Result<Response, ApiError> {
     let path = login_path(redirect, setback);
     see_other(&format!("{}{path}", state.platform.auth_url))
 }
 
 /// The path of the sign-in page, which says what happened.
-pub(super) fn login_path(redirect: Option<&str>, setback: Setback) -> String {
+pub(super) fn login_path(redirect: Option<&str>, setback: SignInNotice) -> String {
     let query = form_urlencoded::Serializer::new(String::new())
         .extend_pairs(redirect.map(|redirect| (REDIRECT, redirect)))
         .append_pair("problem", setback.code())

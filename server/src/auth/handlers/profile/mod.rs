@@ -15,7 +15,7 @@ use url::form_urlencoded;
 
 use self::page::{Page, Saved};
 use super::leave;
-use super::sign_in::{Setback, login_path};
+use super::sign_in::{SignInNotice, login_path};
 use super::token::suspended;
 use super::visitor::{Visitor, note_browser};
 use super::way_back::page_path;
@@ -126,7 +126,7 @@ pub async fn change(
     let address = ReturnAddress::read(&state, form.field(REDIRECT)?)?;
     let Some(session) = session(&state, &headers).await? else {
         let address = Some(address.as_str());
-        return Ok(see_other(&login_path(address, Setback::NotSaved)));
+        return Ok(see_other(&login_path(address, SignInNotice::NotSaved)));
     };
     let player = session.player.id.to_string();
     let other = form.field(ACCOUNT)?.is_some_and(|shown| shown != player);
