@@ -28,9 +28,9 @@ use crate::config::{Config, Secret};
 use crate::console::ConsoleState;
 use crate::entropy::Entropy;
 use crate::games::GamesState;
-use crate::games::faces::Faces;
 use crate::games::files::{FileError, FileStore};
 use crate::games::live::MemoryPresence;
+use crate::games::page_metadata::PageMetadata;
 use crate::games::page_warnings::PageWarnings;
 use crate::games::sites::Sites;
 use crate::hosting::HostingState;
@@ -244,7 +244,7 @@ fn assemble(
         platform: Arc::clone(platform),
         sites,
         files,
-        faces: Faces::default(),
+        page_metadata: PageMetadata::default(),
         page_warnings: PageWarnings::default(),
         presence: Arc::new(MemoryPresence::new()),
     });

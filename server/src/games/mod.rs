@@ -6,17 +6,17 @@
 //! | [`hosts`] | whose address a request was sent to |
 //! | [`files`] | deployed files by their content |
 //! | [`marks`], [`lasting`] | which files of a deployment never change under their names |
-//! | [`faces`] | titles and pictures, by their pages |
+//! | [`page_metadata`] | titles and pictures, by their pages |
 //! | [`page_warnings`] | how their pages should load the runtime and do not |
 //! | [`live`] | who is playing: what may be lost |
 //! | [`takedown`] | what is answered for a game that was taken down |
 
-pub mod faces;
 pub mod files;
 pub mod hosts;
 pub mod lasting;
 pub mod live;
 pub mod marks;
+pub mod page_metadata;
 pub mod page_warnings;
 pub mod sites;
 mod state;

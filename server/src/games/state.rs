@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::games::faces::Faces;
 use crate::games::files::FileStore;
 use crate::games::live::Presence;
+use crate::games::page_metadata::PageMetadata;
 use crate::games::page_warnings::PageWarnings;
 use crate::games::sites::Sites;
 use crate::platform::Platform;
@@ -19,7 +19,7 @@ pub struct GamesState {
     /// Deployed files by their content.
     pub files: Arc<FileStore>,
     /// What the games look like in a list.
-    pub faces: Faces,
+    pub page_metadata: PageMetadata,
     /// How their pages should load the runtime and do not.
     pub page_warnings: PageWarnings,
     /// Who is playing.

@@ -40,7 +40,13 @@ impl WayBack {
     /// Finds out what the game is called.
     pub(super) async fn of(state: &AuthState, address: &ReturnAddress) -> Self {
         let game = match address.game(state) {
-            Some(game) => Some(state.games.faces.title(&game, &state.games.files).await),
+            Some(game) => Some(
+                state
+                    .games
+                    .page_metadata
+                    .title(&game, &state.games.files)
+                    .await,
+            ),
             None => None,
         };
         let device = address.is_device_page(state);

@@ -72,8 +72,8 @@ pub async fn rank(state: &PlayersState) -> Result<Vec<RankedGame>, ApiError> {
     let mut listed = Vec::with_capacity(games.len());
     for (players_day, playing, game) in games {
         let is_file = |path: &str| state.hosting.backends.find(&game, path).is_none();
-        let faces = &state.games.faces;
-        let face = faces.of(&game, &state.games.files, is_file).await;
+        let page_metadata = &state.games.page_metadata;
+        let face = page_metadata.of(&game, &state.games.files, is_file).await;
         listed.push(RankedGame {
             title: face.title,
             picture: face.picture,

@@ -31,11 +31,11 @@ const REMEMBERED: u64 = 10_000;
 /// What game's pages say of themselves, by the pages' content, so that each is
 /// read once.
 #[derive(Clone, Debug)]
-pub struct Faces(Cache<String, Arc<Said>>);
+pub struct PageMetadata(Cache<String, Arc<Metadata>>);
 
 /// What a page says of itself.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Said {
+struct Metadata {
     /// Its title, if it can be shown.
     title: Option<String>,
     /// The addresses of pictures, the best first.
@@ -44,20 +44,20 @@ struct Said {
 
 /// What a game looks like in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Face {
+pub struct GameListing {
     /// Its page's title, or its slug.
     pub title: String,
     /// The address of its picture, if its page names one that it has itself.
     pub picture: Option<String>,
 }
 
-impl Default for Faces {
+impl Default for PageMetadata {
     fn default() -> Self {
         Self(Cache::new(REMEMBERED))
     }
 }
 
-impl Faces {
+impl PageMetadata {
     /// What a game is called: its page's title, or its slug.
     pub async fn title(&self, game: &Game, files: &FileStore) -> String {
         titled(game, &self.said(game, files).await.unwrap_or_default())
@@ -65,9 +65,14 @@ impl Faces {
 
     /// What a game looks like. `is_file` says whether a file answers at a path of
     /// it: a backend would learn of everybody who looks at the list.
-    pub async fn of(&self, game: &Game, files: &FileStore, is_file: impl Fn(&str) -> bool) -> Face {
+    pub async fn of(
+        &self,
+        game: &Game,
+        files: &FileStore,
+        is_file: impl Fn(&str) -> bool,
+    ) -> GameListing {
         let said = self.said(game, files).await.unwrap_or_default();
-        Face {
+        GameListing {
             title: titled(game, &said),
             picture: game.deployment.as_ref().and_then(|deployment| {
                 let own = |address: &String| {
@@ -79,7 +84,7 @@ impl Faces {
         }
     }
 
-    async fn said(&self, game: &Game, files: &FileStore) -> Option<Arc<Said>> {
+    async fn said(&self, game: &Game, files: &FileStore) -> Option<Arc<Metadata>> {
         let page = game.deployment.as_ref()?.files.get("index.html")?;
         if let Some(known) = self.0.get(&page.sha256) {
             return Some(known);
@@ -96,7 +101,7 @@ impl Faces {
 }
 
 /// The title that a game's page says, or the game's slug.
-fn titled(game: &Game, said: &Said) -> String {
+fn titled(game: &Game, said: &Metadata) -> String {
     let title = said.title.clone().unwrap_or_else(|| game.slug.clone());
     match game.environment {
         Environment::Prod => title,
@@ -121,7 +126,7 @@ fn own_picture(address: &str, origin: &str, deployment: &Deployment) -> Option<U
 }
 
 /// Reads the beginning of a page.
-fn read(html: &str) -> Said {
+fn read(html: &str) -> Metadata {
     let title = Rc::new(RefCell::new(None::<String>));
     // By how well they stand for a game: what is shown where a link to it is
     // shared, then what stands for it on a phone, then in a tab.
@@ -171,10 +176,10 @@ fn read(html: &str) -> Said {
             settings.append_element_content_handler(handler)
         });
     if rewrite_str(html, settings).is_err() {
-        return Said::default();
+        return Metadata::default();
     }
     let title = title.take().and_then(|title| shown(&title));
-    Said {
+    Metadata {
         title,
         pictures: pictures.take().into_iter().flatten().collect(),
     }
