@@ -2,7 +2,7 @@
 //! and how many of them are kept.
 
 pub mod handlers;
-pub mod mend;
+pub mod sanitize;
 pub mod streams;
 
 use std::num::NonZeroU32;

@@ -29,7 +29,7 @@ use crate::http::context::Context;
 use crate::http::json;
 use crate::http::limiter::too_many_requests;
 use crate::logs::LogsState;
-use crate::logs::mend::{mend_surrogates, shortened, sound_metadata};
+use crate::logs::sanitize::{mend_surrogates, shortened, sound_metadata};
 use crate::logs::{LogRates, WAITING};
 use crate::store::StoreError;
 
