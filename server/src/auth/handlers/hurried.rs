@@ -6,7 +6,7 @@ use askama::Template;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 
-use super::way_back::WayBack;
+use super::return_link::ReturnLink;
 use crate::auth::AuthState;
 use crate::auth::redirect::ReturnAddress;
 use crate::clock::Millis;
@@ -24,7 +24,7 @@ const REFRESH: HeaderName = HeaderName::from_static("refresh");
 #[template(path = "hurried.html")]
 struct Page<'a> {
     frame: Frame,
-    way_back: WayBack,
+    way_back: ReturnLink,
     /// What players call the provider.
     provider: &'a str,
     /// Where it signs the player in.
@@ -54,7 +54,7 @@ pub(super) async fn pause(
     let refresh = refresh.map_err(|error| ApiError::internal(&error))?;
     let page = Page {
         frame: Frame::new(&state.platform.origin),
-        way_back: WayBack::of(state, redirect).await,
+        way_back: ReturnLink::of(state, redirect).await,
         provider,
         address,
         seconds: PAUSE_SECONDS,

@@ -10,9 +10,9 @@ use platform_protocol::paths;
 use url::form_urlencoded;
 
 use super::restore_guest::Offer;
+use super::return_link::{ReturnLink, page_path};
 use super::sign_in::AGAIN;
 use super::visitor::Visitor;
-use super::way_back::{WayBack, page_path};
 use crate::auth::AuthState;
 use crate::auth::redirect::ReturnAddress;
 use crate::http::api_error::ApiError;
@@ -25,7 +25,7 @@ use crate::http::seal::{Sealed, led_by_another_site};
 #[template(path = "login.html")]
 struct Page {
     frame: Frame,
-    way_back: WayBack,
+    way_back: ReturnLink,
     problem: Option<&'static str>,
     /// Whether the session that the browser holds is over.
     ended: bool,
@@ -110,7 +110,7 @@ pub async fn handle(
         BrowserSecret::of_browser(&headers, secure, &*state.platform.entropy);
     let page = Page {
         frame: Frame::new(&state.platform.origin),
-        way_back: WayBack::of(&state, &address).await,
+        way_back: ReturnLink::of(&state, &address).await,
         problem: problem(query.as_deref(), signed_in.is_some()),
         ended,
         again: Form::of_query(query.as_deref()).field(AGAIN)?.is_some(),

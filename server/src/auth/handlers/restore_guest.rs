@@ -12,10 +12,10 @@ use platform_protocol::paths;
 use platform_protocol::problem::ProblemCode;
 use uuid::Uuid;
 
+use super::return_link::{ReturnLink, page_path};
 use super::sign_in::see_other;
 use super::token::suspended;
 use super::visitor::Visitor;
-use super::way_back::{WayBack, page_path};
 use super::{guest, held};
 use crate::auth::AuthState;
 use crate::auth::redirect::{REDIRECT, ReturnAddress};
@@ -46,7 +46,7 @@ const LISTED: usize = 20;
 #[template(path = "restore_guest.html")]
 struct Page {
     frame: Frame,
-    way_back: WayBack,
+    way_back: ReturnLink,
     csrf: String,
     /// The seal of the moment at which the forms are shown.
     shown: String,
@@ -131,7 +131,7 @@ pub async fn show(
     let left = left_guests(&state, &headers).await?;
     let page = Page {
         frame: Frame::new(&state.platform.origin),
-        way_back: WayBack::of(&state, &address).await,
+        way_back: ReturnLink::of(&state, &address).await,
         csrf: secret.form_token(),
         shown: secret.seal(Sealed::Form, state.platform.clock.now()),
         hurried: Form::of_query(query.as_deref()).field(HURRIED)?.is_some(),

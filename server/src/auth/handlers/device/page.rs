@@ -19,10 +19,10 @@ use platform_protocol::problem::ProblemCode;
 
 use super::step::{Asking, NO_CODE, NO_SUCH_CODE, Step, ago};
 use crate::auth::AuthState;
+use crate::auth::handlers::return_link::page_path;
 use crate::auth::handlers::sign_in::see_other;
 use crate::auth::handlers::token::suspended;
 use crate::auth::handlers::visitor::Visitor;
-use crate::auth::handlers::way_back::page_path;
 use crate::auth::redirect::{DEVICE_PAGE, PROOF, ReturnAddress, USER_CODE};
 use crate::clock::Millis;
 use crate::domain::device::{CODE_MILLIS, Decided, UserCode, client_name};

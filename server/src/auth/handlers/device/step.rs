@@ -7,7 +7,7 @@ use axum::response::Response;
 use platform_protocol::paths;
 
 use crate::auth::AuthState;
-use crate::auth::handlers::way_back::page_path;
+use crate::auth::handlers::return_link::page_path;
 use crate::auth::redirect::ReturnAddress;
 use crate::clock::Millis;
 use crate::domain::device::UserCode;

@@ -15,10 +15,10 @@ use url::form_urlencoded;
 
 use self::page::{Page, Saved};
 use super::leave;
+use super::return_link::page_path;
 use super::sign_in::{SignInNotice, login_path};
 use super::token::suspended;
 use super::visitor::{Visitor, note_browser};
-use super::way_back::page_path;
 use crate::auth::AuthState;
 use crate::auth::redirect::{REDIRECT, ReturnAddress};
 use crate::domain::session::Session;

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::auth::AuthState;
 use crate::auth::handlers::login;
-use crate::auth::handlers::way_back::{WayBack, page_path};
+use crate::auth::handlers::return_link::{ReturnLink, page_path};
 use crate::auth::redirect::ReturnAddress;
 use crate::domain::device::client_name;
 use crate::domain::session::{Session, SessionHash, SessionSummary};
@@ -23,7 +23,7 @@ use crate::http::seal::Sealed;
 #[template(path = "profile.html")]
 pub(super) struct Page {
     frame: Frame,
-    way_back: WayBack,
+    way_back: ReturnLink,
     csrf: String,
     /// The seal of the moment at which the forms are shown.
     shown: String,
@@ -111,7 +111,7 @@ impl Page {
         let devices = state.platform.store.list_devices(player.id, now).await?;
         Ok(Self {
             frame: Frame::new(&state.platform.origin),
-            way_back: WayBack::of(state, address).await,
+            way_back: ReturnLink::of(state, address).await,
             csrf: secret.form_token(),
             shown: secret.seal(Sealed::Form, now),
             account: player.id,

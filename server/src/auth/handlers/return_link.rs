@@ -8,7 +8,7 @@ use crate::auth::redirect::ReturnAddress;
 
 /// Where a page leads back to.
 #[derive(Debug)]
-pub(super) struct WayBack {
+pub(super) struct ReturnLink {
     /// The address.
     pub(super) address: String,
     /// The game that it leads to; none for the platform's own pages.
@@ -36,7 +36,7 @@ pub(super) struct Link {
     pub(super) label: String,
 }
 
-impl WayBack {
+impl ReturnLink {
     /// Finds out what the game is called.
     pub(super) async fn of(state: &AuthState, address: &ReturnAddress) -> Self {
         let game = match address.game(state) {
