@@ -21,7 +21,7 @@
 //! | [`api`] | what calls of the project API are read with and answered with |
 //! | [`encoding`] | which content coding a client takes |
 //! | [`asset`] | small files kept in memory, compressed once |
-//! | [`packed`] | a text sent piece by piece to many, compressed once |
+//! | [`gzip_stream`] | a text sent piece by piece to many, compressed once |
 //! | [`date`] | days for people, times for programs |
 //! | [`page`] | HTML pages and their security headers |
 //! | [`browser`] | which browser asks, in a few words |
@@ -48,13 +48,13 @@ mod descriptors;
 pub mod encoding;
 pub mod foreign_cookies;
 pub mod form;
+pub mod gzip_stream;
 mod head_budget;
 pub mod json;
 pub mod limiter;
 pub mod navigation;
 pub mod oauth;
 pub mod pace;
-pub mod packed;
 pub mod page;
 pub(crate) mod places;
 pub mod request_id;

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::domain::log::LogId;
-use crate::http::packed::Piece;
+use crate::http::gzip_stream::SharedChunk;
 use crate::store::StoreError;
 
 /// Streams that one player may have open at one time.
@@ -44,7 +44,7 @@ pub type Place = (String, Environment, LogLevel, LogId);
 #[derive(Clone, Debug)]
 pub struct Sent {
     /// As events.
-    pub events: Piece,
+    pub events: SharedChunk,
     /// The last record of them.
     pub last: LogId,
     /// Whether there may be more behind it already.

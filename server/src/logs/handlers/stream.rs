@@ -23,8 +23,8 @@ use crate::http::api::query::{digits, environment_of, level};
 use crate::http::api::{EnvironmentName, Names, invalid};
 use crate::http::api_error::{ApiError, chain};
 use crate::http::encoding::{self, Coding};
+use crate::http::gzip_stream::{GzipStream, SharedChunk};
 use crate::http::limiter::too_many_requests;
-use crate::http::packed::{Packer, Piece};
 use crate::logs::LogsState;
 use crate::logs::streams::{Follower, Found, Sent};
 use crate::store::StoreError;
@@ -50,9 +50,9 @@ const GATHER: Duration = Duration::from_millis(50);
 /// When somebody with too many streams may try again.
 const LATER: Duration = Duration::from_secs(10);
 /// What a client does when the stream ends: it waits this long, in milliseconds.
-static RETRY: LazyLock<Piece> = LazyLock::new(|| "retry: 1000\n\n".into());
+static RETRY: LazyLock<SharedChunk> = LazyLock::new(|| "retry: 1000\n\n".into());
 /// What a stream says that has nothing to say.
-static QUIET: LazyLock<Piece> = LazyLock::new(|| ": alive\n\n".into());
+static QUIET: LazyLock<SharedChunk> = LazyLock::new(|| ": alive\n\n".into());
 
 /// Follows the log records.
 ///
@@ -113,7 +113,7 @@ pub async fn handle(
         follower,
         tail,
         step: Step::Opening,
-        packer: Packer::new(takes_gzip),
+        packer: GzipStream::new(takes_gzip),
         rest_until: Instant::now(),
         said: Instant::now(),
         checked: Instant::now(),
@@ -218,7 +218,7 @@ struct Follow {
     follower: Follower,
     tail: LogTail,
     step: Step,
-    packer: Packer,
+    packer: GzipStream,
     rest_until: Instant,
     said: Instant,
     checked: Instant,
@@ -243,7 +243,7 @@ impl Follow {
         Some(self.packer.pack(&events).await)
     }
 
-    async fn read(&mut self) -> Option<Piece> {
+    async fn read(&mut self) -> Option<SharedChunk> {
         loop {
             if let Some(reason) = self.ends().await {
                 self.step = Step::Ended;

@@ -29,7 +29,7 @@ const LARGE: usize = 64 * 1024;
 
 /// A piece of text. Clones share what was packed of it.
 #[derive(Clone, Debug)]
-pub struct Piece {
+pub struct SharedChunk {
     plain: Bytes,
     deflated: Arc<OnceCell<Deflated>>,
 }
@@ -40,19 +40,19 @@ struct Deflated {
     sum: Crc,
 }
 
-impl From<&'static str> for Piece {
+impl From<&'static str> for SharedChunk {
     fn from(text: &'static str) -> Self {
         Self::new(Bytes::from_static(text.as_bytes()))
     }
 }
 
-impl From<String> for Piece {
+impl From<String> for SharedChunk {
     fn from(text: String) -> Self {
         Self::new(text.into())
     }
 }
 
-impl Piece {
+impl SharedChunk {
     fn new(plain: Bytes) -> Self {
         Self {
             plain,
@@ -119,7 +119,7 @@ fn blocks(text: &[u8]) -> Vec<u8> {
 
 /// One reader's file, as far as it was sent.
 #[derive(Debug)]
-pub struct Packer {
+pub struct GzipStream {
     takes_gzip: bool,
     sum: Crc,
     step: Step,
@@ -132,7 +132,7 @@ enum Step {
     Ended,
 }
 
-impl Packer {
+impl GzipStream {
     /// An empty file for who takes gzip, or the text as it is.
     #[must_use]
     pub fn new(takes_gzip: bool) -> Self {
@@ -144,7 +144,7 @@ impl Packer {
     }
 
     /// The next bytes of the file.
-    pub async fn pack(&mut self, piece: &Piece) -> Bytes {
+    pub async fn pack(&mut self, piece: &SharedChunk) -> Bytes {
         let is_new = std::mem::replace(&mut self.step, Step::Begun) == Step::New;
         if !self.takes_gzip {
             return piece.plain.clone();
@@ -188,12 +188,14 @@ mod tests {
     #[tokio::test]
     async fn pieces_make_a_whole_file_for_each_reader_wherever_they_began() {
         // The last one hardly packs, and is longer than the encoder's buffers.
-        let pieces: Vec<Piece> = (0..20_u8)
-            .map(|number| Piece::from(format!("piece {number} ").repeat(usize::from(number) * 50)))
+        let pieces: Vec<SharedChunk> = (0..20_u8)
+            .map(|number| {
+                SharedChunk::from(format!("piece {number} ").repeat(usize::from(number) * 50))
+            })
             .chain([noise(150_000).into()])
             .collect();
         for from in [0, 7, 20] {
-            let mut packer = Packer::new(true);
+            let mut packer = GzipStream::new(true);
             let mut file = Vec::new();
             for piece in &pieces[from..] {
                 file.extend_from_slice(&packer.pack(piece).await);
@@ -225,7 +227,7 @@ mod tests {
         lengths.extend((0..40).flat_map(|step| [57_900 + step * 97, 116_200 + step * 97]));
         for length in lengths {
             let text = &noise[..length];
-            let mut packer = Packer::new(true);
+            let mut packer = GzipStream::new(true);
             let mut file = packer.pack(&text.to_owned().into()).await.to_vec();
             file.extend_from_slice(&packer.pack(&" and more".into()).await);
             file.extend_from_slice(&packer.end().unwrap());
@@ -235,7 +237,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_was_packed_is_there_at_once_though_the_file_goes_on() {
-        let mut packer = Packer::new(true);
+        let mut packer = GzipStream::new(true);
         let packed = packer.pack(&"one line\n".into()).await;
         let mut text = [0; 9];
         let mut decoder = DeflateDecoder::new(&packed[HEAD.len()..]);
@@ -245,9 +247,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_piece_is_packed_once_for_all() {
-        let piece = Piece::from("a".repeat(100_000));
+        let piece = SharedChunk::from("a".repeat(100_000));
         let pack = async || {
-            let mut packer = Packer::new(true);
+            let mut packer = GzipStream::new(true);
             packer.pack(&"first".into()).await;
             packer.pack(&piece.clone()).await
         };
@@ -258,7 +260,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_takes_no_gzip_gets_the_text() {
-        let mut packer = Packer::new(false);
+        let mut packer = GzipStream::new(false);
         assert_eq!(packer.pack(&"text".into()).await, "text");
         assert_eq!(packer.end(), None);
     }
