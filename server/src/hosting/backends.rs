@@ -59,7 +59,7 @@ pub use self::assertion::Assertions;
 use self::assertion::LastAssertion;
 use self::open::{Door, Doors};
 pub use self::paths::is_reserved;
-pub use self::reach::Reach;
+pub use self::reach::AddressPolicy;
 pub use self::trial::Trial;
 
 /// The paths of a game that its backend answers where nothing else is set.
@@ -108,7 +108,7 @@ pub struct Settings {
     /// Requests that one backend may have open at one time.
     pub in_flight: usize,
     /// Which addresses a backend may have.
-    pub reach: Reach,
+    pub reach: AddressPolicy,
 }
 
 impl Settings {
@@ -122,7 +122,7 @@ impl Settings {
             },
             idle: Duration::from_secs(config.backend_idle_seconds),
             in_flight: IN_FLIGHT,
-            reach: Reach::new(config.private_backends.clone(), origin, listening),
+            reach: AddressPolicy::new(config.private_backends.clone(), origin, listening),
         }
     }
 }
@@ -196,7 +196,7 @@ impl Backends {
 
     /// Which addresses a backend may have.
     #[must_use]
-    pub const fn reach(&self) -> &Reach {
+    pub const fn reach(&self) -> &AddressPolicy {
         &self.settings.reach
     }
 
@@ -441,7 +441,9 @@ fn upgraded(headers: &HeaderMap, held: Option<&Stay>) -> Result<Option<Lasting>,
 }
 
 /// One client for all backends: it keeps their connections apart by address.
-fn client(reach: Reach) -> Result<Client<HttpsConnector<reach::Connector>, Body>, rustls::Error> {
+fn client(
+    reach: AddressPolicy,
+) -> Result<Client<HttpsConnector<reach::Connector>, Body>, rustls::Error> {
     // Where the machine has no certificates, backends over plain http work.
     let tls = tls::client(true).or_else(|error| {
         tracing::warn!(

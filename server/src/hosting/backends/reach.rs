@@ -38,7 +38,7 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Which addresses may be reached.
 #[derive(Clone, Debug)]
-pub struct Reach {
+pub struct AddressPolicy {
     private: PrivateBackends,
     /// The platform's own name.
     platform: String,
@@ -46,7 +46,7 @@ pub struct Reach {
     listening: SocketAddr,
 }
 
-impl Reach {
+impl AddressPolicy {
     /// By the setting; where none is made, private networks may be reached from
     /// a platform under `localhost`.
     #[must_use]
@@ -130,7 +130,7 @@ impl Reach {
 /// a name server that does not answer holds up nobody but who asks for it.
 #[derive(Clone, Debug)]
 struct Resolver {
-    reach: Arc<Reach>,
+    reach: Arc<AddressPolicy>,
     found: Cache<String, Arc<[IpAddr]>>,
 }
 
@@ -183,12 +183,12 @@ impl Service<Name> for Resolver {
 /// Connects to what may be reached.
 #[derive(Clone, Debug)]
 pub(super) struct Connector {
-    reach: Arc<Reach>,
+    reach: Arc<AddressPolicy>,
     plain: HttpConnector<Resolver>,
 }
 
 impl Connector {
-    pub(super) fn new(reach: Arc<Reach>) -> Self {
+    pub(super) fn new(reach: Arc<AddressPolicy>) -> Self {
         let found = Cache::builder()
             .max_capacity(NAMES)
             .time_to_live(KEPT)

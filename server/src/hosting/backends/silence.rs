@@ -13,7 +13,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 /// A body that ends with an error after `quiet` without a piece. The time that
 /// a slow reader takes does not count: it is the backend that is waited for.
-struct Listened {
+struct IdleTimeoutBody {
     body: Body,
     quiet: Duration,
     silence: Pin<Box<Sleep>>,
@@ -30,7 +30,7 @@ pub(super) fn listen(body: Body, quiet: Duration, end: CancellationToken) -> Bod
         reason = "a connection's silence is real time, whatever clock tests move"
     )]
     let silence = Box::pin(tokio::time::sleep(quiet));
-    Body::new(Listened {
+    Body::new(IdleTimeoutBody {
         body,
         quiet,
         silence,
@@ -38,7 +38,7 @@ pub(super) fn listen(body: Body, quiet: Duration, end: CancellationToken) -> Bod
     })
 }
 
-impl HttpBody for Listened {
+impl HttpBody for IdleTimeoutBody {
     type Data = Bytes;
     type Error = axum::Error;
 

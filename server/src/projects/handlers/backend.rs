@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use super::views::{EnvironmentView, TriedEnvironmentView};
 use crate::auth::caller::ApiCaller;
 use crate::domain::project::BackendSettings;
-use crate::hosting::backends::{Reach, is_reserved};
+use crate::hosting::backends::{AddressPolicy, is_reserved};
 use crate::http::api::{EnvironmentName, JsonBody, Names, answer, invalid};
 use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
@@ -115,7 +115,7 @@ pub async fn handle(
 
 impl Wanted {
     /// The settings, or a sentence that says what is wrong with them.
-    fn settings(self, reach: &Reach) -> Result<Option<BackendSettings>, Cow<'static, str>> {
+    fn settings(self, reach: &AddressPolicy) -> Result<Option<BackendSettings>, Cow<'static, str>> {
         let Some(url) = self.url else { return Ok(None) };
         let url = address(&url, reach).map_err(|form| match with_scheme(&url, reach) {
             Some(meant) => {
@@ -140,7 +140,7 @@ impl Wanted {
 
 /// The address that was meant where only the scheme is missing: plain http for
 /// what is near, https for a name that others may look up.
-fn with_scheme(text: &str, reach: &Reach) -> Option<String> {
+fn with_scheme(text: &str, reach: &AddressPolicy) -> Option<String> {
     if text.contains("//") {
         return None;
     }
@@ -160,7 +160,7 @@ fn with_scheme(text: &str, reach: &Reach) -> Option<String> {
 }
 
 /// A backend's address, as the parser understood it.
-fn address(text: &str, reach: &Reach) -> Result<String, &'static str> {
+fn address(text: &str, reach: &AddressPolicy) -> Result<String, &'static str> {
     const FORM: &str =
         "A backend's address is http://<host>:<port> or https://<host>, without a path.";
     if text.len() > BYTES {
@@ -198,9 +198,9 @@ mod tests {
     use super::*;
     use crate::origin::PlatformOrigin;
 
-    fn local() -> Reach {
+    fn local() -> AddressPolicy {
         let listening = "127.0.0.1:8787".parse().unwrap();
-        Reach::new(None, &PlatformOrigin::local(8787), listening)
+        AddressPolicy::new(None, &PlatformOrigin::local(8787), listening)
     }
 
     #[test]

@@ -8,7 +8,7 @@ use moka::future::Cache;
 use tower::{Service as _, ServiceExt as _};
 use url::Url;
 
-use super::{Connector, Reach, Resolver, is_public};
+use super::{AddressPolicy, Connector, Resolver, is_public};
 use crate::config::PrivateBackends;
 use crate::origin::PlatformOrigin;
 
@@ -46,11 +46,11 @@ fn origin(text: &str) -> PlatformOrigin {
     text.parse().unwrap()
 }
 
-fn reach(private: Option<PrivateBackends>, platform: &str, listening: &str) -> Reach {
-    Reach::new(private, &origin(platform), listening.parse().unwrap())
+fn reach(private: Option<PrivateBackends>, platform: &str, listening: &str) -> AddressPolicy {
+    AddressPolicy::new(private, &origin(platform), listening.parse().unwrap())
 }
 
-fn check(reach: &Reach, address: &str) -> Result<(), &'static str> {
+fn check(reach: &AddressPolicy, address: &str) -> Result<(), &'static str> {
     let url = Url::parse(address).unwrap();
     let host = url.host().unwrap();
     reach.check_host(&host, url.port_or_known_default().unwrap())
@@ -176,7 +176,7 @@ async fn a_name_that_turns_out_to_be_private_is_not_connected_to() {
 async fn private_addresses_are_refused_when_they_are_connected_to() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let connect = async |reach: Reach, uri: &str| {
+    let connect = async |reach: AddressPolicy, uri: &str| {
         let mut connector = Connector::new(Arc::new(reach));
         let connector = connector.ready().await.unwrap();
         let uri: Uri = uri.parse().unwrap();
