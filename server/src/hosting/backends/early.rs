@@ -15,12 +15,12 @@ use hyper_util::client::legacy::connect::{Connected, Connection};
 /// A connection whose other end may stop listening. What is written after that
 /// goes nowhere, and what reading finds decides: an answer, or that there is none.
 #[derive(Debug)]
-pub(super) struct Early<T> {
+pub(super) struct EarlyResponseStream<T> {
     stream: T,
     is_deaf: bool,
 }
 
-impl<T> Early<T> {
+impl<T> EarlyResponseStream<T> {
     pub(super) const fn new(stream: T) -> Self {
         Self {
             stream,
@@ -51,7 +51,7 @@ fn is_deafness(kind: io::ErrorKind) -> bool {
     )
 }
 
-impl<T: Read + Unpin> Read for Early<T> {
+impl<T: Read + Unpin> Read for EarlyResponseStream<T> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -61,7 +61,7 @@ impl<T: Read + Unpin> Read for Early<T> {
     }
 }
 
-impl<T: Write + Unpin> Write for Early<T> {
+impl<T: Write + Unpin> Write for EarlyResponseStream<T> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -104,7 +104,7 @@ impl<T: Write + Unpin> Write for Early<T> {
     }
 }
 
-impl<T: Connection> Connection for Early<T> {
+impl<T: Connection> Connection for EarlyResponseStream<T> {
     fn connected(&self) -> Connected {
         self.stream.connected()
     }

@@ -21,7 +21,7 @@ use tokio::net::TcpStream;
 use tower::Service;
 use url::Host;
 
-use super::early::Early;
+use super::early::EarlyResponseStream;
 use crate::config::PrivateBackends;
 use crate::http::serve::SILENT;
 use crate::origin::PlatformOrigin;
@@ -206,7 +206,7 @@ impl Connector {
 }
 
 impl Service<Uri> for Connector {
-    type Response = Early<TokioIo<TcpStream>>;
+    type Response = EarlyResponseStream<TokioIo<TcpStream>>;
     type Error = BoxError;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
 
@@ -232,7 +232,7 @@ impl Service<Uri> for Connector {
             if reach.is_own(stream.inner().peer_addr()?) {
                 return Err("the address is the platform's own".into());
             }
-            Ok(Early::new(stream))
+            Ok(EarlyResponseStream::new(stream))
         })
     }
 }
