@@ -47,7 +47,7 @@ use crate::platform::disk::{DiskFloor, FreeSpace, SystemDisk};
 use crate::players::PlayersState;
 use crate::players::counting::{Counting, keep};
 use crate::projects::ProjectsState;
-use crate::projects::deploy::{self, Deploys};
+use crate::projects::deploy::{self, UploadQueue};
 use crate::projects::settings_limits::SettingsLimits;
 use crate::store::{self, ConnectError, SchemaPolicy, Store, StoreError};
 
@@ -233,7 +233,7 @@ pub async fn start_on(
 /// Hands each slice its parts.
 fn assemble(
     platform: &Arc<Platform>,
-    (sites, files, deploys): (Sites, Arc<FileStore>, Deploys),
+    (sites, files, deploys): (Sites, Arc<FileStore>, UploadQueue),
     (keys, providers, demo_provider): (Arc<KeyRing>, Providers, Option<Arc<DemoProvider>>),
     (backends, runtime): (Backends, RuntimeFiles),
     (counting, streams): (Counting, LogStreams),
@@ -318,7 +318,7 @@ struct Opened {
     store: Arc<dyn Store>,
     keys: Arc<KeyRing>,
     files: Arc<FileStore>,
-    deploys: Deploys,
+    deploys: UploadQueue,
     sites: Sites,
     has_demo: bool,
 }
@@ -389,11 +389,11 @@ fn providers(
 
 /// Makes the folder that deploys are unpacked in, and removes what a process
 /// that was killed had begun to write.
-async fn uploads(config: &Config, files: &FileStore) -> Result<Deploys, StartError> {
+async fn uploads(config: &Config, files: &FileStore) -> Result<UploadQueue, StartError> {
     let (folder, files) = (config.data.join("uploads"), files.clone());
     let made = tokio::task::spawn_blocking(move || {
         files.remove_unfinished()?;
-        Deploys::new(folder).map_err(StartError::Uploads)
+        UploadQueue::new(folder).map_err(StartError::Uploads)
     });
     made.await
         .unwrap_or_else(|error| Err(StartError::Uploads(std::io::Error::other(error))))

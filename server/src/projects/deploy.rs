@@ -18,7 +18,7 @@ use platform_checks::{PathProblem, Warning, normalise, warnings_of};
 use platform_protocol::names::Environment;
 use tokio::time::MissedTickBehavior;
 
-pub use self::incoming::{Deploys, Incoming, Limits, linger, too_large};
+pub use self::incoming::{Incoming, Limits, UploadQueue, linger, too_large};
 use crate::clock::Millis;
 use crate::domain::audit::{Actor, By};
 use crate::domain::project::{Deployment, FileEntry, Made};

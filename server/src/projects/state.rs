@@ -9,7 +9,7 @@ use crate::games::GamesState;
 use crate::hosting::HostingState;
 use crate::http::api_error::ApiError;
 use crate::platform::Platform;
-use crate::projects::deploy::Deploys;
+use crate::projects::deploy::UploadQueue;
 use crate::projects::settings_limits::SettingsLimits;
 
 /// The parts that projects need.
@@ -24,7 +24,7 @@ pub struct ProjectsState {
     /// What serves the games.
     pub hosting: Arc<HostingState>,
     /// The deploys on their way.
-    pub deploys: Deploys,
+    pub deploys: UploadQueue,
     /// The limits on writes of projects' settings.
     pub settings_limits: SettingsLimits,
 }

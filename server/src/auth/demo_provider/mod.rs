@@ -22,7 +22,7 @@ use serde::Serialize;
 
 pub use self::grant::{Asked, Exchange, NewToken, Refused, WrongAddress};
 use self::single_use::SingleUse;
-use crate::auth::keys::{KeyError, SoleKey};
+use crate::auth::keys::{EphemeralKey, KeyError};
 use crate::clock::Clock;
 use crate::config::Secret;
 use crate::config::provider::{DEMO_PROVIDER, IdentityProvider};
@@ -49,7 +49,7 @@ pub struct DemoProvider {
     client_id: String,
     client_secret: Secret,
     redirect: String,
-    key: SoleKey,
+    key: EphemeralKey,
     requests: SingleUse<grant::Request>,
     codes: SingleUse<grant::Grant>,
     clock: Arc<dyn Clock>,
@@ -101,7 +101,7 @@ impl DemoProvider {
                 platform_protocol::paths::CALLBACK
             ),
             auth_url,
-            key: SoleKey::generate(&**entropy)?,
+            key: EphemeralKey::generate(&**entropy)?,
             requests: SingleUse::new(grant::REQUEST_LIFE),
             codes: SingleUse::new(grant::CODE_LIFE),
             clock: Arc::clone(clock),

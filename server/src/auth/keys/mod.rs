@@ -24,7 +24,7 @@ use tokio::sync::Mutex;
 pub use self::secret::{KeySecret, KeySecrets};
 pub use self::signer::Signer;
 use self::signer::{PrivateKey, PublicJwk};
-pub use self::sole::SoleKey;
+pub use self::sole::EphemeralKey;
 use crate::clock::{Clock, Millis};
 use crate::domain::audit::{Actor, By};
 use crate::domain::key::{

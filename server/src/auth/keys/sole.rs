@@ -11,13 +11,13 @@ use crate::entropy::Entropy;
 
 /// One ES256 key and its key set. It has nothing to do with game tokens.
 #[derive(Debug)]
-pub struct SoleKey {
+pub struct EphemeralKey {
     header: String,
     signer: Box<dyn Signer>,
     key_set: String,
 }
 
-impl SoleKey {
+impl EphemeralKey {
     /// A new key.
     ///
     /// # Errors

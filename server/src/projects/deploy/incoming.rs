@@ -35,7 +35,7 @@ const LINGER: (Duration, usize) = (Duration::from_secs(5), 64 * 1024 * 1024);
 
 /// The archives on their way, and the folder that they are unpacked in.
 #[derive(Debug)]
-pub struct Deploys {
+pub struct UploadQueue {
     folder: PathBuf,
     spool: Spool,
     turns: Semaphore,
@@ -43,7 +43,7 @@ pub struct Deploys {
     pub(super) done: Notify,
 }
 
-impl Deploys {
+impl UploadQueue {
     /// Unpacks in `folder`, which is made anew: what an earlier process left
     /// there is of no use. It blocks.
     ///
@@ -103,7 +103,7 @@ fn no_room(detail: &'static str) -> ApiError {
         .with_header(header::RETRY_AFTER, COME_AGAIN)
 }
 
-impl Deploys {
+impl UploadQueue {
     /// Waits until an archive that is here may be unpacked and kept. Who has a
     /// turn waits for nobody outside.
     pub(super) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
@@ -360,13 +360,13 @@ mod tests {
         Body::from_stream(stream)
     }
 
-    fn deploys() -> (tempfile::TempDir, Deploys) {
+    fn deploys() -> (tempfile::TempDir, UploadQueue) {
         let directory = tempfile::tempdir().unwrap();
-        let deploys = Deploys::new(directory.path().join("uploads")).unwrap();
+        let deploys = UploadQueue::new(directory.path().join("uploads")).unwrap();
         (directory, deploys)
     }
 
-    fn left_over(deploys: &Deploys) -> usize {
+    fn left_over(deploys: &UploadQueue) -> usize {
         std::fs::read_dir(&deploys.folder).unwrap().count()
     }
 

@@ -10,7 +10,7 @@ use p256::elliptic_curve::sec1::ToSec1Point as _;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::auth::keys::SoleKey;
+use crate::auth::keys::EphemeralKey;
 use crate::entropy::SystemEntropy;
 
 const ISSUER: &str = "https://id.example";
@@ -39,7 +39,7 @@ fn with(changes: &Value) -> Value {
     claims
 }
 
-fn keys(key: &SoleKey) -> CoreJsonWebKeySet {
+fn keys(key: &EphemeralKey) -> CoreJsonWebKeySet {
     serde_json::from_str(key.key_set()).unwrap()
 }
 
@@ -66,7 +66,7 @@ fn prove(token: &str, keys: &CoreJsonWebKeySet, again: bool) -> Result<Proved, T
 
 #[test]
 fn a_good_token_names_its_subject() {
-    let key = SoleKey::generate(&SystemEntropy).unwrap();
+    let key = EphemeralKey::generate(&SystemEntropy).unwrap();
     let longest = "\u{e9}".repeat(255);
     for (changes, subject) in [
         (json!({}), "7"),
@@ -93,7 +93,7 @@ fn a_good_token_names_its_subject() {
 
 #[test]
 fn a_token_says_when_its_player_was_asked_and_that_is_held_against_what_was_wanted() {
-    let key = SoleKey::generate(&SystemEntropy).unwrap();
+    let key = EphemeralKey::generate(&SystemEntropy).unwrap();
     for (auth_time, again, good) in [
         (Value::Null, false, true),
         (Value::Null, true, true),
@@ -117,7 +117,7 @@ fn a_token_says_when_its_player_was_asked_and_that_is_held_against_what_was_want
 
 #[test]
 fn a_token_that_is_not_for_this_sign_in_is_not_believed() {
-    let key = SoleKey::generate(&SystemEntropy).unwrap();
+    let key = EphemeralKey::generate(&SystemEntropy).unwrap();
     for changes in [
         json!({ "iss": "https://id.example/" }),
         json!({ "iss": null }),
@@ -147,8 +147,8 @@ fn a_token_that_is_not_for_this_sign_in_is_not_believed() {
 
 #[test]
 fn only_the_providers_own_signature_counts() {
-    let key = SoleKey::generate(&SystemEntropy).unwrap();
-    let stranger = SoleKey::generate(&SystemEntropy).unwrap();
+    let key = EphemeralKey::generate(&SystemEntropy).unwrap();
+    let stranger = EphemeralKey::generate(&SystemEntropy).unwrap();
     let good = key.sign(&claims()).unwrap();
     let parts: Vec<&str> = good.split('.').collect();
     let (payload, signature) = (parts[1], parts[2]);
@@ -205,8 +205,8 @@ fn only_the_providers_own_signature_counts() {
 
 #[test]
 fn a_key_that_is_not_in_the_set_is_told_apart() {
-    let key = SoleKey::generate(&SystemEntropy).unwrap();
-    let other = SoleKey::generate(&SystemEntropy).unwrap();
+    let key = EphemeralKey::generate(&SystemEntropy).unwrap();
+    let other = EphemeralKey::generate(&SystemEntropy).unwrap();
     let token = key.sign(&claims()).unwrap();
     assert_eq!(verify(&token, &keys(&other)), Err(TokenError::UnknownKey));
     let none = CoreJsonWebKeySet::new(Vec::new());
@@ -245,7 +245,7 @@ fn without_a_kid_the_one_key_counts_and_of_several_none() {
 
 #[test]
 fn what_is_told_of_a_bad_token_is_short_and_visible() {
-    let key = SoleKey::generate(&SystemEntropy).unwrap();
+    let key = EphemeralKey::generate(&SystemEntropy).unwrap();
     let issuer = format!("https://id.example/\n{}", "x".repeat(10_000));
     let token = key.sign(&with(&json!({ "iss": issuer }))).unwrap();
     let Err(TokenError::Bad(told)) = verify(&token, &keys(&key)) else {
