@@ -18,7 +18,7 @@ use platform_checks::{PathProblem, Warning, normalise, warnings_of};
 use platform_protocol::names::Environment;
 use tokio::time::MissedTickBehavior;
 
-pub use self::incoming::{Incoming, Limits, UploadQueue, linger, too_large};
+pub use self::incoming::{Limits, Upload, UploadQueue, linger, too_large};
 use crate::clock::Millis;
 use crate::domain::audit::{Actor, By};
 use crate::domain::project::{Deployment, FileEntry, Made};
@@ -115,7 +115,7 @@ pub struct Published {
 pub async fn publish_archive(
     state: &ProjectsState,
     target: &Target,
-    incoming: &Incoming,
+    incoming: &Upload,
 ) -> Result<Published, DeployError> {
     let (from, into, held) = (incoming.archive(), incoming.files(), incoming.hold());
     let address = format!(

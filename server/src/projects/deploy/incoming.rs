@@ -69,7 +69,7 @@ impl UploadQueue {
     /// `too-many-requests` where the player has as many on the way as one may;
     /// `unavailable` where there is no room, and nobody is so slow as to give
     /// way; `internal`.
-    pub async fn incoming(&self, player: Uuid) -> Result<Incoming, ApiError> {
+    pub async fn incoming(&self, player: Uuid) -> Result<Upload, ApiError> {
         let share = self.players.take(player, AT_ONCE_OF_ONE).ok_or_else(|| {
             ApiError::new(ProblemCode::TooManyRequests)
                 .with_detail("You are deploying already. Please wait until that has ended.")
@@ -89,7 +89,7 @@ impl UploadQueue {
             .await
             .unwrap_or_else(|error| Err(std::io::Error::other(error)))
             .map_err(|error| ApiError::internal(&error))?;
-        Ok(Incoming {
+        Ok(Upload {
             folder: Arc::new(Folder(Some(folder))),
             spooled,
             _share: share,
@@ -144,13 +144,13 @@ impl Default for Limits {
 /// removes the folder once nobody writes into it any more.
 #[derive(Debug)]
 #[must_use = "dropping it removes the archive"]
-pub struct Incoming {
+pub struct Upload {
     folder: Arc<Folder>,
     spooled: Spooled,
     _share: Share<Uuid>,
 }
 
-impl Incoming {
+impl Upload {
     /// Where the archive lies.
     #[must_use]
     pub fn archive(&self) -> PathBuf {

@@ -25,7 +25,7 @@ use crate::http::body;
 use crate::platform::disk;
 use crate::projects::ProjectsState;
 use crate::projects::archive::ArchiveError;
-use crate::projects::deploy::{self, DeployError, Incoming, Limits, Published, Target};
+use crate::projects::deploy::{self, DeployError, Limits, Published, Target, Upload};
 
 /// Bytes of a program's name and version, at most.
 const CLIENT_BYTES: usize = 60;
@@ -216,7 +216,7 @@ fn client(headers: &HeaderMap) -> Option<String> {
 async fn publish(
     state: Arc<ProjectsState>,
     target: Target,
-    incoming: Incoming,
+    incoming: Upload,
 ) -> Result<Published, DeployError> {
     let published = deploy::publish_archive(&state, &target, &incoming).await;
     incoming.remove().await;
