@@ -69,7 +69,7 @@ pub struct FileStore {
 /// say later what refers to them.
 #[derive(Debug)]
 #[must_use = "dropping it lets files be removed that nothing refers to yet"]
-pub struct Keeping {
+pub struct GcGuard {
     _gate: OwnedRwLockReadGuard<()>,
 }
 
@@ -118,8 +118,8 @@ impl FileStore {
     }
 
     /// Keeps every file where it is for as long as the answer lives.
-    pub async fn keep(&self) -> Keeping {
-        Keeping {
+    pub async fn keep(&self) -> GcGuard {
+        GcGuard {
             _gate: Arc::clone(&self.gate).read_owned().await,
         }
     }
