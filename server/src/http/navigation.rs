@@ -8,14 +8,14 @@ use platform_protocol::paths;
 use platform_protocol::problem::ProblemCode;
 
 use super::api_error::ApiError;
-use super::page::{self, Frame};
+use super::page::{self, Layout};
 use super::request_id::RequestId;
 use crate::origin::PlatformOrigin;
 
 #[derive(Template)]
 #[template(path = "refusal.html")]
 struct Page<'a> {
-    frame: Frame,
+    frame: Layout,
     title: &'static str,
     detail: &'a str,
     sign_in: Option<String>,
@@ -68,7 +68,7 @@ pub fn make_page(
         &home,
         response.status(),
         &Page {
-            frame: Frame::anywhere(origin),
+            frame: Layout::anywhere(origin),
             title: slug.title(),
             detail: refusal.detail(),
             sign_in: sign_in(slug, &auth_url),

@@ -20,7 +20,7 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; form
 
 /// What every page shows around its own content.
 #[derive(Clone, Debug)]
-pub struct Frame {
+pub struct Layout {
     /// Before the paths of stylesheet and icon: nothing, or an origin.
     pub assets: String,
     /// The platform's first page.
@@ -29,7 +29,7 @@ pub struct Frame {
     pub host: String,
 }
 
-impl Frame {
+impl Layout {
     /// For pages on a host that has stylesheet and icon itself.
     #[must_use]
     pub fn new(origin: &PlatformOrigin) -> Self {

@@ -12,7 +12,7 @@ use crate::auth::redirect::ReturnAddress;
 use crate::clock::Millis;
 use crate::http::api_error::ApiError;
 use crate::http::csrf::BrowserSecret;
-use crate::http::page::{self, FormTarget, Frame};
+use crate::http::page::{self, FormTarget, Layout};
 
 /// Seconds after which the page goes on to the provider by itself.
 const PAUSE_SECONDS: u32 = 3;
@@ -23,7 +23,7 @@ const REFRESH: HeaderName = HeaderName::from_static("refresh");
 #[derive(Template)]
 #[template(path = "hurried.html")]
 struct Page<'a> {
-    frame: Frame,
+    frame: Layout,
     way_back: ReturnLink,
     /// What players call the provider.
     provider: &'a str,
@@ -53,7 +53,7 @@ pub(super) async fn pause(
     let refresh = HeaderValue::from_str(&format!("{PAUSE_SECONDS}; url={address}"));
     let refresh = refresh.map_err(|error| ApiError::internal(&error))?;
     let page = Page {
-        frame: Frame::new(&state.platform.origin),
+        frame: Layout::new(&state.platform.origin),
         way_back: ReturnLink::of(state, redirect).await,
         provider,
         address,

@@ -18,13 +18,13 @@ use crate::auth::redirect::ReturnAddress;
 use crate::http::api_error::ApiError;
 use crate::http::csrf::BrowserSecret;
 use crate::http::form::Form;
-use crate::http::page::{self, FormTarget, Frame};
+use crate::http::page::{self, FormTarget, Layout};
 use crate::http::seal::{Sealed, led_by_another_site};
 
 #[derive(Template)]
 #[template(path = "login.html")]
 struct Page {
-    frame: Frame,
+    frame: Layout,
     way_back: ReturnLink,
     problem: Option<&'static str>,
     /// Whether the session that the browser holds is over.
@@ -109,7 +109,7 @@ pub async fn handle(
     let (secret, set_cookie) =
         BrowserSecret::of_browser(&headers, secure, &*state.platform.entropy);
     let page = Page {
-        frame: Frame::new(&state.platform.origin),
+        frame: Layout::new(&state.platform.origin),
         way_back: ReturnLink::of(&state, &address).await,
         problem: problem(query.as_deref(), signed_in.is_some()),
         ended,

@@ -29,7 +29,7 @@ use crate::http::csrf::{self, BrowserSecret, check_form};
 use crate::http::date::Date;
 use crate::http::form::Form;
 use crate::http::limiter::too_many_requests;
-use crate::http::page::{self, FormTarget, Frame};
+use crate::http::page::{self, FormTarget, Layout};
 use crate::http::seal::{SHOWN, Sealed};
 use crate::store::StoreError;
 
@@ -45,7 +45,7 @@ const LISTED: usize = 20;
 #[derive(Template)]
 #[template(path = "restore_guest.html")]
 struct Page {
-    frame: Frame,
+    frame: Layout,
     way_back: ReturnLink,
     csrf: String,
     /// The seal of the moment at which the forms are shown.
@@ -130,7 +130,7 @@ pub async fn show(
         BrowserSecret::of_browser(&headers, secure, &*state.platform.entropy);
     let left = left_guests(&state, &headers).await?;
     let page = Page {
-        frame: Frame::new(&state.platform.origin),
+        frame: Layout::new(&state.platform.origin),
         way_back: ReturnLink::of(&state, &address).await,
         csrf: secret.form_token(),
         shown: secret.seal(Sealed::Form, state.platform.clock.now()),

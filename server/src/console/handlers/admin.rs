@@ -20,7 +20,7 @@ use super::build;
 use crate::console::ConsoleState;
 use crate::domain::audit::AuditKind;
 use crate::http::api_error::ApiError;
-use crate::http::page::{self, Frame};
+use crate::http::page::{self, Layout};
 
 /// One of the pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +98,7 @@ impl Part {
 #[derive(Template)]
 #[template(path = "admin.html")]
 struct Admin<'a> {
-    frame: Frame,
+    frame: Layout,
     auth_url: &'a str,
     sign_in: String,
     part: Part,
@@ -159,7 +159,7 @@ fn frame(state: &ConsoleState, part: Part, player: String) -> Response {
         _ => part.path().to_owned(),
     };
     let page = Admin {
-        frame: Frame::new(&state.platform.origin),
+        frame: Layout::new(&state.platform.origin),
         auth_url: &state.platform.auth_url,
         sign_in: build::sign_in(state, &path),
         part,

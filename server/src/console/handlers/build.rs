@@ -18,12 +18,12 @@ use url::form_urlencoded;
 use crate::auth::redirect::REDIRECT;
 use crate::console::ConsoleState;
 use crate::http::api_error::ApiError;
-use crate::http::page::{self, Frame};
+use crate::http::page::{self, Layout};
 
 #[derive(Template)]
 #[template(path = "projects.html")]
 struct Projects<'a> {
-    frame: Frame,
+    frame: Layout,
     origin: String,
     auth_url: &'a str,
     sign_in: String,
@@ -32,7 +32,7 @@ struct Projects<'a> {
 #[derive(Template)]
 #[template(path = "build.html")]
 struct Build<'a> {
-    frame: Frame,
+    frame: Layout,
     auth_url: &'a str,
     sign_in: String,
     slug: &'a str,
@@ -45,7 +45,7 @@ struct Build<'a> {
 pub async fn projects(State(state): State<Arc<ConsoleState>>) -> Response {
     let page = Projects {
         origin: state.platform.origin.to_string(),
-        frame: Frame::new(&state.platform.origin),
+        frame: Layout::new(&state.platform.origin),
         auth_url: &state.platform.auth_url,
         sign_in: sign_in(&state, paths::BUILD_PAGES),
     };
@@ -67,7 +67,7 @@ pub async fn project(
         .origin
         .sub_domain(&Environment::Dev.label(&slug));
     let page = Build {
-        frame: Frame::new(&state.platform.origin),
+        frame: Layout::new(&state.platform.origin),
         auth_url: &state.platform.auth_url,
         sign_in: sign_in(&state, &format!("{}/{slug}", paths::BUILD_PAGES)),
         slug: &slug,

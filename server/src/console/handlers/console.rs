@@ -11,13 +11,13 @@ use platform_protocol::paths;
 
 use crate::console::ConsoleState;
 use crate::http::api_error::ApiError;
-use crate::http::page::{self, Frame};
+use crate::http::page::{self, Layout};
 use crate::players::handlers::ranking::{RankedGame, rank};
 
 #[derive(Template)]
 #[template(path = "console.html")]
 struct Page<'a> {
-    frame: Frame,
+    frame: Layout,
     games: Vec<Entry>,
     auth_url: &'a str,
     key_set: &'static str,
@@ -51,7 +51,7 @@ impl From<RankedGame> for Entry {
 pub async fn handle(State(state): State<Arc<ConsoleState>>) -> Result<Response, ApiError> {
     let games = rank(&state.players).await?;
     let page = Page {
-        frame: Frame::new(&state.platform.origin),
+        frame: Layout::new(&state.platform.origin),
         games: games.into_iter().map(Entry::from).collect(),
         auth_url: &state.platform.auth_url,
         key_set: paths::JWKS,

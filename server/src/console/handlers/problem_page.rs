@@ -12,12 +12,12 @@ use platform_protocol::problem::ProblemCode;
 use crate::console::ConsoleState;
 use crate::http::api_error::ApiError;
 use crate::http::navigation::sign_in;
-use crate::http::page::{self, Frame};
+use crate::http::page::{self, Layout};
 
 #[derive(Template)]
 #[template(path = "problem.html")]
 struct Page {
-    frame: Frame,
+    frame: Layout,
     slug: &'static str,
     status: u16,
     title: &'static str,
@@ -47,7 +47,7 @@ pub async fn handle(
         developers,
     } = explain(slug);
     let page = Page {
-        frame: Frame::new(&state.platform.origin),
+        frame: Layout::new(&state.platform.origin),
         slug: slug.as_str(),
         status: slug.status(),
         title: slug.title(),

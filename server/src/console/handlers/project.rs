@@ -13,12 +13,12 @@ use platform_protocol::problem::ProblemCode;
 use super::build::sign_in;
 use crate::console::ConsoleState;
 use crate::http::api_error::ApiError;
-use crate::http::page::{self, Frame};
+use crate::http::page::{self, Layout};
 
 #[derive(Template)]
 #[template(path = "project.html")]
 struct Project<'a> {
-    frame: Frame,
+    frame: Layout,
     auth_url: &'a str,
     sign_in: String,
     slug: &'a str,
@@ -35,7 +35,7 @@ pub async fn handle(
 ) -> Result<Response, ApiError> {
     check_slug_form(&slug).map_err(|_| ApiError::from(ProblemCode::NotFound))?;
     let page = Project {
-        frame: Frame::new(&state.platform.origin),
+        frame: Layout::new(&state.platform.origin),
         auth_url: &state.platform.auth_url,
         sign_in: sign_in(&state, &format!("{}/{slug}", paths::PROJECT_PAGES)),
         slug: &slug,

@@ -19,13 +19,13 @@ use crate::auth::demo_provider::grant::{MAX_NAME_CHARS, subject_of};
 use crate::auth::demo_provider::{AUTHORIZE, Asked, DemoProvider};
 use crate::http::api_error::ApiError;
 use crate::http::form::Form;
-use crate::http::page::{self, FormTarget, Frame};
+use crate::http::page::{self, FormTarget, Layout};
 use crate::origin::PlatformOrigin;
 
 #[derive(Template)]
 #[template(path = "demo_provider.html")]
 struct Page<'a> {
-    frame: Frame,
+    frame: Layout,
     action: &'static str,
     request: &'a str,
     name: &'a str,
@@ -107,7 +107,7 @@ fn render(
     wrong_name: Option<&str>,
 ) -> Response {
     let page = Page {
-        frame: Frame::new(origin),
+        frame: Layout::new(origin),
         action: AUTHORIZE,
         request,
         name: wrong_name.unwrap_or_default(),

@@ -13,7 +13,7 @@ use crate::clock::Millis;
 use crate::domain::device::UserCode;
 use crate::domain::session::Session;
 use crate::http::csrf::BrowserSecret;
-use crate::http::page::{self, FormTarget, Frame};
+use crate::http::page::{self, FormTarget, Layout};
 use crate::http::seal::Sealed;
 
 /// What a code that no device shows is answered with.
@@ -29,7 +29,7 @@ const SHOWN_CHARS: usize = 32;
 #[derive(Template)]
 #[template(path = "device.html")]
 struct Page {
-    frame: Frame,
+    frame: Layout,
     csrf: String,
     /// The seal of the moment at which the forms are shown.
     shown: String,
@@ -118,7 +118,7 @@ impl Step {
         let address = ReturnAddress::console(state);
         let status = self.status();
         let page = Page {
-            frame: Frame::new(&state.platform.origin),
+            frame: Layout::new(&state.platform.origin),
             csrf: secret.form_token(),
             shown: secret.seal(Sealed::Form, state.platform.clock.now()),
             account: session.player.id.to_string(),

@@ -15,14 +15,14 @@ use crate::domain::session::{Session, SessionHash, SessionSummary};
 use crate::http::api_error::ApiError;
 use crate::http::csrf::BrowserSecret;
 use crate::http::date::Date;
-use crate::http::page::{self, FormTarget, Frame};
+use crate::http::page::{self, FormTarget, Layout};
 use crate::http::seal::Sealed;
 
 /// The page.
 #[derive(Template)]
 #[template(path = "profile.html")]
 pub(super) struct Page {
-    frame: Frame,
+    frame: Layout,
     way_back: ReturnLink,
     csrf: String,
     /// The seal of the moment at which the forms are shown.
@@ -110,7 +110,7 @@ impl Page {
         let identities = state.platform.store.list_identities(player.id).await?;
         let devices = state.platform.store.list_devices(player.id, now).await?;
         Ok(Self {
-            frame: Frame::new(&state.platform.origin),
+            frame: Layout::new(&state.platform.origin),
             way_back: ReturnLink::of(state, address).await,
             csrf: secret.form_token(),
             shown: secret.seal(Sealed::Form, now),
