@@ -27,7 +27,7 @@ use crate::hosting::handlers::game_files;
 use crate::http::api_error::ApiError;
 use crate::http::client_address::client_address;
 use crate::http::context::Context;
-use crate::http::cors::{self, Caller};
+use crate::http::cors::{self, AllowedOrigin};
 use crate::http::foreign_cookies;
 use crate::http::navigation;
 use crate::http::places::Stay;
@@ -159,7 +159,7 @@ impl App {
         )
     }
 
-    fn caller(&self, parts: &Parts) -> Option<Caller> {
+    fn caller(&self, parts: &Parts) -> Option<AllowedOrigin> {
         self.state
             .games
             .sites

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::clock::Millis;
 use crate::domain::project::{Deployment, EnvironmentRecord, Frames};
 use crate::games::lasting::Lasting;
-use crate::http::cors::Caller;
+use crate::http::cors::AllowedOrigin;
 use crate::origin::PlatformOrigin;
 use crate::platform::sharing::Turns;
 use crate::store::{Store, StoreError};
@@ -49,7 +49,7 @@ pub struct Game {
 #[derive(Debug, Default)]
 struct Table {
     by_label: HashMap<String, Arc<Game>>,
-    callers: HashMap<String, Caller>,
+    callers: HashMap<String, AllowedOrigin>,
 }
 
 /// Which games there are.
@@ -149,7 +149,7 @@ impl Sites {
 
     /// The caller of this origin, spelled exactly as browsers write it.
     #[must_use]
-    pub fn caller(&self, origin: &str) -> Option<Caller> {
+    pub fn caller(&self, origin: &str) -> Option<AllowedOrigin> {
         self.table.load().callers.get(origin).cloned()
     }
 
@@ -191,10 +191,10 @@ async fn read(
     Ok((Some(Arc::new(deployment)), Arc::new(lasting)))
 }
 
-fn caller(origin: &str, audience: &str, taken_down: bool) -> Option<Caller> {
+fn caller(origin: &str, audience: &str, taken_down: bool) -> Option<AllowedOrigin> {
     // An origin is visible ASCII, so this is always some.
     let origin = HeaderValue::from_str(origin).ok()?;
-    Some(Caller {
+    Some(AllowedOrigin {
         origin,
         audience: audience.into(),
         taken_down,

@@ -17,7 +17,7 @@ use super::api_error::ApiError;
 
 /// An origin that may ask, and the audience of the tokens that it gets.
 #[derive(Clone, Debug)]
-pub struct Caller {
+pub struct AllowedOrigin {
     /// The origin, exactly as browsers write it.
     pub origin: HeaderValue,
     /// `game:<slug>`, `game:dev-<slug>` or `platform:console`.
@@ -26,13 +26,13 @@ pub struct Caller {
     pub taken_down: bool,
 }
 
-impl<S: Sync> FromRequestParts<S> for Caller {
+impl<S: Sync> FromRequestParts<S> for AllowedOrigin {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         parts
             .extensions
-            .get::<Caller>()
+            .get::<AllowedOrigin>()
             .cloned()
             .ok_or_else(|| ProblemCode::UnknownOrigin.into())
     }
@@ -51,7 +51,7 @@ pub fn single_origin(headers: &HeaderMap) -> Option<&str> {
 /// Puts on an answer what an allowed caller's browser wants to see. Without a
 /// caller only caches are told that the answer depends on the origin, and on
 /// nothing else: these addresses have no pages.
-pub fn apply(headers: &mut HeaderMap, caller: Option<&Caller>) {
+pub fn apply(headers: &mut HeaderMap, caller: Option<&AllowedOrigin>) {
     headers.insert(header::VARY, HeaderValue::from_static("Origin"));
     let Some(caller) = caller else { return };
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, caller.origin.clone());

@@ -18,7 +18,7 @@ use crate::http::body;
 use crate::http::client_address::Network;
 use crate::http::context::Context;
 use crate::http::cookies;
-use crate::http::cors::Caller;
+use crate::http::cors::AllowedOrigin;
 
 /// Answers 204, whether there was a session or not.
 ///
@@ -26,7 +26,7 @@ use crate::http::cors::Caller;
 /// `unknown-origin`, `invalid-request`; the store's.
 pub async fn handle(
     State(state): State<Arc<AuthState>>,
-    caller: Caller,
+    caller: AllowedOrigin,
     context: Context,
     headers: HeaderMap,
     request_body: Body,

@@ -27,7 +27,7 @@ use crate::http::body;
 use crate::http::client_address::Network;
 use crate::http::context::Context;
 use crate::http::cookies;
-use crate::http::cors::{self, Caller};
+use crate::http::cors::{self, AllowedOrigin};
 use crate::http::foreign_cookies;
 use crate::http::limiter::retry_after;
 
@@ -42,7 +42,7 @@ pub(super) const IGNORED_BODY_BYTES: usize = 1_024;
 /// `guest-limit-reached`.
 pub async fn handle(
     State(state): State<Arc<AuthState>>,
-    caller: Caller,
+    caller: AllowedOrigin,
     context: Context,
     headers: HeaderMap,
     request_body: Body,
@@ -91,7 +91,7 @@ pub async fn handle(
 }
 
 /// Answers `OPTIONS` on the paths that ask with the player's cookie.
-pub async fn preflight(_: Caller) -> Response {
+pub async fn preflight(_: AllowedOrigin) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
     response.headers_mut().extend(cors::preflight_headers());
     response
@@ -138,7 +138,7 @@ async fn renew(state: &AuthState, secret: &SessionSecret, now: Millis) -> bool {
 /// Makes a guest, of the cookie that no session has where there is one.
 async fn new_guest(
     state: &AuthState,
-    caller: &Caller,
+    caller: &AllowedOrigin,
     context: &Context,
     held: Option<SessionSecret>,
 ) -> Result<Response, ApiError> {
@@ -227,7 +227,7 @@ fn claims(
 
 fn token_answer(
     state: &AuthState,
-    caller: &Caller,
+    caller: &AllowedOrigin,
     (player, session): (&Player, SessionHash),
     now: Millis,
     cookie: Option<HeaderValue>,
