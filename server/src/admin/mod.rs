@@ -35,7 +35,7 @@ use uuid::Uuid;
 
 use crate::auth::AuthState;
 use crate::domain::player::Player;
-use crate::http::api::Names;
+use crate::http::api::PathParams;
 use crate::http::api_error::ApiError;
 
 /// The addresses of administration.
@@ -77,7 +77,7 @@ where
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let Ok(names) = Names::from_request_parts(parts, state).await;
+        let Ok(names) = PathParams::from_request_parts(parts, state).await;
         let nobody =
             || ApiError::new(ProblemCode::NotFound).with_detail("There is no such player.");
         let id: Uuid = names.get("player").parse().map_err(|_| nobody())?;

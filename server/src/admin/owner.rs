@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::caller::AdminCaller;
 use crate::admin::AdminState;
 use crate::domain::administration::Transferred;
-use crate::http::api::{JsonBody, Names, answer, invalid};
+use crate::http::api::{JsonBody, PathParams, answer, invalid};
 use crate::http::api_error::ApiError;
 use crate::projects::handlers::views::ProjectView;
 
@@ -41,7 +41,7 @@ pub struct NewOwner {
 pub async fn handle(
     State(state): State<Arc<AdminState>>,
     admin: AdminCaller,
-    names: Names,
+    names: PathParams,
     body: JsonBody,
 ) -> Result<Response, ApiError> {
     let new: NewOwner = body.read().await?;

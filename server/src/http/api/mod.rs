@@ -35,9 +35,9 @@ pub enum EnvironmentName {
 
 /// What a path names.
 #[derive(Clone, Debug)]
-pub struct Names(HashMap<String, String>);
+pub struct PathParams(HashMap<String, String>);
 
-impl<S: Sync + Send> FromRequestParts<S> for Names {
+impl<S: Sync + Send> FromRequestParts<S> for PathParams {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
@@ -47,7 +47,7 @@ impl<S: Sync + Send> FromRequestParts<S> for Names {
     }
 }
 
-impl Names {
+impl PathParams {
     /// What stands in the place of this name; nothing where there is none.
     #[must_use]
     pub fn get(&self, name: &str) -> &str {

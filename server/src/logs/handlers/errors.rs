@@ -14,7 +14,7 @@ use crate::clock::Millis;
 use crate::domain::counting::{DAY, HOUR, Span};
 use crate::domain::log::{ERRORS_KNOWN, ErrorCount, ErrorQuery};
 use crate::http::api::query::Range;
-use crate::http::api::{EnvironmentName, Names, answer, invalid};
+use crate::http::api::{EnvironmentName, PathParams, answer, invalid};
 use crate::http::api_error::ApiError;
 use crate::http::date::rfc3339;
 use crate::logs::LogsState;
@@ -74,7 +74,7 @@ pub struct DeploymentErrors {
 pub async fn handle(
     State(state): State<Arc<LogsState>>,
     caller: ApiCaller,
-    names: Names,
+    names: PathParams,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let project = caller.project(&state.auth, names.slug()).await?;

@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::auth::caller::ApiCaller;
 use crate::domain::log::{LogId, LogQuery, LogSearch, LogSearchPage, StoredLogRecord};
 use crate::http::api::query::{Range, digits, level, limit};
-use crate::http::api::{EnvironmentName, Names, answer, invalid};
+use crate::http::api::{EnvironmentName, PathParams, answer, invalid};
 use crate::http::api_error::ApiError;
 use crate::http::date::rfc3339;
 use crate::logs::LogsState;
@@ -143,7 +143,7 @@ pub struct LogView {
 pub async fn handle(
     State(state): State<Arc<LogsState>>,
     caller: ApiCaller,
-    names: Names,
+    names: PathParams,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let project = caller.project(&state.auth, names.slug()).await?;

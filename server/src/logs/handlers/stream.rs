@@ -20,7 +20,7 @@ use super::search::{Level, LogView, PAGE_BYTES};
 use crate::auth::caller::ApiCaller;
 use crate::domain::log::{LogId, LogTail};
 use crate::http::api::query::{digits, environment_of, level};
-use crate::http::api::{EnvironmentName, Names, invalid};
+use crate::http::api::{EnvironmentName, PathParams, invalid};
 use crate::http::api_error::{ApiError, chain};
 use crate::http::encoding::{self, Coding};
 use crate::http::gzip_stream::{GzipStream, SharedChunk};
@@ -81,7 +81,7 @@ static QUIET: LazyLock<SharedChunk> = LazyLock::new(|| ": alive\n\n".into());
 pub async fn handle(
     State(state): State<Arc<LogsState>>,
     caller: ApiCaller,
-    names: Names,
+    names: PathParams,
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {

@@ -14,7 +14,7 @@ use crate::auth::caller::ApiCaller;
 use crate::clock::Millis;
 use crate::domain::counting::{DistinctCount, MINUTE};
 use crate::http::api::query::digits;
-use crate::http::api::{EnvironmentName, Names, invalid};
+use crate::http::api::{EnvironmentName, PathParams, invalid};
 use crate::http::api_error::ApiError;
 use crate::players::PlayersState;
 use crate::players::charts::{self, Look, Point};
@@ -76,7 +76,7 @@ pub enum Theme {
 pub async fn handle(
     State(state): State<Arc<PlayersState>>,
     caller: ApiCaller,
-    names: Names,
+    names: PathParams,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let project = caller.project(&state.auth, names.slug()).await?;

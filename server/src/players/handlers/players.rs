@@ -13,7 +13,7 @@ use crate::auth::caller::ApiCaller;
 use crate::clock::Millis;
 use crate::domain::counting::{DAY, DISTINCT_ERROR, DistinctCount, PlayerCount, Span};
 use crate::http::api::query::Range;
-use crate::http::api::{EnvironmentName, Names, answer, invalid};
+use crate::http::api::{EnvironmentName, PathParams, answer, invalid};
 use crate::http::api_error::ApiError;
 use crate::http::date::rfc3339;
 use crate::players::PlayersState;
@@ -98,7 +98,7 @@ pub struct DistinctView {
 pub async fn handle(
     State(state): State<Arc<PlayersState>>,
     caller: ApiCaller,
-    names: Names,
+    names: PathParams,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let project = caller.project(&state.auth, names.slug()).await?;

@@ -15,7 +15,7 @@ use super::views::{EnvironmentView, TriedEnvironmentView};
 use crate::auth::caller::ApiCaller;
 use crate::domain::project::BackendSettings;
 use crate::hosting::backends::{AddressPolicy, is_reserved};
-use crate::http::api::{EnvironmentName, JsonBody, Names, answer, invalid};
+use crate::http::api::{EnvironmentName, JsonBody, PathParams, answer, invalid};
 use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 
@@ -76,7 +76,7 @@ fn api() -> Vec<String> {
 pub async fn handle(
     State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
-    names: Names,
+    names: PathParams,
     body: JsonBody,
 ) -> Result<Response, ApiError> {
     let project = caller.project_to_change(&state.auth, names.slug()).await?;

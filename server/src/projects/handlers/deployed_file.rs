@@ -12,7 +12,7 @@ use url::form_urlencoded;
 use uuid::Uuid;
 
 use crate::auth::caller::ApiCaller;
-use crate::http::api::{EnvironmentName, Names, invalid};
+use crate::http::api::{EnvironmentName, PathParams, invalid};
 use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 
@@ -36,7 +36,7 @@ use crate::projects::ProjectsState;
 pub async fn handle(
     State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
-    names: Names,
+    names: PathParams,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let project = caller.project(&state.auth, names.slug()).await?;

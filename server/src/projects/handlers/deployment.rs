@@ -19,7 +19,7 @@ use utoipa::ToSchema;
 use super::views::WarningView;
 use crate::auth::caller::ApiCaller;
 use crate::domain::project::{MESSAGE_CHARS, Made, parse_message, parse_revision, short_id};
-use crate::http::api::{EnvironmentName, Names, answer, invalid};
+use crate::http::api::{EnvironmentName, PathParams, answer, invalid};
 use crate::http::api_error::ApiError;
 use crate::http::body;
 use crate::platform::disk;
@@ -87,7 +87,7 @@ pub struct DeployedView {
 pub async fn handle(
     State(state): State<Arc<ProjectsState>>,
     caller: Result<ApiCaller, ApiError>,
-    names: Names,
+    names: PathParams,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
     mut body: Body,
@@ -148,7 +148,7 @@ pub async fn handle(
 async fn target(
     state: &ProjectsState,
     caller: &ApiCaller,
-    names: &Names,
+    names: &PathParams,
 ) -> Result<Target, ApiError> {
     let project = caller.project_to_change(&state.auth, names.slug()).await?;
     Ok(Target {

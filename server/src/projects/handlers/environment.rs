@@ -9,7 +9,7 @@ use axum::response::Response;
 
 use super::views::EnvironmentView;
 use crate::auth::caller::ApiCaller;
-use crate::http::api::{EnvironmentName, Names, answer};
+use crate::http::api::{EnvironmentName, PathParams, answer};
 use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 
@@ -30,7 +30,7 @@ use crate::projects::ProjectsState;
 pub async fn handle(
     State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
-    names: Names,
+    names: PathParams,
 ) -> Result<Response, ApiError> {
     let project = caller.project(&state.auth, names.slug()).await?;
     let environment = names.environment()?;

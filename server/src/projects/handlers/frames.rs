@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use super::views::EnvironmentView;
 use crate::auth::caller::ApiCaller;
 use crate::domain::project::Frames;
-use crate::http::api::{EnvironmentName, JsonBody, Names, answer, invalid};
+use crate::http::api::{EnvironmentName, JsonBody, PathParams, answer, invalid};
 use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 
@@ -85,7 +85,7 @@ pub struct FrameOrigin(pub String);
 pub async fn handle(
     State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
-    names: Names,
+    names: PathParams,
     body: JsonBody,
 ) -> Result<Response, ApiError> {
     let project = caller.project_to_change(&state.auth, names.slug()).await?;

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::views::EnvironmentView;
 use crate::auth::caller::ApiCaller;
-use crate::http::api::{EnvironmentName, JsonBody, Names, answer};
+use crate::http::api::{EnvironmentName, JsonBody, PathParams, answer};
 use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 
@@ -43,7 +43,7 @@ pub struct Isolation {
 pub async fn handle(
     State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
-    names: Names,
+    names: PathParams,
     body: JsonBody,
 ) -> Result<Response, ApiError> {
     let project = caller.project_to_change(&state.auth, names.slug()).await?;

@@ -8,7 +8,7 @@ use axum::response::Response;
 
 use super::views::ProjectView;
 use crate::auth::caller::ApiCaller;
-use crate::http::api::{Names, answer};
+use crate::http::api::{PathParams, answer};
 use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 
@@ -26,7 +26,7 @@ use crate::projects::ProjectsState;
 pub async fn handle(
     State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
-    names: Names,
+    names: PathParams,
 ) -> Result<Response, ApiError> {
     let project = caller.project(&state.auth, names.slug()).await?;
     answer(StatusCode::OK, &ProjectView::of(&state, project).await?)

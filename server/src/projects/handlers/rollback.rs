@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::views::EnvironmentView;
 use crate::auth::caller::ApiCaller;
-use crate::http::api::{EnvironmentName, JsonBody, Names, answer};
+use crate::http::api::{EnvironmentName, JsonBody, PathParams, answer};
 use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 use crate::store::StoreError;
@@ -45,7 +45,7 @@ pub struct Rollback {
 pub async fn handle(
     State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
-    names: Names,
+    names: PathParams,
     body: JsonBody,
 ) -> Result<Response, ApiError> {
     let project = caller.project_to_change(&state.auth, names.slug()).await?;

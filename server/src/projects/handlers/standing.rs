@@ -16,7 +16,7 @@ use super::views::ProjectView;
 use crate::auth::caller::ApiCaller;
 use crate::domain::player::{REASON_CHARS, parse_reason};
 use crate::domain::takedown::{Change, Changed};
-use crate::http::api::{JsonBody, Names, answer, invalid};
+use crate::http::api::{JsonBody, PathParams, answer, invalid};
 use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 
@@ -46,7 +46,7 @@ pub struct Disabling {
 pub async fn disable(
     State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
-    names: Names,
+    names: PathParams,
     body: JsonBody,
 ) -> Result<Response, ApiError> {
     caller.project(&state.auth, names.slug()).await?;
@@ -76,7 +76,7 @@ pub async fn disable(
 pub async fn enable(
     State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
-    names: Names,
+    names: PathParams,
 ) -> Result<Response, ApiError> {
     change(&state, &caller, &names, Change::Enable).await
 }
@@ -96,7 +96,7 @@ pub async fn enable(
 pub async fn delete(
     State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
-    names: Names,
+    names: PathParams,
 ) -> Result<Response, ApiError> {
     change(&state, &caller, &names, Change::Delete).await
 }
@@ -116,7 +116,7 @@ pub async fn delete(
 pub async fn restore(
     State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
-    names: Names,
+    names: PathParams,
 ) -> Result<Response, ApiError> {
     change(&state, &caller, &names, Change::Restore).await
 }
@@ -124,7 +124,7 @@ pub async fn restore(
 async fn change(
     state: &ProjectsState,
     caller: &ApiCaller,
-    names: &Names,
+    names: &PathParams,
     change: Change,
 ) -> Result<Response, ApiError> {
     let project = caller.project(&state.auth, names.slug()).await?;

@@ -16,7 +16,7 @@ use serde_json::Number;
 use utoipa::ToSchema;
 
 use crate::auth::caller::ApiCaller;
-use crate::http::api::{JsonBody, Names, answer, invalid};
+use crate::http::api::{JsonBody, PathParams, answer, invalid};
 use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 use crate::store::StoreError;
@@ -81,7 +81,7 @@ pub struct TestToken {
 pub async fn handle(
     State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
-    names: Names,
+    names: PathParams,
     body: JsonBody,
 ) -> Result<Response, ApiError> {
     let project = caller.project_to_change(&state.auth, names.slug()).await?;
