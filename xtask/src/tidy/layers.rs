@@ -31,9 +31,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("clock", "domain"),
     ("entropy", "domain"),
     ("origin", "domain"),
-    ("unseen", "domain"),
     ("http", "web"),
-    ("jobs", "platform"),
 ];
 
 /// What may be named anywhere: the crates that only tests link.
