@@ -6,6 +6,7 @@
 //! | [`state`] | the slices' states together |
 //! | [`routes`] | the one table of hosts and paths, grouped by who calls |
 //! | [`entry`] | the one way in: ids, hosts, limits of time, CORS, the log |
+//! | `jobs` | the periodic work of all slices |
 //! | [`openapi`] | the description of the project API |
 //! | [`data_folder`] | one server at a time in the data folder |
 //! | [`backup`] | a copy of everything, beside a running server |
@@ -15,6 +16,7 @@ pub mod backup;
 pub mod data_folder;
 pub mod demo;
 pub mod entry;
+mod jobs;
 pub mod openapi;
 pub mod routes;
 pub mod start;

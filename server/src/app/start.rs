@@ -7,20 +7,19 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::MissedTickBehavior;
 
 use crate::admin::AdminState;
 use crate::app::demo::{self, DemoError};
 use crate::app::entry::App;
+use crate::app::jobs;
 use crate::app::routes::routes;
 use crate::app::state::{AppState, Parts};
 use crate::auth::demo_provider::DemoProvider;
-use crate::auth::endings::{self, Endings};
+use crate::auth::endings::Endings;
 use crate::auth::keys::{KeyError, KeyRing, KeySecret, KeySecrets};
 use crate::auth::oidc::{Providers, ProvidersError};
 use crate::auth::refusals;
-use crate::auth::sessions;
-use crate::auth::suspensions::{self, Suspensions};
+use crate::auth::suspensions::Suspensions;
 use crate::auth::tokens::GameTokens;
 use crate::auth::{AuthLimits, AuthState};
 use crate::clock::Clock;
@@ -37,25 +36,18 @@ use crate::hosting::HostingState;
 use crate::hosting::backends::{self, Assertions, Backends};
 use crate::hosting::contents::Contents;
 use crate::hosting::runtime::{RuntimeError, RuntimeFiles};
-use crate::http::api_error::chain;
 use crate::http::serve::{ConnectionLimits, DRAIN, serve};
 use crate::logs::streams::LogStreams;
-use crate::logs::{self, LogLimits, LogsState};
+use crate::logs::{LogLimits, LogsState};
 use crate::origin::PlatformOrigin;
 use crate::platform::Platform;
 use crate::platform::disk::{DiskFloor, FreeSpace, SystemDisk};
 use crate::players::PlayersState;
-use crate::players::counting::{Counting, keep};
+use crate::players::counting::Counting;
 use crate::projects::ProjectsState;
-use crate::projects::deploy::{self, UploadQueue};
+use crate::projects::deploy::UploadQueue;
 use crate::projects::settings_limits::SettingsLimits;
 use crate::store::{self, ConnectError, SchemaPolicy, Store, StoreError};
-
-/// How often games are read again, for what other nodes have done.
-const LOOK_AGAIN: Duration = Duration::from_secs(30);
-/// How often keys are: whoever takes one back beside the running server waits
-/// for no more than this.
-const LOOK_FOR_KEYS: Duration = Duration::from_secs(3);
 
 /// Why the server did not start; a line for the operator.
 #[derive(Debug, thiserror::Error)]
@@ -223,7 +215,7 @@ pub async fn start_on(
     Ok(Running {
         origin: origin.to_string(),
         address: listening,
-        background: background(&state),
+        background: jobs::start(&state),
         state,
         stopping,
         server,
@@ -353,20 +345,6 @@ async fn open(
     })
 }
 
-/// What goes on beside the requests, for as long as the server runs.
-fn background(state: &AppState) -> JoinSet<()> {
-    let mut background = JoinSet::new();
-    background.spawn(look_again(state.clone()));
-    background.spawn(look_for_keys(state.clone()));
-    background.spawn(logs::keep_swept(Arc::clone(&state.logs)));
-    background.spawn(deploy::keep_swept(Arc::clone(&state.projects)));
-    background.spawn(sessions::keep_swept(Arc::clone(&state.auth)));
-    background.spawn(suspensions::keep_looking(Arc::clone(&state.auth)));
-    background.spawn(endings::keep_looking(Arc::clone(&state.auth)));
-    background.spawn(keep::keep_counting(Arc::clone(&state.players)));
-    background
-}
-
 /// The providers of the settings, or the built-in one.
 fn providers(
     config: &Config,
@@ -470,47 +448,6 @@ fn begin_runtime(
 ) -> JoinHandle<Result<RuntimeFiles, RuntimeError>> {
     let (origin, heartbeat) = (origin.clone(), config.heartbeat_seconds);
     tokio::task::spawn_blocking(move || RuntimeFiles::new(&origin, heartbeat))
-}
-
-/// Follows what other nodes and the operator's commands do.
-async fn look_again(state: AppState) {
-    let mut ticks = tokio::time::interval(LOOK_AGAIN);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // The first tick is at once, and everything has just been read.
-    ticks.tick().await;
-    loop {
-        ticks.tick().await;
-        if let Err(error) = state.hosting.read_games().await {
-            tracing::error!(error = chain(&error), "the games could not be read again");
-        }
-        if let Err(error) = state.hosting.backends.refresh(&*state.platform.store).await {
-            tracing::error!(
-                error = chain(&error),
-                "the backends could not be read again"
-            );
-        }
-        state.auth.limits.sweep();
-        state.logs.limits.sweep();
-        state.projects.settings_limits.sweep();
-        refusals::tell_left_out(&state.auth, false).await;
-        state.games.presence.sweep(state.platform.clock.now()).await;
-    }
-}
-
-/// Follows rotations and revocations of other nodes and the operator's commands.
-async fn look_for_keys(state: AppState) {
-    let mut ticks = tokio::time::interval(LOOK_FOR_KEYS);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    ticks.tick().await;
-    loop {
-        ticks.tick().await;
-        if let Err(error) = state.auth.keys.refresh().await {
-            tracing::error!(
-                error = chain(&error),
-                "the signing keys could not be read again"
-            );
-        }
-    }
 }
 
 /// Says so where whoever can read the store's file of a public platform could

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use tokio::time::MissedTickBehavior;
+use async_trait::async_trait;
 use uuid::Uuid;
 
 use crate::auth::AuthState;
 use crate::auth::tokens;
 use crate::clock::Millis;
-use crate::http::api_error::chain;
+use crate::platform::jobs::{Job, JobError, Schedule};
 use crate::store::{Store, StoreError};
 
 /// How often the store is asked. With the time between two heartbeats it stays
@@ -64,26 +64,23 @@ impl Endings {
     }
 }
 
-/// Follows the store for as long as the server runs.
-pub(crate) async fn keep_looking(state: Arc<AuthState>) {
-    let mut ticks = tokio::time::interval(LOOK_AGAIN);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        ticks.tick().await;
-        let (life, now) = (
-            state.platform.config.token_seconds,
-            state.platform.clock.now(),
-        );
-        if let Err(error) = state
-            .endings
-            .refresh(&*state.platform.store, life, now)
-            .await
-        {
-            tracing::error!(
-                error = chain(&error),
-                "the sessions that ended could not be read again"
-            );
-        }
+/// Follows the store.
+#[derive(Debug)]
+pub(crate) struct ReadEndings(pub(crate) Arc<AuthState>);
+
+#[async_trait]
+impl Job for ReadEndings {
+    fn schedule(&self) -> Schedule {
+        Schedule::from_start("read-endings", LOOK_AGAIN)
+    }
+
+    async fn run(&mut self) -> Result<(), JobError> {
+        let platform = &self.0.platform;
+        let (life, now) = (platform.config.token_seconds, platform.clock.now());
+        let read = self.0.endings.refresh(&*platform.store, life, now).await;
+        read.map_err(JobError::because(
+            "the sessions that ended could not be read again",
+        ))
     }
 }
 

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::MissedTickBehavior;
+use async_trait::async_trait;
 
 use crate::auth::AuthState;
 use crate::clock::Millis;
-use crate::http::api_error::chain;
+use crate::platform::jobs::{Job, JobError, Schedule};
 use crate::store::{Store, StoreError};
 
 /// How often it is looked for them.
@@ -37,19 +37,25 @@ pub async fn sweep(store: &dyn Store, now: Millis) -> Result<usize, StoreError> 
     }
 }
 
-/// Sweeps now and then, for as long as the server runs.
-pub(crate) async fn keep_swept(state: Arc<AuthState>) {
-    let mut ticks = tokio::time::interval(LOOK);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        ticks.tick().await;
-        match sweep(&*state.platform.store, state.platform.clock.now()).await {
-            Ok(0) => {}
-            Ok(removed) => tracing::info!(removed, "old sessions and sign-ins were removed"),
-            Err(error) => tracing::warn!(
-                error = chain(&error),
-                "old sessions and sign-ins could not be removed"
-            ),
+/// Sweeps now and then.
+#[derive(Debug)]
+pub(crate) struct SweepSessions(pub(crate) Arc<AuthState>);
+
+#[async_trait]
+impl Job for SweepSessions {
+    fn schedule(&self) -> Schedule {
+        Schedule::from_start("sweep-sessions", LOOK)
+    }
+
+    async fn run(&mut self) -> Result<(), JobError> {
+        let platform = &self.0.platform;
+        let swept = sweep(&*platform.store, platform.clock.now()).await;
+        let removed = swept.map_err(JobError::because(
+            "old sessions and sign-ins could not be removed",
+        ))?;
+        if removed > 0 {
+            tracing::info!(removed, "old sessions and sign-ins were removed");
         }
+        Ok(())
     }
 }

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use tokio::time::MissedTickBehavior;
+use async_trait::async_trait;
 use uuid::Uuid;
 
 use crate::auth::AuthState;
 use crate::auth::tokens;
 use crate::clock::Millis;
-use crate::http::api_error::{ApiError, chain};
+use crate::http::api_error::ApiError;
+use crate::platform::jobs::{Job, JobError, Schedule};
 use crate::store::{Store, StoreError};
 
 /// How often the store is asked, for what other nodes and the operator's
@@ -64,22 +65,24 @@ impl Suspensions {
     }
 }
 
-/// Follows the store for as long as the server runs.
-pub(crate) async fn keep_looking(state: Arc<AuthState>) {
-    let mut ticks = tokio::time::interval(LOOK_AGAIN);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        ticks.tick().await;
-        let read = state.suspensions.refresh(
-            &*state.platform.store,
-            state.platform.config.token_seconds,
-            state.platform.clock.now(),
-        );
-        if let Err(error) = read.await {
-            tracing::error!(
-                error = chain(&error),
-                "the suspensions could not be read again"
-            );
-        }
+/// Follows the store.
+#[derive(Debug)]
+pub(crate) struct ReadSuspensions(pub(crate) Arc<AuthState>);
+
+#[async_trait]
+impl Job for ReadSuspensions {
+    fn schedule(&self) -> Schedule {
+        Schedule::from_start("read-suspensions", LOOK_AGAIN)
+    }
+
+    async fn run(&mut self) -> Result<(), JobError> {
+        let platform = &self.0.platform;
+        let (life, now) = (platform.config.token_seconds, platform.clock.now());
+        let read = self
+            .0
+            .suspensions
+            .refresh(&*platform.store, life, now)
+            .await;
+        read.map_err(JobError::because("the suspensions could not be read again"))
     }
 }

@@ -9,17 +9,17 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::MissedTickBehavior;
+use async_trait::async_trait;
 
 use crate::auth::AuthState;
 use crate::clock::{Clock, Millis};
 use crate::config::Config;
-use crate::http::api_error::chain;
 use crate::http::client_address::Network;
 use crate::http::limiter::{Limiter, Rate};
 use crate::http::shares::Shares;
 use crate::logs::streams::LogStreams;
 use crate::platform::Platform;
+use crate::platform::jobs::{Job, JobError, Schedule};
 use crate::projects::removal::sweep_removed;
 use crate::store::{LOG_WRITES, Store, StoreError};
 
@@ -154,40 +154,67 @@ pub async fn sweep_quota(store: &dyn Store, quota: u64) -> Result<usize, StoreEr
     Ok(removed)
 }
 
-/// Sweeps now and then, for as long as the server runs.
-pub(crate) async fn keep_swept(state: Arc<LogsState>) {
-    let mut ticks = tokio::time::interval(LOOK);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let (mut looks, mut beyond) = (0, 0);
-    loop {
-        ticks.tick().await;
-        if let Some(quota) = state.platform.config.log_quota() {
-            match sweep_quota(&*state.platform.store, quota).await {
-                Ok(removed) => beyond += removed,
-                Err(error) => failed(&error),
-            }
+/// Sweeps now and then: what is beyond the quota with every run, and what is old
+/// with every so many.
+#[derive(Debug)]
+pub(crate) struct SweepLogs {
+    state: Arc<LogsState>,
+    runs: u64,
+    /// Records beyond the quota that were removed since the log last said so.
+    beyond: usize,
+}
+
+impl SweepLogs {
+    /// Has not swept yet.
+    pub(crate) const fn new(state: Arc<LogsState>) -> Self {
+        Self {
+            state,
+            runs: 0,
+            beyond: 0,
         }
-        if looks % LOOKS_BY_AGE == 0 {
-            let days = state.platform.config.log_retention_days;
-            match sweep(&*state.platform.store, days, state.platform.clock.now()).await {
-                Ok(0) if beyond == 0 => {}
-                Ok(old) => tracing::info!(old, beyond, "frontend log records were removed"),
-                Err(error) => failed(&error),
-            }
-            beyond = 0;
-            // Those that arrived after their project was removed, or that were
-            // left when the server stopped.
-            if let Err(error) = sweep_removed(&*state.platform.store).await {
-                failed(&error);
-            }
+    }
+
+    async fn sweep_quota(&mut self) -> Result<(), StoreError> {
+        let platform = &self.state.platform;
+        if let Some(quota) = platform.config.log_quota() {
+            self.beyond += sweep_quota(&*platform.store, quota).await?;
         }
-        looks += 1;
+        Ok(())
+    }
+
+    async fn sweep_old(&mut self) -> Result<(), StoreError> {
+        let beyond = std::mem::take(&mut self.beyond);
+        let platform = &self.state.platform;
+        let days = platform.config.log_retention_days;
+        let old = sweep(&*platform.store, days, platform.clock.now()).await;
+        if let Ok(old) = old
+            && old + beyond > 0
+        {
+            tracing::info!(old, beyond, "frontend log records were removed");
+        }
+        // Those that arrived after their project was removed, or that were
+        // left when the server stopped.
+        sweep_removed(&*platform.store).await?;
+        old.map(drop)
     }
 }
 
-fn failed(error: &StoreError) {
-    tracing::warn!(
-        error = chain(error),
-        "frontend log records could not be removed"
-    );
+#[async_trait]
+impl Job for SweepLogs {
+    fn schedule(&self) -> Schedule {
+        Schedule::from_start("sweep-logs", LOOK)
+    }
+
+    async fn run(&mut self) -> Result<(), JobError> {
+        let is_old_due = self.runs.is_multiple_of(LOOKS_BY_AGE);
+        self.runs += 1;
+        let mut swept = self.sweep_quota().await;
+        if is_old_due {
+            let old = self.sweep_old().await;
+            swept = swept.and(old);
+        }
+        swept.map_err(JobError::because(
+            "frontend log records could not be removed",
+        ))
+    }
 }

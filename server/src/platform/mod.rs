@@ -6,9 +6,11 @@
 //! | module | holds |
 //! |---|---|
 //! | [`disk`] | how much of the disk is free, and refusing below a floor |
+//! | [`jobs`] | periodic work beside the requests |
 //! | [`sharing`] | work that is done once for all who want it at one time |
 
 pub mod disk;
+pub mod jobs;
 pub mod sharing;
 
 use std::net::SocketAddr;

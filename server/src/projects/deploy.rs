@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use platform_checks::limits::{MAX_BYTES, MAX_FILES};
 use platform_checks::{PathProblem, Warning, normalise, warnings_of};
 use platform_protocol::names::Environment;
-use tokio::time::MissedTickBehavior;
 
 pub use self::incoming::{Limits, Upload, UploadQueue, linger, too_large};
 use crate::clock::Millis;
@@ -27,6 +27,7 @@ use crate::entropy::Entropy;
 use crate::games::files::{FileError, FileStore};
 use crate::games::page_warnings::PAGE_BYTES;
 use crate::http::api_error::chain;
+use crate::platform::jobs::{Job, JobError, Schedule};
 use crate::projects::ProjectsState;
 use crate::projects::archive::{self, ArchiveError, UnpackedFile};
 use crate::projects::removal;
@@ -313,25 +314,31 @@ async fn record(
     }
 }
 
-/// Forgets old deployments, and files that nothing refers to, for as long as
-/// the server runs: at its start, after every deploy, and once an hour.
-pub(crate) async fn keep_swept(state: Arc<ProjectsState>) {
-    let mut ticks = tokio::time::interval(SWEEP);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            _ = ticks.tick() => {}
-            () = state.deploys.done.notified() => {}
+/// Forgets old deployments, and files that nothing refers to: at the start of the
+/// server, after every deploy, and once an hour.
+#[derive(Debug)]
+pub(crate) struct SweepDeployments(pub(crate) Arc<ProjectsState>);
+
+#[async_trait]
+impl Job for SweepDeployments {
+    fn schedule(&self) -> Schedule {
+        Schedule::from_start("sweep-deployments", SWEEP)
+    }
+
+    async fn woken(&self) {
+        self.0.deploys.done.notified().await;
+    }
+
+    async fn run(&mut self) -> Result<(), JobError> {
+        let state = &self.0;
+        let removed = removal::remove_deleted(state).await;
+        let swept = sweep(&*state.platform.store, &state.games.files).await;
+        removed.map_err(JobError::because("deleted projects could not be removed"))?;
+        let files = swept.map_err(JobError::because("old deployments could not be swept"))?;
+        if files > 0 {
+            tracing::info!(files, "files that no deployment has were removed");
         }
-        if let Err(error) = removal::remove_deleted(&state).await {
-            let error = chain(&error);
-            tracing::error!(error, "deleted projects could not be removed");
-        }
-        match sweep(&*state.platform.store, &state.games.files).await {
-            Ok(0) => {}
-            Ok(files) => tracing::info!(files, "files that no deployment has were removed"),
-            Err(error) => tracing::error!(error, "old deployments could not be swept"),
-        }
+        Ok(())
     }
 }
 

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::MissedTickBehavior;
+use async_trait::async_trait;
 
 use super::Counting;
 use super::tally::Taken;
 use crate::clock::Millis;
 use crate::domain::counting::{DAY, HOUR, NewPlayTime, Span, periods};
 use crate::games::live::{LiveError, Presence};
-use crate::http::api_error::chain;
+use crate::platform::jobs::{Job, JobError, Schedule};
 use crate::players::PlayersState;
 use crate::store::{Store, StoreError};
 
@@ -85,44 +85,74 @@ pub async fn sweep(store: &dyn Store, now: Millis) -> Result<(), StoreError> {
     }
 }
 
-/// Looks at the players every few seconds, keeps them every minute, and removes
-/// what is old every hour, for as long as the server runs.
-pub(crate) async fn keep_counting(state: Arc<PlayersState>) {
-    let mut ticks = tokio::time::interval(LOOK);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let ranked = state
-        .counting
-        .ranking
-        .refresh(&*state.platform.store, state.platform.clock.now());
-    note(ranked.await, "ranked");
-    let mut minute = Some(Span::Minute.start(state.platform.clock.now()));
-    let mut hour = None;
-    loop {
-        ticks.tick().await;
-        let now = state.platform.clock.now();
-        if let Err(error) = state.counting.look(&*state.games.presence, now).await {
-            tracing::warn!(error = chain(&error), "the players could not be counted");
+/// Looks at the players every few seconds, keeps what was counted every minute, and
+/// removes what is old every hour.
+#[derive(Debug)]
+pub(crate) struct CountPlayers {
+    state: Arc<PlayersState>,
+    minute: Option<Millis>,
+    hour: Option<Millis>,
+}
+
+impl CountPlayers {
+    /// Has not looked yet.
+    pub(crate) const fn new(state: Arc<PlayersState>) -> Self {
+        Self {
+            state,
+            minute: None,
+            hour: None,
         }
-        if minute.replace(Span::Minute.start(now)) != Some(Span::Minute.start(now)) {
-            note(
-                state.counting.keep(&*state.platform.store, now).await,
-                "kept",
-            );
-            let ranked = state
-                .counting
-                .ranking
-                .refresh(&*state.platform.store, now)
-                .await;
-            note(ranked, "ranked");
-        }
-        if hour.replace(Span::Hour.start(now)) != Some(Span::Hour.start(now)) {
-            note(sweep(&*state.platform.store, now).await, "swept");
-        }
+    }
+
+    async fn look(&self, now: Millis) -> Result<(), JobError> {
+        let looked = self.state.counting.look(&*self.state.games.presence, now);
+        let failed = JobError::because("the players could not be counted");
+        looked.await.map_err(failed)
+    }
+
+    async fn keep(&self, now: Millis) -> Result<(), JobError> {
+        let kept = self.state.counting.keep(&*self.state.platform.store, now);
+        let failed = JobError::because("what was counted of players could not be kept");
+        kept.await.map_err(failed)
+    }
+
+    async fn rank(&self, now: Millis) -> Result<(), JobError> {
+        let ranking = &self.state.counting.ranking;
+        let ranked = ranking.refresh(&*self.state.platform.store, now).await;
+        ranked.map_err(JobError::because("the games could not be ranked"))
+    }
+
+    async fn sweep(&self, now: Millis) -> Result<(), JobError> {
+        let swept = sweep(&*self.state.platform.store, now).await;
+        swept.map_err(JobError::because(
+            "old counts of players could not be removed",
+        ))
     }
 }
 
-fn note(done: Result<(), StoreError>, what: &'static str) {
-    if let Err(error) = done {
-        tracing::warn!(error = chain(&error), "the players could not be {what}");
+#[async_trait]
+impl Job for CountPlayers {
+    fn schedule(&self) -> Schedule {
+        Schedule::from_start("count-players", LOOK)
+    }
+
+    async fn run(&mut self) -> Result<(), JobError> {
+        let now = self.state.platform.clock.now();
+        let (minute, hour) = (Span::Minute.start(now), Span::Hour.start(now));
+        let mut done = Ok(());
+        if self.minute.is_none() {
+            // What was kept until the last stop is ranked at once.
+            self.minute = Some(minute);
+            done = self.rank(now).await;
+        }
+        done = done.and(self.look(now).await);
+        if self.minute.replace(minute) != Some(minute) {
+            done = done.and(self.keep(now).await);
+            done = done.and(self.rank(now).await);
+        }
+        if self.hour.replace(hour) != Some(hour) {
+            done = done.and(self.sweep(now).await);
+        }
+        done
     }
 }

@@ -46,7 +46,7 @@ pub struct Counting {
 
 impl Counting {
     /// Goes on where the last process stopped. The games are ranked a moment
-    /// later, by `keep::keep_counting`.
+    /// later, by `keep::CountPlayers`.
     ///
     /// # Errors
     /// The store's.

@@ -1,0 +1,113 @@
+//! The jobs of all slices, and those that concern several: following what other
+//! nodes and the operator's commands do, and forgetting what is not needed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::task::JoinSet;
+
+use crate::app::state::AppState;
+use crate::auth::AuthState;
+use crate::auth::endings::ReadEndings;
+use crate::auth::refusals;
+use crate::auth::sessions::SweepSessions;
+use crate::auth::suspensions::ReadSuspensions;
+use crate::hosting::HostingState;
+use crate::logs::SweepLogs;
+use crate::platform::jobs::{Job, JobError, Schedule, spawn};
+use crate::players::counting::keep::CountPlayers;
+use crate::projects::deploy::SweepDeployments;
+
+/// How often games are read again, for what other nodes have done, and what is
+/// kept in memory is swept.
+const LOOK_AGAIN: Duration = Duration::from_secs(30);
+/// How often the signing keys are read again: a key that is revoked beside the
+/// running server is used for no longer than this.
+const LOOK_FOR_KEYS: Duration = Duration::from_secs(3);
+
+/// Starts all jobs. They end with the set.
+pub(super) fn start(state: &AppState) -> JoinSet<()> {
+    let mut tasks = JoinSet::new();
+    let auth = || Arc::clone(&state.auth);
+    spawn(ReadGames(Arc::clone(&state.hosting)), &mut tasks);
+    spawn(ReadKeys(auth()), &mut tasks);
+    spawn(ReadSuspensions(auth()), &mut tasks);
+    spawn(ReadEndings(auth()), &mut tasks);
+    spawn(SweepSessions(auth()), &mut tasks);
+    spawn(NoteRefusals(auth()), &mut tasks);
+    spawn(SweepDeployments(Arc::clone(&state.projects)), &mut tasks);
+    spawn(SweepLogs::new(Arc::clone(&state.logs)), &mut tasks);
+    spawn(CountPlayers::new(Arc::clone(&state.players)), &mut tasks);
+    spawn(SweepMemory(state.clone()), &mut tasks);
+    tasks
+}
+
+/// Reads games and backends again. The start of the server has just read them.
+struct ReadGames(Arc<HostingState>);
+
+#[async_trait]
+impl Job for ReadGames {
+    fn schedule(&self) -> Schedule {
+        Schedule::after_one_period("read-games", LOOK_AGAIN)
+    }
+
+    async fn run(&mut self) -> Result<(), JobError> {
+        let games = self.0.read_games().await;
+        let backends = self.0.backends.refresh(&*self.0.platform.store).await;
+        games.map_err(JobError::because("the games could not be read again"))?;
+        backends.map_err(JobError::because("the backends could not be read again"))
+    }
+}
+
+/// Follows rotations and revocations of other nodes and the operator's commands.
+/// The start of the server has just read the keys.
+struct ReadKeys(Arc<AuthState>);
+
+#[async_trait]
+impl Job for ReadKeys {
+    fn schedule(&self) -> Schedule {
+        Schedule::after_one_period("read-keys", LOOK_FOR_KEYS)
+    }
+
+    async fn run(&mut self) -> Result<(), JobError> {
+        let read = self.0.keys.refresh().await;
+        read.map_err(JobError::because(
+            "the signing keys could not be read again",
+        ))
+    }
+}
+
+/// Notes in the log of events how many refusals were left out of it.
+struct NoteRefusals(Arc<AuthState>);
+
+#[async_trait]
+impl Job for NoteRefusals {
+    fn schedule(&self) -> Schedule {
+        Schedule::after_one_period("note-refusals", LOOK_AGAIN)
+    }
+
+    async fn run(&mut self) -> Result<(), JobError> {
+        refusals::tell_left_out(&self.0, false).await;
+        Ok(())
+    }
+}
+
+/// Forgets callers that were quiet for long enough, and players who left.
+struct SweepMemory(AppState);
+
+#[async_trait]
+impl Job for SweepMemory {
+    fn schedule(&self) -> Schedule {
+        Schedule::after_one_period("sweep-memory", LOOK_AGAIN)
+    }
+
+    async fn run(&mut self) -> Result<(), JobError> {
+        let state = &self.0;
+        state.auth.limits.sweep();
+        state.logs.limits.sweep();
+        state.projects.settings_limits.sweep();
+        state.games.presence.sweep(state.platform.clock.now()).await;
+        Ok(())
+    }
+}

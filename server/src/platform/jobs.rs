@@ -1,0 +1,242 @@
+//! Periodic work beside the requests. Each slice defines its jobs, `app/jobs.rs`
+//! lists them, and the one loop here runs each of them.
+//!
+//! Every job runs in every process. Where several nodes share a store, a job that
+//! one node alone is to do would take a lease from the store in that loop, before
+//! it runs, and skip the run if another node holds it.
+
+use std::error::Error;
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::FutureExt as _;
+use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
+
+use crate::http::api_error::chain;
+
+/// One piece of periodic work, with what it remembers from one run to the next.
+#[async_trait]
+pub trait Job: Send + Sync + 'static {
+    /// What the job is called, and when it runs.
+    fn schedule(&self) -> Schedule;
+
+    /// Returns when the job is to run before its time.
+    async fn woken(&self) {
+        std::future::pending().await
+    }
+
+    /// Does the work once. The loop logs an error, and the next run tries again.
+    ///
+    /// # Errors
+    /// What could not be done, for the log.
+    async fn run(&mut self) -> Result<(), JobError>;
+}
+
+/// What a job is called, and when it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// The name, for the log.
+    pub name: &'static str,
+    /// The time between two runs. If a run takes longer, the next one begins a
+    /// period after it.
+    pub period: Duration,
+    /// Whether the first run is at the start of the server, or one period later.
+    pub at_start: bool,
+}
+
+impl Schedule {
+    /// Runs at the start, and then every `period`.
+    #[must_use]
+    pub const fn from_start(name: &'static str, period: Duration) -> Self {
+        Self {
+            name,
+            period,
+            at_start: true,
+        }
+    }
+
+    /// Runs for the first time one `period` after the start.
+    #[must_use]
+    pub const fn after_one_period(name: &'static str, period: Duration) -> Self {
+        Self {
+            name,
+            period,
+            at_start: false,
+        }
+    }
+}
+
+/// What a run of a job could not do, and why.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
+pub struct JobError {
+    what: &'static str,
+    source: Box<dyn Error + Send + Sync>,
+}
+
+impl JobError {
+    /// Makes an error out of what caused it. `what` is a sentence such as "the keys
+    /// could not be read again".
+    #[must_use]
+    pub fn because<E: Into<Box<dyn Error + Send + Sync>>>(
+        what: &'static str,
+    ) -> impl FnOnce(E) -> Self {
+        move |source| Self {
+            what,
+            source: source.into(),
+        }
+    }
+}
+
+/// Runs a job in a task of its own, until the set is shut down.
+pub fn spawn(job: impl Job, tasks: &mut JoinSet<()>) {
+    tasks.spawn(run_for_ever(job));
+}
+
+async fn run_for_ever(mut job: impl Job) {
+    let Schedule {
+        name,
+        period,
+        at_start,
+    } = job.schedule();
+    let mut ticks = tokio::time::interval(period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    if !at_start {
+        // The first tick of an interval is at once.
+        ticks.tick().await;
+    }
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = job.woken() => {}
+        }
+        match AssertUnwindSafe(job.run()).catch_unwind().await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                tracing::error!(job = name, error = chain(&error), "a job failed");
+            }
+            // The panic hook has logged what and where.
+            Err(_panic) => tracing::error!(job = name, "a job panicked"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    /// How a run ends.
+    #[derive(Clone, Copy)]
+    enum End {
+        Done,
+        Failed,
+        Panicked,
+    }
+
+    /// Counts its runs, one every ten seconds.
+    #[derive(Clone)]
+    struct Counting {
+        at_start: bool,
+        end: End,
+        wake: Arc<Notify>,
+        runs: Arc<AtomicUsize>,
+    }
+
+    impl Counting {
+        fn new(at_start: bool, end: End) -> Self {
+            Self {
+                at_start,
+                end,
+                wake: Arc::default(),
+                runs: Arc::default(),
+            }
+        }
+    }
+
+    #[async_trait]
+    impl Job for Counting {
+        fn schedule(&self) -> Schedule {
+            let period = Duration::from_secs(10);
+            if self.at_start {
+                Schedule::from_start("counting", period)
+            } else {
+                Schedule::after_one_period("counting", period)
+            }
+        }
+
+        async fn woken(&self) {
+            self.wake.notified().await;
+        }
+
+        async fn run(&mut self) -> Result<(), JobError> {
+            self.runs.fetch_add(1, Ordering::SeqCst);
+            match self.end {
+                End::Done => Ok(()),
+                End::Failed => Err(JobError::because("the runs could not be counted")("why")),
+                End::Panicked => panic!("a run that panics"),
+            }
+        }
+    }
+
+    /// How often the job runs in so many seconds.
+    async fn runs_within(job: &Counting, seconds: u64) -> usize {
+        let running = run_for_ever(job.clone());
+        let ended = tokio::time::timeout(Duration::from_secs(seconds), running).await;
+        assert!(ended.is_err(), "the loop ended by itself");
+        job.runs.load(Ordering::SeqCst)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_job_runs_at_the_start_and_then_once_a_period() {
+        assert_eq!(runs_within(&Counting::new(true, End::Done), 25).await, 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_job_that_does_not_run_at_the_start_first_runs_one_period_later() {
+        let job = Counting::new(false, End::Done);
+        assert_eq!(runs_within(&job, 9).await, 0);
+        assert_eq!(runs_within(&job, 25).await, 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_job_that_is_woken_runs_before_its_time() {
+        let job = Counting::new(false, End::Done);
+        job.wake.notify_one();
+        assert_eq!(runs_within(&job, 5).await, 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_job_runs_again_after_a_run_that_failed_or_panicked() {
+        for end in [End::Failed, End::Panicked] {
+            assert_eq!(runs_within(&Counting::new(true, end), 25).await, 3);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_job_ends_with_the_set_that_it_was_spawned_in() {
+        let job = Counting::new(true, End::Done);
+        let mut tasks = JoinSet::new();
+        spawn(job.clone(), &mut tasks);
+        let ended = tokio::time::timeout(Duration::from_secs(1), tasks.join_next()).await;
+        assert!(ended.is_err(), "the job ended by itself");
+        tasks.shutdown().await;
+        tokio::time::advance(Duration::from_secs(100)).await;
+        assert_eq!(job.runs.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn an_error_says_what_could_not_be_done_and_why() {
+        let error = JobError::because("the keys could not be read again")("the disk is full");
+        assert_eq!(
+            chain(&error),
+            "the keys could not be read again: the disk is full"
+        );
+    }
+}
