@@ -2,7 +2,6 @@
 
 use platform_server::config::Secret;
 use platform_server::config::provider::IdentityProvider;
-use platform_server::domain::audit::Actor;
 use platform_server::domain::session::SESSION_MILLIS;
 
 use crate::pages::assert_is_page;
@@ -210,14 +209,7 @@ async fn ended_sessions(app: &TestApp) -> [String; 3] {
     let guest = send(app.post_token()).await;
     let player = guest.claims().sub.parse().unwrap();
     let out = app.sign_in("7", Some(player)).await;
-    let store = &app.running.state.platform.store;
-    let ended = store.end_other_sessions(
-        player,
-        None,
-        Actor::Operator.into(),
-        app.running.state.platform.clock.now(),
-    );
-    assert_eq!(ended.await.unwrap(), 1);
+    assert_eq!(app.end_sessions(player).await, 1);
     let merged = send(app.post_token()).await;
     let player = merged.claims().sub.parse().unwrap();
     app.sign_in("7", Some(player)).await;

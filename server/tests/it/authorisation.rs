@@ -215,23 +215,6 @@ fn of_administration(owner: &Caller<'_>) -> Vec<Call> {
     ]
 }
 
-/// Suspends somebody, and lets the server know.
-async fn suspend(app: &TestApp, caller: &Caller<'_>) {
-    let state = &app.running.state;
-    let suspended =
-        state
-            .platform
-            .store
-            .suspend_player(caller.sub, None, Actor::Operator.into(), NOW);
-    assert!(suspended.await.unwrap());
-    let read = state.auth.suspensions.refresh(
-        &*state.platform.store,
-        state.platform.config.token_seconds,
-        NOW,
-    );
-    read.await.unwrap();
-}
-
 /// A token like the caller's that has ended.
 fn ended(caller: &Caller<'_>) -> String {
     let state = &caller.app.running.state;
@@ -306,16 +289,14 @@ async fn every_call_is_answered_by_who_makes_it() {
     owner.create("game").await;
     let files = archive(&[("index.html", b"x")]);
     let deployed: Value = owner.deploy("dev", files.clone()).await.json();
-    suspend(&app, &suspended).await;
+    app.suspend(suspended.sub, None).await;
+    app.learn_who_may_play().await;
     let (long_ago, signed_out) = (Caller::admin(&app).await, Caller::admin(&app).await);
     let sub = long_ago.sub.simple();
     app.sql(&format!(
         "UPDATE sessions SET authenticated_at = 0 WHERE player = X'{sub}'"
     ));
-    let store = &app.running.state.platform.store;
-    let ended_by = Actor::Operator.into();
-    let done_with = store.end_other_sessions(signed_out.sub, None, ended_by, NOW);
-    assert_eq!(done_with.await.unwrap(), 1);
+    assert_eq!(app.end_sessions(signed_out.sub).await, 1);
     let mut browser = crate::device::account(&app, "Ada").await;
     Caller::of(&app, &browser).await.grant().await;
     let device = crate::device::signed_in(&app, &mut browser).await.token();
@@ -372,29 +353,13 @@ async fn every_call_is_answered_by_who_makes_it() {
 
 /// Looks for what the administrator's calls left in the log of events.
 async fn look_at_events(app: &TestApp, [target, owner]: [&Caller<'_>; 2], admin: &Caller<'_>) {
-    let query = AuditQuery::of(target.sub, 100);
-    let events = app
-        .running
-        .state
-        .platform
-        .store
-        .list_audit_events(query)
-        .await;
-    let events = events.unwrap();
+    let events = app.events(AuditQuery::of(target.sub, 100)).await;
     let kinds: Vec<_> = events.iter().map(|event| event.kind.as_str()).collect();
     assert_eq!(kinds, ["sessions-ended", "unsuspended", "suspended"]);
     let by = Actor::Admin(admin.sub);
     assert!(events.iter().all(|event| event.actor == by), "{events:?}");
     // The owner finds what the administrator did to the game, and from where.
-    let query = AuditQuery::of(owner.sub, 100);
-    let events = app
-        .running
-        .state
-        .platform
-        .store
-        .list_audit_events(query)
-        .await;
-    let mut events = events.unwrap();
+    let mut events = app.events(AuditQuery::of(owner.sub, 100)).await;
     events.retain(|event| event.actor == by);
     let kinds: Vec<_> = events.iter().map(|event| event.kind).collect();
     let standings = [
@@ -441,16 +406,12 @@ async fn a_suspension_of_this_moment_takes_an_administrators_rights() {
     let admin = Caller::admin(&app).await;
     assert_eq!(admin.get("/api/admin/keys").await.status, 200);
     // As by a command in another process: nothing in memory knows it yet.
-    let store = &app.running.state.platform.store;
-    let suspended = store.suspend_player(admin.sub, None, Actor::Operator.into(), NOW);
-    assert!(suspended.await.unwrap());
+    app.suspend(admin.sub, None).await;
     let answer = admin.get("/api/admin/keys").await;
     assert_eq!(answer.problem(), "account-suspended");
-    store
-        .unsuspend_player(admin.sub, Actor::Operator.into(), NOW)
-        .await
-        .unwrap();
+    app.unsuspend(admin.sub).await;
     assert_eq!(admin.get("/api/admin/keys").await.status, 200);
+    let store = &app.running.state.platform.store;
     let revoked = store
         .revoke_admin(admin.sub, Actor::Operator.into(), NOW)
         .await;
@@ -469,11 +430,7 @@ async fn the_settings_name_administrators_and_no_guest_is_one() {
     );
     let named = vec![guest.sub, account.sub];
     let cookies = [guest.cookie.clone(), account.cookie.clone()];
-    let TestApp {
-        running, directory, ..
-    } = app;
-    running.stop().await.unwrap();
-    let app = TestApp::in_directory(directory, |config| config.admins = named).await;
+    let app = app.restart(|config| config.admins = named).await;
     for (cookie, status) in cookies.iter().zip([403, 200]) {
         let caller = Caller::with_cookie(&app, Some(cookie)).await;
         assert_eq!(caller.get("/api/admin/keys").await.status, status);

@@ -4,32 +4,23 @@ use platform_server::auth::refusals;
 use platform_server::domain::audit::{AuditEvent, AuditKind, AuditQuery, GIVEN_MILLIS};
 use serde_json::{Value, json};
 
-use crate::caller::{Caller, archive};
+use crate::caller::Caller;
 use crate::support::{Answer, TestApp};
 
 const PROD: &str = "/api/projects/game/environments/prod";
 
 async fn events(app: &TestApp, kind: Option<AuditKind>) -> Vec<AuditEvent> {
-    let query = AuditQuery {
+    app.events(AuditQuery {
         kind,
         ..AuditQuery::newest(1_000)
-    };
-    let events = app
-        .running
-        .state
-        .platform
-        .store
-        .list_audit_events(query)
-        .await;
-    events.unwrap()
+    })
+    .await
 }
 
 /// Somebody with a game, whose deployment it answers.
 async fn owner(app: &TestApp) -> (Caller<'_>, Value) {
-    let owner = Caller::account(app).await;
-    owner.create("game").await;
-    let deployed = owner.deploy("prod", archive(&[("index.html", b"x")])).await;
-    (owner, deployed.json::<Value>()["id"].clone())
+    let (owner, deployed) = Caller::with_game(app, "prod").await;
+    (owner, deployed["id"].clone())
 }
 
 #[tokio::test]

@@ -204,8 +204,7 @@ async fn with_large_file(
     bytes: usize,
     limits: ConnectionLimits,
 ) -> (SocketAddr, watch::Sender<bool>) {
-    let owner = Caller::account(app).await;
-    owner.create("game").await;
+    let owner = Caller::with_project(app).await;
     let page: (&str, &[u8]) = ("index.html", b"<!doctype html>game");
     let files = archive(&[page, ("large.bin", &vec![0; bytes])]);
     let deployed = owner.deploy("prod", files).await;

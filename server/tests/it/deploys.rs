@@ -10,7 +10,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use platform_checks::limits::MAX_ARCHIVE_BYTES;
-use platform_server::domain::audit::Actor;
 use reqwest::Method;
 use serde_json::Value;
 use tar::EntryType;
@@ -35,8 +34,7 @@ struct World<'a> {
 impl<'a> World<'a> {
     /// A game that is deployed.
     async fn new(app: &'a TestApp) -> Self {
-        let owner = Caller::account(app).await;
-        assert_eq!(owner.create("game").await.status, 201);
+        let owner = Caller::with_project(app).await;
         let world = Self { app, owner };
         world.deploy(&[("index.html", GOOD.as_bytes())]).await;
         world
@@ -387,9 +385,7 @@ async fn an_upload_that_outlives_its_session_deploys_nothing() {
     while world.left_over().is_empty() {
         tokio::task::yield_now().await;
     }
-    let store = &app.running.state.platform.store;
-    let ended = store.end_other_sessions(world.owner.sub, None, Actor::Operator.into(), 0);
-    assert_eq!(ended.await.unwrap(), 1);
+    assert_eq!(app.end_sessions(world.owner.sub).await, 1);
     stream.write_all(&whole).await.unwrap();
     let answer = read_until(&mut stream, "}").await;
     assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");

@@ -2,7 +2,6 @@
 //! HTTP, with a clock that the tests move. The page is in `device_page`.
 
 use insta::assert_snapshot;
-use platform_server::domain::audit::Actor;
 use reqwest::Method;
 use serde_json::Value;
 
@@ -326,15 +325,7 @@ async fn a_suspended_account_gets_no_token_for_its_devices() {
     late.decide(&mut browser, "approve").await.location();
     let waiting = Device::begin(&app).await;
     let player = browser.token().await.claims().sub.parse().unwrap();
-    let state = &app.running.state;
-    let reason = Some("You sold lights.");
-    let suspended = state.platform.store.suspend_player(
-        player,
-        reason,
-        Actor::Operator.into(),
-        state.platform.clock.now(),
-    );
-    assert!(suspended.await.unwrap());
+    app.suspend(player, Some("You sold lights.")).await;
     for answer in [refresh(&app, &token).await, late.poll().await] {
         assert_eq!(error(&answer, 400), "access_denied");
         assert!(answer.text().contains("You sold lights."));
@@ -342,12 +333,7 @@ async fn a_suspended_account_gets_no_token_for_its_devices() {
     let page = browser.get(&waiting.complete).await;
     assert_eq!(page.problem(), "account-suspended");
 
-    let lifted = state.platform.store.unsuspend_player(
-        player,
-        Actor::Operator.into(),
-        state.platform.clock.now(),
-    );
-    assert!(lifted.await.unwrap());
+    app.unsuspend(player).await;
     assert_eq!(refresh(&app, &token).await.status, 200);
     assert_eq!(late.poll().await.status, 200);
 }

@@ -1,6 +1,5 @@
 //! `POST /__platform/heartbeat`: who is playing.
 
-use platform_server::domain::audit::Actor;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
@@ -246,36 +245,16 @@ async fn a_page_of_a_suspended_player_is_told_within_seconds_while_its_token_liv
         .verify(bearer.trim_start_matches("Bearer "), "game:demo")
         .unwrap()
         .player;
-    let look = async || {
-        let seconds = state.platform.config.token_seconds;
-        let read = state.auth.suspensions.refresh(
-            &*state.platform.store,
-            seconds,
-            state.platform.clock.now(),
-        );
-        read.await.unwrap();
-    };
-    let now = state.platform.clock.now();
-    state
-        .platform
-        .store
-        .suspend_player(player, Some("Why."), Actor::Operator.into(), now)
-        .await
-        .unwrap();
-    look().await;
+    app.suspend(player, Some("Why.")).await;
+    app.learn_who_may_play().await;
     let answer = beat().await;
     assert_eq!(
         (answer.status.as_u16(), answer.problem()),
         (403, "account-suspended".to_owned())
     );
     assert!(answer.text().contains("\"Why.\""), "{}", answer.text());
-    state
-        .platform
-        .store
-        .unsuspend_player(player, Actor::Operator.into(), now)
-        .await
-        .unwrap();
-    look().await;
+    app.unsuspend(player).await;
+    app.learn_who_may_play().await;
     assert_eq!(beat().await.status, 204);
 }
 
@@ -296,18 +275,6 @@ async fn a_page_whose_player_signed_out_elsewhere_is_told_with_its_next_beat() {
         let request = beat(&app, "demo", &body);
         send(request.header("authorization", format!("Bearer {token}"))).await
     };
-    let state = &app.running.state;
-    let look = async || {
-        let (life, now) = (
-            state.platform.config.token_seconds,
-            state.platform.clock.now(),
-        );
-        let read = state
-            .auth
-            .endings
-            .refresh(&*state.platform.store, life, now);
-        read.await.unwrap();
-    };
     let first = mint(None).await;
     let cookie = first.cookie().unwrap().to_owned();
     let old = first.token();
@@ -321,7 +288,7 @@ async fn a_page_whose_player_signed_out_elsewhere_is_told_with_its_next_beat() {
         .header("origin", app.origin("dev-demo"))
         .header("cookie", &cookie);
     assert_eq!(send(sign_out).await.status, 204);
-    look().await;
+    app.learn_who_may_play().await;
     let told = beat(&old, false).await;
     assert_eq!(
         (told.status.as_u16(), told.problem()),
@@ -355,21 +322,8 @@ async fn a_page_in_another_browser_of_the_player_plays_on_with_a_new_token() {
     };
     let old = mint(&there).await;
     app.clock.advance(2_000);
-    let sign_out = app
-        .request(Method::POST, "auth", "/sign-out")
-        .header("origin", app.origin("demo"))
-        .header("cookie", &here);
-    assert_eq!(send(sign_out).await.status, 204);
-    let state = &app.running.state;
-    let (life, now) = (
-        state.platform.config.token_seconds,
-        state.platform.clock.now(),
-    );
-    let read = state
-        .auth
-        .endings
-        .refresh(&*state.platform.store, life, now);
-    read.await.unwrap();
+    app.sign_out(&here).await;
+    app.learn_who_may_play().await;
     assert_eq!(beat(&old).await.problem(), "not-signed-in");
     let new = mint(&there).await;
     assert_eq!(beat(&new).await.status, 204);

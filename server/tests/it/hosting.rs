@@ -467,11 +467,7 @@ async fn a_demo_that_has_changed_is_deployed_again_after_a_restart() {
     )
     .await
     .unwrap();
-    let TestApp {
-        running, directory, ..
-    } = app;
-    running.stop().await.unwrap();
-    let app = TestApp::in_directory(directory, |_| {}).await;
+    let app = app.restart(|_| {}).await;
     assert_eq!(send(app.get("demo", "/")).await.body, page.body);
     let one = app
         .running
@@ -484,11 +480,7 @@ async fn a_demo_that_has_changed_is_deployed_again_after_a_restart() {
         .clone()
         .unwrap()
         .id;
-    let TestApp {
-        running, directory, ..
-    } = app;
-    running.stop().await.unwrap();
-    let app = TestApp::in_directory(directory, |_| {}).await;
+    let app = app.restart(|_| {}).await;
     let other = app
         .running
         .state

@@ -42,22 +42,14 @@ async fn administered() -> (TestApp, String) {
     let cookie = app.sign_in("an administrator", None).await;
     let token = console_token(&app, &cookie).await;
     let admin = token.1.parse().unwrap();
-    let TestApp {
-        running, directory, ..
-    } = app;
-    running.stop().await.unwrap();
-    let app = TestApp::in_directory(directory, |config| config.admins = vec![admin]).await;
+    let app = app.restart(|config| config.admins = vec![admin]).await;
     let (token, _) = console_token(&app, &cookie).await;
     (app, token)
 }
 
 /// A console token, and whose it is.
 async fn console_token(app: &TestApp, cookie: &str) -> (String, String) {
-    let request = app
-        .request(Method::POST, "auth", "/token")
-        .header("origin", app.running.state.platform.origin.to_string())
-        .header("cookie", cookie);
-    let answer = send(request).await;
+    let answer = app.console_token(cookie).await;
     (answer.token(), answer.claims().sub)
 }
 
@@ -452,18 +444,9 @@ async fn a_stream_ends_when_its_account_is_suspended() {
     let mut stream = Events::open(&app, &token, "", None).await;
     log(&app, "demo", &[("info", "before")]).await;
     assert_eq!(stream.record().await.1, "before");
-    let (state, player) = (&app.running.state, sub.parse().unwrap());
-    let suspended = state
-        .platform
-        .store
-        .suspend_player(player, None, Actor::Operator.into(), NOW);
-    assert!(suspended.await.unwrap());
+    app.suspend(sub.parse().unwrap(), None).await;
     // As a node does every now and then that heard of it by the store alone.
-    let looked = state
-        .auth
-        .suspensions
-        .refresh(&*state.platform.store, 900, NOW);
-    looked.await.unwrap();
+    app.learn_who_may_play().await;
     let event = stream.next().await.unwrap();
     assert_eq!(event.name, "end");
     assert_eq!(event.data, json!({"reason": "not-allowed"}));
@@ -490,12 +473,7 @@ async fn a_stream_ends_with_the_right_to_it_and_with_the_session_of_its_token() 
     let revoked = store.revoke_admin(admin.sub, Actor::Operator.into(), NOW);
     assert!(revoked.await.unwrap());
     give(&heir).await;
-    let signed_out = send(
-        app.request(Method::POST, "auth", "/sign-out")
-            .header("origin", app.origin("demo"))
-            .header("cookie", &left.cookie),
-    );
-    assert_eq!(signed_out.await.status, 204);
+    app.sign_out(&left.cookie).await;
     // From here on time passes whenever nothing else happens.
     tokio::time::pause();
     let begun = tokio::time::Instant::now();

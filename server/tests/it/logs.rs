@@ -531,11 +531,7 @@ async fn where_many_tokens_were_false_the_next_new_one_is_not_verified() {
 async fn what_was_accepted_is_there_after_a_restart() {
     let app = TestApp::start().await;
     send(post(&app, "demo", &body(&[record("a"), record("b")]))).await;
-    let TestApp {
-        running, directory, ..
-    } = app;
-    running.stop().await.unwrap();
-    let app = TestApp::in_directory(directory, |_| {}).await;
+    let app = app.restart(|_| {}).await;
     assert_eq!(messages(&app).await, ["b", "a"]);
 }
 
@@ -605,11 +601,7 @@ impl Administered {
     async fn restart(app: TestApp, change: impl FnOnce(&mut Config)) -> Self {
         let cookie = app.sign_in("an administrator", None).await;
         let (_, sub) = console_token(&app, &cookie).await;
-        let TestApp {
-            running, directory, ..
-        } = app;
-        running.stop().await.unwrap();
-        let app = TestApp::in_directory(directory, |config| {
+        let app = app.restart(|config| {
             config.admins = vec![sub.parse().unwrap()];
             change(config);
         });
@@ -651,8 +643,7 @@ async fn console_token(app: &TestApp, cookie: &str) -> (String, String) {
 #[tokio::test]
 async fn errors_are_counted_by_deployment_for_the_owner() {
     let app = TestApp::start().await;
-    let owner = Caller::account(&app).await;
-    owner.create("game").await;
+    let owner = Caller::with_project(&app).await;
     let mut deployments = Vec::new();
     for round in 1..=2_u64 {
         let page = archive(&[("index.html", b"<!doctype html>")]);
@@ -686,8 +677,7 @@ async fn errors_are_counted_by_deployment_for_the_owner() {
 #[tokio::test]
 async fn records_are_found_by_text_source_player_and_time() {
     let app = TestApp::start().await;
-    let owner = Caller::account(&app).await;
-    owner.create("game").await;
+    let owner = Caller::with_project(&app).await;
     let shout =
         json!({"time": NOW, "level": "warn", "source": "report", "message": "100% ÄRGER <b>"});
     send(post(&app, "game", &body(&[record("first"), shout]))).await;

@@ -20,6 +20,7 @@ mod connections;
 mod deploys;
 mod device;
 mod device_page;
+mod fixtures;
 mod heartbeat;
 mod hosting;
 mod hosts;

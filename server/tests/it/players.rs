@@ -152,16 +152,8 @@ async fn players_over_time_are_there_after_a_restart() {
         .look(&*state.games.presence, now)
         .await
         .unwrap();
-    let TestApp {
-        running,
-        directory,
-        clock,
-        ..
-    } = app;
     // Nothing was kept yet: what came together is kept at the end.
-    running.stop().await.unwrap();
-    let app = TestApp::in_directory(directory, |_| {}).await;
-    app.clock.advance(clock.now() - app.clock.now());
+    let app = app.restart(|_| {}).await;
 
     let token = owner(&app).await;
     let view = players(&app, &token, "").await;

@@ -1,12 +1,11 @@
 //! The project API: projects, deploys, test players, backends.
 
 use platform_protocol::claims::PrincipalKind;
-use platform_server::domain::audit::Actor;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::caller::{Caller, archive};
-use crate::support::{NOW, TestApp, send};
+use crate::support::{TestApp, send};
 
 const PAGE: &str = r#"<head><script defer src="/__platform/runtime.js"></script></head>"#;
 const DEV: &str = "/api/projects/game/environments/dev";
@@ -81,8 +80,7 @@ async fn a_token_of_a_game_opens_no_project() {
 #[tokio::test]
 async fn an_empty_page_is_warned_of_again_and_again() {
     let app = TestApp::start().await;
-    let owner = Caller::account(&app).await;
-    owner.create("game").await;
+    let owner = Caller::with_project(&app).await;
     let made = owner.deploy("dev", archive(&[("index.html", b"")])).await;
     let made: Value = made.json();
     assert_eq!(made["warnings"][0]["code"], "runtime-not-loaded");
@@ -93,8 +91,7 @@ async fn an_empty_page_is_warned_of_again_and_again() {
 #[tokio::test]
 async fn a_deploy_is_played_at_once_and_taken_back() {
     let app = TestApp::start().await;
-    let owner = Caller::account(&app).await;
-    owner.create("game").await;
+    let owner = Caller::with_project(&app).await;
     let first = owner
         .deploy(
             "dev",
@@ -147,8 +144,7 @@ async fn a_deploy_is_played_at_once_and_taken_back() {
 #[tokio::test]
 async fn a_project_is_rolled_back_only_so_often_within_an_hour() {
     let app = TestApp::start().await;
-    let owner = Caller::account(&app).await;
-    owner.create("game").await;
+    let owner = Caller::with_project(&app).await;
     let deployed = owner.deploy("dev", archive(&[("index.html", b"a")])).await;
     let back = json!({ "deployment": deployed.json::<Value>()["id"] });
     let mut refused = None;
@@ -190,8 +186,7 @@ async fn a_project_whose_page_was_lost_is_shown_all_the_same() {
 #[tokio::test]
 async fn a_refused_archive_changes_nothing() {
     let app = TestApp::start().await;
-    let owner = Caller::account(&app).await;
-    owner.create("game").await;
+    let owner = Caller::with_project(&app).await;
     owner
         .deploy("prod", archive(&[("index.html", b"good")]))
         .await;
@@ -228,8 +223,7 @@ async fn a_refused_archive_changes_nothing() {
 #[tokio::test]
 async fn the_last_ten_deployments_are_kept_with_their_files() {
     let app = TestApp::start().await;
-    let owner = Caller::account(&app).await;
-    owner.create("game").await;
+    let owner = Caller::with_project(&app).await;
     let mut ids = Vec::new();
     for index in 0..13 {
         app.clock.advance(1_000);
@@ -273,8 +267,7 @@ async fn the_last_ten_deployments_are_kept_with_their_files() {
 #[tokio::test]
 async fn test_players_are_the_same_every_time() {
     let app = TestApp::start().await;
-    let owner = Caller::account(&app).await;
-    owner.create("game").await;
+    let owner = Caller::with_project(&app).await;
     let path = "/api/projects/game/test-tokens";
     let early = owner.post(path, json!({ "number": 1 })).await;
     assert_eq!(early.problem(), "not-deployed");
@@ -316,9 +309,7 @@ async fn test_players_are_the_same_every_time() {
 #[tokio::test]
 async fn an_environment_gets_a_backend_and_isolation() {
     let app = TestApp::start().await;
-    let owner = Caller::account(&app).await;
-    owner.create("game").await;
-    owner.deploy("dev", archive(&[("index.html", b"x")])).await;
+    let (owner, _) = Caller::with_game(&app, "dev").await;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let router = axum::Router::new().fallback(|| async { "the backend" });
@@ -372,9 +363,7 @@ async fn an_environment_gets_a_backend_and_isolation() {
 #[tokio::test]
 async fn a_game_says_who_may_show_it_in_a_frame() {
     let app = TestApp::start().await;
-    let owner = Caller::account(&app).await;
-    owner.create("game").await;
-    owner.deploy("dev", archive(&[("index.html", b"x")])).await;
+    let (owner, _) = Caller::with_game(&app, "dev").await;
     let path = format!("{DEV}/frames");
     let policy = async || {
         let page = send(app.get("dev-game", "/")).await;
@@ -476,37 +465,23 @@ async fn an_account_owns_as_many_projects_as_the_settings_say() {
 async fn a_suspended_developer_reads_the_reason_with_the_next_call() {
     let app = TestApp::start().await;
     let session = app.sign_in("ada", None).await;
-    let origin = app.running.origin.clone();
-    let token = app
-        .request(Method::POST, "auth", "/token")
-        .header("origin", origin)
-        .header("cookie", session);
-    let token = send(token).await;
+    let token = app.console_token(&session).await;
     let ask = async || send(app.get("", "/api/projects").bearer_auth(token.token())).await;
     assert_eq!(ask().await.status, 200);
     // An operator's command, of which no node has been told.
     let player = token.claims().sub.parse().unwrap();
-    let store = &app.running.state.platform.store;
-    let suspended = store.suspend_player(
-        player,
-        Some("You sold lights."),
-        Actor::Operator.into(),
-        NOW,
-    );
-    assert!(suspended.await.unwrap());
+    app.suspend(player, Some("You sold lights.")).await;
     let refused = ask().await;
     assert_eq!(refused.problem(), "account-suspended");
     assert!(refused.text().contains("You sold lights."), "{refused:?}");
-    let lifted = store.unsuspend_player(player, Actor::Operator.into(), NOW);
-    assert!(lifted.await.unwrap());
+    app.unsuspend(player).await;
     assert_eq!(ask().await.status, 200);
 }
 
 #[tokio::test]
 async fn a_file_of_a_kept_deployment_is_for_its_developer_as_it_was() {
     let app = TestApp::start().await;
-    let owner = Caller::account(&app).await;
-    owner.create("game").await;
+    let owner = Caller::with_project(&app).await;
     let first: Value = owner
         .deploy(
             "dev",
@@ -556,8 +531,7 @@ async fn a_file_of_a_kept_deployment_is_for_its_developer_as_it_was() {
 #[tokio::test]
 async fn a_backend_is_tried_when_it_is_saved() {
     let app = TestApp::start().await;
-    let owner = Caller::account(&app).await;
-    owner.create("game").await;
+    let owner = Caller::with_project(&app).await;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let backend = axum::Router::new().route("/api/", axum::routing::get(|| async { "here" }));

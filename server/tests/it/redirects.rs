@@ -103,13 +103,7 @@ async fn odd_spellings_of_good_addresses_come_out_in_one() {
 async fn a_project_without_a_deployment_is_an_address_all_the_same() {
     let app = TestApp::start().await;
     app.sql("DELETE FROM current_deployments WHERE environment = 'dev'");
-    let state = &app.running.state;
-    state
-        .games
-        .sites
-        .refresh(&*state.platform.store)
-        .await
-        .unwrap();
+    app.learn_games().await;
     let game = format!("{}/", app.origin("dev-demo"));
     let request = app
         .request(Method::GET, "auth", "/login")

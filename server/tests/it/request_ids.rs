@@ -148,7 +148,7 @@ async fn answers_of_a_backend_and_about_one_have_a_request_id() {
         let (by, now) = (Actor::Own.into(), app.running.state.platform.clock.now());
         let set = store.set_backend("demo", Environment::Prod, Some(settings), by, now);
         set.await.unwrap();
-        state.hosting.backends.refresh(store).await.unwrap();
+        app.learn_games().await;
         let answer = ask(app.get("demo", path), status, path).await;
         assert_ne!(answer.header("x-request-id"), Some("own"));
     }
@@ -219,8 +219,7 @@ async fn a_head_that_cannot_be_read_is_answered_with_a_request_id_and_a_problem(
 #[tokio::test]
 async fn what_a_game_answers_is_never_taken_for_a_refusal_of_the_platform() {
     let app = TestApp::start().await;
-    let owner = Caller::account(&app).await;
-    assert_eq!(owner.create("game").await.status, 201);
+    let owner = Caller::with_project(&app).await;
     let lure = "HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
     let files = [
         ("index.html", lure.as_bytes()),

@@ -1,7 +1,6 @@
 //! Going on as a guest that was signed out, by a game for one.
 
-use platform_server::clock::Clock as _;
-use platform_server::domain::audit::{Actor, AuditKind, AuditQuery};
+use platform_server::domain::audit::{Actor, AuditKind};
 use platform_server::http::seal::PRESS_MILLIS;
 use reqwest::Method;
 use reqwest::header::HeaderName;
@@ -192,12 +191,8 @@ async fn a_suspended_player_comes_back_as_nobody_else() {
     let first = browser.token().await.claims();
     sign_out(&app, &mut browser).await;
     let second = browser.token().await.claims();
-    let store = &app.running.state.platform.store;
-    let (player, now) = (second.sub.parse().unwrap(), app.clock.now());
-    store
-        .suspend_player(player, Some("Why."), Actor::Operator.into(), now)
-        .await
-        .unwrap();
+    let player = second.sub.parse().unwrap();
+    app.suspend(player, Some("Why.")).await;
     let address = format!("{}/restore-guest", app.origin("auth"));
     assert_eq!(browser.get(&address).await.problem(), "account-suspended");
     let (token, shown) = (browser.form_token().to_owned(), browser.shown().to_owned());
@@ -216,10 +211,7 @@ async fn a_suspended_player_comes_back_as_nobody_else() {
         browser.post(&address, &fields).await.problem(),
         "account-suspended"
     );
-    store
-        .unsuspend_player(player, Actor::Operator.into(), now)
-        .await
-        .unwrap();
+    app.unsuspend(player).await;
     assert_eq!(
         restore(&app, &mut browser, Some(&second.sub)).await.status,
         303
@@ -237,18 +229,7 @@ async fn going_on_as_a_guest_is_in_the_log_of_events() {
     let next = browser.token().await.claims();
     let back = restore(&app, &mut browser, None).await;
     assert_eq!(back.status, 303);
-    let query = AuditQuery {
-        kind: Some(AuditKind::GuestRestored),
-        ..AuditQuery::newest(10)
-    };
-    let events = app
-        .running
-        .state
-        .platform
-        .store
-        .list_audit_events(query)
-        .await;
-    let events = events.unwrap();
+    let events = app.events_of(AuditKind::GuestRestored).await;
     let [event] = events.as_slice() else {
         panic!("{events:?}");
     };

@@ -2,13 +2,11 @@
 //! five minutes.
 
 use platform_protocol::claims::ConsoleTokenClaims;
-use platform_server::domain::audit::Actor;
-use reqwest::Method;
 use serde_json::{Map, Value, json};
 
 use crate::caller::{Caller, archive};
 use crate::device::{account, refresh, refresh_token, signed_in};
-use crate::support::{Answer, TestApp, send};
+use crate::support::{Answer, TestApp};
 
 /// The claims of an answer's token, read without verification.
 fn payload(answer: &Answer) -> Map<String, Value> {
@@ -34,30 +32,16 @@ async fn is_over(caller: &Caller<'_>) {
     }
 }
 
-async fn console_token(app: &TestApp, cookie: &str) -> Answer {
-    let console = app.running.state.platform.origin.to_string();
-    let request = app.request(Method::POST, "auth", "/token");
-    send(request.header("origin", console).header("cookie", cookie)).await
-}
-
 #[tokio::test]
 async fn a_console_token_ends_with_its_session() {
     let app = TestApp::start().await;
-    let store = &app.running.state.platform.store;
-    let player = Caller::account(&app).await;
-    assert_eq!(player.create("game").await.status, 201);
-    let signed_out = send(
-        app.request(Method::POST, "auth", "/sign-out")
-            .header("origin", app.origin("demo"))
-            .header("cookie", &player.cookie),
-    );
-    assert_eq!(signed_out.await.status, 204);
+    let player = Caller::with_project(&app).await;
+    app.sign_out(&player.cookie).await;
     is_over(&player).await;
 
     let other = Caller::account(&app).await;
     assert_eq!(other.get("/api/projects").await.status, 200);
-    let ended = store.end_other_sessions(other.sub, None, Actor::Operator.into(), 0);
-    assert_eq!(ended.await.unwrap(), 1);
+    assert_eq!(app.end_sessions(other.sub).await, 1);
     is_over(&other).await;
 }
 
@@ -100,9 +84,7 @@ async fn a_console_token_ends_with_its_device_and_no_other() {
     // The browser's own session is no device's.
     assert_eq!(player.get("/api/projects").await.status, 200);
 
-    let store = &app.running.state.platform.store;
-    let ended = store.end_other_sessions(player.sub, None, Actor::Own.into(), 0);
-    assert_eq!(ended.await.unwrap(), 2);
+    assert_eq!(app.end_sessions(player.sub).await, 2);
     is_over(&on_second).await;
     is_over(&player).await;
 }
@@ -113,7 +95,9 @@ async fn a_console_token_lives_five_minutes_at_most_whatever_those_of_games_do()
         let app = TestApp::with(|config| config.token_seconds = setting).await;
         let mut browser = account(&app, "Ann").await;
         let session = browser.cookie("platform-session").unwrap().to_owned();
-        let console = console_token(&app, &format!("platform-session={session}")).await;
+        let console = app
+            .console_token(&format!("platform-session={session}"))
+            .await;
         let device = signed_in(&app, &mut browser).await;
         for answer in [&console, &device] {
             let claims = payload(answer);
@@ -146,7 +130,9 @@ async fn a_game_token_has_its_nine_claims_and_a_console_token_says_what_it_ends_
     ];
     assert_eq!(names, nine);
     let session = browser.cookie("platform-session").unwrap().to_owned();
-    let console = console_token(&app, &format!("platform-session={session}")).await;
+    let console = app
+        .console_token(&format!("platform-session={session}"))
+        .await;
     let device = signed_in(&app, &mut browser).await;
     assert_eq!(device.json::<Value>()["scope"], "projects");
     let read = |answer: &Answer| -> ConsoleTokenClaims {
@@ -160,7 +146,7 @@ async fn a_game_token_has_its_nine_claims_and_a_console_token_says_what_it_ends_
     // The name of a session opens nothing.
     let sid = console.sid.unwrap();
     assert_ne!(sid, session);
-    let guest = console_token(&app, &format!("platform-session={sid}")).await;
+    let guest = app.console_token(&format!("platform-session={sid}")).await;
     assert_ne!(guest.claims().sub, console.player.sub);
     // What a game's backend is shown is no key to the platform's own API.
     let caller = Caller::of(&app, &browser).await.with_token(&game.token());
@@ -171,9 +157,7 @@ async fn a_game_token_has_its_nine_claims_and_a_console_token_says_what_it_ends_
 async fn the_reason_of_a_suspension_reaches_the_api_at_once() {
     let app = TestApp::start().await;
     let player = Caller::account(&app).await;
-    let store = &app.running.state.platform.store;
-    let suspended = store.suspend_player(player.sub, Some("Why."), Actor::Operator.into(), 0);
-    assert!(suspended.await.unwrap());
+    app.suspend(player.sub, Some("Why.")).await;
     let refused = player
         .post("/api/projects", json!({ "slug": "game" }))
         .await;

@@ -316,11 +316,7 @@ async fn players_are_still_there_after_a_restart() {
     let app = TestApp::start().await;
     let first = send(app.post_token()).await;
     let key_set = send(app.get("auth", "/.well-known/jwks.json")).await;
-    let TestApp {
-        running, directory, ..
-    } = app;
-    running.stop().await.unwrap();
-    let app = TestApp::in_directory(directory, |_| {}).await;
+    let app = app.restart(|_| {}).await;
     let again = come_back(&app, first.cookie().unwrap()).await;
     assert_eq!(again.claims().sub, first.claims().sub);
     assert_eq!(

@@ -1,9 +1,8 @@
 //! Administration wants a fresh sign-in in a browser; and what is refused is
 //! kept.
 
-use platform_server::domain::audit::{AuditEvent, AuditKind, AuditQuery};
+use platform_server::domain::audit::{AuditKind, AuditQuery};
 use platform_server::domain::console_token::FRESH_MILLIS;
-use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::browser::{Browser, hidden_field};
@@ -27,21 +26,6 @@ async fn administrator<'a>(app: &'a TestApp, name: &str) -> (Browser<'a>, Caller
     let admin = Caller::of(app, &browser).await;
     admin.grant().await;
     (browser, admin)
-}
-
-async fn newest(app: &TestApp, kind: AuditKind) -> Vec<AuditEvent> {
-    let query = AuditQuery {
-        kind: Some(kind),
-        ..AuditQuery::newest(1_000)
-    };
-    let events = app
-        .running
-        .state
-        .platform
-        .store
-        .list_audit_events(query)
-        .await;
-    events.unwrap()
 }
 
 /// Signs in again, as the page that asks for it leads to.
@@ -144,7 +128,7 @@ async fn what_was_refused_is_kept_with_where_it_came_from_and_not_without_end() 
     let player = Caller::account(&app).await;
     let refused = player.get("/api/admin/keys").await;
     assert_eq!(refused.problem(), "not-allowed");
-    let kept = newest(&app, AuditKind::AdministrationRefused).await;
+    let kept = app.events_of(AuditKind::AdministrationRefused).await;
     assert_eq!(kept.len(), 1);
     assert_eq!(kept[0].player, Some(player.sub));
     assert_eq!(kept[0].subject.as_deref(), Some("not-allowed"));
@@ -159,7 +143,7 @@ async fn what_was_refused_is_kept_with_where_it_came_from_and_not_without_end() 
     );
     let failed = browser.get(&callback).await;
     assert_eq!(failed.setback().0, "expired");
-    let kept = newest(&app, AuditKind::SignInFailed).await;
+    let kept = app.events_of(AuditKind::SignInFailed).await;
     assert_eq!(kept.len(), 1);
     assert_eq!(
         (kept[0].player, kept[0].subject.as_deref()),
@@ -169,20 +153,16 @@ async fn what_was_refused_is_kept_with_where_it_came_from_and_not_without_end() 
     for _ in 0..50 {
         browser.get(&callback).await;
     }
-    let kept = newest(&app, AuditKind::SignInFailed).await.len();
+    let kept = app.events_of(AuditKind::SignInFailed).await.len();
     assert!((2..=20).contains(&kept), "{kept} of one network are kept");
 
     // None of them is kept for long; what changed something stays.
     app.clock.advance(91 * 24 * 60 * 60 * 1_000);
-    let state = &app.running.state;
-    let swept =
-        platform_server::auth::sessions::sweep(&*state.platform.store, state.platform.clock.now())
-            .await;
-    swept.unwrap();
+    app.sweep_sessions().await;
     for kind in [AuditKind::SignInFailed, AuditKind::AdministrationRefused] {
-        assert_eq!(newest(&app, kind).await, []);
+        assert_eq!(app.events_of(kind).await, []);
     }
-    assert_eq!(newest(&app, AuditKind::KeyAdded).await.len(), 1);
+    assert_eq!(app.events_of(AuditKind::KeyAdded).await.len(), 1);
 }
 
 #[tokio::test]
@@ -207,15 +187,9 @@ async fn what_is_done_is_kept_with_what_it_was_and_where_it_came_from() {
         .post("/api/projects/game/test-tokens", json!({ "number": 2 }))
         .await;
     assert_eq!(given.status, 200);
-    let out = app
-        .request(Method::POST, "auth", "/sign-out")
-        .header("origin", app.origin("demo"))
-        .header("cookie", &ann.cookie);
-    assert_eq!(send(out).await.status, 204);
-    let events = &app.running.state.platform.store;
-    let events = events.list_audit_events(AuditQuery::of(ann.sub, 100)).await;
+    app.sign_out(&ann.cookie).await;
+    let events = app.events(AuditQuery::of(ann.sub, 100)).await;
     let told: Vec<_> = events
-        .unwrap()
         .into_iter()
         .map(|event| {
             assert_eq!(event.network.as_deref(), Some("127.0.0.1"), "{event:?}");

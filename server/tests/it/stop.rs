@@ -66,7 +66,7 @@ async fn a_request_that_never_ends_holds_the_stop_up_for_ten_seconds() {
     let (by, now) = (Actor::Own.into(), state.platform.clock.now());
     let set = store.set_backend("demo", Environment::Prod, Some(settings), by, now);
     set.await.unwrap();
-    state.hosting.backends.refresh(&**store).await.unwrap();
+    app.learn_games().await;
     let mut stream = TcpStream::connect(app.running.address).await.unwrap();
     let head = format!(
         "GET /api/x HTTP/1.1\r\nHost: demo.platform.localhost:{}\r\n\r\n",

@@ -4,7 +4,7 @@
 use platform_protocol::names::Environment;
 use platform_server::domain::audit::Actor;
 use platform_server::domain::takedown::{Change, FORGETTING, GRACE};
-use platform_server::projects::{deploy, removal};
+use platform_server::projects::removal;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -16,8 +16,7 @@ const PAGE: &str = "text/html,application/xhtml+xml,*/*;q=0.8";
 const FORGET: Option<&str> = Some("\"cache\", \"storage\"");
 
 async fn with_game(app: &TestApp) -> Caller<'_> {
-    let owner = Caller::account(app).await;
-    owner.create("game").await;
+    let owner = Caller::with_project(app).await;
     for environment in Environment::ALL {
         let files = archive(&[("index.html", b"<!doctype html>game")]);
         let deployed = owner.deploy(environment.as_str(), files).await;
@@ -323,9 +322,7 @@ async fn a_deleted_project_is_restored_or_removed_with_its_files() {
         None
     );
     assert_eq!(running.platform.store.log_bytes("game").await.unwrap(), 0);
-    deploy::sweep(&*running.platform.store, &running.games.files)
-        .await
-        .unwrap();
+    app.sweep_files().await;
     assert_eq!(running.games.files.list().await.unwrap().len(), before - 1);
     let owner = Caller::with_cookie(&app, Some(&owner.cookie)).await;
     assert_eq!(owner.get("/api/projects/game").await.problem(), "not-found");
@@ -377,10 +374,6 @@ async fn a_platform_whose_demo_was_removed_starts_without_it() {
         state.platform.store.find_project("demo").await.unwrap(),
         None
     );
-    let TestApp {
-        running, directory, ..
-    } = app;
-    running.stop().await.unwrap();
-    let app = TestApp::in_directory(directory, |_| {}).await;
+    let app = app.restart(|_| {}).await;
     assert_eq!(open(&app, "demo").await.status, 403);
 }

@@ -3,11 +3,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use platform_protocol::claims::PrincipalKind;
-use platform_server::clock::Clock as _;
 use reqwest::Method;
 use serde_json::json;
 
-use crate::caller::{Caller, archive};
+use crate::caller::Caller;
 use crate::support::{TestApp, send};
 
 /// The claims of a game token, in the order of the alphabet.
@@ -191,13 +190,7 @@ async fn the_audience_follows_from_the_origin() {
 async fn an_environment_without_a_deployment_gets_no_tokens() {
     let app = TestApp::start().await;
     app.sql("INSERT INTO projects (slug, created_at) VALUES ('empty', 1)");
-    app.running
-        .state
-        .games
-        .sites
-        .refresh(&*app.running.state.platform.store)
-        .await
-        .unwrap();
+    app.learn_games().await;
     let request = app
         .request(Method::POST, "auth", "/token")
         .header("origin", app.origin("empty"));
@@ -336,10 +329,7 @@ async fn a_loop_that_keeps_no_cookie_locks_nobody_out_and_fills_no_store() {
     guest(&app).await;
     // What nobody came back for is gone after minutes.
     app.clock.advance(20 * 60_000);
-    let now = app.clock.now();
-    platform_server::auth::sessions::sweep(&*app.running.state.platform.store, now)
-        .await
-        .unwrap();
+    app.sweep_sessions().await;
     assert_eq!(app.count_players(), 11);
     assert_eq!(app.count_sessions(), 11);
     for cookie in cookies {
@@ -356,9 +346,7 @@ async fn a_guest_who_comes_back_after_the_sweep_is_the_same_player() {
     let cookie = first.cookie().unwrap().to_owned();
     let sweep = async || {
         app.clock.advance(24 * 60 * 60_000);
-        let store = &*app.running.state.platform.store;
-        let swept = platform_server::auth::sessions::sweep(store, app.clock.now()).await;
-        swept.unwrap();
+        app.sweep_sessions().await;
     };
     sweep().await;
     assert_eq!(app.count_players(), 0);
@@ -392,16 +380,9 @@ async fn a_guest_who_signed_out_comes_back_by_no_cookie_of_before() {
     for swept in [false, true] {
         if swept {
             app.clock.advance(24 * 60 * 60_000);
-            let store = &*app.running.state.platform.store;
-            let now = app.clock.now();
-            platform_server::auth::sessions::sweep(store, now)
-                .await
-                .unwrap();
+            app.sweep_sessions().await;
         }
-        let sign_out = app
-            .request(Method::POST, "auth", "/sign-out")
-            .header("origin", app.origin("demo"));
-        assert_eq!(send(sign_out.header("cookie", &cookie)).await.status, 204);
+        app.sign_out(&cookie).await;
         assert_ne!(ask().await.claims().sub, first.claims().sub);
     }
 }
@@ -462,9 +443,7 @@ async fn a_game_token_has_the_nine_claims_and_no_other() {
     let account = send(app.post_token().header("cookie", session)).await;
     // Those of test players are what `platform test-token` and the page that picks
     // one have: the same claims.
-    let owner = Caller::account(&app).await;
-    owner.create("game").await;
-    owner.deploy("dev", archive(&[("index.html", b"x")])).await;
+    let (owner, _) = Caller::with_game(&app, "dev").await;
     let mut tokens = vec![guest, account.token()];
     for (is_guest, name) in [(false, "test-user-3"), (true, "test-guest-3")] {
         let player = json!({ "number": 3, "guest": is_guest });

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use platform_server::platform::disk::ManualDisk;
-use platform_server::projects::deploy;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -31,8 +30,7 @@ async fn deploy_to(caller: &Caller<'_>, slug: &str, archive: Vec<u8>) -> Answer 
 #[tokio::test]
 async fn a_project_keeps_no_more_than_it_may_and_earlier_deployments_go_first() {
     let app = TestApp::with(|config| config.project_mib = 3).await;
-    let owner = Caller::account(&app).await;
-    owner.create("game").await;
+    let owner = Caller::with_project(&app).await;
     let mib = usize::try_from(MIB).unwrap();
     for letter in [1, 2] {
         assert_eq!(owner.deploy("prod", game(letter, mib)).await.status, 201);
@@ -102,15 +100,18 @@ async fn all_projects_of_an_account_share_its_room() {
 #[tokio::test]
 async fn what_was_deployed_before_is_counted_as_well() {
     let app = TestApp::start().await;
-    let owner = Caller::account(&app).await;
-    owner.create("game").await;
+    let owner = Caller::with_project(&app).await;
     assert_eq!(owner.deploy("prod", game(1, 100_000)).await.status, 201);
     app.sql("UPDATE projects SET kept_bytes = NULL");
-    let state = &app.running.state;
-    deploy::sweep(&*state.platform.store, &state.games.files)
+    app.sweep_files().await;
+    let kept = app
+        .running
+        .state
+        .platform
+        .store
+        .find_room("game")
         .await
         .unwrap();
-    let kept = state.platform.store.find_room("game").await.unwrap();
     assert!(kept > 100_000, "{kept}");
 }
 
@@ -118,8 +119,7 @@ async fn what_was_deployed_before_is_counted_as_well() {
 async fn on_a_disk_that_is_almost_full_nothing_new_is_kept_and_play_goes_on() {
     let disk = Arc::new(ManualDisk::new(1_000 * MIB));
     let app = TestApp::on_disk(disk.clone(), |config| config.disk_floor_mib = 500).await;
-    let owner = Caller::account(&app).await;
-    owner.create("game").await;
+    let owner = Caller::with_project(&app).await;
     assert_eq!(owner.deploy("prod", game(1, 10)).await.status, 201);
     let record = json!({"page": "A".repeat(22), "records": [
         {"time": 1, "level": "info", "source": "console", "message": "a"}]});

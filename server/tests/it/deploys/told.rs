@@ -20,8 +20,7 @@ async fn deploy(caller: &Caller<'_>, query: &str, agent: &str) -> Answer {
 #[tokio::test]
 async fn a_deployment_tells_who_made_it_from_where_and_why() {
     let app = TestApp::start().await;
-    let owner = Caller::account(&app).await;
-    owner.create("game").await;
+    let owner = Caller::with_project(&app).await;
     let query = "?message=Fix+the+rings&revision=3f2a9c1b-dirty";
     let deployed: Value = deploy(&owner, query, "platform-cli/0.1.0 (x)").await.json();
     let id = deployed["id"].as_str().unwrap();
@@ -66,8 +65,7 @@ async fn a_deployment_tells_who_made_it_from_where_and_why() {
 #[tokio::test]
 async fn deployments_of_one_minute_differ_in_the_first_characters_of_their_ids() {
     let app = TestApp::start().await;
-    let owner = Caller::account(&app).await;
-    owner.create("game").await;
+    let owner = Caller::with_project(&app).await;
     let mut made = Vec::new();
     // The clock stands still all the while, and they come in their order.
     for _ in 0..4 {
@@ -88,22 +86,13 @@ async fn deployments_of_one_minute_differ_in_the_first_characters_of_their_ids()
 #[tokio::test]
 async fn the_log_of_events_names_both_sides_of_a_roll_back() {
     let app = TestApp::start().await;
-    let owner = Caller::account(&app).await;
-    owner.create("game").await;
+    let owner = Caller::with_project(&app).await;
     let first: Value = deploy(&owner, "", "x").await.json();
     let second: Value = deploy(&owner, "", "x").await.json();
     let path = "/api/projects/game/environments/dev/rollback";
     let back = owner.post(path, json!({ "deployment": first["id"] })).await;
     assert_eq!(back.status, 200);
-    let query = AuditQuery::of(owner.sub, 1);
-    let events = app
-        .running
-        .state
-        .platform
-        .store
-        .list_audit_events(query)
-        .await;
-    let event = events.unwrap().remove(0);
+    let event = app.events(AuditQuery::of(owner.sub, 1)).await.remove(0);
     let side = |deployed: &Value| deployed["id"].as_str().unwrap().to_owned();
     let both = format!("dev {} in place of {}", side(&first), side(&second));
     assert_eq!(event.kind, AuditKind::RolledBack);

@@ -24,8 +24,7 @@ use crate::support::{NOW, TestApp, send};
 /// The project `game` of an account, with a backend that echoes, as the demo has
 /// one.
 async fn with_game(app: &TestApp) -> Caller<'_> {
-    let owner = Caller::account(app).await;
-    owner.create("game").await;
+    let owner = Caller::with_project(app).await;
     let backends = &app.running.state.hosting.backends;
     let backend = echo().await;
     for environment in Environment::ALL {
@@ -145,7 +144,7 @@ async fn what_an_operators_command_takes_down_ends_when_the_games_are_read_again
     changed.await.unwrap();
     assert!(is_open(&mut game).await, "nobody has told the server");
     // What it does twice a minute.
-    state.hosting.read_games().await.unwrap();
+    app.learn_games().await;
     ends(&mut game).await;
     assert!(is_open(&mut other).await);
 }
@@ -165,12 +164,7 @@ async fn what_is_open_to_a_backend_outlives_a_change_of_its_address_and_not_the_
             .store
             .set_backend("demo", Environment::Prod, None, Actor::Own.into(), 0);
     removed.await.unwrap();
-    state
-        .hosting
-        .backends
-        .refresh(&*state.platform.store)
-        .await
-        .unwrap();
+    app.learn_games().await;
     ends(&mut first).await;
     ends(&mut second).await;
 }
@@ -189,12 +183,7 @@ async fn a_request_that_found_a_backend_before_it_was_removed_does_not_reach_it(
             .store
             .set_backend("demo", Environment::Prod, None, Actor::Own.into(), 0);
     removed.await.unwrap();
-    state
-        .hosting
-        .backends
-        .refresh(&*state.platform.store)
-        .await
-        .unwrap();
+    app.learn_games().await;
     // Another one in its place is not the one that was found.
     app.set_api(backend).await;
 

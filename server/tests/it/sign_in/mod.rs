@@ -8,11 +8,10 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use platform_server::domain::audit::Actor;
 use platform_server::domain::player::PlayerState;
 
 use crate::browser::{Browser, hidden_field};
-use crate::support::{NOW, TestApp, send};
+use crate::support::{TestApp, send};
 
 fn game(app: &TestApp) -> String {
     format!("{}/level?n=1#start", app.origin("demo"))
@@ -374,14 +373,7 @@ async fn a_suspended_account_does_not_get_in() {
     let mut browser = Browser::new(&app);
     browser.sign_in("Ada", &game(&app)).await;
     let sub = browser.token().await.claims().sub.parse().unwrap();
-    let store = &app.running.state.platform.store;
-    let reason = Some("You were unkind.");
-    assert!(
-        store
-            .suspend_player(sub, reason, Actor::Operator.into(), 0)
-            .await
-            .unwrap()
-    );
+    app.suspend(sub, Some("You were unkind.")).await;
 
     let mut other = Browser::new(&app);
     let guest = other.token().await.claims();
@@ -404,8 +396,7 @@ async fn a_new_identity_in_a_suspended_players_browser_is_let_in() {
     for (mut browser, name) in [(guest, "Bob"), (account, "Cleo")] {
         let suspended = browser.token().await.claims().sub;
         let id = suspended.parse().unwrap();
-        let by = Actor::Operator.into();
-        assert!(store.suspend_player(id, None, by, NOW).await.unwrap());
+        app.suspend(id, None).await;
         assert_eq!(browser.token().await.problem(), "account-suspended");
         let done = browser.sign_in(name, &game(&app)).await;
         assert_eq!(done.location(), game(&app));
