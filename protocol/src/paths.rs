@@ -2,6 +2,14 @@
 
 /// What every path of the platform on a game's address starts with.
 pub const PREFIX: &str = "/__platform/";
+
+/// Whether the platform, and not the game, answers at this path of a game's address.
+/// The path is taken as it is spelled.
+#[must_use]
+pub fn is_platforms(path: &str) -> bool {
+    path.starts_with(PREFIX) || path == "/__platform"
+}
+
 /// The runtime script.
 pub const RUNTIME_JS: &str = "/__platform/runtime.js";
 /// The runtime's source map.

@@ -1,43 +1,36 @@
 //! The one way in. Every request gets an id, a client address and a site;
 //! every answer gets its id, its problem body and its line in the log,
-//! whatever happens in between. One function rather than a stack of layers:
-//! each layer would box every request once more.
+//! whatever happens in between. What concerns every request is one function: a
+//! layer would box each request once more. What concerns some routes alone is a
+//! layer of theirs, in `routes.rs`.
 
 use std::net::{IpAddr, SocketAddr};
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
-use futures_util::FutureExt as _;
-use platform_protocol::problem::ProblemCode;
+use platform_protocol::paths;
 use tokio::time::Instant;
 use tower::ServiceExt as _;
 
-use crate::app::routes::{self, Routes};
+use crate::app::guard::{HANDLING, guard};
+use crate::app::routes::Routes;
 use crate::app::state::AppState;
 use crate::games::hosts::{self, Site};
 use crate::games::sites::Game;
 use crate::games::takedown::{self, Forgetting};
-use crate::hosting::backends::Backend;
 use crate::hosting::handlers::game_files;
 use crate::http::api_error::ApiError;
 use crate::http::client_address::client_address;
 use crate::http::context::Context;
-use crate::http::cors::{self, AllowedOrigin};
+use crate::http::cors::ForPrograms;
 use crate::http::foreign_cookies;
 use crate::http::navigation;
 use crate::http::places::Stay;
 use crate::http::request_id::{RequestId, X_REQUEST_ID};
 use crate::http::serve::Application;
-
-/// How long a handler may take to begin its answer. A game's backend has
-/// limits of its own, under which a long upload may flow for as long as it
-/// takes.
-const HANDLING: Duration = Duration::from_secs(40);
 
 /// Browsers come by TLS alone for so long (RFC 6797). Not `includeSubDomains`:
 /// every address of the platform says it for itself, and others under its name
@@ -56,7 +49,7 @@ pub struct App {
 impl Application for App {
     async fn answer(&self, peer: SocketAddr, request: Request<Body>) -> Response {
         let started = Instant::now();
-        let (mut parts, body) = request.into_parts();
+        let (parts, body) = request.into_parts();
         let context = self.context(peer, &parts);
         let seen = Seen {
             method: parts.method.clone(),
@@ -65,8 +58,6 @@ impl Application for App {
 
         let believed = context.trusted_peer && self.state.platform.config.forwarded_host;
         let found = hosts::requested_host(&parts, believed);
-        let mut caller = None;
-        let mut asked_with_cookie = false;
         let navigates = navigation::is_navigation(&parts.headers);
         let looped = self.state.hosting.backends.refuse_loop(&parts.headers);
         let (host, site) = match found {
@@ -94,24 +85,12 @@ impl Application for App {
         let response = match site {
             Err(refusal) => refusal.into_response(),
             Ok(site) => {
-                if matches!(site, Site::Auth) && routes::asks_with_cookie(parts.uri.path()) {
-                    asked_with_cookie = true;
-                    caller = self.caller(&parts);
-                }
-                if let Some(caller) = caller.clone() {
-                    parts.extensions.insert(caller);
-                }
                 let request = Request::from_parts(parts, body);
                 self.dispatch(site, &context, request).await
             }
         };
 
-        // Only programs ask with the player's cookie.
-        let wants_page = navigates && !asked_with_cookie;
-        let mut response = self.finish(response, &context, wants_page);
-        if asked_with_cookie {
-            cors::apply(response.headers_mut(), caller.as_ref());
-        }
+        let mut response = self.finish(response, &context, navigates);
         expire(response.headers_mut(), expired);
         log(&seen, &host, &context.id, &response, started);
         response
@@ -159,21 +138,7 @@ impl App {
         )
     }
 
-    fn caller(&self, parts: &Parts) -> Option<AllowedOrigin> {
-        self.state
-            .games
-            .sites
-            .caller(cors::single_origin(&parts.headers)?)
-    }
-
     async fn dispatch(&self, site: Site, context: &Context, request: Request<Body>) -> Response {
-        let path = request.uri().path();
-        let backend = match &site {
-            Site::Game(game) if !game.taken_down => self.state.hosting.backends.find(game, path),
-            Site::Game(_) | Site::Console | Site::Auth => None,
-        };
-        let takes_uploads = matches!(site, Site::Console) && routes::takes_uploads(path);
-        let limit = (backend.is_none() && !takes_uploads).then_some(HANDLING);
         let forgetting = match &site {
             Site::Game(game) => self.forgetting(game, request.headers()),
             Site::Console | Site::Auth => None,
@@ -184,26 +149,9 @@ impl App {
                 Site::Game(game) => Some(Arc::clone(&game.audience)),
                 Site::Console | Site::Auth => None,
             };
-            stay.is_of(context.client, game, takes_uploads);
+            stay.is_of(context.client, game);
         }
-        let answer = self.route(site, backend, context, request);
-        let answer = AssertUnwindSafe(answer).catch_unwind();
-        let answered = match limit {
-            Some(limit) => tokio::time::timeout(limit, answer).await,
-            None => Ok(answer.await),
-        };
-        let mut response = match answered {
-            Ok(Ok(response)) => response,
-            Ok(Err(_panic)) => {
-                // The panic hook has logged what and where.
-                ApiError::new(ProblemCode::Internal)
-                    .with_cause("a handler panicked")
-                    .into_response()
-            }
-            Err(_) => ApiError::new(ProblemCode::Unavailable)
-                .with_cause("a handler took too long")
-                .into_response(),
-        };
+        let mut response = self.route(site, context, request).await;
         if let Some(forgetting) = forgetting {
             forgetting.apply(response.headers_mut());
         }
@@ -220,21 +168,13 @@ impl App {
 
     /// Hands a request to whoever answers it. Most are for a game's files, which
     /// have one way, and no router to go through.
-    async fn route(
-        &self,
-        site: Site,
-        backend: Option<Arc<Backend>>,
-        context: &Context,
-        mut request: Request<Body>,
-    ) -> Response {
+    async fn route(&self, site: Site, context: &Context, mut request: Request<Body>) -> Response {
         let router = match site {
             Site::Console => &self.routes.console,
             Site::Auth => &self.routes.auth,
             Site::Game(game) if game.taken_down => return takedown::answer(request.headers()),
-            Site::Game(game) if routes::is_the_games(request.uri().path()) => {
-                let answer =
-                    game_files::handle(&self.state.hosting, &game, backend, context, request);
-                return answer.await.unwrap_or_else(ApiError::into_response);
+            Site::Game(game) if !paths::is_platforms(request.uri().path()) => {
+                return self.play(&game, context, request).await;
             }
             Site::Game(game) => {
                 request.extensions_mut().insert(game);
@@ -248,8 +188,20 @@ impl App {
         }
     }
 
+    /// Answers for the game itself. A game's backend has limits of its own, under
+    /// which a long upload may flow for as long as it takes.
+    async fn play(&self, game: &Game, context: &Context, request: Request<Body>) -> Response {
+        let hosting = &self.state.hosting;
+        let backend = hosting.backends.find(game, request.uri().path());
+        let limit = backend.is_none().then_some(HANDLING);
+        let answer = game_files::handle(hosting, game, backend, context, request);
+        let answer = async { answer.await.unwrap_or_else(ApiError::into_response) };
+        guard(limit, answer).await
+    }
+
     /// Writes the problem body and the headers that every answer carries.
-    fn finish(&self, mut response: Response, context: &Context, wants_page: bool) -> Response {
+    fn finish(&self, mut response: Response, context: &Context, navigates: bool) -> Response {
+        let for_programs = response.extensions_mut().remove::<ForPrograms>().is_some();
         if let Some(refusal) = response.extensions_mut().remove::<ApiError>() {
             if let Some(cause) = refusal.cause() {
                 tracing::error!(
@@ -259,7 +211,8 @@ impl App {
                     "request failed"
                 );
             }
-            let is_page = wants_page
+            let is_page = navigates
+                && !for_programs
                 && navigation::make_page(
                     &mut response,
                     &refusal,
@@ -271,10 +224,12 @@ impl App {
             }
             let headers = response.headers_mut();
             headers.remove(header::CONTENT_LENGTH);
-            headers.append(
-                header::VARY,
-                HeaderValue::from_static("Accept, Sec-Fetch-Mode"),
-            );
+            if !for_programs {
+                headers.append(
+                    header::VARY,
+                    HeaderValue::from_static("Accept, Sec-Fetch-Mode"),
+                );
+            }
         }
         let headers = response.headers_mut();
         headers.insert(X_REQUEST_ID, context.id.header().clone());

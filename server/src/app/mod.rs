@@ -5,7 +5,8 @@
 //! | [`start`](mod@start) | from settings to a running server, and back |
 //! | [`state`] | the slices' states together |
 //! | [`routes`] | the one table of hosts and paths, grouped by who calls |
-//! | [`entry`] | the one way in: ids, hosts, limits of time, CORS, the log |
+//! | [`entry`] | the one way in: ids, hosts, problems, the log |
+//! | `guard` | an answer for handlers that panic or take too long |
 //! | `jobs` | the periodic work of all slices |
 //! | [`openapi`] | the description of the project API |
 //! | [`data_folder`] | one server at a time in the data folder |
@@ -16,6 +17,7 @@ pub mod backup;
 pub mod data_folder;
 pub mod demo;
 pub mod entry;
+mod guard;
 mod jobs;
 pub mod openapi;
 pub mod routes;

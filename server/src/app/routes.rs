@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{any, get, post, put};
 use axum::{Extension, Router};
 use platform_protocol::paths;
 use platform_protocol::problem::ProblemCode;
 
+use crate::app::guard;
 use crate::app::state::AppState;
 use crate::auth::demo_provider::{self, DemoProvider};
 use crate::auth::handlers::{
@@ -17,18 +19,22 @@ use crate::auth::redirect::DEVICE_PAGE;
 use crate::console::handlers::{
     admin as admin_pages, build, console, icon, problem_page, project, security_txt, stylesheet,
 };
+use crate::games::GamesState;
 use crate::hosting::handlers::{runtime_files, whereabouts};
 use crate::http::api_error::ApiError;
+use crate::http::cors;
 use crate::http::page::{ICON, STYLESHEET};
 use crate::logs::handlers as logs;
 use crate::players::handlers as players;
 use crate::projects::handlers as projects;
 use crate::{admin, app::openapi};
 
+/// A project, in the project API.
+const PROJECT: &str = "/api/projects/{slug}";
+/// Behind it, one of its environments.
+const ENVIRONMENT: &str = "/environments/{environment}";
 /// Where browsers look for an icon that no page has named.
 const FAVICON: &str = "/favicon.ico";
-/// The end of the path that an archive is sent to.
-const DEPLOYMENT: &str = "/deployment";
 
 /// One router a host.
 #[derive(Clone, Debug)]
@@ -46,9 +52,13 @@ pub struct Routes {
 #[must_use]
 pub fn routes(state: &AppState) -> Routes {
     Routes {
-        console: with_state(console_routes(), state),
-        auth: with_state(auth_routes(state), state),
-        game: with_state(game_routes(), state),
+        console: in_time(console_routes())
+            .merge(upload_routes())
+            .with_state(state.clone()),
+        auth: in_time(auth_routes(state))
+            .merge(cookie_routes(&state.games))
+            .with_state(state.clone()),
+        game: in_time(game_routes()).with_state(state.clone()),
     }
 }
 
@@ -79,8 +89,8 @@ fn console_routes() -> Router<AppState> {
 
 /// The command line, the console's own pages, and programs.
 fn api_routes() -> Router<AppState> {
-    let project = "/api/projects/{slug}";
-    let environment = format!("{project}/environments/{{environment}}");
+    let project = PROJECT;
+    let environment = format!("{PROJECT}{ENVIRONMENT}");
     Router::new()
         .route("/api/openapi.json", get(openapi::handle))
         .route("/api/ranking", get(players::ranking::handle))
@@ -118,10 +128,6 @@ fn api_routes() -> Router<AppState> {
         .route(&format!("{project}/errors"), get(logs::errors::handle))
         .route(&environment, get(projects::environment::handle))
         .route(
-            &format!("{environment}{DEPLOYMENT}"),
-            put(projects::deployment::handle),
-        )
-        .route(
             &format!("{environment}/rollback"),
             post(projects::rollback::handle),
         )
@@ -143,14 +149,33 @@ fn api_routes() -> Router<AppState> {
         )
 }
 
-/// The runtime of every game, verifiers, and people.
-fn auth_routes(state: &AppState) -> Router<AppState> {
+/// What takes archives.
+fn upload_routes() -> Router<AppState> {
+    Router::new()
+        .route(
+            &format!("{PROJECT}{ENVIRONMENT}/deployment"),
+            put(projects::deployment::handle),
+        )
+        .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn(guard::upload))
+}
+
+/// What games' pages ask with the player's cookie.
+fn cookie_routes(games: &Arc<GamesState>) -> Router<AppState> {
     let routes = Router::new()
         .route(paths::TOKEN, post(token::handle).options(token::preflight))
         .route(
             paths::SIGN_OUT,
             post(sign_out::handle).options(token::preflight),
-        )
+        );
+    // CORS is the outer layer: the page may read whatever answers.
+    let origins = from_fn_with_state(Arc::clone(games), cors::with_cookie::<GamesState>);
+    in_time(routes).layer(origins)
+}
+
+/// The runtime of every game, verifiers, and people.
+fn auth_routes(state: &AppState) -> Router<AppState> {
+    let routes = Router::new()
         .route(paths::JWKS, get(key_set::handle))
         .route(paths::METADATA, get(metadata::handle))
         .route(paths::PLATFORM, get(whereabouts::handle))
@@ -223,31 +248,11 @@ fn game_routes() -> Router<AppState> {
         .route(&format!("{}{{*path}}", paths::PREFIX), any(nothing_here))
 }
 
-/// Whether the game itself answers at this path of its address, by its files or
-/// its backend, and not the platform.
-#[must_use]
-pub fn is_the_games(path: &str) -> bool {
-    !path.starts_with(paths::PREFIX) && path != "/__platform"
-}
-
-/// The paths that ask with the player's cookie from a game's page, and so
-/// answer with CORS headers.
-#[must_use]
-pub fn asks_with_cookie(path: &str) -> bool {
-    matches!(path, paths::TOKEN | paths::SIGN_OUT)
-}
-
-/// The console's path that takes archives: as long as one flows, it may take
-/// any time.
-#[must_use]
-pub fn takes_uploads(path: &str) -> bool {
-    path.starts_with("/api/") && path.ends_with(DEPLOYMENT)
-}
-
-fn with_state(routes: Router<AppState>, state: &AppState) -> Router {
+/// Answers for handlers that take too long, and for methods that a path does not have.
+fn in_time(routes: Router<AppState>) -> Router<AppState> {
     routes
         .method_not_allowed_fallback(wrong_method)
-        .with_state(state.clone())
+        .layer(from_fn(guard::in_time))
 }
 
 async fn nothing_here() -> ApiError {

@@ -7,6 +7,7 @@ use crate::games::live::Presence;
 use crate::games::page_metadata::PageMetadata;
 use crate::games::page_warnings::PageWarnings;
 use crate::games::sites::Sites;
+use crate::http::cors::{AllowedOrigin, Origins};
 use crate::platform::Platform;
 
 /// The games, and what is known of them.
@@ -24,4 +25,10 @@ pub struct GamesState {
     pub page_warnings: PageWarnings,
     /// Who is playing.
     pub presence: Arc<dyn Presence>,
+}
+
+impl Origins for GamesState {
+    fn find(&self, origin: &str) -> Option<AllowedOrigin> {
+        self.sites.caller(origin)
+    }
 }

@@ -1,6 +1,6 @@
 //! What answers carry for origins that may ask with the player's cookie (Fetch,
-//! "HTTP-CORS protocol"). Which origins these are is decided in
-//! `games/sites.rs`.
+//! "HTTP-CORS protocol"). [`with_cookie`] is the layer of the routes that such
+//! origins ask. Which origins these are is decided in `games/sites.rs`.
 //!
 //! The `Origin` header alone decides. A browser writes it and no page can forge
 //! it, so what `Sec-Fetch-Site` or `Content-Type` say adds nothing: an allowed
@@ -8,9 +8,11 @@
 
 use std::sync::Arc;
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, header};
+use axum::middleware::Next;
+use axum::response::Response;
 use platform_protocol::problem::ProblemCode;
 
 use super::api_error::ApiError;
@@ -38,6 +40,34 @@ impl<S: Sync> FromRequestParts<S> for AllowedOrigin {
     }
 }
 
+/// Which origins may ask with the player's cookie.
+pub trait Origins: Send + Sync + 'static {
+    /// The origin of this spelling, if it may ask.
+    fn find(&self, origin: &str) -> Option<AllowedOrigin>;
+}
+
+/// In the extensions of an answer that programs alone ask for: it is no page, however
+/// it was asked for, and its `Vary` is complete.
+#[derive(Clone, Copy, Debug)]
+pub struct ForPrograms;
+
+/// The layer of routes that ask with the player's cookie from a game's page. Whatever
+/// answers there, an error too, the page may read.
+pub async fn with_cookie<O: Origins>(
+    State(origins): State<Arc<O>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let caller = single_origin(request.headers()).and_then(|origin| origins.find(origin));
+    if let Some(caller) = &caller {
+        request.extensions_mut().insert(caller.clone());
+    }
+    let mut response = next.run(request).await;
+    apply(response.headers_mut(), caller.as_ref());
+    response.extensions_mut().insert(ForPrograms);
+    response
+}
+
 /// The one value of `Origin`, if there is exactly one and it is text.
 #[must_use]
 pub fn single_origin(headers: &HeaderMap) -> Option<&str> {
@@ -51,7 +81,7 @@ pub fn single_origin(headers: &HeaderMap) -> Option<&str> {
 /// Puts on an answer what an allowed caller's browser wants to see. Without a
 /// caller only caches are told that the answer depends on the origin, and on
 /// nothing else: these addresses have no pages.
-pub fn apply(headers: &mut HeaderMap, caller: Option<&AllowedOrigin>) {
+fn apply(headers: &mut HeaderMap, caller: Option<&AllowedOrigin>) {
     headers.insert(header::VARY, HeaderValue::from_static("Origin"));
     let Some(caller) = caller else { return };
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, caller.origin.clone());

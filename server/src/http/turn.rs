@@ -324,8 +324,8 @@ mod tests {
         let (stream, upload) = (Asked::at(&places).await, Asked::at(&places).await);
         // No further one may last.
         let lasting = stream.stay.last().unwrap();
-        let client = [192, 0, 2, 1].into();
-        upload.stay.is_of(client, None, true);
+        upload.stay.is_of([192, 0, 2, 1].into(), None);
+        upload.stay.mark_upload();
         stream.turn.sent(None);
         for _ in 0..10 {
             tokio::time::advance(LONG).await;

@@ -10,6 +10,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -80,8 +81,6 @@ fn too_many(detail: &'static str) -> ApiError {
 struct Whose {
     client: IpAddr,
     game: Option<Arc<str>>,
-    /// It is an archive, which has a place of its own where it is kept.
-    is_upload: bool,
 }
 
 impl Whose {
@@ -191,6 +190,8 @@ struct One {
     place: Place,
     /// Known once the request's head was understood.
     whose: OnceLock<Whose>,
+    /// It is an archive, which has a place of its own where it is kept.
+    is_upload: AtomicBool,
     lasts: Mutex<Lasts>,
 }
 
@@ -207,6 +208,7 @@ impl Stay {
         Self(Arc::new(One {
             place: place.clone(),
             whose: OnceLock::new(),
+            is_upload: AtomicBool::new(false),
             lasts: Mutex::default(),
         }))
     }
@@ -216,20 +218,20 @@ impl Stay {
         &self.0.place
     }
 
-    /// It is this client's, and for this game, if for one. An upload is neither
-    /// counted nor cut off, however long it takes.
-    pub(crate) fn is_of(&self, client: IpAddr, game: Option<Arc<str>>, is_upload: bool) {
+    /// It is this client's, and for this game, if for one.
+    pub(crate) fn is_of(&self, client: IpAddr, game: Option<Arc<str>>) {
         // A request has one client.
-        let _ = self.0.whose.set(Whose {
-            client,
-            game,
-            is_upload,
-        });
+        let _ = self.0.whose.set(Whose { client, game });
+    }
+
+    /// It is an upload, which is neither counted nor cut off, however long it takes.
+    pub(crate) fn mark_upload(&self) {
+        self.0.is_upload.store(true, Ordering::Relaxed);
     }
 
     /// Whether it is an upload.
     pub(in crate::http) fn is_upload(&self) -> bool {
-        self.0.whose.get().is_some_and(|whose| whose.is_upload)
+        self.0.is_upload.load(Ordering::Relaxed)
     }
 
     /// Whether it lasts for another reason than this one.
@@ -289,7 +291,7 @@ mod tests {
     /// A request of this client, for this game.
     fn request(places: &Places, client: &str, game: &str) -> Stay {
         let stay = Stay::at(&places.try_take(&[]).unwrap());
-        stay.is_of(client.parse().unwrap(), Some(game.into()), false);
+        stay.is_of(client.parse().unwrap(), Some(game.into()));
         stay
     }
 

@@ -1,0 +1,79 @@
+//! What holds for every handler: a panic is answered with a problem, and so is a
+//! handler that takes too long to begin its answer.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use axum::extract::Request;
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use futures_util::FutureExt as _;
+use platform_protocol::problem::ProblemCode;
+
+use crate::http::api_error::ApiError;
+use crate::http::places::Stay;
+
+/// How long a handler may take to begin its answer.
+pub(super) const HANDLING: Duration = Duration::from_secs(40);
+
+/// The layer of all routes but those that take uploads.
+pub(super) async fn in_time(request: Request, next: Next) -> Response {
+    guard(Some(HANDLING), next.run(request)).await
+}
+
+/// The layer of routes that take archives: as long as one flows, it may take any
+/// time.
+pub(super) async fn upload(request: Request, next: Next) -> Response {
+    if let Some(stay) = request.extensions().get::<Stay>() {
+        stay.mark_upload();
+    }
+    guard(None, next.run(request)).await
+}
+
+/// The answer, or a problem in its place.
+pub(super) async fn guard(
+    limit: Option<Duration>,
+    answer: impl Future<Output = Response>,
+) -> Response {
+    let answer = AssertUnwindSafe(answer).catch_unwind();
+    let answered = match limit {
+        Some(limit) => tokio::time::timeout(limit, answer).await,
+        None => Ok(answer.await),
+    };
+    match answered {
+        Ok(Ok(response)) => response,
+        Ok(Err(_panic)) => {
+            // The panic hook has logged what and where.
+            ApiError::new(ProblemCode::Internal)
+                .with_cause("a handler panicked")
+                .into_response()
+        }
+        Err(_) => ApiError::new(ProblemCode::Unavailable)
+            .with_cause("a handler took too long")
+            .into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_handler_that_panics_or_never_answers_is_answered_for() {
+        let panics = async { panic!("a handler that panics") };
+        assert_eq!(guard(Some(HANDLING), panics).await.status(), 500);
+        let never = std::future::pending();
+        assert_eq!(guard(Some(HANDLING), never).await.status(), 503);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_upload_may_take_longer_than_other_requests() {
+        let later = async {
+            tokio::time::timeout(HANDLING * 2, std::future::pending::<()>())
+                .await
+                .unwrap_err();
+            Response::default()
+        };
+        assert_eq!(guard(None, later).await.status(), 200);
+    }
+}
