@@ -15,6 +15,7 @@ use platform_protocol::paths;
 use tokio::time::Instant;
 use tower::ServiceExt as _;
 
+use crate::app::error_page;
 use crate::app::guard::{HANDLING, guard};
 use crate::app::routes::Routes;
 use crate::app::state::AppState;
@@ -213,7 +214,7 @@ impl App {
             }
             let is_page = navigates
                 && !for_programs
-                && navigation::make_page(
+                && error_page::make_page(
                     &mut response,
                     &refusal,
                     &self.state.platform.origin,

@@ -6,6 +6,7 @@
 //! | [`state`] | the slices' states together |
 //! | [`routes`] | the one table of hosts and paths, grouped by who calls |
 //! | [`entry`] | the one way in: ids, hosts, problems, the log |
+//! | `error_page` | problems as pages, for people |
 //! | `guard` | an answer for handlers that panic or take too long |
 //! | `jobs` | the periodic work of all slices |
 //! | [`openapi`] | the description of the project API |
@@ -17,6 +18,7 @@ pub mod backup;
 pub mod data_folder;
 pub mod demo;
 pub mod entry;
+mod error_page;
 mod guard;
 mod jobs;
 pub mod openapi;

@@ -11,7 +11,7 @@
 //! | [`shares`] | how many of something each holds |
 //! | [`context`] | what is known of a request before a handler sees it |
 //! | [`api_error`] | Problem Details (RFC 9457) |
-//! | [`navigation`] | refusals as pages, for people |
+//! | [`navigation`] | whether a person opens an address |
 //! | [`request_id`] | `X-Request-Id` |
 //! | [`client_address`] | who asks, behind trusted proxies too |
 //! | [`cookies`] | the session cookie |

@@ -1,28 +1,8 @@
-//! Refusals for people: who opens an address in a browser reads a page, and
-//! every program goes on reading Problem Details.
+//! Whether a person opens an address in a browser, or a program asks.
 
-use askama::Template;
-use axum::http::{HeaderMap, HeaderValue, header};
-use axum::response::Response;
+use axum::http::{HeaderMap, header};
 use platform_protocol::paths;
 use platform_protocol::problem::ProblemCode;
-
-use super::api_error::ApiError;
-use super::page::{self, Layout};
-use super::request_id::RequestId;
-use crate::origin::PlatformOrigin;
-
-#[derive(Template)]
-#[template(path = "refusal.html")]
-struct Page<'a> {
-    frame: Layout,
-    title: &'static str,
-    detail: &'a str,
-    sign_in: Option<String>,
-    about: String,
-    status: u16,
-    request_id: &'a str,
-}
 
 /// Whether a browser opens the address to show it: it names HTML, and says
 /// that it navigates (Fetch Metadata), or, where it says nothing, names HTML
@@ -52,43 +32,10 @@ pub fn sign_in(slug: ProblemCode, auth_url: &str) -> Option<String> {
     .then(|| format!("{auth_url}{}", paths::LOGIN))
 }
 
-/// Turns the answer to a navigation into a page. The host may be nobody's, so
-/// the page takes its looks from the platform's own address. Answers whether
-/// it could.
-pub fn make_page(
-    response: &mut Response,
-    refusal: &ApiError,
-    origin: &PlatformOrigin,
-    id: &RequestId,
-) -> bool {
-    let home = origin.to_string();
-    let auth_url = origin.auth_url();
-    let slug = refusal.slug();
-    let page = page::render_from(
-        &home,
-        response.status(),
-        &Page {
-            frame: Layout::anywhere(origin),
-            title: slug.title(),
-            detail: refusal.detail(),
-            sign_in: sign_in(slug, &auth_url),
-            about: format!("{auth_url}{}{}", paths::PROBLEMS, slug.as_str()),
-            status: response.status().as_u16(),
-            request_id: id.as_str(),
-        },
-    );
-    let Some(page) = page else { return false };
-    let (parts, body) = page.into_parts();
-    *response.body_mut() = body;
-    let headers = response.headers_mut();
-    // What the refusal says beside its body, such as `Allow`, stays.
-    headers.extend(parts.headers);
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    true
-}
-
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderValue;
+
     use super::*;
 
     #[test]

@@ -1,0 +1,60 @@
+//! Problems as pages: who opens an address in a browser reads one, and every
+//! program goes on reading Problem Details.
+
+use askama::Template;
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
+use platform_protocol::paths;
+
+use crate::http::api_error::ApiError;
+use crate::http::navigation::sign_in;
+use crate::http::page::{self, Layout};
+use crate::http::request_id::RequestId;
+use crate::origin::PlatformOrigin;
+
+#[derive(Template)]
+#[template(path = "refusal.html")]
+struct Page<'a> {
+    frame: Layout,
+    title: &'static str,
+    detail: &'a str,
+    sign_in: Option<String>,
+    about: String,
+    status: u16,
+    request_id: &'a str,
+}
+
+/// Turns the answer to a navigation into a page. The host may be nobody's, so
+/// the page takes its looks from the platform's own address. Answers whether
+/// it could.
+pub(super) fn make_page(
+    response: &mut Response,
+    refusal: &ApiError,
+    origin: &PlatformOrigin,
+    id: &RequestId,
+) -> bool {
+    let home = origin.to_string();
+    let auth_url = origin.auth_url();
+    let slug = refusal.slug();
+    let page = page::render_from(
+        &home,
+        response.status(),
+        &Page {
+            frame: Layout::anywhere(origin),
+            title: slug.title(),
+            detail: refusal.detail(),
+            sign_in: sign_in(slug, &auth_url),
+            about: format!("{auth_url}{}{}", paths::PROBLEMS, slug.as_str()),
+            status: response.status().as_u16(),
+            request_id: id.as_str(),
+        },
+    );
+    let Some(page) = page else { return false };
+    let (parts, body) = page.into_parts();
+    *response.body_mut() = body;
+    let headers = response.headers_mut();
+    // What the refusal says beside its body, such as `Allow`, stays.
+    headers.extend(parts.headers);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    true
+}
