@@ -280,9 +280,6 @@ fn told(error: &StartError) -> Failure {
     }
 }
 
-/// Libraries whose finest lines name addresses with their queries.
-const QUERY_LOGGERS: [&str; 1] = ["axum_reverse_proxy=info"];
-
 /// Results go to standard output, and a closed pipe is nobody's fault. Answers
 /// whether somebody reads them.
 fn print(text: &str) -> bool {
@@ -295,14 +292,8 @@ fn print(text: &str) -> bool {
 }
 
 fn log_to_stderr(config: &Config) {
-    // These write whole addresses, and a query may hold what is nobody's
-    // business.
-    let filter = QUERY_LOGGERS
-        .iter()
-        .filter_map(|quiet| quiet.parse().ok())
-        .fold(EnvFilter::new(&config.log), EnvFilter::add_directive);
     let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_env_filter(EnvFilter::new(&config.log))
         .with_writer(std::io::stderr);
     match config.log_format {
         LogFormat::Human => lines

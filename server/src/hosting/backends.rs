@@ -9,6 +9,7 @@
 //! | `open` | what ends when a game is taken down |
 //! | `trial` | whether one answers when it is set |
 //! | `assertion` | what the platform says of itself to a backend |
+//! | `forward` | what a proxy does with a request and its answer, WebSockets included |
 //! | `early` | answers that come before all of a request was sent |
 
 use std::collections::HashMap;
@@ -23,8 +24,7 @@ use axum::body::Body;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use axum::response::Response;
-use axum_reverse_proxy::{ProxyError, ProxyPolicy, ReverseProxy, TunnelCancellation, TunnelGuard};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use platform_protocol::names::Environment;
@@ -48,6 +48,7 @@ use crate::store::{Store, StoreError};
 
 mod assertion;
 mod early;
+mod forward;
 mod headers;
 mod open;
 mod paths;
@@ -57,6 +58,7 @@ mod trial;
 
 pub use self::assertion::Assertions;
 use self::assertion::LastAssertion;
+use self::forward::{BackendClient, Handshake};
 use self::open::{Door, Doors};
 pub use self::paths::is_reserved;
 pub use self::reach::AddressPolicy;
@@ -78,12 +80,8 @@ const IN_FLIGHT: usize = 1_024;
 /// all: programs that measure are many visitors in one.
 const SHARES: (usize, usize) = (16, 8);
 
-/// The way to one backend.
-type Proxy = ReverseProxy<HttpsConnector<reach::Connector>>;
-
 /// One backend, and which paths of its game it answers.
 pub struct Backend {
-    proxy: Proxy,
     settings: BackendSettings,
     places: Arc<Semaphore>,
     networks: Shares<Group>,
@@ -138,8 +136,8 @@ pub struct Backends {
     set: ArcSwap<Table>,
     /// Who reads them: many who changed something share one reading.
     refreshing: Turns,
-    client: Client<HttpsConnector<reach::Connector>, Body>,
-    policy: ProxyPolicy,
+    client: BackendClient,
+    /// The platform's name in `Via`.
     name: String,
     settings: Settings,
     assertions: Option<Assertions>,
@@ -167,18 +165,12 @@ impl Backends {
             .split_once("://")
             .map_or("", |(_, name)| name)
             .to_owned();
-        let policy = ProxyPolicy::new()
-            .with_public_scheme(origin.scheme())
-            // What is waited for, and for how long, is watched in one place.
-            .with_websocket_connect_timeout(settings.limits.quiet)
-            .with_via(name.clone());
         let closing = CancellationToken::new();
         Ok(Self {
             built_in: ArcSwap::default(),
             set: ArcSwap::default(),
             refreshing: Turns::default(),
             client: client(settings.reach.clone())?,
-            policy,
             name,
             settings,
             assertions: None,
@@ -274,9 +266,7 @@ impl Backends {
     }
 
     fn backend(&self, settings: BackendSettings, removed: Arc<AtomicBool>) -> Arc<Backend> {
-        let proxy = Proxy::new_with_client("", settings.url.clone(), self.client.clone());
         Arc::new(Backend {
-            proxy: proxy.with_policy(self.policy.clone()),
             settings,
             places: Arc::new(Semaphore::new(self.settings.in_flight)),
             networks: Shares::default(),
@@ -320,8 +310,9 @@ impl Backends {
         backend: &Backend,
         game: &Game,
         context: &Context,
-        request: Request<Body>,
+        mut request: Request<Body>,
     ) -> Result<Response, ApiError> {
+        let handshake = Handshake::of(&mut request);
         let (mut parts, body) = request.into_parts();
         self.check(&parts)?;
         let place = self.place(backend, context)?;
@@ -338,32 +329,34 @@ impl Backends {
         let assertion = self.assertions.as_ref();
         let assertion = assertion.and_then(|all| all.of(&backend.assertion, game));
         headers::prepare(&mut parts, game, context, assertion);
-        let guard = TunnelGuard::new((place, lasting, held));
-        parts.extensions.insert(guard);
-        parts.extensions.insert(TunnelCancellation(sockets));
+        let held = (place, lasting, held);
 
         let (upload, body) = Upload::watch(body, self.settings.limits);
-        let asked = backend
-            .proxy
-            .proxy_request(Request::from_parts(parts, body));
+        let request = Request::from_parts(parts, body);
+        let url = &backend.settings.url;
+        let asked = forward::send(&self.client, &self.name, url, request, handshake.as_ref());
         let answered = tokio::select! {
             answered = upload.wait_for(asked) => answered?,
             () = answers.cancelled() => return Err(gone()),
         };
         let mut response = match answered {
             Ok(response) => response,
-            Err(never) => match never {},
+            Err(cause) => {
+                upload.check()?;
+                return Err(ApiError::new(ProblemCode::BackendUnreachable).with_cause(cause));
+            }
         };
-        if let Some(error) = response.extensions().get::<ProxyError>() {
-            upload.check()?;
-            let slug = match response.status() {
-                StatusCode::GATEWAY_TIMEOUT => ProblemCode::BackendTimeout,
-                _ => ProblemCode::BackendUnreachable,
-            };
-            return Err(ApiError::new(slug).with_cause(error.message().to_owned()));
-        }
         headers::protect_others(response.headers_mut(), game);
-        Ok(response.map(|body| silence::listen(body, self.settings.idle, answers)))
+        match handshake {
+            Some(handshake) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
+                handshake.tunnel(&mut response, held, sockets);
+                Ok(response)
+            }
+            _ => {
+                let idle = self.settings.idle;
+                Ok(response.map(|body| silence::listen(body, idle, answers, held)))
+            }
+        }
     }
 
     /// A place for one more request at a backend, and its network's share in it.
@@ -440,10 +433,7 @@ fn upgraded(headers: &HeaderMap, held: Option<&Stay>) -> Result<Option<Lasting>,
     }
 }
 
-/// One client for all backends: it keeps their connections apart by address.
-fn client(
-    reach: AddressPolicy,
-) -> Result<Client<HttpsConnector<reach::Connector>, Body>, rustls::Error> {
+fn client(reach: AddressPolicy) -> Result<BackendClient, rustls::Error> {
     // Where the machine has no certificates, backends over plain http work.
     let tls = tls::client(true).or_else(|error| {
         tracing::warn!(

@@ -1,13 +1,13 @@
 //! What a backend hears of a request, and what a page gets of its answer:
 //! headers that the platform alone may write, and its cookies.
 
-use std::net::SocketAddr;
+use std::net::IpAddr;
 
-use axum::extract::ConnectInfo;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use platform_protocol::claims::ASSERTION_HEADER;
 
+use super::forward::drop_hop_by_hop;
 use crate::games::sites::Game;
 use crate::games::takedown::forgot_cookie_name;
 use crate::http::context::Context;
@@ -47,6 +47,10 @@ const OURS: [HeaderName; 22] = [
 
 /// The platform's signature under what it forwards.
 const ASSERTION: HeaderName = HeaderName::from_static(ASSERTION_HEADER);
+
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
 /// What a backend could tell a proxy in front of the platform: to send a file of
 /// its own, or another address's answer, in the place of this one.
@@ -91,22 +95,15 @@ pub(super) fn prepare(
     context: &Context,
     assertion: Option<HeaderValue>,
 ) {
-    let upgrades = drop_hop_by_hop(&mut parts.headers);
-    if upgrades {
-        let value = HeaderValue::from_static("upgrade");
-        parts.headers.insert(header::CONNECTION, value);
-    }
+    // First, so that `Connection` names nothing that the platform writes.
+    drop_hop_by_hop(&mut parts.headers);
     drop_spoofed(&mut parts.headers);
     if let Some(assertion) = assertion {
         parts.headers.insert(ASSERTION, assertion);
     }
-    // The request may have named its host elsewhere than in `Host`.
-    if let Ok(host) = HeaderValue::from_str(authority(game)) {
-        parts.headers.insert(header::HOST, host);
-    }
-    // The reverse proxy writes it into `X-Forwarded-For` and `Forwarded`.
-    let client = SocketAddr::new(context.client, context.peer.port());
-    parts.extensions.insert(ConnectInfo(client));
+    // The client writes the backend's own.
+    parts.headers.remove(header::HOST);
+    introduce(&mut parts.headers, game, context.client);
     hide_cookies(&mut parts.headers);
     // The backend can log under the same id.
     parts
@@ -121,24 +118,29 @@ pub(super) fn authority(game: &Game) -> &str {
         .map_or("", |(_, authority)| authority)
 }
 
-/// Takes out what `Connection` names, before the platform writes headers of
-/// its own (RFC 9110 §7.6.1), and answers whether the connection is to be
-/// upgraded. The other hop-by-hop headers are left to the reverse proxy.
-fn drop_hop_by_hop(headers: &mut HeaderMap) -> bool {
-    let named: Vec<HeaderName> = headers
-        .get_all(header::CONNECTION)
-        .iter()
-        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
-        .filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok())
-        .collect();
-    let upgrades = named.contains(&header::UPGRADE) && headers.contains_key(header::UPGRADE);
-    for name in named {
-        if name != header::UPGRADE {
-            headers.remove(name);
+/// Says who asked a game for what, in the form of RFC 7239 and in the one before
+/// it.
+fn introduce(headers: &mut HeaderMap, game: &Game, client: IpAddr) {
+    let (scheme, host) = game.origin.split_once("://").unwrap_or_default();
+    // An IPv6 address is quoted and in brackets (RFC 7239 §6).
+    let node = match client {
+        IpAddr::V4(client) => client.to_string(),
+        IpAddr::V6(client) => format!("\"[{client}]\""),
+    };
+    let lines = [
+        (
+            header::FORWARDED,
+            format!("for={node};host=\"{host}\";proto={scheme}"),
+        ),
+        (X_FORWARDED_FOR, client.to_string()),
+        (X_FORWARDED_HOST, host.to_owned()),
+        (X_FORWARDED_PROTO, scheme.to_owned()),
+    ];
+    for (name, value) in lines {
+        if let Ok(value) = HeaderValue::try_from(value) {
+            headers.insert(name, value);
         }
     }
-    headers.remove(header::CONNECTION);
-    upgrades
 }
 
 /// Takes out what anyone could have written into headers that a backend
@@ -391,30 +393,6 @@ mod tests {
         ] {
             assert!(!may_be_set(bad.as_bytes(), host), "{bad}");
         }
-    }
-
-    #[test]
-    fn what_connection_names_ends_here() {
-        let mut headers = HeaderMap::new();
-        for (name, value) in [
-            ("connection", "close, X-Secret"),
-            ("connection", "keep-alive, cookie"),
-            ("x-secret", "1"),
-            ("cookie", "a=1"),
-            ("x-other", "kept"),
-        ] {
-            headers.append(name, HeaderValue::from_static(value));
-        }
-        assert!(!drop_hop_by_hop(&mut headers));
-        let names: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
-        assert_eq!(names, ["x-other"]);
-
-        let mut headers = HeaderMap::from_iter([
-            (header::CONNECTION, HeaderValue::from_static("x, Upgrade")),
-            (header::UPGRADE, HeaderValue::from_static("websocket")),
-        ]);
-        assert!(drop_hop_by_hop(&mut headers));
-        assert!(headers.contains_key(header::UPGRADE));
     }
 
     #[test]

@@ -13,15 +13,23 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 /// A body that ends with an error after `quiet` without a piece. The time that
 /// a slow reader takes does not count: it is the backend that is waited for.
-struct IdleTimeoutBody {
+struct IdleTimeoutBody<H> {
     body: Body,
+    /// What the body's end lets go of.
+    held: Option<H>,
     quiet: Duration,
     silence: Pin<Box<Sleep>>,
     end: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
-/// Gives `body` up where it is silent for `quiet`, and with `end`.
-pub(super) fn listen(body: Body, quiet: Duration, end: CancellationToken) -> Body {
+/// Gives `body` up where it is silent for `quiet`, and with `end`. Drops `held`
+/// with the last piece of it, or with the body.
+pub(super) fn listen<H: Send + Unpin + 'static>(
+    body: Body,
+    quiet: Duration,
+    end: CancellationToken,
+    held: H,
+) -> Body {
     if body.is_end_stream() {
         return body;
     }
@@ -32,13 +40,14 @@ pub(super) fn listen(body: Body, quiet: Duration, end: CancellationToken) -> Bod
     let silence = Box::pin(tokio::time::sleep(quiet));
     Body::new(IdleTimeoutBody {
         body,
+        held: Some(held),
         quiet,
         silence,
         end: Box::pin(end.cancelled_owned()),
     })
 }
 
-impl HttpBody for IdleTimeoutBody {
+impl<H: Unpin> HttpBody for IdleTimeoutBody<H> {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -53,6 +62,9 @@ impl HttpBody for IdleTimeoutBody {
         }
         if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(context) {
             this.silence.as_mut().reset(Instant::now() + this.quiet);
+            if matches!(frame, None | Some(Err(_))) || this.body.is_end_stream() {
+                this.held = None;
+            }
             return Poll::Ready(frame);
         }
         if this.silence.as_mut().poll(context).is_ready() {
@@ -74,6 +86,8 @@ impl HttpBody for IdleTimeoutBody {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use futures_util::stream;
     use http_body_util::BodyExt as _;
@@ -97,6 +111,7 @@ mod tests {
             three_pieces(Duration::from_secs(50)),
             Duration::from_secs(60),
             CancellationToken::new(),
+            (),
         );
         for _ in 0..3 {
             assert!(body.frame().await.unwrap().is_ok());
@@ -108,9 +123,41 @@ mod tests {
     async fn an_answer_that_flows_ends_with_its_game() {
         let end = CancellationToken::new();
         let pieces = three_pieces(Duration::from_secs(50));
-        let mut body = listen(pieces, Duration::from_secs(60), end.clone());
+        let mut body = listen(pieces, Duration::from_secs(60), end.clone(), ());
         assert!(body.frame().await.unwrap().is_ok());
         let (next, ()) = tokio::join!(body.frame(), async { end.cancel() });
         assert!(next.unwrap().is_err());
+    }
+
+    fn two_pieces() -> Body {
+        let pieces = ["a", "b"].map(Ok::<_, std::io::Error>);
+        Body::from_stream(stream::iter(pieces))
+    }
+
+    #[tokio::test]
+    async fn what_is_held_goes_with_the_last_piece_and_with_the_body() {
+        let held = Arc::new(());
+        let hold = |body| {
+            let end = CancellationToken::new();
+            listen(body, Duration::from_secs(60), end, Arc::clone(&held))
+        };
+        let mut body = hold(two_pieces());
+        for _ in 0..2 {
+            assert!(body.frame().await.unwrap().is_ok());
+            assert_eq!(Arc::strong_count(&held), 2);
+        }
+        assert!(body.frame().await.is_none());
+        assert_eq!(Arc::strong_count(&held), 1, "the body is still there");
+
+        let mut body = hold(Body::from("whole"));
+        assert!(body.frame().await.unwrap().is_ok());
+        assert_eq!(Arc::strong_count(&held), 1, "its end was never asked for");
+
+        let body = hold(two_pieces());
+        drop(body);
+        assert_eq!(Arc::strong_count(&held), 1);
+        let empty = hold(Body::empty());
+        assert_eq!(Arc::strong_count(&held), 1);
+        drop(empty);
     }
 }
