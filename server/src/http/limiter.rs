@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::http::{HeaderValue, header};
 use governor::clock::Clock as GovernorClock;
 use governor::middleware::NoOpMiddleware;
-use governor::state::keyed::DashMapStateStore;
+use governor::state::keyed::HashMapStateStore;
 use governor::{Quota, RateLimiter};
 use platform_protocol::problem::ProblemCode;
 
@@ -72,7 +72,7 @@ impl GovernorClock for LimiterClock {
 /// Counts by key: a network, a game.
 #[derive(Debug)]
 pub struct Limiter<K: Hash + Eq + Clone> {
-    limiter: RateLimiter<K, DashMapStateStore<K>, LimiterClock, NoOpMiddleware<Duration>>,
+    limiter: RateLimiter<K, HashMapStateStore<K>, LimiterClock, NoOpMiddleware<Duration>>,
     clock: LimiterClock,
 }
 
@@ -88,7 +88,7 @@ impl<K: Hash + Eq + Clone> Limiter<K> {
         let clock = LimiterClock(clock);
         let limiter = RateLimiter::new(
             quota.allow_burst(rate.burst),
-            DashMapStateStore::default(),
+            HashMapStateStore::default(),
             clock.clone(),
         );
         Self { limiter, clock }
