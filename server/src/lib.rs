@@ -27,7 +27,6 @@ pub mod config;
 pub mod console;
 pub mod games;
 pub mod hosting;
-pub mod http;
 pub mod logs;
 pub mod platform;
 pub mod players;
@@ -36,3 +35,4 @@ pub mod store;
 
 pub use app::{Running, StartError, start, start_on};
 pub use platform_domain::{self as domain, clock, entropy, origin};
+pub use platform_web as http;

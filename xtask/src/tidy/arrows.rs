@@ -195,6 +195,6 @@ mod tests {
             "server/src/auth/handlers/a.rs",
             "let a = my_rusqlite::open();"
         ));
-        assert!(!breaks("server/src/http/a.rs", "use axum::Router;"));
+        assert!(!breaks("server/crates/web/src/a.rs", "use axum::Router;"));
     }
 }

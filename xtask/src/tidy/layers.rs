@@ -242,8 +242,7 @@ mod tests {
             ("auth/caller.rs", "let a = crate::app::state::x();", true),
             ("games/sites.rs", "use crate::hosting::range;", true),
             ("logs/mod.rs", "use crate::players::counting;", true),
-            ("http/page.rs", "use crate::config::Config;", true),
-            ("http/page.rs", "use crate::origin::PlatformOrigin;", false),
+            ("config/mod.rs", "use crate::http::limiter::Rate;", false),
             (
                 "commands/keys.rs",
                 "use platform_server::app::start;",
@@ -267,6 +266,17 @@ mod tests {
             "server/crates/store/src/a.rs",
             "use platform_domain::Clock;"
         ));
+        for (code, expected) in [
+            ("use platform_domain::origin::PlatformOrigin;", false),
+            ("use platform_store::StoreError;", false),
+            ("use platform_store_sqlite::SqliteStore;", true),
+        ] {
+            assert_eq!(
+                breaks("server/crates/web/src/a.rs", code),
+                expected,
+                "{code}"
+            );
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::http::cookies::{self, SessionCookie};
 
 /// The secret of the session cookie. Of several that of the one which names a
 /// session; the tossed one expires with the answer
-/// (`http/foreign_cookies.rs`).
+/// (`web/foreign_cookies.rs`).
 ///
 /// # Errors
 /// `invalid-request` where nobody can tell which one is the browser's own. With

@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use platform_protocol::limits::REQUEST_ID_CHARS;
 
-use crate::entropy::Entropy;
+use platform_domain::entropy::Entropy;
 
 /// The header's name.
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -62,7 +62,7 @@ impl RequestId {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entropy::SystemEntropy;
+    use platform_domain::entropy::SystemEntropy;
 
     #[test]
     fn own_ids_are_well_formed_and_differ() {

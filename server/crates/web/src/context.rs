@@ -8,7 +8,7 @@ use axum::http::request::Parts;
 
 use super::client_address::Network;
 use super::request_id::RequestId;
-use crate::domain::audit::{Actor, By, Source};
+use platform_domain::audit::{Actor, By, Source};
 
 /// The facts that the entry found, for handlers as an extractor.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use platform_protocol::problem::{MEDIA_TYPE, Problem, ProblemCode};
 
 use super::request_id::RequestId;
-use crate::store::StoreError;
+use platform_store::StoreError;
 
 /// A request that is answered with a problem.
 #[derive(Clone, Debug)]
@@ -135,12 +135,12 @@ impl ApiError {
     }
 
     /// The body of the answer.
-    pub(crate) fn body(&self, auth_url: &str, id: &RequestId) -> Body {
+    pub fn body(&self, auth_url: &str, id: &RequestId) -> Body {
         Body::from(self.problem(auth_url, id))
     }
 
     /// The problem as JSON (RFC 9457 §3).
-    pub(crate) fn problem(&self, auth_url: &str, id: &RequestId) -> Vec<u8> {
+    pub fn problem(&self, auth_url: &str, id: &RequestId) -> Vec<u8> {
         let problem = Problem {
             type_uri: format!(
                 "{auth_url}{}{}",

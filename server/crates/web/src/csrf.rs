@@ -20,7 +20,7 @@ use subtle::ConstantTimeEq as _;
 use super::api_error::ApiError;
 use super::cookies::{self, Named};
 use super::cors::single_origin;
-use crate::entropy::Entropy;
+use platform_domain::entropy::Entropy;
 
 /// Over https: the prefix makes browsers refuse it from a sub-domain.
 const SECURE_NAME: &str = "__Host-platform-form";

@@ -6,7 +6,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 
 use super::api_error::ApiError;
-use crate::origin::PlatformOrigin;
+use platform_domain::origin::PlatformOrigin;
 
 /// The path of the stylesheet of all pages, on every host that has pages.
 pub const STYLESHEET: &str = "/static/platform.css";

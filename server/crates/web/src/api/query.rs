@@ -12,8 +12,8 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::environment;
-use crate::clock::Millis;
-use crate::domain::counting::DAY;
+use platform_domain::clock::Millis;
+use platform_domain::counting::DAY;
 
 const ENVIRONMENT: &str = "`env` is dev or prod.";
 const TIME: &str = "`from` and `to` are times as RFC 3339 writes them, 2026-11-21T12:00:00Z.";
@@ -137,7 +137,7 @@ fn time(text: &str) -> Option<Millis> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::date::rfc3339;
+    use crate::date::rfc3339;
 
     const NOW: Millis = 1_795_262_400_000;
 

@@ -4,10 +4,11 @@
 //! |---|---|
 //! | [`serve`] | listening, connections and their limits, the graceful stop |
 //! | `head_budget` | the memory that requests' heads may take |
-//! | `places` | who may have a connection, and who gives way to whom |
+//! | [`places`] | who may have a connection, and who gives way to whom |
 //! | `descriptors` | how many connections the system lets us have |
 //! | `turn` | what becomes of a connection's place while it is used |
 //! | `unread` | answers to what is no request |
+//! | [`tls`] | TLS to others |
 //! | [`shares`] | how many of something each holds |
 //! | [`context`] | what is known of a request before a handler sees it |
 //! | [`api_error`] | Problem Details (RFC 9457) |
@@ -56,11 +57,11 @@ pub mod navigation;
 pub mod oauth;
 pub mod pace;
 pub mod page;
-pub(crate) mod places;
+pub mod places;
 pub mod request_id;
 pub mod seal;
 pub mod serve;
 pub mod shares;
-pub(crate) mod tls;
+pub mod tls;
 mod turn;
 mod unread;

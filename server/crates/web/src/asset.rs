@@ -63,10 +63,11 @@ impl Packed {
     }
 }
 
-/// A file that the build script has packed, by its name.
+/// A file that the build script of the crate that says so has packed, by its name.
+#[macro_export]
 macro_rules! packed {
     ($name:literal) => {
-        $crate::http::asset::Packed {
+        $crate::asset::Packed {
             plain: bytes::Bytes::from_static(include_bytes!(concat!(env!("OUT_DIR"), "/", $name))),
             gzip: bytes::Bytes::from_static(include_bytes!(concat!(
                 env!("OUT_DIR"),
@@ -83,7 +84,7 @@ macro_rules! packed {
         }
     };
 }
-pub(crate) use packed;
+pub use packed;
 
 impl Asset {
     /// A file with these bytes and headers.

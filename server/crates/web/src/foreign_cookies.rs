@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
-use crate::origin::PlatformOrigin;
+use platform_domain::origin::PlatformOrigin;
 
 /// From so many foreign cookies on, ours may have been pushed out: browsers keep
 /// about 180 for the sites under one domain, and leave 150 when they make room.

@@ -37,7 +37,7 @@ const SHARES: (usize, usize) = (8, 4);
 /// How long a connection is silent before the system asks whether its peer is
 /// still there, and between two questions; after three it is over. A phone that
 /// loses its network says nothing, and its WebSocket would stay for good.
-pub(crate) const SILENT: Duration = Duration::from_secs(60);
+pub const SILENT: Duration = Duration::from_secs(60);
 const ASK_AGAIN: Duration = Duration::from_secs(20);
 const QUESTIONS: u32 = 3;
 /// How long requests in flight may take to finish once the stop has begun.

@@ -7,8 +7,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cookie::time::Duration;
 use cookie::{Cookie, SameSite};
 
-use crate::domain::left_guest::LeftSecret;
-use crate::domain::session::{SESSION_MILLIS, SessionSecret};
+use platform_domain::left_guest::LeftSecret;
+use platform_domain::session::{SESSION_MILLIS, SessionSecret};
 
 /// Over https: the prefix makes browsers refuse it from a sub-domain.
 const SECURE_NAME: &str = "__Host-platform-session";
@@ -110,7 +110,7 @@ fn values(headers: &HeaderMap, name: &str) -> impl Iterator<Item = String> {
 }
 
 /// Whether the request has one cookie of this name, and of this value.
-pub(crate) fn holds(headers: &HeaderMap, name: &str, value: &str) -> bool {
+pub fn holds(headers: &HeaderMap, name: &str, value: &str) -> bool {
     matches!(find(headers, name), Named::One(found) if found == value)
 }
 
@@ -313,7 +313,7 @@ mod tests {
     fn a_name_that_only_looks_like_ours_is_not_ours() {
         let good = URL_SAFE_NO_PAD.encode([7; 32]);
         let present = SessionCookie::Present(SessionSecret::from_bytes([7; 32]));
-        let names = [SECURE_NAME, crate::http::csrf::browser_cookie_name(true)];
+        let names = [SECURE_NAME, crate::csrf::browser_cookie_name(true)];
         for space in ["\u{2000}", "\u{a0}", "\u{85}", "\u{3000}", "\u{feff}", "\""] {
             for name in names {
                 for tossed in [

@@ -10,7 +10,7 @@ use rustls::{ClientConfig, RootCertStore};
 ///
 /// # Errors
 /// The machine's certificates cannot be read.
-pub(crate) fn client(trusting: bool) -> Result<ClientConfig, rustls::Error> {
+pub fn client(trusting: bool) -> Result<ClientConfig, rustls::Error> {
     let ring = Arc::new(rustls::crypto::ring::default_provider());
     let builder =
         ClientConfig::builder_with_provider(ring).with_safe_default_protocol_versions()?;

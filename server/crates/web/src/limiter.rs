@@ -14,7 +14,7 @@ use governor::{Quota, RateLimiter};
 use platform_protocol::problem::ProblemCode;
 
 use super::api_error::ApiError;
-use crate::clock::Clock;
+use platform_domain::clock::Clock;
 
 /// How much somebody may do in a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +141,7 @@ pub fn too_many_requests(wait: Duration) -> ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::ManualClock;
+    use platform_domain::clock::ManualClock;
 
     fn limiter(burst: u32) -> (Limiter<&'static str>, Arc<ManualClock>) {
         let clock = Arc::new(ManualClock::new(1_000_000));

@@ -1,7 +1,7 @@
 //! The cookie's attributes, and whose forms are taken.
 
 use super::*;
-use crate::entropy::SystemEntropy;
+use platform_domain::entropy::SystemEntropy;
 
 const AUTH: &str = "http://auth.platform.localhost:8787";
 

@@ -19,7 +19,7 @@ use platform_protocol::problem::ProblemCode;
 use tokio::time::Instant;
 
 use super::{Group, Network, Place};
-use crate::http::api_error::ApiError;
+use crate::api_error::ApiError;
 
 /// How long a request may take before its connection counts as one that lasts.
 pub(crate) const LONG: Duration = Duration::from_secs(10);
@@ -183,7 +183,7 @@ impl Counts {
 
 /// One request, and the place of the connection that it came by.
 #[derive(Clone, Debug)]
-pub(crate) struct Stay(Arc<One>);
+pub struct Stay(Arc<One>);
 
 #[derive(Debug)]
 struct One {
@@ -219,23 +219,23 @@ impl Stay {
     }
 
     /// It is this client's, and for this game, if for one.
-    pub(crate) fn is_of(&self, client: IpAddr, game: Option<Arc<str>>) {
+    pub fn is_of(&self, client: IpAddr, game: Option<Arc<str>>) {
         // A request has one client.
         let _ = self.0.whose.set(Whose { client, game });
     }
 
     /// It is an upload, which is neither counted nor cut off, however long it takes.
-    pub(crate) fn mark_upload(&self) {
+    pub fn mark_upload(&self) {
         self.0.is_upload.store(true, Ordering::Relaxed);
     }
 
     /// Whether it is an upload.
-    pub(in crate::http) fn is_upload(&self) -> bool {
+    pub(crate) fn is_upload(&self) -> bool {
         self.0.is_upload.load(Ordering::Relaxed)
     }
 
     /// Whether it lasts for another reason than this one.
-    pub(in crate::http) fn lasts_beside(&self, this: Option<&Lasting>) -> bool {
+    pub(crate) fn lasts_beside(&self, this: Option<&Lasting>) -> bool {
         self.0.lasts().reasons > usize::from(this.is_some())
     }
 
@@ -243,7 +243,7 @@ impl Stay {
     ///
     /// # Errors
     /// `unavailable`
-    pub(crate) fn last(&self) -> Result<Lasting, ApiError> {
+    pub fn last(&self) -> Result<Lasting, ApiError> {
         let mut lasts = self.0.lasts();
         if lasts.reasons == 0 {
             let holders = self.0.whose.get().map(Whose::holders).unwrap_or_default();
@@ -265,7 +265,7 @@ impl One {
 
 /// A request lasts. The last owner ends that.
 #[derive(Clone, Debug)]
-pub(crate) struct Lasting {
+pub struct Lasting {
     _reason: Arc<Reason>,
 }
 

@@ -13,8 +13,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use subtle::ConstantTimeEq as _;
 
 use super::csrf::BrowserSecret;
-use crate::clock::Millis;
-use crate::domain::device::UserCode;
+use platform_domain::clock::Millis;
+use platform_domain::device::UserCode;
 
 /// The field of a form that says when the form was shown.
 pub const SHOWN: &str = "shown";
@@ -121,7 +121,7 @@ pub fn led_by_another_site(headers: &HeaderMap) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entropy::SystemEntropy;
+    use platform_domain::entropy::SystemEntropy;
 
     const NOW: Millis = 1_767_225_600_000;
 

@@ -20,7 +20,8 @@ use super::client_address::Network;
 mod lasting;
 
 use self::lasting::Crowd;
-pub(crate) use self::lasting::{LONG, Lasting, Stay};
+pub(crate) use self::lasting::LONG;
+pub use self::lasting::{Lasting, Stay};
 
 /// The order in which those go that may: first those that wait, since the oldest;
 /// then those that lag.
@@ -28,7 +29,7 @@ type Rank = (bool, u64);
 
 /// What connections are counted by, beside their number in all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Group {
+pub enum Group {
     /// One network, as for all other limits.
     Network(Network),
     /// What is around it: what one customer of a provider can have many
@@ -38,7 +39,7 @@ pub(crate) enum Group {
 
 impl Group {
     /// What is around this address.
-    pub(crate) const fn around(address: IpAddr) -> Self {
+    pub const fn around(address: IpAddr) -> Self {
         Self::Around(Network::of(address).around())
     }
 }

@@ -4,7 +4,7 @@
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use crate::clock::Millis;
+use platform_domain::clock::Millis;
 
 /// A day in UTC, in the two spellings that the element `time` wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
