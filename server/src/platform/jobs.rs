@@ -24,7 +24,7 @@ pub trait Job: Send + Sync + 'static {
 
     /// Returns when the job is to run before its time.
     async fn woken(&self) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     /// Does the work once. The loop logs an error, and the next run tries again.
@@ -79,7 +79,6 @@ pub struct JobError {
 impl JobError {
     /// Makes an error out of what caused it. `what` is a sentence such as "the keys
     /// could not be read again".
-    #[must_use]
     pub fn because<E: Into<Box<dyn Error + Send + Sync>>>(
         what: &'static str,
     ) -> impl FnOnce(E) -> Self {
