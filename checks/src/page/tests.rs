@@ -16,7 +16,10 @@ fn codes(html: &str) -> Vec<WarningCode> {
 }
 
 /// `TAG` in a page stands for the tag as it should be.
-fn check(table: &[(&str, &str, &[WarningCode])]) {
+/// What a page is, the page, and what is warned of.
+type Case = (&'static str, &'static str, &'static [WarningCode]);
+
+fn check(table: &[Case]) {
     for (what, html, expected) in table {
         let html = html.replace("TAG", TAG);
         assert_eq!(codes(&html), *expected, "{what}: {html}");

@@ -126,6 +126,20 @@ async fn a_player_is_suspended_let_go_and_signed_out() {
     assert_eq!(ended.json::<Value>(), json!({ "ended": 1 }));
     let gone = mint(&app, &player.cookie).await;
     assert_eq!(gone.problem(), "session-expired");
+}
+
+#[tokio::test]
+async fn what_administrators_do_is_listed_page_by_page_and_by_kind() {
+    let app = TestApp::start().await;
+    let (admin, player) = (Caller::admin(&app).await, Caller::account(&app).await);
+    let path = format!("/api/admin/players/{}", player.sub);
+    let suspension = format!("{path}/suspension");
+    let suspended = admin.put(&suspension, json!({ "reason": "Why." })).await;
+    assert_eq!(suspended.status, 200);
+    let lifted = send(admin.ask(reqwest::Method::DELETE, &suspension)).await;
+    assert_eq!(lifted.status, 200);
+    let ended = admin.post(&format!("{path}/end-sessions"), json!({})).await;
+    assert_eq!(ended.status, 200);
 
     let events: Value = admin
         .get(&format!("/api/admin/events?player={}&limit=2", admin.sub))

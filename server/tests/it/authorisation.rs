@@ -86,8 +86,53 @@ fn json(value: Value) -> Body {
 /// A call: method, path as the description has it, body, who may.
 type Call = (Method, &'static str, Body, Row);
 
+macro_rules! project {
+    ($rest:literal) => {
+        concat!("/api/projects/{slug}", $rest)
+    };
+}
+
 /// Every call but those of administration.
 fn of_projects(deployment: &str) -> Vec<Call> {
+    let (get, post) = (Method::GET, Method::POST);
+    let none = || Body::Nothing;
+    let create = json(json!({ "slug": "of-{caller}" }));
+    let test_user = json(json!({ "number": 1 }));
+    let mut calls = vec![
+        (get.clone(), "/api/openapi.json", none(), EVERYBODY),
+        (get.clone(), "/api/ranking", none(), EVERYBODY),
+        (get.clone(), "/api/projects", none(), ANYONE),
+        (post.clone(), "/api/projects", create, ACCOUNTS),
+        (get.clone(), project!(""), none(), OWNER),
+        (get.clone(), "/api/projects/none", none(), NOTHING),
+        (post.clone(), project!("/test-tokens"), test_user, OWNER),
+        (get.clone(), project!("/logs"), none(), OWNER),
+        (get.clone(), project!("/logs/stream"), none(), OWNER),
+        (get.clone(), project!("/players"), none(), OWNER),
+        (get.clone(), project!("/players/chart"), none(), OWNER),
+        (get, project!("/errors"), none(), OWNER),
+    ];
+    calls.extend(of_environments(deployment));
+    calls.extend([
+        // What an administrator took down, its owner does not put up. The one
+        // who comes last in each row leaves the project as it was.
+        (post.clone(), project!("/disable"), json(json!({})), OWNER),
+        (post.clone(), project!("/enable"), none(), ADMIN),
+        (Method::DELETE, project!(""), none(), OWNER),
+        (post, project!("/restore"), none(), ADMIN),
+    ]);
+    calls
+}
+
+/// Every call for one environment of a project.
+fn of_environments(deployment: &str) -> Vec<Call> {
+    macro_rules! environment {
+        ($rest:literal) => {
+            concat!("/api/projects/{slug}/environments/{environment}", $rest)
+        };
+    }
+    const FILE: &str = environment!("/deployments/{deployment}/file?path=index.html");
+    const NO_FILE: &str = environment!("/deployments/{deployment}/file?path=none");
     let (get, put, post) = (Method::GET, Method::PUT, Method::POST);
     // Whoever sets what is set already leaves no event.
     let backend = json(json!({ "url": "http://127.0.0.1:4990", "paths": ["/{caller}/"] }));
@@ -95,57 +140,10 @@ fn of_projects(deployment: &str) -> Vec<Call> {
     let frames = json(json!({ "ancestors": ["https://{caller}.example"] }));
     let rollback = json(json!({ "deployment": deployment }));
     let none = || Body::Nothing;
-    macro_rules! environment {
-        ($rest:literal) => {
-            concat!("/api/projects/{slug}/environments/{environment}", $rest)
-        };
-    }
     vec![
-        (get.clone(), "/api/openapi.json", none(), EVERYBODY),
-        (get.clone(), "/api/ranking", none(), EVERYBODY),
-        (get.clone(), "/api/projects", none(), ANYONE),
-        (
-            post.clone(),
-            "/api/projects",
-            json(json!({ "slug": "of-{caller}" })),
-            ACCOUNTS,
-        ),
-        (get.clone(), "/api/projects/{slug}", none(), OWNER),
-        (get.clone(), "/api/projects/none", none(), NOTHING),
-        (
-            post.clone(),
-            "/api/projects/{slug}/test-tokens",
-            json(json!({ "number": 1 })),
-            OWNER,
-        ),
-        (get.clone(), "/api/projects/{slug}/logs", none(), OWNER),
-        (
-            get.clone(),
-            "/api/projects/{slug}/logs/stream",
-            none(),
-            OWNER,
-        ),
-        (get.clone(), "/api/projects/{slug}/players", none(), OWNER),
-        (
-            get.clone(),
-            "/api/projects/{slug}/players/chart",
-            none(),
-            OWNER,
-        ),
-        (get.clone(), "/api/projects/{slug}/errors", none(), OWNER),
         (get.clone(), environment!(""), none(), OWNER),
-        (
-            get.clone(),
-            environment!("/deployments/{deployment}/file?path=index.html"),
-            none(),
-            OWNER,
-        ),
-        (
-            get,
-            environment!("/deployments/{deployment}/file?path=none"),
-            none(),
-            NOT_THERE,
-        ),
+        (get.clone(), FILE, none(), OWNER),
+        (get, NO_FILE, none(), NOT_THERE),
         (
             put.clone(),
             environment!("/deployment"),
@@ -156,17 +154,6 @@ fn of_projects(deployment: &str) -> Vec<Call> {
         (put.clone(), environment!("/backend"), backend, OWNER),
         (put.clone(), environment!("/isolation"), isolation, OWNER),
         (put, environment!("/frames"), frames, OWNER),
-        // What an administrator took down, its owner does not put up. The one
-        // who comes last in each row leaves the project as it was.
-        (
-            Method::POST,
-            "/api/projects/{slug}/disable",
-            json(json!({})),
-            OWNER,
-        ),
-        (Method::POST, "/api/projects/{slug}/enable", none(), ADMIN),
-        (Method::DELETE, "/api/projects/{slug}", none(), OWNER),
-        (Method::POST, "/api/projects/{slug}/restore", none(), ADMIN),
     ]
 }
 

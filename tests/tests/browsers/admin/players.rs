@@ -9,6 +9,7 @@ use super::{REASON, Scene, answered, guest, happened, question, text};
 platform_tests::browser_tests![
     in Chromium, because "it is the page's own logic":
     an_administrator_suspends_a_player_and_lets_them_go,
+    an_administrator_cannot_lock_themselves_out,
     an_administrator_ends_a_players_sessions,
     an_administrator_finds_guests_by_their_address,
 ];
@@ -85,8 +86,10 @@ async fn an_administrator_suspends_a_player_and_lets_them_go(stage: Stage) {
         .ask(reqwest::Method::GET, "/api/projects", None)
         .await;
     assert_eq!(status, 200);
+}
 
-    // Nobody locks themselves out.
+async fn an_administrator_cannot_lock_themselves_out(stage: Stage) {
+    let scene = Scene::open(&stage, "/admin").await;
     stage.open(&scene.page_of(&scene.admin)).await;
     stage
         .says("Only another administrator may suspend you.")
