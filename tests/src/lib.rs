@@ -24,6 +24,7 @@
 //! | [`python`] | programs from PyPI, in environments of their own |
 //! | [`npm`] | programs from npm, installed as their lock file says |
 //! | [`hostile_provider`] | identity providers that misbehave on demand |
+//! | [`load`] | a server that is killed while it answers |
 //! | [`crowd`] | many players whose heartbeats are written down |
 //! | [`deployer`] | somebody who deploys to a server program |
 //! | [`platform`] | a platform in this process, for plain HTTP |
@@ -53,6 +54,7 @@ pub mod gateway;
 pub mod hostile;
 pub mod hostile_provider;
 pub mod identity_provider;
+pub mod load;
 pub mod maker;
 pub mod npm;
 pub mod owner;

@@ -10,9 +10,11 @@ use platform_server::Running;
 use platform_server::clock::{Clock, Millis, SystemClock};
 use platform_server::config::provider::IdentityProvider;
 use platform_server::config::{Config, Period, Rate, Secret};
+use platform_server::domain::audit::Actor;
 use platform_server::entropy::SystemEntropy;
 use platform_server::store::{self, SchemaPolicy, Store};
 use tempfile::TempDir;
+use uuid::Uuid;
 
 use crate::hostile_provider::{CLIENT_ID, CLIENT_SECRET, HostileProvider};
 use crate::server::Server;
@@ -140,6 +142,29 @@ impl Platform {
     #[must_use]
     pub fn store(&self) -> &dyn Store {
         &*self.running.state.platform.store
+    }
+
+    /// Suspends a player by the operator's command, which changes the store alone.
+    ///
+    /// # Panics
+    /// When the store refuses.
+    pub async fn suspend(&self, player: Uuid, reason: Option<&str>) {
+        let now = self.running.state.platform.clock.now();
+        let by = Actor::Operator.into();
+        let suspended = self.store().suspend_player(player, reason, by, now);
+        suspended.await.expect("the store suspends a player");
+    }
+
+    /// Ends a suspension by the operator's command.
+    ///
+    /// # Panics
+    /// When the store refuses, or they were not suspended.
+    pub async fn unsuspend(&self, player: Uuid) {
+        let now = self.running.state.platform.clock.now();
+        let lifted = self
+            .store()
+            .unsuspend_player(player, Actor::Operator.into(), now);
+        assert!(lifted.await.expect("the store lifts a suspension"));
     }
 
     /// Makes it believe that there are no games, as if every project had been

@@ -7,27 +7,18 @@
 )]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
+use platform_tests::load::Load;
 use platform_tests::server::Server;
 use platform_tests::visitor::{Minted, NotMinted, Visitor};
 use platform_tests::{poll, settings, trace};
 use tempfile::TempDir;
-use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 /// How often the server is killed.
 const ROUNDS: usize = 50;
 /// Visitors at a time.
 const VISITORS: usize = 16;
-
-/// What the visitors of one server life have seen.
-#[derive(Debug, Default)]
-struct Load {
-    answers: AtomicUsize,
-    answered: Notify,
-}
 
 /// Comes as a new guest or as one of before, until the server is gone.
 async fn visit(visitor: Visitor, load: Arc<Load>, mut random: fastrand::Rng) -> Vec<Minted> {
@@ -49,8 +40,7 @@ async fn visit(visitor: Visitor, load: Arc<Load>, mut random: fastrand::Rng) -> 
                 } else {
                     guests.push(minted);
                 }
-                load.answers.fetch_add(1, Ordering::SeqCst);
-                load.answered.notify_one();
+                load.count();
             }
             Err(NotMinted::Lost(_)) => return guests,
             Err(NotMinted::Refused { status, body }) => panic!("refused with {status}: {body}"),
@@ -67,20 +57,7 @@ async fn live_and_die(data: &TempDir, random: &mut fastrand::Rng) -> Vec<Minted>
     for _ in 0..VISITORS {
         visits.spawn(visit(server.visitor(), Arc::clone(&load), random.fork()));
     }
-    let enough = random.usize(1..=120);
-    poll::within("answers", async {
-        while load.answers.load(Ordering::SeqCst) < enough {
-            load.answered.notified().await;
-        }
-    })
-    .await;
-    let moment = Duration::from_micros(random.u64(0..8_000));
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "nothing is waited for: the moment of the kill is random"
-    )]
-    tokio::time::sleep(moment).await;
-    server.kill();
+    load.kill_under_way(&mut server, random).await;
     poll::within("visitors to notice", visits.join_all())
         .await
         .into_iter()

@@ -5,14 +5,13 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use platform_protocol::log::LogLevel;
 use platform_protocol::names::Environment;
 use platform_protocol::paths;
 use platform_server::domain::log::LogQuery;
 use platform_server::store::{self, SchemaPolicy};
+use platform_tests::load::Load;
 use platform_tests::server::Server;
 use platform_tests::visitor::Visitor;
 use platform_tests::{poll, settings};
@@ -20,20 +19,12 @@ use reqwest::Method;
 use reqwest::header::CONTENT_TYPE;
 use serde_json::json;
 use tempfile::TempDir;
-use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 /// How often the server is killed.
 const ROUNDS: usize = 20;
 /// Pages at a time.
 const PAGES: usize = 16;
-
-/// How many requests were answered in one server life.
-#[derive(Debug, Default)]
-struct Load {
-    answers: AtomicUsize,
-    answered: Notify,
-}
 
 /// Requests by name, each with how many records it had.
 type Requests = HashMap<String, usize>;
@@ -57,8 +48,7 @@ async fn send(visitor: Visitor, load: Arc<Load>, name: String, random: fastrand:
         let Ok(answer) = answer else { break };
         assert_eq!(answer.status(), 204);
         accepted.insert(request, count);
-        load.answers.fetch_add(1, Ordering::SeqCst);
-        load.answered.notify_one();
+        load.count();
     }
     accepted
 }
@@ -74,20 +64,7 @@ async fn live_and_die(data: &TempDir, round: usize, random: &mut fastrand::Rng) 
         let load = Arc::clone(&load);
         pages.spawn(send(server.visitor(), load, name, random.fork()));
     }
-    let enough = random.usize(1..=120);
-    poll::within("answers", async {
-        while load.answers.load(Ordering::SeqCst) < enough {
-            load.answered.notified().await;
-        }
-    })
-    .await;
-    let moment = Duration::from_micros(random.u64(0..8_000));
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "nothing is waited for: the moment of the kill is random"
-    )]
-    tokio::time::sleep(moment).await;
-    server.kill();
+    load.kill_under_way(&mut server, random).await;
     let accepted = poll::within("pages to notice", pages.join_all()).await;
     accepted.into_iter().flatten().collect()
 }

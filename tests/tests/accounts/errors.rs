@@ -4,7 +4,6 @@
 //! (`answers.rs` there).
 
 use platform_server::config::Period;
-use platform_server::domain::audit::Actor;
 use platform_tests::hostile_provider::HostileProvider;
 use platform_tests::person::{Answer, Person};
 use platform_tests::platform::{Platform, rate};
@@ -63,16 +62,9 @@ async fn every_problem_of_the_token_exchange_is_as_the_table_says() {
     is_problem(&platform, &answer, 401, "session-expired").await;
 
     // 403 account-suspended
-    let now = platform.running.state.platform.clock.now();
     let id = guest.sub.parse().unwrap();
-    let store = platform.store();
     for reason in [None, Some("You were not nice.")] {
-        assert!(
-            store
-                .suspend_player(id, reason, Actor::Operator.into(), now)
-                .await
-                .unwrap()
-        );
+        platform.suspend(id, reason).await;
         let answer = person.token().await;
         is_problem(&platform, &answer, 403, "account-suspended").await;
         if let Some(reason) = reason {

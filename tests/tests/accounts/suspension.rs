@@ -1,7 +1,6 @@
 //! Suspended players: no token, no fresh guest, no way around it, and back to
 //! play as soon as the suspension is lifted.
 
-use platform_server::domain::audit::Actor;
 use platform_server::domain::player::PlayerState;
 use platform_tests::hostile_provider::{CLIENT_ID, CLIENT_SECRET, HostileProvider};
 use platform_tests::person::{Answer, Person};
@@ -49,15 +48,8 @@ async fn a_suspended_account_gets_no_token_from_any_of_its_sessions() {
     assert_eq!(phone.become_account(PROVIDER, "alice").await.sub, guest.sub);
     let (mut other, other_guest) = scene.guest().await;
 
-    let store = scene.platform.store();
-    let now = scene.platform.running.state.platform.clock.now();
     for reason in [None, Some(REASON)] {
-        assert!(
-            store
-                .suspend_player(id(&guest.sub), reason, Actor::Operator.into(), now)
-                .await
-                .unwrap()
-        );
+        scene.platform.suspend(id(&guest.sub), reason).await;
         let players = scene.platform.tables().rows("players").len();
         for person in [&mut laptop, &mut phone] {
             for game in ["demo", "dev-demo"] {
@@ -77,12 +69,7 @@ async fn a_suspended_account_gets_no_token_from_any_of_its_sessions() {
     );
     assert_ne!(phone_guest.sub, guest.sub);
 
-    assert!(
-        store
-            .unsuspend_player(id(&guest.sub), Actor::Operator.into(), now)
-            .await
-            .unwrap()
-    );
+    scene.platform.unsuspend(id(&guest.sub)).await;
     for person in [&mut laptop, &mut phone] {
         let claims = person.play().await;
         assert_eq!(claims.sub, guest.sub);
@@ -96,11 +83,7 @@ async fn signing_in_to_a_suspended_account_merges_nobody() {
     let (mut person, account) = scene.guest().await;
     person.become_account(PROVIDER, "alice").await;
     let store = scene.platform.store();
-    let now = scene.platform.running.state.platform.clock.now();
-    store
-        .suspend_player(id(&account.sub), Some(REASON), Actor::Operator.into(), now)
-        .await
-        .unwrap();
+    scene.platform.suspend(id(&account.sub), Some(REASON)).await;
 
     // From another browser, as a guest with progress.
     let (mut other, guest) = scene.guest().await;
@@ -123,12 +106,7 @@ async fn signing_in_to_a_suspended_account_merges_nobody() {
     before.demand_same(&scene.lasting(), "signing in while suspended");
 
     // Lifted, the guest goes into the account.
-    assert!(
-        store
-            .unsuspend_player(id(&account.sub), Actor::Operator.into(), now)
-            .await
-            .unwrap()
-    );
+    scene.platform.unsuspend(id(&account.sub)).await;
     assert_eq!(
         other.become_account(PROVIDER, "alice").await.sub,
         account.sub
@@ -146,11 +124,7 @@ async fn a_suspended_player_may_sign_out_and_another_may_sign_in_there() {
     let (mut person, account) = scene.guest().await;
     person.become_account(PROVIDER, "alice").await;
     let store = scene.platform.store();
-    let now = scene.platform.running.state.platform.clock.now();
-    store
-        .suspend_player(id(&account.sub), Some(REASON), Actor::Operator.into(), now)
-        .await
-        .unwrap();
+    scene.platform.suspend(id(&account.sub), Some(REASON)).await;
     let kept = person.clone();
 
     // Bob, on Alice's machine.
@@ -167,10 +141,7 @@ async fn a_suspended_player_may_sign_out_and_another_may_sign_in_there() {
     is_suspended(&person.token().await, Some(REASON));
     let mut kept = kept;
     is_suspended(&kept.token().await, Some(REASON));
-    store
-        .unsuspend_player(id(&account.sub), Actor::Operator.into(), now)
-        .await
-        .unwrap();
+    scene.platform.unsuspend(id(&account.sub)).await;
     assert_eq!(person.token().await.status, 401);
     assert_eq!(
         person.become_account(PROVIDER, "alice").await.sub,
@@ -185,11 +156,7 @@ async fn a_suspended_guest_gets_no_token_and_whoever_signs_in_there_is_somebody_
     bob.become_account(PROVIDER, "bob").await;
     let (mut person, guest) = scene.guest().await;
     let store = scene.platform.store();
-    let now = scene.platform.running.state.platform.clock.now();
-    store
-        .suspend_player(id(&guest.sub), Some(REASON), Actor::Operator.into(), now)
-        .await
-        .unwrap();
+    scene.platform.suspend(id(&guest.sub), Some(REASON)).await;
     is_suspended(&person.token().await, Some(REASON));
     // Somebody else, on the same machine.
     let mut shared = person.clone();
@@ -202,12 +169,7 @@ async fn a_suspended_guest_gets_no_token_and_whoever_signs_in_there_is_somebody_
     ));
     is_suspended(&person.token().await, Some(REASON));
 
-    assert!(
-        store
-            .unsuspend_player(id(&guest.sub), Actor::Operator.into(), now)
-            .await
-            .unwrap()
-    );
+    scene.platform.unsuspend(id(&guest.sub)).await;
     // The session went with the sign-in, and so did the guest in this browser.
     assert_ne!(person.play().await.sub, guest.sub);
     assert_eq!(shared.play().await.sub, other.sub);

@@ -7,7 +7,7 @@ use platform_tests::browser::{Engine, Stage};
 use platform_tests::npm;
 use platform_tests::poll;
 use platform_tests::world::World;
-use serde_json::{Value, json};
+use serde_json::json;
 use thirtyfour::By;
 
 platform_tests::browser_tests![
@@ -48,7 +48,9 @@ async fn open(stage: &Stage, engine: &str, tag: &str) -> World {
     stage.open(&world.url("around", "/")).await;
     enter(stage).await;
     poll::until("the game runs", async || {
-        let frames = ask(stage, "return globalThis.game?.work.length ?? 0").await;
+        let frames = stage
+            .look("return globalThis.game?.work.length ?? 0", vec![])
+            .await;
         (frames.as_u64()? > 5).then_some(())
     })
     .await;
@@ -61,17 +63,6 @@ async fn enter(stage: &Stage) {
     session.enter_default_frame().await.unwrap();
     let frame = session.find(By::Id("game")).await.unwrap();
     frame.enter_frame().await.unwrap();
-}
-
-/// Runs a script where the session is, without an element of its own.
-async fn ask(stage: &Stage, script: &str) -> Value {
-    let answer = stage
-        .browser()
-        .session
-        .execute(script, vec![])
-        .await
-        .unwrap();
-    answer.json().clone()
 }
 
 /// A click on the middle of the game and then `keys`, by the browser's own
@@ -101,20 +92,23 @@ async fn play(stage: Stage, engine: &str) {
     let world = open(&stage, engine, TAG).await;
     let session = &stage.browser().session;
     session.enter_default_frame().await.unwrap();
-    let outside = ask(&stage, "return document.activeElement.id").await;
+    let outside = stage.look("return document.activeElement.id", vec![]).await;
     assert_eq!(
         outside,
         json!("elsewhere"),
         "the page around has the keyboard"
     );
-    let scrolled = ask(&stage, "return [scrollX, scrollY]").await;
+    let scrolled = stage.look("return [scrollX, scrollY]", vec![]).await;
 
     click_and_type(&stage, "wlr").await;
-    assert_eq!(ask(&stage, "return outer.keys").await, json!([]));
-    assert_eq!(ask(&stage, "return [scrollX, scrollY]").await, scrolled);
+    assert_eq!(stage.look("return outer.keys", vec![]).await, json!([]));
+    assert_eq!(
+        stage.look("return [scrollX, scrollY]", vec![]).await,
+        scrolled
+    );
     enter(&stage).await;
     let keys = poll::until("the keys", async || {
-        let keys = ask(&stage, "return game.keys").await;
+        let keys = stage.look("return game.keys", vec![]).await;
         (keys.as_array()?.len() >= 3).then_some(keys)
     })
     .await;
@@ -192,9 +186,9 @@ async fn without_the_runtime_a_click_leaves_the_keyboard_outside(stage: Stage) {
         poll::until("the key", async || {
             let session = &stage.browser().session;
             session.enter_default_frame().await.unwrap();
-            let seen_outside = ask(&stage, "return outer.keys").await;
+            let seen_outside = stage.look("return outer.keys", vec![]).await;
             enter(&stage).await;
-            let seen_inside = ask(&stage, "return game.keys").await;
+            let seen_inside = stage.look("return game.keys", vec![]).await;
             (seen_outside == outside && seen_inside == inside).then_some(())
         })
         .await;

@@ -4,7 +4,7 @@
 use axum::body::Bytes;
 use platform_tests::browser::{Engine, Stage};
 use platform_tests::world::{PageBuilder, World};
-use serde_json::{Value, json};
+use serde_json::json;
 use thirtyfour::By;
 
 platform_tests::browser_tests![
@@ -47,16 +47,6 @@ async fn open(stage: &Stage) -> World {
     world
 }
 
-async fn ask(stage: &Stage, script: &str) -> Value {
-    let answer = stage
-        .browser()
-        .session
-        .execute(script, vec![])
-        .await
-        .unwrap();
-    answer.json().clone()
-}
-
 /// Clicks on the element `id` of the game.
 async fn click(stage: &Stage, id: &str) {
     let session = &stage.browser().session;
@@ -82,10 +72,13 @@ async fn a_press_that_the_game_cancels_gives_the_frame_the_keyboard(stage: Stage
     let session = &stage.browser().session;
     session.enter_default_frame().await.unwrap();
     type_in(&stage, "abc").await;
-    assert_eq!(ask(&stage, "return outer").await, json!([]));
+    assert_eq!(stage.look("return outer", vec![]).await, json!([]));
     let frame = session.find(By::Id("game")).await.unwrap();
     frame.enter_frame().await.unwrap();
-    assert_eq!(ask(&stage, "return keys").await, json!(["a", "b", "c"]));
+    assert_eq!(
+        stage.look("return keys", vec![]).await,
+        json!(["a", "b", "c"])
+    );
     session.enter_default_frame().await.unwrap();
     // The page around can have it back.
     let field = session.find(By::Id("elsewhere")).await.unwrap();
@@ -97,7 +90,7 @@ async fn a_press_that_the_game_cancels_gives_the_frame_the_keyboard(stage: Stage
         .await
         .unwrap();
     type_in(&stage, "x").await;
-    assert_eq!(ask(&stage, "return outer").await, json!(["x"]));
+    assert_eq!(stage.look("return outer", vec![]).await, json!(["x"]));
 }
 
 async fn an_input_in_the_game_keeps_the_keyboard_while_it_is_typed_in(stage: Stage) {
@@ -108,15 +101,16 @@ async fn an_input_in_the_game_keeps_the_keyboard_while_it_is_typed_in(stage: Sta
         // A press on the board that the game cancels takes nothing away.
         click(&stage, "board").await;
         type_in(&stage, "c").await;
-        let text = ask(
-            &stage,
-            "const at = document.activeElement; return [at.id, at.value ?? at.textContent]",
-        )
-        .await;
+        let text = stage
+            .look(
+                "const at = document.activeElement; return [at.id, at.value ?? at.textContent]",
+                vec![],
+            )
+            .await;
         assert_eq!(text[0], json!(id));
         assert!(text[1].as_str().unwrap().contains("abc"), "{text}");
     }
-    assert_eq!(ask(&stage, "return keys").await, json!([]));
+    assert_eq!(stage.look("return keys", vec![]).await, json!([]));
 }
 
 async fn taking_the_keyboard_scrolls_neither_page(stage: Stage) {
@@ -129,11 +123,11 @@ async fn taking_the_keyboard_scrolls_neither_page(stage: Stage) {
         120
     };
     let scroll = format!("scrollTo(0, {down}); return [scrollX, scrollY]");
-    let before = ask(&stage, &scroll).await;
+    let before = stage.look(&scroll, vec![]).await;
     assert_eq!(before, json!([0, down]));
     let frame = session.find(By::Id("game")).await.unwrap();
     frame.enter_frame().await.unwrap();
-    ask(&stage, "scrollTo(0, 40)").await;
+    stage.look("scrollTo(0, 40)", vec![]).await;
     session.enter_default_frame().await.unwrap();
     let frame = session.find(By::Id("game")).await.unwrap();
     // The board is what is left of it at the top.
@@ -143,17 +137,19 @@ async fn taking_the_keyboard_scrolls_neither_page(stage: Stage) {
         .click();
     press.perform().await.unwrap();
     frame.clone().enter_frame().await.unwrap();
-    assert_eq!(ask(&stage, "return presses").await, json!(["board"]));
+    assert_eq!(stage.look("return presses", vec![]).await, json!(["board"]));
     session.enter_default_frame().await.unwrap();
     type_in(&stage, "z").await;
     assert_eq!(
-        ask(&stage, "return [[scrollX, scrollY], outer]").await,
+        stage
+            .look("return [[scrollX, scrollY], outer]", vec![])
+            .await,
         json!([before, []])
     );
     let frame = session.find(By::Id("game")).await.unwrap();
     frame.enter_frame().await.unwrap();
     assert_eq!(
-        ask(&stage, "return [scrollY, keys]").await,
+        stage.look("return [scrollY, keys]", vec![]).await,
         json!([40, ["z"]])
     );
 }
@@ -183,7 +179,7 @@ async fn a_game_that_is_not_framed_keeps_its_focus_where_it_is(stage: Stage) {
         .unwrap();
     type_in(&stage, "k").await;
     assert_eq!(
-        ask(&stage, "return [focused, keys]").await,
+        stage.look("return [focused, keys]", vec![]).await,
         json!([0, ["k"]])
     );
 }

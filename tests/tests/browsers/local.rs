@@ -364,35 +364,26 @@ async fn a_local_page_keeps_the_native_console_and_sends_nothing(stage: Stage) {
     assert_eq!(world.gateway.count(), 0);
 }
 
-/// What the badge says, when it says `part`.
-async fn badge_says(stage: &Stage, part: &str) -> String {
-    let text =
-        "return document.querySelector('platform-dev').shadowRoot.querySelector('a').textContent";
+/// What `element` says, when it says `part`.
+async fn says(stage: &Stage, element: &str, part: &str) -> String {
+    let script = format!("return {element}.textContent");
     poll::until(part, async || {
-        let text = stage
-            .run(text)
-            .await
-            .as_str()
-            .unwrap_or_default()
-            .to_owned();
+        let text = stage.run(&script).await;
+        let text = text.as_str().unwrap_or_default().to_owned();
         text.contains(part).then_some(text)
     })
     .await
 }
 
+/// What the badge says, when it says `part`.
+async fn badge_says(stage: &Stage, part: &str) -> String {
+    let badge = "document.querySelector('platform-dev').shadowRoot.querySelector('a')";
+    says(stage, badge, part).await
+}
+
 /// What the picker says, when it says `part`.
 async fn picker_says(stage: &Stage, part: &str) -> String {
-    let text = "return document.querySelector('[role=alert]').textContent";
-    poll::until(part, async || {
-        let text = stage
-            .run(text)
-            .await
-            .as_str()
-            .unwrap_or_default()
-            .to_owned();
-        text.contains(part).then_some(text)
-    })
-    .await
+    says(stage, "document.querySelector('[role=alert]')", part).await
 }
 
 async fn a_dev_server_s_problem_is_shown_in_the_badge_and_the_picker(stage: Stage) {
