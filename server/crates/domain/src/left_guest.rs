@@ -1,16 +1,13 @@
 //! Guests that were signed out in a browser, and the way back to them. Any game
 //! may sign its player out; what the player has must not be gone with that.
 
-use std::fmt;
-
-use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::audit::By;
 use super::player::Player;
 use super::session::SessionHash;
 use crate::clock::Millis;
-use crate::entropy::Entropy;
+use crate::cookie_secret::cookie_secret;
 
 /// How long a guest that was signed out can be come back to.
 pub const LEFT_MILLIS: Millis = 30 * 24 * 60 * 60 * 1_000;
@@ -19,43 +16,12 @@ pub const LEFT_MILLIS: Millis = 30 * 24 * 60 * 60 * 1_000;
 /// does not push out the one that counts.
 pub const MOST_LEFT: usize = 200;
 
-/// 256 random bits that a browser holds beside its session: who has them may go
-/// on as the guests that were signed out there.
-///
-/// Never stored and never logged; the store has its [`LeftHash`].
-#[derive(Clone, PartialEq, Eq)]
-pub struct LeftSecret([u8; 32]);
-
-impl LeftSecret {
-    /// A new secret.
-    #[must_use]
-    pub fn generate(entropy: &dyn Entropy) -> Self {
-        Self(entropy.bytes())
-    }
-
-    /// The secret that a cookie carried.
-    #[must_use]
-    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
-        Self(bytes)
-    }
-
-    /// The bytes, for the cookie alone.
-    #[must_use]
-    pub const fn expose(&self) -> &[u8; 32] {
-        &self.0
-    }
-
-    /// What the store keeps in its place.
-    #[must_use]
-    pub fn hash(&self) -> LeftHash {
-        LeftHash(Sha256::digest(self.0).into())
-    }
-}
-
-impl fmt::Debug for LeftSecret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("LeftSecret(hidden)")
-    }
+cookie_secret! {
+    /// 256 random bits that a browser holds beside its session: who has them may go
+    /// on as the guests that were signed out there.
+    ///
+    /// Never stored and never logged; the store has its [`LeftHash`].
+    LeftSecret, LeftHash
 }
 
 /// SHA-256 of a [`LeftSecret`]: names a browser without opening anything.

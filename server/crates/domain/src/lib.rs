@@ -8,6 +8,7 @@
 //! | [`origin`] | the platform origin and what follows from it |
 //! | [`player`], [`username`], [`identity`] | who plays, under which name, signed in by which provider |
 //! | [`session`], [`sign_in`], [`left_guest`] | a browser's session, how it comes to be, and the way back to a guest |
+//! | `cookie_secret` | what a browser holds in a cookie |
 //! | [`device`], [`console_token`] | the command line's sign-in; tokens of the console and the command line |
 //! | [`key`] | the life of a signing key |
 //! | [`project`], [`room`], [`takedown`] | projects with their deployments, the room they take, and taking them down |
@@ -18,6 +19,7 @@ pub mod administration;
 pub mod audit;
 pub mod clock;
 pub mod console_token;
+mod cookie_secret;
 pub mod counting;
 pub mod device;
 pub mod entropy;

@@ -5,45 +5,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
 use uuid::{Builder, Uuid};
 
 use super::player::{Player, PlayerState};
 use super::username::generate_guest_names;
 use crate::clock::Millis;
+use crate::cookie_secret::cookie_secret;
 use crate::entropy::Entropy;
 
-/// The cookie's value before it is encoded: 256 random bits.
-///
-/// Never stored and never logged; the store has its [`SessionHash`].
-#[derive(Clone, PartialEq, Eq)]
-pub struct SessionSecret([u8; 32]);
+cookie_secret! {
+    /// The cookie's value before it is encoded: 256 random bits.
+    ///
+    /// Never stored and never logged; the store has its [`SessionHash`].
+    SessionSecret, SessionHash
+}
 
 impl SessionSecret {
-    /// A new secret.
-    #[must_use]
-    pub fn generate(entropy: &dyn Entropy) -> Self {
-        Self(entropy.bytes())
-    }
-
-    /// The secret that a cookie carried.
-    #[must_use]
-    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
-        Self(bytes)
-    }
-
-    /// The bytes, for the cookie alone.
-    #[must_use]
-    pub const fn expose(&self) -> &[u8; 32] {
-        &self.0
-    }
-
-    /// What the store keeps in its place.
-    #[must_use]
-    pub fn hash(&self) -> SessionHash {
-        SessionHash(Sha256::digest(self.0).into())
-    }
-
     /// The id of the guest whom this session begins with. It follows from the
     /// secret, so a guest whose row was swept before its cookie came back is
     /// the same player when it does. The id says nothing about the secret.
@@ -94,12 +72,6 @@ impl Entropy for Derived {
 impl fmt::Debug for Derived {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Derived(hidden)")
-    }
-}
-
-impl fmt::Debug for SessionSecret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SessionSecret(hidden)")
     }
 }
 

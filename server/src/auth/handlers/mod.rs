@@ -11,6 +11,7 @@ mod leave;
 pub mod login;
 pub mod metadata;
 pub mod new_guest;
+mod own_form;
 pub mod profile;
 pub mod restore_guest;
 mod return_link;

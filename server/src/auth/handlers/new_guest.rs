@@ -8,15 +8,13 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 
+use super::own_form::OwnForm;
 use super::sign_in::{SignInNotice, back_to_login, see_other};
 use super::token::suspended;
 use super::visitor::Visitor;
 use crate::auth::AuthState;
-use crate::auth::redirect::{REDIRECT, ReturnAddress};
 use crate::http::api_error::ApiError;
 use crate::http::cookies;
-use crate::http::csrf::{self, check_form};
-use crate::http::form::Form;
 use crate::http::seal::SHOWN;
 
 /// The path. It is beside that of the sign-in page rather than below it, where
@@ -38,15 +36,12 @@ pub async fn handle(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, ApiError> {
-    let form = Form::read(&headers, body).await?;
+    let OwnForm {
+        form,
+        secret,
+        address,
+    } = OwnForm::read(&state, &headers, body).await?;
     let secure = state.platform.origin.is_secure();
-    let secret = check_form(
-        &headers,
-        secure,
-        &state.platform.auth_url,
-        form.field(csrf::FIELD)?,
-    )?;
-    let address = ReturnAddress::read(&state, form.field(REDIRECT)?)?;
     let forgets = match Visitor::of(&state, &headers).await? {
         Visitor::Unknown | Visitor::Ended => true,
         Visitor::Guest(_) | Visitor::Account(_) => false,

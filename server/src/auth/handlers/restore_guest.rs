@@ -12,20 +12,21 @@ use platform_protocol::paths;
 use platform_protocol::problem::ProblemCode;
 use uuid::Uuid;
 
+use super::own_form::OwnForm;
 use super::return_link::{ReturnLink, page_path};
 use super::sign_in::see_other;
 use super::token::suspended;
 use super::visitor::Visitor;
 use super::{guest, held};
 use crate::auth::AuthState;
-use crate::auth::redirect::{REDIRECT, ReturnAddress};
+use crate::auth::redirect::ReturnAddress;
 use crate::domain::left_guest::{LeftGuest, Restore, Restored};
 use crate::domain::session::SessionSecret;
 use crate::http::api_error::ApiError;
 use crate::http::client_address::Network;
 use crate::http::context::Context;
 use crate::http::cookies;
-use crate::http::csrf::{self, BrowserSecret, check_form};
+use crate::http::csrf::BrowserSecret;
 use crate::http::date::Date;
 use crate::http::form::Form;
 use crate::http::limiter::too_many_requests;
@@ -173,15 +174,12 @@ pub async fn restore(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, ApiError> {
-    let form = Form::read(&headers, body).await?;
+    let OwnForm {
+        form,
+        secret,
+        address,
+    } = OwnForm::read(&state, &headers, body).await?;
     let secure = state.platform.origin.is_secure();
-    let secret = check_form(
-        &headers,
-        secure,
-        &state.platform.auth_url,
-        form.field(csrf::FIELD)?,
-    )?;
-    let address = ReturnAddress::read(&state, form.field(REDIRECT)?)?;
     let guest = form.field(GUEST)?.and_then(|id| id.parse().ok());
     let guest: Uuid = guest.ok_or(ProblemCode::InvalidRequest)?;
     if !secret.was_shown(form.field(SHOWN)?, state.platform.clock.now()) {

@@ -15,17 +15,16 @@ use uuid::Uuid;
 use super::guest;
 use super::held;
 use super::hurried;
+use super::own_form::OwnForm;
 use crate::auth::AuthState;
 use crate::auth::oidc::{Provider, Who};
-use crate::auth::redirect::{REDIRECT, ReturnAddress};
+use crate::auth::redirect::REDIRECT;
 use crate::clock::Millis;
 use crate::domain::player::PlayerState;
 use crate::domain::sign_in::{PendingSignIn, StateHash};
 use crate::http::api_error::{ApiError, chain};
 use crate::http::client_address::Network;
 use crate::http::context::Context;
-use crate::http::csrf::{self, check_form};
-use crate::http::form::Form;
 use crate::http::limiter::too_many_requests;
 use crate::http::seal::SHOWN;
 
@@ -89,14 +88,11 @@ pub async fn handle(
 ) -> Result<Response, ApiError> {
     let provider = provider_of(&state, &path)?;
     let secure = state.platform.origin.is_secure();
-    let form = Form::read(&headers, body).await?;
-    let browser = check_form(
-        &headers,
-        secure,
-        &state.platform.auth_url,
-        form.field(csrf::FIELD)?,
-    )?;
-    let redirect = ReturnAddress::read(&state, form.field(REDIRECT)?)?;
+    let OwnForm {
+        form,
+        secret: browser,
+        address: redirect,
+    } = OwnForm::read(&state, &headers, body).await?;
     let again = form.field(AGAIN)?.is_some();
     let who = match form.field(ANOTHER)? {
         _ if again => Who::Again,

@@ -15,6 +15,15 @@ pub mod revoke;
 mod step;
 pub mod token;
 
+use axum::body::Body;
+use axum::http::HeaderMap;
+
+use crate::auth::AuthState;
+use crate::domain::device::CLIENT_ID;
+use crate::http::client_address::Network;
+use crate::http::context::Context;
+use crate::http::oauth::{OauthError, Parameters};
+
 /// Where a device begins (RFC 8628 §3.1).
 pub const AUTHORIZATION: &str = "/device/authorization";
 /// Where it gets its tokens (RFC 8628 §3.4, RFC 6749 §6).
@@ -26,3 +35,20 @@ pub const REVOKE: &str = "/device/revoke";
 pub const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 /// The grant of a refresh token (RFC 6749 §6).
 pub const REFRESH_GRANT: &str = "refresh_token";
+
+/// Reads what the command line sends about its sign-in, and counts the call against its
+/// network's limit.
+///
+/// # Errors
+/// `invalid_request`, `invalid_client`, `slow_down` with status 429.
+async fn read_parameters(
+    state: &AuthState,
+    context: &Context,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Parameters, OauthError> {
+    let parameters = Parameters::read(headers, body, CLIENT_ID).await?;
+    let counted = state.limits.devices.ask(&Network::of(context.client));
+    counted.map_err(OauthError::too_many_requests)?;
+    Ok(parameters)
+}

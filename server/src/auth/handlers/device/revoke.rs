@@ -7,11 +7,11 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 
+use super::read_parameters;
 use crate::auth::AuthState;
-use crate::domain::device::{CLIENT_ID, TokenHash};
-use crate::http::client_address::Network;
+use crate::domain::device::TokenHash;
 use crate::http::context::Context;
-use crate::http::oauth::{OauthError, Parameters};
+use crate::http::oauth::OauthError;
 
 /// Answers 200, also for a token that there is not: it is as good as ended
 /// (RFC 7009 §2.2). The device's access tokens end with it.
@@ -25,12 +25,7 @@ pub async fn handle(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, OauthError> {
-    let parameters = Parameters::read(&headers, body, CLIENT_ID).await?;
-    state
-        .limits
-        .devices
-        .ask(&Network::of(context.client))
-        .map_err(OauthError::too_many_requests)?;
+    let parameters = read_parameters(&state, &context, &headers, body).await?;
     let token = TokenHash::of(parameters.required("token")?);
     let now = state.platform.clock.now();
     state

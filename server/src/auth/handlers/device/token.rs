@@ -14,15 +14,14 @@ use platform_protocol::token::BEARER;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::{DEVICE_GRANT, REFRESH_GRANT};
+use super::{DEVICE_GRANT, REFRESH_GRANT, read_parameters};
 use crate::auth::AuthState;
 use crate::auth::handlers::token::mint_console;
 use crate::domain::console_token::Hold;
-use crate::domain::device::{CLIENT_ID, DeviceSecret, FreshDevice, Redeemed, Refreshed, TokenHash};
+use crate::domain::device::{DeviceSecret, FreshDevice, Redeemed, Refreshed, TokenHash};
 use crate::domain::player::Player;
-use crate::http::client_address::Network;
 use crate::http::context::Context;
-use crate::http::oauth::{self, Code, OauthError, Parameters};
+use crate::http::oauth::{self, Code, OauthError};
 
 /// The sentence for a device that has to be signed in again.
 const ENDED: &str = "This sign-in has ended. Sign in again.";
@@ -48,12 +47,7 @@ pub async fn handle(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, OauthError> {
-    let parameters = Parameters::read(&headers, body, CLIENT_ID).await?;
-    state
-        .limits
-        .devices
-        .ask(&Network::of(context.client))
-        .map_err(OauthError::too_many_requests)?;
+    let parameters = read_parameters(&state, &context, &headers, body).await?;
     let now = state.platform.clock.now();
     let refresh_token = DeviceSecret::refresh_token(&*state.platform.entropy);
     let fresh = FreshDevice {

@@ -1,0 +1,43 @@
+//! A form of the auth service's own pages, with what each of them carries.
+
+use axum::body::Body;
+use axum::http::HeaderMap;
+
+use crate::auth::AuthState;
+use crate::auth::redirect::{REDIRECT, ReturnAddress};
+use crate::http::api_error::ApiError;
+use crate::http::csrf::{self, BrowserSecret, check_form};
+use crate::http::form::Form;
+
+/// What one of the service's own pages has sent.
+pub(super) struct OwnForm {
+    /// The fields.
+    pub(super) form: Form,
+    /// The secret of the browser, for which the form was made.
+    pub(super) secret: BrowserSecret,
+    /// Where its page leads back to.
+    pub(super) address: ReturnAddress,
+}
+
+impl OwnForm {
+    /// Reads a form, and refuses one that is not from a page of ours in this browser.
+    ///
+    /// # Errors
+    /// `not-allowed` for a form that is not ours, `invalid-request`,
+    /// `invalid-redirect`, `unsupported-media-type`, `payload-too-large`.
+    pub(super) async fn read(
+        state: &AuthState,
+        headers: &HeaderMap,
+        body: Body,
+    ) -> Result<Self, ApiError> {
+        let form = Form::read(headers, body).await?;
+        let (secure, auth_url) = (state.platform.origin.is_secure(), &state.platform.auth_url);
+        let secret = check_form(headers, secure, auth_url, form.field(csrf::FIELD)?)?;
+        let address = ReturnAddress::read(state, form.field(REDIRECT)?)?;
+        Ok(Self {
+            form,
+            secret,
+            address,
+        })
+    }
+}
