@@ -4,8 +4,8 @@
 //! then one operation of the store switches. Whoever is killed in between
 //! leaves files behind that nothing refers to, and the next sweep takes them.
 
-mod incoming;
 mod spool;
+mod upload;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use platform_checks::limits::{MAX_BYTES, MAX_FILES};
 use platform_checks::{PathProblem, Warning, normalise, warnings_of};
 use platform_protocol::names::Environment;
 
-pub use self::incoming::{Limits, Upload, UploadQueue, linger, too_large};
+pub use self::upload::{Limits, Upload, UploadQueue, linger, too_large};
 use crate::clock::Millis;
 use crate::domain::audit::{Actor, By};
 use crate::domain::project::{Deployment, FileEntry, Made};
