@@ -21,7 +21,7 @@ use platform_server::clock::{Clock as _, SystemClock};
 use platform_server::config::Config;
 use platform_server::domain::project::Project;
 use platform_server::entropy::SystemEntropy;
-use platform_server::projects::deploy::publish;
+use platform_server::projects::deploy::Target;
 
 /// Bytes of the file.
 const SIZE: usize = 20_000;
@@ -60,18 +60,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         ("file.js".to_owned(), Bytes::from(plain)),
         ("file.js.br".to_owned(), Bytes::from(brotli)),
     ];
-    let (store, files) = (&*state.platform.store, files.into());
-    publish(
-        store,
-        &state.games.files,
-        &*state.platform.entropy,
-        SystemClock.now(),
-        SLUG,
-        Environment::Prod,
-        files,
-    )
-    .await?;
-    state.games.sites.refresh(store).await?;
+    let target = Target::of_platform(SLUG, Environment::Prod);
+    let deployments = &state.projects.deployments;
+    deployments.deploy_contents(files.into(), &target).await?;
     println!(
         "hosted_file ready on {} (listening on {})",
         running.origin, running.address

@@ -19,19 +19,20 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use platform_protocol::log::{LogLevel, LogSource};
 use platform_protocol::names::Environment;
 use platform_server::clock::{Clock, Millis, SystemClock};
+use platform_server::domain::audit::Actor;
 use platform_server::domain::counting::{
     DAY, Distinct, DistinctSketch, HOUR, MINUTE, NewCounts, NewPlayTime, periods,
 };
 use platform_server::domain::identity::Identity;
 use platform_server::domain::log::{LogEntry, LogId, NewLogRecords};
 use platform_server::domain::page::PageId;
-use platform_server::domain::project::Project;
+use platform_server::domain::project::{Deployment, Made, Project};
 use platform_server::domain::session::SessionSecret;
 use platform_server::domain::sign_in::SignIn;
 use platform_server::entropy::{Entropy, SystemEntropy};
 use platform_server::games::files::FileStore;
 use platform_server::http::date::rfc3339;
-use platform_server::projects::deploy;
+
 use platform_server::store::{SchemaPolicy, Store, connect};
 use rusqlite::{Connection, params};
 use serde_json::json;
@@ -147,20 +148,18 @@ async fn games(store: &dyn Store, directory: &Path, owner: Uuid, now: Millis) ->
              <script defer src=\"/__platform/runtime.js\"></script>"
         );
         for environment in Environment::ALL {
-            let content = vec![
-                ("index.html".to_owned(), page.clone().into()),
-                ("cover.png".to_owned(), vec![7_u8; 100].into()),
-            ];
-            deploy::publish(
-                store,
-                &files,
-                entropy(),
-                now,
-                &slug(game),
+            let cover = files.put(vec![7_u8; 100].into()).await?;
+            let page = files.put(page.clone().into()).await?;
+            let kept = [("index.html", page), ("cover.png", cover)];
+            let deployment = Deployment {
+                id: entropy().uuid_v4(),
+                slug: slug(game),
                 environment,
-                content,
-            )
-            .await?;
+                files: kept.map(|(path, file)| (path.to_owned(), file)).into(),
+                created_at: now,
+                made: Made::default(),
+            };
+            store.add_deployment(deployment, Actor::Own.into()).await?;
         }
     }
     Ok(())

@@ -16,7 +16,7 @@ use platform_server::domain::takedown::{Change, Changed};
 use platform_server::entropy::SystemEntropy;
 use platform_server::http::seal::PRESS_MILLIS;
 use platform_server::origin::PlatformOrigin;
-use platform_server::projects::deploy;
+use platform_server::projects::deploy::Target;
 use reqwest::Method;
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
@@ -205,23 +205,9 @@ impl World {
         files: Vec<(String, Bytes)>,
     ) {
         let state = &self.running.state;
-        deploy::publish(
-            &*state.platform.store,
-            &state.games.files,
-            &*state.platform.entropy,
-            self.clock.now(),
-            slug,
-            environment,
-            files,
-        )
-        .await
-        .expect("the files can be published");
-        state
-            .games
-            .sites
-            .refresh(&*state.platform.store)
-            .await
-            .expect("the games can be read");
+        let target = Target::of_platform(slug, environment);
+        let deployed = state.projects.deployments.deploy_contents(files, &target);
+        deployed.await.expect("the files can be deployed");
     }
 
     /// The runtime as the platform serves it, and as `platform runtime` prints

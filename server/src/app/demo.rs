@@ -15,16 +15,13 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::clock::{Clock, Millis};
-use crate::config::Config;
+use crate::clock::Clock;
 use crate::domain::project::Project;
-use crate::entropy::Entropy;
-use crate::games::files::FileStore;
 use crate::hosting::backends::Backends;
 use crate::http::api_error::chain;
-use crate::origin::PlatformOrigin;
-use crate::projects::deploy::{self, DeployError};
-use crate::store::{self, Store, StoreError};
+use crate::platform::Platform;
+use crate::projects::deploy::{DeployError, Deployments, Target};
+use crate::store::{self, StoreError};
 
 /// The demo's project.
 pub const SLUG: &str = "demo";
@@ -53,23 +50,17 @@ pub enum DemoError {
 ///
 /// # Errors
 /// [`DemoError`]
-pub async fn deploy(
-    config: &Config,
-    origin: &PlatformOrigin,
-    store: &dyn Store,
-    files: &FileStore,
-    entropy: &dyn Entropy,
-    now: Millis,
-) -> Result<bool, DemoError> {
-    if !config.demo || !origin.is_local() {
+pub async fn deploy(platform: &Platform, deployments: &Deployments) -> Result<bool, DemoError> {
+    if !platform.config.demo || !platform.origin.is_local() {
         return Ok(false);
     }
+    let store = &platform.store;
     let projects = store.list_projects().await?;
     if projects.is_empty() {
         let project = Project {
             slug: SLUG.to_owned(),
             owner: None,
-            created_at: now,
+            created_at: platform.clock.now(),
         };
         match store.add_project(project).await {
             // It was deleted for good, and its slug stays taken.
@@ -93,14 +84,29 @@ pub async fn deploy(
                 .collect()
         });
         if deployed.as_ref() != Some(&digests()) {
-            deploy::publish(store, files, entropy, now, SLUG, environment, contents()).await?;
-            tracing::info!(
-                environment = environment.as_str(),
-                "the demo game was deployed"
-            );
+            deploy_to(environment, deployments).await?;
         }
     }
     Ok(true)
+}
+
+/// Deploys the files of this program. Where there is no room for them, the server starts
+/// all the same.
+async fn deploy_to(environment: Environment, deployments: &Deployments) -> Result<(), DeployError> {
+    let target = Target::of_platform(SLUG, environment);
+    let environment = environment.as_str();
+    match deployments.deploy_contents(contents(), &target).await {
+        Ok(_) => {
+            tracing::info!(environment, "the demo game was deployed");
+            Ok(())
+        }
+        Err(error @ (DeployError::DiskFull | DeployError::NoRoom(_))) => {
+            let error = chain(&error);
+            tracing::warn!(environment, error, "the demo game was not deployed");
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
 }
 
 fn contents() -> Vec<(String, Bytes)> {
@@ -130,15 +136,13 @@ fn digests() -> BTreeMap<String, String> {
 /// # Errors
 /// [`DemoError::Backend`]
 pub async fn start_backends(
+    platform: &Platform,
     backends: &Backends,
     tasks: &mut JoinSet<()>,
-    config: &Config,
-    origin: &PlatformOrigin,
-    clock: &Arc<dyn Clock>,
     stopping: &watch::Receiver<bool>,
 ) -> Result<(), DemoError> {
-    let auth_url = origin.auth_url();
-    let directory = config.data.join("demo");
+    let auth_url = &platform.auth_url;
+    let directory = platform.config.data.join("demo");
     // Like the platform's own store: what players saved is nobody else's. The
     // backend would make its files for all to read.
     store::make_private_directory(&directory)?;
@@ -153,7 +157,7 @@ pub async fn start_backends(
             jwks_url: format!("{auth_url}{}", paths::JWKS),
             database,
         };
-        let clock = Arc::new(BackendClock(Arc::clone(clock)));
+        let clock = Arc::new(BackendClock(Arc::clone(&platform.clock)));
         let mut stopping = stopping.clone();
         tasks.spawn(async move {
             let stop = async move {

@@ -45,7 +45,7 @@ use crate::platform::disk::{DiskFloor, FreeSpace, SystemDisk};
 use crate::players::PlayersState;
 use crate::players::counting::Counting;
 use crate::projects::ProjectsState;
-use crate::projects::deploy::UploadQueue;
+use crate::projects::deploy::{Deployments, UploadQueue};
 use crate::projects::settings_limits::SettingsLimits;
 use crate::store::{self, ConnectError, SchemaPolicy, Store, StoreError};
 
@@ -170,18 +170,14 @@ pub async fn start_on(
         store,
         keys,
         files,
-        deploys,
-        sites,
-        has_demo,
+        uploads,
     } = open(&config, &origin, &clock, &entropy).await?;
 
     let (stopping, stopped) = watch::channel(false);
     let mut server = JoinSet::new();
     let assertions = Assertions::new(Arc::clone(&keys), Arc::clone(&clock), origin.auth_url());
-    let backends = backends(&config, &origin, listening, assertions, &*store).await?;
-    if has_demo {
-        demo::start_backends(&backends, &mut server, &config, &origin, &clock, &stopped).await?;
-    }
+    let settings = backends::Settings::new(&config, &origin, listening);
+    let backends = Backends::new(&origin, settings)?.signed_by(assertions);
     let runtime = runtime
         .await
         .map_err(|error| RuntimeError::Compress(error.into()))??;
@@ -201,11 +197,17 @@ pub async fn start_on(
     });
     let state = assemble(
         &platform,
-        (sites, files, deploys),
+        (files, uploads),
         (keys, providers, demo_provider),
         (backends, runtime),
         (counting, LogStreams::new(stopped.clone())),
     );
+    if demo::deploy(&platform, &state.projects.deployments).await? {
+        let backends = &state.hosting.backends;
+        demo::start_backends(&platform, backends, &mut server, &stopped).await?;
+    }
+    state.hosting.read_games().await?;
+    state.hosting.backends.refresh(&*platform.store).await?;
     let app = App {
         routes: routes(&state),
         state: state.clone(),
@@ -225,7 +227,7 @@ pub async fn start_on(
 /// Hands each slice its parts.
 fn assemble(
     platform: &Arc<Platform>,
-    (sites, files, deploys): (Sites, Arc<FileStore>, UploadQueue),
+    (files, uploads): (Arc<FileStore>, UploadQueue),
     (keys, providers, demo_provider): (Arc<KeyRing>, Providers, Option<Arc<DemoProvider>>),
     (backends, runtime): (Backends, RuntimeFiles),
     (counting, streams): (Counting, LogStreams),
@@ -234,7 +236,7 @@ fn assemble(
     let contents = Contents::new(Arc::clone(&files), config.file_cache_bytes());
     let games = Arc::new(GamesState {
         platform: Arc::clone(platform),
-        sites,
+        sites: Sites::new(platform.origin.clone()),
         files,
         page_metadata: PageMetadata::default(),
         page_warnings: PageWarnings::default(),
@@ -263,12 +265,13 @@ fn assemble(
         backends,
         runtime,
     });
+    let deployments = Deployments::new(Arc::clone(platform), Arc::clone(&hosting), uploads);
     let projects = Arc::new(ProjectsState {
         platform: Arc::clone(platform),
         games: Arc::clone(&games),
         auth: Arc::clone(&auth),
         hosting: Arc::clone(&hosting),
-        deploys,
+        deployments: Arc::new(deployments),
         settings_limits: SettingsLimits::new(clock),
     });
     let players = Arc::new(PlayersState {
@@ -310,12 +313,10 @@ struct Opened {
     store: Arc<dyn Store>,
     keys: Arc<KeyRing>,
     files: Arc<FileStore>,
-    deploys: UploadQueue,
-    sites: Sites,
-    has_demo: bool,
+    uploads: UploadQueue,
 }
 
-/// Opens what the data folder holds, with the demo in it where that belongs.
+/// Opens what the data folder holds.
 async fn open(
     config: &Config,
     origin: &PlatformOrigin,
@@ -333,15 +334,11 @@ async fn open(
     warn_of_unsealed(origin, &keys);
     warn_of_no_provider(config, origin);
     let files = FileStore::connect(&format!("file://{}", config.files_path().display())).await?;
-    let has_demo = demo::deploy(config, origin, &*store, &files, &**entropy, clock.now()).await?;
     Ok(Opened {
-        deploys: uploads(config, &files).await?,
+        uploads: uploads(config, &files).await?,
         files: Arc::new(files),
-        // The demo is among them.
-        sites: sites(origin, &*store).await?,
         keys,
         store,
-        has_demo,
     })
 }
 
@@ -375,27 +372,6 @@ async fn uploads(config: &Config, files: &FileStore) -> Result<UploadQueue, Star
     });
     made.await
         .unwrap_or_else(|error| Err(StartError::Uploads(std::io::Error::other(error))))
-}
-
-/// The backends that the games' owners have set.
-async fn backends(
-    config: &Config,
-    origin: &PlatformOrigin,
-    listening: SocketAddr,
-    assertions: Assertions,
-    store: &dyn Store,
-) -> Result<Backends, StartError> {
-    let settings = backends::Settings::new(config, origin, listening);
-    let backends = Backends::new(origin, settings)?.signed_by(assertions);
-    backends.refresh(store).await?;
-    Ok(backends)
-}
-
-/// Which games there are.
-async fn sites(origin: &PlatformOrigin, store: &dyn Store) -> Result<Sites, StoreError> {
-    let sites = Sites::new(origin.clone());
-    sites.refresh(store).await?;
-    Ok(sites)
 }
 
 /// Listens on `address`; the socket, and which one it is where the port is 0.

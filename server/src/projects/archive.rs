@@ -1,34 +1,26 @@
 //! Reading a deploy's archive: a gzip stream (RFC 1952) of a tar file (POSIX
 //! "ustar", its pax extensions, GNU's long names).
 //!
-//! Nothing in it is believed. Names never become paths of the file system:
-//! every file is unpacked under a number, in a folder of its own, and the whole
-//! archive is refused for one entry that should not be there.
+//! Nothing in it is believed: the whole archive is refused for one entry that should
+//! not be there. What a deployment may hold is checked by [`staging`](super::staging).
 
 mod stream;
 
-use std::collections::hash_map::RandomState;
-use std::collections::{BTreeMap, HashSet};
-use std::fs::File;
-use std::hash::BuildHasher as _;
-use std::io::{self, Read, Write as _};
-use std::path::{Path, PathBuf};
+use std::io::{self, Read};
+use std::path::Path;
 
-use platform_checks::limits::{MAX_BYTES, MAX_FILES, MAX_PATH_BYTES};
-use platform_checks::{PathProblem, normalise};
-use sha2::{Digest as _, Sha256};
+use platform_checks::limits::MAX_FILES;
 use tar::{Archive, Entries, EntryType, PaxExtensions};
 
 use self::stream::{BLOCK, Fault, Unzipped};
-use crate::games::files::hex;
+use crate::projects::staging::{StagedFiles, Staging, StagingError, shortened};
 
 /// Entries of an archive, at most: its files, the folders that they lie in, and
 /// what is said of each.
 const MAX_ENTRIES: usize = 4 * MAX_FILES;
 /// Bytes of what is said of one entry, at most.
 const MAX_EXTENSION: u64 = 64 * 1024;
-/// Bytes that are copied at one time.
-const PIECE: usize = 64 * 1024;
+
 /// Why an archive was refused; a sentence for who sent it.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
@@ -50,29 +42,9 @@ pub enum ArchiveError {
         stream::MAX_RATIO
     )]
     Ratio,
-    /// Its files are too large together.
-    #[error("A deployment has at most {} MiB.", MAX_BYTES / (1024 * 1024))]
-    TooLarge,
-    /// It has too many files, or folders.
-    #[error("A deployment has at most {MAX_FILES} files.")]
-    TooManyFiles,
-    /// A name that no file may have.
-    #[error("The file {path:?} cannot be deployed: {problem}.")]
-    Path {
-        /// The name, shortened if it is long.
-        path: String,
-        /// What is wrong with it.
-        problem: PathProblem,
-    },
     /// A name that is no text.
     #[error("The file {0:?} cannot be deployed: its name is not UTF-8.")]
     NotUtf8(String),
-    /// A name that another file has.
-    #[error("The file {0:?} is in the archive twice.")]
-    Twice(String),
-    /// A name that a file and a folder have.
-    #[error("{0:?} is a file and a folder in the archive.")]
-    FileAndFolder(String),
     /// A link, a device or the like.
     #[error("{path:?} cannot be deployed: it is {what}, and only files and folders can be.")]
     Kind {
@@ -81,14 +53,9 @@ pub enum ArchiveError {
         /// What it is.
         what: &'static str,
     },
-    /// There is no file in it.
-    #[error("The archive has no files.")]
-    Empty,
-    /// It lacks the page that a game starts with.
-    #[error(
-        "The archive has no index.html at its top: pack the folder that the game is built into."
-    )]
-    NoIndex,
+    /// Its files cannot be deployed.
+    #[error(transparent)]
+    Files(StagingError),
     /// What is said of an entry is not what this program reads.
     #[error("The archive has an entry that cannot be read.")]
     Extension,
@@ -97,27 +64,22 @@ pub enum ArchiveError {
     Io(#[source] io::Error),
 }
 
-/// A file of an archive, unpacked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnpackedFile {
-    /// Where its content lies.
-    pub at: PathBuf,
-    /// SHA-256 of the content, lower-case hex.
-    pub sha256: String,
-    /// Length in bytes.
-    pub size: u64,
+impl From<StagingError> for ArchiveError {
+    fn from(error: StagingError) -> Self {
+        match error {
+            StagingError::CutOff => Self::Truncated,
+            StagingError::Io(error) => Self::Io(error),
+            refused => Self::Files(refused),
+        }
+    }
 }
 
-/// Unpacks an archive of `length` bytes into `folder`, which is empty. Answers
+/// Unpacks an archive of `length` bytes into `folder`, which is empty. Returns
 /// its files by their path. It blocks.
 ///
 /// # Errors
 /// [`ArchiveError`]; what was unpacked until then stays in the folder.
-pub fn unpack(
-    archive: impl Read,
-    length: u64,
-    folder: &Path,
-) -> Result<BTreeMap<String, UnpackedFile>, ArchiveError> {
+pub fn unpack(archive: impl Read, length: u64, folder: &Path) -> Result<StagedFiles, ArchiveError> {
     let (stream, watch) = Unzipped::new(archive, length);
     let mut archive = Archive::new(stream);
     let unpacked = read_entries(&mut archive, folder).and_then(|files| {
@@ -132,7 +94,7 @@ pub fn unpack(
         Some(Fault::Gzip) => Err(ArchiveError::NotGzip),
         Some(Fault::CutOff) => Err(ArchiveError::Truncated),
         Some(Fault::Ratio) => Err(ArchiveError::Ratio),
-        Some(Fault::TooLarge) => Err(ArchiveError::TooLarge),
+        Some(Fault::TooLarge) => Err(StagingError::TooLarge.into()),
         None => unpacked.map_err(|error| match error {
             // The end came where a header should have.
             ArchiveError::NotTar if watch.has_ended() => ArchiveError::Truncated,
@@ -144,39 +106,17 @@ pub fn unpack(
 fn read_entries<R: Read>(
     archive: &mut Archive<R>,
     folder: &Path,
-) -> Result<BTreeMap<String, UnpackedFile>, ArchiveError> {
+) -> Result<StagedFiles, ArchiveError> {
     let entries = archive.entries().map_err(|_| ArchiveError::NotTar)?;
     let mut reader = EntryReader {
-        files: BTreeMap::new(),
-        bytes: 0,
+        staging: Staging::new(folder),
         named: None,
-        folders: Folders::default(),
-        folder,
     };
     reader.read(entries.raw(true))?;
     if reader.named.is_some() {
         return Err(ArchiveError::Truncated);
     }
-    no_file_is_a_folder(&reader.files)?;
-    if reader.files.is_empty() {
-        Err(ArchiveError::Empty)
-    } else if reader.files.contains_key("index.html") {
-        Ok(reader.files)
-    } else {
-        Err(ArchiveError::NoIndex)
-    }
-}
-
-/// A name that is a file here and a folder there is no folder that was packed.
-fn no_file_is_a_folder(files: &BTreeMap<String, UnpackedFile>) -> Result<(), ArchiveError> {
-    for path in files.keys() {
-        let below = format!("{path}/");
-        let next = files.range(below.clone()..).next();
-        if next.is_some_and(|(next, _)| next.starts_with(&below)) {
-            return Err(ArchiveError::FileAndFolder(shortened(path)));
-        }
-    }
-    Ok(())
+    Ok(reader.staging.finish()?)
 }
 
 /// After a tar file's end there is nothing but its padding.
@@ -194,38 +134,16 @@ fn read_rest(mut rest: impl Read) -> Result<(), ArchiveError> {
 }
 
 struct EntryReader<'a> {
-    files: BTreeMap<String, UnpackedFile>,
-    bytes: u64,
+    staging: Staging<'a>,
     /// The name of the next entry, where an entry of its own gave it.
     named: Option<Vec<u8>>,
-    folders: Folders,
-    /// Where files are unpacked.
-    folder: &'a Path,
-}
-
-/// The folders that an archive names, by a keyed hash: their names could be as
-/// many megabytes as the archive's author likes.
-#[derive(Default)]
-struct Folders {
-    hasher: RandomState,
-    hashes: HashSet<u64>,
-}
-
-impl Folders {
-    fn add(&mut self, path: &str) {
-        self.hashes.insert(self.hasher.hash_one(path));
-    }
-
-    fn has(&self, path: &str) -> bool {
-        self.hashes.contains(&self.hasher.hash_one(path))
-    }
 }
 
 impl EntryReader<'_> {
     fn read<R: Read>(&mut self, entries: Entries<'_, R>) -> Result<(), ArchiveError> {
         for (index, entry) in entries.enumerate() {
             if index >= MAX_ENTRIES {
-                return Err(ArchiveError::TooManyFiles);
+                return Err(StagingError::TooManyFiles.into());
             }
             let mut entry = entry.map_err(|_| ArchiveError::NotTar)?;
             let kind = entry.header().entry_type();
@@ -285,11 +203,13 @@ impl EntryReader<'_> {
         };
         let what = match kind {
             // Before there were kinds, a folder was a name that ends so.
-            EntryType::Regular if name.ends_with('/') => return self.folder(name),
-            EntryType::Regular | EntryType::Continuous => {
-                return self.file(name, size, content);
+            EntryType::Regular if name.ends_with('/') => {
+                return Ok(self.staging.add_folder(name)?);
             }
-            EntryType::Directory => return self.folder(name),
+            EntryType::Regular | EntryType::Continuous => {
+                return Ok(self.staging.add_file(name, size, content)?);
+            }
+            EntryType::Directory => return Ok(self.staging.add_folder(name)?),
             EntryType::Symlink | EntryType::Link => "a link",
             EntryType::Char | EntryType::Block => "a device",
             EntryType::Fifo => "a pipe",
@@ -299,43 +219,6 @@ impl EntryReader<'_> {
             path: shortened(name),
             what,
         })
-    }
-
-    fn file(&mut self, name: &str, size: u64, content: &mut impl Read) -> Result<(), ArchiveError> {
-        let path = checked(name)?;
-        if self.files.len() >= MAX_FILES {
-            return Err(ArchiveError::TooManyFiles);
-        }
-        if self.files.contains_key(path) {
-            return Err(ArchiveError::Twice(shortened(path)));
-        }
-        if self.folders.has(path) {
-            return Err(ArchiveError::FileAndFolder(shortened(path)));
-        }
-        self.bytes = self.bytes.saturating_add(size);
-        if self.bytes > MAX_BYTES {
-            return Err(ArchiveError::TooLarge);
-        }
-        let at = self.folder.join(self.files.len().to_string());
-        let sha256 = copy(content, size, &at)?;
-        let file = UnpackedFile { at, sha256, size };
-        self.files.insert(path.to_owned(), file);
-        Ok(())
-    }
-
-    /// A folder is nothing that is kept, but its name may not lead elsewhere
-    /// either.
-    fn folder(&mut self, name: &str) -> Result<(), ArchiveError> {
-        let name = name.strip_suffix('/').unwrap_or(name);
-        if name == "." {
-            return Ok(());
-        }
-        let path = checked(name)?;
-        if self.files.contains_key(path) {
-            return Err(ArchiveError::FileAndFolder(shortened(path)));
-        }
-        self.folders.add(path);
-        Ok(())
     }
 }
 
@@ -356,33 +239,6 @@ fn pax_name(said: &[u8]) -> Result<Option<Vec<u8>>, ArchiveError> {
     Ok(name)
 }
 
-fn checked(name: &str) -> Result<&str, ArchiveError> {
-    normalise(name).map_err(|problem| ArchiveError::Path {
-        path: shortened(name),
-        problem,
-    })
-}
-
-/// Copies a file of `size` bytes to `at`, and answers its SHA-256.
-fn copy(content: &mut impl Read, size: u64, at: &Path) -> Result<String, ArchiveError> {
-    let mut file = File::create_new(at).map_err(ArchiveError::Io)?;
-    let mut hash = Sha256::new();
-    let mut piece = vec![0; PIECE];
-    let mut left = size;
-    while left > 0 {
-        let read = content
-            .read(&mut piece)
-            .map_err(|_| ArchiveError::Truncated)?;
-        if read == 0 {
-            return Err(ArchiveError::Truncated);
-        }
-        hash.update(&piece[..read]);
-        file.write_all(&piece[..read]).map_err(ArchiveError::Io)?;
-        left = left.saturating_sub(read as u64);
-    }
-    Ok(hex(&hash.finalize()))
-}
-
 /// What is said of an entry.
 fn extension(content: &mut impl Read, size: u64) -> Result<Vec<u8>, ArchiveError> {
     if size > MAX_EXTENSION {
@@ -397,10 +253,6 @@ fn extension(content: &mut impl Read, size: u64) -> Result<Vec<u8>, ArchiveError
         return Err(ArchiveError::Truncated);
     }
     Ok(said)
-}
-
-fn shortened(name: &str) -> String {
-    name.chars().take(MAX_PATH_BYTES.min(100)).collect()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::games::GamesState;
 use crate::hosting::HostingState;
 use crate::http::api_error::ApiError;
 use crate::platform::Platform;
-use crate::projects::deploy::UploadQueue;
+use crate::projects::deploy::Deployments;
 use crate::projects::settings_limits::SettingsLimits;
 
 /// The parts that projects need.
@@ -23,8 +23,8 @@ pub struct ProjectsState {
     pub auth: Arc<AuthState>,
     /// What serves the games.
     pub hosting: Arc<HostingState>,
-    /// The deploys on their way.
-    pub deploys: UploadQueue,
+    /// What deploys.
+    pub deployments: Arc<Deployments>,
     /// The limits on writes of projects' settings.
     pub settings_limits: SettingsLimits,
 }

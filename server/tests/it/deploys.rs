@@ -1,6 +1,7 @@
 //! Deploys under attack: archives that nobody should make, uploads that lie,
 //! stall or go away, many at once. The game that is there plays on.
 
+mod contents;
 mod hostile;
 mod room;
 mod told;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use platform_protocol::names::Environment;
 use platform_server::domain::project::Project;
-use platform_server::projects::deploy::publish;
+use platform_server::projects::deploy::Target;
 use reqwest::Method;
 use tokio::time::timeout;
 
@@ -35,23 +35,9 @@ async fn deploy(app: &TestApp, files: &[(&str, &[u8])]) {
         .iter()
         .map(|(path, content)| ((*path).to_owned(), Bytes::copy_from_slice(content)))
         .collect();
-    publish(
-        &*state.platform.store,
-        &state.games.files,
-        &*state.platform.entropy,
-        state.platform.clock.now(),
-        "game",
-        Environment::Prod,
-        files,
-    )
-    .await
-    .unwrap();
-    state
-        .games
-        .sites
-        .refresh(&*state.platform.store)
-        .await
-        .unwrap();
+    let target = Target::of_platform("game", Environment::Prod);
+    let deployments = &state.projects.deployments;
+    deployments.deploy_contents(files, &target).await.unwrap();
 }
 
 #[tokio::test]
@@ -236,6 +222,7 @@ async fn compressed_siblings_go_to_those_who_take_them() {
     deploy(
         &app,
         &[
+            ("index.html", b"start"),
             ("game.wasm", b"plain"),
             ("game.wasm.br", b"brotli"),
             ("other.js", b"plain"),
@@ -456,17 +443,10 @@ async fn a_demo_that_has_changed_is_deployed_again_after_a_restart() {
     let app = TestApp::start().await;
     let page = send(app.get("demo", "/")).await;
     let state = &app.running.state;
-    publish(
-        &*state.platform.store,
-        &state.games.files,
-        &*state.platform.entropy,
-        1,
-        "demo",
-        Environment::Prod,
-        vec![("index.html".into(), Bytes::from_static(b"an older demo"))],
-    )
-    .await
-    .unwrap();
+    let target = Target::of_platform("demo", Environment::Prod);
+    let older = vec![("index.html".into(), Bytes::from_static(b"an older demo"))];
+    let deployments = &state.projects.deployments;
+    deployments.deploy_contents(older, &target).await.unwrap();
     let app = app.restart(|_| {}).await;
     assert_eq!(send(app.get("demo", "/")).await.body, page.body);
     let one = app

@@ -4,9 +4,13 @@ use std::io::Write as _;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use platform_checks::limits::MAX_BYTES;
+use sha2::{Digest as _, Sha256};
 use tar::{Builder, Header};
 
 use super::*;
+use crate::games::files::hex;
+use crate::projects::staging::StagedFile;
 
 fn header(kind: EntryType, name: &[u8], size: u64) -> Header {
     let mut header = Header::new_gnu();
@@ -46,10 +50,10 @@ fn try_unpack(archive: &[u8]) -> Result<Vec<(String, String)>, ArchiveError> {
     let folder = tempfile::tempdir().unwrap();
     let length = archive.len() as u64;
     let unpacked = unpack(archive, length, folder.path())?;
-    let read = |file: &UnpackedFile| {
+    let read = |file: &StagedFile| {
         let content = std::fs::read(&file.at).unwrap();
-        assert_eq!(content.len() as u64, file.size);
-        assert_eq!(hex(&Sha256::digest(&content)), file.sha256);
+        assert_eq!(content.len() as u64, file.entry.size);
+        assert_eq!(hex(&Sha256::digest(&content)), file.entry.sha256);
         String::from_utf8(content).unwrap()
     };
     Ok(unpacked
@@ -63,8 +67,11 @@ fn refusal(archive: &[u8]) -> String {
     let error = try_unpack(archive).unwrap_err();
     let sentence = error.to_string();
     assert!(sentence.ends_with('.'), "{sentence}");
-    format!("{error:?}")
-        .chars()
+    let kind = match error {
+        ArchiveError::Files(refused) => format!("{refused:?}"),
+        error => format!("{error:?}"),
+    };
+    kind.chars()
         .take_while(char::is_ascii_alphanumeric)
         .collect()
 }

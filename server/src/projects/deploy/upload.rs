@@ -14,7 +14,7 @@ use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use platform_checks::limits::MAX_ARCHIVE_BYTES;
 use platform_protocol::problem::ProblemCode;
-use tokio::sync::{Notify, Semaphore, SemaphorePermit, mpsc};
+use tokio::sync::{Semaphore, SemaphorePermit, mpsc};
 use uuid::Uuid;
 
 use super::spool::{Room, Spool, Spooled};
@@ -40,7 +40,6 @@ pub struct UploadQueue {
     spool: Spool,
     turns: Semaphore,
     players: Shares<Uuid>,
-    pub(super) done: Notify,
 }
 
 impl UploadQueue {
@@ -59,7 +58,6 @@ impl UploadQueue {
             spool: Spool::new(Room::default()),
             turns: Semaphore::new(UNPACKED_AT_ONCE),
             players: Shares::default(),
-            done: Notify::new(),
         })
     }
 
@@ -69,7 +67,7 @@ impl UploadQueue {
     /// `too-many-requests` where the player has as many on the way as one may;
     /// `unavailable` where there is no room, and nobody is so slow as to give
     /// way; `internal`.
-    pub async fn incoming(&self, player: Uuid) -> Result<Upload, ApiError> {
+    pub async fn admit(&self, player: Uuid) -> Result<Upload, ApiError> {
         let share = self.players.take(player, AT_ONCE_OF_ONE).ok_or_else(|| {
             ApiError::new(ProblemCode::TooManyRequests)
                 .with_detail("You are deploying already. Please wait until that has ended.")
@@ -79,18 +77,9 @@ impl UploadQueue {
             .spool
             .enter()
             .ok_or_else(|| no_room("Too many games are being deployed. Please try again soon."))?;
-        let parent = self.folder.clone();
-        let made = tokio::task::spawn_blocking(move || {
-            let folder = tempfile::tempdir_in(parent)?;
-            std::fs::create_dir(folder.path().join(FILES))?;
-            Ok(folder)
-        });
-        let folder = made
-            .await
-            .unwrap_or_else(|error| Err(std::io::Error::other(error)))
-            .map_err(|error| ApiError::internal(&error))?;
+        let folder = self.folder().await;
         Ok(Upload {
-            folder: Arc::new(Folder(Some(folder))),
+            folder: folder.map_err(|error| ApiError::internal(&error))?,
             spooled,
             _share: share,
         })
@@ -104,6 +93,18 @@ fn no_room(detail: &'static str) -> ApiError {
 }
 
 impl UploadQueue {
+    /// A folder of its own for the files of one deployment.
+    pub(super) async fn folder(&self) -> std::io::Result<Arc<Folder>> {
+        let parent = self.folder.clone();
+        let made = tokio::task::spawn_blocking(move || {
+            let folder = tempfile::tempdir_in(parent)?;
+            std::fs::create_dir(folder.path().join(FILES))?;
+            Ok(Arc::new(Folder(Some(folder))))
+        });
+        made.await
+            .unwrap_or_else(|error| Err(std::io::Error::other(error)))
+    }
+
     /// Waits until an archive that is here may be unpacked and kept. Who has a
     /// turn waits for nobody outside.
     pub(super) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
@@ -112,7 +113,7 @@ impl UploadQueue {
     }
 }
 
-/// The folder that an archive is unpacked in, in its own.
+/// The folder for the files of a deployment, beside its archive.
 const FILES: &str = "files";
 
 /// What receiving an archive may take.
@@ -157,12 +158,6 @@ impl Upload {
         self.folder.path().join("archive.tar.gz")
     }
 
-    /// An empty folder to unpack it in.
-    #[must_use]
-    pub fn files(&self) -> PathBuf {
-        self.folder.path().join(FILES)
-    }
-
     /// Keeps the folder where it is for as long as the answer lives.
     pub(super) fn hold(&self) -> Arc<Folder> {
         Arc::clone(&self.folder)
@@ -201,13 +196,7 @@ impl Upload {
 
     /// Removes the folder now.
     pub async fn remove(self) {
-        let removed = match Arc::into_inner(self.folder).and_then(|mut folder| folder.0.take()) {
-            Some(folder) => tokio::task::spawn_blocking(move || folder.close()).await,
-            None => return,
-        };
-        if let Ok(Err(error)) = removed {
-            tracing::warn!(%error, "what was unpacked could not be removed");
-        }
+        Folder::remove(self.folder).await;
     }
 }
 
@@ -286,7 +275,7 @@ fn write(path: &Path, mut pieces: mpsc::Receiver<Bytes>) -> std::io::Result<()> 
 
 /// An archive is larger than `bytes`.
 #[must_use]
-pub fn too_large(bytes: u64) -> ApiError {
+pub(super) fn too_large(bytes: u64) -> ApiError {
     ApiError::new(ProblemCode::PayloadTooLarge).with_detail(format!(
         "An archive has at most {} MiB.",
         bytes / (1024 * 1024)
@@ -315,6 +304,22 @@ pub fn linger(mut body: Body) {
 pub(super) struct Folder(Option<tempfile::TempDir>);
 
 impl Folder {
+    /// An empty folder to stage files in.
+    pub(super) fn files(&self) -> PathBuf {
+        self.path().join(FILES)
+    }
+
+    /// Removes it now, unless it has another owner.
+    pub(super) async fn remove(self: Arc<Self>) {
+        let removed = match Arc::into_inner(self).and_then(|mut folder| folder.0.take()) {
+            Some(folder) => tokio::task::spawn_blocking(move || folder.close()).await,
+            None => return,
+        };
+        if let Ok(Err(error)) = removed {
+            tracing::warn!(%error, "staged files could not be removed");
+        }
+    }
+
     fn path(&self) -> &Path {
         // It is taken out only by who owns it last.
         self.0
@@ -393,7 +398,7 @@ mod tests {
     /// What becomes of a body, of which nothing is left behind.
     async fn received(mut body: Body) -> Result<u64, ApiError> {
         let (_directory, deploys) = deploys();
-        let incoming = deploys.incoming(PLAYER).await.unwrap();
+        let incoming = deploys.admit(PLAYER).await.unwrap();
         let received = incoming.receive(&mut body, LIMITS).await;
         let length = received.map(|()| std::fs::metadata(incoming.archive()).unwrap().len());
         incoming.remove().await;
@@ -457,7 +462,7 @@ mod tests {
     #[tokio::test]
     async fn who_goes_away_leaves_nothing_behind() {
         let (_directory, deploys) = deploys();
-        let incoming = deploys.incoming(PLAYER).await.unwrap();
+        let incoming = deploys.admit(PLAYER).await.unwrap();
         let mut body = Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>());
         let receiving = incoming.receive(&mut body, LIMITS);
         let receiving = tokio::time::timeout(Duration::from_millis(1), receiving).await;
@@ -474,34 +479,34 @@ mod tests {
         let (_directory, deploys) = deploys();
         let mut held = Vec::new();
         for _ in 0..AT_ONCE_OF_ONE {
-            held.push(deploys.incoming(PLAYER).await.unwrap());
+            held.push(deploys.admit(PLAYER).await.unwrap());
         }
-        let refusal = deploys.incoming(PLAYER).await.unwrap_err();
+        let refusal = deploys.admit(PLAYER).await.unwrap_err();
         assert_eq!(refusal.slug(), ProblemCode::TooManyRequests);
         held.pop();
-        held.push(deploys.incoming(PLAYER).await.unwrap());
+        held.push(deploys.admit(PLAYER).await.unwrap());
         let most = u128::try_from(Room::default().arriving).unwrap();
         for other in (1..most).take_while(|other| *other < most - 1) {
-            held.push(deploys.incoming(Uuid::from_u128(other)).await.unwrap());
+            held.push(deploys.admit(Uuid::from_u128(other)).await.unwrap());
         }
-        let late = deploys.incoming(Uuid::max()).await.unwrap_err();
+        let late = deploys.admit(Uuid::max()).await.unwrap_err();
         assert_eq!(late.slug(), ProblemCode::Unavailable);
         held.clear();
-        drop(deploys.incoming(Uuid::max()).await.unwrap());
+        drop(deploys.admit(Uuid::max()).await.unwrap());
         assert!(deploys.players.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_upload_that_gives_way_is_told_so() {
         let (_directory, deploys) = deploys();
-        let incoming = deploys.incoming(PLAYER).await.unwrap();
+        let incoming = deploys.admit(PLAYER).await.unwrap();
         let mut body = Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>());
         let most = u128::try_from(Room::default().arriving).unwrap();
         let mut others = Vec::new();
         let crowd = async {
             tokio::time::advance(Duration::from_secs(10)).await;
             for other in 1..=most {
-                others.push(deploys.incoming(Uuid::from_u128(other)).await.unwrap());
+                others.push(deploys.admit(Uuid::from_u128(other)).await.unwrap());
             }
         };
         let (received, ()) = tokio::join!(incoming.receive(&mut body, LIMITS), crowd);

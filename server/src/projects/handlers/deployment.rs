@@ -25,7 +25,8 @@ use crate::http::body;
 use crate::platform::disk;
 use crate::projects::ProjectsState;
 use crate::projects::archive::ArchiveError;
-use crate::projects::deploy::{self, DeployError, Limits, Published, Target, Upload};
+use crate::projects::deploy::{DeployError, Published, Target, linger};
+use crate::projects::staging::StagingError;
 
 /// Bytes of a program's name and version, at most.
 const CLIENT_BYTES: usize = 60;
@@ -92,7 +93,6 @@ pub async fn handle(
     headers: HeaderMap,
     mut body: Body,
 ) -> Result<Response, ApiError> {
-    let limits = Limits::default();
     let length = body.size_hint().lower();
     let taken = async {
         let caller = caller?;
@@ -107,41 +107,31 @@ pub async fn handle(
             },
             ..target
         };
-        if length > limits.bytes {
-            return Err(deploy::too_large(limits.bytes));
-        }
-        state.platform.disk.refuse(length)?;
-        let incoming = state.deploys.incoming(caller.player).await?;
-        Ok((caller, target, incoming))
+        let upload = state.deployments.admit(caller.player, length).await?;
+        Ok((caller, target, upload))
     };
-    let (mut caller, target, incoming) = match taken.await {
+    let (mut caller, target, upload) = match taken.await {
         Ok(taken) => taken,
         Err(refusal) => {
             // Who waits to be told to go on has sent nothing (RFC 9110 §10.1.1).
             if !headers.contains_key(header::EXPECT) {
-                deploy::linger(body);
+                linger(body);
             }
             return Err(refusal);
         }
     };
-    if let Err(refusal) = incoming.receive(&mut body, limits).await {
-        incoming.remove().await;
-        deploy::linger(body);
-        return Err(refusal);
-    }
-    // An upload takes its time, and whoever sends it may have been signed out.
-    let may = async {
-        caller.look_again(&state.auth).await?;
-        caller.project_to_change(&state.auth, &target.slug).await
+    let upload = match state.deployments.receive(upload, &mut body).await {
+        Ok(upload) => upload,
+        Err(refusal) => {
+            linger(body);
+            return Err(refusal);
+        }
     };
-    if let Err(refusal) = may.await {
-        incoming.remove().await;
-        return Err(refusal);
-    }
-    let publishing = publish(state.clone(), target, incoming);
-    let published = tokio::spawn(publishing)
-        .await
-        .map_err(|error| ApiError::internal(&error))??;
+    // An upload takes its time, and whoever sends it may have been signed out.
+    caller.look_again(&state.auth).await?;
+    let project = caller.project_to_change(&state.auth, &target.slug);
+    project.await?;
+    let published = state.deployments.deploy(upload, target).await?;
     answer(StatusCode::CREATED, &DeployedView::of(&state, published))
 }
 
@@ -213,16 +203,6 @@ fn client(headers: &HeaderMap) -> Option<String> {
     sound.then(|| product.to_owned())
 }
 
-async fn publish(
-    state: Arc<ProjectsState>,
-    target: Target,
-    incoming: Upload,
-) -> Result<Published, DeployError> {
-    let published = deploy::publish_archive(&state, &target, &incoming).await;
-    incoming.remove().await;
-    published
-}
-
 impl DeployedView {
     fn of(state: &ProjectsState, published: Published) -> Self {
         let deployment = published.deployment;
@@ -257,9 +237,9 @@ fn of_removed(removed: usize) -> Option<WarningView> {
 impl From<DeployError> for ApiError {
     fn from(error: DeployError) -> Self {
         match error {
-            DeployError::Archive(ArchiveError::Io(_)) | DeployError::Files(_) => {
-                Self::internal(&error)
-            }
+            DeployError::Archive(ArchiveError::Io(_))
+            | DeployError::Staging(StagingError::Io(_))
+            | DeployError::Files(_) => Self::internal(&error),
             DeployError::Store(error) => error.into(),
             DeployError::UnknownProject(_) => ProblemCode::NotFound.into(),
             DeployError::NoRoom(sentence) => {

@@ -5,9 +5,8 @@ use std::io::{Read as _, Write as _};
 use bytes::Bytes;
 use platform_protocol::names::Environment;
 use platform_server::domain::audit::Actor;
-use platform_server::entropy::SystemEntropy;
 use platform_server::games::files::{FileError, FileStore};
-use platform_server::projects::deploy;
+use platform_server::projects::deploy::{self, Target};
 use platform_server::store::Store;
 
 use super::World;
@@ -128,6 +127,8 @@ async fn the_sweep_takes_no_file_that_a_deployment_has() {
     World::new(&app).await;
     let state = &app.running.state;
     let (store, files) = (&*state.platform.store, &*state.games.files);
+    let deployments = &state.projects.deployments;
+    let target = Target::of_platform("game", Environment::Prod);
     // Deployments share files with some of those before and after them, so
     // that a sweep finds files that are about to be used again.
     let deploying = async |who: u32| {
@@ -138,15 +139,7 @@ async fn the_sweep_takes_no_file_that_a_deployment_has() {
                 ("own.txt".to_owned(), format!("own {}", number % 3)),
             ];
             let content = content.map(|(path, text)| (path, Bytes::from(text)));
-            let published = deploy::publish(
-                store,
-                files,
-                &SystemEntropy,
-                state.platform.clock.now() + i64::from(number),
-                "game",
-                Environment::Prod,
-                content.to_vec(),
-            );
+            let published = deployments.deploy_contents(content.to_vec(), &target);
             published.await.unwrap();
         }
     };

@@ -1,0 +1,76 @@
+//! The room that a project's deployments may take, and making it for one more.
+
+use std::collections::BTreeMap;
+
+use super::DeployError;
+use crate::domain::project::FileEntry;
+use crate::domain::room::{RoomLimits, Verdict};
+use crate::platform::Platform;
+use crate::store::StoreError;
+
+/// Makes room for `files` of one more deployment: earlier ones of the project
+/// that no environment shows go first, the oldest before all. Returns how many
+/// went; none do where there would be no room all the same.
+pub(super) async fn make_room(
+    platform: &Platform,
+    slug: &str,
+    files: &BTreeMap<String, FileEntry>,
+) -> Result<usize, DeployError> {
+    let bytes = files.values().map(|file| file.size).sum();
+    if !platform.disk.has_room(bytes) {
+        return Err(DeployError::DiskFull);
+    }
+    let limits = platform.config.room_limits();
+    if limits == RoomLimits::default() {
+        return Ok(0);
+    }
+    let mut removed = 0;
+    loop {
+        let measured = platform.store.measure_room(slug, files.clone()).await;
+        let measured = match measured {
+            Err(StoreError::Missing { .. }) => {
+                return Err(DeployError::UnknownProject(slug.to_owned()));
+            }
+            measured => measured.map_err(DeployError::Store)?,
+        };
+        match limits.judge(measured) {
+            Verdict::Fits => return Ok(removed),
+            Verdict::FitsWithin(_) => {
+                let oldest = platform.store.remove_oldest_deployment(slug).await;
+                if !oldest.map_err(DeployError::Store)? {
+                    // Somebody else has just removed it.
+                    return Ok(removed);
+                }
+                removed += 1;
+            }
+            full => return Err(DeployError::NoRoom(no_room(full))),
+        }
+    }
+}
+
+/// What is kept, how much may be, and what to do.
+fn no_room(verdict: Verdict) -> String {
+    let mib = |bytes: u64| bytes.div_ceil(1024 * 1024);
+    let (what, needed, limit, advice) = match verdict {
+        Verdict::AccountFull { needed, limit } => (
+            "your projects",
+            needed,
+            limit,
+            "delete a project that you need no more",
+        ),
+        Verdict::ProjectFull { needed, limit } => (
+            "this project",
+            needed,
+            limit,
+            "make the game smaller, or let its other environment show something smaller",
+        ),
+        Verdict::Fits | Verdict::FitsWithin(_) => return String::new(),
+    };
+    format!(
+        "With this deployment {what} would keep {} MiB, and may keep {} MiB; earlier deployments that \
+         are not shown are not counted, since they would go first. Please {advice}, or ask those who \
+         run this platform for more.",
+        mib(needed),
+        mib(limit)
+    )
+}
