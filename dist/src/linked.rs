@@ -13,6 +13,9 @@ use crate::run::{cargo, output};
 /// The target of the module in the page.
 const IN_THE_PAGE: &str = "wasm32-unknown-unknown";
 
+/// The name and the version of a crate.
+type Named = (String, String);
+
 /// A crate that is linked into something that is released.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Crate {
@@ -88,8 +91,15 @@ struct Locked {
 /// # Errors
 /// What cargo complains about.
 pub(crate) fn crates(root: &Path, host: &str) -> Result<Vec<Crate>> {
-    let mut linked = tree(root, host, &["platform-server", "platform-cli"])?;
-    linked.extend(tree(root, IN_THE_PAGE, &["platform-runtime"])?);
+    // With the features that they have in the whole workspace, as they are built.
+    let mut linked = tree(
+        root,
+        host,
+        "--workspace",
+        &["platform-server", "platform-cli"],
+    )?;
+    let module = "--package=platform-runtime";
+    linked.extend(tree(root, IN_THE_PAGE, module, &["platform-runtime"])?);
     let arguments = ["metadata", "--format-version=1", "--locked"];
     let metadata = output(cargo(root).args(arguments))?;
     let metadata: Metadata = serde_json::from_str(&metadata).context("cargo metadata")?;
@@ -98,27 +108,53 @@ pub(crate) fn crates(root: &Path, host: &str) -> Result<Vec<Crate>> {
     Ok(joined(&linked, metadata, lock))
 }
 
-/// The names and versions of what these packages link for a target. Only
-/// `cargo tree` knows features and leaves out what runs in the compiler.
-fn tree(root: &Path, target: &str, packages: &[&str]) -> Result<BTreeSet<(String, String)>> {
+/// The names and versions of what `packages` link for a target, where `choice` is
+/// built. Only `cargo tree` knows features and leaves out what runs in the compiler.
+fn tree(root: &Path, target: &str, choice: &str, packages: &[&str]) -> Result<BTreeSet<Named>> {
     let mut command = cargo(root);
-    command.args(["tree", "--locked", "--edges=normal,no-proc-macro"]);
-    command.args(["--prefix=none", "--format={p}", "--target", target]);
-    for package in packages {
-        command.args(["--package", package]);
+    command.args(["tree", "--locked", "--edges=normal,no-proc-macro", choice]);
+    command.args(["--prefix=depth", "--format= {p}", "--target", target]);
+    Ok(reached(&output(&mut command)?, packages))
+}
+
+/// What `packages` use, and they themselves, in a tree whose lines begin with
+/// their depth. It shows once what a crate uses, wherever that crate comes first.
+fn reached(tree: &str, packages: &[&str]) -> BTreeSet<Named> {
+    let mut uses: BTreeMap<Named, BTreeSet<Named>> = BTreeMap::new();
+    let mut path: Vec<Named> = Vec::new();
+    for line in tree.lines() {
+        let (depth, line) = line.split_once(' ').unwrap_or_default();
+        let (Ok(depth), Some(named)) = (depth.parse(), named(line)) else {
+            continue;
+        };
+        path.truncate(depth);
+        uses.entry(named.clone()).or_default();
+        if let Some(user) = path.last() {
+            let used = uses.entry(user.clone()).or_default();
+            used.insert(named.clone());
+        }
+        path.push(named);
     }
-    Ok(output(&mut command)?.lines().filter_map(named).collect())
+    let is_root = |(name, _): &&Named| packages.contains(&name.as_str());
+    let mut left: Vec<&Named> = uses.keys().filter(is_root).collect();
+    let mut reached = BTreeSet::new();
+    while let Some(next) = left.pop() {
+        if reached.insert(next.clone()) {
+            left.extend(uses.get(next).into_iter().flatten());
+        }
+    }
+    reached
 }
 
 /// A line of `cargo tree`: name, `v` and version, and more.
-fn named(line: &str) -> Option<(String, String)> {
+fn named(line: &str) -> Option<Named> {
     let mut words = line.split_whitespace();
     let name = words.next()?;
     let version = words.next()?.strip_prefix('v')?;
     Some((name.to_owned(), version.to_owned()))
 }
 
-fn joined(linked: &BTreeSet<(String, String)>, metadata: Metadata, lock: Lock) -> Vec<Crate> {
+fn joined(linked: &BTreeSet<Named>, metadata: Metadata, lock: Lock) -> Vec<Crate> {
     let checksums: BTreeMap<(String, String), Option<String>> = lock
         .package
         .into_iter()
@@ -169,6 +205,31 @@ fn joined(linked: &BTreeSet<(String, String)>, metadata: Metadata, lock: Lock) -
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_the_programs_use_is_linked_wherever_the_tree_shows_it() {
+        let tree = "0 platform-tests v0.1.0 (/w/tests)\n\
+                    1 insta v1.0.0\n\
+                    1 platform-server v0.1.0 (/w/server)\n\
+                    2 serde_json v1.0.2\n\
+                    3 indexmap v2.0.0\n\
+                    2 url v2.5.0\n\n\
+                    0 platform-cli v0.1.0 (/w/cli)\n\
+                    1 serde_json v1.0.2 (*)\n\n\
+                    0 platform-server v0.1.0 (/w/server) (*)\n";
+        let names = |packages: &[&str]| {
+            let reached = reached(tree, packages).into_iter();
+            reached.map(|(name, _)| name).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            names(&["platform-cli"]),
+            ["indexmap", "platform-cli", "serde_json"]
+        );
+        assert_eq!(
+            names(&["platform-server"]),
+            ["indexmap", "platform-server", "serde_json", "url"]
+        );
+    }
 
     #[test]
     fn a_crate_that_only_runs_in_the_compiler_is_not_linked() {

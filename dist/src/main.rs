@@ -66,10 +66,11 @@ fn main() -> Result<()> {
     let release = if arguments.verify {
         verified(&root, &toolchain, seconds)?
     } else {
-        if programs::is_changed(&root)? {
-            note("the files differ from those of the commit, and so will the archive");
+        let is_changed = programs::is_changed(&root)?;
+        if is_changed {
+            note("the files differ from those of the commit: the archive is called so");
         }
-        make(&root, &toolchain, seconds)?
+        make(&root, &toolchain, seconds, is_changed)?
     };
     let folder = root.join("target/dist");
     fs::create_dir_all(&folder).context("cannot make target/dist")?;
@@ -103,7 +104,7 @@ fn verified(root: &Path, toolchain: &Toolchain, seconds: u64) -> Result<Release>
         let copy = folder.path().join(name);
         programs::copy(root, &copy)?;
         note(&format!("building in {}", copy.display()));
-        made.push(make(&copy, toolchain, seconds)?);
+        made.push(make(&copy, toolchain, seconds, false)?);
         fs::remove_dir_all(&copy).context("cannot remove the copy")?;
     }
     let mut made = made.into_iter();
@@ -122,8 +123,9 @@ fn verified(root: &Path, toolchain: &Toolchain, seconds: u64) -> Result<Release>
     Ok(one)
 }
 
-/// Makes the archive of the workspace at `root`, as of a commit at `seconds`.
-fn make(root: &Path, toolchain: &Toolchain, seconds: u64) -> Result<Release> {
+/// Makes the archive of the workspace at `root`, as of a commit at `seconds`, or of
+/// what has changed since.
+fn make(root: &Path, toolchain: &Toolchain, seconds: u64, is_changed: bool) -> Result<Release> {
     let built = programs::build(root, toolchain, seconds)?;
     let crates = linked::crates(root, &toolchain.host)?;
     let version = env!("CARGO_PKG_VERSION");
@@ -150,11 +152,18 @@ fn make(root: &Path, toolchain: &Toolchain, seconds: u64) -> Result<Release> {
         materials::bill(&crates, version, seconds)?.into_bytes(),
         false,
     )?;
-    let top = format!("platform-{version}-{}", toolchain.host);
+    let top = top(version, &toolchain.host, is_changed);
     Ok(Release {
         bytes: files.packed(&top, seconds)?,
         name: format!("{top}.tar.gz"),
     })
+}
+
+/// What an archive and the folder in it are called. What belongs to no commit is
+/// never taken for a release.
+fn top(version: &str, host: &str, is_changed: bool) -> String {
+    let dirty = if is_changed { "-dirty" } else { "" };
+    format!("platform-{version}{dirty}-{host}")
 }
 
 /// The documents themselves; the programs that they speak of stay behind.
@@ -173,4 +182,19 @@ fn pages(docs: &Path) -> Result<Vec<PathBuf>> {
 fn note(line: &str) {
     // A closed standard error must not stop the work.
     let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_belongs_to_no_commit_is_called_so() {
+        let host = "x86_64-unknown-linux-gnu";
+        assert_eq!(top("1.2.3", host, false), format!("platform-1.2.3-{host}"));
+        assert_eq!(
+            top("1.2.3", host, true),
+            format!("platform-1.2.3-dirty-{host}")
+        );
+    }
 }

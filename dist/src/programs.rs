@@ -101,8 +101,15 @@ pub(crate) fn build(root: &Path, toolchain: &Toolchain, seconds: u64) -> Result<
     command
         .args(["build", "--release", "--locked", "--target-dir"])
         .arg(&target)
-        .args(["--package", "platform-server", "--bin", "platform-server"])
-        .args(["--package", "platform-cli", "--bin", "platform"])
+        // As a part of the workspace: dependencies then have the features that they
+        // are tested with.
+        .args([
+            "--workspace",
+            "--bin",
+            "platform-server",
+            "--bin",
+            "platform",
+        ])
         // The separator of arguments in this variable.
         .env(
             "CARGO_ENCODED_RUSTFLAGS",
