@@ -99,10 +99,12 @@ fn toolchain(root: &Path) -> Result<Toolchain> {
 /// are the same.
 fn verified(root: &Path, toolchain: &Toolchain, seconds: u64) -> Result<Release> {
     let folder = tempfile::tempdir().context("there is no room for two builds")?;
+    // Work may go on in the folder meanwhile.
+    let commit = programs::commit(root)?;
     let mut made = Vec::new();
     for name in ["one", "another-folder"] {
         let copy = folder.path().join(name);
-        programs::copy(root, &copy)?;
+        programs::copy(root, &commit, &copy)?;
         note(&format!("building in {}", copy.display()));
         made.push(make(&copy, toolchain, seconds, false)?);
         fs::remove_dir_all(&copy).context("cannot remove the copy")?;

@@ -64,6 +64,15 @@ impl Toolchain {
     }
 }
 
+/// The commit that `root` is at.
+///
+/// # Errors
+/// The folder is none of git's.
+pub(crate) fn commit(root: &Path) -> Result<String> {
+    let id = output(program("git", root).args(["rev-parse", "HEAD"]))?;
+    Ok(id.trim().to_owned())
+}
+
 /// The time of the commit that `root` is at (Unix), which stands for the time of
 /// all that is made of it.
 ///
@@ -122,12 +131,12 @@ pub(crate) fn build(root: &Path, toolchain: &Toolchain, seconds: u64) -> Result<
     Ok(target.join("release"))
 }
 
-/// Copies the commit that `root` is at to `to`, with the packages of npm that
+/// Copies a commit of `root` to `to`, with the packages of npm that
 /// the runtime is built with, to build it there.
 ///
 /// # Errors
 /// There is no commit, or no room.
-pub(crate) fn copy(root: &Path, to: &Path) -> Result<()> {
+pub(crate) fn copy(root: &Path, commit: &str, to: &Path) -> Result<()> {
     let packages = root.join("loader/node_modules");
     ensure!(
         packages.is_dir(),
@@ -136,7 +145,7 @@ pub(crate) fn copy(root: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to).with_context(|| format!("cannot make {}", to.display()))?;
     let list = to.with_extension("tar");
     run(program("git", root)
-        .args(["archive", "--format=tar", "HEAD", "--output"])
+        .args(["archive", "--format=tar", commit, "--output"])
         .arg(&list))?;
     tar::Archive::new(fs::File::open(&list)?).unpack(to)?;
     fs::remove_file(&list)?;
