@@ -1,5 +1,5 @@
-//! What a deployment must keep to, for the server that takes it and for the
-//! command line that looks at it before.
+//! The rules for a deployment. The server checks them at the upload, and the command line before
+//! it.
 //!
 //! | module | holds |
 //! |---|---|
@@ -8,9 +8,9 @@
 //! | [`private`] | which files should hardly be public |
 //! | [`limits`] | how much one deployment may be |
 //!
-//! A page that does not load the runtime, and a file that should hardly be
-//! public, are deployed all the same, with a [`Warning`]; a name or a size that breaks a rule keeps the whole deployment
-//! out.
+//! A page that does not load the runtime, and a file that should hardly be public, are deployed all
+//! the same, with a [`Warning`]; a name or a size that breaks a rule makes the whole deployment
+//! invalid.
 
 pub mod limits;
 pub mod page;

@@ -6,7 +6,6 @@ pub const MAX_FILES: usize = 20_000;
 pub const MAX_BYTES: u64 = 512 * 1024 * 1024;
 /// Bytes of one file's path, at most.
 pub const MAX_PATH_BYTES: usize = 1_024;
-/// Bytes of the archive as it is sent, at most. More than [`MAX_BYTES`], since
-/// what cannot be compressed becomes a little larger, and every file has a
-/// header.
+/// Bytes of the archive as it is sent, at most. More than [`MAX_BYTES`]: what cannot be compressed
+/// becomes a little larger, and every file has a header.
 pub const MAX_ARCHIVE_BYTES: u64 = MAX_BYTES + 64 * 1024 * 1024;

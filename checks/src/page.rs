@@ -2,10 +2,9 @@
 //! `<script defer src="/__platform/runtime.js"></script>`, in `<head>`, before
 //! the game's own scripts.
 //!
-//! What counts is what a browser does with the page, not how it is written: a
-//! tag in a comment, in `<noscript>` or in a `<template>` loads nothing, a page
-//! without `<head>` has one all the same, and `<base>` changes where a path
-//! leads.
+//! What counts is what a browser does with the page, not how it is written: a tag in a comment, in
+//! `<noscript>` or in a `<template>` loads nothing; a page without a `<head>` tag still gets a
+//! head; and `<base>` changes where a path leads.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -19,7 +18,7 @@ use crate::place::{Place, is_blank};
 use crate::private::name_warnings;
 use crate::script::{Kind, Script, Timing};
 
-/// A page whose own address is not known: nothing that names a host is on it.
+/// The base address where the page's own is not known: no tag can name this host.
 const ANYWHERE: &str = "https://page.invalid/";
 const SVG: &str = "http://www.w3.org/2000/svg";
 const HTML: &str = "http://www.w3.org/1999/xhtml";
@@ -27,7 +26,7 @@ const HTML: &str = "http://www.w3.org/1999/xhtml";
 /// What is wrong with how a page loads the runtime, or with what is deployed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WarningCode {
-    /// No tag of the page loads it from the game's own address.
+    /// No tag of the page loads the runtime from the game's own address.
     NotLoaded,
     /// The tag ends up in `<body>`.
     InBody,
@@ -37,9 +36,9 @@ pub enum WarningCode {
     NotDeferred,
     /// Other scripts run before it.
     AfterScripts,
-    /// A file is called as those are that hold secrets.
+    /// A file has a name that is typical of files with secrets.
     PrivateFile,
-    /// A file is a source, not what was built from it.
+    /// A file is source code, not what was built from it.
     SourceFile,
 }
 
@@ -55,7 +54,7 @@ impl WarningCode {
         WarningCode::SourceFile,
     ];
 
-    /// The code as it stands in answers, such as `runtime-not-loaded`.
+    /// The code as the API returns it, such as `runtime-not-loaded`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -69,7 +68,7 @@ impl WarningCode {
         }
     }
 
-    /// The whole sentence; of files, what follows their names.
+    /// The whole sentence. For files: the part that follows their names.
     pub(crate) const fn sentence(self) -> &'static str {
         match self {
             WarningCode::NotLoaded => {
@@ -100,20 +99,20 @@ impl WarningCode {
 /// One thing that is wrong with a deployment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// Which one.
+    /// Which warning it is.
     pub code: WarningCode,
     /// A sentence that says what to do.
     pub message: String,
 }
 
-/// What is wrong with how a page loads the runtime, whatever address it is
-/// deployed to. Nothing, if it does so as it should.
+/// Returns what is wrong with how a page loads the runtime, at any address. Empty if nothing is
+/// wrong.
 #[must_use]
 pub fn warnings(index_html: &str) -> Vec<Warning> {
     warnings_at(index_html, ANYWHERE)
 }
 
-/// The same for the page at `address`, an absolute URL: a tag may name it.
+/// Like [`warnings`], for the page at `address`, an absolute URL: a tag may name it.
 #[must_use]
 pub fn warnings_at(index_html: &str, address: &str) -> Vec<Warning> {
     let found = read(index_html, address);
@@ -129,7 +128,7 @@ pub fn warnings_at(index_html: &str, address: &str) -> Vec<Warning> {
             message,
         }];
     };
-    // Loading it twice changes nothing, so that one good tag makes a good page.
+    // Loading the runtime twice does no harm, so one good tag is enough.
     let best = found
         .tags
         .iter()
@@ -143,7 +142,7 @@ pub fn warnings_at(index_html: &str, address: &str) -> Vec<Warning> {
         .collect()
 }
 
-/// The same for a whole deployment: its page, and the names of its files.
+/// The warnings of a whole deployment: its page, and the names of its files.
 #[must_use]
 pub fn warnings_of<'a>(
     index_html: &str,
@@ -155,8 +154,8 @@ pub fn warnings_of<'a>(
     warnings
 }
 
-/// The addresses of the page's module scripts as they stand there, the first
-/// first. What cannot run, such as a tag in a comment, is none.
+/// The addresses of the page's module scripts as they are written, in their order. A script that
+/// cannot run, such as one in a comment, is left out.
 #[must_use]
 pub fn module_scripts(index_html: &str) -> Vec<String> {
     read(index_html, ANYWHERE).modules
@@ -166,19 +165,19 @@ pub fn module_scripts(index_html: &str) -> Vec<String> {
 #[derive(Debug, Default)]
 struct Found {
     place: Place,
-    /// `<template>` elements within each other: what is in them does not run.
+    /// How many `<template>` elements are open: scripts in them do not run.
     templates: usize,
-    /// Whether a script runs that was none of the runtime's.
+    /// Whether a script other than the runtime runs.
     other_scripts: bool,
-    /// Whether the element before was a script that runs if it has a text.
+    /// Whether the previous element was a script that runs if it has a text.
     inline: bool,
-    /// Where paths on the page lead from.
+    /// The base URL of paths on the page.
     base: Option<Url>,
     /// Each tag that loads the runtime, with what is wrong with it.
     tags: Vec<Vec<WarningCode>>,
-    /// The address of a tag that loads a runtime, but not from here.
+    /// The address of a tag that loads a runtime from another place.
     elsewhere: Option<String>,
-    /// The address of each module script, as it stands there.
+    /// The address of each module script, as it is written.
     modules: Vec<String>,
 }
 
@@ -187,7 +186,7 @@ fn read(index_html: &str, address: &str) -> Found {
     let found = Rc::new(RefCell::new(Found::default()));
     let (elements, texts) = (Rc::clone(&found), Rc::clone(&found));
     let settings = Settings::new()
-        // What two parsers could take in two ways is no reason to stop here.
+        // Ambiguous markup is no reason to stop here.
         .with_strict(false)
         .append_element_content_handler(element!("*", move |element| {
             let is_template = elements.borrow_mut().start_tag(element, page.as_ref());
@@ -211,9 +210,9 @@ fn read(index_html: &str, address: &str) -> Found {
             Ok(())
         }));
     let mut rewriter = HtmlRewriter::new(settings, |_: &[u8]| {});
-    // A byte order mark is no text of the page (WHATWG Encoding, "decode").
+    // A byte order mark is not part of the page's text (WHATWG Encoding, "decode").
     let html = index_html.strip_prefix('\u{feff}').unwrap_or(index_html);
-    // It fails only where memory is limited. What was read until then counts.
+    // Fails only at a memory limit. What was read until then counts.
     if rewriter.write(html.as_bytes()).is_ok() {
         let _ = rewriter.end();
     } else {
@@ -223,7 +222,7 @@ fn read(index_html: &str, address: &str) -> Found {
 }
 
 impl Found {
-    /// Takes a start tag in. Answers whether it opened a template.
+    /// Handles a start tag. Returns whether it opened a template.
     fn start_tag(&mut self, element: &Element<'_, '_>, page: Option<&Url>) -> bool {
         self.inline = false;
         let name = element.tag_name();
@@ -261,7 +260,7 @@ impl Found {
         }
     }
 
-    /// The first `<base>` with an `href` counts, from where it stands.
+    /// Only the first `<base>` with an `href` counts, and only for what follows it.
     fn base(&mut self, element: &Element<'_, '_>, page: Option<&Url>) {
         if let Some(href) = attribute(element, "href") {
             let url = page.and_then(|page| page.join(&href).ok());
@@ -287,7 +286,7 @@ impl Found {
         }
     }
 
-    /// A script in a drawing has `href` in place of `src`, and no `defer`.
+    /// A script in SVG has `href` in place of `src`, and no `defer`.
     fn svg_script(&mut self, element: &Element<'_, '_>, page: Option<&Url>) {
         let href = attribute(element, "href").or_else(|| attribute(element, "xlink:href"));
         match href.map(|href| self.loads(&href, page)) {
@@ -313,7 +312,7 @@ impl Found {
         self.tags.push(wrong);
     }
 
-    /// What is at this address, seen from where the page is now.
+    /// What a script with this address loads, at this point of the page.
     fn loads(&mut self, src: &str, page: Option<&Url>) -> Loads {
         let Some(page) = page.filter(|_| !src.is_empty()) else {
             return Loads::Nothing;
@@ -336,7 +335,7 @@ impl Found {
 /// What a script's address leads to.
 #[derive(Clone, Copy, Debug)]
 enum Loads {
-    /// It is no address, so that nothing runs.
+    /// It is not a valid address, so nothing runs.
     Nothing,
     /// The runtime, from the game's own address.
     Runtime,

@@ -13,7 +13,7 @@ pub enum PathProblem {
     /// It has more than [`MAX_PATH_BYTES`].
     #[error("its name is longer than {MAX_PATH_BYTES} bytes")]
     TooLong,
-    /// It begins with `/`, or as Windows names a drive.
+    /// It begins with `/`, or with the name of a Windows drive.
     #[error("its name is absolute")]
     Absolute,
     /// It has a `\`, which separates folders on some systems.
@@ -25,10 +25,10 @@ pub enum PathProblem {
     /// One of its segments is `.` or `..`.
     #[error("its name has a segment . or ..")]
     Dots,
-    /// Two slashes stand side by side, or one at its end.
+    /// Two slashes follow each other, or the last character is one.
     #[error("its name has an empty segment")]
     EmptySegment,
-    /// It lies under `/__platform/`, in whatever spelling.
+    /// It lies under `/__platform/`, in any spelling.
     #[error("paths under /__platform/ are kept for the platform")]
     Reserved,
 }
@@ -37,9 +37,8 @@ pub enum PathProblem {
 /// start page.
 ///
 /// # Errors
-/// The first rule that it breaks. Every path is refused that could mean a place
-/// outside of the deployment, or none, on any system, and those of the platform
-/// itself.
+/// The first rule that it breaks. A path is refused if, on any system, it could mean a place
+/// outside of the deployment or no place at all, or if it belongs to the platform.
 pub fn check_path(path: &str) -> Result<(), PathProblem> {
     if path.is_empty() {
         Err(PathProblem::Empty)
@@ -62,19 +61,17 @@ pub fn check_path(path: &str) -> Result<(), PathProblem> {
     }
 }
 
-/// `C:x` and `C:/x` are places of their own on Windows, whatever they are
-/// joined to.
+/// On Windows `C:x` and `C:/x` are absolute, whatever they are joined to.
 fn begins_with_drive(path: &str) -> bool {
     matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
 }
 
-/// Whether the first segment is the platform's prefix. Neither case nor a
-/// spelling with percent signs makes it another one: somebody between the
-/// player and the platform may take them for the same.
+/// Whether the first segment is the platform's prefix. Case and percent-encoding make no
+/// difference: a proxy between the player and the platform may treat the spellings as equal.
 fn is_reserved(segment: &str) -> bool {
     let reserved = paths::PREFIX.trim_matches('/').as_bytes();
     let mut decoded = segment.as_bytes().to_vec();
-    // What is escaped twice is as suspicious as what is escaped once.
+    // Encoded twice is as suspicious as encoded once.
     while !decoded.eq_ignore_ascii_case(reserved) {
         let again: Vec<u8> = percent_encoding::percent_decode(&decoded).collect();
         if again.len() == decoded.len() {
@@ -85,8 +82,7 @@ fn is_reserved(segment: &str) -> bool {
     true
 }
 
-/// A path as a deployment keeps it: without the one `./` with which an
-/// archive's names may begin.
+/// Returns the path as a deployment keeps it: without the one leading `./` that archives may write.
 ///
 /// # Errors
 /// Those of [`check_path`].

@@ -1,5 +1,5 @@
-//! Where in the document the parser is: what a browser puts into `<head>` and
-//! what into `<body>`, whatever tags were written (HTML, "tree construction").
+//! Where in the document the parser is: what a browser puts into `<head>` and what into `<body>`,
+//! whatever tags were written (HTML, "tree construction").
 
 /// The part of the document that the next element goes to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// Where the parser is once it has seen the start tag of this element.
+    /// Where the parser is after the start tag of this element.
     pub(crate) fn after_start_tag(self, name: &str) -> Self {
         match (self, name) {
             (Place::Body | Place::Frames, _) => self,
@@ -28,7 +28,7 @@ impl Place {
         }
     }
 
-    /// Where the parser is once it has seen this text.
+    /// Where the parser is after this text.
     pub(crate) fn after_text(self, text: &str) -> Self {
         match self {
             Place::Head | Place::AfterHead if !is_blank(text) => Place::Body,
@@ -37,7 +37,7 @@ impl Place {
     }
 }
 
-/// Whether there is nothing but what HTML calls ASCII whitespace.
+/// Whether the text is only what HTML calls ASCII whitespace.
 pub(crate) fn is_blank(text: &str) -> bool {
     text.bytes()
         .all(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'\x0c'))

@@ -1,15 +1,15 @@
 //! Files that should hardly be public, by their names: secrets, keys, what a
 //! tool keeps beside the sources, and the sources themselves.
 //!
-//! All that is deployed can be read by anybody who guesses its path, and these
-//! paths are what is guessed first. A name proves nothing, so that such a file is
-//! deployed all the same, with a [`Warning`] that names it.
+//! Anybody who guesses the path of a deployed file can read it, and attackers try these paths
+//! first. A name proves nothing, so such a file is deployed all the same, with a [`Warning`] that
+//! names it.
 
 use crate::page::{Warning, WarningCode};
 
-/// Names that one warning lists.
+/// How many names one warning lists.
 const NAMED: usize = 5;
-/// Characters of a name that a warning shows.
+/// How many characters of a name a warning shows.
 const SHOWN: usize = 120;
 
 /// Folders of tools that hold the history of the sources, or credentials.
@@ -62,7 +62,7 @@ const SETTINGS: [&str; 9] = [
     "properties",
     "xml",
 ];
-/// Extensions of keys, and of settings that hold nothing but secrets.
+/// Extensions of keys, and of settings files that hold only secrets.
 const EXTENSIONS: [&str; 14] = [
     "env",
     "pem",
@@ -79,14 +79,14 @@ const EXTENSIONS: [&str; 14] = [
     "tfstate",
     "mobileprovision",
 ];
-/// Endings of a sample, which is there to be read.
+/// Endings of sample files, which are meant to be read.
 const SAMPLES: [&str; 4] = ["example", "sample", "template", "dist"];
 /// Extensions of sources that no browser runs.
 const SOURCES: [&str; 24] = [
     "ts", "mts", "cts", "tsx", "jsx", "vue", "svelte", "scss", "sass", "less", "rs", "go", "java",
     "kt", "swift", "cs", "c", "cc", "cpp", "h", "hpp", "php", "rb", "coffee",
 ];
-/// Files of build tools, wherever they lie.
+/// Files of build tools, in any folder.
 const BUILD_FILES: [&str; 9] = [
     "package-lock.json",
     "yarn.lock",
@@ -102,14 +102,14 @@ const BUILD_FILES: [&str; 9] = [
 /// Why a file should hardly be public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Private {
-    /// It belongs to a tool that keeps history or credentials there.
+    /// It belongs to a tool that keeps history or credentials in it.
     Tool,
-    /// It is called as files are that hold secrets or keys.
+    /// It has a name that is typical of secrets or keys.
     Secret,
 }
 
-/// Why the file at this path should hardly be public, whatever is in it; none if
-/// nothing speaks against it. Sources are another matter: they are no secret.
+/// Why the file at this path should hardly be public, judged by its name alone; `None` if there is
+/// no reason. Source code is not secret: see [`is_source`].
 #[must_use]
 pub fn judge(path: &str) -> Option<Private> {
     let path = path.to_ascii_lowercase();
@@ -145,7 +145,7 @@ pub fn is_source(path: &str) -> bool {
     let path = path.to_ascii_lowercase();
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", &path));
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
-    // Declarations are published with modules.
+    // Declaration files are published with modules.
     let declares = stem.ends_with(".d") && matches!(extension, "ts" | "mts" | "cts");
     let at_the_top = folders.is_empty() && name == "package.json";
     let config = name.starts_with("vite.config.") || name.starts_with("webpack.config.");
@@ -156,7 +156,7 @@ pub fn is_source(path: &str) -> bool {
         || SOURCES.contains(&extension) && !declares
 }
 
-/// What is to be said of the names of a deployment's files.
+/// The warnings about the names of a deployment's files.
 #[must_use]
 pub fn name_warnings<'a>(paths: impl IntoIterator<Item = &'a str>) -> Vec<Warning> {
     let (mut private, mut sources) = (Named::default(), Named::default());
@@ -185,7 +185,7 @@ pub fn name_warnings<'a>(paths: impl IntoIterator<Item = &'a str>) -> Vec<Warnin
     .collect()
 }
 
-/// Some paths: the first ones by name, the others by their number.
+/// A list of paths for a warning: names the first ones and counts the others.
 #[derive(Debug, Default)]
 struct Named {
     first: Vec<String>,

@@ -1,7 +1,6 @@
-//! Brotli (RFC 7932), in a crate of its own for one reason: the encoder is
-//! generic, so it is compiled in the crate that uses it, and without
-//! optimisation it takes two seconds for what takes a tenth of one with it. The
-//! workspace's `Cargo.toml` has this crate optimised in every profile.
+//! Brotli (RFC 7932). It is a crate of its own because the encoder is generic and is therefore
+//! compiled in the crate that uses it. Without optimisation it takes two seconds; with it, a tenth
+//! of a second. The workspace's `Cargo.toml` optimises this crate in every profile.
 
 use std::io;
 
@@ -10,15 +9,14 @@ use brotli::enc::BrotliEncoderParams;
 /// The best quality, for what is compressed once and sent often.
 pub const BEST: u8 = 11;
 
-/// The window of files of up to 64 kB, such as `runtime.js`: a larger one only
-/// costs memory.
+/// The window for files of up to 64 kB, such as `runtime.js`: a larger one only costs memory.
 pub const SMALL: u8 = 16;
 
 /// Compresses `bytes` with a quality from 0 to [`BEST`] and a window of
 /// 2<sup>`window`</sup> bytes, 10 to 24.
 ///
 /// # Errors
-/// Only if the encoder fails; memory takes whatever it writes.
+/// Only if the encoder fails: writing to memory cannot.
 pub fn brotli(bytes: &[u8], quality: u8, window: u8) -> io::Result<Vec<u8>> {
     let params = BrotliEncoderParams {
         quality: quality.into(),

@@ -1,8 +1,7 @@
-// The loader: starts the module and puts `platform` on the page. It stands in
-// one function with page.js and with the glue that wasm-bindgen makes, whose
-// names it uses. The function is called with PAYLOAD, the module as a string of
-// ASCII, MASK, which undoes the masking of its bytes, and SETTINGS, what the
-// server wrote into the file.
+// The loader: starts the module and defines `platform` on the page. It is built into one function
+// together with page.js and the glue from wasm-bindgen, whose names it uses. The function's
+// arguments are PAYLOAD (the module as a string of ASCII), MASK (undoes the masking of its bytes)
+// and SETTINGS (what the server wrote into the file).
 
 /** @type {any} The class of another runtime.js, which keeps there whether it has warned. */
 const before = globalThis.platform?.PlatformError;
@@ -94,7 +93,7 @@ if (before) {
     start(new WebAssembly.Module(bytes));
   } catch {
     starting = startLater(bytes, nativeError);
-    // Who calls a function is told. Nobody else has to handle it.
+    // The caller of a function gets the error. Others need not handle it.
     starting.catch(() => {});
   }
 

@@ -1,4 +1,4 @@
-// Local development: who is being played, and the page to choose another.
+// Local development: shows the current test player, and the page to choose another.
 
 const LOGIN = "/__platform/login";
 /** @param {string} player */
@@ -11,7 +11,7 @@ const drawBadge = () => {
   badge.innerHTML = `<style>a{position:fixed;right:8px;bottom:8px;z-index:2147483647;max-width:70vw;padding:4px 8px;border-radius:6px;background:#222d;color:#fff;font:12px/1.4 system-ui;text-decoration:none}a:focus-visible{outline:2px solid #4af}b{color:#fd4}</style><a title="Play as another test player"><b>DEV</b> <span></span></a>`;
   const link = /** @type {HTMLAnchorElement} */ (badge.querySelector("a"));
   /**
-   * The link stays the same one: it may have the keyboard.
+   * Reuses the same link element, because it may have the keyboard focus.
    *
    * @param {Error} [error]
    */
@@ -87,7 +87,7 @@ const drawPicker = () => {
     }
   };
   search.onkeydown = (event) => {
-    // Without a word it may be the Enter that led here, still held down.
+    // With an empty search this may be the Enter that led here, still held down.
     if (event.key == "Enter" && search.value)
       /** @type {HTMLElement | null} */ (list.querySelector("button:not([hidden])"))?.click();
   };

@@ -1,5 +1,5 @@
-// Frontend logs: what the page says and what fails in it, as records of a
-// bounded size. Which of them are kept and sent is decided in the module.
+// Frontend logs: what the page logs and what fails in it, as records of a bounded size. The module
+// decides which of them are kept and sent.
 
 const ARGUMENT = 2048;
 const MESSAGE = 8192;
@@ -14,7 +14,7 @@ const encoder = new TextEncoder();
 const buffer = new Uint8Array(MESSAGE);
 
 /**
- * The text, cut to so many bytes of UTF-8, without half a character that a cut may leave.
+ * Cuts the text to this many bytes of UTF-8, and removes half a character that the cut left.
  *
  * @param {string} text
  */
@@ -27,14 +27,14 @@ const cut = (text, limit = MESSAGE) => {
 };
 
 /**
- * Members that may still be described in this record.
+ * How many members may still be described in this record.
  *
  * @type {number}
  */
 let room;
 
 /**
- * What a value looks like, without holding on to it and without throwing.
+ * Describes a value. Keeps no reference to it and never throws.
  *
  * @param {any} value
  * @param {number} depth how far it is inside of another value
@@ -68,7 +68,7 @@ const describe = (value, depth = 0, above = []) => {
       const member = read(value, key, depth + 1, inside);
       members.push(list ? member : key + ": " + member);
     };
-    // A long list is not asked for all its keys.
+    // Not all keys of a long list are read.
     if (list) for (let at = 0; at < value.length && at <= MEMBERS; at++) add(at);
     else {
       for (const key in value) {
@@ -100,7 +100,7 @@ const read = (value, key, depth, above) => {
 };
 
 /**
- * An error's stack, which begins with its message in all engines alike.
+ * An error's stack. It begins with the message in every engine.
  *
  * @param {Error} error
  */
@@ -135,7 +135,7 @@ const stackOf = (error) => {
 const records = [];
 
 /**
- * Sends what waits if it is due, or at once. It outlives the page, which may go away meanwhile.
+ * Sends the waiting records if they are due, or at once. The request outlives the page.
  *
  * @param {boolean} [atOnce]
  */
@@ -155,7 +155,7 @@ const sendLog = async (atOnce) => {
   try {
     const { status, headers } = await report(
       "/__platform/logs",
-      // Half a surrogate pair is no text to anybody else.
+      // Half a surrogate pair is not valid text elsewhere.
       JSON.stringify({ page, records: sent }, (_key, value) => value?.toWellFormed?.() ?? value),
       wasm.heldToken(),
       size > 0,
@@ -165,7 +165,7 @@ const sendLog = async (atOnce) => {
         ? /** @type {any} */ (headers.get("Retry-After")) * 1000 || -1
         : 0;
   } catch {
-    // There was no answer.
+    // No response arrived.
   }
   if (wasm.endBatch(size, sent.length, pause)) records.unshift(...sent);
 };
@@ -173,8 +173,7 @@ const sendLog = async (atOnce) => {
 let busy = false;
 
 /**
- * Makes a record. What the page's own getters write meanwhile is not recorded, or there would be
- * no end.
+ * Makes a record. What the page's own getters log meanwhile is not recorded: that would never end.
  *
  * @param {string} level
  * @param {string} source
@@ -185,11 +184,11 @@ const note = (level, source, makeRecord) => {
   busy = true;
   room = ALL_MEMBERS;
   try {
-    // Nothing is no record: it throws here.
+    // Without a record this throws, which is intended.
     const { message, ...rest } = /** @type {Omit<LogRecord, "time" | "level" | "source">} */ (
       makeRecord()
     );
-    // An extension's failure is none of the game's.
+    // A failure of a browser extension does not belong to the game.
     const place = (rest.stack ?? "") + (rest.url ?? "");
     if (/-extension:\/\//.test(place) && !/https?:\/\//.test(place)) return;
     let made = { level, source, message: cut(message), ...rest };
@@ -205,14 +204,14 @@ const note = (level, source, makeRecord) => {
       same = (Math.imul(same, 31) + code) | 0;
       if (code > 127) bytes += code > 2047 ? 2 : 1;
     }
-    // Where the module never starts, nothing is recorded, and nobody is to be told.
+    // If the module never starts, nothing is recorded, without an error.
     started(
       () => {
         const at = wasm.keepRecord(same, bytes + 30, source != "console");
         if (at >= 0) records[at].count = (records[at].count ?? 1) + 1;
         else if (at > -3) records.push({ time: Date.now(), ...made });
         if (at == -2) sendLog(true);
-        // Somebody follows a dev environment that is framed, as it is played.
+        // A framed dev environment: a developer follows its log while playing.
         else if (isPreview && at == -1 && records.length == 1) setTimeout(sendLog, PREVIEW, true);
       },
       () => {},
@@ -250,21 +249,21 @@ const watchConsole = () => {
   }
 };
 
-/** What was recorded by looking back, and whose event may still be on its way. */
+/** Failures that were found after the fact, whose event may still arrive. */
 const early = new Set();
 
 /** @type {(name: string, address: () => unknown) => void} */
 const noteResource = (name, address) =>
   note("error", "resource", () => {
     const url = cut(String(address()), ADDRESS);
-    // Nothing is no record.
+    // Returning nothing means no record.
     return early.delete(url) ? undefined : { message: `<${name}> failed to load ${url}`, url };
   });
 
 /**
- * What failed to load before anybody listened, where the engine kept its status (Resource Timing
- * §responseStatus), which is 0 for what other origins do not show. A preloaded file is there twice.
- * What scripts fetched is their own business.
+ * Records what failed to load before the listener was there, if the engine kept its status
+ * (Resource Timing §responseStatus); the status is 0 for other origins. A preloaded file is listed
+ * twice. Requests of scripts are not recorded.
  */
 const lookBack = () => {
   for (const { name, initiatorType, responseStatus } of /** @type {PerformanceResourceTiming[]} */ (
@@ -304,7 +303,7 @@ const watchErrors = () => {
     note("error", "unhandledrejection", () => ({
       message: reason instanceof Error ? String(reason) : describe(reason),
       stack: reason instanceof Error ? stackOf(reason) : undefined,
-      // Without the request's id, which would make every repeat another record.
+      // Without the request's id, which would make every repetition a different record.
       metadata:
         reason instanceof PlatformError ? { status: reason.status, type: reason.type } : undefined,
     }));

@@ -1,12 +1,11 @@
-// What the page sees of its player and of its own coming and going. The rules
-// are in the module; this only tells it.
+// What the page observes of its player and of its own visibility. The rules are in the module.
 
 let used = false;
 let pads = 0;
 /** @type {string} */
 let page;
 
-/** Names this page life: 128 random bits. */
+/** A new id for this life of the page: 128 random bits. */
 const turn = () => {
   page = btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(16))))
     .slice(0, 22)
@@ -15,9 +14,9 @@ const turn = () => {
 };
 
 /**
- * Tells the game's address that this page is played, or left. Where the player may not play any
- * more (403), or signed out since the token was made (401), the token is dropped. Who plays now is
- * looked at at once; why nobody may, the auth service says when the next token is asked for.
+ * Tells the game's address that this page is played, or left. The token is dropped if the player
+ * may no longer play (403) or signed out after it was made (401); then the page checks at once who
+ * plays now. The next request for a token explains why a player may not play.
  *
  * @param {string | undefined} token
  * @param {boolean} [leaving]
@@ -33,19 +32,19 @@ const beat = (token, leaving) =>
     )
     .catch(() => {});
 
-/** A player with nothing but a gamepad makes no event, so the pads are asked. */
+/** A player who uses only a gamepad causes no events, so the gamepads are polled. */
 const padsMoved = () => {
   try {
     const last = pads;
     pads = navigator.getGamepads().reduce((sum, pad) => sum + (pad?.timestamp ?? 0), 0);
     return pads !== last;
   } catch {
-    // A frame may be forbidden to ask.
+    // A frame may not be allowed to read them.
   }
 };
 
 /**
- * Test programs do not count as players, but on a platform on this machine.
+ * Test programs do not count as players, except on a platform on this machine.
  *
  * @param {number} interval
  */
@@ -55,14 +54,14 @@ const watchPlayer = (interval) => {
     addEventListener(type, () => (used = true), { capture: true, passive: true });
   }
   /**
-   * The first look asks no gamepads: that alone takes some milliseconds.
+   * The first look does not poll gamepads: that alone takes some milliseconds.
    *
    * @param {boolean} [first]
    */
   const look = (first) => {
     const visible = counts && !document.hidden;
     if (wasm.look(visible, (visible && !first && padsMoved()) || used, interval)) {
-      // Without a token there is nobody to count.
+      // Without a token there is no player to count.
       wasm.getAccessToken(false).then(beat, () => {});
     }
     used = false;
@@ -79,12 +78,13 @@ const signedOut = () => {
 };
 
 /**
- * Whoever comes back may have signed in or out elsewhere. In a frame of another site, whose cookies
- * a browser may forbid, every look would make another guest.
+ * A player who comes back may have signed in or out elsewhere. Not in a frame of another site:
+ * there a browser may block cookies, and every look would make another guest.
  */
 const comeBack = () => wasm.wake(false, !isFramed);
 
-/** Pages go into the back/forward cache only if they listen to these alone. */
+/** Only these events are used: listening to others can keep a page out of the back/forward cache.
+ * */
 const watchPage = () => {
   if (!isLocal()) listen(signedOut);
   addEventListener("online", comeBack);
@@ -108,8 +108,8 @@ const watchPage = () => {
 };
 
 /**
- * Gives a frame the keyboard on a click. Many engines cancel the event that would do so. An
- * element that is being typed in keeps it.
+ * Gives a frame the keyboard focus on a click. Many engines cancel the event that would do so. A
+ * focused text field keeps it.
  */
 const watchFocus = () => {
   const focus = () => {

@@ -4,9 +4,9 @@ use anyhow::{Context, Result, ensure};
 use platform_protocol::paths::{RUNTIME_MAP, SETTINGS_PLACEHOLDER};
 use serde_json::{Value, json};
 
-/// Stands in the minified script where the module comes to stand.
+/// The placeholder for the module in the minified script.
 pub const PAYLOAD: &str = "__PAYLOAD__";
-/// Stands where the number comes to stand that undoes the payload's masking.
+/// The placeholder for the number that undoes the payload's masking.
 pub const MASK: &str = "__MASK__";
 
 /// A script without its module, and its source map.
@@ -22,15 +22,15 @@ pub struct Script {
 /// The files that are served.
 #[derive(Debug)]
 pub struct Built {
-    /// `runtime.js`, but for the settings.
+    /// `runtime.js`, without the settings.
     pub script: String,
     /// `runtime.js.map`.
     pub map: String,
 }
 
 impl Script {
-    /// The parts as they are, in one function, with a map that leads every
-    /// line to itself.
+    /// Joins the parts without minifying them, in one function, with a map from every line to
+    /// itself.
     #[must_use]
     pub fn unminified(sources: &[(String, String)]) -> Self {
         let parts = sources
@@ -56,22 +56,22 @@ impl Script {
     }
 }
 
-/// What the script's one function is called with, in this order.
+/// The arguments of the script's one function, in order.
 #[must_use]
 pub fn arguments() -> String {
     format!("{PAYLOAD},{MASK},{SETTINGS_PLACEHOLDER}")
 }
 
-/// The served files.
+/// Makes the served files.
 ///
 /// # Errors
-/// The script lacks a placeholder, or the map is none.
+/// The script lacks a placeholder, or the map is not a source map.
 pub fn assemble(script: &Script, wasm: &[u8]) -> Result<Built> {
     let code = match script.code.find("\n//# sourceMappingURL") {
         Some(end) => script.code.get(..end).unwrap_or_default(),
         None => script.code.as_str(),
     };
-    // Everything else stands before the module, so the map stays right.
+    // Everything else comes before the module, so the map stays right.
     let (head, tail) = code
         .trim_end()
         .split_once(&arguments())
@@ -91,8 +91,8 @@ pub fn assemble(script: &Script, wasm: &[u8]) -> Result<Built> {
         .as_array()
         .context("the source map names no sources")?
         .clone();
-    // Debuggers leave these sources out of stacks and stepping, so that a
-    // console line shows the game's place and not ours (ECMA-426 §ignoreList).
+    // Debuggers leave these sources out of stacks and stepping, so that a console line shows the
+    // game's own code (ECMA-426 §ignoreList).
     map["ignoreList"] = json!((0..sources.len()).collect::<Vec<_>>());
     map["sources"] = sources
         .iter()
@@ -105,16 +105,16 @@ pub fn assemble(script: &Script, wasm: &[u8]) -> Result<Built> {
     })
 }
 
-/// The first byte that takes two characters.
+/// The first byte that needs two characters.
 const WIDE: u8 = 126;
-/// How many bytes share a first character, and the least second character.
+/// How many bytes share a first character, and the smallest second character.
 const SPAN: u8 = 65;
 const LEAST: u8 = 35;
 
-/// Bytes, each masked by exclusive or, as a string of ASCII: a page or a dev
-/// server that names no encoding must not change them. Bytes from [`WIDE`] on
-/// are two characters. After compression this is two hundredths larger than
-/// the bytes; base64 would be a third. `loader.js` undoes it.
+/// Writes masked bytes (exclusive or) as a string of ASCII: a page or a dev server without a
+/// declared encoding must not change them. Bytes from [`WIDE`] on become two characters. After
+/// compression this is 2 % larger than the bytes; base64 would be 33 % larger. `loader.js` undoes
+/// it.
 fn string_literal(bytes: &[u8], mask: u8) -> String {
     let mut out = String::with_capacity(bytes.len() * 3 / 2);
     out.push('"');
@@ -132,10 +132,10 @@ fn string_literal(bytes: &[u8], mask: u8) -> String {
     out
 }
 
-/// Appends an ASCII character as it stands in a string literal.
+/// Appends an ASCII character as it is written in a string literal.
 fn push_escaped(out: &mut String, character: u8) {
     match character {
-        // An escape that no digit after it can change.
+        // An escape whose meaning does not change if a digit follows.
         0 => out.push_str("\\x00"),
         b'\n' => out.push_str("\\n"),
         b'\r' => out.push_str("\\r"),
@@ -145,8 +145,8 @@ fn push_escaped(out: &mut String, character: u8) {
     }
 }
 
-/// The mask whose string is the shortest: it moves the bytes that a module has
-/// most of away from those that need an escape or two characters.
+/// The mask with the shortest string: it moves the module's most frequent bytes away from those
+/// that need an escape or two characters.
 fn best_mask(bytes: &[u8]) -> u8 {
     (0..=u8::MAX)
         .min_by_key(|mask| string_literal(bytes, *mask).len())
@@ -171,7 +171,7 @@ mod tests {
         let bytes = (0..=u8::MAX).collect::<Vec<_>>();
         let literal = string_literal(&bytes, 0);
         assert!(literal.is_ascii());
-        // As the loader does it, on the bytes that need no escape.
+        // The loader does the same, on the bytes that need no escape.
         let literal = string_literal(&bytes[126..], 0).replace("\\\\", "\\");
         let mut characters = literal.trim_matches('"').bytes();
         let mut undone = Vec::new();

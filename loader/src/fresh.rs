@@ -1,4 +1,4 @@
-//! Whether the built files are still those of their sources.
+//! Whether the built files are up to date with their sources.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -21,21 +21,21 @@ const SOURCES: [&str; 9] = [
     "runtime-wasm/src",
 ];
 
-/// The files and folders whose change makes the built files stale, for a build
-/// script to name to cargo.
+/// The files and folders whose change makes the built files stale. A build script names them to
+/// cargo.
 #[must_use]
 pub fn watched(root: &Path) -> Vec<PathBuf> {
     let installed = root.join(shrink::INSTALLED);
     let mut watched: Vec<PathBuf> = SOURCES.iter().map(|source| root.join(source)).collect();
-    // Cargo takes a file that is missing for one that always changes.
+    // Cargo treats a missing file as changed in every build.
     watched.extend(installed.exists().then_some(installed));
     watched
 }
 
-/// A text that differs whenever a source or a tool does.
+/// A text that changes whenever a source or a tool changes.
 ///
 /// # Errors
-/// A source that cannot be read.
+/// A source cannot be read.
 pub fn inputs(root: &Path, tools: &shrink::Tools) -> Result<String> {
     let mut hasher = DefaultHasher::new();
     for source in SOURCES {

@@ -1,5 +1,5 @@
-//! The JavaScript between module and page: what wasm-bindgen makes, the
-//! runtime's own `page.js`, and the loader, as parts of one function.
+//! The JavaScript between module and page, as parts of one function: the glue from wasm-bindgen,
+//! the runtime's own `page.js`, and the loader.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,7 +20,7 @@ pub struct Bound {
 /// Makes the glue for the module at `module`.
 ///
 /// # Errors
-/// The module is none of this wasm-bindgen's version, or a file is missing.
+/// The module was made with another version of wasm-bindgen, or a file is missing.
 pub fn bind(root: &Path, module: &Path) -> Result<Bound> {
     let mut bindgen = Bindgen::new();
     bindgen
@@ -87,7 +87,7 @@ pub fn bind(root: &Path, module: &Path) -> Result<Bound> {
     })
 }
 
-/// Turns a module's text into a part of a function.
+/// Turns the text of a JavaScript module into a part of a function.
 fn in_function(module: &str) -> String {
     module
         .lines()
@@ -102,10 +102,9 @@ fn in_function(module: &str) -> String {
         .collect()
 }
 
-/// Reads the module's strings in one line. What wasm-bindgen makes keeps its
-/// decoder and its view of memory from one string to the next, and renews the
-/// decoder after two gigabytes; the runtime reads a short string at a time, a
-/// few for each call.
+/// Replaces the function that reads the module's strings by one line. wasm-bindgen's version keeps
+/// a decoder and a view of memory between strings, and renews the decoder after two gigabytes; the
+/// runtime reads only a few short strings for each call.
 fn with_short_decoder(glue: &str) -> Result<String> {
     const READ: &str = "const getStringFromWasm0 = (start, length) => new TextDecoder().decode(new Uint8Array(wasm.memory.buffer, start, length));\n";
     let glue = replace_from(
@@ -117,7 +116,7 @@ fn with_short_decoder(glue: &str) -> Result<String> {
     replace_from(&glue, "let cachedTextDecoder ", "let wasm;", "")
 }
 
-/// `text` with `other` in place of all from `start` to before `end`.
+/// Replaces everything from `start` to before `end` in `text` by `other`.
 fn replace_from(text: &str, start: &str, end: &str, other: &str) -> Result<String> {
     let parts = text.split_once(start).and_then(|(before, rest)| {
         let at = rest.find(end)?;
@@ -138,7 +137,7 @@ fn short_names() -> impl Iterator<Item = String> {
     one.chain(two)
 }
 
-/// The places where `text` names an export, as `wasm.<name>`, with each name.
+/// The places where `text` uses an export, as `wasm.<name>`, with each name.
 fn exports_in(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.match_indices("wasm.").map(|(at, prefix)| {
         let start = at + prefix.len();
@@ -152,8 +151,7 @@ fn exports_in(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Whether `text` uses the export. What nothing uses is taken out of the
-/// module's exports, and then out of the module.
+/// Whether `text` uses the export. Unused exports are removed, and then their code.
 fn uses_export(text: &str, name: &str) -> bool {
     exports_in(text).any(|(_, used)| used == name)
 }

@@ -9,8 +9,8 @@
 //! | write the module as a string, finish the source map | [`assemble`] |
 //! | measure against the budget | [`report`] |
 //!
-//! The server's build script calls this, so that the runtime is built beside
-//! the server's dependencies and not before them; so does the program `loader`.
+//! The server's build script calls this, so that the runtime is built in parallel with the server's
+//! dependencies. The program `loader` calls it as well.
 
 pub mod assemble;
 pub mod fresh;
@@ -36,12 +36,12 @@ pub struct Options {
 /// Builds the runtime unless it is up to date, and reports its sizes.
 ///
 /// # Errors
-/// The step that failed, with its command and what it printed.
+/// The step that failed, with its command and its output.
 pub fn build(options: &Options) -> Result<Report> {
     let root = &options.workspace_root;
     let dist = root.join("loader/dist");
     fs::create_dir_all(&dist).context("cannot make loader/dist")?;
-    // A test run and an editor may build at one time. Dropping the file unlocks it.
+    // A test run and an editor may build at the same time. Dropping the file unlocks it.
     let lock = File::create(dist.join("lock")).context("cannot make loader/dist/lock")?;
     lock.lock().context("cannot lock loader/dist")?;
     let tools = shrink::Tools::find(root);

@@ -1,5 +1,4 @@
-//! Builds the runtime of a workspace, this one unless another is named, and
-//! prints its sizes.
+//! Builds the runtime of a workspace (by default this one) and prints its sizes.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

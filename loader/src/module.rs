@@ -5,16 +5,16 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-/// What makes the module smallest: the standard library is built with it, so
-/// that a panic is one instruction and carries no text. The stable compiler
-/// takes these options only when told to act as its own bootstrap compiler.
+/// The options for the smallest module: the standard library is built with it, so that a panic is
+/// one instruction without a text. The stable compiler takes these options only if it is told to
+/// act as its own bootstrap compiler.
 const SMALLEST: &str =
     "-Zunstable-options -Cpanic=immediate-abort -Zfmt-debug=none -Zlocation-detail=none";
 
-/// Compiles the module and answers where it is.
+/// Compiles the module and returns its path.
 ///
 /// # Errors
-/// The compiler's own words.
+/// What the compiler printed.
 pub fn compile(root: &Path) -> Result<PathBuf> {
     let target = root.join("target/wasm");
     let mut cargo = Command::new("cargo");
@@ -51,8 +51,8 @@ pub fn compile(root: &Path) -> Result<PathBuf> {
     Ok(target.join("wasm32-unknown-unknown/wasm/platform_runtime.wasm"))
 }
 
-/// Removes what a cargo around this program has set for it: flags of another
-/// target, clippy in the compiler's place, the name of another package.
+/// Removes the variables that an outer cargo has set: flags of another target, clippy in place of
+/// the compiler, the name of another package.
 fn without_surroundings(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(is_of_another_build) {
@@ -61,8 +61,8 @@ fn without_surroundings(command: &mut Command) {
     }
 }
 
-/// Whether a variable speaks of the build that this one is a part of. Where
-/// cargo is at home and how many jobs it may start holds for both.
+/// Whether a variable belongs to the outer build. Cargo's home and the number of jobs hold for
+/// both.
 fn is_of_another_build(name: &str) -> bool {
     let is_kept = ["CARGO_HOME", "CARGO_MAKEFLAGS", "CARGO_NET_OFFLINE"].contains(&name)
         || name.starts_with("CARGO_REGISTRIES_")

@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 pub struct Report {
     /// The whole `runtime.js`.
     pub file: Size,
-    /// The module alone, as it is before it is written as a string.
+    /// The module alone, before it is written as a string.
     pub module: Size,
     /// The script alone: loader, page functions and glue.
     pub script: Size,
     /// The whole file in brotli.
     pub brotli: u64,
-    /// What the whole file may have in brotli.
+    /// The limit for the whole file in brotli.
     #[serde(default)]
     pub budget: u64,
 }
@@ -28,7 +28,7 @@ pub struct Report {
 /// One part's size, in bytes.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Size {
-    /// As it is.
+    /// Uncompressed.
     pub raw: u64,
     /// After brotli at quality 11 (RFC 7932).
     pub brotli: u64,
@@ -57,7 +57,7 @@ impl Report {
         })
     }
 
-    /// The report of the file as it was built last.
+    /// Loads the report of the last build.
     ///
     /// # Errors
     /// Nothing was built, or the budget cannot be read.
@@ -72,10 +72,10 @@ impl Report {
         })
     }
 
-    /// Keeps the report beside the built file.
+    /// Writes the report beside the built file.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn save(&self, root: &Path) -> Result<()> {
         fs::write(
             root.join("loader/dist/sizes.json"),

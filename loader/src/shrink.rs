@@ -1,6 +1,5 @@
-//! Shrinks module and script with `wasm-opt` and `terser`, from the npm
-//! packages of `loader/package.json`. Without Node both stay as they are:
-//! larger, but right.
+//! Shrinks module and script with `wasm-opt` and `terser`, from the npm packages of
+//! `loader/package.json`. Without Node both stay as they are: larger, but correct.
 
 use std::fs;
 use std::hash::Hash;
@@ -12,8 +11,8 @@ use serde_json::json;
 
 use crate::assemble::{Script, arguments};
 
-/// What engines since 2021 know and the compiler uses. Naming each keeps newer
-/// encodings out, which a browser might not take yet.
+/// WebAssembly features that engines since 2021 support and the compiler uses. Naming each one
+/// prevents newer encodings, which a browser might not support yet.
 const FEATURES: [&str; 6] = [
     "--enable-bulk-memory",
     "--enable-multivalue",
@@ -23,9 +22,9 @@ const FEATURES: [&str; 6] = [
     "--enable-sign-ext",
 ];
 
-/// A trap ends the runtime anyway, so nothing is kept for the sake of one. The
-/// first kilobyte of memory is the far end of the stack, which nothing reaches.
-/// Flat code lets the structure of loops be found anew, shorter.
+/// A trap ends the runtime anyway, so no code is kept for its sake. The first kilobyte of memory is
+/// the far end of the stack, which is never reached. Flat code lets the optimiser rebuild shorter
+/// loops.
 const PASSES: [&str; 13] = [
     "--traps-never-happen",
     "--low-memory-unused",
@@ -42,10 +41,10 @@ const PASSES: [&str; 13] = [
     "--strip-target-features",
 ];
 
-/// Where npm notes what it has installed.
+/// Where npm records what it has installed.
 pub(crate) const INSTALLED: &str = "loader/node_modules/.package-lock.json";
 
-/// The tools that are there.
+/// The tools that are available.
 #[derive(Clone, Debug, Hash)]
 pub struct Tools {
     modules: Option<PathBuf>,
@@ -70,10 +69,10 @@ impl Tools {
         }
     }
 
-    /// The module made smaller.
+    /// Returns a smaller module.
     ///
     /// # Errors
-    /// What `wasm-opt` complains about.
+    /// The output of `wasm-opt`.
     pub fn optimise(&self, wasm: &[u8], dist: &Path) -> Result<Vec<u8>> {
         let Some(modules) = &self.modules else {
             return Ok(wasm.to_vec());
@@ -90,10 +89,10 @@ impl Tools {
         fs::read(&output).context("wasm-opt wrote no module")
     }
 
-    /// The script made smaller, with its source map.
+    /// Returns a smaller script, with its source map.
     ///
     /// # Errors
-    /// What `terser` complains about.
+    /// The output of `terser`.
     pub fn minify(&self, sources: &[(String, String)], dist: &Path) -> Result<Script> {
         let Some(modules) = &self.modules else {
             return Ok(Script::unminified(sources));

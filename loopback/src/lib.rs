@@ -1,6 +1,5 @@
-//! Names under `localhost`: they never leave this machine (RFC 6761 §6.3), but
-//! a plain `getaddrinfo` may not know them. Every client of ours finds them
-//! itself.
+//! Names under `localhost`: they never leave this machine (RFC 6761 §6.3), but a plain
+//! `getaddrinfo` may not know them. All our clients resolve them with this crate.
 
 use std::future::Future;
 use std::io;
@@ -11,16 +10,15 @@ use std::task::{Context, Poll};
 use hyper_util::client::legacy::connect::dns::Name;
 use tower_service::Service;
 
-/// Tells whether the name is `localhost` or ends in `.localhost`, a final dot
-/// aside.
+/// Whether the name is `localhost` or ends in `.localhost`. A final dot is ignored.
 #[must_use]
 pub fn is_localhost(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
     name == "localhost" || name.ends_with(".localhost")
 }
 
-/// Resolves names for hyper's connector: those under `localhost` to 127.0.0.1
-/// and ::1 without asking a name server, all others as the system does.
+/// A resolver for hyper's connector: resolves names under `localhost` to 127.0.0.1 and ::1 without
+/// a name server, and all others as the system does.
 #[derive(Clone, Copy, Debug)]
 pub struct Resolver;
 
@@ -35,7 +33,7 @@ impl Service<Name> for Resolver {
 
     fn call(&mut self, name: Name) -> Self::Future {
         Box::pin(async move {
-            // Port 0 is replaced by the port of the address.
+            // The caller replaces port 0 by the port of the address.
             let addresses: Vec<_> = if is_localhost(name.as_str()) {
                 let loopback = [
                     IpAddr::V4(Ipv4Addr::LOCALHOST),

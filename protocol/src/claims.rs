@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a game token says about a player, to the backend of one game.
 ///
-/// Every member is always present. The token never carries the player's e-mail.
+/// Every member is always present. The token never contains the player's e-mail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GameTokenClaims {
     /// Player id, a UUID: the same in every game. Key a player's data on it.
@@ -28,32 +28,31 @@ pub struct GameTokenClaims {
     pub jti: String,
 }
 
-/// What a console token may be used for: one's own projects.
+/// A console token with this scope may manage the player's own projects.
 pub const SCOPE_PROJECTS: &str = "projects";
-/// What a console token may be used for as well: administration, for whom it is
-/// granted to. No device ever gets it.
+/// A console token with this scope may also administer the platform. No device ever gets it.
 pub const SCOPE_ADMINISTRATION: &str = "administration";
 
-/// The claims of a token for the platform's own API, audience
-/// `platform:console`: those of a game token, and what it ends with and is good
-/// for. A game token has its nine claims and no others.
+/// The claims of a token for the platform's own API, audience `platform:console`: those of a game
+/// token, and the session or device that it depends on, and its scope. A game token has its nine
+/// claims and no others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConsoleTokenClaims {
-    /// Who it is.
+    /// The player.
     #[serde(flatten)]
     pub player: GameTokenClaims,
-    /// The session in a browser that the token ends with, by a name that opens
-    /// nothing (OpenID Connect Front-Channel Logout 1.0 §3, `sid`).
+    /// The browser session that the token ends with, by an id that is no credential (OpenID Connect
+    /// Front-Channel Logout 1.0 §3, `sid`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sid: Option<String>,
     /// The device that the token ends with, a UUID.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-    /// What it is good for, words with spaces between (RFC 9068 §2.2.3).
+    /// The scope, words with spaces between (RFC 9068 §2.2.3).
     pub scope: String,
 }
 
-/// Who stands behind a token.
+/// What kind of player a token is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PrincipalKind {
@@ -70,19 +69,19 @@ pub struct GameTokenHeader {
     pub alg: String,
     /// Always `JWT`.
     pub typ: String,
-    /// The signing key's RFC 7638 thumbprint, to choose it from the key set.
+    /// The signing key's RFC 7638 thumbprint, to find it in the key set.
     pub kid: String,
 }
 
-/// What the platform says of itself with every request that it forwards to a
-/// game's backend: that the request came through it. It names no player and no
-/// request, so one is used for as long as it lives.
+/// The claims with which the platform signs every request that it forwards to a game's backend: the
+/// request came through the platform. They name no player and no request, so one assertion is used
+/// until it expires.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AssertionClaims {
     /// The platform's auth service.
     pub iss: String,
-    /// [`ASSERTION_AUDIENCE`] and the audience of the game's tokens: no game
-    /// token is taken for an assertion, and none for a game token.
+    /// [`ASSERTION_AUDIENCE`] and the audience of the game's tokens, so that a game token is never
+    /// accepted as an assertion, or an assertion as a game token.
     pub aud: String,
     /// The game's address, `<host>[:<port>]`.
     pub host: String,
@@ -92,11 +91,11 @@ pub struct AssertionClaims {
     pub iat: u64,
 }
 
-/// The header in which an assertion comes, in lower case.
+/// The header of an assertion, in lower case.
 pub const ASSERTION_HEADER: &str = "platform-assertion";
 /// `typ` of an assertion (RFC 8725 §3.11).
 pub const ASSERTION_TYPE: &str = "platform-request+jwt";
-/// What stands in an assertion's audience before that of the game's tokens.
+/// The prefix of an assertion's audience, before the audience of the game's tokens.
 pub const ASSERTION_AUDIENCE: &str = "backend:";
 /// The life of an assertion, in seconds.
 pub const ASSERTION_SECONDS: u64 = 120;

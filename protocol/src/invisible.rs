@@ -6,25 +6,25 @@
 
 use std::ops::RangeInclusive;
 
-/// Invisible characters that are no control characters, in ascending order.
+/// Invisible characters other than control characters, in ascending order.
 pub const INVISIBLE: [RangeInclusive<char>; 17] = [
     // The soft hyphen and the combining grapheme joiner.
     '\u{ad}'..='\u{ad}',
     '\u{34f}'..='\u{34f}',
     // A mark of direction (Unicode Standard Annex 9).
     '\u{61c}'..='\u{61c}',
-    // Fillers and vowels without a shape, selectors of variants.
+    // Fillers, vowels without a shape, and variation selectors.
     '\u{115f}'..='\u{1160}',
     '\u{17b4}'..='\u{17b5}',
     '\u{180b}'..='\u{180f}',
     '\u{200b}'..='\u{200b}',
-    // Marks of direction, separators of lines and paragraphs.
+    // Marks of direction, line and paragraph separators.
     '\u{200e}'..='\u{200f}',
     '\u{2028}'..='\u{202e}',
     '\u{2060}'..='\u{206f}',
     '\u{2800}'..='\u{2800}',
     '\u{3164}'..='\u{3164}',
-    // The last selector, U+FE0F, makes a picture of the sign before it.
+    // Without the last selector, U+FE0F, which turns the sign before it into an emoji.
     '\u{fe00}'..='\u{fe0e}',
     '\u{feff}'..='\u{feff}',
     '\u{ffa0}'..='\u{ffa0}',
@@ -43,7 +43,7 @@ pub fn is_invisible(char: char) -> bool {
     is_hidden(char) || JOINERS.contains(&char)
 }
 
-/// Whether a character is invisible and no joiner.
+/// Whether a character is invisible and not a joiner.
 #[must_use]
 pub fn is_hidden(char: char) -> bool {
     char.is_control() || INVISIBLE.iter().any(|range| range.contains(&char))
@@ -78,7 +78,7 @@ mod tests {
         }
     }
 
-    /// A character as a regular expression of JavaScript writes it.
+    /// A character as it is written in a JavaScript regular expression.
     fn escape(char: char) -> String {
         match u32::from(char) {
             code if code > 0xffff => format!("\\u{{{code:x}}}"),
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn the_consoles_script_has_the_same_table() {
-        // Lines and tabs are shown as they are in the console.
+        // The console shows line breaks and tabs as they are.
         let mut class = String::from("[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f");
         for range in &INVISIBLE {
             let (start, end) = (*range.start(), *range.end());

@@ -1,15 +1,14 @@
-//! What both sides of the wire must agree on: token claims, problem slugs,
-//! answers, paths, names and limits.
+//! What both sides of the wire must agree on: token claims, problem slugs, responses, paths, names
+//! and limits.
 //!
-//! This crate knows no clock, no I/O and no browser, and depends on serde
-//! alone, so that the module in the page, the server, a game's backend and the
-//! command line can all share it.
+//! This crate uses no clock, no I/O and no browser, and depends on serde alone, so that the module
+//! in the page, the server, a game's backend and the command line can share it.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`claims`] | what a game token says |
-//! | [`token`] | the answers of the token endpoints |
-//! | [`heartbeat`] | how a page says that its player is playing |
+//! | [`token`] | the responses of the token endpoints |
+//! | [`heartbeat`] | how a page reports that its player is playing |
 //! | [`log`] | frontend log records |
 //! | [`problem`] | Problem Details and the slugs that name them |
 //! | [`invisible`] | characters that show nothing, or change how the text around them looks |

@@ -1,24 +1,24 @@
 //! Numbers that more than one crate needs.
 
-/// Test users, and test guests, of a project: numbers 1 to 10.
+/// Test users of a project, and test guests: numbers 1 to 10.
 pub const TEST_USERS: u8 = 10;
 /// Life of a test token, in seconds.
 pub const TEST_TOKEN_SECONDS: u64 = 1_800;
-/// Life of a production game token where nothing else is set, in seconds.
+/// Life of a production game token by default, in seconds.
 pub const TOKEN_SECONDS: u64 = 900;
-/// Seconds between two heartbeats of one page where nothing else is set.
+/// Seconds between two heartbeats of one page by default.
 pub const HEARTBEAT_SECONDS: u64 = 30;
-/// Seconds after its last beat for which a player counts as playing.
+/// For how many seconds after its last heartbeat a player counts as playing.
 pub const PLAYING_SECONDS: u64 = 75;
-/// Clock difference that a verifier forgives, in seconds.
+/// Clock difference that a verifier tolerates, in seconds.
 pub const CLOCK_LEEWAY_SECONDS: u64 = 60;
-/// The longest life that a token of the platform may be given, in seconds: a
-/// verifier refuses what claims to live longer.
+/// The longest life of a token of the platform, in seconds: a verifier refuses a token with a
+/// longer one.
 pub const LONGEST_TOKEN_SECONDS: u64 = 86_400;
-/// Seconds between two fetches of a key set that an unknown `kid` may cause.
+/// Minimum seconds between two fetches of a key set that an unknown `kid` causes.
 pub const KEY_SET_REFETCH_SECONDS: u64 = 30;
-/// Seconds for which a published key set may be cached. A verifier fetches it
-/// again then, so that a key that was revoked is forgotten.
+/// Seconds for which a published key set may be cached. A verifier then fetches it again, so that
+/// it forgets a revoked key.
 pub const KEY_SET_CACHE_SECONDS: u64 = 600;
 /// Records in one log request, at most.
 pub const LOG_RECORDS: usize = 100;
@@ -32,7 +32,7 @@ pub const LOG_STACK_BYTES: usize = 16 * 1024;
 pub const LOG_URL_BYTES: usize = 2 * 1024;
 /// Bytes of one record's `metadata`, at most.
 pub const LOG_METADATA_BYTES: usize = 8 * 1024;
-/// Arrays and objects within each other in one record's `metadata`, at most.
+/// Levels of nested arrays and objects in one record's `metadata`, at most.
 pub const LOG_METADATA_DEPTH: usize = 64;
 /// Bytes of one heartbeat, at most.
 pub const HEARTBEAT_BYTES: usize = 1024;

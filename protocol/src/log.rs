@@ -2,35 +2,31 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The body of `POST /__platform/logs`. `M` is what any JSON is read into.
+/// The body of `POST /__platform/logs`. `M` is the type for any JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogBatch<M> {
     /// The page's id, as in its heartbeats.
     pub page: String,
-    /// At most [`LOG_RECORDS`](crate::limits::LOG_RECORDS), in the order in
-    /// which they came up.
+    /// At most [`LOG_RECORDS`](crate::limits::LOG_RECORDS), in the order in which they were made.
     pub records: Vec<LogRecord<M>>,
 }
 
-/// One frontend log record. `M` is what any JSON is read into. Where a member
-/// is optional, `null` means that it was not given.
+/// One frontend log record. `M` is the type for any JSON. In an optional member, `null` means that
+/// it was not given.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogRecord<M> {
-    /// When it came up, by the page's clock: milliseconds since the epoch.
+    /// When it was made, by the page's clock: milliseconds since the epoch.
     pub time: f64,
-    /// How grave it is.
+    /// How severe it is.
     pub level: LogLevel,
     /// What made it.
     pub source: LogSource,
-    /// What is shown, of at most
-    /// [`LOG_MESSAGE_BYTES`](crate::limits::LOG_MESSAGE_BYTES).
+    /// The text, at most [`LOG_MESSAGE_BYTES`](crate::limits::LOG_MESSAGE_BYTES) long.
     pub message: String,
-    /// The stack of an error, of at most
-    /// [`LOG_STACK_BYTES`](crate::limits::LOG_STACK_BYTES).
+    /// The stack of an error, at most [`LOG_STACK_BYTES`](crate::limits::LOG_STACK_BYTES) long.
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     pub stack: Option<String>,
-    /// The file or resource, of at most
-    /// [`LOG_URL_BYTES`](crate::limits::LOG_URL_BYTES).
+    /// The file or resource, at most [`LOG_URL_BYTES`](crate::limits::LOG_URL_BYTES) long.
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// Line in that file, from 1.
@@ -42,7 +38,7 @@ pub struct LogRecord<M> {
     /// What the game added.
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     pub metadata: Option<M>,
-    /// How many equal records this one stands for; 1 where it is not given.
+    /// How many equal records this one stands for; 1 if it is not given.
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
 }
@@ -52,7 +48,7 @@ const fn none<T>() -> Option<T> {
     None
 }
 
-/// How grave a record is, from the least on.
+/// How severe a record is, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
@@ -67,7 +63,7 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
-    /// Every level, from the least grave on.
+    /// Every level, in ascending order.
     pub const ALL: [LogLevel; 4] = [
         LogLevel::Debug,
         LogLevel::Info,
@@ -95,7 +91,7 @@ pub enum LogSource {
     Console,
     /// An uncaught error.
     Error,
-    /// A promise that was rejected and that nobody handled.
+    /// A rejected promise that was not handled.
     UnhandledRejection,
     /// A script, style sheet, picture or the like that did not load.
     Resource,

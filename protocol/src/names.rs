@@ -25,7 +25,7 @@ impl Environment {
         }
     }
 
-    /// What stands before the slug in the host name and in the audience.
+    /// The prefix of the slug in the host name and in the audience.
     #[must_use]
     pub const fn prefix(self) -> &'static str {
         match self {
@@ -65,12 +65,11 @@ pub const RESERVED_SLUGS: [&str; 10] = [
     "auth", "www", "api", "admin", "console", "build", "static", "docs", "mail", "status",
 ];
 
-/// Host labels that no new project may have: those that look like the
-/// platform's own, and those that programs ask for by themselves, such as where
-/// a network's proxy is (`wpad`) or how mail is delivered (RFC 8461 §3.3).
-/// Projects of before keep theirs.
+/// Host labels that no new project may have: those that look like the platform's own, and those
+/// that programs look up by themselves, such as for a network's proxy (`wpad`) or for mail delivery
+/// (RFC 8461 §3.3). Existing projects keep theirs.
 pub const RESERVED_FOR_NEW: [&str; 64] = [
-    // Where somebody would write a password, or pay.
+    // Places where people enter a password, or pay.
     "login",
     "logout",
     "signin",
@@ -95,7 +94,7 @@ pub const RESERVED_FOR_NEW: [&str; 64] = [
     "checkout",
     "invoice",
     "wallet",
-    // Who would speak for the platform.
+    // Names that seem to speak for the platform.
     "support",
     "help",
     "helpdesk",
@@ -119,7 +118,7 @@ pub const RESERVED_FOR_NEW: [&str; 64] = [
     "webmaster",
     "noreply",
     "no-reply",
-    // What programs look for.
+    // Names that programs look up.
     "mta-sts",
     "autodiscover",
     "autoconfig",
@@ -135,7 +134,7 @@ pub const RESERVED_FOR_NEW: [&str; 64] = [
     "dns",
     "ns1",
     "ns2",
-    // What the platform may want.
+    // Names that the platform may need.
     "cdn",
     "assets",
 ];
@@ -148,12 +147,12 @@ pub enum SlugError {
     Form,
     /// It starts with `dev-`, which means the dev environment of another slug.
     DevPrefix,
-    /// It starts with `xn--`, as names of other scripts are written (RFC 5890):
-    /// browsers open no address whose label says so and is none.
+    /// It starts with `xn--`, the prefix of names in other scripts (RFC 5890): browsers do not open
+    /// such an address if the rest is not validly encoded.
     Encoded,
-    /// It holds `--`, which stands between the two names of a preview's address.
+    /// It contains `--`, which separates the two names in a preview's address.
     DoubleHyphen,
-    /// It is one of [`RESERVED_SLUGS`], or of [`RESERVED_FOR_NEW`].
+    /// It is in [`RESERVED_SLUGS`] or in [`RESERVED_FOR_NEW`].
     Reserved,
 }
 
@@ -177,8 +176,8 @@ impl SlugError {
     }
 }
 
-/// Checks the slug of a new project: in the form of [`check_slug_form`], without
-/// `--`, and not reserved.
+/// Checks the slug of a new project: the form of [`check_slug_form`], without `--`, and not
+/// reserved.
 ///
 /// # Errors
 /// The first rule that it breaks.
@@ -195,9 +194,8 @@ pub fn check_slug(slug: &str) -> Result<(), SlugError> {
     }
 }
 
-/// Checks what may be the slug of a project that is there:
-/// `[a-z0-9](?:[a-z0-9-]{1,38}[a-z0-9])`, not starting with `dev-` and
-/// none of [`RESERVED_SLUGS`].
+/// Checks the slug of an existing project: `[a-z0-9](?:[a-z0-9-]{1,38}[a-z0-9])`, not starting with
+/// `dev-` and not in [`RESERVED_SLUGS`].
 ///
 /// # Errors
 /// The first rule that it breaks.

@@ -1,10 +1,10 @@
 //! Every reserved path, on a game's own address and on the auth service.
 
-/// What every path of the platform on a game's address starts with.
+/// The prefix of every path of the platform on a game's address.
 pub const PREFIX: &str = "/__platform/";
 
-/// Whether the platform, and not the game, answers at this path of a game's address.
-/// The path is taken as it is spelled.
+/// Whether the platform, and not the game, serves this path of a game's address. The path is
+/// compared as it is spelled.
 #[must_use]
 pub fn is_platforms(path: &str) -> bool {
     path.starts_with(PREFIX) || path == "/__platform"
@@ -21,14 +21,14 @@ pub const PLATFORM: &str = "/__platform/platform.json";
 pub const HEARTBEAT: &str = "/__platform/heartbeat";
 /// Where the runtime sends frontend log records: `POST`.
 pub const LOGS: &str = "/__platform/logs";
-/// The page to choose a test user on, on a local dev server.
+/// The page to choose a test user, on a local dev server.
 pub const LOCAL_LOGIN: &str = "/__platform/login";
 /// Before `<n>`: a test user's token, on a local dev server.
 pub const LOCAL_TOKEN_USER: &str = "/__platform/token/user/";
 /// Before `<n>`: a test guest's token, on a local dev server.
 pub const LOCAL_TOKEN_GUEST: &str = "/__platform/token/guest/";
 
-/// On the auth service: the cookie is exchanged for a game token, `POST`.
+/// On the auth service: exchanges the cookie for a game token, `POST`.
 pub const TOKEN: &str = "/token";
 /// On the auth service: the sign-in page.
 pub const LOGIN: &str = "/login";
@@ -45,15 +45,14 @@ pub const METADATA: &str = "/.well-known/oauth-authorization-server";
 /// On the auth service, before a slug: the page that explains a problem.
 pub const PROBLEMS: &str = "/problems/";
 
-/// On the console: where developers see their projects, and before a slug the page
-/// that explains how to build that game.
+/// On the console: the list of a developer's projects. Before a slug: the page that explains how to
+/// build that game.
 pub const BUILD_PAGES: &str = "/build";
 /// On the console, before a slug: the page of a project.
 pub const PROJECT_PAGES: &str = "/projects";
 /// On the console: administration.
 pub const ADMIN_PAGES: &str = "/admin";
 
-/// In the built `runtime.js`, exactly once: the server puts the platform's
-/// settings in its place, a JSON array
-/// `["<auth_url>","<platform origin>",<heartbeat seconds>]`.
+/// In the built `runtime.js`, exactly once: the server replaces it by the platform's settings, a
+/// JSON array `["<auth_url>","<platform origin>",<heartbeat seconds>]`.
 pub const SETTINGS_PLACEHOLDER: &str = "__PLATFORM_SETTINGS__";

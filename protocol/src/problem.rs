@@ -23,7 +23,7 @@ pub struct Problem {
 
 macro_rules! slugs {
     ($($(#[$doc:meta])* $variant:ident = $slug:literal, $status:literal, $title:literal, $detail:literal;)*) => {
-        /// Which problem it was: the last segment of its `type`.
+        /// Which problem it is: the last segment of its `type`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum ProblemCode {
             $($(#[$doc])* $variant,)*
@@ -51,7 +51,7 @@ macro_rules! slugs {
                 match self { $(ProblemCode::$variant => $title,)* }
             }
 
-            /// The sentence for `detail` where nothing more exact is known.
+            /// The sentence for `detail` if nothing more exact is known.
             #[must_use]
             pub const fn default_detail(self) -> &'static str {
                 match self { $(ProblemCode::$variant => $detail,)* }
@@ -67,17 +67,17 @@ slugs! {
     GuestLimitReached = "guest-limit-reached", 429, "Guest limit reached", "Too many guests are playing from your network. Please sign in to play.";
     /// The platform suspended this player's account.
     AccountSuspended = "account-suspended", 403, "Account suspended", "This account has been suspended.";
-    /// A token was asked for by a page that is no game of this platform.
+    /// A page that is no game of this platform requested a token.
     UnknownOrigin = "unknown-origin", 403, "Unknown origin", "This page is not a game of this platform.";
-    /// Nothing answers at this host name.
+    /// Nothing is served at this host name.
     UnknownHost = "unknown-host", 404, "Unknown host", "There is no game at this address.";
-    /// Nothing answers at this path.
+    /// Nothing is served at this path.
     NotFound = "not-found", 404, "Not found", "There is nothing at this address.";
     /// The call needs a signed-in player.
     NotSignedIn = "not-signed-in", 401, "Not signed in", "Please sign in first.";
     /// The caller may not do this.
     NotAllowed = "not-allowed", 403, "Not allowed", "You are not allowed to do this.";
-    /// Administration needs a sign-in of the last minutes, in a browser.
+    /// Administration needs a recent sign-in, in a browser.
     StepUpRequired = "step-up-required", 403, "Sign in again", "Please sign in again in your browser to do this.";
     /// The request cannot be understood.
     InvalidRequest = "invalid-request", 400, "Invalid request", "The request could not be understood.";
@@ -89,34 +89,34 @@ slugs! {
     UsernameTaken = "username-taken", 409, "Username taken", "This username is taken. Please choose another.";
     /// Another project has this slug.
     SlugTaken = "slug-taken", 409, "Slug taken", "This project name is taken. Please choose another.";
-    /// The project or the account keeps as much as it may.
+    /// The project or the account has reached a storage limit.
     QuotaExceeded = "quota-exceeded", 409, "No room left", "There is no room left for this.";
     /// The project was disabled or deleted, or its owner is suspended.
     ProjectDisabled = "project-disabled", 403, "Not available", "This game is not available: it was taken down.";
     /// The environment has no deployment yet.
     NotDeployed = "not-deployed", 409, "Not deployed", "This game has not been deployed yet.";
-    /// The uploaded archive was refused.
+    /// The uploaded archive is invalid.
     DeploymentInvalid = "deployment-invalid", 422, "Deployment invalid", "The uploaded files cannot be deployed.";
-    /// The body is larger than the endpoint takes.
+    /// The body is larger than the endpoint accepts.
     PayloadTooLarge = "payload-too-large", 413, "Payload too large", "The request is too large.";
-    /// The body is of a media type that the endpoint does not take.
+    /// The endpoint does not accept the body's media type.
     UnsupportedMediaType = "unsupported-media-type", 415, "Unsupported media type", "The request is of an unsupported type.";
     /// The path exists, but not for this method.
     MethodNotAllowed = "method-not-allowed", 405, "Method not allowed", "This address does not answer this kind of request.";
-    /// A rate limit was reached; `Retry-After` says when to come back.
+    /// A rate limit was reached; `Retry-After` says when to try again.
     TooManyRequests = "too-many-requests", 429, "Too many requests", "Too many requests. Please try again in a moment.";
     /// The game's own backend could not be reached.
     BackendUnreachable = "backend-unreachable", 502, "Backend unreachable", "The game's server could not be reached. Please try again in a moment.";
     /// The game's own backend did not answer in time.
     BackendTimeout = "backend-timeout", 504, "Backend timeout", "The game's server took too long to answer. Please try again.";
-    /// The platform cannot answer now.
+    /// The platform cannot respond now.
     Unavailable = "unavailable", 503, "Unavailable", "The platform is not available right now. Please try again in a moment.";
     /// Something broke; the log has the cause under the request id.
     Internal = "internal", 500, "Internal error", "Something went wrong on our side. Please try again.";
 }
 
 impl ProblemCode {
-    /// The slug that is spelled exactly so.
+    /// The problem with exactly this slug.
     #[must_use]
     pub fn from_slug(slug: &str) -> Option<ProblemCode> {
         ProblemCode::ALL

@@ -1,30 +1,30 @@
-//! The answers of the token endpoints (shaped after RFC 6749 §5.1).
+//! The responses of the token endpoints (shaped after RFC 6749 §5.1).
 
 use serde::{Deserialize, Serialize};
 
-/// `token_type` of every answer (RFC 6750).
+/// `token_type` of every response (RFC 6750).
 pub const BEARER: &str = "Bearer";
 
-/// What `POST {auth_url}/token` answers with status 200.
+/// The response of `POST {auth_url}/token` with status 200.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenAnswer {
     /// The game token, a compact JWS.
     pub access_token: String,
     /// Always [`BEARER`].
     pub token_type: String,
-    /// Seconds from now until the token ends.
+    /// Seconds until the token expires.
     pub expires_in: u64,
 }
 
-/// What `POST /__platform/token/user/<n>` answers on a local dev server, and
-/// what `test-token <n> --json` prints.
+/// The response of `POST /__platform/token/user/<n>` on a local dev server, and the output of
+/// `test-token <n> --json`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestTokenAnswer {
     /// The game token, a compact JWS.
     pub access_token: String,
     /// Always [`BEARER`].
     pub token_type: String,
-    /// Seconds from now until the token ends.
+    /// Seconds until the token expires.
     pub expires_in: u64,
     /// The test player's id.
     pub sub: String,

@@ -1,4 +1,4 @@
-//! What JavaScript calls: converts, delegates, nothing else.
+//! The functions that JavaScript calls. They convert and delegate, nothing else.
 
 use std::cell::RefCell;
 
@@ -17,29 +17,29 @@ thread_local! {
     static LOG: RefCell<Log> = const { RefCell::new(Log::new()) };
 }
 
-/// A promise that the task `number` waits for was settled.
+/// The promise that task `number` waits for was settled.
 #[wasm_bindgen]
 pub fn settle(number: u32, fulfilled: bool, value: JsValue) {
     resume(number, if fulfilled { Ok(value) } else { Err(value) });
 }
 
-/// The page may have slept; `restored` after the back/forward cache, or where
-/// the player signed out. With `doubt` a token that is not new is replaced.
+/// The page may have been asleep. `restored`: it comes from the back/forward cache, or the player
+/// signed out. With `doubt`, a token that is not new is replaced.
 #[wasm_bindgen]
 pub fn wake(restored: bool, doubt: bool) {
     flow::wake(restored, doubt);
 }
 
-/// The token in hand, or undefined.
+/// The current token, or undefined.
 #[wasm_bindgen(js_name = heldToken)]
 #[must_use]
 pub fn held_token() -> JsValue {
     flow::held()
 }
 
-/// Looks at the page: whether it is `visible`, and was `used` since the last
-/// look. Answers whether it counts itself now, which it does at most once in
-/// `interval` milliseconds. A request that has waited long enough is made.
+/// Notes whether the page is `visible`, and was `used` since the last look. Returns whether the
+/// page counts its player now, at most once in `interval` milliseconds. Also makes a request that
+/// has waited long enough.
 #[wasm_bindgen]
 #[must_use]
 pub fn look(visible: bool, used: bool, interval: f64) -> bool {
@@ -48,16 +48,16 @@ pub fn look(visible: bool, used: bool, interval: f64) -> bool {
     PRESENCE.with_borrow_mut(|presence| presence.look(now, visible, used, interval))
 }
 
-/// The page goes away. Answers whether it says farewell.
+/// The page goes away. Returns whether it sends a last heartbeat.
 #[wasm_bindgen(js_name = goAway)]
 #[must_use]
 pub fn go_away() -> bool {
     PRESENCE.with_borrow_mut(Presence::leave)
 }
 
-/// A log record was made; `urgent` if it is an error. Answers what the page
-/// does with it: -1 to keep it last, -2 to keep it last and send all, -3 to
-/// leave it out, else the place of the record that it repeats.
+/// A log record was made; `urgent` if it is an error. Returns what the page does with it: -1 to
+/// append it, -2 to append it and send all, -3 to leave it out, else the index of the record that
+/// it repeats.
 #[wasm_bindgen(js_name = keepRecord)]
 #[must_use]
 pub fn keep_record(same: u32, bytes: u32, urgent: bool) -> i32 {
@@ -70,9 +70,8 @@ pub fn keep_record(same: u32, bytes: u32, urgent: bool) -> i32 {
     }
 }
 
-/// Takes the records that are kept, if they are due or else `at_once`.
-/// Answers the batch's size in bytes, negative if it may not outlive the page,
-/// or 0 for none.
+/// Takes the kept records as a batch if they are due, or if `at_once`. Returns the batch's size in
+/// bytes, negative if it may not outlive the page, or 0 for no batch.
 #[wasm_bindgen(js_name = takeBatch)]
 #[must_use]
 pub fn take_batch(at_once: bool) -> i32 {
@@ -80,16 +79,16 @@ pub fn take_batch(at_once: bool) -> i32 {
     LOG.with_borrow_mut(|log| log.take(now, at_once))
 }
 
-/// How many records were left out since this was last asked.
+/// How many records were left out since the last call.
 #[wasm_bindgen(js_name = takeLeftOut)]
 #[must_use]
 pub fn take_left_out() -> u32 {
     LOG.with_borrow_mut(Log::take_left_out)
 }
 
-/// A batch of `size` and so many records ended. `pause` is 0 if it arrived,
-/// else milliseconds until the next attempt, or negative if they are unknown.
-/// Answers whether its records come first again.
+/// A batch of this `size` and number of `records` ended. `pause` is 0 if it arrived, else
+/// milliseconds until the next attempt, or negative if they are unknown. Returns whether its
+/// records are put back in front.
 #[wasm_bindgen(js_name = endBatch)]
 #[must_use]
 pub fn end_batch(size: i32, records: u32, pause: f64) -> bool {

@@ -1,4 +1,4 @@
-//! The steps of each call, from the rules' answers to the browser's functions.
+//! The steps of each call, between the rules and the browser's functions.
 
 use std::cell::RefCell;
 
@@ -13,10 +13,10 @@ thread_local! {
     static TOKENS: RefCell<Tokens<JsValue, JsValue, Deferred>> = const { RefCell::new(Tokens::new()) };
 }
 
-/// `platform.getAccessToken`: answers `who` now or later.
+/// `platform.getAccessToken`: settles `who` now or later.
 pub(crate) fn ask(want: Want<JsValue>, who: Deferred) {
-    // The clocks are read before the tokens are borrowed: a page may have put
-    // its own in their place, which may ask for a token.
+    // The clocks are read before the tokens are borrowed: a page may have replaced them by its own,
+    // which may ask for a token.
     let now = web::now();
     match TOKENS.with_borrow_mut(|tokens| tokens.ask(now, want, who)) {
         Step::Answer(who, answer) => tell(&who, answer),
@@ -27,7 +27,7 @@ pub(crate) fn ask(want: Want<JsValue>, who: Deferred) {
 
 type Page = Tokens<JsValue, JsValue, Deferred>;
 
-/// The page may have slept.
+/// The page may have been asleep.
 pub(crate) fn wake(restored: bool, doubt: bool) {
     start(|tokens, now| tokens.wake(now, restored, doubt));
 }
@@ -53,7 +53,7 @@ pub(crate) fn tell(who: &Deferred, outcome: Result<JsValue, JsValue>) {
     }
 }
 
-/// Requests a token for all who wait for it.
+/// Requests a token for all callers that wait for it.
 async fn obtain(number: u32) {
     // Callers of the same moment join before the request starts.
     let _ = settled(&web::shown()).await;
@@ -67,14 +67,14 @@ async fn obtain(number: u32) {
         Ok((token, _)) => (token.clone(), nothing),
         Err((_, error)) => (nothing, error.clone()),
     };
-    // Settling a promise runs none of the page's code at once, so nobody asks
-    // again while the tokens are borrowed.
+    // Settling a promise runs none of the page's code at once, so no call comes in while the tokens
+    // are borrowed.
     start(|tokens, now| {
         tokens.end(now, number, outcome, &mut |who, answer| {
             tell(&who, answer);
         })
     });
-    // The page's own code may run here, and finds the token in its place.
+    // The page's own code may run here, and finds the new token.
     web::announce(&token, &error);
 }
 
@@ -103,7 +103,7 @@ async fn exchange() -> Result<(JsValue, f64), (Failure, JsValue)> {
     let failure = if web::is_expired(&error) {
         Failure::SessionExpired
     } else if status == 429 {
-        // The edge limit on guest creation; a problem names no time here.
+        // The edge limit on guest creation; here a problem document names no time.
         Failure::Busy(milliseconds)
     } else {
         Failure::Refused
@@ -138,7 +138,7 @@ async fn token_for(request: &Request, want: Want<JsValue>) -> Result<JsValue, Js
 }
 
 async fn transmit(request: &Request, token: &JsValue) -> Result<Response, JsValue> {
-    // WebKit's own rejection has a reason of its own in place of the signal's.
+    // WebKit rejects with a reason of its own in place of the signal's.
     match settled(&web::abortable(&web::send(request, token), request)).await {
         Ok(response) => Ok(response.unchecked_into()),
         Err(reason) if request.signal().aborted() => Err(reason),
@@ -152,7 +152,7 @@ pub(crate) async fn sign_out(redirect: JsValue) -> Result<JsValue, JsValue> {
     let Ok(ended) = settled(&web::end_session()).await else {
         return Err(no_answer());
     };
-    // Among test players there is no session to end, and no answer.
+    // Test players have no session to end, so there is no response.
     if !ended.is_undefined() {
         let response: Response = ended.unchecked_into();
         if !response.ok() {
@@ -165,20 +165,20 @@ pub(crate) async fn sign_out(redirect: JsValue) -> Result<JsValue, JsValue> {
     Ok(JsValue::UNDEFINED)
 }
 
-/// The token in hand, or undefined.
+/// The current token, or undefined.
 pub(crate) fn held() -> JsValue {
     let now = web::now();
     TOKENS.with_borrow(|tokens| tokens.held(now).cloned().unwrap_or_default())
 }
 
-/// What an answer says. `minting` is one to a request for a token.
+/// What a response says. `minting`: it is the response to a request for a token.
 async fn read(response: &Response, minting: bool) -> JsValue {
     settled(&web::answered(response, minting))
         .await
         .unwrap_or_default()
 }
 
-/// What a call rejects with after this answer.
+/// What a call rejects with after this response.
 fn refusal(status: u16, answer: &JsValue) -> JsValue {
     web::problem(status, problem::sentence(status), "", answer)
 }

@@ -1,15 +1,14 @@
 //! The module's allocator: free lists of blocks of powers of two.
 //!
-//! The standard allocator weighs more than all rules of this crate. This one
-//! keeps a list of free blocks for each size, takes new blocks from the end of
-//! memory, and never gives memory back: a page's runtime allocates little, and
-//! the same sizes again and again.
+//! The standard allocator is larger than all rules of this crate. This one keeps a list of free
+//! blocks for each size, takes new blocks from the end of memory, and never gives memory back: the
+//! runtime of a page allocates little, and the same sizes again and again.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
 use core::ptr;
 
-/// The smallest block: room for a list's link, and aligned for every type.
+/// The smallest block: large enough for a list's link, and aligned for every type.
 const SMALLEST: u32 = 4;
 const SIZES: usize = 28;
 /// Pages and sizes are multiples of it, so every block is aligned to it.
@@ -19,9 +18,9 @@ const PAGE: usize = 65_536;
 struct Heap(UnsafeCell<State>);
 
 struct State {
-    /// The first free block of each size; a free block begins with the next.
+    /// The first free block of each size; a free block begins with a link to the next.
     free: [*mut u8; SIZES],
-    /// The memory between `next` and `end` was never handed out.
+    /// The memory from `next` to `end` was never handed out.
     next: usize,
     end: usize,
 }
@@ -40,17 +39,15 @@ static HEAP: Heap = Heap(UnsafeCell::new(State {
     end: 0,
 }));
 
-/// Which list a block belongs to: its size is 2 to the power of this and
-/// [`SMALLEST`].
+/// The index of a block's list: the block's size is 2 to the power of this plus [`SMALLEST`].
 fn class(layout: Layout) -> usize {
     let size = layout.size().max(layout.align()).max(1 << SMALLEST);
     (usize::BITS - (size - 1).leading_zeros() - SMALLEST) as usize
 }
 
 #[expect(unsafe_code, reason = "an allocator hands out raw memory")]
-// SAFETY: a block is handed out once until it is freed: it leaves its list or
-// lies beyond all others. Blocks are aligned to 16 bytes, and who asks for more
-// gets none.
+// SAFETY: a block is handed out once until it is freed: it leaves its list or lies beyond all
+// others. Blocks are aligned to 16 bytes, and a larger alignment gets none.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if layout.align() > ALIGNMENT {

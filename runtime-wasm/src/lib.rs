@@ -3,16 +3,16 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`token`] | when a token is asked for, shared, kept and given up |
-//! | [`problem`] | what a failed answer becomes |
+//! | [`token`] | when a token is requested, shared, kept and dropped |
+//! | [`problem`] | the errors made of failed responses |
 //! | [`log`] | which log records are kept, folded, left out and sent |
 //! | [`presence`] | when a page counts its player |
 //! | `flow` | the steps of each call, written against `web` |
-//! | `exports` | what JavaScript calls: converts, delegates, nothing else |
+//! | `exports` | the functions that JavaScript calls |
 //! | `web` | the only code that touches the browser |
 //!
-//! The first four know no browser: time and outcomes are handed in, so that
-//! their tests run natively on a clock that the test moves.
+//! The first four use no browser: time and outcomes are arguments, so that their tests run natively
+//! on a clock that the test moves.
 
 pub mod log;
 pub mod presence;

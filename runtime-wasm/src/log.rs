@@ -1,39 +1,38 @@
 //! Which frontend log records are kept, folded, left out and sent, and when.
 //!
-//! [`Log`] keeps account of records that it never sees: the page holds them,
-//! in the same order, and hands in a number that is equal for equal records,
-//! and a size. Times are milliseconds of one clock that only moves forward.
+//! [`Log`] keeps account of records that it never sees: the page holds them, in the same order, and
+//! passes a number that is equal for equal records, and a size. Times are milliseconds of one clock
+//! that only moves forward.
 
-/// Equal records within so many milliseconds become one.
+/// Equal records within this many milliseconds become one.
 const FOLD: f64 = 1_000.0;
-/// The span of the budget, and different records in it.
+/// The period of the budget, and how many different records it allows.
 const MINUTE: f64 = 60_000.0;
 const BUDGET: u32 = 100;
-/// Of these, what a talkative game leaves for its errors.
+/// The part of the budget that is reserved for errors.
 const FOR_ERRORS: u32 = 20;
-/// A batch is sent so long after its first record, or once it has so many
-/// records or bytes.
+/// A batch is sent this long after its first record, or once it has this many records or bytes.
 const WAIT: f64 = 5_000.0;
 const BATCH: usize = 50;
 const BATCH_BYTES: u32 = 16 * 1024;
-/// What is kept at most while nothing can be sent. One more record may tell
-/// what was left out, and the server takes a hundred.
+/// How many records are kept at most while nothing can be sent. One more record may report how many
+/// were left out, and the server takes a hundred.
 const KEPT: usize = 99;
 const KEPT_BYTES: u32 = 32 * 1024;
-/// How long nothing is sent after a failure that names no time.
+/// For how long nothing is sent after a failure that names no time.
 const PAUSE: f64 = 30_000.0;
-/// Bytes on their way that outlive the page, at most. The browser takes 64 KiB
-/// in all; the rest is the game's.
+/// Bytes under way that outlive the page, at most. The browser allows 64 KiB in all; the rest is
+/// for the game.
 const LASTING_BYTES: i32 = 60_000;
 
-/// What becomes of a record.
+/// What happens to a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// It is one more of the record at this place.
+    /// It repeats the record at this index.
     Fold(usize),
-    /// It comes last.
+    /// It is appended.
     Append,
-    /// It comes last, and the batch is to be sent now.
+    /// It is appended, and the batch is to be sent now.
     AppendAndSend,
     /// It is left out, and counted.
     LeaveOut,
@@ -53,7 +52,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// Nothing was recorded yet.
+    /// A log without records.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -67,8 +66,8 @@ impl Log {
         }
     }
 
-    /// A record was made. `same` is equal for equal records, `bytes` its size;
-    /// `urgent` ones may use the whole budget.
+    /// A record was made. `same` is equal for equal records, `bytes` is its size; `urgent` ones may
+    /// use the whole budget.
     pub fn record(&mut self, now: f64, same: u32, bytes: u32, urgent: bool) -> Place {
         let equal = |kept: &(u32, f64)| kept.0 == same && now - kept.1 < FOLD;
         if let Some(at) = self.kept.iter().position(equal) {
@@ -94,17 +93,15 @@ impl Log {
         }
     }
 
-    /// Takes all that is kept as a batch to send, be it only how many records
-    /// were left out, if it is due or else `at_once`. Answers its size in
-    /// bytes, negative if it may not outlive the page, or 0 if there is none
-    /// or none may be sent now.
+    /// Takes all kept records as a batch, if it is due or `at_once`; a batch may be only the number
+    /// of left-out records. Returns its size in bytes, negative if it may not outlive the page, or
+    /// 0 if there is none or none may be sent now.
     ///
-    /// What does not outlive the page is lost if it goes away meanwhile.
+    /// A batch that does not outlive the page is lost if the page goes away meanwhile.
     pub fn take(&mut self, now: f64, at_once: bool) -> i32 {
         let oldest = match self.kept.first() {
             Some((_, made)) => *made,
-            // There is only a number to tell, and it grows until its minute
-            // is over.
+            // There is only a number to report, and it grows until its minute is over.
             None if self.left_out > 0 => self.minute + MINUTE - WAIT,
             None => return 0,
         };
@@ -122,16 +119,15 @@ impl Log {
         }
     }
 
-    /// How many records were left out since this was last asked.
+    /// How many records were left out since the last call.
     pub const fn take_left_out(&mut self) -> u32 {
         core::mem::replace(&mut self.left_out, 0)
     }
 
-    /// A batch of `size`, as [`Log::take`] answered, and so many records ended.
-    /// `pause` is 0 if it arrived or was refused for good, else the
-    /// milliseconds until the next attempt, or negative if they are unknown.
-    /// Answers whether its records come first again; where there is no room
-    /// for them they are left out.
+    /// A batch of this `size`, as [`Log::take`] returned it, and this number of records ended.
+    /// `pause` is 0 if it arrived or was refused for good, else the milliseconds until the next
+    /// attempt, or negative if they are unknown. Returns whether its records are put back in front;
+    /// without room for them they are left out.
     pub fn end(&mut self, now: f64, size: i32, records: u32, pause: f64) -> bool {
         self.lasting -= size.max(0);
         if pause == 0.0 {
@@ -141,7 +137,7 @@ impl Log {
         let (bytes, count) = (self.bytes + size.unsigned_abs(), records as usize);
         let room = self.kept.len() + count <= KEPT && bytes <= KEPT_BYTES;
         if room {
-            // Number 0 at a time long past: nothing is folded into these.
+            // Number 0 at a time long past: no record is folded into these.
             self.kept
                 .splice(0..0, core::iter::repeat_n((0, f64::NEG_INFINITY), count));
             self.bytes = bytes;

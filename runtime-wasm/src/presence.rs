@@ -1,9 +1,9 @@
-//! Whether a player plays: when the page counts itself, and when no more.
-//! Times are milliseconds of one clock that only moves forward.
+//! Whether a player plays: when the page starts to count its player, and when it stops. Times are
+//! milliseconds of one clock that only moves forward.
 
-/// A page counts itself first after so many milliseconds of being visible.
+/// A page counts its player first after being visible for this many milliseconds.
 const FIRST: f64 = 5_000.0;
-/// A page that nobody touched for so long does not count.
+/// A page that was not used for this long does not count its player.
 const IDLE: f64 = 300_000.0;
 
 /// One page's presence.
@@ -16,7 +16,7 @@ pub struct Presence {
 }
 
 impl Presence {
-    /// A page that nobody has seen yet.
+    /// A page that was not visible yet.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -26,9 +26,9 @@ impl Presence {
         }
     }
 
-    /// Looks at the page: whether it is `visible`, and was `used` since the
-    /// last look. Answers whether it counts itself now, which it does at most
-    /// once in `interval` milliseconds. Opening a page is a use of it.
+    /// Notes whether the page is `visible`, and was `used` since the last look. Returns whether the
+    /// page counts its player now, at most once in `interval` milliseconds. Opening a page is a use
+    /// of it.
     pub fn look(&mut self, now: f64, visible: bool, used: bool, interval: f64) -> bool {
         if !visible {
             self.visible = None;
@@ -47,8 +47,8 @@ impl Presence {
         due
     }
 
-    /// The page goes away. Answers whether it was counted, so that it is worth
-    /// a farewell. If it comes back from the back/forward cache it begins anew.
+    /// The page goes away. Returns whether its player was counted, so that a last heartbeat is
+    /// useful. A page that is restored from the back/forward cache begins anew.
     pub fn leave(&mut self) -> bool {
         self.visible = None;
         self.counted.take().is_some()
@@ -61,7 +61,7 @@ mod tests {
 
     const INTERVAL: f64 = 30_000.0;
 
-    /// The seconds at which a page counts itself that is looked at each second.
+    /// The seconds at which a page counts its player, with one look each second.
     fn beats(seconds: u32, page: impl Fn(u32) -> (bool, bool)) -> Vec<u32> {
         let mut presence = Presence::new();
         (0..seconds)

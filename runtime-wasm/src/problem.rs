@@ -1,5 +1,5 @@
-//! What a `PlatformError` says where the answer explains nothing itself. One
-//! that has a Problem Details body (RFC 9457) is read by `web/page.js`.
+//! The message of a `PlatformError` if the response explains nothing itself. `web/page.js` reads
+//! responses with a Problem Details body (RFC 9457).
 
 /// The page has no origin, so the auth service cannot tell which game it is:
 /// the sentence and the type.
@@ -8,8 +8,8 @@ pub const UNSUPPORTED_CONTEXT: (&str, &str) = (
     "unsupported-context",
 );
 
-/// A plain sentence for an answer that explains nothing itself. Status 0
-/// stands for no answer at all.
+/// A plain sentence for a response that explains nothing itself. Status 0 means that there was no
+/// response.
 #[must_use]
 pub const fn sentence(status: u16) -> &'static str {
     match status {

@@ -1,5 +1,5 @@
-//! The flows in a real browser, against a `fetch` that the test wrote: what is
-//! asked for, how often, and what the caller is told.
+//! The flows in a real browser, against a `fetch` of the test: which requests are made, how often,
+//! and what the caller gets.
 
 use js_sys::{Array, Function, Object, Promise, Reflect};
 use wasm_bindgen::{JsCast, JsValue};
@@ -11,10 +11,9 @@ use crate::web;
 
 wasm_bindgen_test_configure!(run_in_browser);
 
-/// Puts a `fetch` in place that writes down every call as
-/// `METHOD url authorization body` and answers what `answers` returns for the
-/// call: `[status, type, body]`, or nothing for no answer. Then starts the
-/// runtime anew, as far as the page can tell: the token is forgotten.
+/// Installs a `fetch` that records every call as `METHOD url authorization body` and returns what
+/// `answers` returns for the call: `[status, type, body]`, or nothing for no response. Then starts
+/// the runtime anew, as far as the page can tell: the token is forgotten.
 fn connect(answers: &str) -> Array {
     let calls = Array::new();
     let install = Function::new_with_args(
@@ -258,7 +257,7 @@ async fn an_abort_rejects_with_the_signal_s_reason() {
     assert_eq!(err(fetch("/x".into(), aborted)).await, "why");
     assert_eq!(called(&calls), [""; 0]);
 
-    // While the token is still on its way, which it is for ever here.
+    // While the request for the token is under way, which never ends here.
     connect("");
     eval(
         "globalThis.fetch = () => new Promise(() => {}); globalThis.controller = new AbortController()",

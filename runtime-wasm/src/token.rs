@@ -1,24 +1,24 @@
-//! When a token is asked for, shared, kept and given up.
+//! When a token is requested, shared, kept and dropped.
 //!
-//! [`Tokens`] is a state machine without a browser: it is told who asks, when,
-//! and how a request ended, and says whom to answer and whether to start a
-//! request. `T` is a token, `E` a failure, `W` one who waits for either.
+//! [`Tokens`] is a state machine without a browser. Its inputs are the callers, the time and how a
+//! request ended; its outputs are which callers to answer and whether to start a request. `T` is a
+//! token, `E` a failure, `W` a caller that waits for either.
 
 /// Milliseconds of a token's life that are always kept in reserve.
 const RESERVE: f64 = 60_000.0;
-/// A request without an answer is given up for lost after so many
-/// milliseconds, once somebody looks: the page was asleep.
+/// A request without a response counts as lost after this many milliseconds, at the next look: the
+/// page was asleep.
 const LOST: f64 = 30_000.0;
-/// A request is made once more after so many milliseconds at most.
+/// A request is repeated after at most this many milliseconds.
 const LONGEST_PAUSE: f64 = 30_000.0;
-/// Whoever comes back to the page after so many milliseconds may have signed in
-/// or out elsewhere.
+/// A player who comes back to the page after this many milliseconds may have signed in or out
+/// elsewhere.
 const NEW: f64 = 10_000.0;
-/// For so many milliseconds a failure without an answer is shared.
+/// For this many milliseconds a failure without a response is shared.
 const SHARED_FAILURE: f64 = 1_000.0;
 
-/// A moment on two clocks, in milliseconds: one that nobody sets but that may
-/// stand still while the device sleeps, and one that goes on but may be set.
+/// A moment on two clocks, in milliseconds: a monotonic one that may stand still while the device
+/// sleeps, and a wall clock that goes on but may be set.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Instant {
     /// The monotonic clock (`performance.now()`).
@@ -28,47 +28,47 @@ pub struct Instant {
 }
 
 impl Instant {
-    /// Milliseconds since `earlier`, by the clock that moved more.
+    /// Milliseconds since `earlier`, by the clock that advanced more.
     fn since(self, earlier: Instant) -> f64 {
         (self.monotonic - earlier.monotonic).max(self.wall - earlier.wall)
     }
 }
 
-/// What the caller would take.
+/// Which token the caller accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Want<T> {
-    /// Any token that lasts a while.
+    /// Any token that is valid for a while.
     Any,
-    /// A token that was asked for after this call.
+    /// A token that was requested after this call.
     Fresh,
     /// Any token but this one, which a backend refused.
     Other(T),
 }
 
-/// Why a request for a token brought none.
+/// Why a request for a token failed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Failure {
-    /// The account's session ended: asking again would make a new guest in its
-    /// place, so nobody asks again on this page.
+    /// The account's session ended. Another request would make a new guest in its place, so this
+    /// page makes none.
     SessionExpired,
-    /// No answer arrived.
+    /// No response arrived.
     NoAnswer,
-    /// Too many new players at this moment: to be asked again after so many
-    /// milliseconds, if that is a number above 0.
+    /// Too many new players at this moment: try again after this many milliseconds, if the number
+    /// is above 0.
     Busy(f64),
-    /// The auth service said no for another reason.
+    /// The auth service refused for another reason.
     Refused,
 }
 
 /// What to do after [`Tokens::ask`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step<T, E, W> {
-    /// Answer this one now.
+    /// Answer this caller now.
     Answer(W, Result<T, E>),
     /// Nothing: a request is under way.
     Wait,
-    /// Start the request of this number once the callers of this moment have
-    /// all asked: call [`Tokens::begin`] in a microtask.
+    /// Start the request of this number once all callers of this moment have joined: call
+    /// [`Tokens::begin`] in a microtask.
     Start(u32),
 }
 
@@ -82,8 +82,7 @@ struct Request<T, W> {
     number: u32,
     /// None until the callers of the same moment have joined.
     started: Option<Instant>,
-    /// Since when and for how many milliseconds it waits, or has waited, to be
-    /// made once more.
+    /// Since when the request waits, or has waited, to be repeated, and for how many milliseconds.
     pause: Option<(Instant, f64)>,
     waiting: Vec<(Want<T>, W)>,
 }
@@ -92,7 +91,7 @@ struct Request<T, W> {
 pub struct Tokens<T, E, W> {
     held: Option<Held<T>>,
     request: Option<Request<T, W>>,
-    /// Those who want a token fresher than the request under way.
+    /// Callers that want a token fresher than the request under way.
     queued: Vec<(Want<T>, W)>,
     expired: Option<E>,
     unanswered: Option<(Instant, E)>,
@@ -106,7 +105,7 @@ impl<T: Clone + PartialEq, E: Clone, W> Default for Tokens<T, E, W> {
 }
 
 impl<T: Clone + PartialEq, E: Clone, W> Tokens<T, E, W> {
-    /// No token yet, nobody waiting.
+    /// No token yet, no caller waiting.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -119,7 +118,7 @@ impl<T: Clone + PartialEq, E: Clone, W> Tokens<T, E, W> {
         }
     }
 
-    /// Somebody asks for a token.
+    /// A caller asks for a token.
     pub fn ask(&mut self, now: Instant, want: Want<T>, who: W) -> Step<T, E, W> {
         if let Some(answer) = self.known(now, &want) {
             return Step::Answer(who, answer);
@@ -141,8 +140,7 @@ impl<T: Clone + PartialEq, E: Clone, W> Tokens<T, E, W> {
         }
     }
 
-    /// The request of this number is sent now. False if it is no longer
-    /// wanted.
+    /// The request of this number is sent now. False if it is no longer wanted.
     pub fn begin(&mut self, now: Instant, number: u32) -> bool {
         match &mut self.request {
             Some(request) if request.number == number => {
@@ -153,11 +151,10 @@ impl<T: Clone + PartialEq, E: Clone, W> Tokens<T, E, W> {
         }
     }
 
-    /// The request of this number ended, with a token that lives so many
-    /// milliseconds from now or with a failure. Calls `tell` for all who
-    /// waited for it, and answers the number of the request to start next. A
-    /// failure leaves a token that is still valid, and those who would take
-    /// that one get it.
+    /// The request of this number ended, with a token that is valid for this many milliseconds from
+    /// now, or with a failure. Calls `tell` for all callers that waited for it, and returns the
+    /// number of the request to start next. A failure keeps a token that is still valid, and
+    /// callers that accept that one get it.
     pub fn end(
         &mut self,
         now: Instant,
@@ -184,7 +181,7 @@ impl<T: Clone + PartialEq, E: Clone, W> Tokens<T, E, W> {
                         request.waiting.append(&mut self.queued);
                     }
                     Failure::NoAnswer => self.unanswered = Some((now, error.clone())),
-                    // Nobody waits who has a token that will do.
+                    // No caller waits that accepts the current token.
                     Failure::Busy(wait)
                         if wait > 0.0
                             && wait <= LONGEST_PAUSE
@@ -203,8 +200,8 @@ impl<T: Clone + PartialEq, E: Clone, W> Tokens<T, E, W> {
             }
         };
         for (want, who) in request.waiting {
-            // A new token is used even if it already looks expired, as on a
-            // device that slept while it came.
+            // A new token is used even if it already looks expired, as on a device that slept while
+            // it arrived.
             let token = self
                 .held
                 .as_ref()
@@ -222,11 +219,9 @@ impl<T: Clone + PartialEq, E: Clone, W> Tokens<T, E, W> {
         Some(self.open(waiting, None))
     }
 
-    /// The page came back: it is visible again, online again, or restored from
-    /// the back/forward cache, where another player may have signed in
-    /// meanwhile. With `doubt` that is looked at now, beside a token that is not
-    /// new. Answers the number of a request to start, be it in place of one
-    /// that was lost.
+    /// The page came back: it is visible again, online again, or restored from the back/forward
+    /// cache, where another player may have signed in meanwhile. With `doubt` a token that is not
+    /// new is checked now. Returns the number of a request to start, which may replace a lost one.
     pub fn wake(&mut self, now: Instant, restored: bool, doubt: bool) -> Option<u32> {
         self.unanswered = None;
         if restored {
@@ -240,8 +235,8 @@ impl<T: Clone + PartialEq, E: Clone, W> Tokens<T, E, W> {
         wanted.then(|| self.restart())
     }
 
-    /// Time has passed. Answers the number of a request to start, if one has
-    /// waited long enough to be made once more.
+    /// Time has passed. Returns the number of a request to start, if one has waited long enough to
+    /// be repeated.
     pub fn go_on(&mut self, now: Instant) -> Option<u32> {
         self.request
             .as_ref()
@@ -249,12 +244,12 @@ impl<T: Clone + PartialEq, E: Clone, W> Tokens<T, E, W> {
             .then(|| self.restart())
     }
 
-    /// The player signed out: the token is no longer theirs to use.
+    /// The player signed out: the token must not be used any more.
     pub fn forget(&mut self) {
         self.held = None;
     }
 
-    /// The token in hand, if it has not ended.
+    /// The current token, if it has not expired.
     #[must_use]
     pub fn held(&self, now: Instant) -> Option<&T> {
         self.held
@@ -297,8 +292,8 @@ impl<T: Clone + PartialEq, E: Clone, W> Tokens<T, E, W> {
         self.requests
     }
 
-    /// Gives the request up for lost, if there is one, and opens another for all
-    /// who wait: it starts now, so it is fresh enough for everybody.
+    /// Treats the current request, if any, as lost and opens another for all that wait: it starts
+    /// now, so it is fresh enough for every caller.
     fn restart(&mut self) -> u32 {
         let (mut waiting, pause) = self
             .request
@@ -314,7 +309,7 @@ impl<T: PartialEq> Held<T> {
         self.life - now.since(self.received)
     }
 
-    /// Whether it will do where no better one can be had.
+    /// Whether the token is acceptable if no better one can be had.
     fn is_valid(&self, now: Instant, want: &Want<T>) -> bool {
         self.suits(want) && self.left(now) > 0.0
     }
@@ -329,7 +324,7 @@ impl<T: PartialEq> Held<T> {
 }
 
 impl<T, W> Request<T, W> {
-    /// Whether it was lost, or has waited long enough to be made once more.
+    /// Whether the request was lost, or has waited long enough to be repeated.
     fn is_over(&self, now: Instant) -> bool {
         match (self.started, self.pause) {
             (Some(started), _) => now.since(started) > LOST,
@@ -347,7 +342,7 @@ mod tests {
 
     const LIFE: f64 = 900_000.0;
 
-    /// The moment so many seconds after the page was opened, on both clocks.
+    /// The moment this many seconds after the page was opened, on both clocks.
     fn at(seconds: f64) -> Instant {
         Instant {
             monotonic: seconds * 1_000.0,
@@ -362,7 +357,7 @@ mod tests {
         }
     }
 
-    /// Ends a request; answers who was told what, and the next request.
+    /// Ends a request; returns what each caller was told, and the next request.
     #[expect(clippy::type_complexity, reason = "it is what the machine says")]
     fn end(
         tokens: &mut Machine,
@@ -377,7 +372,7 @@ mod tests {
         (told, next)
     }
 
-    /// A machine that holds `token`, received after so many seconds.
+    /// A machine that holds `token`, received after this many seconds.
     fn holding(token: &'static str, seconds: f64) -> Machine {
         let mut tokens = Machine::new();
         let number = start(tokens.ask(at(seconds), Want::Any, 0));
@@ -612,11 +607,11 @@ mod tests {
         assert_eq!(told, [(1, Ok("a"))]);
     }
 
-    /// Which callers were told, and what.
+    /// Which callers got what.
     type Told = Vec<(u32, Result<&'static str, &'static str>)>;
 
-    /// A machine whose one request, of caller 1, was told after so many seconds
-    /// to come back later.
+    /// A machine whose one request, of caller 1, was told after this many seconds to try again
+    /// later.
     fn busy(seconds: f64, wait: f64) -> (Machine, Told) {
         let mut tokens = Machine::new();
         let number = start(tokens.ask(at(seconds), Want::Any, 1));

@@ -1,13 +1,12 @@
-//! The platform's assertions that were verified: each comes with every request
-//! of a minute, so it is verified once.
+//! Verified assertions of the platform. One assertion comes with every request of a minute, so it
+//! is verified only once.
 
 use std::sync::{PoisonError, RwLock};
 
-/// Assertions that are remembered: a platform has a few nodes, and each signs
-/// its own.
+/// How many assertions are remembered: a platform has a few nodes, and each signs its own.
 const REMEMBERED: usize = 32;
 
-/// Assertions that were verified, and their ends.
+/// Verified assertions and their expiry times.
 #[derive(Debug, Default)]
 pub(crate) struct KnownAssertions(RwLock<Vec<Known>>);
 
@@ -25,8 +24,8 @@ impl std::fmt::Debug for Known {
 }
 
 impl KnownAssertions {
-    /// Whether this one was verified, and has not ended. Clocks need not be
-    /// forgiven here: at its end it is verified once more.
+    /// Whether this assertion was verified and has not expired. No leeway is needed here: an
+    /// expired one is verified once more.
     pub(crate) fn knows(&self, assertion: &str, now: u64) -> bool {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
         known
@@ -34,7 +33,7 @@ impl KnownAssertions {
             .any(|known| now < known.ends && known.assertion == assertion)
     }
 
-    /// Remembers one that was verified.
+    /// Remembers a verified assertion.
     pub(crate) fn remember(&self, assertion: &str, ends: u64) {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= REMEMBERED {

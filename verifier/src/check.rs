@@ -1,5 +1,5 @@
-//! The whole check of a token against keys that are at hand. It fetches
-//! nothing and knows no clock: [`Verifier`](crate::Verifier) adds both.
+//! The whole check of a token against given keys. It fetches nothing and reads no clock:
+//! [`Verifier`](crate::Verifier) adds both.
 
 use p256::ecdsa::VerifyingKey;
 use p256::ecdsa::signature::Verifier as _;
@@ -10,12 +10,11 @@ use crate::error::VerifyError;
 use crate::jws::Jws;
 use crate::key_set::KeySet;
 
-/// Verifies a compact game token with the keys of `keys` and returns what it
-/// says.
+/// Verifies a compact game token with the keys of `keys` and returns its claims.
 ///
 /// # Errors
-/// The first check that failed; [`VerifyError::UnknownKey`] where `keys` lacks
-/// the key that the token names.
+/// The first check that failed; [`VerifyError::UnknownKey`] if `keys` lacks the key that the token
+/// names.
 pub fn check(
     token: &str,
     keys: &KeySet,

@@ -1,4 +1,4 @@
-//! The rules for what a token says, once its signature has been verified.
+//! The rules for a token's claims, once its signature has been verified.
 
 use platform_protocol::claims::{
     ASSERTION_AUDIENCE, ASSERTION_SECONDS, AssertionClaims, GameTokenClaims,
@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 use crate::error::{Part, VerifyError};
 use crate::jws::object;
 
-/// The last second of the year 9999. No token of ours lives that long, and
-/// beyond it arithmetic and other libraries start to disagree.
+/// The last second of the year 9999. No token of the platform lives that long, and beyond it
+/// arithmetic and other libraries start to disagree.
 const LAST_SECOND: u64 = 253_402_300_799;
 
-/// What a token must say to be accepted.
+/// What the claims of an accepted token must match.
 #[derive(Clone, Copy, Debug)]
 pub struct Expected<'a> {
     /// The one `iss` that is accepted.
@@ -89,12 +89,11 @@ pub fn check_assertion(
     Ok(claims)
 }
 
-/// Checks `exp`, `iat` and, where it is there, `nbf`. Clocks may differ by
-/// [`CLOCK_LEEWAY_SECONDS`] in either direction; between `iat` and `exp`, which
-/// are of one clock, there is nothing to forgive.
+/// Checks `exp`, `iat` and, if present, `nbf`. Clocks may differ by [`CLOCK_LEEWAY_SECONDS`] in
+/// either direction. The time between `iat` and `exp` gets no leeway, since one clock made both.
 fn check_times(claims: &Map<String, Value>, now: u64) -> Result<(), VerifyError> {
-    // All of them are read before any is judged: a malformed one is refused
-    // whatever the others say.
+    // All of them are read before any is compared: a malformed one is refused whatever the others
+    // are.
     let expires = seconds(claims, "exp")?;
     let issued = seconds(claims, "iat")?;
     let not_before = if claims.contains_key("nbf") {
@@ -111,8 +110,7 @@ fn check_times(claims: &Map<String, Value>, now: u64) -> Result<(), VerifyError>
     } else if not_before > latest {
         Err(VerifyError::NotYetValid)
     } else if expires.saturating_sub(issued) > LONGEST_TOKEN_SECONDS {
-        // Whoever got hold of a key for a moment must not keep its tokens for
-        // years.
+        // An attacker who held a key for a moment must not keep its tokens for years.
         Err(VerifyError::Lifetime)
     } else {
         Ok(())
@@ -141,8 +139,8 @@ fn identifier(claims: &Map<String, Value>, name: &'static str) -> Result<String,
     }
 }
 
-/// A claim that must be a whole number of seconds since the Unix epoch: no
-/// string, fraction or negative number.
+/// A claim that must be a whole number of seconds since the Unix epoch: not a string, a fraction or
+/// a negative number.
 fn seconds(claims: &Map<String, Value>, name: &'static str) -> Result<u64, VerifyError> {
     claims
         .get(name)

@@ -15,9 +15,8 @@ pub const AUTH_JWKS_URL: &str = "AUTH_JWKS_URL";
 pub struct VerifierConfig {
     /// The expected `iss`, compared byte by byte.
     pub issuer: String,
-    /// The expected `aud`, compared byte by byte: `game:<slug>` or
-    /// `game:dev-<slug>`. Without this check a token minted for another game
-    /// would be accepted.
+    /// The expected `aud`, compared byte by byte: `game:<slug>` or `game:dev-<slug>`. Without this
+    /// check a token for another game would be accepted.
     pub audience: String,
     /// The absolute http or https address of the key set.
     pub jwks_url: String,
@@ -55,8 +54,7 @@ impl VerifierConfig {
         Self::from_lookup(|name| std::env::var(name).ok())
     }
 
-    /// Takes the three settings from `lookup`, which is given the names of the
-    /// environment variables.
+    /// Takes the three settings from `lookup`, which gets the names of the environment variables.
     ///
     /// # Errors
     /// [`ConfigError::Missing`] names the first one that is absent or empty.
@@ -96,8 +94,8 @@ impl VerifierConfig {
     }
 }
 
-/// Tells whether the address stays on this machine: a loopback address or a
-/// name under `localhost` (RFC 6761 §6.3).
+/// Whether the address stays on this machine: a loopback address or a name under `localhost` (RFC
+/// 6761 §6.3).
 pub(crate) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => is_localhost(name),

@@ -1,8 +1,7 @@
 //! Why a token was refused.
 //!
-//! `Display` is for the log of the backend and names the check that failed, but
-//! never shows anything of the token. What a client is told is
-//! [`VerifyError::client_detail`], which does not tell the checks apart.
+//! `Display` is for the backend's log: it names the check that failed, but never shows any part of
+//! the token. [`VerifyError::client_detail`] is for the client and does not tell the checks apart.
 
 /// A part of a compact JWS (RFC 7515 §7.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,9 +46,9 @@ pub enum VerifyError {
     /// `typ` is not exactly `JWT`, or that of an assertion (RFC 8725 §3.11).
     #[error("the type is another one")]
     Type,
-    /// The header has a member that would bring its own key, name an address
-    /// to fetch one from, or change how the token is read: `jwk`, `jku`, `x5c`,
-    /// `x5u`, `crit`, `b64`, `zip` or `enc` (RFC 8725 §3.10, RFC 7515 §4.1.11).
+    /// The header has a member that would bring its own key, name an address to fetch one from, or
+    /// change how the token is read: `jwk`, `jku`, `x5c`, `x5u`, `crit`, `b64`, `zip` or `enc` (RFC
+    /// 8725 §3.10, RFC 7515 §4.1.11).
     #[error("the header member {0} is not allowed")]
     HeaderMember(&'static str),
     /// `kid` is absent, not a string, empty, or longer than
@@ -59,15 +58,15 @@ pub enum VerifyError {
     /// The key set has no key with this `kid`.
     #[error("no key of the key set has this key id")]
     UnknownKey,
-    /// The signature is not `r` and `s` of 32 bytes each, within the group's
-    /// order and not zero (RFC 7518 §3.4), or `s` is in the upper half of its
-    /// range, where it is a second spelling of the same signature.
+    /// The signature is not `r` and `s` of 32 bytes each, within the group's order and not zero
+    /// (RFC 7518 §3.4), or `s` is in the upper half of its range, which is a second spelling of the
+    /// same signature.
     #[error("the signature is not an ES256 signature")]
     SignatureForm,
-    /// The signature was not made with the key over this header and payload.
+    /// The signature over this header and payload was not made with the key.
     #[error("the signature does not match")]
     Signature,
-    /// A claim is absent, of the wrong type, or out of all bounds.
+    /// A claim is absent, of the wrong type, or out of bounds.
     #[error("the claim {0} is absent or malformed")]
     Claim(&'static str),
     /// `iss` is not the expected issuer (RFC 8725 §3.8).
@@ -85,26 +84,24 @@ pub enum VerifyError {
     /// `iat` lies in the future, leeway included.
     #[error("the token was issued in the future")]
     IssuedInFuture,
-    /// `exp` is more than
-    /// [`platform_protocol::limits::LONGEST_TOKEN_SECONDS`] after `iat`: no
+    /// `exp` is more than [`platform_protocol::limits::LONGEST_TOKEN_SECONDS`] after `iat`: no
     /// token of the platform lives that long.
     #[error("the token's life is longer than any of the platform's")]
     Lifetime,
-    /// There is no key set at all, so nothing can be said about the token.
+    /// There is no key set, so the token cannot be checked.
     #[error("there is no key set to verify with: {0}")]
     KeySet(KeySetError),
 }
 
 impl VerifyError {
-    /// True where the token may be good, but cannot be verified now.
+    /// True if the token may be good, but cannot be verified now.
     #[must_use]
     pub const fn is_unavailable(&self) -> bool {
         matches!(self, VerifyError::KeySet(_))
     }
 
-    /// What a client may be told, a sentence that can be shown to a player. It
-    /// is the same for every token that was refused, so that it is no help in
-    /// forging one.
+    /// The sentence for the client; it can be shown to a player. It is the same for every refused
+    /// token, so that it does not help an attacker to forge one.
     #[must_use]
     pub const fn client_detail(&self) -> &'static str {
         if self.is_unavailable() {
@@ -118,17 +115,16 @@ impl VerifyError {
 /// Why there is no key set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeySetError {
-    /// No answer arrived in time.
+    /// No response arrived in time.
     #[error("the key set could not be fetched: {0}")]
     Transport(String),
-    /// The answer's status was not 200. Redirects are not followed.
+    /// The response's status was not 200. Redirects are not followed.
     #[error("the address of the key set answered with status {0}")]
     Status(u16),
-    /// The answer was longer than [`crate::key_set::MAX_KEY_SET_BYTES`].
+    /// The response was longer than [`crate::key_set::MAX_KEY_SET_BYTES`].
     #[error("the key set is too large")]
     TooLarge,
-    /// The answer is not a key set (RFC 7517 §5), or two of its usable keys
-    /// have the same `kid`.
+    /// The response is not a key set (RFC 7517 §5), or two of its usable keys have the same `kid`.
     #[error("the answer is not a key set")]
     Malformed,
     /// The set has no ES256 key.

@@ -1,9 +1,8 @@
 //! Fetching the key set over HTTP: one kept client, short timeouts, a bounded
 //! body, no redirects, no proxy.
 //!
-//! hyper's own client does no more than that. A client with more features would
-//! share its TLS settings with the rest of the program, and neither should
-//! decide for the other.
+//! hyper's own client does no more than that. A client with more features would share its TLS
+//! settings with the rest of the program, which should not depend on each other.
 
 use std::time::Duration;
 
@@ -20,7 +19,7 @@ use crate::config::{ConfigError, is_loopback};
 use crate::error::KeySetError;
 use crate::key_set::{KeySet, MAX_KEY_SET_BYTES};
 
-/// For one fetch as a whole. Players wait while it runs, so it is short.
+/// For one whole fetch. Players wait while it runs, so it is short.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 /// For the connection alone.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -77,11 +76,11 @@ impl Fetcher {
             .request(request)
             .await
             .map_err(|error| transport(&error))?;
-        // A redirect is no answer: whoever can redirect must not choose the keys.
+        // A redirect is refused: the party that can redirect must not choose the keys.
         if response.status() != StatusCode::OK {
             return Err(KeySetError::Status(response.status().as_u16()));
         }
-        // The length is counted as it arrives: `Content-Length` may be absent.
+        // The bytes are counted as they arrive: `Content-Length` may be absent.
         match Limited::new(response.into_body(), MAX_KEY_SET_BYTES)
             .collect()
             .await
@@ -93,8 +92,7 @@ impl Fetcher {
     }
 }
 
-/// The innermost cause says what happened; the outer ones only that sending
-/// failed.
+/// The innermost cause says what happened; the outer ones say only that sending failed.
 fn transport(error: &ClientError) -> KeySetError {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {

@@ -1,8 +1,7 @@
-//! The strict reading of a compact JWS (RFC 7515) and of its header.
+//! The strict parser of a compact JWS (RFC 7515) and of its header.
 //!
-//! Whatever two readers could understand differently is refused: a second
-//! spelling of the same bytes, a member that occurs twice, a member that brings
-//! its own key.
+//! Everything that two parsers could understand differently is refused: a second spelling of the
+//! same bytes, a member that occurs twice, a member that brings its own key.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -21,20 +20,20 @@ pub const MAX_KEY_ID_BYTES: usize = 128;
 /// Header members that are refused wherever they occur.
 const REFUSED_HEADER_MEMBERS: [&str; 8] = ["jwk", "jku", "x5c", "x5u", "crit", "b64", "zip", "enc"];
 
-/// A token whose form is right, and whose signature is still to be verified.
+/// A well-formed token whose signature is not verified yet.
 pub struct Jws<'token> {
-    /// Names the signing key. Printable ASCII.
+    /// The signing key's id. Printable ASCII.
     pub key_id: String,
     /// The bytes that were signed: header, dot, payload (RFC 7515 §5.1).
     pub signing_input: &'token [u8],
-    /// The decoded payload. Believe nothing of it before the signature.
+    /// The decoded payload. Do not trust it before the signature is verified.
     pub payload: Vec<u8>,
     /// The signature, `r` in range and `s` in the lower half of its range.
     pub signature: Signature,
 }
 
 impl<'token> Jws<'token> {
-    /// Reads a compact JWS and checks everything about it that needs no key.
+    /// Parses a compact JWS and checks everything that needs no key.
     ///
     /// # Errors
     /// The first check that failed.
@@ -42,7 +41,7 @@ impl<'token> Jws<'token> {
         Self::parse_typed(token, "JWT")
     }
 
-    /// The same of a token whose `typ` is to be this one (RFC 8725 §3.11).
+    /// Like [`Jws::parse`], for a token with this `typ` (RFC 8725 §3.11).
     ///
     /// # Errors
     /// The first check that failed.
@@ -59,13 +58,12 @@ impl<'token> Jws<'token> {
         let key_id = key_id_of_header(&decode(Part::Header, header)?, typ)?;
         let signing_input = &token.as_bytes()[..header.len() + 1 + payload.len()];
         let payload = decode(Part::Payload, payload)?;
-        // RFC 7518 §3.4: exactly 64 bytes, `r` then `s`. DER is refused by its
-        // length, zero and values beyond the order by the conversion.
+        // RFC 7518 §3.4: exactly 64 bytes, `r` then `s`. The length check refuses DER; the
+        // conversion refuses zero and values beyond the order.
         let signature = Signature::from_slice(&decode(Part::Signature, signature)?)
             .map_err(|_| VerifyError::SignatureForm)?;
-        // With `s`, the order less `s` verifies as well: of the two spellings
-        // the lower is the platform's, and the only one (BIP 62,
-        // "Low S values in signatures").
+        // If `s` verifies, so does the order minus `s`. Of the two spellings only the lower one is
+        // accepted, which the platform makes (BIP 62, "Low S values in signatures").
         if signature.normalize_s() != signature {
             return Err(VerifyError::SignatureForm);
         }
@@ -78,8 +76,8 @@ impl<'token> Jws<'token> {
     }
 }
 
-/// Decodes base64url without padding. Non-zero trailing bits, padding and white
-/// space are refused, so that a token has one spelling only.
+/// Decodes base64url without padding. Non-zero trailing bits, padding and white space are refused,
+/// so that a token has only one spelling.
 fn decode(part: Part, text: &str) -> Result<Vec<u8>, VerifyError> {
     URL_SAFE_NO_PAD
         .decode(text)
@@ -89,7 +87,7 @@ fn decode(part: Part, text: &str) -> Result<Vec<u8>, VerifyError> {
 /// Checks the header and returns its `kid`.
 fn key_id_of_header(header: &[u8], typ: &str) -> Result<String, VerifyError> {
     let members = object(Part::Header, header)?;
-    // RFC 8725 §3.1: the algorithm is ours to choose, not the token's.
+    // RFC 8725 §3.1: the verifier chooses the algorithm, not the token.
     if members.get("alg").and_then(Value::as_str) != Some(ALGORITHM) {
         return Err(VerifyError::Algorithm);
     }
@@ -107,7 +105,7 @@ fn key_id_of_header(header: &[u8], typ: &str) -> Result<String, VerifyError> {
     }
 }
 
-/// Tells whether a `kid` is worth looking up.
+/// Whether a `kid` is well-formed.
 pub(crate) fn is_key_id(kid: &str) -> bool {
     (1..=MAX_KEY_ID_BYTES).contains(&kid.len())
         && kid
@@ -116,17 +114,15 @@ pub(crate) fn is_key_id(kid: &str) -> bool {
         && !kid.trim().is_empty()
 }
 
-/// Reads one JSON object and nothing after it, refusing member names that
-/// occur twice.
+/// Parses one JSON object with nothing after it, and refuses member names that occur twice.
 pub(crate) fn object(part: Part, json: &[u8]) -> Result<Map<String, Value>, VerifyError> {
     serde_json::from_slice::<UniqueMembers>(json)
         .map(|UniqueMembers(members)| members)
         .map_err(|_| VerifyError::Json(part))
 }
 
-/// A JSON object in which every member name occurs once (RFC 7515 §5.2,
-/// RFC 8259 §4): of two equal ones, one reader takes the first and another the
-/// last.
+/// A JSON object in which every member name occurs once (RFC 7515 §5.2, RFC 8259 §4): of two equal
+/// names, one parser takes the first and another the last.
 struct UniqueMembers(Map<String, Value>);
 
 impl<'de> Deserialize<'de> for UniqueMembers {

@@ -41,8 +41,7 @@ struct Jwk {
 }
 
 impl KeySet {
-    /// Reads a key set document. Keys of other kinds are left out, as RFC 7517
-    /// §5 asks.
+    /// Parses a key set document. Keys of other kinds are left out, as RFC 7517 §5 asks.
     ///
     /// # Errors
     /// [`KeySetError::TooLarge`], [`KeySetError::Malformed`] or
@@ -55,7 +54,7 @@ impl KeySet {
             serde_json::from_slice(document).map_err(|_| KeySetError::Malformed)?;
         let mut keys = HashMap::new();
         for (kid, key) in document.keys.into_iter().filter_map(usable_key) {
-            // Which of two keys a `kid` means must not depend on their order.
+            // Which of two keys a `kid` names must not depend on their order.
             match keys.entry(kid) {
                 Entry::Vacant(entry) => entry.insert(key),
                 Entry::Occupied(_) => return Err(KeySetError::Malformed),
@@ -87,7 +86,7 @@ impl KeySet {
     }
 }
 
-/// The key, if it is a public P-256 key that may verify ES256 signatures.
+/// Returns the key if it is a public P-256 key that may verify ES256 signatures.
 fn usable_key(jwk: Value) -> Option<(String, VerifyingKey)> {
     let jwk: Jwk = serde_json::from_value(jwk).ok()?;
     let meant_for_us = jwk.kty == "EC"
@@ -100,8 +99,8 @@ fn usable_key(jwk: Value) -> Option<(String, VerifyingKey)> {
     if !meant_for_us || !is_key_id(&jwk.kid) {
         return None;
     }
-    // RFC 7518 §6.2.1.2: the full 32 bytes each, leading zeros included. A
-    // point that is not on the curve is refused by the conversion.
+    // RFC 7518 §6.2.1.2: the full 32 bytes each, leading zeros included. The conversion refuses a
+    // point that is not on the curve.
     let coordinate =
         |text: &str| -> Option<[u8; 32]> { URL_SAFE_NO_PAD.decode(text).ok()?.try_into().ok() };
     let point = Sec1Point::from_affine_coordinates(

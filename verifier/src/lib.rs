@@ -22,24 +22,24 @@
 //! # }
 //! ```
 //!
-//! Without axum, call [`Verifier::verify`] with the token, and
-//! [`Verifier::verify_assertion`] with the header `Platform-Assertion` where only
-//! requests are to be answered that came through the platform.
+//! Without axum, call [`Verifier::verify`] with the token. To accept only requests that came
+//! through the platform, also call [`Verifier::verify_assertion`] with the header
+//! `Platform-Assertion`.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`config`] | the three settings and what is wrong with them |
-//! | [`clock`] | the time, as something that tests hand in |
-//! | [`jws`] | the strict reading of a compact JWS and its header |
-//! | [`claims`] | the rules for what a token says |
-//! | [`check`](mod@check) | the whole check of a token against keys that are at hand |
+//! | [`config`] | the three settings and their errors |
+//! | [`clock`] | the time, which tests replace |
+//! | [`jws`] | the strict parser of a compact JWS and its header |
+//! | [`claims`] | the rules for a token's claims |
+//! | [`check`](mod@check) | the whole check of a token against given keys |
 //! | [`key_set`] | the public keys in a key set document |
 //! | `source` | fetching the key set, and when that is allowed |
 //! | [`error`] | why a token was refused |
 //! | [`verifier`] | the verifier itself |
-//! | `assertion` | the platform's own signatures that were verified |
+//! | `assertion` | the platform's verified assertions |
 //! | `player` | the axum extractors for players (feature `axum`) |
-//! | `platform` | the one for requests that came through the platform |
+//! | `platform` | the axum extractor for requests that came through the platform |
 
 mod assertion;
 pub mod check;

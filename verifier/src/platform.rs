@@ -15,7 +15,7 @@ use crate::verifier::Verifier;
 
 const HEADER: HeaderName = HeaderName::from_static(ASSERTION_HEADER);
 
-/// The request came through the platform, which signed so in the header
+/// The request came through the platform: it carries the platform's signature in the header
 /// `Platform-Assertion`. For a whole router:
 ///
 /// ```no_run
@@ -28,7 +28,7 @@ const HEADER: HeaderName = HeaderName::from_static(ASSERTION_HEADER);
 /// # }
 /// ```
 ///
-/// It names no player: that is what [`Player`](crate::Player) is for.
+/// It does not identify a player: use [`Player`](crate::Player) for that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThroughPlatform;
 
@@ -57,8 +57,8 @@ where
     }
 }
 
-/// The answer to a request that did not come through the platform: Problem
-/// Details (RFC 9457) with status 403, or 503 where there is no key set at all.
+/// The response to a request that did not come through the platform: Problem Details (RFC 9457)
+/// with status 403, or 503 if there is no key set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotThroughPlatform {
     error: Option<VerifyError>,
@@ -67,8 +67,7 @@ pub struct NotThroughPlatform {
 }
 
 impl NotThroughPlatform {
-    /// Why the assertion was refused. `None` where the request carried none, or
-    /// more than one.
+    /// Why the assertion was refused. `None` if the request carried none, or more than one.
     #[must_use]
     pub const fn error(&self) -> Option<&VerifyError> {
         self.error.as_ref()

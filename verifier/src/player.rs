@@ -1,5 +1,4 @@
-//! The axum extractors: a handler that takes a [`Player`] runs only for a
-//! verified one.
+//! The axum extractors: a handler that takes a [`Player`] runs only for a verified player.
 
 use std::sync::Arc;
 
@@ -17,23 +16,21 @@ use serde::Serialize;
 use crate::error::VerifyError;
 use crate::verifier::Verifier;
 
-/// The WebSocket subprotocol whose second entry is the token. Choose it in the
-/// answer (`WebSocketUpgrade::protocols([BEARER_SUBPROTOCOL])`): a browser
-/// closes a connection whose answer chose none of those it offered.
+/// The WebSocket subprotocol whose second entry is the token. Choose it in the response
+/// (`WebSocketUpgrade::protocols([BEARER_SUBPROTOCOL])`): a browser closes a connection whose
+/// response chose none of the offered ones.
 pub const BEARER_SUBPROTOCOL: &str = "bearer";
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The player who sent the request, by `Authorization: Bearer <token>`
-/// (RFC 6750 §2.1).
+/// The player who sent the request, from `Authorization: Bearer <token>` (RFC 6750 §2.1).
 ///
 /// The state must give an `Arc<Verifier>` ([`FromRef`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Player(pub GameTokenClaims);
 
-/// The player who opens a WebSocket, by the bearer subprotocol:
-/// `new WebSocket(url, ['bearer', await platform.getAccessToken()])`. A browser
-/// cannot set `Authorization` on it.
+/// The player who opens a WebSocket, from the bearer subprotocol: `new WebSocket(url, ['bearer',
+/// await platform.getAccessToken()])`. A browser cannot set `Authorization` for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SocketPlayer(pub GameTokenClaims);
 
@@ -67,14 +64,14 @@ where
     }
 }
 
-/// What a request carries in the place where a token belongs.
+/// The credentials of a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Credentials<'a> {
     /// Nothing, or another scheme.
     None,
-    /// Two headers, or something that is no token.
+    /// Two headers, or a value that is not a token.
     Malformed,
-    /// A token, still to be verified.
+    /// A token that is not verified yet.
     Token(&'a str),
 }
 
@@ -94,7 +91,7 @@ impl std::fmt::Debug for Credentials<'_> {
 pub fn bearer(headers: &HeaderMap) -> Credentials<'_> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let (Some(value), None) = (values.next(), values.next()) else {
-        // Of two headers, a proxy may look at one and this program at the other.
+        // Of two headers, a proxy may check one and this program the other.
         let none = headers.get(AUTHORIZATION).is_none();
         return if none {
             Credentials::None
@@ -151,8 +148,8 @@ async fn verified(
     })
 }
 
-/// The id under which the platform forwarded the request, so that its log and
-/// ours can be laid side by side. Anything that is not well-formed is left out.
+/// The id under which the platform forwarded the request, so that both logs can be compared. A
+/// malformed one is ignored.
 pub(crate) fn request_id(headers: &HeaderMap) -> Option<String> {
     let id = headers.get(REQUEST_ID)?.to_str().ok()?;
     let well_formed = (1..=REQUEST_ID_CHARS).contains(&id.len())
@@ -169,10 +166,10 @@ enum Reason {
     Token(VerifyError),
 }
 
-/// The answer to a request without a verified player: Problem Details
-/// (RFC 9457) with status 401, or 503 where there is no key set at all.
+/// The response to a request without a verified player: Problem Details (RFC 9457) with status 401,
+/// or 503 if there is no key set.
 ///
-/// It does not say which check failed; the log says so, at level `debug`.
+/// It does not say which check failed; the log does, at level `debug`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlayerRejection {
     reason: Reason,
@@ -192,8 +189,8 @@ struct ProblemBody<'a> {
 }
 
 impl PlayerRejection {
-    /// Why the token was refused. `None` where the request carried no token, or
-    /// where its header was malformed.
+    /// Why the token was refused. `None` if the request carried no token, or if its header was
+    /// malformed.
     #[must_use]
     pub const fn error(&self) -> Option<&VerifyError> {
         match &self.reason {
@@ -203,8 +200,8 @@ impl PlayerRejection {
     }
 
     fn parts(&self) -> (ProblemCode, &'static str, Option<HeaderValue>) {
-        // RFC 6750 §3.1: a request that carried no credentials is told no error
-        // code, only how to authenticate.
+        // RFC 6750 §3.1: the response to a request without credentials has no error code, only the
+        // scheme.
         let invalid = HeaderValue::from_static("Bearer error=\"invalid_token\"");
         let signature = VerifyError::Signature;
         match &self.reason {
@@ -251,7 +248,7 @@ impl IntoResponse for PlayerRejection {
     }
 }
 
-/// Problem Details (RFC 9457) as the platform itself answers them.
+/// Problem Details (RFC 9457) in the platform's own form.
 pub(crate) fn problem(
     slug: ProblemCode,
     detail: &'static str,

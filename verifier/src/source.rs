@@ -1,16 +1,14 @@
 //! The cached key set, and when it may be fetched again.
 //!
-//! It is fetched when a token names a key that it does not have, and then at
-//! most every [`KEY_SET_REFETCH_SECONDS`]: tokens with made-up key ids must not
-//! turn a game's backend into a flood of requests to the auth service. Tokens
-//! that name unknown keys at the same moment wait for one fetch. A failed fetch
-//! keeps the keys that are there.
+//! It is fetched when a token names a key that it does not have, at most every
+//! [`KEY_SET_REFETCH_SECONDS`]: tokens with made-up key ids must not make a game's backend flood
+//! the auth service with requests. Tokens that name unknown keys at the same moment wait for one
+//! fetch. A failed fetch keeps the current keys.
 //!
-//! It is also fetched, for the next token, once it is [`KEY_SET_CACHE_SECONDS`]
-//! old, as its `Cache-Control` says, so that a key that was revoked is
-//! forgotten. That token waits for the fetch; where it fails, those after it do
-//! not wait for the further attempts, so that an auth service that is out of
-//! reach slows nobody down.
+//! It is also fetched, for the next token, once it is [`KEY_SET_CACHE_SECONDS`] old, as its
+//! `Cache-Control` says, so that a revoked key is forgotten. That token waits for the fetch. If it
+//! fails, later tokens do not wait for the next attempts, so that an unreachable auth service does
+//! not slow the backend down.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -25,15 +23,15 @@ use crate::error::{KeySetError, VerifyError};
 use crate::fetch::Fetcher;
 use crate::key_set::KeySet;
 
-/// Between two fetches that unknown key ids cause.
+/// The minimum time between two fetches that unknown key ids cause.
 const REFETCH_INTERVAL: Duration = Duration::from_secs(KEY_SET_REFETCH_SECONDS);
-/// Age from which on a key set is fetched again, whatever keys are asked for.
+/// The age at which a key set is fetched again, whatever keys are needed.
 const REFRESH_AGE: Duration = Duration::from_secs(KEY_SET_CACHE_SECONDS);
-/// Between two fetches while there is no key set at all. Every player waits for
-/// it then, and nothing that a client sends changes how often it is tried.
+/// The time between two fetches while there is no key set. Every player waits for it then, and
+/// clients cannot make the attempts more frequent.
 const FIRST_FETCH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The keys, shared by everybody who verifies.
+/// The key set, shared by all users of a verifier.
 #[derive(Clone, Debug)]
 pub(crate) struct KeySource(Arc<Inner>);
 
@@ -55,10 +53,10 @@ struct Kept {
     at: Option<Duration>,
 }
 
-/// A key that is at hand.
+/// A cached key.
 struct Found {
     key: VerifyingKey,
-    /// Whether its key set is to be fetched again.
+    /// Whether its key set is due to be fetched again.
     is_old: bool,
 }
 
@@ -80,11 +78,11 @@ impl KeySource {
         }))
     }
 
-    /// The key with this `kid`, after a fetch where one is due.
+    /// Returns the key with this `kid`, after a fetch if one is due.
     ///
     /// # Errors
-    /// [`VerifyError::UnknownKey`] where the key set has no such key,
-    /// [`VerifyError::KeySet`] where there is no key set.
+    /// [`VerifyError::UnknownKey`] if the key set has no such key, [`VerifyError::KeySet`] if there
+    /// is no key set.
     pub(crate) async fn key(&self, kid: &str) -> Result<VerifyingKey, VerifyError> {
         match self.0.find(kid) {
             Some(found) if !found.is_old => return Ok(found.key),
@@ -95,13 +93,13 @@ impl KeySource {
             _ => {}
         }
         let last_fetch = Arc::clone(&self.0.last_fetch).lock_owned().await;
-        // Somebody else's fetch may have brought it while this call waited.
+        // Another call's fetch may have brought it while this call waited.
         if let Some(found) = self.0.find(kid).filter(|found| !found.is_old) {
             return Ok(found.key);
         }
         let failure = if self.0.may_fetch(last_fetch.as_ref()) {
-            // A task of its own: a caller that goes away half-way must not
-            // cancel a fetch that others wait for, nor hide that it was made.
+            // A task of its own: a cancelled caller must not cancel a fetch that others wait for,
+            // nor lose the record that it was made.
             let inner = Arc::clone(&self.0);
             let fetched = tokio::spawn(async move { inner.refetch(last_fetch).await }).await;
             fetched.unwrap_or_else(|_| Some(KeySetError::Transport("the fetch was stopped".into())))
@@ -115,7 +113,7 @@ impl KeySource {
         }
     }
 
-    /// Fetches the key set again where that is due, and waits for nothing.
+    /// Fetches the key set again if it is due, without waiting.
     fn refresh_meanwhile(&self) {
         let Ok(last_fetch) = Arc::clone(&self.0.last_fetch).try_lock_owned() else {
             return;
@@ -131,7 +129,7 @@ impl Inner {
     fn find(&self, kid: &str) -> Option<Found> {
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
         let key = kept.keys.find(kid)?;
-        // A clock that was set back makes a key set old, not new for ever.
+        // After a clock is set back, the key set counts as old. It must not count as new forever.
         let age = kept.at.and_then(|at| self.clock.now().checked_sub(at));
         Some(Found {
             key,
@@ -151,15 +149,15 @@ impl Inner {
         } else {
             REFETCH_INTERVAL
         };
-        // A clock that was set back must not stop fetches until it has caught
-        // up, so a last fetch in the future counts as long ago.
+        // After a clock is set back, fetches must not stop until it has caught up, so a last fetch
+        // in the future counts as long ago.
         self.clock
             .now()
             .checked_sub(last.at)
             .is_none_or(|elapsed| elapsed >= interval)
     }
 
-    /// Fetches the key set and replaces the cached one, or says why not.
+    /// Fetches the key set and replaces the cached one, or returns why not.
     async fn refetch(
         &self,
         mut last_fetch: OwnedMutexGuard<Option<LastFetch>>,
@@ -179,8 +177,8 @@ impl Inner {
             }
         };
         self.fails.store(failure.is_some(), Ordering::Relaxed);
-        // Counted from its end, so that a slow fetch is not followed by the
-        // next one at once.
+        // Measured from the end of the fetch, so that a slow fetch is not followed by another at
+        // once.
         *last_fetch = Some(LastFetch {
             at: self.clock.now(),
             failure: failure.clone(),

@@ -26,19 +26,19 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// A verifier on the machine's clock. Nothing is fetched before the first
-    /// token arrives, so that a backend starts without the auth service.
+    /// Makes a verifier on the machine's clock. It fetches nothing before the first token arrives,
+    /// so that a backend starts without the auth service.
     ///
     /// # Errors
-    /// [`ConfigError`] names the setting that it cannot work with.
+    /// [`ConfigError`] names the invalid setting.
     pub fn new(config: VerifierConfig) -> Result<Self, ConfigError> {
         Self::with_clock(config, Arc::new(SystemClock))
     }
 
-    /// A verifier on the given clock.
+    /// Makes a verifier on the given clock.
     ///
     /// # Errors
-    /// [`ConfigError`] names the setting that it cannot work with.
+    /// [`ConfigError`] names the invalid setting.
     pub fn with_clock(config: VerifierConfig, clock: Arc<dyn Clock>) -> Result<Self, ConfigError> {
         let fetcher = Fetcher::new(&config.check()?)?;
         let keys = KeySource::new(fetcher, Arc::clone(&clock));
@@ -50,12 +50,12 @@ impl Verifier {
         })
     }
 
-    /// Verifies a compact game token and returns what it says.
+    /// Verifies a compact game token and returns its claims.
     ///
     /// Guests (`is_anon`) are players like any other.
     ///
     /// # Errors
-    /// [`VerifyError`] says which check failed: answer 401, or 503 where
+    /// [`VerifyError`] says which check failed. Respond with 401, or with 503 if
     /// [`VerifyError::is_unavailable`].
     pub async fn verify(&self, token: &str) -> Result<GameTokenClaims, VerifyError> {
         let jws = Jws::parse(token)?;
@@ -69,11 +69,11 @@ impl Verifier {
     }
 
     /// Verifies the platform's assertion, the value of the header
-    /// [`ASSERTION_HEADER`](platform_protocol::claims::ASSERTION_HEADER): the
-    /// request came through the platform. It says nothing of the player.
+    /// [`ASSERTION_HEADER`](platform_protocol::claims::ASSERTION_HEADER): the request came through
+    /// the platform. It does not identify the player.
     ///
     /// # Errors
-    /// [`VerifyError`] says which check failed: answer 403, or 503 where
+    /// [`VerifyError`] says which check failed. Respond with 403, or with 503 if
     /// [`VerifyError::is_unavailable`].
     pub async fn verify_assertion(&self, assertion: &str) -> Result<(), VerifyError> {
         let now = self.clock.now().as_secs();

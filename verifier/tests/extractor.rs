@@ -298,7 +298,7 @@ async fn only_requests_through_the_platform_are_let_in() {
             "{name}"
         );
     }
-    // It is no game token either.
+    // An assertion is not a game token.
     let request = backend
         .get("/me")
         .header("authorization", format!("Bearer {good}"));
@@ -315,7 +315,7 @@ async fn a_known_assertion_ends_with_its_life() {
     let typed = with(key.header(), json!({ "typ": "platform-request+jwt" }));
     let assertion = key.token(&typed, &assertion());
     verifier.verify_assertion(&assertion).await.unwrap();
-    // Within the leeway it is verified anew.
+    // Within the leeway it is verified again.
     clock.advance(179);
     verifier.verify_assertion(&assertion).await.unwrap();
     clock.advance(1);

@@ -1,5 +1,5 @@
-//! Tokens that must be refused, each with the check that refuses it, after
-//! RFC 8725, and tokens that must be accepted.
+//! Tokens that must be refused, each with the check that refuses it, after RFC 8725; and tokens
+//! that must be accepted.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use sha2::Sha256;
 use support::{AUDIENCE, ISSUER, Key, KeySetServer, ManualClock, NOW, claims, encode, with};
 
-/// One token and the error it must give.
+/// One token and the expected error.
 struct Row {
     name: String,
     token: String,
@@ -39,13 +39,13 @@ impl Table<'_> {
         });
     }
 
-    /// A token that is signed properly, with these changes in its header.
+    /// A correctly signed token with these changes in its header.
     fn header(&mut self, name: &str, changes: Value, expected: VerifyError) {
         let token = self.key.token(&with(self.key.header(), changes), &claims());
         self.row(name, token, expected);
     }
 
-    /// A token that is signed properly, with these changes in its claims.
+    /// A correctly signed token with these changes in its claims.
     fn claim(&mut self, name: impl Into<String>, changes: Value, expected: VerifyError) {
         let token = self.key.token(&self.key.header(), &with(claims(), changes));
         self.row(name, token, expected);
@@ -156,7 +156,7 @@ impl Table<'_> {
         let mut flipped = bytes.to_vec();
         flipped[63] ^= 1;
         self.signature("one bit of the signature", &flipped, VerifyError::Signature);
-        // Another player's claims under a signature made for these.
+        // Another player's claims with the signature of these.
         let others = with(
             claims(),
             json!({ "sub": "0197a1c0-7e3b-7c3e-9f4a-ffffffffffff" }),
@@ -483,7 +483,7 @@ async fn every_hostile_token_is_refused_by_the_check_meant_for_it() {
         table.rows.len(),
         wrong.join("\n")
     );
-    // The table means something only if the token that it varies is good.
+    // The table proves something only if the token that it varies is good.
     verifier.verify(&key.good_token()).await.unwrap();
 }
 

@@ -15,7 +15,7 @@ use serde_json::json;
 use support::{Key, KeySetServer, ManualClock, NOW, claims, with};
 
 fn token_of(key: &Key) -> String {
-    // Long-lived, for the tests that move the clock.
+    // Valid for long, for tests that move the clock.
     key.token(
         &key.header(),
         &with(claims(), json!({ "exp": NOW + 86_400 })),
@@ -56,7 +56,7 @@ async fn a_revoked_key_is_forgotten_after_ten_minutes_whoever_asks() {
     verifier.verify(&token_of(&revoked)).await.unwrap();
     assert_eq!(server.hits(), 1);
     clock.advance(1);
-    // No token of the new key has been seen.
+    // No token of the new key has arrived yet.
     assert_eq!(
         verifier.verify(&token_of(&revoked)).await,
         Err(VerifyError::UnknownKey)
@@ -81,7 +81,7 @@ async fn an_auth_service_out_of_reach_holds_up_one_token_in_an_outage() {
         verifier.verify(&token_of(&key)).await.unwrap();
     }
     assert_eq!(server.hits(), 2, "not again within 30 seconds");
-    // From now on there is no answer at all: nobody waits for it.
+    // From now on there is no response at all, and no call waits for it.
     let held = server.hold().await;
     clock.advance(30);
     for _ in 0..10 {
@@ -130,7 +130,7 @@ async fn an_unknown_key_id_brings_a_rotated_key() {
     verifier.verify(&token_of(&new)).await.unwrap();
     verifier.verify(&token_of(&old)).await.unwrap();
     assert_eq!(server.hits(), 2);
-    // A key that left the set is forgotten with the next fetch.
+    // The next fetch forgets a key that left the set.
     server.publish(&[&new]);
     clock.advance(30);
     let unknown = token_of(&Key::new(3, "unknown"));
@@ -159,8 +159,7 @@ async fn unknown_key_ids_cause_one_fetch_in_thirty_seconds_at_most() {
         );
         clock.advance(1);
     }
-    // One at the start, then after 30 s; the second of the two at 30 and 60 s
-    // is not reached: the last call is at 59 s.
+    // One fetch at the start, then one after 30 s. The last call is at 59 s, so there is no third.
     assert_eq!(server.hits(), 2);
 }
 
@@ -216,8 +215,8 @@ async fn without_any_key_set_the_token_is_neither_accepted_nor_refused() {
             String::new(),
             KeySetError::Status(404),
         ),
-        // Whoever can redirect must not choose the keys, so the good set that
-        // the redirect leads to is not read.
+        // The party that can redirect must not choose the keys: the good set behind the redirect is
+        // not read.
         (StatusCode::FOUND, String::new(), KeySetError::Status(302)),
         (StatusCode::OK, "null".to_owned(), KeySetError::Malformed),
         (

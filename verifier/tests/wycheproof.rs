@@ -1,5 +1,5 @@
-//! The P-256 vectors of Project Wycheproof, through the conversions that
-//! tokens go through: a JWK's key, and a signature of `r` and `s`.
+//! The P-256 vectors of Project Wycheproof, through the same conversions as tokens: a JWK's key,
+//! and a signature of `r` and `s`.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -58,7 +58,7 @@ fn malformed_signatures_of_the_vectors_are_refused_within_a_token() {
             Ok(signature) if signature == signature.normalize_s() => {
                 assert_eq!(parsed, Ok(()), "vector {}", test.tc_id);
             }
-            // With the higher `s`: it verifies, and is a second spelling.
+            // With the higher `s`: it is valid, but a second spelling.
             Ok(_) => {
                 higher += 1;
                 assert_eq!(

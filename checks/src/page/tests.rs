@@ -15,8 +15,8 @@ fn codes(html: &str) -> Vec<WarningCode> {
         .collect()
 }
 
-/// `TAG` in a page stands for the tag as it should be.
-/// What a page is, the page, and what is warned of.
+/// A description of the page, the page, and the expected warnings. `TAG` in a page stands for the
+/// correct tag.
 type Case = (&'static str, &'static str, &'static [WarningCode]);
 
 fn check(table: &[Case]) {

@@ -39,8 +39,8 @@ extern "C" {
     #[wasm_bindgen(js_name = endSession)]
     pub(crate) fn end_session() -> Promise;
     pub(crate) fn answered(response: &Response, minting: bool) -> Promise;
-    // What reads the page's own objects may throw, and must be caught: an
-    // exception through the module would leave its stack where it was.
+    // Functions that read the page's own objects may throw, and must be caught: an exception that
+    // passes through the module would not restore its stack.
     #[wasm_bindgen(catch)]
     pub(crate) fn request(input: &JsValue, init: &JsValue) -> Result<Request, JsValue>;
     #[wasm_bindgen(catch)]

@@ -1,6 +1,5 @@
-// What the browser does for the module, without a rule in it: the rules are in
-// Rust. The natives are taken when the runtime starts, before a framework or
-// the game replaces them.
+// The browser functions of the module. All rules are in Rust. The native functions are taken when
+// the runtime starts, before a framework or the game replaces them.
 
 const { location, document, performance, Date, URL, Request, Promise } = globalThis;
 
@@ -16,9 +15,9 @@ export let platformUrl;
 let local;
 
 /**
- * What to call when a promise settles, where the auth service is, the platform's origin, and
- * whether the page comes from a local dev server, which hands out tokens of test players in place
- * of the auth service.
+ * Sets the function to call when a promise settles, the auth service's address, the platform's
+ * origin, and whether the page comes from a local dev server, which issues tokens of test players
+ * in place of the auth service.
  *
  * @param {typeof onSettled} settled
  * @param {string} authUrl
@@ -42,7 +41,7 @@ const isOnPlatform = (url) =>
   url.protocol === platformUrl.protocol && ("." + url.host).endsWith("." + platformUrl.host);
 
 /**
- * Where the page may be sent after signing out, by default the game's start. Throws elsewhere.
+ * Where to send the page after signing out, by default the game's start. Throws for other sites.
  *
  * @param {string | URL | null} [redirect]
  */
@@ -67,7 +66,7 @@ export const watch = (promise, task) => {
   );
 };
 
-/** Settles when the page is there for a player: a page that is only rendered ahead is not. */
+/** Settles when the page is visible to a player, not only prerendered. */
 export const shown = async () => {
   if (document.prerendering) {
     await new Promise((shown) => {
@@ -124,7 +123,7 @@ export class PlatformError extends Error {
 }
 
 /**
- * A member that is a string and not empty.
+ * Returns a member that is a non-empty string.
  *
  * @param {Record<string, unknown> | undefined} value
  * @param {string} member
@@ -132,8 +131,8 @@ export class PlatformError extends Error {
 const text = (value, member) => (typeof value?.[member] == "string" && value[member]) || "";
 
 /**
- * What a call rejects with: from what the answer says (RFC 9457), where there is one, and else with
- * this sentence and type.
+ * The error that a call rejects with: from the response (RFC 9457) if it explains the problem, else
+ * with this sentence and type.
  *
  * @param {number} status
  * @param {string} sentence
@@ -178,7 +177,7 @@ export const seconds = (answer) => +(/** @type {any} */ (answer.seconds));
 export const isLocal = () => local;
 
 /**
- * Who wants to know how a request for a test player's token ended.
+ * The listener for the result of a request for a test player's token.
  *
  * @type {((error?: PlatformError) => void) | undefined}
  */
@@ -189,14 +188,14 @@ export const follow = (callback) => {
 };
 
 /**
- * Whom the last token was for: its `sub`.
+ * The player of the last token: its `sub`.
  *
  * @type {string | undefined}
  */
 export let known;
 
 /**
- * Tells the game when another player plays than before, or nobody whom the page knows.
+ * Tells the game when another player plays than before, or when the player became unknown.
  *
  * @param {string} [sub]
  */
@@ -222,14 +221,14 @@ export const announce = (token, error) => {
 };
 
 /**
- * Where the tabs of this game tell each other that the player signed out.
+ * The channel on which the tabs of this game tell each other that the player signed out.
  *
  * @type {BroadcastChannel | undefined}
  */
 let channel;
 
 /**
- * Follows the other tabs' word, which a page in the back/forward cache does not hear.
+ * Listens to the other tabs. A page in the back/forward cache hears nothing.
  *
  * @param {() => void} signedOut
  */
@@ -238,7 +237,7 @@ export const listen = (signedOut) => {
     channel = new BroadcastChannel("platform");
     channel.onmessage = signedOut;
   } catch {
-    // Where storage is forbidden, so is this. The next token tells.
+    // Where storage is forbidden, so is this. The next token shows it.
   }
 };
 export const stopListening = () => channel?.close();
@@ -265,11 +264,11 @@ export const play = (player) => {
   }
 };
 
-/** Asks for a token. */
+/** Requests a token. */
 export const mint = () => (local ? report("/__platform/token/" + player()) : post("/token"));
 
 /**
- * POST without a body or a header of our own, so without a preflight.
+ * POST without a body or custom headers, so without a preflight.
  *
  * @param {string} path
  */
@@ -292,16 +291,16 @@ export const report = (path, body, token, keepalive) => {
   if (token) headers.Authorization = "Bearer " + token;
   const init = { method: "POST", headers, body, keepalive };
   const sent = nativeFetch(location.origin + path, init);
-  // The browser refuses what is over its budget for pages that go away.
+  // The browser refuses what exceeds its budget for pages that go away.
   return keepalive
     ? sent.catch(() => nativeFetch(location.origin + path, { ...init, keepalive: false }))
     : sent;
 };
 
 /**
- * What an answer says. `seconds` is for how long its token lives or, where it has no JSON that can
- * be read, how long to wait before asking again. While `minting`, a local dev server that gives no
- * reason is told what it has to do.
+ * What a response says. `seconds` is for how long its token is valid or, if it has no JSON that can
+ * be read, how long to wait before the next request. While `minting`, a failure without a reason on
+ * a local dev server gets a detail that says what the dev server must do.
  *
  * @typedef {Record<string, unknown>} Answer
  * @param {Response} response
@@ -311,7 +310,7 @@ export const report = (path, body, token, keepalive) => {
 export const answered = async (response, minting) => {
   const { headers, status } = response;
   const body =
-    // A header that is missing is `null`, and that is no JSON.
+    // A missing header is `null`, which does not match.
     /json/.test(/** @type {string} */ (headers.get("content-type"))) &&
     (await response.json().catch(() => {}));
   return {
@@ -326,14 +325,14 @@ export const answered = async (response, minting) => {
 };
 
 /**
- * The address as this page means it. Throws a TypeError where it is none.
+ * The address, resolved as this page does. Throws a TypeError if it is not valid.
  *
  * @param {any} [address] whatever a game takes for one: text, a URL, a Request
  */
 export const resolve = (address) => new URL(address?.url ?? address ?? location, document.baseURI);
 
 /**
- * Also says no to an address that only borrows the page's origin, such as blob:.
+ * False also for an address that only borrows the page's origin, such as blob:.
  *
  * @param {URL} url
  */
@@ -348,12 +347,12 @@ export const isOwn = (url) => url.origin === location.origin && url.protocol ===
 const streams = (input, init) =>
   init?.body instanceof ReadableStream ||
   (input instanceof Request &&
-    // Where an engine does not show a request's body, its method tells.
+    // In an engine that does not expose a request's body, its method tells.
     (input.body === undefined ? !/^(GET|HEAD)$/.test(input.method) : !!input.body));
 
 /**
- * The call's request, read once: what is checked is what is sent. Throws a TypeError where it must
- * not be sent, or where fetch itself would reject with one.
+ * The call's request, read once: what is checked is what is sent. Throws a TypeError if it must not
+ * be sent, or if fetch itself would reject with one.
  *
  * @param {string | URL | Request} input
  * @param {RequestInit | null} [init]
@@ -373,7 +372,7 @@ export const request = (input, init) => {
 };
 
 /**
- * The same request once more, with its body.
+ * A copy of the request, with its body.
  *
  * @param {Request} request
  */
@@ -386,7 +385,7 @@ export const send = (request, token) => {
 };
 
 /**
- * The promise, or the reason of the abort if that comes first.
+ * Settles like the promise, or rejects with the reason of the abort if that comes first.
  *
  * @param {Promise<unknown>} promise
  * @param {Request} request
@@ -400,7 +399,7 @@ export const abortable = (promise, { signal }) =>
   });
 
 /**
- * Leaves the page after signing out, and has the game's other tabs know.
+ * Leaves the page after signing out, and tells the game's other tabs.
  *
  * @param {URL} url
  */

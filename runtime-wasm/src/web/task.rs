@@ -1,9 +1,8 @@
 //! Tasks: futures of this module that wait for promises of the page.
 //!
-//! One task waits for one promise at a time, so a task needs no waker: the
-//! promise's callback names the task to go on with. That, and one callback for
-//! all promises in place of two closures for each, is what makes this smaller
-//! than a general executor.
+//! One task waits for one promise at a time, so a task needs no waker: the promise's callback names
+//! the task to continue. That, and one callback for all promises in place of two closures for each,
+//! is what makes this smaller than a general executor.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -25,7 +24,7 @@ struct Task {
 thread_local! {
     static WAITING: RefCell<Vec<Task>> = const { RefCell::new(Vec::new()) };
     static STARTED: Cell<u32> = const { Cell::new(0) };
-    /// The task that runs, and what the promise that it waited for came to.
+    /// The task that runs, and the outcome of the promise that it waited for.
     static RUNNING: RefCell<(u32, Option<Outcome>)> = const { RefCell::new((0, None)) };
 }
 
@@ -65,7 +64,7 @@ fn run(mut task: Task, outcome: Option<Outcome>) {
     }
 }
 
-/// How the promise ends. May be awaited only within a task.
+/// Waits for the promise. May be awaited only within a task.
 pub(crate) async fn settled(promise: &Promise) -> Outcome {
     let mut watched = false;
     poll_fn(|_| {

@@ -108,7 +108,7 @@ pub fn claims() -> Value {
     })
 }
 
-/// The good value with some members replaced; `null` takes one out.
+/// The good value with some members replaced; `null` removes one.
 pub fn with(mut base: Value, changes: Value) -> Value {
     let members = base.as_object_mut().unwrap();
     let Value::Object(changes) = changes else {
@@ -128,12 +128,12 @@ pub fn encode(bytes: impl AsRef<[u8]>) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// A server of key sets that counts how often it is asked.
+/// A server of key sets that counts its requests.
 pub struct KeySetServer {
     pub url: String,
     answer: Arc<Mutex<(StatusCode, String)>>,
     hits: Arc<AtomicUsize>,
-    /// Answers wait for a permit while it is held back.
+    /// While it is held back, each response waits for a permit.
     gate: Arc<tokio::sync::Semaphore>,
 }
 
@@ -183,7 +183,7 @@ impl KeySetServer {
         self.hits.load(Ordering::SeqCst)
     }
 
-    /// Holds answers back until the returned guard is dropped.
+    /// Holds responses back until the returned guard is dropped.
     pub async fn hold(&self) -> tokio::sync::OwnedSemaphorePermit {
         self.gate.clone().acquire_owned().await.unwrap()
     }
