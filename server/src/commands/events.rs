@@ -82,11 +82,11 @@ impl EventsCommand {
         store: &dyn Store,
         print: impl Fn(&str) -> bool,
     ) -> Result<(), Failure> {
-        let mut events = list(store, self.query()).await?;
-        events.reverse();
-        // Whatever is asked for, the next ones come behind the newest of all.
+        // Read first: an event that comes between the two is then in the list below.
         let newest = list(store, AuditQuery::newest(1)).await?;
         let mut last = newest.first().map_or(0, |event| event.id);
+        let mut events = list(store, self.query()).await?;
+        events.reverse();
         let mut looks = tokio::time::interval(LOOK);
         loop {
             if let Some(event) = events.last() {

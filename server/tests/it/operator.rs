@@ -478,7 +478,9 @@ fn events_are_followed_as_lines_of_json_beside_a_running_server() {
         .args(["-TERM", &following.id().to_string()])
         .status();
     assert!(terminate.unwrap().success());
-    assert_eq!(following.wait().unwrap().code(), Some(0));
+    let ended = following.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(0), "{said}");
     let (_, listed) = run(
         data,
         &["events", "--json", "--limit", "2", "--player", &sub],
