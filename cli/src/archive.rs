@@ -1,5 +1,5 @@
-//! A folder as what is deployed: its files in a fixed order, as a tar.gz that
-//! is the same wherever and whenever it is made.
+//! The archive of a deployment: a folder's files in a fixed order, as a tar.gz that is the same on
+//! every machine and at any time.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::settings::FILE_NAME as SETTINGS_NAME;
 use crate::terminal;
 
-/// The page that every deployment begins with.
+/// The start page, which every deployment needs.
 pub(crate) const INDEX: &str = "index.html";
 
 /// A file to be deployed.
@@ -35,8 +35,8 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// Lists the files of a built game. Whether it begins with a page is looked
-    /// at before its folders are, which may be many.
+    /// Lists the files of a built game. Checks for the start page first, because there may be many
+    /// folders.
     ///
     /// # Errors
     /// No such folder, no page, or a file that cannot be deployed.
@@ -52,9 +52,8 @@ impl Folder {
         Self::list(&real_root)
     }
 
-    /// Lists a folder's files. What is hidden stays here, but `.well-known`;
-    /// so do the settings and what npm installed, where the folder is the
-    /// game's own.
+    /// Lists a folder's files. Hidden files are left out, except `.well-known`; so are
+    /// `platform.toml` and npm's folder if the folder is the game's own.
     ///
     /// # Errors
     /// No such folder, or a file that cannot be deployed.
@@ -69,7 +68,7 @@ impl Folder {
             }
             items.push(Item::of(&real_root, &entry)?);
         }
-        // By bytes, so that no system's idea of an order shows.
+        // By bytes, so that the order does not depend on the system.
         items.sort_by(|one, other| one.name.cmp(&other.name));
         let folder = Self {
             root: real_root,
@@ -79,7 +78,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Where they are: the whole path, with every link followed.
+    /// The absolute path of the folder, with every link resolved.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
@@ -116,11 +115,10 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes the archive, and tells of every piece of a file that is in it.
+    /// Writes the archive, and calls `told` for every piece of a file that is in it.
     ///
     /// # Errors
-    /// A file that cannot be read or that changes meanwhile, or a sink that
-    /// takes no more.
+    /// A file cannot be read or changes meanwhile, or the sink accepts no more.
     pub(crate) fn write(&self, sink: impl Write, told: impl Fn(u64)) -> io::Result<()> {
         // No time and no name in the gzip header (RFC 1952 §2.3).
         let gzip = GzBuilder::new().write(sink, Compression::default());
@@ -133,7 +131,7 @@ impl Folder {
     }
 }
 
-/// The folder without links on the way to it.
+/// Resolves the links in the path of a folder.
 fn real(root: &Path) -> Result<PathBuf, Failure> {
     let real = root.canonicalize().map_err(|error| {
         Failure::failed(format!(
@@ -151,8 +149,8 @@ fn real(root: &Path) -> Result<PathBuf, Failure> {
     Ok(real)
 }
 
-/// What keeps a folder from being listed. A link that leads nowhere is named,
-/// for the system's own words are of a file that is not there.
+/// Why a folder cannot be listed. The message names a broken link, because the system's error only
+/// says that a file does not exist.
 fn unlisted(error: &walkdir::Error) -> Failure {
     let link = error.path().and_then(|path| {
         let target = std::fs::read_link(path).ok()?;
@@ -188,8 +186,8 @@ impl Item {
         if !metadata.is_file() {
             return Err(cannot("it is neither a file nor a folder"));
         }
-        // A link inside the folder is followed; one that leads out of it would
-        // publish what nobody built.
+        // A link inside the folder is followed. A link to the outside would publish files that are
+        // not part of the build.
         let real = path.canonicalize();
         let real = real.map_err(|error| cannot(&error.to_string()))?;
         if !real.starts_with(root) {
@@ -219,7 +217,7 @@ impl Item {
     }
 }
 
-/// Reads as many bytes of a file as its header says, and tells how many.
+/// Reads as many bytes of a file as its header says, and reports how many.
 struct Told<'a, T> {
     file: File,
     left: u64,
@@ -230,8 +228,7 @@ impl<T: Fn(u64)> Read for Told<'_, T> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read(buffer)?;
         let count = read as u64;
-        // A header that says another length than what follows it would turn
-        // the rest of the archive into nonsense.
+        // If the length in a header is wrong, the rest of the archive cannot be read.
         let changed = count > self.left || (read == 0 && self.left > 0 && !buffer.is_empty());
         if changed {
             return Err(io::Error::other("the file changed while it was read"));
@@ -242,7 +239,7 @@ impl<T: Fn(u64)> Read for Told<'_, T> {
     }
 }
 
-/// Whether an entry is deployed, or at least looked into.
+/// Whether an entry is deployed, or is a folder to look into.
 fn is_deployed(entry: &DirEntry) -> bool {
     let name = entry.file_name().to_string_lossy();
     let is_hidden = name.starts_with('.') && name != ".well-known";
@@ -387,7 +384,7 @@ mod tests {
     #[test]
     fn a_folder_without_a_page_is_refused_before_its_folders_are_looked_into() {
         use std::os::unix::fs::symlink;
-        // Looking into it would end with the link.
+        // Looking into it would end at the link.
         let folder = folder(&[("a/b.js", "")]);
         symlink("gone", folder.path().join("a/link")).unwrap();
         match Folder::of_game(folder.path()) {

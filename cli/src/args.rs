@@ -52,7 +52,7 @@ pub(crate) struct GlobalOptions {
 }
 
 impl GlobalOptions {
-    /// How long the platform may be silent.
+    /// The longest time to wait for the platform.
     pub(crate) const fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout)
     }
@@ -245,7 +245,7 @@ Examples:
 }
 
 impl Command {
-    /// Whether a program reads the results, so that a failure is one too.
+    /// Whether a program reads the results; failures are then JSON as well.
     pub(crate) const fn wants_json(&self) -> bool {
         match self {
             Self::Whoami { json }
@@ -268,7 +268,7 @@ impl Command {
     }
 }
 
-/// What a backend gets unless other paths are named.
+/// The backend's path prefix by default.
 pub(crate) const DEFAULT_PATH: &str = "/api/";
 
 /// What to do about the backend.
@@ -478,7 +478,7 @@ pub(crate) enum Level {
 }
 
 impl Level {
-    /// The level as it stands in addresses and records.
+    /// The level as it is written in addresses and records.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Debug => "debug",

@@ -15,7 +15,7 @@ pub(crate) fn now() -> i64 {
         .unwrap_or_default()
 }
 
-/// Waits between two requests, as a server asked or as a limit says.
+/// Waits before the next request, for as long as a server or a limit demands.
 #[expect(
     clippy::disallowed_methods,
     reason = "the device flow (RFC 8628 §3.5) and following logs are made of waiting"

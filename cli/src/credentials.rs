@@ -1,9 +1,7 @@
-//! What signing in left behind: one file, readable by its owner alone, with
-//! one entry an origin.
+//! The stored sign-ins: one file, readable only by its owner, with one entry per origin.
 //!
-//! A refresh token works once. Two commands at the same moment must not both
-//! use it, so whoever changes the file holds a lock beside it from before
-//! reading until after writing.
+//! A refresh token works once. Two commands must not use it at the same time, so a command that
+//! changes the file holds a lock from before it reads until after it writes.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -22,28 +20,28 @@ use crate::secret::Secret;
 
 const FILE_NAME: &str = "credentials.toml";
 const LOCK_NAME: &str = "credentials.lock";
-/// Between two looks at a lock that another command holds.
+/// How often a lock of another command is tried again.
 const LOCK_LOOK: Duration = Duration::from_millis(50);
-/// A token is not used in its last seconds, or the last fifth of its life if
-/// that is shorter: it would end on its way.
+/// A token is not used in its last seconds, or in the last fifth of its life if that is shorter: it
+/// could expire on its way.
 const MARGIN_SECONDS: i64 = 60;
 
-/// What one platform gave at sign-in.
+/// The tokens of one platform.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Entry {
-    /// Opens the project API.
+    /// Gives access to the project API.
     pub(crate) access_token: Secret,
-    /// When it came, in seconds since the epoch.
+    /// When it was received, in seconds since the epoch.
     pub(crate) received_at: i64,
-    /// How long it lives from then on, in seconds.
+    /// Its life from then on, in seconds.
     pub(crate) expires_in: i64,
-    /// Works once, for a new pair.
+    /// Works once, to get new tokens.
     pub(crate) refresh_token: Secret,
 }
 
 impl Entry {
-    /// Whether the access token can still be sent. A clock that was turned
-    /// back says nothing about it.
+    /// Whether the access token can still be sent. False if the clock was set back: its age is then
+    /// unknown.
     pub(crate) fn is_fresh(&self, now: i64) -> bool {
         let age = now.saturating_sub(self.received_at);
         age >= 0 && age < self.expires_in - MARGIN_SECONDS.min(self.expires_in / 5)
@@ -52,8 +50,7 @@ impl Entry {
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Content {
-    /// The origin that was signed in to last, which stands where nothing names
-    /// another.
+    /// The origin of the last sign-in, used if no setting names another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     last_origin: Option<String>,
     #[serde(default)]
@@ -67,7 +64,7 @@ pub(crate) struct Credentials {
 }
 
 impl Credentials {
-    /// Finds the place: `$XDG_CONFIG_HOME/platform`, else the system's own.
+    /// Finds the folder: `$XDG_CONFIG_HOME/platform`, else the system's own.
     ///
     /// # Errors
     /// There is no home folder.
@@ -85,24 +82,23 @@ impl Credentials {
         })
     }
 
-    /// The entry of a platform. It may be changed by another command a moment
-    /// later.
+    /// Returns the entry of a platform. Another command may change it at any time.
     ///
     /// # Errors
-    /// The file is there and cannot be read.
+    /// The file exists and cannot be read.
     pub(crate) fn look_up(&self, origin: &PlatformOrigin) -> Result<Option<Entry>, Failure> {
         Ok(self.read()?.origins.remove(&origin.to_string()))
     }
 
-    /// The origin that was signed in to last, and not signed out of since.
+    /// The origin of the last sign-in, unless it was signed out since.
     ///
     /// # Errors
-    /// The file is there and cannot be read.
+    /// The file exists and cannot be read.
     pub(crate) fn last_origin(&self) -> Result<Option<String>, Failure> {
         Ok(self.read()?.last_origin)
     }
 
-    /// Waits until no other command changes the file, `patience` at most.
+    /// Waits until no other command changes the file, for `patience` at most.
     ///
     /// # Errors
     /// The folder cannot be made, or another command holds the lock too long.
@@ -133,7 +129,7 @@ impl Credentials {
     fn read(&self) -> Result<Content, Failure> {
         let path = self.folder.join(FILE_NAME);
         match std::fs::read_to_string(&path) {
-            // The parser's message quotes the line, which may hold a token.
+            // The parser's message quotes the line, which may contain a token.
             Ok(text) => toml::from_str(&text).map_err(|_| {
                 Failure::failed(format!(
                     "{} is damaged: delete it and run `platform login`.",
@@ -148,8 +144,7 @@ impl Credentials {
         }
     }
 
-    /// Writes a new file beside the old one and puts it in its place: a reader
-    /// sees the one or the other.
+    /// Writes a new file and replaces the old one by it: a reader sees one or the other.
     fn write(&self, content: &Content) -> Result<(), Failure> {
         let text = toml::to_string(content)
             .map_err(|error| Failure::failed(format!("The credentials are unusable: {error}.")))?;
@@ -174,7 +169,7 @@ impl Credentials {
     }
 }
 
-/// The file while no other command may change it. Dropping it ends that.
+/// The locked file: no other command may change it. Dropping this unlocks it.
 #[derive(Debug)]
 #[must_use = "the file is locked only while this is kept"]
 pub(crate) struct Locked<'a> {
@@ -183,7 +178,7 @@ pub(crate) struct Locked<'a> {
 }
 
 impl Locked<'_> {
-    /// The entry of a platform, as it stands.
+    /// Returns the current entry of a platform.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -204,8 +199,7 @@ impl Locked<'_> {
         self.credentials.write(&content)
     }
 
-    /// Sets the entry of a platform that was signed in to, and remembers which
-    /// one it was.
+    /// Sets the entry of a platform after a sign-in, and remembers its origin as the last one.
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -216,8 +210,8 @@ impl Locked<'_> {
         self.credentials.write(&content)
     }
 
-    /// Removes the entry of a platform, and forgets that it was the last one.
-    /// The entry, if there was one.
+    /// Removes the entry of a platform, and forgets that it was the last one. Returns the removed
+    /// entry.
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -243,7 +237,7 @@ fn make_private_folder(folder: &Path) -> io::Result<()> {
         .recursive(true)
         .mode(0o700)
         .create(folder)?;
-    // It may have been made by others, with more permissions.
+    // Another program may have made it, with more permissions.
     let permissions = std::fs::metadata(folder)?.permissions();
     if permissions.mode() & 0o777 != 0o700 {
         std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))?;
@@ -318,7 +312,7 @@ mod tests {
         locked.sign_in(&one, entry("a")).unwrap();
         locked.sign_in(&two, entry("b")).unwrap();
         assert_eq!(last(), Some(two.to_string()));
-        // A sign-in that was ended elsewhere is made good at the same origin.
+        // A new sign-in repairs the same origin after it was ended elsewhere.
         locked.set(&two, None).unwrap();
         assert_eq!(locked.sign_out(&one).unwrap(), Some(entry("a")));
         assert_eq!(last(), Some(two.to_string()));

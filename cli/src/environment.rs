@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::secret::Secret;
 
-/// What the environment says; an empty variable counts as none.
+/// The environment's values; an empty variable counts as absent.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessEnvironment {
     /// `PLATFORM_ORIGIN`
@@ -14,9 +14,9 @@ pub(crate) struct ProcessEnvironment {
     pub(crate) project: Option<String>,
     /// `PLATFORM_TOKEN`
     pub(crate) token: Option<Secret>,
-    /// `XDG_CONFIG_HOME`, if it is absolute, as its specification wants it.
+    /// `XDG_CONFIG_HOME`, if it is absolute, as its specification demands.
     pub(crate) config_home: Option<PathBuf>,
-    /// Whether a browser opened here would be seen by whoever types.
+    /// Whether the user can see a browser that is opened here.
     pub(crate) shows_browser: bool,
 }
 
@@ -35,8 +35,8 @@ impl ProcessEnvironment {
         let text = |name: &str| get(name).and_then(|value| value.into_string().ok());
         let any = |names: &[&str]| names.iter().any(|name| get(name).is_some());
         let remote = any(&["SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY"]);
-        // Elsewhere than on Windows and macOS a screen is named by a variable;
-        // Windows underneath (WSL) opens the browser itself.
+        // Except on Windows and macOS, a variable names the screen; under WSL, Windows opens the
+        // browser itself.
         let screen = cfg!(any(windows, target_os = "macos"))
             || any(&["DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME"]);
         Self {

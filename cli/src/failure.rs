@@ -1,5 +1,4 @@
-//! Why a command did not do what was asked: one sentence that says what to do,
-//! the request's id, and the exit status.
+//! Why a command failed: one sentence that says what to do, the request's id, and the exit status.
 
 use std::fmt;
 
@@ -12,16 +11,16 @@ use crate::terminal::plain;
 /// The exit statuses besides 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// 1: it was tried and failed.
+    /// 1: the attempt failed.
     Failed,
-    /// 2: it cannot be asked like this.
+    /// 2: the command is used wrongly.
     Usage,
-    /// 3: nobody is signed in.
+    /// 3: no account is signed in.
     NotSignedIn,
 }
 
 impl Exit {
-    /// The number that the shell sees.
+    /// The exit code.
     pub(crate) const fn code(self) -> u8 {
         match self {
             Self::Failed => 1,
@@ -34,23 +33,23 @@ impl Exit {
 /// What ends a command early.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Whoever read the results has gone, which is nobody's fault.
+    /// The reader of the results has closed the pipe, which is no error.
     ReaderGone,
-    /// Something to be told.
+    /// A failure with a message.
     Told(Box<Told>),
 }
 
-/// A failure to be told.
+/// A failure with a message.
 #[derive(Debug)]
 pub(crate) struct Told {
     /// The exit status.
     pub(crate) exit: Exit,
-    /// What is the matter and what to do about it.
+    /// What is wrong and what to do about it.
     pub(crate) sentence: String,
-    /// Under which id the platform logged the request.
+    /// The id under which the platform logged the request.
     pub(crate) request_id: Option<String>,
-    /// The same as Problem Details (RFC 9457), for programs; none where the
-    /// results have said it already.
+    /// The same as Problem Details (RFC 9457), for programs; `None` if the results contain it
+    /// already.
     pub(crate) problem: Option<Value>,
 }
 
@@ -71,17 +70,17 @@ impl Failure {
         }))
     }
 
-    /// It was tried and failed.
+    /// The attempt failed.
     pub(crate) fn failed(sentence: impl Into<String>) -> Self {
         Self::told(Exit::Failed, sentence.into())
     }
 
-    /// It cannot be asked like this.
+    /// The command is used wrongly.
     pub(crate) fn usage(sentence: impl Into<String>) -> Self {
         Self::told(Exit::Usage, sentence.into())
     }
 
-    /// Nobody is signed in.
+    /// No account is signed in.
     pub(crate) fn not_signed_in(origin: &PlatformOrigin, sentence: impl Into<String>) -> Self {
         let sentence = sentence.into();
         let problem = problem(ProblemCode::NotSignedIn, origin, &sentence);
@@ -93,7 +92,7 @@ impl Failure {
         }))
     }
 
-    /// The platform gave no answer.
+    /// The platform did not respond.
     pub(crate) fn unavailable(origin: &PlatformOrigin, sentence: impl Into<String>) -> Self {
         let sentence = sentence.into();
         let problem = problem(ProblemCode::Unavailable, origin, &sentence);
@@ -105,7 +104,7 @@ impl Failure {
         }))
     }
 
-    /// With the id of the request that failed.
+    /// Adds the id of the request that failed.
     pub(crate) fn with_request_id(mut self, id: Option<String>) -> Self {
         if let Self::Told(told) = &mut self {
             told.request_id = id;
@@ -113,7 +112,7 @@ impl Failure {
         self
     }
 
-    /// With the Problem Details that the platform answered.
+    /// Adds the Problem Details of the platform's response.
     pub(crate) fn with_problem(mut self, problem: Value) -> Self {
         if let Self::Told(told) = &mut self {
             told.problem = Some(problem);
@@ -121,7 +120,7 @@ impl Failure {
         self
     }
 
-    /// Said by the results as well, which a program reads.
+    /// Marks it as contained in the results that a program reads.
     pub(crate) fn said_by_results(mut self) -> Self {
         if let Self::Told(told) = &mut self {
             told.problem = None;
@@ -141,7 +140,7 @@ fn problem(slug: ProblemCode, origin: &PlatformOrigin, detail: &str) -> Value {
 
 impl fmt::Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The platform's words are shown, never obeyed by the terminal.
+        // The platform's text is shown without its control characters.
         f.write_str(&plain(&self.sentence))?;
         match &self.request_id {
             Some(id) => write!(f, " (request {})", plain(id)),

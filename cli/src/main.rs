@@ -3,12 +3,12 @@
 //! | module | holds |
 //! |---|---|
 //! | [`args`] | the grammar and its help |
-//! | [`commands`] | one command a file |
-//! | [`settings`], [`environment`] | what a call goes by |
-//! | [`session`], [`credentials`] | who asks |
-//! | [`client`] | requests and answers |
-//! | [`archive`], [`sources`] | a folder as what is deployed, or should not be |
-//! | [`failure`], [`terminal`] | what is said, and where |
+//! | [`commands`] | one command per file |
+//! | [`settings`], [`environment`] | the settings of a call |
+//! | [`session`], [`credentials`] | the account |
+//! | [`client`] | requests and responses |
+//! | [`archive`], [`sources`] | a folder to be deployed, and whether it holds sources |
+//! | [`failure`], [`terminal`] | output and failures |
 
 mod archive;
 mod args;
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Help is a result, and that nobody reads it is no failure.
+            // Help is a result. It is no failure if the reader has closed the pipe.
             let _ = error.print();
             let is_usage = error.use_stderr();
             return ExitCode::from(if is_usage { Exit::Usage.code() } else { 0 });
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     match run(arguments) {
         Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
         Err(Failure::Told(told)) => {
-            // A program gets the problem where it looks for the result.
+            // A program finds the problem where it expects the result.
             if wants_json
                 && told.exit != Exit::Usage
                 && let Some(problem) = &told.problem

@@ -1,14 +1,14 @@
-//! What `platform.toml` beside a game says, and where it is wrong.
+//! Reads a game's `platform.toml` and reports its errors.
 
 use std::path::PathBuf;
 
 use serde::Deserialize;
 use toml::de::{DeTable, Error};
 
-/// The keys that there are.
+/// The valid keys.
 const KEYS: [&str; 3] = ["slug", "origin", "dist"];
-/// Keys of a server's settings, whose file has the same name and may lie where
-/// its operator works. It is no game's file, so its keys are left alone.
+/// Keys of the server's own settings file, which has the same name and may lie in a parent folder.
+/// It belongs to no game, so its keys are ignored.
 const SERVERS: [&str; 8] = [
     "listen",
     "data",
@@ -19,10 +19,10 @@ const SERVERS: [&str; 8] = [
     "key_secret",
     "identity_provider",
 ];
-/// Edits from a key that is known, at most, for it to be the one that was meant.
+/// The largest edit distance at which a known key is suggested.
 const SLIPS: usize = 3;
 
-/// What the file says.
+/// The content of the file.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Manifest {
     /// The project.
@@ -56,7 +56,7 @@ pub(crate) fn read(text: &str) -> Result<Manifest, String> {
     toml::from_str(text).map_err(|error| wrong(&error))
 }
 
-/// Whether a key is one that there is.
+/// Checks that a key is valid.
 fn check_key(name: &str) -> Result<(), String> {
     if KEYS.contains(&name) {
         return Ok(());
@@ -76,7 +76,7 @@ fn check_key(name: &str) -> Result<(), String> {
     })
 }
 
-/// Line and column, from one, of a byte.
+/// Line and column of a byte, from one.
 fn place(text: &str, at: usize) -> String {
     let before = text.get(..at).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
@@ -90,7 +90,7 @@ fn place(text: &str, at: usize) -> String {
     format!("line {line}, column {column}")
 }
 
-/// How many characters lie between two words (Levenshtein's distance).
+/// The number of edits between two words (Levenshtein distance).
 fn edits(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
@@ -138,7 +138,7 @@ mod tests {
         ] {
             assert_eq!(read(text).unwrap_err(), expected);
         }
-        // A server's file is called the same, and may lie above the game.
+        // A server's file has the same name, and may lie in a parent folder.
         assert!(read("listen = \"127.0.0.1:1\"\nlog = \"info\"").is_ok());
     }
 

@@ -1,4 +1,4 @@
-//! The platform's origin, and every address that follows from it.
+//! The platform's origin, and the addresses that are derived from it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,11 +7,11 @@ use platform_loopback::is_localhost;
 use platform_protocol::names::Environment;
 use url::{Host, Url};
 
-/// Where the platform is, if nothing else says.
+/// The platform's origin by default.
 pub(crate) const DEFAULT_ORIGIN: &str = "http://platform.localhost:8787";
 
-/// The origin of a platform, such as `https://games.example`. The auth service
-/// and every game are sub-domains of it, same scheme and port.
+/// The origin of a platform, such as `https://games.example`. The auth service and every game are
+/// sub-domains of it, with the same scheme and port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PlatformOrigin {
     scheme: &'static str,
@@ -20,7 +20,7 @@ pub(crate) struct PlatformOrigin {
 }
 
 impl PlatformOrigin {
-    /// Whether TLS is spoken there.
+    /// Whether it uses TLS.
     pub(crate) fn is_secure(&self) -> bool {
         self.scheme == "https"
     }
@@ -35,14 +35,14 @@ impl PlatformOrigin {
         self.sub_domain(&environment.label(slug))
     }
 
-    /// Whether `other` is a sub-domain of this origin, of the same scheme and port.
+    /// Whether `other` is a sub-domain of this origin, with the same scheme and port.
     pub(crate) fn is_above(&self, other: &Self) -> bool {
         let below = other.authority.strip_suffix(&self.authority);
         self.scheme == other.scheme
             && below.is_some_and(|labels| labels.len() > 1 && labels.ends_with('.'))
     }
 
-    /// The command that signs in here, whatever else the settings name.
+    /// The command that signs in here, independent of other settings.
     pub(crate) fn login_command(&self) -> String {
         format!("`platform login --origin {self}`")
     }
@@ -59,7 +59,7 @@ impl fmt::Display for PlatformOrigin {
 }
 
 impl FromStr for PlatformOrigin {
-    /// What to write instead.
+    /// A sentence that says what to write instead.
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, &'static str> {
@@ -82,7 +82,7 @@ impl FromStr for PlatformOrigin {
             Some(Host::Domain(name)) if name.contains('.') && !name.ends_with('.') => name,
             _ => return Err("use a name that can have sub-domains, such as games.example"),
         };
-        // A token would travel readable.
+        // A token would be sent unencrypted.
         if scheme == "http" && !is_localhost(host) {
             return Err("use https; plain http is only for names under localhost");
         }

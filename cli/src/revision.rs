@@ -1,21 +1,19 @@
-//! Which revision of its sources is deployed, where git knows it.
+//! Which revision of its sources is deployed, if git knows it.
 //!
-//! It is told with the deployment, so that people find what a game was made of.
-//! Whatever keeps git from saying it keeps no deploy from happening.
+//! It is sent with the deployment, so that people find the sources of a game. If git cannot tell
+//! it, the deploy goes on without it.
 //!
-//! A repository comes with a game, which may be somebody else's, and its own
-//! settings can name programs: filters, monitors, pagers. None of them is run.
-//! Looking for changes would run filters, so git looks for them from a folder of
-//! ours in place of the repository's `.git`, with settings of ours.
+//! A repository may come from a stranger, and its settings can name programs: filters, monitors,
+//! pagers. None of them is run. Since git runs filters when it looks for changes, it does so with a
+//! folder of ours in place of the repository's `.git`, with settings of ours.
 
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What marks a revision whose files have been changed since.
+/// The suffix of a revision whose files have been changed since.
 const CHANGED: &str = "-dirty";
-/// What a repository's own settings say of how files are compared with what is
-/// committed. They name no program.
+/// Settings of a repository on how files are compared with the commit. They name no program.
 const COMPARING: [&str; 5] = [
     "core.autocrlf",
     "core.eol",
@@ -24,9 +22,8 @@ const COMPARING: [&str; 5] = [
     "core.symlinks",
 ];
 
-/// The commit of the work tree that `folder` lies in, marked where tracked files
-/// differ from it. None without git, without a repository or before its first
-/// commit.
+/// The commit of the work tree that contains `folder`, with a mark if tracked files differ from it.
+/// `None` without git, without a repository or before its first commit.
 pub(crate) fn of(folder: &Path) -> Option<String> {
     let commit = git(folder, &["rev-parse", "--verify", "--quiet", "HEAD"])?;
     let commit = commit.trim();
@@ -36,12 +33,12 @@ pub(crate) fn of(folder: &Path) -> Option<String> {
         return None;
     }
     let changed = is_changed(folder, commit).unwrap_or_default();
-    // A hash of SHA-256 and the mark would be too long for the platform.
+    // A SHA-256 hash with the mark would be too long for the platform.
     let commit = commit.get(..40).unwrap_or(commit);
     Some(format!("{commit}{}", if changed { CHANGED } else { "" }))
 }
 
-/// Whether tracked files differ from the commit; none where that cannot be said.
+/// Whether tracked files differ from the commit; `None` if that is unknown.
 fn is_changed(folder: &Path, commit: &str) -> Option<bool> {
     let places = [
         "--path-format=absolute",
@@ -57,14 +54,14 @@ fn is_changed(folder: &Path, commit: &str) -> Option<bool> {
         return None;
     };
     let ours = tempfile::tempdir().ok()?;
-    // Enough for git to take the folder for a repository.
+    // The minimum for git to accept the folder as a repository.
     std::fs::create_dir(ours.path().join("refs")).ok()?;
     std::fs::write(ours.path().join("HEAD"), format!("{commit}\n")).ok()?;
     std::fs::write(ours.path().join("config"), settings(folder, commit)).ok()?;
     let mut status = harmless();
     status
         .args(["status", "--porcelain", "--untracked-files=no"])
-        // Their repositories have settings of their own.
+        // Submodules have settings of their own.
         .arg("--ignore-submodules=all")
         .env("GIT_DIR", ours.path())
         .env("GIT_OBJECT_DIRECTORY", objects)
@@ -74,7 +71,7 @@ fn is_changed(folder: &Path, commit: &str) -> Option<bool> {
     output(&mut status).map(|status| !status.trim().is_empty())
 }
 
-/// The settings of our folder, in git's own form.
+/// The settings of our folder, in git's format.
 fn settings(folder: &Path, commit: &str) -> String {
     // https://git-scm.com/docs/repository-version
     let mut settings = if commit.len() == 64 {
@@ -96,14 +93,14 @@ fn settings(folder: &Path, commit: &str) -> String {
     settings
 }
 
-/// What a command of git prints about the repository that `folder` lies in. It
-/// must be one that runs nothing, whatever the repository's settings are.
+/// The output of a git command about the repository that contains `folder`. The command must run no
+/// other program, whatever the repository's settings are.
 fn git(folder: &Path, arguments: &[impl AsRef<OsStr>]) -> Option<String> {
     output(harmless().arg("-C").arg(folder).args(arguments))
 }
 
-/// Git, which writes nothing, fetches nothing and runs no hook, and takes no
-/// folder of a work tree for a repository (`safe.bareRepository`).
+/// A git command that writes nothing, fetches nothing, runs no hook, and does not treat a folder of
+/// a work tree as a repository (`safe.bareRepository`).
 fn harmless() -> Command {
     let mut command = Command::new("git");
     command
@@ -217,7 +214,7 @@ mod tests {
         let attributes = folder.path().join(".git/info/attributes");
         std::fs::create_dir_all(attributes.parent().unwrap()).unwrap();
         std::fs::write(attributes, "* filter=bad diff=bad\n").unwrap();
-        // Its time and size differ, so that its content has to be looked at.
+        // Its time and size differ, so git must compare its content.
         std::fs::write(folder.path().join("a.txt"), "22").unwrap();
         assert_eq!(of(folder.path()), Some(format!("{revision}-dirty")));
         std::fs::write(folder.path().join("a.txt"), "1").unwrap();

@@ -1,21 +1,21 @@
-//! Tokens, which nothing shows by accident.
+//! Tokens, which are never shown by accident.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A token or code that lets its bearer in.
+/// A token or code that gives its holder access.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Secret(String);
 
 impl Secret {
-    /// Takes a token.
+    /// Wraps a token.
     pub(crate) fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The token itself, to be sent or to be printed because it was asked for.
+    /// The token itself, to send it, or to print it on request.
     pub(crate) fn expose(&self) -> &str {
         &self.0
     }

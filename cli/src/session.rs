@@ -1,5 +1,5 @@
-//! Who asks: a token from the environment, or what signing in left behind,
-//! refreshed when it is due.
+//! The caller's session: a token from the environment, or the stored sign-in, refreshed when it is
+//! due.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -18,7 +18,7 @@ use crate::secret::Secret;
 use crate::settings::Settings;
 use crate::terminal;
 
-/// For whoever never signed in.
+/// The failure if there never was a sign-in.
 fn sign_in_first(origin: &PlatformOrigin) -> Failure {
     let sentence = format!(
         "Nobody is signed in to {origin}: run {}, or set PLATFORM_TOKEN.",
@@ -27,7 +27,7 @@ fn sign_in_first(origin: &PlatformOrigin) -> Failure {
     Failure::not_signed_in(origin, sentence)
 }
 
-/// For whoever did, and no longer is.
+/// The failure if the sign-in has ended.
 fn sign_in_again(origin: &PlatformOrigin) -> Failure {
     let sentence = format!(
         "The sign-in to {origin} has ended: run {}.",
@@ -36,7 +36,7 @@ fn sign_in_again(origin: &PlatformOrigin) -> Failure {
     Failure::not_signed_in(origin, sentence)
 }
 
-/// Asks the project API as somebody.
+/// Sends requests to the project API for an account.
 #[derive(Debug)]
 pub(crate) struct Session {
     http: Http,
@@ -45,15 +45,15 @@ pub(crate) struct Session {
     as_administrator: bool,
 }
 
-/// A project, as far as it matters whose it is.
+/// A project's owner.
 #[derive(Debug, Deserialize)]
 struct Owned {
     owner: Option<String>,
     owner_username: Option<String>,
 }
 
-/// What a token says of its bearer. It is shown, and nothing is decided by it:
-/// the platform verifies tokens, this program does not.
+/// The claims of a token. They are only shown, never trusted: the platform verifies tokens, this
+/// program does not.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Bearer {
     /// The account's id.
@@ -61,14 +61,14 @@ pub(crate) struct Bearer {
     /// Its name.
     pub(crate) username: String,
     iss: String,
-    /// What the token is good for; words with spaces between.
+    /// The scope; words with spaces between.
     #[serde(default)]
     scope: String,
 }
 
 impl Bearer {
-    /// Whether the platform lets the token act on other people's projects, if
-    /// its bearer is an administrator. Those of devices never are.
+    /// Whether the token may act on other accounts' projects, if the account is an administrator.
+    /// Tokens of devices never may.
     fn may_administer(&self) -> bool {
         self.scope
             .split(' ')
@@ -83,10 +83,10 @@ impl Bearer {
 }
 
 impl Session {
-    /// Whoever the settings say.
+    /// Makes the session that the settings name.
     ///
     /// # Errors
-    /// `PLATFORM_TOKEN` is for another platform: it is not sent there.
+    /// `PLATFORM_TOKEN` is for another platform, so it is not sent.
     pub(crate) fn new(
         http: Http,
         settings: &Settings,
@@ -94,8 +94,7 @@ impl Session {
     ) -> Result<Self, Failure> {
         let given = settings.token.clone();
         let auth_url = settings.origin.auth_url();
-        // A platform.toml that came with somebody else's game may name any
-        // origin.
+        // A platform.toml from a stranger's game may name any origin.
         if let Some(bearer) = given.as_ref().and_then(Bearer::of)
             && bearer.iss != auth_url
         {
@@ -113,7 +112,7 @@ impl Session {
         })
     }
 
-    /// The client that the session asks with.
+    /// The session's HTTP client.
     pub(crate) const fn http(&self) -> &Http {
         &self.http
     }
@@ -123,10 +122,10 @@ impl Session {
         self.given.is_some()
     }
 
-    /// A token that can be sent now.
+    /// Returns a token that can be sent now.
     ///
     /// # Errors
-    /// Nobody is signed in, or the auth service gives no new token.
+    /// No account is signed in, or the auth service issues no new token.
     pub(crate) async fn token(&self) -> Result<Secret, Failure> {
         if let Some(token) = &self.given {
             return Ok(token.clone());
@@ -138,11 +137,11 @@ impl Session {
         }
     }
 
-    /// A token that the platform has just given, or one from the environment
-    /// that it has just taken: a sign-in that was ended elsewhere is noticed.
+    /// Returns a newly issued token, or the one from the environment after the platform has
+    /// accepted it. So a sign-in that was ended elsewhere is noticed.
     ///
     /// # Errors
-    /// Nobody is signed in, or the platform does not answer.
+    /// No account is signed in, or the platform does not respond.
     pub(crate) async fn fresh_token(&self) -> Result<Secret, Failure> {
         let token = self.token().await?;
         if self.is_given() {
@@ -152,18 +151,18 @@ impl Session {
         self.another_than(&token).await
     }
 
-    /// A token in place of one that is over or was refused.
+    /// Returns a new token in place of one that expired or was refused.
     ///
     /// # Errors
-    /// Nobody is signed in any more, or the auth service does not answer.
+    /// The sign-in has ended, or the auth service does not respond.
     pub(crate) async fn another_than(&self, refused: &Secret) -> Result<Secret, Failure> {
         let origin = self.http.origin();
-        // Whoever holds the lock may wait for two answers.
+        // The command that holds the lock may wait for two responses.
         let locked = self.credentials.lock(self.http.timeout() * 3).await?;
         let Some(entry) = locked.look_up(origin)? else {
             return Err(sign_in_again(origin));
         };
-        // Another command was faster.
+        // Another command has already refreshed it.
         if entry.access_token != *refused && entry.is_fresh(now()) {
             return Ok(entry.access_token);
         }
@@ -175,7 +174,7 @@ impl Session {
                 locked.set(origin, Some(entry))?;
                 Ok(token)
             }
-            // RFC 6749 §5.2: used up, revoked or expired. It stays so.
+            // RFC 6749 §5.2: used, revoked or expired, for good.
             Grant::Refused(code, _) if code == "invalid_grant" => {
                 locked.set(origin, None)?;
                 Err(sign_in_again(origin))
@@ -184,11 +183,10 @@ impl Session {
         }
     }
 
-    /// Sends a request as the person, and a second time with a new token if the
-    /// first is refused.
+    /// Sends a request as the account. Repeats it once with a new token if the first is refused.
     ///
     /// # Errors
-    /// No answer, or a bad one.
+    /// No response, or a bad one.
     pub(crate) async fn ask(
         &self,
         make: impl Fn() -> Result<(request::Builder, Body), Failure>,
@@ -202,8 +200,8 @@ impl Session {
         self.http.send(signed(make()?, &token)?).await?.done()
     }
 
-    /// The answer, if its status says that it was done. Signing in does not
-    /// help against a given token that is refused, since that wins over it.
+    /// Returns the response if its status means success. If the environment's token is refused,
+    /// signing in does not help, because that token takes precedence.
     ///
     /// # Errors
     /// What a bad status means; see [`Answer::failure`].
@@ -219,18 +217,18 @@ impl Session {
         );
         let failure = Failure::not_signed_in(origin, sentence);
         let failure = failure.with_request_id(answer.request_id());
-        // A program is told what the platform said; the sentence is for people.
+        // A program gets the platform's problem; the sentence is for people.
         Err(match problem {
             Some(problem) => failure.with_problem(problem),
             None => failure,
         })
     }
 
-    /// Asks whose a project is before anything is done to it, where the token
-    /// would let an administrator act on anybody's.
+    /// Checks who owns a project before changing it, if the token would let an administrator act on
+    /// any project.
     ///
     /// # Errors
-    /// It is somebody else's, and `--as-administrator` was not said.
+    /// It belongs to another account, and `--as-administrator` was not given.
     pub(crate) async fn look_whose(&self, slug: &str) -> Result<(), Failure> {
         let bearer = Bearer::of(&self.token().await?);
         let Some(bearer) = bearer.filter(Bearer::may_administer) else {
@@ -262,17 +260,17 @@ impl Session {
     /// Gets a path of the project API.
     ///
     /// # Errors
-    /// No answer, or a bad one.
+    /// No response, or a bad one.
     pub(crate) async fn get(&self, path: &str) -> Result<Answer, Failure> {
         let address = format!("{}{path}", self.http.origin());
         self.ask(|| Ok((Request::get(&address), empty()))).await
     }
 }
 
-/// A request with its token.
+/// Adds the token to a request.
 ///
 /// # Errors
-/// The token cannot stand in a header.
+/// The token is not a valid header value.
 pub(crate) fn signed(
     (request, body): (request::Builder, Body),
     token: &Secret,
@@ -285,7 +283,7 @@ pub(crate) fn signed(
     finish(request.header(header::AUTHORIZATION, value), body)
 }
 
-/// What is kept of an answer with tokens.
+/// The entry to store after a response with tokens.
 pub(crate) fn entry_of(tokens: Tokens, now: i64) -> Entry {
     Entry {
         access_token: tokens.access_token,

@@ -1,6 +1,5 @@
-//! The settings of a call: from options, then from the environment, then from
-//! the nearest `platform.toml`. The platform may also be the one that was
-//! signed in to last.
+//! The settings of a call: from options, then from the environment, then from the nearest
+//! `platform.toml`. The platform may also be that of the last sign-in.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,9 +15,9 @@ use crate::manifest::{self, Manifest};
 use crate::origin::{DEFAULT_ORIGIN, PlatformOrigin};
 use crate::secret::Secret;
 
-/// The file beside a game.
+/// The settings file of a game.
 pub(crate) const FILE_NAME: &str = "platform.toml";
-/// The built game, where the file does not say.
+/// The folder of the built game by default.
 const DEFAULT_DIST: &str = "dist";
 
 /// The settings in force.
@@ -26,25 +25,24 @@ const DEFAULT_DIST: &str = "dist";
 pub(crate) struct Settings {
     /// The platform.
     pub(crate) origin: PlatformOrigin,
-    /// `PLATFORM_TOKEN`, which stands in for signing in.
+    /// `PLATFORM_TOKEN`, which replaces signing in.
     pub(crate) token: Option<Secret>,
-    /// How long the platform may be silent.
+    /// The longest time to wait for the platform.
     pub(crate) timeout: Duration,
-    /// Whether the command may be about somebody else's project.
+    /// Whether the command may act on another account's project.
     pub(crate) as_administrator: bool,
     project: Option<String>,
-    /// The game's folder: that of `platform.toml`, else the one that one is in.
+    /// The game's folder: that of `platform.toml`, else the current one.
     folder: PathBuf,
-    /// The built game, as far as `platform.toml` says; from `folder`.
+    /// The folder of the built game as `platform.toml` names it, relative to `folder`.
     dist: PathBuf,
 }
 
 impl Settings {
-    /// Settles them. `platform.toml` is looked for from each of `starts`
-    /// upwards.
+    /// Resolves the settings. Looks for `platform.toml` from each of `starts` upwards.
     ///
     /// # Errors
-    /// A setting that cannot be used; exit status 2.
+    /// A setting is invalid; exit status 2.
     pub(crate) fn settle(
         options: &GlobalOptions,
         environment: &ProcessEnvironment,
@@ -85,10 +83,10 @@ impl Settings {
         })
     }
 
-    /// The project that the command is about.
+    /// The project of the command.
     ///
     /// # Errors
-    /// None is named; exit status 2.
+    /// No project is named; exit status 2.
     pub(crate) fn project(&self) -> Result<&str, Failure> {
         self.project.as_deref().ok_or_else(|| {
             Failure::usage(
@@ -98,23 +96,22 @@ impl Settings {
         })
     }
 
-    /// The project that was named, if one was.
+    /// The named project, if any.
     pub(crate) fn named_project(&self) -> Option<&str> {
         self.project.as_deref()
     }
 
-    /// The built game: the folder that was named, else that of `platform.toml`.
+    /// The folder of the built game: the named one, else that of `platform.toml`.
     ///
     /// # Errors
-    /// The folder of `platform.toml` leaves the game's own, by its name or by
-    /// a link: the file may have come with somebody else's game, and what a
-    /// deploy sends is public. Exit status 2.
+    /// The folder in `platform.toml` lies outside of the game's own, by its name or by a link: the
+    /// file may come from a stranger, and what a deploy sends is public. Exit status 2.
     pub(crate) fn dist(&self, named: Option<&Path>) -> Result<PathBuf, Failure> {
         if let Some(named) = named {
             return Ok(named.to_owned());
         }
         let dist = self.folder.join(&self.dist);
-        // One that is not there is told of where it would be listed.
+        // If it does not exist, listing it will report that.
         let Ok(real) = dist.canonicalize() else {
             return Ok(dist);
         };
@@ -130,12 +127,12 @@ impl Settings {
     }
 }
 
-/// Whether a text can be the slug of a project that is there.
+/// Checks that a text can be the slug of an existing project.
 fn known_slug(slug: &str) -> Result<(), &'static str> {
     check_slug_form(slug).map_err(|error| error.sentence())
 }
 
-/// Whether a text can be a new project's slug.
+/// Checks that a text can be a new project's slug.
 ///
 /// # Errors
 /// Why not, a sentence.
@@ -151,17 +148,17 @@ fn first<'a, const N: usize>(
         .find_map(|(from, value)| value.map(|value| (from, value)))
 }
 
-/// The platform that was signed in to last. A file that cannot be read is
-/// complained of by the commands that cannot do without it.
+/// The platform of the last sign-in. If the file cannot be read, the commands that need it report
+/// the error.
 fn last_origin(environment: &ProcessEnvironment) -> Option<String> {
     let credentials = Credentials::locate(environment).ok()?;
     credentials.last_origin().ok().flatten()
 }
 
-/// The nearest `platform.toml`, and the folder that it speaks of.
+/// The nearest `platform.toml`, and its folder.
 fn nearest(starts: &[&Path]) -> Result<(Manifest, PathBuf), Failure> {
     for start in starts {
-        // A folder that is not there has no parents that could be known.
+        // A folder that does not exist has no known parents.
         let Ok(start) = start.canonicalize() else {
             continue;
         };
@@ -187,7 +184,7 @@ fn nearest(starts: &[&Path]) -> Result<(Manifest, PathBuf), Failure> {
     Ok((Manifest::default(), PathBuf::from(".")))
 }
 
-/// Whether there is no such file; a folder of that name is none.
+/// Whether there is no such file; a folder of that name does not count.
 fn is_absent(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,5 +1,4 @@
-//! Whether a folder holds the sources of a game, where what was built from them
-//! is wanted.
+//! Whether a folder holds a game's sources instead of the built game.
 
 use std::path::Path;
 
@@ -9,13 +8,13 @@ use crate::archive::INDEX;
 
 /// The code of the warning.
 pub(crate) const CODE: &str = "looks-like-sources";
-/// Where most tools build to.
+/// Where most build tools write to.
 const BUILT: &str = "dist";
-/// What stands at the top of a project, and never of what it was built into.
+/// Names at the top of a project, which are never in its build output.
 const NAMES: [&str; 3] = ["package.json", "Cargo.toml", "node_modules"];
-/// What the names of a build tool's settings begin with.
+/// The prefix of a build tool's settings file.
 const CONFIG: &str = "vite.config.";
-/// What no browser runs.
+/// Extensions that no browser runs.
 const ENDINGS: [&str; 3] = [".ts", ".tsx", ".jsx"];
 
 /// The sentence of the warning, if the folder looks like sources.
@@ -32,7 +31,7 @@ pub(crate) fn warning(folder: &Path, index_html: &str) -> Option<String> {
     ))
 }
 
-/// What gives the sources away.
+/// What shows that these are sources.
 fn sign(folder: &Path, index_html: &str) -> Option<String> {
     let scripts = module_scripts(index_html);
     let source = scripts.into_iter().find(|src| {

@@ -1,4 +1,4 @@
-//! Results to standard output, everything else to standard error.
+//! Writes results to standard output, everything else to standard error.
 
 use std::fmt::Display;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
@@ -14,21 +14,21 @@ use crate::failure::Failure;
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 /// The style of `warning:`.
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
-/// The style of what should be seen first.
+/// The style of the most important text.
 pub(crate) const STRONG: Style = Style::new().bold();
 
 /// Writes results to standard output.
 ///
 /// # Errors
-/// [`Failure::ReaderGone`] if nobody reads them any more.
+/// [`Failure::ReaderGone`] if the reader has closed the pipe.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_bytes(text.as_bytes())
 }
 
-/// Writes a result with colours, which are left out where they are not wanted.
+/// Writes a result with colours, or without them if they are not wanted.
 ///
 /// # Errors
-/// [`Failure::ReaderGone`] if nobody reads them any more.
+/// [`Failure::ReaderGone`] if the reader has closed the pipe.
 pub(crate) fn print_styled(text: &str) -> Result<(), Failure> {
     let mut output = anstream::stdout().lock();
     output
@@ -40,7 +40,7 @@ pub(crate) fn print_styled(text: &str) -> Result<(), Failure> {
 /// Writes results to standard output as they are.
 ///
 /// # Errors
-/// [`Failure::ReaderGone`] if nobody reads them any more.
+/// [`Failure::ReaderGone`] if the reader has closed the pipe.
 pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     let mut output = io::stdout().lock();
     output
@@ -57,27 +57,27 @@ fn not_written(error: &io::Error) -> Failure {
     }
 }
 
-/// Tells something on standard error. That nobody listens there is no failure.
+/// Writes a note to standard error. It is no failure if that is closed.
 pub(crate) fn note(text: impl Display) {
     let _ = writeln!(anstream::stderr().lock(), "{text}");
 }
 
-/// Tells a warning on standard error.
+/// Writes a warning to standard error.
 pub(crate) fn warn(text: impl Display) {
     note(format_args!("{WARNING}warning:{WARNING:#} {text}"));
 }
 
-/// Tells on standard error why it failed.
+/// Writes a failure to standard error.
 pub(crate) fn error(text: impl Display) {
     note(format_args!("{ERROR}error:{ERROR:#} {text}"));
 }
 
-/// Whether somebody sits there who can be asked.
+/// Whether there is a terminal with a person to ask.
 pub(crate) fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Asks a question; anything but yes means no.
+/// Asks a question; any answer but yes means no.
 pub(crate) fn ask(question: &str) -> bool {
     let mut stderr = anstream::stderr().lock();
     let _ = write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush());
@@ -86,9 +86,9 @@ pub(crate) fn ask(question: &str) -> bool {
     read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
-/// A text of others, fit for a terminal: control characters, which could move
-/// the cursor or rewrite what stands above, and marks that turn the direction
-/// of writing or are not to be seen become a visible sign.
+/// Makes foreign text safe for a terminal: control characters, which could move the cursor or
+/// overwrite earlier text, and marks that change the direction of writing or are invisible become a
+/// visible sign.
 pub(crate) fn plain(text: &str) -> String {
     text.chars()
         .map(|c| match c {
@@ -99,8 +99,8 @@ pub(crate) fn plain(text: &str) -> String {
         .collect()
 }
 
-/// JSON of others, fit for a terminal: the same value, in which whatever steers
-/// one is written as an escape (RFC 8259 §7).
+/// Makes foreign JSON safe for a terminal: the same value, with control characters written as
+/// escapes (RFC 8259 §7).
 pub(crate) fn plain_json(json: &str) -> String {
     let mut plain = String::with_capacity(json.len());
     for c in json.chars() {
@@ -115,14 +115,13 @@ pub(crate) fn plain_json(json: &str) -> String {
     plain
 }
 
-/// A moment as every command writes it: in UTC, to the millisecond, so that
-/// times stand below each other and can be compared as text. What is none stays
-/// as it is.
+/// A time in the form that all commands use: in UTC, to the millisecond, so that times align and
+/// can be compared as text. A text that is not a time stays as it is.
 pub(crate) fn moment(text: &str) -> String {
     OffsetDateTime::parse(text, &Rfc3339).map_or_else(|_| plain(text), written)
 }
 
-/// The same of a moment that was read already.
+/// The same for a parsed time.
 pub(crate) fn written(moment: OffsetDateTime) -> String {
     let moment = moment.to_offset(UtcOffset::UTC);
     format!(
@@ -137,7 +136,7 @@ pub(crate) fn written(moment: OffsetDateTime) -> String {
     )
 }
 
-/// A count of bytes for people.
+/// A number of bytes for people.
 pub(crate) fn bytes(count: u64) -> String {
     indicatif::DecimalBytes(count).to_string()
 }

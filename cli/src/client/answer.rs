@@ -1,4 +1,4 @@
-//! What the platform answered, and what a bad answer means.
+//! A response of the platform, and the failure that a bad one means.
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header, response};
@@ -11,7 +11,7 @@ use crate::origin::PlatformOrigin;
 
 const REQUEST_ID: &str = "x-request-id";
 
-/// An answer, read to its end.
+/// A response with its whole body.
 #[derive(Debug)]
 pub(crate) struct Answer {
     /// The status.
@@ -38,12 +38,12 @@ impl Answer {
         (!id.is_empty()).then(|| id.to_owned())
     }
 
-    /// Whether the body is of this media type, whatever its parameters.
+    /// Whether the body is of this media type, with any parameters.
     pub(crate) fn is_of_type(&self, media_type: &str) -> bool {
         is_of_type(&self.headers, media_type)
     }
 
-    /// The answer, if its status says that it was done.
+    /// Returns the response if its status means success.
     ///
     /// # Errors
     /// What a bad status means; see [`Answer::failure`].
@@ -58,13 +58,13 @@ impl Answer {
     /// Reads the body as JSON.
     ///
     /// # Errors
-    /// A bad status, or something else than what was expected.
+    /// A bad status, or a body that was not expected.
     pub(crate) fn json<T: DeserializeOwned>(self) -> Result<T, Failure> {
         let answer = self.done()?;
         serde_json::from_slice(&answer.body).map_err(|_| answer.not_understood())
     }
 
-    /// The answer is of another form than was agreed on.
+    /// The failure for a response of an unexpected form.
     pub(crate) fn not_understood(&self) -> Failure {
         let sentence = format!(
             "The answer of {} was not understood: check --origin, and that this program is not \
@@ -74,8 +74,8 @@ impl Answer {
         Failure::unavailable(&self.origin, sentence).with_request_id(self.request_id())
     }
 
-    /// What a bad status means: the sentence of the Problem Details (RFC 9457)
-    /// where there are some. 401 means that nobody is signed in.
+    /// The failure for a bad status: the sentence of the Problem Details (RFC 9457) if there are
+    /// some. 401 means that no account is signed in.
     pub(crate) fn failure(&self) -> Failure {
         let problem = self.problem();
         let text = |member: &str| {
@@ -102,7 +102,7 @@ impl Answer {
         }
     }
 
-    /// The Problem Details of the answer, if it has some.
+    /// The Problem Details of the response, if it has some.
     pub(crate) fn problem(&self) -> Option<Value> {
         if !self.is_of_type(MEDIA_TYPE) {
             return None;
@@ -112,7 +112,7 @@ impl Answer {
     }
 }
 
-/// What a developer can do where the platform's sentence speaks to players.
+/// What a developer can do about a problem whose sentence is written for players.
 fn advice(status: StatusCode, problem_type: &str) -> &'static str {
     let slug = problem_type.rsplit('/').next().unwrap_or_default();
     match ProblemCode::from_slug(slug) {
@@ -132,7 +132,7 @@ fn advice(status: StatusCode, problem_type: &str) -> &'static str {
     }
 }
 
-/// Whether the body is of this media type, whatever its parameters.
+/// Whether the body is of this media type, with any parameters.
 pub(crate) fn is_of_type(headers: &HeaderMap, media_type: &str) -> bool {
     let content_type = headers.get(header::CONTENT_TYPE);
     let essence = content_type

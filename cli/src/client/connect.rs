@@ -1,5 +1,5 @@
-//! Connecting: names under `localhost` are resolved here, a proxy is used
-//! where the environment names one, TLS takes the machine's certificates.
+//! Connections: resolves names under `localhost`, uses a proxy if the environment names one, and
+//! trusts the machine's certificates for TLS.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -21,7 +21,7 @@ use super::BoxError;
 use crate::failure::Failure;
 use crate::origin::PlatformOrigin;
 
-/// For a connection alone, at most.
+/// For one connection attempt, at most.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Connects to a platform.
@@ -69,7 +69,7 @@ pub(super) fn connector(origin: &PlatformOrigin, timeout: Duration) -> Result<Co
         .wrap_connector(route))
 }
 
-/// The way to a server: straight, or through a proxy's tunnel.
+/// The way to a server: direct, or through a proxy's tunnel.
 #[derive(Clone, Debug)]
 pub(super) struct Route {
     direct: HttpConnector<Resolver>,

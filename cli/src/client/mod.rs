@@ -4,7 +4,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`connect`] | names under `localhost`, proxies, TLS |
-//! | [`answer`] | what came back, and what a bad answer means |
+//! | [`answer`] | responses, and the failure that a bad one means |
 //! | [`oauth`] | the auth service's device endpoints |
 
 pub(crate) mod answer;
@@ -28,17 +28,17 @@ use crate::terminal::plain;
 use answer::Answer;
 use connect::Connector;
 
-/// An error of whatever makes or takes a body.
+/// An error of the producer or consumer of a body.
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// The body of a request.
 pub(crate) type Body = UnsyncBoxBody<Bytes, BoxError>;
 
-/// No answer that is read as a whole is larger.
+/// The limit for a response that is read as a whole.
 const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
 
 const USER_AGENT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
 
-/// Asks one platform.
+/// Sends requests to one platform.
 #[derive(Clone, Debug)]
 pub(crate) struct Http {
     client: Client<Connector, Body>,
@@ -47,7 +47,7 @@ pub(crate) struct Http {
 }
 
 impl Http {
-    /// A client for a platform that may be silent for `timeout`.
+    /// Makes a client for a platform; it waits for `timeout` at most.
     ///
     /// # Errors
     /// TLS is needed and this machine has no certificates.
@@ -65,15 +65,15 @@ impl Http {
         &self.origin
     }
 
-    /// How long the platform may be silent.
+    /// The longest time to wait for the platform.
     pub(crate) const fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// Sends a request and reads the answer to its end, in the time limit.
+    /// Sends a request and reads the whole response, within the time limit.
     ///
     /// # Errors
-    /// No answer, or one that is too large. A bad status is an answer.
+    /// No response, or one that is too large. A bad status is no error here.
     pub(crate) async fn send(&self, request: Request<Body>) -> Result<Answer, Failure> {
         let whole = async { self.read(self.open_in_any_time(request).await?).await };
         match tokio::time::timeout(self.timeout, whole).await {
@@ -82,10 +82,10 @@ impl Http {
         }
     }
 
-    /// Sends a request and waits for the head of the answer, in the time limit.
+    /// Sends a request and waits for the head of the response, within the time limit.
     ///
     /// # Errors
-    /// No answer.
+    /// No response.
     pub(crate) async fn open(&self, request: Request<Body>) -> Result<Response<Incoming>, Failure> {
         match tokio::time::timeout(self.timeout, self.open_in_any_time(request)).await {
             Ok(outcome) => outcome,
@@ -93,11 +93,10 @@ impl Http {
         }
     }
 
-    /// Sends a request and waits for the head of the answer. The caller limits
-    /// the time.
+    /// Sends a request and waits for the head of the response. The caller limits the time.
     ///
     /// # Errors
-    /// No answer.
+    /// No response.
     pub(crate) async fn open_in_any_time(
         &self,
         mut request: Request<Body>,
@@ -109,10 +108,10 @@ impl Http {
         sent.map_err(|error| self.unreachable(&error))
     }
 
-    /// Reads an answer to its end. The caller limits the time.
+    /// Reads the rest of a response. The caller limits the time.
     ///
     /// # Errors
-    /// It breaks off or is too large.
+    /// The response breaks off or is too large.
     pub(crate) async fn read(&self, response: Response<Incoming>) -> Result<Answer, Failure> {
         let (head, body) = response.into_parts();
         let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await;
@@ -125,7 +124,7 @@ impl Http {
         Ok(Answer::new(&self.origin, &head, body.to_bytes()))
     }
 
-    /// The platform was silent for too long.
+    /// The failure if the platform did not respond in time.
     pub(crate) fn no_answer_in_time(&self) -> Failure {
         self.unavailable(format!(
             "{} did not answer within {} seconds: try again, or wait longer with --timeout.",
@@ -134,7 +133,7 @@ impl Http {
         ))
     }
 
-    /// The platform gave no usable answer.
+    /// The failure if the platform gave no usable response.
     pub(crate) fn unavailable(&self, sentence: String) -> Failure {
         Failure::unavailable(&self.origin, sentence)
     }
@@ -156,8 +155,7 @@ impl Http {
     }
 }
 
-/// The innermost cause says what happened; the outer ones only that sending
-/// failed.
+/// The innermost cause says what happened; the outer ones say only that sending failed.
 fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {
@@ -171,7 +169,7 @@ pub(crate) fn empty() -> Body {
     Empty::new().map_err(|never| match never {}).boxed_unsync()
 }
 
-/// A body that is at hand.
+/// A body from bytes in memory.
 pub(crate) fn full(bytes: impl Into<Bytes>) -> Body {
     Full::new(bytes.into())
         .map_err(|never| match never {})
@@ -181,7 +179,7 @@ pub(crate) fn full(bytes: impl Into<Bytes>) -> Body {
 /// A body of JSON, and its type.
 ///
 /// # Errors
-/// The value is no JSON, which is a fault of the program.
+/// The value cannot be written as JSON, which is a fault of the program.
 pub(crate) fn json(value: &impl Serialize) -> Result<Body, Failure> {
     serde_json::to_vec(value)
         .map(full)
@@ -191,7 +189,7 @@ pub(crate) fn json(value: &impl Serialize) -> Result<Body, Failure> {
 /// Finishes a request.
 ///
 /// # Errors
-/// An address or header that cannot be sent.
+/// An address or header is not valid.
 pub(crate) fn finish(
     request: http::request::Builder,
     body: Body,

@@ -1,5 +1,5 @@
-//! The auth service's endpoints for a device without a browser (RFC 8628), and
-//! what comes after: refreshing (RFC 6749 §6) and revoking (RFC 7009).
+//! The auth service's endpoints for a device without a browser (RFC 8628), for refreshing (RFC 6749
+//! §6) and for revoking (RFC 7009).
 
 use http::{Request, header};
 use platform_protocol::paths::{METADATA, PLATFORM};
@@ -13,10 +13,10 @@ use crate::failure::Failure;
 use crate::origin::PlatformOrigin;
 use crate::secret::Secret;
 
-/// This program's name at the auth service.
+/// This program's client id at the auth service.
 const CLIENT_ID: &str = "platform-cli";
 const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
-/// What RFC 8628 §3.2 says where the server does not.
+/// The interval if the server names none (RFC 8628 §3.2).
 const DEFAULT_INTERVAL: u64 = 5;
 
 /// Where the endpoints are (RFC 8414).
@@ -28,26 +28,26 @@ pub(crate) struct Metadata {
     revocation_endpoint: String,
 }
 
-/// What an address says of the platform that it belongs to.
+/// Which platform an address belongs to, as the address itself reports.
 #[derive(Debug, Deserialize)]
 struct Whereabouts {
     origin: String,
 }
 
-/// What starts a sign-in (RFC 8628 §3.2).
+/// The response that starts a sign-in (RFC 8628 §3.2).
 #[derive(Debug, Deserialize)]
 pub(crate) struct DeviceAuthorization {
-    /// Known to this program alone.
+    /// The secret code: only this program knows it.
     pub(crate) device_code: Secret,
-    /// What the person enters.
+    /// The code that the person enters.
     pub(crate) user_code: String,
     /// Where the person enters it.
     pub(crate) verification_uri: String,
-    /// The same with the code in it.
+    /// The same with the code included.
     pub(crate) verification_uri_complete: Option<String>,
-    /// After how many seconds the codes end.
+    /// Seconds until the codes expire.
     pub(crate) expires_in: u64,
-    /// How many seconds lie between two questions.
+    /// Seconds between two requests.
     #[serde(default = "default_interval")]
     pub(crate) interval: u64,
 }
@@ -59,11 +59,11 @@ const fn default_interval() -> u64 {
 /// The tokens of one sign-in or refresh.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Tokens {
-    /// Opens the project API.
+    /// Gives access to the project API.
     pub(crate) access_token: Secret,
-    /// How long it lives, in seconds.
+    /// Its life in seconds.
     pub(crate) expires_in: i64,
-    /// Works once, for a new pair.
+    /// Works once, to get new tokens.
     pub(crate) refresh_token: Secret,
 }
 
@@ -74,28 +74,28 @@ struct OauthError {
     error_description: Option<String>,
 }
 
-/// What the token endpoint said.
+/// The result of a request to the token endpoint.
 #[derive(Debug)]
 pub(crate) enum Grant {
     /// The tokens.
     Given(Tokens),
-    /// None: the error's code, and the failure that it makes.
+    /// Refused: the error's code, and the failure that it makes.
     Refused(String, Failure),
 }
 
 impl Http {
-    /// Asks the auth service where its endpoints are.
+    /// Fetches the addresses of the auth service's endpoints.
     ///
     /// # Errors
-    /// No answer, or one that speaks for another server.
+    /// No response, or one of another issuer.
     pub(crate) async fn metadata(&self) -> Result<Metadata, Failure> {
         let auth_url = self.origin().auth_url();
         let request = Request::get(format!("{auth_url}{METADATA}"));
         let answer = self.send(finish(request, empty())?).await?.done()?;
         let metadata: Metadata =
             serde_json::from_slice(&answer.body).map_err(|_| answer.not_understood())?;
-        // RFC 8414 §3.3: the issuer is the one that was asked. Codes and
-        // tokens go nowhere else either.
+        // RFC 8414 §3.3: the issuer must be the server that was asked. Codes and tokens must not be
+        // sent anywhere else either.
         let ours = |endpoint: &String| is_at(endpoint, &auth_url);
         let endpoints = [
             &metadata.device_authorization_endpoint,
@@ -108,13 +108,13 @@ impl Http {
         Ok(metadata)
     }
 
-    /// The platform that this address belongs to, by its own word, where it is no
-    /// platform's itself: `not_one` says so. It is believed only where it is one of the
-    /// platform's sub-domains: a stranger's address cannot send a sign-in elsewhere.
+    /// For an address that is no platform itself: the platform that it reports as its own. The
+    /// report is accepted only if the address is a sub-domain of that platform, so that a foreign
+    /// address cannot redirect a sign-in.
     ///
     /// # Errors
-    /// `not_one` where the address names no platform; a sentence with the command
-    /// where it names one that it is no part of.
+    /// `not_one` if the address names no platform; a sentence with the correct command if it names
+    /// a platform that it does not belong to.
     pub(crate) async fn platform_of_address(
         &self,
         not_one: Failure,
@@ -153,7 +153,7 @@ impl Http {
         }
         let started: DeviceAuthorization =
             serde_json::from_slice(&answer.body).map_err(|_| answer.not_understood())?;
-        // The person is about to sign in there.
+        // The person is about to sign in at this address.
         let ours = |address: &String| is_at(address, &metadata.issuer);
         let complete = started.verification_uri_complete.as_ref();
         if !(ours(&started.verification_uri) && complete.is_none_or(ours)) {
@@ -162,10 +162,10 @@ impl Http {
         Ok(started)
     }
 
-    /// Asks whether the person has agreed by now (RFC 8628 §3.4).
+    /// Asks whether the person has agreed yet (RFC 8628 §3.4).
     ///
     /// # Errors
-    /// No answer that could be understood.
+    /// No response that can be understood.
     pub(crate) async fn redeem_device_code(
         &self,
         metadata: &Metadata,
@@ -179,11 +179,10 @@ impl Http {
         grant(self.post_form(&metadata.token_endpoint, &form).await?)
     }
 
-    /// Asks for a new pair of tokens (RFC 6749 §6). The old refresh token has
-    /// then been used up.
+    /// Gets new tokens (RFC 6749 §6). The old refresh token cannot be used again.
     ///
     /// # Errors
-    /// No answer that could be understood.
+    /// No response that can be understood.
     pub(crate) async fn refresh(
         &self,
         metadata: &Metadata,
@@ -197,11 +196,10 @@ impl Http {
         grant(self.post_form(&metadata.token_endpoint, &form).await?)
     }
 
-    /// Ends what began with one sign-in (RFC 7009). A token that is not known
-    /// is as good as revoked (§2.2).
+    /// Revokes all tokens of one sign-in (RFC 7009). An unknown token counts as revoked (§2.2).
     ///
     /// # Errors
-    /// No answer, or a refusal.
+    /// No response, or a refusal.
     pub(crate) async fn revoke(
         &self,
         metadata: &Metadata,
@@ -237,7 +235,7 @@ fn grant(answer: Answer) -> Result<Grant, Failure> {
     Ok(Grant::Refused(code, failure))
 }
 
-/// The error's code, empty where there is none, and the failure that it makes.
+/// The error's code, empty if there is none, and the failure that it makes.
 fn refusal(answer: &Answer) -> (String, Failure) {
     let Ok(error) = serde_json::from_slice::<OauthError>(&answer.body) else {
         return (String::new(), answer.failure());

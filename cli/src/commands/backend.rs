@@ -1,5 +1,5 @@
-//! `platform backend`: where a game's own backend is, and the variables that it
-//! verifies players by.
+//! `platform backend`: the address of a game's own backend, and the variables with which it
+//! verifies players.
 
 use std::net::IpAddr;
 
@@ -16,13 +16,13 @@ use crate::failure::Failure;
 use crate::session::Session;
 use crate::terminal::{self, plain};
 
-/// An environment, as far as its backend goes.
+/// The backend settings of an environment.
 #[derive(Debug, Deserialize)]
 struct View {
     url: String,
     backend: Option<Backend>,
     variables: Variables,
-    /// How the platform reached a backend that was just set; older ones do not try.
+    /// Whether the platform reached a backend that was just set; older platforms do not try.
     trial: Option<Trial>,
 }
 
@@ -123,7 +123,7 @@ pub(super) async fn run(context: &Context<'_>, command: BackendCommand) -> Resul
     }
 }
 
-/// Who asks, and the path of an environment.
+/// The session, and the API path of an environment.
 pub(super) async fn session(
     context: &Context<'_>,
     environment: EnvironmentName,
@@ -165,11 +165,10 @@ async fn put(
     answer.json()
 }
 
-/// Asks whether production is meant, as a deploy does; `what` is the setting
-/// that is changed.
+/// Asks for confirmation before production is changed, as a deploy does; `what` names the setting.
 ///
 /// # Errors
-/// It is not, or nobody can be asked.
+/// The answer is no, or there is no terminal to ask on.
 pub(super) fn agree(
     environment: EnvironmentName,
     yes: bool,
@@ -192,10 +191,10 @@ pub(super) fn agree(
     }
 }
 
-/// Whether an address begins with a scheme, which is what is left out most.
+/// Checks that an address begins with a scheme, which is left out often.
 ///
 /// # Errors
-/// It does not; the sentence has the command with one.
+/// There is none; the sentence shows the command with one.
 fn has_scheme(url: &str, paths: &[String], environment: EnvironmentName) -> Result<(), Failure> {
     if url.contains("://") {
         return Ok(());
@@ -217,7 +216,7 @@ fn has_scheme(url: &str, paths: &[String], environment: EnvironmentName) -> Resu
     )))
 }
 
-/// What becomes of requests now.
+/// Where requests go now.
 fn sentence(view: &View) -> String {
     let game = plain(&view.url);
     match &view.backend {

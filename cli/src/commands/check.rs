@@ -1,4 +1,4 @@
-//! `platform check`: what a deploy would warn of, without the platform.
+//! `platform check`: the warnings of a deploy, without the platform.
 
 use std::path::Path;
 
@@ -10,14 +10,13 @@ use crate::archive::{Folder, INDEX};
 use crate::failure::Failure;
 use crate::{sources, terminal};
 
-/// The start page of a browser game is far smaller; one that is not would be
-/// read into memory here.
+/// A limit on what is read into memory. The start page of a browser game is far smaller.
 const MAX_INDEX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// A warning, of the platform's or of this program's own.
+/// A warning, of the platform or of this program.
 #[derive(Debug)]
 pub(super) struct Warned {
-    /// Which one.
+    /// Which warning it is.
     pub(super) code: &'static str,
     /// What to do.
     pub(super) message: String,
@@ -56,7 +55,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// The warnings of a folder, once it could be deployed at all.
+/// The warnings of a folder that could be deployed.
 fn look(folder: &Path) -> Result<Vec<Warned>, Failure> {
     let files = Folder::of_game(folder)?;
     let page = page(folder)?;
@@ -69,7 +68,7 @@ fn look(folder: &Path) -> Result<Vec<Warned>, Failure> {
     Ok(found)
 }
 
-/// What the names of the files say: sources, and what should hardly be public.
+/// The warnings about the names of files: source files, and files that should hardly be public.
 pub(super) fn of_files(folder: &Path, files: &Folder, page: &str) -> Vec<Warned> {
     let sources = sources::warning(folder, page).map(|message| Warned {
         code: sources::CODE,
@@ -78,7 +77,7 @@ pub(super) fn of_files(folder: &Path, files: &Folder, page: &str) -> Vec<Warned>
     let whole = sources.is_some();
     let of_names = name_warnings(files.names())
         .into_iter()
-        // Where the whole folder is one of sources, that was said.
+        // Not needed if a warning about the whole folder was given.
         .filter(|warning| !(whole && warning.code == WarningCode::SourceFile))
         .map(|warning| Warned {
             code: warning.code.as_str(),
@@ -87,7 +86,7 @@ pub(super) fn of_files(folder: &Path, files: &Folder, page: &str) -> Vec<Warned>
     sources.into_iter().chain(of_names).collect()
 }
 
-/// The page that the game begins with.
+/// Reads the game's start page.
 ///
 /// # Errors
 /// It cannot be read, or is too large.

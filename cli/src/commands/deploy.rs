@@ -1,4 +1,4 @@
-//! `platform deploy`: packs a folder and sends it while it is being packed.
+//! `platform deploy`: packs a folder and sends it at the same time.
 
 mod upload;
 
@@ -16,22 +16,22 @@ use crate::failure::Failure;
 use crate::revision;
 use crate::terminal::{self, STRONG, plain};
 
-/// What was asked for.
+/// The arguments of a deploy.
 #[derive(Debug)]
 pub(super) struct Wanted<'a> {
     /// The built game, if it was named.
     pub(super) directory: Option<&'a Path>,
-    /// Where to.
+    /// The target environment.
     pub(super) environment: Environment,
-    /// What is deployed, in words.
+    /// The developer's description of the deployment.
     pub(super) message: Option<&'a str>,
-    /// Whether production needs no question.
+    /// Whether to skip the confirmation for production.
     pub(super) yes: bool,
     /// Whether a program reads the result.
     pub(super) json: bool,
 }
 
-/// What the platform answers.
+/// The platform's response.
 #[derive(Debug, Deserialize, Serialize)]
 struct Deployed {
     url: String,
@@ -65,7 +65,7 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
     for Warned { code, message } in &before {
         terminal::warn(format_args!("{} ({code})", plain(message)));
     }
-    // Whoever may not deploy there hears of it before anything is said to begin.
+    // A caller who may not deploy there gets the refusal before any progress is shown.
     let path = path(slug, wanted.environment);
     session.get(&path).await?;
     let game = settings.origin.game_url(slug, wanted.environment);
@@ -115,7 +115,7 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
     terminal::print(&format!("{}\n", plain(&deployed.url)))
 }
 
-/// What goes with the archive, as a query.
+/// The query with the archive's message and revision.
 fn said(message: Option<&str>, revision: Option<&str>) -> String {
     let given = [("message", message), ("revision", revision)];
     let given: Vec<_> = given

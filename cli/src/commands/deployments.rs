@@ -1,4 +1,4 @@
-//! `platform deployments`: what an environment shows, and what it showed before.
+//! `platform deployments`: the current deployment of an environment and the earlier ones.
 
 use std::fmt::Write as _;
 
@@ -10,12 +10,12 @@ use super::Context;
 use crate::failure::Failure;
 use crate::terminal::{self, plain};
 
-/// An environment, as far as its deployments go.
+/// The deployments of an environment.
 #[derive(Debug, Deserialize)]
 pub(super) struct View {
-    /// Where the game is.
+    /// The game's address.
     pub(super) url: String,
-    /// Those that are kept, the newest first.
+    /// The kept deployments, newest first.
     pub(super) deployments: Vec<Deployment>,
 }
 
@@ -24,15 +24,14 @@ pub(super) struct View {
 pub(super) struct Deployment {
     /// Its id.
     pub(super) id: String,
-    /// The first characters of it, by which people know it. An older platform
-    /// does not say.
+    /// The first characters of the id, for people. An older platform does not send it.
     #[serde(default)]
     short_id: String,
     /// When it was deployed (RFC 3339).
     pub(super) created_at: String,
     files: u64,
     bytes: u64,
-    /// Whether the environment shows it.
+    /// Whether it is the current deployment of the environment.
     #[serde(default)]
     pub(super) current: bool,
     deployed_by: Option<Deployer>,
@@ -83,7 +82,7 @@ pub(super) async fn run(
 }
 
 impl Deployment {
-    /// The id by which people know it.
+    /// The short id, for people.
     pub(super) fn name(&self) -> String {
         let short = if self.short_id.is_empty() {
             &self.id
@@ -93,7 +92,7 @@ impl Deployment {
         plain(short)
     }
 
-    /// What tells it from every other: id, time, and what is said of it.
+    /// A description that is unique: id, time, message and revision.
     pub(super) fn told(&self) -> String {
         let words = self.words();
         let words = if words.is_empty() {
@@ -105,7 +104,7 @@ impl Deployment {
         format!("{} of {time}{words}", self.name())
     }
 
-    /// Who made it, and from where.
+    /// Who deployed it, and from which network.
     fn maker(&self) -> String {
         let who = self
             .deployed_by
@@ -128,7 +127,7 @@ impl Deployment {
         words.join(", ")
     }
 
-    /// How much it is, such as `4 files (2.10 MB)`.
+    /// Its size, such as `4 files (2.10 MB)`.
     pub(super) fn content(&self) -> String {
         format!(
             "{} ({})",
@@ -138,8 +137,8 @@ impl Deployment {
     }
 }
 
-/// A revision as it fits in a row: of a long hash the first characters, with
-/// the mark that files were changed since.
+/// A revision short enough for a table: the first characters of a long hash, with the mark for
+/// changed files.
 fn short_revision(revision: &str) -> String {
     let (hash, mark) = match revision.split_once('-') {
         Some((hash, mark)) => (hash, format!("-{mark}")),

@@ -1,4 +1,4 @@
-//! `platform frames`: whose pages may show the game in a frame.
+//! `platform frames`: which sites may show the game in a frame.
 
 use http::{Request, header};
 use serde::Deserialize;
@@ -11,14 +11,14 @@ use crate::client::json as json_body;
 use crate::failure::Failure;
 use crate::terminal::{self, plain};
 
-/// An environment, as far as frames go. Older platforms do not say.
+/// The frame setting of an environment. Older platforms do not send it.
 #[derive(Debug, Deserialize)]
 struct View {
     url: String,
     frame_ancestors: Option<Value>,
 }
 
-/// Shows or sets who may frame the game.
+/// Shows or sets which sites may frame the game.
 pub(super) async fn run(context: &Context<'_>, command: FramesCommand) -> Result<(), Failure> {
     match command {
         FramesCommand::Show { environment, json } => show(context, environment, json).await,
@@ -80,7 +80,7 @@ async fn set(
 }
 
 impl View {
-    /// Who may.
+    /// The sites that may frame the game.
     fn ancestors(&self) -> Result<&Value, Failure> {
         self.frame_ancestors.as_ref().ok_or_else(|| {
             Failure::failed(
@@ -90,7 +90,7 @@ impl View {
     }
 }
 
-/// Who may show a game in a frame, as a part of a sentence.
+/// The sites that may frame a game, as a part of a sentence.
 fn who(ancestors: &Value) -> String {
     match ancestors {
         Value::String(word) if word == "any" => "every site".to_owned(),

@@ -1,4 +1,4 @@
-//! `platform init`: a new game from the template that this program carries.
+//! `platform init`: makes a new game from the template inside this program.
 
 use std::io;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::settings::{FILE_NAME, Settings, usable_slug};
 use crate::terminal;
 
-/// The template's files, without what was built or installed in it.
+/// The template's files, without build output and installed packages.
 #[derive(RustEmbed)]
 #[folder = "../template"]
 #[exclude = "node_modules/*"]
@@ -24,8 +24,7 @@ struct Template;
 
 /// Makes the game's folder.
 pub(super) fn run(context: &Context<'_>, directory: &Path, force: bool) -> Result<(), Failure> {
-    // A platform.toml further up belongs to another game, or is the one that is
-    // about to be written.
+    // A platform.toml in a parent folder belongs to another game, or is the file to be written.
     let settings = Settings::settle(context.options, context.environment, &[])?;
     let slug = match settings.named_project() {
         Some(slug) => slug.to_owned(),
@@ -64,8 +63,7 @@ pub(super) fn run(context: &Context<'_>, directory: &Path, force: bool) -> Resul
     Ok(())
 }
 
-/// The template's settings with the game's own slug and platform, comments
-/// kept.
+/// The template's settings with the game's own slug and platform. Comments are kept.
 fn settings_text(template: &[u8], slug: &str, origin: &str) -> Result<String, Failure> {
     let mut document = std::str::from_utf8(template)
         .ok()
@@ -76,7 +74,7 @@ fn settings_text(template: &[u8], slug: &str, origin: &str) -> Result<String, Fa
     Ok(document.to_string())
 }
 
-/// Sets one value, and keeps the comment behind it.
+/// Sets one value and keeps the comment after it.
 fn set(document: &mut DocumentMut, key: &str, text: &str) {
     let decor = document
         .get(key)
@@ -89,7 +87,7 @@ fn set(document: &mut DocumentMut, key: &str, text: &str) {
     document[key] = value(new);
 }
 
-/// The slug that follows from a folder's name.
+/// Derives a slug from a folder's name.
 fn slug_of(directory: &Path) -> Result<String, Failure> {
     let whole = std::path::absolute(directory).map_err(|error| cannot(directory, &error))?;
     // `.` has a name only once it is resolved.

@@ -12,11 +12,11 @@ use crate::failure::Failure;
 use crate::session::{Bearer, entry_of};
 use crate::terminal::{self, STRONG, plain};
 
-/// RFC 8628 §3.5: what `slow_down` adds to the interval.
+/// RFC 8628 §3.5: how much `slow_down` adds to the interval.
 const SLOW_DOWN: Duration = Duration::from_secs(5);
-/// No server is asked more often, and none makes a person wait longer.
+/// The shortest and the longest interval between two requests, in seconds.
 const INTERVALS: (u64, u64) = (1, 60);
-/// Silence that is waited through, one question after another.
+/// How many requests in a row may remain without a response.
 const LOST_ANSWERS: u32 = 5;
 
 /// Signs in.
@@ -27,7 +27,7 @@ pub(super) async fn run(context: &Context<'_>, no_browser: bool) -> Result<(), F
     let metadata = match http.metadata().await {
         Ok(metadata) => metadata,
         Err(failure) => {
-            // Somebody may have named a game's address, or that of the auth service.
+            // The address may be that of a game or of the auth service.
             let platform = http.platform_of_address(failure).await?;
             terminal::note(format_args!("{} belongs to {platform}.", settings.origin));
             settings.origin = platform;
@@ -63,8 +63,8 @@ pub(super) async fn run(context: &Context<'_>, no_browser: bool) -> Result<(), F
     Ok(())
 }
 
-/// Tells where to go before anything else is tried: the browser may be on
-/// another machine.
+/// Shows the address and the code before anything else is tried: the browser may be on another
+/// machine.
 fn show(started: &DeviceAuthorization) {
     let address = plain(&started.verification_uri);
     let code = plain(&started.user_code);
@@ -79,8 +79,7 @@ fn show(started: &DeviceAuthorization) {
     terminal::note(format_args!("Waiting, {minutes} minutes at most …"));
 }
 
-/// Tries to open a browser. It runs beside, for as long as it takes, and
-/// whether it worked does not matter.
+/// Tries to open a browser. It runs in parallel, and a failure does not matter.
 fn open_browser(started: &DeviceAuthorization) {
     let complete = started.verification_uri_complete.as_ref();
     let address = complete.unwrap_or(&started.verification_uri).clone();
@@ -91,7 +90,7 @@ fn open_browser(started: &DeviceAuthorization) {
     });
 }
 
-/// Asks until the person has decided (RFC 8628 §3.4 and §3.5).
+/// Repeats the request until the person has decided (RFC 8628 §3.4 and §3.5).
 async fn wait<Asked>(
     started: &DeviceAuthorization,
     command: &str,
@@ -117,8 +116,8 @@ where
                         _ => return Err(failure),
                     }
                 }
-                // §3.5: a lost connection is a reason to ask less often, not
-                // to give up while the person is typing.
+                // §3.5: after a lost connection requests are made less often. It is no reason to
+                // give up while the person is typing.
                 Err(failure) => {
                     lost += 1;
                     if lost == LOST_ANSWERS {
@@ -146,8 +145,7 @@ fn expired(command: &str) -> Failure {
     ))
 }
 
-/// Ends the sign-in that the new one replaces. That it lives on somewhere is
-/// no reason to fail now.
+/// Revokes the sign-in that the new one replaces. A failure to do so is ignored.
 async fn end_former(http: &Http, metadata: &Metadata, refresh_token: &crate::secret::Secret) {
     if http.revoke(metadata, refresh_token).await.is_err() {
         terminal::warn("The former sign-in could not be ended; your profile page lists it.");
@@ -187,8 +185,8 @@ mod tests {
         }))
     }
 
-    /// Waits with these answers; the outcome and after how many seconds each
-    /// question came.
+    /// Waits with these responses. Returns the outcome and after how many seconds each request
+    /// came.
     async fn ask_with(
         interval: u64,
         answers: Vec<Result<Grant, Failure>>,

@@ -5,8 +5,8 @@ use crate::credentials::Credentials;
 use crate::failure::Failure;
 use crate::terminal;
 
-/// Signs out. The file forgets the sign-in even where the platform cannot be
-/// told; then that is the failure.
+/// Signs out. The local file forgets the sign-in even if the platform cannot be reached; the
+/// command then reports that failure.
 pub(super) async fn run(context: &Context<'_>) -> Result<(), Failure> {
     let settings = context.settings()?;
     let http = context.http(&settings)?;

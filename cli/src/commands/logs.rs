@@ -1,4 +1,4 @@
-//! `platform logs`: what players' pages logged, and what they go on to log.
+//! `platform logs`: the log records of players' pages, past and new ones.
 
 mod follow;
 mod record;
@@ -16,10 +16,10 @@ use crate::failure::Failure;
 use crate::session::Session;
 use crate::terminal;
 
-/// Ids that are remembered, so that nothing is printed twice.
+/// How many ids are remembered, so that no record is printed twice.
 const REMEMBERED: usize = 10_000;
 
-/// A page of records, the newest first.
+/// A page of records, newest first.
 #[derive(Debug, Deserialize)]
 struct Page {
     records: Vec<Value>,
@@ -31,7 +31,7 @@ struct Source {
     session: Session,
     /// The project's address in the project API.
     address: String,
-    /// Where the game is, for whoever reads.
+    /// The game's address, for messages.
     game: String,
     environment: &'static str,
     level: Level,
@@ -46,8 +46,7 @@ struct Printer {
     sources: sources::Sources,
 }
 
-/// Prints the newest records, the oldest of them first, and then those that
-/// come.
+/// Prints the newest records, oldest first, and then the new ones.
 pub(super) async fn run(context: &Context<'_>, options: &LogsOptions) -> Result<(), Failure> {
     let settings = context.settings()?;
     let environment: platform_protocol::names::Environment = options.environment.into();
@@ -70,7 +69,7 @@ pub(super) async fn run(context: &Context<'_>, options: &LogsOptions) -> Result<
     if !options.follow {
         return print(&source, &mut printer, options).await;
     }
-    // That it is interrupted is how it ends, and no failure.
+    // An interruption is the normal end, not a failure.
     tokio::select! {
         ended = print(&source, &mut printer, options) => ended,
         interrupted = tokio::signal::ctrl_c() => interrupted.map_err(|error| {
@@ -79,7 +78,7 @@ pub(super) async fn run(context: &Context<'_>, options: &LogsOptions) -> Result<
     }
 }
 
-/// Prints what was asked for.
+/// Prints the requested records.
 async fn print(
     source: &Source,
     printer: &mut Printer,
@@ -101,7 +100,7 @@ async fn print(
 }
 
 impl Source {
-    /// The newest records, the newest first.
+    /// The newest records, newest first.
     async fn newest(&self, limit: usize) -> Result<Vec<Value>, Failure> {
         let mut records: Vec<Value> = Vec::new();
         while records.len() < limit {
@@ -110,7 +109,7 @@ impl Source {
                 break;
             }
             records.extend(page);
-            // Without an id there is no way to ask for those before.
+            // Without an id the records before it cannot be requested.
             if records.last().is_none_or(|last| id_of(last).is_none()) {
                 break;
             }
@@ -119,7 +118,7 @@ impl Source {
         Ok(records)
     }
 
-    /// A page of records, the newest first, that come before `before`.
+    /// A page of records before `before`, newest first.
     async fn page(&self, before: Option<&Value>, limit: usize) -> Result<Vec<Value>, Failure> {
         let mut query = Serializer::new(String::new());
         query
@@ -135,11 +134,11 @@ impl Source {
     }
 }
 
-/// Records that one request asks for, at most.
+/// Records of one request, at most.
 const PAGE_RECORDS: usize = 100;
 
 impl Printer {
-    /// Prints those of a page that were not printed yet, the oldest first.
+    /// Prints the records of a page that were not printed yet, oldest first.
     async fn print_page(&mut self, source: &Source, newest_first: &[Value]) -> Result<(), Failure> {
         for record in newest_first.iter().rev() {
             self.print(source, record).await?;
@@ -147,8 +146,8 @@ impl Printer {
         Ok(())
     }
 
-    /// Prints a record, if it was not printed yet: for people, with places where the
-    /// game's sources have them.
+    /// Prints a record unless it was printed already. For people, places are shown as in the game's
+    /// sources.
     async fn print(&mut self, source: &Source, record: &Value) -> Result<(), Failure> {
         if let Some(id) = id_of(record) {
             if !self.known.insert(id.clone()) {
@@ -170,12 +169,12 @@ impl Printer {
         }
     }
 
-    /// Whether a record was printed.
+    /// Whether a record was already printed.
     fn knows(&self, record: &Value) -> bool {
         id_of(record).is_some_and(|id| self.known.contains(&id))
     }
 
-    /// The last id, to go on from.
+    /// The last id, from which to continue.
     fn last_id(&self) -> Option<&str> {
         self.order.back().map(String::as_str)
     }

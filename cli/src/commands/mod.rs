@@ -1,4 +1,4 @@
-//! The commands, one a file.
+//! The commands, one per file.
 
 mod backend;
 mod check;
@@ -27,7 +27,7 @@ use crate::failure::Failure;
 use crate::session::Session;
 use crate::settings::Settings;
 
-/// What a command goes by.
+/// The options and environment of a command.
 #[derive(Debug)]
 struct Context<'a> {
     options: &'a GlobalOptions,
@@ -35,12 +35,12 @@ struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// The settings here.
+    /// The settings for the current folder.
     fn settings(&self) -> Result<Settings, Failure> {
         Settings::settle(self.options, self.environment, &[Path::new(".")])
     }
 
-    /// The settings of a folder that was named, else those here.
+    /// The settings for the given folder, else for the current one.
     fn settings_of(&self, folder: Option<&Path>) -> Result<Settings, Failure> {
         let here = Path::new(".");
         Settings::settle(
@@ -55,17 +55,17 @@ impl Context<'_> {
         Http::new(&settings.origin, settings.timeout)
     }
 
-    /// Whoever is signed in at the platform.
+    /// The session at the platform.
     fn session(&self, settings: &Settings) -> Result<Session, Failure> {
         let credentials = Credentials::locate(self.environment)?;
         Session::new(self.http(settings)?, settings, credentials)
     }
 }
 
-/// Runs the command that was asked for.
+/// Runs the given command.
 ///
 /// # Errors
-/// Why it was not done.
+/// Why it failed.
 pub(crate) async fn run(
     arguments: Arguments,
     environment: &ProcessEnvironment,

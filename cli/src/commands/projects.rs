@@ -1,5 +1,4 @@
-//! `platform projects`: makes and lists projects, takes them down and puts
-//! them up.
+//! `platform projects`: creates, lists, disables, enables, deletes and restores projects.
 
 use std::fmt::Write as _;
 
@@ -29,7 +28,7 @@ struct Project {
     standing: Standing,
 }
 
-/// Whether a project's game is shown. An older platform says nothing of it.
+/// Whether a project's game is shown. An older platform does not send it.
 #[derive(Debug, Default, Deserialize)]
 struct Standing {
     #[serde(default)]
@@ -40,7 +39,7 @@ struct Standing {
 }
 
 impl Standing {
-    /// What is to be said of it; nothing where the game is shown.
+    /// A note about the state; `None` if the game is shown.
     fn told(&self) -> Option<String> {
         match self.state.as_str() {
             "" | "live" => return None,
@@ -78,7 +77,7 @@ struct Environment {
     players: u64,
 }
 
-/// Makes a project, or lists those that there are.
+/// Runs a command about projects.
 pub(super) async fn run(context: &Context<'_>, command: ProjectsCommand) -> Result<(), Failure> {
     match command {
         ProjectsCommand::Create { slug, json } => create(context, &slug, json).await,
@@ -100,7 +99,7 @@ pub(super) async fn run(context: &Context<'_>, command: ProjectsCommand) -> Resu
     }
 }
 
-/// Deletes a project, after a question.
+/// Deletes a project, after a confirmation.
 async fn delete(context: &Context<'_>, slug: &str, yes: bool) -> Result<(), Failure> {
     if !yes && !terminal::can_ask() {
         return Err(Failure::usage(
@@ -119,8 +118,8 @@ async fn delete(context: &Context<'_>, slug: &str, yes: bool) -> Result<(), Fail
     known.change(Method::DELETE, "", None).await
 }
 
-/// A project of which it is known that the caller means to act on it, be it
-/// their own or somebody else's.
+/// A project whose owner was checked: it is the caller's own, or the caller chose to act on another
+/// account's.
 struct Known<'a> {
     slug: &'a str,
     address: String,
@@ -128,10 +127,10 @@ struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    /// Asks whose it is, where the caller could act on anybody's.
+    /// Checks the owner if the caller may act on other accounts' projects.
     ///
     /// # Errors
-    /// Those of [`Session::look_whose`]; what is no slug.
+    /// Those of [`Session::look_whose`]; or the text is not a valid slug.
     async fn look_up(context: &Context<'_>, slug: &'a str) -> Result<Self, Failure> {
         usable_slug(slug).map_err(|why| Failure::usage(format!("{slug} is no slug: {why}")))?;
         let settings = context.settings()?;
@@ -144,7 +143,7 @@ impl<'a> Known<'a> {
         })
     }
 
-    /// Takes it down or puts it up, and says how it stands then.
+    /// Changes a project's state, and reports the new state.
     async fn change(
         &self,
         method: Method,

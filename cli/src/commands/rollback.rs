@@ -10,11 +10,10 @@ use crate::client::json as json_body;
 use crate::failure::Failure;
 use crate::terminal::{self, STRONG, plain};
 
-/// Characters of an id by which a deployment is named, at least.
+/// The minimum number of characters with which an id can be abbreviated.
 const BEGINNING: usize = 4;
 
-/// Goes back to the deployment that is named, else to the one before that which
-/// is shown.
+/// Makes the given deployment current, else the one before the current.
 pub(super) async fn run(
     context: &Context<'_>,
     deployment: Option<&str>,
@@ -62,7 +61,7 @@ pub(super) async fn run(
     terminal::print(&format!("{}\n", plain(&view.url)))
 }
 
-/// The deployment to go back to.
+/// Finds the deployment to go back to.
 fn choose<'a>(view: &'a View, wanted: Option<&str>) -> Result<&'a Deployment, Failure> {
     let game = plain(&view.url);
     let list = "`platform deployments` lists those that it keeps";
@@ -85,7 +84,7 @@ fn choose<'a>(view: &'a View, wanted: Option<&str>) -> Result<&'a Deployment, Fa
             "{game} shows no deployment, so there is none before it: {list}."
         )));
     }
-    // What follows the one that is shown is older.
+    // The deployment after the current one in the list is the next older.
     kept.next().ok_or_else(|| {
         Failure::failed(format!(
             "{game} keeps no deployment from before the one that it shows: {list}."
@@ -93,7 +92,7 @@ fn choose<'a>(view: &'a View, wanted: Option<&str>) -> Result<&'a Deployment, Fa
     })
 }
 
-/// Whether somebody means this deployment: by its id, or by how that begins.
+/// Whether `wanted` names this deployment: its id, or the beginning of it.
 fn is_named(one: &Deployment, wanted: &str) -> bool {
     one.id == wanted || (wanted.len() >= BEGINNING && one.id.starts_with(wanted))
 }

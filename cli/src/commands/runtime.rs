@@ -10,7 +10,7 @@ use crate::client::{empty, finish};
 use crate::failure::Failure;
 use crate::terminal;
 
-/// Prints the script. Nobody has to be signed in: it is public.
+/// Prints the script. It is public, so no sign-in is needed.
 pub(super) async fn run(context: &Context<'_>) -> Result<(), Failure> {
     let settings = context.settings()?;
     let dev = settings
@@ -18,7 +18,7 @@ pub(super) async fn run(context: &Context<'_>) -> Result<(), Failure> {
         .game_url(settings.project()?, Environment::Dev);
     let request = finish(Request::get(format!("{dev}{RUNTIME_JS}")), empty())?;
     let answer = context.http(&settings)?.send(request).await?.done()?;
-    // A page of somebody else in front of the platform is no script.
+    // A proxy in front of the platform may respond with a page of its own.
     if !answer.is_of_type("text/javascript") {
         return Err(answer.not_understood());
     }

@@ -9,7 +9,7 @@ use crate::client::json as json_body;
 use crate::failure::Failure;
 use crate::terminal;
 
-/// Prints the token, or what the platform answered.
+/// Prints the token, or the platform's whole response.
 pub(super) async fn run(
     context: &Context<'_>,
     number: u8,

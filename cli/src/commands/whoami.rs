@@ -1,4 +1,4 @@
-//! `platform whoami`: whose account the platform takes the caller for.
+//! `platform whoami`: the account for which the platform accepts the caller's credentials.
 
 use serde_json::json;
 
@@ -7,8 +7,8 @@ use crate::failure::Failure;
 use crate::session::Bearer;
 use crate::terminal::{self, plain};
 
-/// Prints the account. The platform is asked, so that a sign-in that was
-/// revoked elsewhere is not taken for one, and so that the name is today's.
+/// Prints the account. The platform is asked, so that a sign-in that was revoked elsewhere is
+/// noticed, and the name is current.
 pub(super) async fn run(context: &Context<'_>, json: bool) -> Result<(), Failure> {
     let settings = context.settings()?;
     let token = context.session(&settings)?.fresh_token().await?;

@@ -1,4 +1,4 @@
-//! A game's own backend: where it is, and what it verifies players by.
+//! A game's own backend: its address, and the variables with which it verifies players.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! A game's way from the template to its addresses.
+//! From the template to a deployed game.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -20,7 +20,7 @@ fn project(platform: &Platform, slug: &str) -> Value {
            "environments": {"dev": environment("dev-"), "prod": environment("")}})
 }
 
-/// What an archive unpacks to.
+/// The content of an archive.
 fn unpacked(archive: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let mut read = tar::Archive::new(GzDecoder::new(archive));
     let entries = read.entries().unwrap().map(|entry| {
@@ -57,7 +57,7 @@ async fn a_deploy_sends_the_folder_and_prints_the_address() {
     });
     platform.say(&format!("PUT - {path}"), &[(201, answer.clone())]);
     platform.has("game", "dev");
-    // From above, the folder's own platform.toml counts.
+    // From the parent folder, the folder's own platform.toml counts.
     let outcome = home.run(&["deploy", "game/build"]).await.succeeded();
     assert_eq!(outcome.stdout, "http://dev-game.platform.localhost\n");
     assert!(
@@ -128,7 +128,7 @@ async fn the_question_before_production_names_the_folder() {
     let home = Home::signed_in(&platform).await;
     home.write("dist/index.html", PAGE);
     platform.has("game", "prod");
-    // A terminal, in which nobody answers.
+    // A terminal without an answer.
     let program = home.command(&[]).as_std().get_program().to_owned();
     let program = program.to_str().unwrap();
     let mut command = tokio::process::Command::new("/usr/bin/script");
@@ -230,11 +230,11 @@ async fn settings_that_came_with_a_game_deploy_nothing_from_outside_of_it() {
     }
     assert!(platform.seen(path).is_empty());
 
-    // The link is the folder that is taken where the settings say nothing.
+    // The link is the folder that is used if the settings name none.
     std::fs::rename(home.path("game/link"), home.path("game/dist")).unwrap();
     home.write("game/platform.toml", "slug = \"game\"\n");
     run(&["deploy"]).await.ended_with(2);
-    // Whoever names it means it.
+    // A folder that is named explicitly is accepted.
     run(&["deploy", "dist"]).await.succeeded();
     assert_eq!(
         unpacked(&platform.seen(path)[0].body)["index.html"],
@@ -348,7 +348,7 @@ async fn what_should_not_be_public_is_warned_of_by_name() {
         ("game/secrets.env", "KEY=1"),
         ("game/keys/id_rsa", "key"),
         ("game/server/main.rs", "fn main() {}"),
-        // These stay here in any case.
+        // These are left out in any case.
         ("game/.npmrc", "//registry/:_authToken=1"),
         ("game/.git/config", ""),
     ] {
@@ -539,7 +539,7 @@ async fn an_administrator_says_so_before_a_command_is_about_somebody_elses_proje
     let done = run(&all).await.succeeded();
     assert!(done.stderr.contains("belongs to heron"), "{done:?}");
     assert_eq!(platform.seen(path).len(), 1);
-    // One's own needs no word.
+    // The caller's own project needs no option.
     of("0198c2d4-0000-7000-8000-000000000001", "ada");
     run(&deploy).await.succeeded();
     assert_eq!(platform.seen(path).len(), 2);

@@ -1,4 +1,4 @@
-//! The exit statuses, and what a failure says.
+//! The exit statuses, and the messages of failures.
 
 use serde_json::{Value, json};
 

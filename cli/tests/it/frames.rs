@@ -1,4 +1,4 @@
-//! Whose pages may show a game in a frame.
+//! Which sites may show a game in a frame.
 
 use serde_json::{Value, json};
 

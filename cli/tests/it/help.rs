@@ -1,4 +1,4 @@
-//! What `--help` says, kept by snapshots, and the completions.
+//! The output of `--help`, kept as snapshots, and the completions.
 
 use crate::support::Home;
 

@@ -1,4 +1,4 @@
-//! Log records: pages of them, and those that come.
+//! Log records: pages of them, and new ones.
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -14,7 +14,7 @@ fn record(id: u64) -> Value {
            "source": "console", "message": format!("message {id}")})
 }
 
-/// Records of these ids, the newest first.
+/// Records with these ids, newest first.
 fn page(ids: impl DoubleEndedIterator<Item = u64>) -> Value {
     json!({"records": ids.rev().map(record).collect::<Vec<_>>()})
 }
@@ -66,12 +66,12 @@ async fn the_newest_records_are_printed_in_their_order_page_by_page() {
     );
 }
 
-/// Follows until these many lines have come, and the ids in them.
+/// Follows until this many lines have arrived, and returns their ids.
 async fn follow(home: &Home, lines: usize) -> Vec<String> {
     follow_and_hear(home, lines).await.0
 }
 
-/// The same, and what was said beside.
+/// The same, with the messages on standard error.
 async fn follow_and_hear(home: &Home, lines: usize) -> (Vec<String>, String) {
     let mut command = home.command(&["logs", "-p", "game", "--follow", "--json"]);
     let mut child = command
@@ -103,7 +103,7 @@ async fn without_a_stream_the_platform_is_asked_again_and_nothing_is_printed_twi
             (200, page(0..0)),
             (200, page(1..=2)),
             (503, gone),
-            // Cut short by its bytes: the rest is behind it.
+            // Cut short by its size: the rest is on the next page.
             (200, page(4..=5)),
             (200, page(2..=3)),
         ],
@@ -189,7 +189,7 @@ async fn who_follows_is_told_that_it_waits_and_that_it_goes_on_after_a_break() {
     assert_eq!(lines[2], "Connected again.");
 }
 
-/// Whether a terminal may obey it, or hide or turn something by it.
+/// Whether a character could control a terminal, be invisible or change the direction of text.
 fn steers(c: char) -> bool {
     (c.is_control() && c != '\n')
         || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}'
@@ -223,7 +223,7 @@ async fn what_a_hostile_page_has_logged_does_not_steer_the_terminal() {
         let steering: String = outcome.stdout.chars().filter(|c| steers(*c)).collect();
         assert_eq!(steering.escape_unicode().to_string(), "", "{form:?}");
         if !form.is_empty() {
-            // Nothing of it is lost where a program reads it.
+            // A program that reads it loses nothing.
             let mut read: Vec<Value> = outcome
                 .stdout
                 .lines()
@@ -254,7 +254,8 @@ async fn places_and_names_are_those_of_the_sources_of_the_deployment_that_logged
         ));
         json!({ "records": [failed] })
     };
-    // The first of the generated line is src/a.ts:1:1, the twenty-first src/b.ts:3:3, called lose.
+    // The first column of the generated line is src/a.ts:1:1, the twenty-first src/b.ts:3:3, called
+    // lose.
     let map = json!({
         "version": 3, "sources": ["../src/a.ts", "../src/b.ts"], "names": ["lose"],
         "mappings": "AAAA,oBCEEA",
@@ -293,7 +294,7 @@ async fn places_and_names_are_those_of_the_sources_of_the_deployment_that_logged
         asked[1].path
     );
 
-    // Of one that is not kept nothing is known, and that is no failure.
+    // A deployment that is not kept has no map, and that is no failure.
     platform.say(
         LOGS,
         &[

@@ -1,4 +1,4 @@
-//! The built program against a small server that plays the platform.
+//! Runs the built program against a small server that acts as the platform.
 
 #![allow(
     clippy::unwrap_used,

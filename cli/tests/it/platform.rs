@@ -1,5 +1,4 @@
-//! A platform in memory: what the program sends is kept, what it gets is said
-//! by the test.
+//! A platform in memory: it records the program's requests, and the test sets its responses.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -13,7 +12,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
-/// What the platform got.
+/// A request that the platform received.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) host: String,
@@ -24,7 +23,7 @@ pub(crate) struct Seen {
     pub(crate) body: Bytes,
 }
 
-/// What it answers.
+/// A response of the platform.
 #[derive(Clone, Debug)]
 pub(crate) struct Said {
     pub(crate) status: u16,
@@ -35,9 +34,9 @@ pub(crate) struct Said {
 #[derive(Default)]
 struct Inner {
     seen: Vec<Seen>,
-    /// By `METHOD host-label path`: answers in turn, the last one for good.
+    /// By `METHOD host-label path`: responses in turn; the last one is repeated.
     said: HashMap<String, Vec<Said>>,
-    /// The refresh token that works, counted up at every use.
+    /// The refresh token that works; it is increased at every use.
     refresh: u64,
     /// Whether a refresh token was used twice, which ends the family.
     ended: bool,
@@ -74,8 +73,8 @@ impl Platform {
         self.inner.lock().unwrap()
     }
 
-    /// Answers of one call, in turn; the last one for good. A call is
-    /// `METHOD host-label path`, where the console's label is `-`.
+    /// Sets the responses of one call, in turn; the last one is repeated. A call is `METHOD
+    /// host-label path`; the console's label is `-`.
     pub(crate) fn say(&self, call: &str, answers: &[(u16, Value)]) {
         let said = answers.iter().map(|(status, body)| Said {
             status: *status,
@@ -93,7 +92,7 @@ impl Platform {
         self.lock().said.insert(call.to_owned(), answers);
     }
 
-    /// All that it got at one path.
+    /// All requests to one path.
     pub(crate) fn seen(&self, path: &str) -> Vec<Seen> {
         let inner = self.lock();
         let at = |seen: &&Seen| seen.path.split('?').next() == Some(path);
@@ -116,8 +115,8 @@ impl Platform {
         })
     }
 
-    /// The device flow ends with these answers of the token endpoint; without
-    /// any it is agreed to at once.
+    /// Sets the last responses of the token endpoint in the device flow; without any it is agreed
+    /// to at once.
     pub(crate) fn device_answers(&self, answers: &[&str]) {
         let said: Vec<(u16, Value)> = answers
             .iter()
@@ -126,14 +125,14 @@ impl Platform {
         self.say("DEVICE", &said);
     }
 
-    /// There is this environment, and it shows nothing yet.
+    /// Adds this environment, without a deployment.
     pub(crate) fn has(&self, slug: &str, environment: &str) {
         let call = format!("GET - /api/projects/{slug}/environments/{environment}");
         let url = format!("http://{slug}.platform.localhost:{}", self.port);
         self.say(&call, &[(200, json!({"url": url, "deployments": []}))]);
     }
 
-    /// Whether a rotated refresh token came a second time.
+    /// Whether a used refresh token was sent a second time.
     pub(crate) fn family_ended(&self) -> bool {
         self.lock().ended
     }
@@ -245,7 +244,7 @@ async fn answer(State(platform): State<Platform>, request: Request) -> Response 
     });
     if let Some(said) = platform.next_said(&call) {
         if said.status == 0 {
-            // A server that never answers.
+            // A server that never responds.
             std::future::pending::<()>().await;
         }
         return (

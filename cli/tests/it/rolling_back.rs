@@ -1,11 +1,11 @@
-//! What was deployed before, and the way back to it.
+//! Earlier deployments, and going back to one.
 
 use serde_json::{Value, json};
 
 use crate::platform::Platform;
 use crate::support::{Home, last_line};
 
-/// An environment that keeps three deployments and shows the `current`th.
+/// An environment that keeps three deployments, of which the `current`th is current.
 fn environment(current: Option<usize>) -> Value {
     let deployments: Vec<Value> = ["3", "2", "1"]
         .iter()
@@ -77,7 +77,7 @@ async fn a_rollback_goes_to_the_one_before_the_current_or_to_the_one_that_is_nam
     assert_eq!(body(1), json!({"deployment": "id-3"}));
 }
 
-/// Two deployments of one minute, as the platform tells of them.
+/// Two deployments in the same minute, as the platform returns them.
 fn told() -> Value {
     let one = |id: &str, at: &str, message: Option<&str>, current: bool| {
         json!({"id": id, "short_id": &id[..8], "created_at": at, "files": 4, "bytes": 2_100_000,
@@ -114,7 +114,7 @@ async fn deployments_are_told_apart_by_a_short_id_who_from_where_and_why() {
                2.10 MB  current  Fix the rings, 3f2a9c1b-dirty\n";
     assert!(outcome.stdout.contains(row), "{}", outcome.stdout);
 
-    // A roll-back names both sides, and takes the beginning of an id.
+    // A roll-back shows both deployments, and accepts the beginning of an id.
     let outcome = home
         .run(&["rollback", "3f2a77", "-p", "game"])
         .await

@@ -1,4 +1,4 @@
-//! Signing in and out, and tokens that are due.
+//! Signing in and out, and tokens that must be refreshed.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::platform::Platform;
 use crate::support::{Home, outcome};
 
-/// Makes the kept access token look old.
+/// Makes the stored access token look old.
 fn age(home: &Home) {
     let text = std::fs::read_to_string(home.credentials()).unwrap();
     let aged: Vec<String> = text
@@ -76,7 +76,7 @@ async fn the_origin_signed_in_to_last_stands_where_nothing_names_another() {
     let platform = Platform::start().await;
     let home = Home::of(&platform);
     let origin = platform.origin();
-    // Nothing but the option says where the platform is.
+    // Only the option says where the platform is.
     let run = async |arguments: &[&str]| {
         let mut command = home.command(arguments);
         command.env_remove("PLATFORM_ORIGIN");
@@ -97,7 +97,7 @@ async fn the_origin_signed_in_to_last_stands_where_nothing_names_another() {
         "{settings}"
     );
 
-    // Whatever names one wins.
+    // Any setting that names one takes precedence.
     home.write("platform.toml", "origin = \"http://file.localhost:1\"\n");
     let named = run(&["whoami"]).await.ended_with(3);
     assert!(
@@ -192,7 +192,7 @@ async fn a_browser_is_tried_after_the_address_is_shown_and_its_failure_is_none()
     login(home.path("browser"), &["login"], false)
         .await
         .succeeded();
-    // It runs beside, and may still be starting.
+    // It runs in parallel, and may still be starting.
     let shown = async {
         let mut look = tokio::time::interval(Duration::from_millis(20));
         while opened().is_empty() {

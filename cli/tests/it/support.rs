@@ -1,4 +1,4 @@
-//! A person at a terminal: folders of their own, and the program in them.
+//! A user at a terminal: folders of their own, and the program in them.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -7,13 +7,13 @@ use tokio::process::Command;
 
 use crate::platform::Platform;
 
-/// Where one test's program lives.
+/// The folders of one test.
 pub(crate) struct Home {
     folder: tempfile::TempDir,
     origin: Option<String>,
 }
 
-/// What a run of the program came to.
+/// The outcome of a run of the program.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) code: i32,
@@ -36,7 +36,7 @@ impl Home {
         }
     }
 
-    /// Signed in already.
+    /// A home that is already signed in.
     pub(crate) async fn signed_in(platform: &Platform) -> Self {
         let home = Self::of(platform);
         home.run(&["login", "--no-browser"]).await.succeeded();
@@ -58,7 +58,7 @@ impl Home {
         std::fs::write(path, text).unwrap();
     }
 
-    /// The program with nothing of this machine's environment.
+    /// The program, without any variable of this machine's environment.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_platform"));
         command
@@ -99,13 +99,13 @@ impl Outcome {
     #[track_caller]
     pub(crate) fn ended_with(self, code: i32) -> Self {
         assert_eq!(self.code, code, "{self:?}");
-        // Nothing here is a terminal, so nothing is coloured.
+        // No stream here is a terminal, so there are no colours.
         assert!(!self.stderr.contains('\u{1b}'), "{self:?}");
         self
     }
 }
 
-/// The last line of a text, which is where a failure stands.
+/// The last line of a text, where the failure is.
 pub(crate) fn last_line(text: &str) -> &str {
     text.lines().last().unwrap_or_default()
 }

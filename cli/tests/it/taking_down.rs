@@ -1,4 +1,4 @@
-//! Taking a project down, and putting it up again.
+//! Disabling a project, and enabling it again.
 
 use serde_json::{Value, json};
 

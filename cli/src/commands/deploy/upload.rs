@@ -1,5 +1,4 @@
-//! Sends an archive while it is being packed: neither is ever whole in memory
-//! or on the disk.
+//! Sends an archive while it is packed. The whole archive is never in memory or on the disk.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,19 +21,18 @@ use crate::failure::Failure;
 use crate::secret::Secret;
 use crate::session::{Session, signed};
 
-/// One piece on its way.
+/// The size of one piece.
 const PIECE_BYTES: usize = 64 * 1024;
-/// Pieces that wait for the network.
+/// How many pieces may wait for the network.
 const PIECES: usize = 8;
-/// The platform unpacks and stores everything before it answers, which may
-/// take so many times as long as other answers.
+/// The platform unpacks and stores everything before it responds. So the time limit is multiplied
+/// by this.
 const PATIENCE: u32 = 4;
 
-/// Sends a folder's files, a second time with a new token if the first is
-/// refused.
+/// Sends a folder's files. Repeats it once with a new token if the first is refused.
 ///
 /// # Errors
-/// A file that cannot be read, no answer, or a bad one.
+/// A file cannot be read, or there is no response, or a bad one.
 pub(super) async fn run(
     session: &Session,
     address: &str,
@@ -82,7 +80,7 @@ async fn send(
     })
 }
 
-/// Ends when nothing was sent for a while.
+/// Completes when nothing was sent for a while.
 async fn stalled(patience: Duration, sent: &AtomicU64) {
     let mut before = None;
     loop {
@@ -95,9 +93,8 @@ async fn stalled(patience: Duration, sent: &AtomicU64) {
     }
 }
 
-/// Packs on a thread of its own; the body takes its pieces as the network
-/// takes them. Why packing failed is told beside: that is what broke the
-/// request off then.
+/// Packs on a separate thread; the body yields the pieces at the speed of the network. A packing
+/// error, which breaks off the request, is reported separately.
 fn pack(
     folder: Arc<Folder>,
     bar: ProgressBar,
@@ -109,10 +106,10 @@ fn pack(
     let packing = std::thread::Builder::new().spawn(move || {
         let sink = BufWriter::with_capacity(PIECE_BYTES, Pieces(pieces.clone()));
         match folder.write(sink, |count| bar.inc(count)) {
-            // Whoever took the pieces has gone, and knows why.
+            // The receiver is gone, and has reported why.
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                 let _ = tell.set(error.to_string());
-                // An archive that ends early must not look like a whole one.
+                // An archive that breaks off must not look complete.
                 let _ = pieces.blocking_send(Err(error.into()));
             }
             _ => {}
@@ -129,7 +126,7 @@ fn pack(
     Ok((broken, StreamBody::new(frames).boxed_unsync()))
 }
 
-/// The end of the channel where the archive comes in.
+/// The channel that the archive is written to.
 struct Pieces(mpsc::Sender<Result<Bytes, BoxError>>);
 
 impl Write for Pieces {
@@ -146,7 +143,7 @@ impl Write for Pieces {
     }
 }
 
-/// A bar on standard error, where that is a terminal.
+/// A progress bar on standard error, if that is a terminal.
 fn progress_bar(bytes: u64) -> ProgressBar {
     let bar = ProgressBar::new(bytes);
     let template = "{bar:30} {decimal_bytes:>9} of {decimal_total_bytes}, {eta} left";

@@ -1,5 +1,5 @@
-//! Going on with what comes: by the platform's stream of server-sent events,
-//! or, where it has none, by asking again and again.
+//! Follows new records: through the platform's stream of server-sent events or, if it has none, by
+//! polling.
 
 use std::time::Duration;
 
@@ -22,35 +22,35 @@ use crate::secret::Secret;
 use crate::session::signed;
 use crate::terminal;
 
-/// Between two questions, and before a stream is opened again.
+/// Between two polls, and before a stream is opened again.
 const INTERVAL: Duration = Duration::from_secs(2);
-/// A stream that says nothing for so long, not even that it lives, is broken.
+/// A stream without any event or keep-alive for this long counts as broken.
 const SILENCE: Duration = Duration::from_secs(90);
-/// Failures in a row that are waited through.
+/// How many failures in a row are tolerated.
 const LOST_ANSWERS: u32 = 15;
-/// Pages that are asked for to catch up.
+/// How many pages are requested to catch up.
 const PAGES: usize = 20;
-/// What a server without a stream answers.
+/// The statuses of a server without a stream.
 const NO_STREAM: [StatusCode; 3] = [
     StatusCode::NOT_FOUND,
     StatusCode::METHOD_NOT_ALLOWED,
     StatusCode::NOT_IMPLEMENTED,
 ];
 
-/// Where to begin when there was no record yet: at the first of all.
+/// Where to begin if there was no record yet: before the first.
 const FROM_THE_START: &str = "0";
 
 /// How a stream ended.
 enum Stream {
-    /// There is none.
+    /// The server has no stream.
     Absent,
-    /// It was there, and is no more.
+    /// The stream ended.
     Ended,
-    /// This token is over; with the next one it goes on at once.
+    /// The token expired; the stream continues at once with a new one.
     TokenOver(Secret),
 }
 
-/// Gets a token in place of one that is over.
+/// Gets a new token in place of an expired one.
 async fn renew(source: &Source, token: &Secret) -> Result<(), Failure> {
     let session = &source.session;
     if session.is_given() {
@@ -60,7 +60,7 @@ async fn renew(source: &Source, token: &Secret) -> Result<(), Failure> {
     session.another_than(token).await.map(drop)
 }
 
-/// Prints what comes, until it cannot go on.
+/// Prints new records until it cannot continue.
 pub(super) async fn run(source: &Source, printer: &mut Printer) -> Result<(), Failure> {
     let mut lost = Lost::default();
     loop {
@@ -85,7 +85,7 @@ struct Lost {
 }
 
 impl Lost {
-    /// It works, for the first time or again, and whoever waits is told.
+    /// It works, for the first time or again, and the user is told.
     fn found(&mut self, source: &Source) {
         if !self.worked {
             terminal::note(format_args!(
@@ -101,8 +101,7 @@ impl Lost {
         };
     }
 
-    /// Lets a failure pass, unless there were too many, or waiting cannot mend
-    /// it.
+    /// Ignores a failure, unless there were too many or it is permanent.
     fn one_more(&mut self, failure: Failure) -> Result<(), Failure> {
         let Failure::Told(told) = &failure else {
             return Err(failure);
@@ -124,7 +123,7 @@ impl Lost {
     }
 }
 
-/// Asks again and again.
+/// Polls repeatedly.
 async fn poll(source: &Source, printer: &mut Printer, mut lost: Lost) -> Result<(), Failure> {
     loop {
         pause(INTERVAL).await;
@@ -135,18 +134,17 @@ async fn poll(source: &Source, printer: &mut Printer, mut lost: Lost) -> Result<
     }
 }
 
-/// Prints what came since the last question, page by page back to what is
-/// known.
+/// Prints the records since the last poll, page by page back to known ones.
 async fn catch_up(source: &Source, printer: &mut Printer) -> Result<(), Failure> {
     let mut pages: Vec<Vec<Value>> = Vec::new();
     while pages.len() < PAGES {
         let before = pages.last().and_then(|page| page.last());
         let page = source.page(before, PAGE_RECORDS).await?;
-        // A page may hold fewer than asked for and still not be the last.
+        // A page may hold fewer records than requested without being the last.
         let leads_on = page.last().is_some_and(|last| id_of(last).is_some());
         let meets = page.iter().any(|record| printer.knows(record));
         pages.push(page);
-        // Whoever has seen nothing yet wants what comes, not what was.
+        // A user who has seen no record yet wants only new ones.
         if !leads_on || meets || printer.last_id().is_none() {
             break;
         }
@@ -157,13 +155,13 @@ async fn catch_up(source: &Source, printer: &mut Printer) -> Result<(), Failure>
     Ok(())
 }
 
-/// Prints what the stream brings, from the last record on.
+/// Prints the events of the stream, starting after the last record.
 async fn listen(
     source: &Source,
     printer: &mut Printer,
     lost: &mut Lost,
 ) -> Result<Stream, Failure> {
-    // Records may have come since the first page was found empty.
+    // Records may have arrived since the first page was found empty.
     let last = printer.last_id().unwrap_or(FROM_THE_START);
     let (response, token) = open(source, last).await?;
     if NO_STREAM.contains(&response.status()) {
@@ -183,7 +181,7 @@ async fn listen(
     lost.found(source);
     let events = response.into_body().into_data_stream().eventsource();
     pin_mut!(events);
-    // Silence is ended by the next question, a broken stream likewise.
+    // After a silent or broken stream, the next request continues.
     while let Ok(Some(Ok(event))) = tokio::time::timeout(SILENCE, events.next()).await {
         let Ok(data) = serde_json::from_str::<Value>(&event.data) else {
             continue;
@@ -196,14 +194,14 @@ async fn listen(
             "end" if data.get("reason") == Some(&Value::from("token-expired")) => {
                 return Ok(Stream::TokenOver(token));
             }
-            // What a later platform may say beside.
+            // Events that a later platform may add.
             _ => {}
         }
     }
     Ok(Stream::Ended)
 }
 
-/// Says that records were left out because this program did not keep up.
+/// Reports that records were left out because this program was too slow.
 fn note_dropped(data: &Value) {
     let count = data.get("records").and_then(Value::as_u64);
     terminal::warn(format_args!(
@@ -212,7 +210,7 @@ fn note_dropped(data: &Value) {
     ));
 }
 
-/// Opens the stream, with a new token if the first is refused.
+/// Opens the stream. Repeats it once with a new token if the first is refused.
 async fn open(source: &Source, last_id: &str) -> Result<(Response<Incoming>, Secret), Failure> {
     let session = &source.session;
     let mut query = Serializer::new(String::new());
@@ -237,7 +235,7 @@ async fn open(source: &Source, last_id: &str) -> Result<(Response<Incoming>, Sec
     Ok((response, token))
 }
 
-/// Whether a record is as grave as was asked for, should the stream not choose.
+/// Whether a record is as severe as requested, in case the stream does not filter.
 fn is_as_grave(record: &Value, level: Level) -> bool {
     let found = record.get("level").and_then(Value::as_str);
     let found = found.and_then(|name| {

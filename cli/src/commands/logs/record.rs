@@ -1,4 +1,4 @@
-//! A log record as lines for people.
+//! Formats a log record for people.
 
 use std::fmt::Write as _;
 
@@ -11,9 +11,8 @@ use crate::terminal::{self, plain};
 
 const DIM: Style = Style::new().dimmed();
 
-/// When, how grave, from where, what; below it the stack and what the game
-/// added. Players' pages wrote it, so nothing of it reaches the terminal as it
-/// is.
+/// Time, level, place and message; below them the stack and the metadata. Players' pages wrote the
+/// text, so it is made safe for the terminal.
 pub(super) fn line(record: &Value) -> String {
     let text = |member: &str| record.get(member).and_then(Value::as_str).map(plain);
     let level = text("level").unwrap_or_default();
@@ -50,10 +49,9 @@ pub(super) fn line(record: &Value) -> String {
     lines
 }
 
-/// A stack without the frames of the runtime: that it passed something on says
-/// nothing about the game. Those of its module have no name of their own, but
-/// stand beside those of its script; a game's module has the game's script
-/// between.
+/// A stack without the frames of the runtime, which say nothing about the game. Frames of its
+/// WebAssembly module have no name of their own, but are next to those of its script; around a
+/// game's module are frames of the game's script.
 fn frames_of_game(stack: &str) -> impl Iterator<Item = &str> {
     let frames: Vec<&str> = stack.lines().collect();
     let mut runtime: Vec<bool> = frames
@@ -75,7 +73,7 @@ fn frames_of_game(stack: &str) -> impl Iterator<Item = &str> {
         .filter_map(|(frame, is_runtime)| (!is_runtime).then_some(frame))
 }
 
-/// Where it came up: the file, and the line and column in it.
+/// The place of a record: file, line and column.
 fn place(record: &Value) -> String {
     let mut place = record
         .get("url")
@@ -90,7 +88,7 @@ fn place(record: &Value) -> String {
     place
 }
 
-/// A record's time: milliseconds since the epoch, or a text already.
+/// A record's time: milliseconds since the epoch, or already a text.
 fn moment(time: &Value) -> String {
     if let Some(text) = time.as_str() {
         return terminal::moment(text);
@@ -175,7 +173,7 @@ mod tests {
             "level": "info\u{1b}[31m", "source": "\u{7}", "message": "\u{1b}]0;title\u{7}\u{9b}2J",
             "stack": "\u{1b}[1A", "url": "\u{1b}c", "metadata": "\u{9b}",
         });
-        // Escapes of our own are gone; no other is left.
+        // The colours are removed; no other escape may be left.
         assert!(
             !as_text(&record)
                 .chars()

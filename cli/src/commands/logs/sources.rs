@@ -1,6 +1,6 @@
-//! Where a record came up in the game's sources, and what its functions are called
-//! there: by the source maps of the deployment that logged it, as long as that one is
-//! kept. What is in a map is the game's; nothing is done with it but to be shown.
+//! Finds a record's place and function names in the game's sources, through the source maps of the
+//! deployment that logged it, as long as that one is kept. Maps come from the game and are only
+//! used for display.
 
 use std::collections::HashMap;
 
@@ -15,14 +15,14 @@ use super::Source;
 
 /// Scripts whose maps are kept in memory, at most.
 const KEPT: usize = 16;
-/// Bytes of a line of a stack that is looked at, at most.
+/// How many bytes of a stack's line are read.
 const LINE: usize = 1_000;
-/// Lines of a stack that are looked at, at most.
+/// How many lines of a stack are read.
 const FRAMES: usize = 50;
-/// Characters of a name that a bundler made short.
+/// A name with at most this many characters counts as shortened by a bundler.
 const SHORTENED: usize = 3;
 
-/// The maps that were asked for, by deployment and script; none where there is none.
+/// The requested maps, by deployment and script; `None` if there is no map.
 #[derive(Default)]
 pub(super) struct Sources(HashMap<(String, String), Option<DecodedMap>>);
 
@@ -32,16 +32,16 @@ impl std::fmt::Debug for Sources {
     }
 }
 
-/// A place in a script of the game, as a stack has it.
+/// A place in a script of the game, as written in a stack.
 #[derive(Debug, PartialEq, Eq)]
 struct Place<'a> {
-    /// Where it stands in its line.
+    /// The range within its line.
     span: std::ops::Range<usize>,
     /// The script's path in the deployment.
     script: &'a str,
-    /// From one.
+    /// Counted from one.
     line: u32,
-    /// From one.
+    /// Counted from one.
     column: u32,
 }
 
@@ -52,12 +52,12 @@ struct Original {
     file: String,
     line: u32,
     column: u32,
-    /// What stands there, where the map has its name.
+    /// The name at that place, if the map has it.
     name: Option<String>,
 }
 
 impl Sources {
-    /// The record with every place that a map knows where its source has it.
+    /// The record, with every place that a map knows replaced by its place in the source.
     pub(super) async fn mapped(&mut self, source: &Source, record: &Value) -> Value {
         let mut mapped = record.clone();
         let text = |member: &str| record.get(member).and_then(Value::as_str);
@@ -109,7 +109,7 @@ impl Sources {
             let Some((span, original)) = &originals[at] else {
                 return (*line).to_owned();
             };
-            // The frame below knows by what name this one was called.
+            // The frame below knows the name with which this one was called.
             let called = originals.get(at + 1).and_then(Option::as_ref);
             let called = called.and_then(|(_, caller)| caller.name.as_deref());
             let (before, after) = (&line[..span.start], &line[span.end..]);
@@ -137,13 +137,13 @@ impl Sources {
     }
 }
 
-/// Where a place is in its source.
+/// Finds a place in its source.
 fn look_up(map: &DecodedMap, place: &Place<'_>, behind: u32) -> Option<Original> {
     let line = place.line.checked_sub(1)?;
-    // Some engines name the column behind what failed.
+    // Some engines report the column after the failing expression.
     let column = place.column.checked_sub(1)?.saturating_sub(behind);
     let token = map.lookup_token(line, column)?;
-    // A mapping of a line before says nothing of this one.
+    // A mapping of an earlier line does not apply to this one.
     if token.get_dst_line() != line {
         return None;
     }
@@ -158,7 +158,7 @@ fn look_up(map: &DecodedMap, place: &Place<'_>, behind: u32) -> Option<Original>
     })
 }
 
-/// Reads the map that a script names in its last comment, beside it or in it.
+/// Reads the map that a script names in its last comment: a separate file or inline.
 async fn read(source: &Source, deployment: &str, script: &str) -> Option<DecodedMap> {
     let text = file(source, deployment, script).await?;
     let reference = locate_sourcemap_reference_slice(&text).ok()??;
@@ -176,9 +176,9 @@ async fn read(source: &Source, deployment: &str, script: &str) -> Option<Decoded
     decode_slice(&file(source, deployment, &path).await?).ok()
 }
 
-/// A file of a deployment; none where it is not kept, or does not come.
+/// A file of a deployment; `None` if it is not kept or cannot be loaded.
 async fn file(source: &Source, deployment: &str, path: &str) -> Option<Vec<u8>> {
-    // An id is one segment of a path, whatever a record says.
+    // An id must be one path segment, whatever a record contains.
     let is_id = deployment
         .bytes()
         .all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
@@ -218,8 +218,8 @@ fn place_in<'a>(line: &'a str, game: &str) -> Option<Place<'a>> {
     })
 }
 
-/// Whether the columns are those behind what failed, as WebKit counts them: its
-/// stacks are like Firefox's, but do not end with a new line.
+/// Whether columns are those after the failing expression, as in WebKit: its stacks are like
+/// Firefox's, but do not end with a newline.
 fn counts_behind(stack: &str) -> bool {
     !stack.is_empty()
         && !stack.ends_with('\n')
@@ -229,15 +229,15 @@ fn counts_behind(stack: &str) -> bool {
             .any(|line| line.trim_start().starts_with("at "))
 }
 
-/// What stands before a place, with the name by which the function was called where
-/// the engine's is a short one. A callback without a name keeps none.
+/// The text before a place. If the engine's function name is short, it is replaced by the name with
+/// which the function was called. An anonymous callback stays anonymous.
 fn renamed(before: &str, called: Option<&str>) -> String {
     let behind = before.trim_end_matches(['(', '@', ' ']);
     let start = behind.rfind(['.', ' ']).map_or(0, |at| at + 1);
     let name = behind.get(start..).unwrap_or_default();
     let is_name = (1..=SHORTENED).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$'))
-        // `at https://…`, without a call.
+        // `at https://…`, without a function.
         && behind.len() < before.trim_end_matches(' ').len();
     match called {
         Some(called) if is_name => {
@@ -247,7 +247,7 @@ fn renamed(before: &str, called: Option<&str>) -> String {
     }
 }
 
-/// A source's name without what bundlers put before it.
+/// A source's name without the prefix of bundlers.
 fn plain_name(source: &str) -> &str {
     let mut name = match source.strip_prefix("webpack://") {
         Some(rest) => rest.split_once('/').map_or(rest, |(_, name)| name),
