@@ -1,5 +1,5 @@
-//! The archive: the same bytes for the same files, in whatever order and with
-//! whatever times and owners they lie on the disk.
+//! The archive: the same bytes for the same files, whatever their order, times and owners on the
+//! disk are.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,14 +15,13 @@ pub(crate) const SUMS: &str = "SHA256SUMS";
 /// One file of the archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct File {
-    /// What is in it.
+    /// Its content.
     pub(crate) bytes: Vec<u8>,
     /// Whether it is a program.
     pub(crate) is_program: bool,
 }
 
-/// What an archive holds, by path. The paths are relative and have `/` in them
-/// on every system.
+/// The files of an archive, by path. The paths are relative and use `/` on every system.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Files(BTreeMap<String, File>);
 
@@ -30,7 +29,7 @@ impl Files {
     /// Adds a file.
     ///
     /// # Errors
-    /// There is one at this path.
+    /// There is already a file at this path.
     pub(crate) fn add(&mut self, path: &str, bytes: Vec<u8>, is_program: bool) -> Result<()> {
         let file = File { bytes, is_program };
         let before = self.0.insert(path.to_owned(), file);
@@ -48,15 +47,15 @@ impl Files {
         sums
     }
 
-    /// A `tar.gz` with all of them and their sums in one folder, `top`. Each has
-    /// the time `seconds` (Unix) and belongs to nobody in particular.
+    /// Packs a `tar.gz` with all files and their sums in one folder, `top`. Each file has the time
+    /// `seconds` (Unix) and a neutral owner.
     ///
     /// # Errors
-    /// A path or a time that tar has no place for.
+    /// A path or a time does not fit into the tar format.
     pub(crate) fn packed(mut self, top: &str, seconds: u64) -> Result<Vec<u8>> {
         let sums = self.sums();
         self.add(SUMS, sums.into_bytes(), false)?;
-        // No name and no time in the head of the gzip (RFC 1952 §2.3.1).
+        // No name and no time in the gzip header (RFC 1952 §2.3.1).
         let gzip = GzBuilder::new().write(Vec::new(), Compression::best());
         let mut tar = Builder::new(gzip);
         for (path, file) in &self.0 {
@@ -73,7 +72,7 @@ impl Files {
     }
 }
 
-/// The SHA-256 of something, in hexadecimal.
+/// The SHA-256 of `bytes`, in hexadecimal.
 pub(crate) fn sum(bytes: &[u8]) -> String {
     let mut text = String::new();
     for byte in Sha256::digest(bytes) {

@@ -1,5 +1,4 @@
-//! The licences of every linked crate: which it is under, and the texts that
-//! its package brings, each once.
+//! The licences of every linked crate: a list of them, and each text from the packages once.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,7 +9,7 @@ use anyhow::{Context, Result};
 
 use crate::linked::Crate;
 
-/// How the names of such files begin, in small letters.
+/// The prefixes of licence files, in lower case.
 const BEGINNINGS: [&str; 6] = [
     "licence",
     "license",
@@ -20,7 +19,7 @@ const BEGINNINGS: [&str; 6] = [
     "unlicense",
 ];
 
-/// One text with a list before it.
+/// Returns one text: the list, then the licence texts.
 ///
 /// # Errors
 /// A text cannot be read.
@@ -95,8 +94,8 @@ fn is_licence(path: &Path) -> bool {
         && !name.ends_with(".rs")
 }
 
-/// A text without what differs between copies of one licence: line ends, and
-/// white space at the ends of lines and of the text.
+/// A text without the differences between copies of one licence: line ends, and white space at the
+/// ends of lines and of the text.
 fn normalised(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     lines.join("\n").trim_matches('\n').to_owned()

@@ -1,5 +1,5 @@
-//! The crates that are in what is released: those of the two programs and those
-//! of the module in the page. What only compiles or tests them is left out.
+//! The crates that are linked into a release: those of the two programs and of the module in the
+//! page. Crates that are only used to compile or test are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -23,7 +23,7 @@ pub(crate) struct Crate {
     pub(crate) name: String,
     /// Its version.
     pub(crate) version: String,
-    /// What its manifest says: an SPDX expression.
+    /// The SPDX expression in its manifest.
     pub(crate) licence: Option<String>,
     /// Where it is developed.
     pub(crate) repository: Option<String>,
@@ -33,14 +33,14 @@ pub(crate) struct Crate {
     pub(crate) folder: PathBuf,
     /// The licence file that its manifest names.
     pub(crate) licence_file: Option<PathBuf>,
-    /// The linked crates that it uses, by their place in the list.
+    /// The linked crates that it uses, as indices into the list.
     pub(crate) uses: Vec<usize>,
 }
 
 impl Crate {
-    /// Its package URL, which names it in a bill of materials.
+    /// Its package URL, the identifier in a bill of materials.
     pub(crate) fn url(&self) -> String {
-        // A version may have build metadata after `+`, which is spelled `%2B`.
+        // A version may have build metadata after `+`, which is written as `%2B`.
         let version = self.version.replace('+', "%2B");
         format!("pkg:cargo/{}@{version}", self.name)
     }
@@ -89,9 +89,9 @@ struct Locked {
 /// The linked crates of the workspace at `root`, by name and version.
 ///
 /// # Errors
-/// What cargo complains about.
+/// The error of cargo.
 pub(crate) fn crates(root: &Path, host: &str) -> Result<Vec<Crate>> {
-    // With the features that they have in the whole workspace, as they are built.
+    // With the features that they have in the whole workspace, because they are built that way.
     let mut linked = tree(
         root,
         host,
@@ -108,8 +108,8 @@ pub(crate) fn crates(root: &Path, host: &str) -> Result<Vec<Crate>> {
     Ok(joined(&linked, metadata, lock))
 }
 
-/// The names and versions of what `packages` link for a target, where `choice` is
-/// built. Only `cargo tree` knows features and leaves out what runs in the compiler.
+/// The names and versions of the crates that `packages` link for a target. Only `cargo tree` knows
+/// features and leaves out what runs in the compiler.
 fn tree(root: &Path, target: &str, choice: &str, packages: &[&str]) -> Result<BTreeSet<Named>> {
     let mut command = cargo(root);
     command.args(["tree", "--locked", "--edges=normal,no-proc-macro", choice]);
@@ -117,8 +117,8 @@ fn tree(root: &Path, target: &str, choice: &str, packages: &[&str]) -> Result<BT
     Ok(reached(&output(&mut command)?, packages))
 }
 
-/// What `packages` use, and they themselves, in a tree whose lines begin with
-/// their depth. It shows once what a crate uses, wherever that crate comes first.
+/// The crates that `packages` use, and they themselves, in a tree whose lines begin with their
+/// depth. The tree lists a crate's dependencies only where the crate first occurs.
 fn reached(tree: &str, packages: &[&str]) -> BTreeSet<Named> {
     let mut uses: BTreeMap<Named, BTreeSet<Named>> = BTreeMap::new();
     let mut path: Vec<Named> = Vec::new();
@@ -146,7 +146,7 @@ fn reached(tree: &str, packages: &[&str]) -> BTreeSet<Named> {
     reached
 }
 
-/// A line of `cargo tree`: name, `v` and version, and more.
+/// Parses a line of `cargo tree`: name, `v` and version, and more.
 fn named(line: &str) -> Option<Named> {
     let mut words = line.split_whitespace();
     let name = words.next()?;

@@ -29,7 +29,7 @@ use clap::Parser;
 use crate::archive::Files;
 use crate::programs::Toolchain;
 
-/// What stands beside the programs as it is in the workspace.
+/// Documents that are copied next to the programs.
 const PAGES: [&str; 5] = [
     "CHANGELOG.md",
     "LICENSE-APACHE",
@@ -38,7 +38,7 @@ const PAGES: [&str; 5] = [
     "SECURITY.md",
 ];
 
-/// Makes a release of the workspace that this is run in.
+/// Makes a release of the workspace in the current folder.
 #[derive(Parser)]
 struct Arguments {
     /// Build the last commit in two folders, and fail unless the archives are
@@ -95,11 +95,11 @@ fn toolchain(root: &Path) -> Result<Toolchain> {
     Toolchain::find(root, folder("CARGO_HOME"), folder("HOME"))
 }
 
-/// Makes the archive in two folders of different lengths, and returns it if both
-/// are the same.
+/// Makes the archive in two folders whose paths differ in length, and returns it if both are the
+/// same.
 fn verified(root: &Path, toolchain: &Toolchain, seconds: u64) -> Result<Release> {
     let folder = tempfile::tempdir().context("there is no room for two builds")?;
-    // Work may go on in the folder meanwhile.
+    // The files in the folder may change meanwhile.
     let commit = programs::commit(root)?;
     let mut made = Vec::new();
     for name in ["one", "another-folder"] {
@@ -114,7 +114,7 @@ fn verified(root: &Path, toolchain: &Toolchain, seconds: u64) -> Result<Release>
         anyhow::bail!("nothing was made");
     };
     if one.bytes != other.bytes {
-        // Both are kept, to be looked into: `diffoscope` shows what differs.
+        // Both are kept for inspection: `diffoscope` shows the differences.
         let dist = root.join("target/dist");
         fs::create_dir_all(&dist)?;
         fs::write(dist.join("one.tar.gz"), &one.bytes)?;
@@ -125,8 +125,8 @@ fn verified(root: &Path, toolchain: &Toolchain, seconds: u64) -> Result<Release>
     Ok(one)
 }
 
-/// Makes the archive of the workspace at `root`, as of a commit at `seconds`, or of
-/// what has changed since.
+/// Makes the archive of the workspace at `root`, as of a commit at `seconds`, or of what has
+/// changed since.
 fn make(root: &Path, toolchain: &Toolchain, seconds: u64, is_changed: bool) -> Result<Release> {
     let built = programs::build(root, toolchain, seconds)?;
     let crates = linked::crates(root, &toolchain.host)?;
@@ -161,14 +161,14 @@ fn make(root: &Path, toolchain: &Toolchain, seconds: u64, is_changed: bool) -> R
     })
 }
 
-/// What an archive and the folder in it are called. What belongs to no commit is
-/// never taken for a release.
+/// The name of an archive and of the folder in it. A build with uncommitted changes has another
+/// name than a release.
 fn top(version: &str, host: &str, is_changed: bool) -> String {
     let dirty = if is_changed { "-dirty" } else { "" };
     format!("platform-{version}{dirty}-{host}")
 }
 
-/// The documents themselves; the programs that they speak of stay behind.
+/// The documents, without the example programs in their folders.
 fn pages(docs: &Path) -> Result<Vec<PathBuf>> {
     let mut pages = Vec::new();
     for entry in fs::read_dir(docs).context("cannot read docs/")? {
@@ -180,7 +180,7 @@ fn pages(docs: &Path) -> Result<Vec<PathBuf>> {
     Ok(pages)
 }
 
-/// Says how things go, on standard error.
+/// Reports progress on standard error.
 fn note(line: &str) {
     // A closed standard error must not stop the work.
     let _ = writeln!(std::io::stderr().lock(), "{line}");

@@ -1,5 +1,5 @@
-//! The bill of materials: CycloneDX 1.6 in JSON (ECMA-424), without a serial
-//! number, since one that is drawn would differ each time.
+//! The bill of materials: CycloneDX 1.6 in JSON (ECMA-424), without a serial number: a random one
+//! would differ each time.
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::linked::Crate;
 /// The bill of a release made at `seconds` (Unix).
 ///
 /// # Errors
-/// A time that no calendar has.
+/// The time is not valid in the calendar.
 pub(crate) fn bill(crates: &[Crate], version: &str, seconds: u64) -> Result<String> {
     let time = OffsetDateTime::from_unix_timestamp(i64::try_from(seconds)?)?;
     let time = time.format(&Rfc3339).context("the commit's time")?;
@@ -59,7 +59,7 @@ fn component(one: &Crate) -> Value {
         "purl": url,
     });
     if let Some(licence) = &one.licence {
-        // Older manifests separate alternatives with `/`, which is no SPDX.
+        // Older manifests separate alternatives with `/`, which is not valid SPDX.
         let expression = licence.replace('/', " OR ");
         component["licenses"] = json!([{ "expression": expression }]);
     }

@@ -1,5 +1,5 @@
-//! Building the programs so that they are the same in whatever folder and at
-//! whatever time they are built (<https://reproducible-builds.org/docs/>).
+//! Builds the programs so that the result does not depend on the folder or the time
+//! (<https://reproducible-builds.org/docs/>).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,12 +8,12 @@ use anyhow::{Context, Result, ensure};
 
 use crate::run::{cargo, output, program, run};
 
-/// The compiler, where it keeps things, and what it compiles for.
+/// The compiler, its folders, and its target.
 #[derive(Clone, Debug)]
 pub(crate) struct Toolchain {
     /// The target that programs are built for: this machine.
     pub(crate) host: String,
-    /// The commit of the compiler, which is in the paths of its own library.
+    /// The compiler's commit, which is in the paths of the standard library.
     commit: String,
     /// The folder of the toolchain.
     sysroot: PathBuf,
@@ -22,11 +22,11 @@ pub(crate) struct Toolchain {
 }
 
 impl Toolchain {
-    /// The one that is used in `root`. `home` is the user's folder, and
-    /// `cargo_home` what the variable of this name says.
+    /// Finds the toolchain that is used in `root`. `home` is the user's folder, and `cargo_home`
+    /// the value of the variable with this name.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no toolchain.
     pub(crate) fn find(
         root: &Path,
         cargo_home: Option<PathBuf>,
@@ -51,7 +51,7 @@ impl Toolchain {
         })
     }
 
-    /// Each folder whose name could get into a program, and what takes its place.
+    /// Each folder whose path could get into a program, and its replacement.
     fn renamed(&self, root: &Path) -> [(PathBuf, String); 3] {
         [
             (root.to_owned(), ".".to_owned()),
@@ -64,20 +64,19 @@ impl Toolchain {
     }
 }
 
-/// The commit that `root` is at.
+/// The current commit of `root`.
 ///
 /// # Errors
-/// The folder is none of git's.
+/// The folder is not a git repository.
 pub(crate) fn commit(root: &Path) -> Result<String> {
     let id = output(program("git", root).args(["rev-parse", "HEAD"]))?;
     Ok(id.trim().to_owned())
 }
 
-/// The time of the commit that `root` is at (Unix), which stands for the time of
-/// all that is made of it.
+/// The time of the current commit of `root` (Unix), which is used as the time of the whole release.
 ///
 /// # Errors
-/// The folder is none of git's.
+/// The folder is not a git repository.
 pub(crate) fn time_of_commit(root: &Path) -> Result<u64> {
     let time = output(program("git", root).args(["log", "-1", "--format=%ct"]))?;
     time.trim().parse().context("the time of the last commit")
@@ -86,14 +85,13 @@ pub(crate) fn time_of_commit(root: &Path) -> Result<u64> {
 /// Whether files differ from those of the commit.
 ///
 /// # Errors
-/// The folder is none of git's.
+/// The folder is not a git repository.
 pub(crate) fn is_changed(root: &Path) -> Result<bool> {
     let changes = output(program("git", root).args(["status", "--porcelain"]))?;
     Ok(!changes.trim().is_empty())
 }
 
-/// Builds the programs of the workspace at `root` and returns the folder that
-/// they are in.
+/// Builds the programs of the workspace at `root` and returns their folder.
 ///
 /// # Errors
 /// They do not build.
@@ -110,8 +108,7 @@ pub(crate) fn build(root: &Path, toolchain: &Toolchain, seconds: u64) -> Result<
     command
         .args(["build", "--release", "--locked", "--target-dir"])
         .arg(&target)
-        // As a part of the workspace: dependencies then have the features that they
-        // are tested with.
+        // As a part of the workspace, so that dependencies have the same features as in the tests.
         .args([
             "--workspace",
             "--bin",
@@ -131,10 +128,9 @@ pub(crate) fn build(root: &Path, toolchain: &Toolchain, seconds: u64) -> Result<
     Ok(target.join("release"))
 }
 
-/// Copies a commit of `root` to `to`, with the packages of npm that
-/// the runtime is built with, to build it there.
+/// Copies a commit of `root` to `to`, with the npm packages that build the runtime.
 ///
-/// # Errors
+/// There is no commit, or not enough disk space.
 /// There is no commit, or no room.
 pub(crate) fn copy(root: &Path, commit: &str, to: &Path) -> Result<()> {
     let packages = root.join("loader/node_modules");

@@ -1,4 +1,4 @@
-//! Running other programs, and saying which one failed.
+//! Runs other programs and reports which one failed.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -32,7 +32,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 /// Runs it to its end and returns what it wrote to standard output.
 ///
 /// # Errors
-/// It cannot be started, failed, or wrote what is no UTF-8.
+/// It cannot be started, failed, or its output is not UTF-8.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output = command
         .stderr(Stdio::inherit())

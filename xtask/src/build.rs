@@ -1,5 +1,5 @@
-//! Building: the runtime alone, or the server, which has the runtime in it and
-//! builds it in its build script, beside the dependencies.
+//! Builds the runtime alone, or the server, whose build script builds the runtime in parallel with
+//! the dependencies.
 
 use anyhow::Result;
 
@@ -8,7 +8,7 @@ use crate::size::Sizes;
 use crate::terminal::{self, Stopwatch};
 use crate::workspace::Workspace;
 
-/// Builds the server and what is in it, and answers the runtime's sizes.
+/// Builds the server with the runtime, and returns the runtime's sizes.
 pub(crate) fn run(workspace: &Workspace, release: bool) -> Result<Sizes> {
     let stopwatch = Stopwatch::start();
     terminal::note("building the server, and runtime.js for it");
@@ -34,8 +34,8 @@ pub(crate) fn runtime(workspace: &Workspace) -> Result<Sizes> {
     Sizes::read(&workspace.root)
 }
 
-/// Compiles a program with the features that it has in the whole workspace, so
-/// that its dependencies are those of every other program here.
+/// Compiles a program with the features that it has in the whole workspace, so that it shares its
+/// dependencies with every other program here.
 pub(crate) fn compile(workspace: &Workspace, program: &str, release: bool) -> Result<()> {
     let mut arguments = vec!["build", "--workspace", "--bin", program];
     if release {

@@ -1,4 +1,4 @@
-//! Running other programs, and saying which one failed.
+//! Runs other programs and reports which one failed.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -17,9 +17,9 @@ pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>, folder: &Path) -> Co
 pub(crate) fn cargo(folder: &Path, arguments: &[&str]) -> Command {
     let mut cargo = command("cargo", folder);
     cargo.args(arguments);
-    // Set by cargo for this program, they would say the wrong thing to others,
-    // and a build script that reads them would run again, after which
-    // everything above it is compiled again: ring's does.
+    // Cargo set these for this program, and they are wrong for others. A build script that reads
+    // them (such as ring's) would run again, and everything that depends on it would be compiled
+    // again.
     for about_this_program in [
         "CARGO_MANIFEST_DIR",
         "CARGO_MANIFEST_LINKS",
@@ -41,7 +41,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     check(command, status)
 }
 
-/// Runs it to its end and answers what it wrote to standard output.
+/// Runs it to its end and returns what it wrote to standard output.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output = command
         .stderr(Stdio::inherit())
@@ -52,8 +52,8 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
         .with_context(|| format!("`{}` wrote what is not UTF-8", describe(command)))
 }
 
-/// Runs it to its end, with its errors on the terminal, and hands over every
-/// line of its standard output.
+/// Runs it to its end, with its errors on the terminal, and passes every line of its standard
+/// output to `on_line`.
 pub(crate) fn read_lines(command: &mut Command, mut on_line: impl FnMut(&str)) -> Result<()> {
     let mut child = command
         .stdout(Stdio::piped())

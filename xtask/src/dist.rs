@@ -1,4 +1,4 @@
-//! A release: sets up what it needs, and leaves the rest to the program `dist`.
+//! A release: sets up what it needs; the program `dist` does the rest.
 
 use std::process::ExitCode;
 
@@ -9,8 +9,7 @@ use crate::terminal::{self, Stopwatch};
 use crate::workspace::Workspace;
 use crate::{build, setup};
 
-/// Makes the archive of a release; with `verify` in two folders, which must come
-/// out the same.
+/// Makes the archive of a release; with `verify` in two folders, which must give the same result.
 pub(crate) fn run(workspace: &Workspace, verify: bool) -> Result<ExitCode> {
     let stopwatch = Stopwatch::start();
     setup::run(workspace, setup::Purpose::Dist)?;

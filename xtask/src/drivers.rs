@@ -1,4 +1,4 @@
-//! Where the programs are that drive browsers.
+//! Finds the programs that drive browsers.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use crate::setup::Tool;
 use crate::workspace::Workspace;
 
-/// Says where the drivers are: in variables, and on the `PATH`.
+/// Passes the drivers to a command: in variables, and on the `PATH`.
 pub(crate) fn add_to(mut command: Command, workspace: &Workspace) -> Result<Command> {
     let chromedriver = which::which_in("chromedriver", Some(&workspace.path), &workspace.root)
         .context("chromedriver is not on the PATH")?;

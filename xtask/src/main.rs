@@ -5,13 +5,13 @@
 //! | [`setup`] | the steps that a fresh machine needs, as data |
 //! | [`build`] | the runtime and the server |
 //! | [`dist`] | the archive of a release |
-//! | [`serve`] | the server in the place of this program |
+//! | [`serve`] | replaces this program by the server |
 //! | [`test`] | every stage of the test run, and the count at its end |
 //! | [`size`] | the runtime's size against its budget |
-//! | [`bench`] | the server measured beside others, against stated goals |
+//! | [`bench`] | the server compared with others, and the goals |
 //! | [`tidy`] | the rules that the compiler does not check |
-//! | [`workspace`] | where everything is, and what the environment says |
-//! | [`command`] | running other programs, and saying which one failed |
+//! | [`workspace`] | the paths and the environment |
+//! | [`command`] | runs other programs and reports which one failed |
 
 mod bench;
 mod build;
@@ -120,7 +120,7 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The names of the subcommands, for the check of what the documents mention.
+/// The names of the subcommands, to check those that the documents mention.
 fn task_names() -> Vec<String> {
     use clap::CommandFactory;
     Arguments::command()

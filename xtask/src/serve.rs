@@ -9,8 +9,8 @@ use anyhow::{Context, Result};
 use crate::workspace::Workspace;
 use crate::{build, setup, terminal};
 
-/// Sets up, builds, and puts `platform-server serve` in the place of this
-/// program, so that signals and the exit code are the server's own.
+/// Sets up, builds, and replaces this program by `platform-server serve`, so that signals and the
+/// exit code are the server's own.
 pub(crate) fn run(
     workspace: &Workspace,
     release: bool,
@@ -24,8 +24,7 @@ pub(crate) fn run(
     Err(failure).with_context(|| format!("{} cannot be started", server.display()))
 }
 
-/// Which address to open. Where something is set, the server's ready line knows
-/// better.
+/// The address to open. If the user changed settings, only the server's ready line knows it.
 fn where_to_look(arguments: &[OsString], settings: &[String]) -> String {
     if arguments.is_empty() && settings.is_empty() {
         "When the server is ready, open http://demo.platform.localhost:8787/ (Ctrl-C stops it)."

@@ -10,23 +10,23 @@ use serde::Deserialize;
 use crate::workspace::Workspace;
 use crate::{build, setup, terminal};
 
-/// What was measured when runtime.js was built, and what it may have.
+/// The size of the built runtime.js, and its limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
     /// The whole file in brotli, in bytes.
     pub(crate) brotli: u64,
-    /// What it may have.
+    /// The limit, in bytes.
     pub(crate) budget: u64,
 }
 
-/// The one figure that this program reads of either file.
+/// The one figure that this program reads from either file.
 #[derive(Deserialize)]
 struct Brotli {
     brotli: u64,
 }
 
 impl Sizes {
-    /// Those of the file as it was built last.
+    /// The sizes of the last build.
     ///
     /// # Errors
     /// Nothing was built, or the budget cannot be read.
@@ -42,7 +42,7 @@ impl Sizes {
         })
     }
 
-    /// What is wrong with the size, in a sentence; nothing if it is within budget.
+    /// What is wrong with the size, as a sentence; `None` within the budget.
     pub(crate) fn over_budget(self) -> Option<String> {
         let Self { brotli, budget } = self;
         (brotli > budget).then(|| {

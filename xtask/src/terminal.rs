@@ -1,11 +1,10 @@
-//! What is said to the person: results to standard output, the rest to
-//! standard error. And how long things took.
+//! Output to the user: results to standard output, the rest to standard error. And a stopwatch.
 
 use std::fmt;
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// Says how things go, on standard error.
+/// Reports progress on standard error.
 pub(crate) fn note(line: &str) {
     // A closed standard error must not stop the work.
     let _ = writeln!(std::io::stderr().lock(), "{line}");
@@ -17,7 +16,7 @@ pub(crate) fn result(line: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{line}");
 }
 
-/// Whether a person can be asked for a password.
+/// Whether a user can be asked for a password.
 pub(crate) fn is_interactive() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
@@ -47,7 +46,7 @@ impl fmt::Display for Stopwatch {
     }
 }
 
-/// A duration as a person says it, such as `2.5 s` or `3 min 20 s`.
+/// A duration for people, such as `2.5 s` or `3 min 20 s`.
 pub(crate) fn duration(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     if seconds < 60.0 {

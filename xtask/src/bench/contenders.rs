@@ -1,4 +1,4 @@
-//! Who is measured, and with which request.
+//! The measured servers, and the requests that are sent to them.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use crate::workspace::Workspace;
 /// Settings of a server under measurement; all others have their defaults.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Settings {
-    /// Whether one address may send as much of everything as it likes.
+    /// Whether the limits per network address are switched off.
     pub(super) unlimited: bool,
 }
 
-/// The running contenders and what each is asked.
+/// The running servers and the load for each.
 pub(super) struct Contenders {
     /// In the order of the figures: bare, returning, new guest, oidc-provider.
     pub(super) loads: [Load; 4],
@@ -25,7 +25,7 @@ pub(super) struct Contenders {
 }
 
 impl Contenders {
-    /// Starts them all; only the one that is asked has work to do.
+    /// Starts all of them. Only the one under load has work to do.
     pub(super) fn start(workspace: &Workspace, folder: &Path) -> Result<Self> {
         let example = workspace.binary(true, "examples/bare_sign");
         let bare = Process::start(&mut Command::new(example))?;
@@ -90,7 +90,7 @@ pub(super) fn server(workspace: &Workspace, data: &Path, settings: Settings) -> 
         server.env_remove(setting);
     }
     server.arg("serve");
-    // Settings that only a measurement of its own needs.
+    // Settings for one measurement only.
     let file = data.join("platform.toml");
     if file.exists() {
         server.arg("--config").arg(file);
@@ -115,8 +115,7 @@ pub(super) fn server(workspace: &Workspace, data: &Path, settings: Settings) -> 
     Process::start(&mut server)
 }
 
-/// Asks for a page of every kind, as a first visitor does, and answers the
-/// visitor's cookie.
+/// Requests a page of every kind, as a new visitor does, and returns the visitor's cookie.
 pub(super) fn visit(server: &Process) -> Result<String> {
     let demo = server.host("demo");
     server.ask("GET", &demo, "/", "")?;
@@ -137,7 +136,7 @@ pub(super) fn visit(server: &Process) -> Result<String> {
         .to_owned())
 }
 
-/// A game token of the visitor who holds `cookie`.
+/// A game token of the visitor with `cookie`.
 pub(super) fn token(server: &Process, cookie: &str) -> Result<String> {
     token_for(server, cookie, &format!("http://{}", server.host("demo")))
 }
@@ -153,7 +152,7 @@ pub(super) fn token_for(server: &Process, cookie: &str, origin: &str) -> Result<
     Ok(token.to_owned())
 }
 
-/// The script of `POST /token`, with a cookie or as a first visitor.
+/// The script of `POST /token`, with a cookie or as a new visitor.
 pub(super) fn token_script(server: &Process, cookie: Option<&str>) -> String {
     let (host, origin) = (
         server.host("auth"),

@@ -1,5 +1,4 @@
-//! The figures of a run, the goals that they are held against, and how both
-//! are shown.
+//! The figures of a run, the goals for them, and how both are printed.
 
 use serde_json::{Value, json};
 
@@ -24,7 +23,7 @@ impl Series {
         self.0.push(sample);
     }
 
-    /// The median rate, in answers a second.
+    /// The median rate, in responses per second.
     fn per_second(&self) -> f64 {
         median(
             &self
@@ -46,7 +45,7 @@ impl Series {
         )
     }
 
-    /// The median over the rounds of this rate by another's.
+    /// The median over the rounds of this rate divided by the other.
     fn ratio(&self, other: &Series) -> f64 {
         let rounds = self.0.iter().zip(&other.0);
         median(
@@ -61,7 +60,7 @@ impl Series {
 pub(super) struct Figures {
     /// A handler that only signs one token.
     pub(super) bare: Series,
-    /// `POST /token` of a guest who has a cookie.
+    /// `POST /token` of a guest with a cookie.
     pub(super) returning: Series,
     /// `POST /token` of visitors without one.
     pub(super) new_guest: Series,
@@ -81,11 +80,11 @@ pub(super) struct Figures {
     pub(super) large: Large,
     /// Deployed files beside nginx.
     pub(super) hosting: Hosting,
-    /// What the way to a backend costs.
+    /// The cost of forwarding to a backend.
     pub(super) proxy: Proxy,
     /// Bytes of runtime.js in brotli.
     pub(super) runtime_brotli: u64,
-    /// Bytes that it may have.
+    /// The size limit.
     pub(super) runtime_budget: u64,
 }
 
@@ -121,7 +120,7 @@ impl Goal {
     }
 }
 
-/// As a figure; more than fits is the most that does.
+/// Converts a number; one that is too large becomes the largest possible.
 fn whole(number: u64) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
@@ -187,7 +186,7 @@ impl Figures {
         goals
     }
 
-    /// The goals of what comes beside tokens.
+    /// The goals for everything but tokens.
     fn goals_of_traffic(&self) -> [Goal; 7] {
         use Limit::{AtLeast, AtMost};
         let Followers {
@@ -279,8 +278,7 @@ impl Figures {
         ]
     }
 
-    /// Milliseconds of the runtime's whole start, not a number if it was not
-    /// measured.
+    /// Milliseconds of the runtime's whole start; NaN if it was not measured.
     fn started_in(&self, engine: &str) -> f64 {
         let parts = self.startup.get(engine);
         parts
@@ -398,7 +396,7 @@ impl Figures {
     }
 }
 
-/// The value that 99 of 100 do not exceed.
+/// The value that 99 of 100 values do not exceed.
 pub(super) fn percentile_99(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -406,8 +404,7 @@ pub(super) fn percentile_99(values: &[f64]) -> f64 {
     sorted.get(place).copied().unwrap_or(f64::NAN)
 }
 
-/// The middle value; the mean of the two middle ones of an even number, and
-/// not a number of none.
+/// The middle value; for an even count the mean of the two middle ones; NaN without values.
 pub(super) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,6 +1,5 @@
-//! What 200 readers of one log stream cost those who write to it: an example of
-//! the tests' crate sends 5,000 records a second, first to nobody and then to
-//! the readers.
+//! How much 200 readers of one log stream slow down its writers: an example of the tests' crate
+//! sends 5,000 records a second, first without readers and then with them.
 
 use std::process::Command;
 
@@ -17,14 +16,13 @@ const RECORDS: u64 = 50;
 /// What was measured.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(super) struct Followers {
-    /// The 99th percentile of the pages' requests while nobody follows, in
-    /// milliseconds.
+    /// The 99th percentile of the pages' requests without readers, in milliseconds.
     pub(super) alone: f64,
-    /// The same while 200 follow.
+    /// The same with 200 readers.
     pub(super) followed: f64,
-    /// The second by the first.
+    /// The second divided by the first.
     pub(super) ratio: f64,
-    /// What the server's memory grew by, in kilobytes.
+    /// The growth of the server's memory, in kilobytes.
     pub(super) grown_kilobytes: u64,
     /// Records that a reader got twice or in the wrong order.
     pub(super) wrong: u64,
@@ -67,7 +65,7 @@ struct Got {
 }
 
 impl Printed {
-    /// Refuses figures of a run in which too little happened.
+    /// Rejects the figures of a run in which too little happened.
     fn check(&self) -> Result<()> {
         let Pages {
             nobody_follows,
@@ -93,7 +91,7 @@ impl Printed {
     }
 }
 
-/// Measures it, which takes more than a minute.
+/// Measures the followers, which takes more than a minute.
 pub(super) fn measure(workspace: &Workspace) -> Result<Followers> {
     terminal::note("bench: 200 readers of a log stream");
     let program = workspace.binary(true, "examples/followers");

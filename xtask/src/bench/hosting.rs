@@ -1,5 +1,5 @@
-//! A deployed file beside the same file from Debian's nginx, both from memory:
-//! ours from its own, nginx's from the system's.
+//! A deployed file compared with the same file from Debian's nginx. Both come from memory: ours
+//! from the server's cache, nginx's from the system's.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -13,7 +13,7 @@ use super::wrk::{self, Load};
 use crate::terminal::{self, Stopwatch};
 use crate::workspace::Workspace;
 
-/// Rounds; the contenders take turns in each.
+/// Rounds; each round measures every server once.
 const ROUNDS: usize = 5;
 /// How long nginx may take to listen.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
@@ -21,17 +21,17 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 /// The medians of the rounds.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(super) struct Hosting {
-    /// A file of 20 kB in brotli, answers a second.
+    /// A file of 20 kB in brotli, responses per second.
     pub(super) files: f64,
     /// The same from nginx.
     pub(super) nginx_files: f64,
-    /// Ours by nginx's.
+    /// Ours divided by nginx's.
     pub(super) files_ratio: f64,
-    /// That it has not changed, answers a second.
+    /// Responses "not modified" per second.
     pub(super) unchanged: f64,
     /// The same from nginx.
     pub(super) nginx_unchanged: f64,
-    /// Ours by nginx's.
+    /// Ours divided by nginx's.
     pub(super) unchanged_ratio: f64,
 }
 
@@ -42,7 +42,7 @@ struct Nginx {
 }
 
 impl Nginx {
-    /// Serves `folder`, with all that makes it fast.
+    /// Serves `folder` with nginx's fastest settings.
     fn start(folder: &Path) -> Result<Self> {
         let port = std::net::TcpListener::bind(("127.0.0.1", 0))?
             .local_addr()?
@@ -71,14 +71,14 @@ impl Nginx {
 
 impl Drop for Nginx {
     fn drop(&mut self) {
-        // The master ends its workers at a signal, and leaves them at a kill.
+        // At a signal the master ends its workers; a kill would leave them running.
         let id = self.child.id().to_string();
         let _ = Command::new("kill").arg(&id).status();
         let _ = self.child.wait();
     }
 }
 
-/// The file is asked for by the name that it has and is sent as it lies there.
+/// The settings: the file is served as it is on the disk, without another lookup.
 fn configuration(folder: &Path, port: u16) -> String {
     let folder = folder.display();
     format!(
@@ -143,7 +143,7 @@ pub(super) fn measure(workspace: &Workspace, folder: &Path) -> Result<Hosting> {
         )?,
     ];
     let mut rounds = Vec::new();
-    // The first turn warms up and does not count.
+    // The first turn is a warm-up and does not count.
     for number in 0..=ROUNDS {
         terminal::note(&format!("bench: hosting, round {number} of {ROUNDS}"));
         let mut rates = [0.0; 4];
@@ -170,7 +170,7 @@ fn medians(rounds: &[[f64; 4]]) -> Hosting {
     }
 }
 
-/// The `ETag` in an answer's text.
+/// The `ETag` in a response's text.
 fn entity_tag(answer: &str) -> Option<String> {
     answer.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;

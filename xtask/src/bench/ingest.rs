@@ -1,5 +1,5 @@
-//! Heartbeats and frontend logs beside what the machine can do at most, and
-//! what a flood of both costs whoever asks for a token.
+//! Heartbeats and frontend logs compared with the machine's maximum, and how much a flood of both
+//! slows down token requests.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,7 +16,7 @@ use crate::command::output;
 use crate::terminal;
 use crate::workspace::Workspace;
 
-/// Rounds; the contenders take turns in each.
+/// Rounds; each round measures everything once.
 const ROUNDS: usize = 3;
 /// Records in one log request.
 const RECORDS: usize = 50;
@@ -26,16 +26,15 @@ const RECORDS: usize = 50;
 pub(super) struct Ingest {
     /// Heartbeats a second.
     pub(super) beats: f64,
-    /// The same of a bare handler that keeps last-seen in memory.
+    /// The same for a bare handler that keeps the last heartbeats in memory.
     pub(super) bare_beats: f64,
-    /// Heartbeats by those of the bare handler.
+    /// Heartbeats divided by those of the bare handler.
     pub(super) beats_ratio: f64,
     /// Log records a second.
     pub(super) records: f64,
-    /// Log records by rows that SQLite alone takes in batches of 100.
+    /// Log records divided by the rows that SQLite alone writes in batches of 100.
     pub(super) records_ratio: f64,
-    /// The 99th percentile of `POST /token` while both run flat out, by the
-    /// idle one.
+    /// The 99th percentile of `POST /token` while both run at full speed, divided by the idle one.
     pub(super) token_p99_ratio: f64,
 }
 
@@ -104,8 +103,8 @@ pub(super) fn measure(workspace: &Workspace, folder: &Path) -> Result<Ingest> {
     Ok(medians(&rounds))
 }
 
-/// One round: everything in turn, then tokens while beats and logs come in as
-/// fast as they are answered.
+/// One round: everything in turn, then tokens while heartbeats and logs are sent as fast as
+/// possible.
 fn round(
     beats: &Load,
     bare_beats: &Load,
@@ -125,7 +124,7 @@ fn round(
         let floods = [beats, logs].map(|load| scope.spawn(move || wrk::run(load)));
         let busy = wrk::run(tokens);
         for flood in floods {
-            // It only makes noise; if it cannot, the next round says so.
+            // It only causes load; if it fails, the next round reports that.
             let _ = flood.join();
         }
         busy

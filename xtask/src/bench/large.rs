@@ -1,6 +1,5 @@
-//! The server on a large store: how long it takes to start, and how long pages
-//! and calls of the API take there, one after the other. An example of the
-//! server's crate fills the store.
+//! The server on a large store: its start time, and the response time of pages and API calls, one
+//! after the other. An example of the server's crate fills the store.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,11 +18,11 @@ use crate::workspace::Workspace;
 
 /// Starts of the server that are timed.
 const STARTS: usize = 5;
-/// Requests of every kind. The 99th percentile is then no single one.
+/// Requests of every kind: enough that the 99th percentile is not a single one.
 const ROUNDS: usize = 200;
-/// Games that there are.
+/// The number of games.
 const GAMES: usize = 200;
-/// The time between two calls, which is what one player may make.
+/// The pause between two calls, so that one player's rate limit is not reached.
 const PAUSE: Duration = Duration::from_millis(51);
 
 /// Milliseconds.
@@ -38,7 +37,7 @@ pub(super) struct Large {
 }
 
 impl Large {
-    /// That of the slowest kind of request.
+    /// The 99th percentile of the slowest kind of request.
     pub(super) fn slowest(&self) -> f64 {
         self.p99.values().copied().fold(f64::NAN, f64::max)
     }
@@ -49,13 +48,13 @@ impl Large {
 pub(super) struct Filled {
     /// The cookie of the games' owner.
     pub(super) cookie: String,
-    /// Times so many days ago, as RFC 3339 writes them, by the days.
+    /// Times this many days ago in RFC 3339, by the number of days.
     days: BTreeMap<String, String>,
     /// The id of a log record of some days ago.
     before: String,
 }
 
-/// What is asked for, by its name; `{game}` is another one each time.
+/// The requests by name; `{game}` is a different one each time.
 const REQUESTS: [(&str, &str); 14] = [
     ("home page", "/"),
     ("ranking", "/api/ranking"),
@@ -82,19 +81,18 @@ const REQUESTS: [(&str, &str); 14] = [
     ("errors by deployment", "/api/projects/{game}/errors"),
 ];
 
-/// Fills a store and measures the server on it. A share of 0.01 makes a
-/// hundredth of what there is.
+/// Fills a store and measures the server on it. A share of 0.01 fills it to a hundredth.
 pub(super) fn measure(workspace: &Workspace, folder: &Path, share: f64) -> Result<Large> {
     terminal::note("bench: filling a large store, which takes minutes and gigabytes");
     let data = folder.join("large");
     let filled = fill(workspace, &data, share)?;
     let large = measure_on(workspace, &data, &filled);
-    // It is as large as all the rest together, and nothing looks at it again.
+    // It is as large as all the rest together, and is not used again.
     std::fs::remove_dir_all(&data).context("the large store cannot be removed")?;
     large
 }
 
-/// Fills a store with a share of what there is; all of the games are there.
+/// Fills a store with a share of the records; all games are created.
 pub(super) fn fill(workspace: &Workspace, data: &Path, share: f64) -> Result<Filled> {
     let mut fill = Command::new(workspace.binary(true, "examples/large_store"));
     let filled = output(fill.arg(data).arg(share.to_string()))?;
@@ -135,7 +133,7 @@ fn measure_on(workspace: &Workspace, data: &Path, filled: &Filled) -> Result<Lar
     })
 }
 
-/// Asks once: milliseconds.
+/// Sends one request; returns milliseconds.
 fn ask(server: &Process, token: &str, path: &str) -> Result<f64> {
     pause();
     let host = server.host("").trim_start_matches('.').to_owned();
@@ -154,8 +152,7 @@ fn pause() {
 }
 
 impl Filled {
-    /// The path of one round. Large games, with ten times the records of
-    /// another, are every other one.
+    /// The path of one round. Every other one is of a large game, with ten times the records.
     fn path(&self, path: &str, round: usize) -> String {
         let game = if round.is_multiple_of(2) {
             round * 10 % GAMES

@@ -1,6 +1,6 @@
-//! Measuring, all in one run on one machine: absolutes drift with the machine,
-//! ratios hold. The contenders take turns, and medians are taken, so that
-//! another program's noise does not fall on one of them alone.
+//! Measures everything in one run on one machine: absolute figures vary with the machine, ratios do
+//! not. The contenders take turns, and medians are used, so that another program's load does not
+//! hit only one of them.
 
 mod contenders;
 mod figures;
@@ -31,8 +31,8 @@ const ROUNDS: usize = 5;
 /// Starts of the server that are timed.
 const STARTS: usize = 5;
 
-/// Measures, prints a table, writes `target/bench.json`, and fails where a
-/// stated goal is missed. The large store has this `share` of its records.
+/// Measures, prints a table, writes `target/bench.json`, and fails if a goal is missed. The large
+/// store has this `share` of its records.
 pub(crate) fn run(workspace: &Workspace, share: f64) -> Result<ExitCode> {
     setup::run(workspace, Purpose::Bench)?;
     let sizes = build::run(workspace, true)?;
@@ -71,7 +71,7 @@ pub(crate) fn run(workspace: &Workspace, share: f64) -> Result<ExitCode> {
     let hosting = hosting::measure(workspace, folder.path())?;
     let proxy = proxy::measure(workspace, folder.path())?;
     let [bare, returning, new_guest, oidc_provider] = rates(workspace, folder.path())?;
-    // The longest comes last: what is wrong with the others shows before.
+    // The longest comes last, so that a fault in the others shows earlier.
     let large = large::measure(workspace, folder.path(), share)?;
     let figures = Figures {
         bare,
@@ -106,9 +106,8 @@ pub(crate) fn run(workspace: &Workspace, share: f64) -> Result<ExitCode> {
     })
 }
 
-/// Starts the server on an existing store a few times: the median time to its
-/// ready line in milliseconds, and its memory once each kind of page was asked
-/// for, in kilobytes.
+/// Starts the server on an existing store several times: the median time to its ready line in
+/// milliseconds, and its memory after one request for each kind of page, in kilobytes.
 fn starts(workspace: &Workspace, folder: &std::path::Path) -> Result<(f64, u64)> {
     terminal::note("bench: starting the server on an existing store");
     let data = folder.join("idle");
@@ -131,7 +130,7 @@ fn starts(workspace: &Workspace, folder: &std::path::Path) -> Result<(f64, u64)>
 fn rates(workspace: &Workspace, folder: &std::path::Path) -> Result<[Series; 4]> {
     let contenders = Contenders::start(workspace, folder)?;
     let mut series = [const { Series::new() }; 4];
-    // The first turn warms up and does not count.
+    // The first turn is a warm-up and does not count.
     for round in 0..=ROUNDS {
         terminal::note(&format!("bench: round {round} of {ROUNDS}"));
         for (place, load) in contenders.loads.iter().enumerate() {

@@ -1,5 +1,4 @@
-//! A server as a process of its own, from its start to its ready line and its
-//! end.
+//! A server in a separate process, from its start to its ready line and its end.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -76,7 +75,7 @@ impl Process {
         resident(&status).with_context(|| format!("{file} has no VmRSS"))
     }
 
-    /// Sends one request without a body and answers the response's text.
+    /// Sends one request without a body and returns the response's text.
     pub(super) fn ask(
         &self,
         method: &str,

@@ -1,4 +1,4 @@
-//! What the way through the platform adds to a request to a game's backend.
+//! How much time the platform adds to a request to a game's backend.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,28 +15,28 @@ use super::wrk::{self, script};
 use crate::terminal;
 use crate::workspace::Workspace;
 
-/// Rounds; both ways take turns in each.
+/// Rounds; each round measures both ways once.
 const ROUNDS: usize = 5;
-/// A game of the large store, of which there is as little as can be.
+/// A game of the large store, which is filled as little as possible.
 const GAME: &str = "game-000";
 const SHARE: f64 = 0.0001;
-/// Where the game's backend is set.
+/// The path of the game's backend settings.
 const BACKEND: &str = "/api/projects/game-000/environments/prod/backend";
-/// What the backend answers.
+/// The path that the backend serves.
 const PATH: &str = "/api/move";
 
 /// The medians of the rounds.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(super) struct Proxy {
-    /// The median time of one request after the other straight to the backend,
-    /// in milliseconds.
+    /// The median time of requests sent directly to the backend, one after the other, in
+    /// milliseconds.
     pub(super) direct_p50: f64,
-    /// The same by way of the platform.
+    /// The same through the platform.
     pub(super) proxied_p50: f64,
     /// What the platform adds to the median, in milliseconds.
     pub(super) added_p50: f64,
-    /// Requests a second by way of the platform by those straight to the
-    /// backend, on many connections.
+    /// Requests per second through the platform divided by those sent directly, on many
+    /// connections.
     pub(super) ratio: f64,
 }
 
@@ -58,7 +58,7 @@ pub(super) fn measure(workspace: &Workspace, folder: &Path) -> Result<Proxy> {
     let proxied = load(folder, "proxied backend", &server, "proxied", PATH, &text)?;
 
     let mut rounds = Vec::new();
-    // The first turn warms up and does not count.
+    // The first turn is a warm-up and does not count.
     for number in 0..=ROUNDS {
         terminal::note(&format!("bench: proxy, round {number} of {ROUNDS}"));
         let [straight, around] = [&direct, &proxied].map(|load| wrk::run_on(load, 1));
@@ -83,7 +83,7 @@ pub(super) fn measure(workspace: &Workspace, folder: &Path) -> Result<Proxy> {
     })
 }
 
-/// A server with a game that `backend` answers for, as the game's owner set it.
+/// A server with a game whose owner set `backend` as its backend.
 fn owned(workspace: &Workspace, data: &Path, backend: &Process) -> Result<Process> {
     let filled = large::fill(workspace, data, SHARE)?;
     let server = contenders::server(workspace, data, Settings::default())?;

@@ -12,10 +12,10 @@ use crate::{drivers, terminal};
 /// Milliseconds of each part, by engine.
 pub(super) type Startup = BTreeMap<String, BTreeMap<String, f64>>;
 
-/// The part that stands for all of them.
+/// The name of the sum of all parts.
 pub(super) const WHOLE: &str = "whole";
 
-/// Loads a page in every engine and answers the medians.
+/// Loads a page in every engine and returns the medians.
 pub(super) fn measure(workspace: &Workspace) -> Result<Startup> {
     terminal::note("bench: starting the runtime in browsers");
     let example = ["run", "--quiet", "--example", "startup"];

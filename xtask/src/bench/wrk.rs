@@ -7,14 +7,14 @@ use serde::Serialize;
 
 use crate::command::{command, output};
 
-/// Connections that ask all the time.
+/// Parallel connections.
 const CONNECTIONS: usize = 64;
 /// Seconds of one measurement.
 const SECONDS: &str = "4";
 
-/// What is asked for, again and again.
+/// A request that is repeated.
 pub(super) struct Load {
-    /// Whom it measures.
+    /// The name of the measured server.
     pub(super) name: &'static str,
     /// The address.
     pub(super) url: String,
@@ -25,11 +25,11 @@ pub(super) struct Load {
 /// What one measurement gave.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Sample {
-    /// Answers a second.
+    /// Responses per second.
     pub(super) per_second: f64,
-    /// The time that half of the answers stayed under, in milliseconds.
+    /// The median response time, in milliseconds.
     pub(super) p50_milliseconds: f64,
-    /// The time that 99 of 100 answers stayed under, in milliseconds.
+    /// The 99th percentile of the response times, in milliseconds.
     pub(super) p99_milliseconds: f64,
 }
 
@@ -53,12 +53,12 @@ pub(super) fn get_script(headers: &[(&str, &str)]) -> String {
     headers.collect()
 }
 
-/// Sends as many requests as are answered, for a few seconds.
+/// Sends requests as fast as possible for a few seconds.
 pub(super) fn run(load: &Load) -> Result<Sample> {
     run_on(load, CONNECTIONS)
 }
 
-/// The same on so many connections.
+/// The same on this many connections.
 pub(super) fn run_on(load: &Load, connections: usize) -> Result<Sample> {
     let mut wrk = command("wrk", Path::new("/"));
     wrk.args([
@@ -75,7 +75,7 @@ pub(super) fn run_on(load: &Load, connections: usize) -> Result<Sample> {
     read(&text).with_context(|| format!("wrk said:\n{text}"))
 }
 
-/// Reads what wrk prints. Refused and broken requests are no measurement.
+/// Reads the output of wrk. Refused and failed requests make it invalid.
 fn read(text: &str) -> Result<Sample> {
     let lines = || text.lines().map(str::trim);
     let after = |prefix: &str| {
@@ -87,7 +87,7 @@ fn read(text: &str) -> Result<Sample> {
         bail!("{count} requests were refused");
     }
     if let Some(errors) = after("Socket errors:") {
-        // Timeouts of the last moment aside, every connection must hold.
+        // Every connection must hold; only timeouts of the last moment are allowed.
         let broken = errors
             .split(',')
             .filter(|part| !part.contains("timeout"))

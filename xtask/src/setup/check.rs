@@ -1,5 +1,4 @@
-//! Whether a step is done: files are looked at, nothing is run but
-//! `rustc --print sysroot`.
+//! Whether a step is done: checks files, and runs nothing but `rustc --print sysroot`.
 
 use std::path::{Path, PathBuf};
 
@@ -12,14 +11,14 @@ use crate::workspace::Workspace;
 /// Inside `node_modules`, the lock file that it was installed from.
 pub(super) const INSTALLED_LOCK: &str = "node_modules/.installed-package-lock.json";
 
-/// What is on this machine.
+/// What is installed on this machine.
 pub(super) struct Machine<'a> {
     workspace: &'a Workspace,
     toolchain: PathBuf,
 }
 
 impl<'a> Machine<'a> {
-    /// Looks for the toolchain.
+    /// Finds the toolchain.
     pub(super) fn look(workspace: &'a Workspace) -> Result<Self> {
         let sysroot = output(command("rustc", &workspace.root).args(["--print", "sysroot"]))
             .context("the Rust toolchain is not complete: install it with rustup")?;
@@ -47,8 +46,8 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// Whether `node_modules` was installed from the lock file as it is now. A
-/// folder without a lock file needs nothing.
+/// Whether `node_modules` was installed from the current lock file. True for a folder without a
+/// lock file.
 fn packages_are_current(folder: &Path) -> bool {
     match std::fs::read(folder.join("package-lock.json")) {
         Ok(lock) => std::fs::read(folder.join(INSTALLED_LOCK)).is_ok_and(|known| known == lock),

@@ -1,4 +1,4 @@
-//! Doing a step: each answers a failure with what to try.
+//! Does the steps. The error of each says what to try.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -13,7 +13,7 @@ use crate::command::{cargo, command, output, run};
 use crate::terminal;
 use crate::workspace::Workspace;
 
-/// Does steps, and remembers what need be done but once.
+/// Does steps, and remembers what must be done only once.
 pub(super) struct Fixer<'a> {
     workspace: &'a Workspace,
     package_lists_are_fresh: bool,
@@ -73,12 +73,11 @@ impl<'a> Fixer<'a> {
         let version = format!("={}", tool.version(self.workspace)?);
         let mut install = cargo(&self.workspace.root, &["install", tool.package()]);
         install.args(["--version", &version, "--root"]).arg(&folder);
-        // A tool runs for seconds here: optimising it would take longer than it
-        // ever runs.
+        // A tool runs only for seconds here: optimising it would take longer.
         install.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
         install.env("CARGO_PROFILE_RELEASE_LTO", "off");
         install.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
-        // What several tools need is compiled once for all of them.
+        // Shared dependencies of the tools are compiled once.
         install.env("CARGO_TARGET_DIR", self.tools_build());
         for program in tool.programs() {
             install.args(["--bin", program]);
@@ -91,7 +90,7 @@ impl<'a> Fixer<'a> {
         })
     }
 
-    /// Removes what only compiling tools needs.
+    /// Removes what was needed only to compile tools.
     pub(super) fn finish(&self) -> Result<()> {
         let folder = self.tools_build();
         match fs::remove_dir_all(&folder) {
@@ -124,8 +123,8 @@ impl<'a> Fixer<'a> {
     }
 }
 
-/// An apt-get command that asks nothing. Only `sudo` may ask, for a password,
-/// and only where there is someone to ask.
+/// An apt-get command without questions. Only `sudo` may ask for a password, and only on a
+/// terminal.
 fn apt_words<'a>(is_root: bool, is_interactive: bool, arguments: &[&'a str]) -> Vec<&'a str> {
     let mut words = match (is_root, is_interactive) {
         (true, _) => vec![],

@@ -1,8 +1,8 @@
-//! Set-up: everything that a task needs on a fresh machine, looked for before
-//! it is installed.
+//! Set-up: everything that a task needs on a fresh machine. Each part is checked before it is
+//! installed.
 //!
-//! The steps are data ([`steps`]); [`check`] says whether one is done, and
-//! [`fix`] does it. With nothing to do, all of it takes well under a second.
+//! The steps are data ([`steps`]); [`check`] tells whether one is done, and [`fix`] does it. With
+//! nothing to do, this takes well under a second.
 
 mod check;
 mod fix;
@@ -16,7 +16,7 @@ use self::steps::{STEPS, Step};
 use crate::terminal::{self, Stopwatch};
 use crate::workspace::Workspace;
 
-/// What the machine is set up for. Each asks for different steps.
+/// The purpose of the set-up. Each one needs different steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Purpose {
     /// Building and serving.
@@ -31,8 +31,7 @@ pub(crate) enum Purpose {
     Bench,
 }
 
-/// Does what is missing for `purpose`. A step that this purpose can do without
-/// may fail; then it says what is lost.
+/// Does the missing steps for `purpose`. An optional step may fail; then a note says what is lost.
 pub(crate) fn run(workspace: &Workspace, purpose: Purpose) -> Result<()> {
     let stopwatch = Stopwatch::start();
     let machine = check::Machine::look(workspace)?;
@@ -61,7 +60,7 @@ pub(crate) fn run(workspace: &Workspace, purpose: Purpose) -> Result<()> {
     Ok(())
 }
 
-/// The steps that `purpose` asks for and that are not done, in their order.
+/// The missing steps for `purpose`, in order.
 fn missing(
     steps: &'static [Step],
     purpose: Purpose,

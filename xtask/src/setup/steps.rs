@@ -1,5 +1,5 @@
-//! The steps, as data: what, why, for which purpose, how to see that it is
-//! done, and how to do it.
+//! The steps, as data: what, why, for which purpose, how to check that it is done, and how to do
+//! it.
 
 use std::path::PathBuf;
 
@@ -12,43 +12,43 @@ use crate::workspace::Workspace;
 pub(super) struct Step {
     /// What it is.
     pub(super) name: &'static str,
-    /// What it is needed for, the end of a sentence.
+    /// What it is needed for: the end of a sentence.
     pub(super) why: &'static str,
-    /// The purposes that cannot do without it.
+    /// The purposes that require it.
     pub(super) must: &'static [Purpose],
-    /// The purposes that are better with it.
+    /// The purposes that can use it.
     pub(super) may: &'static [Purpose],
     /// What a purpose of `may` loses without it.
     pub(super) without: &'static str,
-    /// How to see that it is done.
+    /// How to check that it is done.
     pub(super) check: Check,
     /// How to do it.
     pub(super) fix: Fix,
 }
 
 impl Step {
-    /// Whether `purpose` asks for it at all.
+    /// Whether `purpose` needs or can use it.
     pub(super) fn is_for(&self, purpose: Purpose) -> bool {
         self.must.contains(&purpose) || self.may.contains(&purpose)
     }
 
-    /// Whether `purpose` can do without it.
+    /// Whether `purpose` works without it.
     pub(super) fn is_optional(&self, purpose: Purpose) -> bool {
         !self.must.contains(&purpose)
     }
 }
 
-/// How to see that a step is done.
+/// How to check that a step is done.
 pub(super) enum Check {
     /// Each of these programs is on the `PATH`.
     Programs(&'static [&'static str]),
-    /// Each of these files is there.
+    /// Each of these files exists.
     Files(&'static [&'static str]),
     /// Each of these files is in the toolchain's folder.
     Toolchain(&'static [&'static str]),
-    /// The tool is installed in exactly the version that is wanted.
+    /// The tool is installed in exactly the required version.
     Tool(Tool),
-    /// The npm packages of this folder are those of its lock file.
+    /// The npm packages of this folder match its lock file.
     NpmPackages(&'static str),
 }
 
@@ -67,8 +67,7 @@ pub(super) enum Fix {
 /// A program from crates.io, kept in the user's cache by its version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tool {
-    /// Runs the tests of the module in a browser, and makes a game's module fit
-    /// for the web.
+    /// Runs the module's tests in a browser, and makes the glue for a game's WebAssembly module.
     WasmBindgen,
     /// Drives Firefox.
     Geckodriver,
@@ -86,7 +85,7 @@ impl Tool {
         }
     }
 
-    /// The programs that are needed of it.
+    /// The programs that are needed from it.
     pub(super) const fn programs(self) -> &'static [&'static str] {
         match self {
             Tool::WasmBindgen => &["wasm-bindgen", "wasm-bindgen-test-runner"],
@@ -95,8 +94,8 @@ impl Tool {
         }
     }
 
-    /// The version that is wanted. wasm-bindgen's programs must be of the
-    /// version that the module is linked with.
+    /// The required version. wasm-bindgen's programs must have the version that the module is
+    /// linked with.
     pub(super) fn version(self, workspace: &Workspace) -> Result<String> {
         match self {
             Tool::WasmBindgen => workspace.wasm_bindgen_version(),

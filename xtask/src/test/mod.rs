@@ -1,5 +1,5 @@
-//! The test run: every part of it, whatever fails before it, with how much is
-//! left, and at its end the time of each stage, the slowest tests, and a count.
+//! The test run: runs every part even if an earlier one fails, shows how much is left, and ends
+//! with the time of each stage, the slowest tests, and a count.
 
 mod programs;
 mod record;
@@ -48,7 +48,7 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// Whether tasks of this stage are wanted at all. A name alone means tests.
+    /// Whether tasks of this stage run. A name alone selects tests only.
     fn has(&self, stage: Stage) -> bool {
         if self.only.is_empty() {
             self.name.is_none() || stage != Stage::Checks
@@ -57,7 +57,7 @@ impl Choice {
         }
     }
 
-    /// Whether any of the compiled programs is wanted.
+    /// Whether any of the compiled programs runs.
     fn has_programs(&self) -> bool {
         self.has(Stage::Native) || self.has(Stage::E2e)
     }
@@ -78,7 +78,7 @@ impl Outcome {
     }
 }
 
-/// Sets up, runs what was chosen, reports each, and counts.
+/// Sets up, runs the selected tasks, reports each, and counts.
 pub(crate) fn run(workspace: &Workspace, choice: &Choice) -> Result<ExitCode> {
     let stopwatch = Stopwatch::start();
     setup::run(workspace, Purpose::Test)?;
@@ -89,7 +89,7 @@ pub(crate) fn run(workspace: &Workspace, choice: &Choice) -> Result<ExitCode> {
         outcomes: Vec::new(),
         times: Vec::new(),
     };
-    // The programs of the tests embed what this makes.
+    // The test programs embed the result.
     run.build();
     let tasks = run.tasks();
     run.all(&tasks)?;
@@ -113,7 +113,7 @@ pub(crate) fn run(workspace: &Workspace, choice: &Choice) -> Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// A run while it goes on.
+/// A test run in progress.
 struct Run<'a> {
     workspace: &'a Workspace,
     choice: &'a Choice,
@@ -123,8 +123,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Builds the runtime. This is done in every run: it is quick when nothing
-    /// has changed.
+    /// Builds the runtime, in every run: it is quick when nothing has changed.
     fn build(&mut self) {
         let stopwatch = Stopwatch::start();
         terminal::note("\nbuild and size budget");
@@ -132,7 +131,7 @@ impl Run<'_> {
         self.ended("runtime", "build and size budget", &stopwatch, error);
     }
 
-    /// What there is to do, in its order.
+    /// The tasks, in order.
     fn tasks(&mut self) -> Vec<Task> {
         let mut tasks = stages::checks();
         if self.choice.has_programs() {
@@ -148,8 +147,7 @@ impl Run<'_> {
             self.ended("test programs", "compiling the tests", &stopwatch, error);
         }
         tasks.extend(stages::others());
-        // End to end comes last: it takes longest, and says least about where
-        // a mistake is.
+        // End to end comes last: it takes longest, and says least about the place of a mistake.
         tasks.sort_by_key(|task| task.stage as u8);
         tasks.retain(|task| self.is_wanted(task));
         tasks
@@ -163,9 +161,9 @@ impl Run<'_> {
         self.choice.has(task.stage) && !(self.choice.failed && passed())
     }
 
-    /// Runs these tasks, and keeps after each what is left.
+    /// Runs these tasks, and records after each what is left.
     fn all(&mut self, tasks: &[Task]) -> Result<()> {
-        // What failed last time is looked up before it is forgotten.
+        // The last failures are read before the record is overwritten.
         let named: Vec<Vec<String>> = tasks.iter().map(|task| self.named(task)).collect();
         if self.choice.name.is_none() {
             for task in tasks {
@@ -187,8 +185,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The tests of a task that failed in the last run, where only these are
-    /// wanted.
+    /// The failed tests of a task in the last run, if only these are wanted.
     fn named(&self, task: &Task) -> Vec<String> {
         let known = self.record.find(&task.name);
         match known {
@@ -248,7 +245,7 @@ impl Run<'_> {
         });
     }
 
-    /// How long the rest will take, if the last run says so.
+    /// How long the rest will take, if the last run recorded it.
     fn left(&self, rest: &[Task]) -> String {
         if self.choice.name.is_some() || self.choice.failed {
             return String::new();
@@ -261,8 +258,8 @@ impl Run<'_> {
     }
 }
 
-/// The sum of all tasks. A task that failed without a failed test, because it
-/// did not compile for one, counts as one failure.
+/// The sum of all tasks. A task that failed without a failed test, for example because it did not
+/// compile, counts as one failure.
 fn total(outcomes: &[Outcome]) -> Count {
     let mut total = Count::default();
     for outcome in outcomes {
@@ -274,8 +271,7 @@ fn total(outcomes: &[Outcome]) -> Count {
     total
 }
 
-/// A line for each stage, with the sums of its tasks, and one for each task
-/// that failed.
+/// A line for each stage with the sums of its tasks, and one for each failed task.
 fn table(outcomes: &[Outcome]) -> String {
     let mut lines = Vec::new();
     for stage in outcomes.chunk_by(|one, next| one.stage == next.stage) {

@@ -1,5 +1,5 @@
-//! The test programs: all of them compiled in one go, so that every dependency
-//! is compiled with one set of features, and then run one after the other.
+//! The test programs: all are compiled together, so that every dependency is compiled with one set
+//! of features, and then run one after the other.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,11 +13,11 @@ use crate::drivers;
 use crate::terminal;
 use crate::workspace::Workspace;
 
-/// The crate whose tests open browsers and start servers; the rest is native.
+/// The crate whose tests use browsers and servers; all others are native.
 const END_TO_END: &str = "platform-tests";
 
-/// The program that brings its own runner, which lists each test once for each
-/// browser and measures the time itself.
+/// The program with its own runner, which lists each test once for each browser and measures the
+/// time itself.
 const OWN_RUNNER: &str = "browsers";
 
 /// A compiled program of tests.
@@ -25,11 +25,11 @@ const OWN_RUNNER: &str = "browsers";
 pub(super) struct Program {
     /// The package and the target, such as `platform-server it`.
     pub(super) name: String,
-    /// The package's folder, in which cargo would run it.
+    /// The package's folder, which is its working directory under cargo.
     folder: PathBuf,
     /// The program.
     file: PathBuf,
-    /// Whether it is of the end-to-end tests.
+    /// Whether it belongs to the end-to-end tests.
     pub(super) is_end_to_end: bool,
     has_own_runner: bool,
 }
@@ -49,7 +49,7 @@ pub(super) enum Which<'a> {
 /// tests start.
 ///
 /// # Errors
-/// When something does not compile; the compiler has said what.
+/// Something does not compile; the compiler has printed what.
 pub(super) fn compile(workspace: &Workspace) -> Result<Vec<Program>> {
     let arguments = [
         "test",
@@ -66,7 +66,7 @@ pub(super) fn compile(workspace: &Workspace) -> Result<Vec<Program>> {
     Ok(programs)
 }
 
-/// The test program that a message of cargo's is about, if it is about one.
+/// The test program in a message of cargo, if there is one.
 fn program(message: &str) -> Option<Program> {
     let message: Value = serde_json::from_str(message).ok()?;
     let text = |at: &str| message.pointer(at).and_then(Value::as_str);
@@ -77,8 +77,7 @@ fn program(message: &str) -> Option<Program> {
     }
     let file = PathBuf::from(text("/executable")?);
     let folder = Path::new(text("/manifest_path")?).parent()?.to_owned();
-    // `path+file:///folder#name@version`, or without the name where the folder
-    // has it.
+    // `path+file:///folder#name@version`; without the name if the folder has the same one.
     let id = text("/package_id")?;
     let (folder_url, fragment) = id.rsplit_once('#')?;
     let package = match fragment.split_once('@') {
@@ -106,10 +105,10 @@ fn program(message: &str) -> Option<Program> {
 }
 
 impl Program {
-    /// Runs it, shows what it says, and returns what became of each test.
+    /// Runs it, shows its output, and returns the result of each test.
     ///
     /// # Errors
-    /// When it cannot be started, or ends as if a test had failed.
+    /// It cannot be started, or its exit status means that a test failed.
     pub(super) fn run(
         &self,
         workspace: &Workspace,
@@ -151,13 +150,13 @@ impl Program {
         })
     }
 
-    /// The program with the surroundings that cargo would give it.
+    /// The program with the environment that cargo would set.
     fn command(&self, workspace: &Workspace) -> Result<Command> {
         let mut command = crate::command::command(&self.file, &self.folder);
         command.env("CARGO_MANIFEST_DIR", &self.folder);
         if !self.has_own_runner {
-            // The time of each test is shown by a flag that is not stable yet.
-            // The toolchain is pinned, so it stays as it is until that changes.
+            // The flag that shows the time of each test is not stable yet. The toolchain is pinned,
+            // so the flag works until that changes.
             command.env("RUSTC_BOOTSTRAP", "1");
             command.args(["-Zunstable-options", "--report-time"]);
         }
@@ -166,14 +165,14 @@ impl Program {
         }
         // Two at a time: each test has its own browser and its own server.
         command.arg("--test-threads=2");
-        // A test's panic says where and why; its frames are the runner's own,
-        // and would push that out of sight.
+        // A test's panic has a message and a place; the backtrace is only the runner's own frames
+        // and would hide them.
         command.env("RUST_BACKTRACE", "0");
         command.env("TESTS_PROGRAMS", workspace.target.join("debug"));
         drivers::add_to(command, workspace)
     }
 
-    /// How a person would run this program alone.
+    /// How a developer would run this program alone.
     pub(super) fn by_hand(&self, workspace: &Workspace) -> String {
         self.command(workspace)
             .map(|command| describe(&command))

@@ -1,5 +1,5 @@
-//! What the last run came to, kept in the target folder: what has not passed
-//! can be run again alone, and how long a run will take can be told.
+//! The result of the last run, kept in the target folder, so that failed parts can be run again
+//! alone and the duration of a run can be estimated.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::workspace::Workspace;
 
-/// What became of one part of a run: a check, or a test program.
+/// The result of one part of a run: a check, or a test program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Entry {
     /// Whether all of it passed. False until it has ended.
     pub(super) passed: bool,
-    /// The names of the tests that failed, where it has tests. None, though it
-    /// did not pass: it did not come to its end.
+    /// The names of the failed tests, if it has tests. Empty for a part that did not pass: it did
+    /// not run to its end.
     pub(super) failed: Vec<String>,
-    /// How many seconds it took when it was last run whole.
+    /// How many seconds its last complete run took.
     pub(super) seconds: Option<f64>,
 }
 
@@ -30,8 +30,8 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Reads it. A file that is missing or cannot be read is an empty record:
-    /// it only says what could be left out.
+    /// Reads it. A missing or unreadable file counts as an empty record, since it is only used to
+    /// skip tests.
     pub(super) fn read(workspace: &Workspace) -> Self {
         Self::of(&workspace.target.join("xtask-last-test-run.json"))
     }
@@ -46,12 +46,12 @@ impl Record {
         }
     }
 
-    /// What is known of this part.
+    /// The entry of this part.
     pub(super) fn find(&self, part: &str) -> Option<&Entry> {
         self.parts.get(part)
     }
 
-    /// Notes that this part is still to be run, and keeps its time.
+    /// Marks this part as not run yet, and keeps its time.
     pub(super) fn begin(&mut self, part: &str) {
         let seconds = self.find(part).and_then(|entry| entry.seconds);
         let entry = Entry {
@@ -62,7 +62,7 @@ impl Record {
         self.parts.insert(part.to_owned(), entry);
     }
 
-    /// Notes how this part ended, and how many seconds it took if all of it ran.
+    /// Records how this part ended, and its seconds if all of it ran.
     pub(super) fn end(
         &mut self,
         part: &str,
@@ -79,18 +79,18 @@ impl Record {
         self.parts.insert(part.to_owned(), entry);
     }
 
-    /// Writes it, so that an interrupted run can be gone on with.
+    /// Writes it, so that an interrupted run can be continued.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// The file cannot be written.
     pub(super) fn write(&self) -> Result<()> {
         let text = serde_json::to_vec_pretty(self).context("the record cannot be written")?;
         std::fs::write(&self.file, text)
             .with_context(|| format!("{} cannot be written", self.file.display()))
     }
 
-    /// How many seconds these parts took when they were last run, as far as
-    /// that is known of all of them.
+    /// How many seconds these parts took in their last complete run, if that is known of all of
+    /// them.
     pub(super) fn seconds<'a>(&self, parts: impl IntoIterator<Item = &'a str>) -> Option<f64> {
         parts.into_iter().map(|part| self.find(part)?.seconds).sum()
     }
@@ -116,7 +116,7 @@ mod tests {
         assert!(!open.passed && open.failed.is_empty());
         assert_eq!(record.find("other"), None);
 
-        // A part that ran by name keeps the time of the whole.
+        // A part that was run by name keeps the time of its complete run.
         record.begin("clippy");
         record.end("clippy", vec!["a".into()], false, None);
         assert_eq!(record.seconds(["clippy"]), Some(2.5));

@@ -1,4 +1,4 @@
-//! What became of each test, read from what the test programs print.
+//! The result of each test, read from the output of the test programs.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 /// How many of the slowest tests are named at the end of a run.
 const SLOWEST: usize = 20;
 
-/// Tests that passed and that failed.
+/// The numbers of passed and of failed tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count {
     pub(crate) passed: u64,
@@ -26,20 +26,20 @@ impl fmt::Display for Count {
     }
 }
 
-/// What the tests of one program came to.
+/// The results of one program's tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Results {
-    /// By the lines at the ends of programs.
+    /// From the result lines at the ends of programs.
     pub(super) count: Count,
     /// The names of the tests that failed, in the order of the program.
     pub(super) failed: Vec<String>,
-    /// The time of each test whose program said it.
+    /// The time of each test, if the program printed it.
     pub(super) times: Vec<(Duration, String)>,
 }
 
 impl Results {
-    /// Adds what a line says, if it is a line about one test, or a result line,
-    /// of a program that libtest, libtest-mimic or wasm-bindgen's runner runs.
+    /// Reads a line, if it is about one test or is a result line. It understands libtest,
+    /// libtest-mimic and wasm-bindgen's runner.
     pub(super) fn read(&mut self, line: &str) {
         let line = line.trim();
         if let Some(result) = line.strip_prefix("test result: ") {
@@ -88,7 +88,7 @@ fn own_time(test: &str) -> Option<(Duration, String)> {
     Some((time, name.to_owned()))
 }
 
-/// The slowest of these tests, one a line, the slowest first.
+/// The slowest of these tests, one per line, slowest first.
 pub(super) fn slowest(mut times: Vec<(Duration, String)>) -> String {
     times.sort_by(|one, other| other.cmp(one));
     let lines = times.iter().take(SLOWEST);

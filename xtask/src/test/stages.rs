@@ -1,4 +1,4 @@
-//! What a run consists of, but for the test programs.
+//! The tasks of a run, except the test programs.
 
 use std::process::Command;
 
@@ -12,24 +12,24 @@ use crate::setup::Tool;
 use crate::workspace::Workspace;
 use crate::{build, drivers, terminal, tidy};
 
-/// One thing to do in a run.
+/// One task of a run.
 pub(super) struct Task {
     /// The stage that it belongs to.
     pub(super) stage: Stage,
-    /// What is shown, and what its record is kept under.
+    /// Its name, for people and for its record.
     pub(super) name: String,
     /// How to do it.
     pub(super) work: Work,
 }
 
-/// Something that is right, or an error.
+/// A check returns an error if something is wrong.
 type Check = fn(&Workspace) -> Result<()>;
 
 /// How a task is done.
 pub(super) enum Work {
-    /// Something that is right or wrong.
+    /// Passes or fails as a whole.
     Check(Check),
-    /// Tests that are no program of their own.
+    /// Tests that are not one program.
     Counted(fn(&Workspace, Which<'_>, &mut Results) -> Result<()>),
     /// A program of tests.
     Program(Program),
@@ -49,7 +49,7 @@ impl Task {
         }
     }
 
-    /// What the stage is called. Each check is a line of its own.
+    /// The name of the stage. Each check has its own line.
     pub(super) fn stage_name(&self) -> &'static str {
         match (self.stage, &*self.name) {
             (Stage::Checks, "formatting") => "formatting",
@@ -64,7 +64,7 @@ impl Task {
     }
 }
 
-/// The checks, in their order: the quick ones first.
+/// The checks in order: the quick ones first.
 pub(super) fn checks() -> Vec<Task> {
     let checks: [(&str, Check); 5] = [
         ("formatting", tidy::format),
@@ -81,7 +81,7 @@ pub(super) fn checks() -> Vec<Task> {
     checks.into_iter().map(task).collect()
 }
 
-/// Tests that are no programs of their own.
+/// Tests that are not programs of their own.
 pub(super) fn others() -> Vec<Task> {
     let task = |stage, name: &str, tests| Task {
         stage,
@@ -98,7 +98,7 @@ pub(super) fn others() -> Vec<Task> {
 /// Builds the runtime, and fails over its size budget.
 ///
 /// # Errors
-/// When it does not build, or is too large.
+/// It does not build, or is too large.
 pub(super) fn build_within_budget(workspace: &Workspace) -> Result<()> {
     match build::runtime(workspace)?.over_budget() {
         None => Ok(()),
@@ -119,8 +119,8 @@ fn firefox(workspace: &Workspace, which: Which<'_>, results: &mut Results) -> Re
     read(in_browser(workspace, "CHROMEDRIVER")?, which, results)
 }
 
-/// The module's tests in a browser: wasm-bindgen's runner takes the one whose
-/// driver it is told of, so that `other` must not be in its surroundings.
+/// The module's tests in a browser. wasm-bindgen's runner uses the browser whose driver is set in
+/// the environment, so `other` must not be set.
 fn in_browser(workspace: &Workspace, other: &str) -> Result<Command> {
     let runner = Tool::WasmBindgen
         .bin(workspace)?
@@ -144,10 +144,10 @@ fn in_browser(workspace: &Workspace, other: &str) -> Result<Command> {
     Ok(command)
 }
 
-/// Runs cargo with the names of the wanted tests, shows and reads what it says.
+/// Runs cargo with the names of the selected tests, shows its output and reads it.
 fn read(mut command: Command, which: Which<'_>, results: &mut Results) -> Result<()> {
-    // One filter is all that the runner in the browser takes, so what failed runs
-    // with all others.
+    // The runner in the browser takes only one filter, so failed tests run together with all
+    // others.
     if let Which::Like(part) = which {
         command.args(["--", part]);
     }

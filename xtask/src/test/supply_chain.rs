@@ -1,6 +1,5 @@
-//! What the dependencies are: their licences, that none is there in two major
-//! versions without a reason, where they come from, and what is known to be wrong
-//! with them. `deny.toml` has the rules.
+//! Checks of the dependencies: licences, duplicate major versions, sources, and known
+//! vulnerabilities. `deny.toml` has the rules.
 
 use std::process::{Command, Stdio};
 
@@ -11,7 +10,7 @@ use crate::setup::Tool;
 use crate::terminal;
 use crate::workspace::Workspace;
 
-/// What needs nothing but the lock file and the sources that cargo has.
+/// Checks that need only the lock file and the sources that cargo has.
 const OFFLINE: [&str; 6] = [
     "--offline",
     "--all-features",
@@ -21,13 +20,13 @@ const OFFLINE: [&str; 6] = [
     "sources",
 ];
 
-/// What needs the database of advisories, of this hour.
+/// Checks that need the current database of advisories.
 const ADVISORIES: [&str; 3] = ["--all-features", "check", "advisories"];
 
-/// Checks all of it. Where the database cannot be fetched, it says so and goes
-/// on: nothing is then known to be wrong, and nothing is known to be right.
+/// Runs all checks. If the database cannot be fetched, it says so and goes on: known
+/// vulnerabilities are then not checked.
 pub(super) fn check(workspace: &Workspace) -> Result<()> {
-    // The sources of what only other systems are built with are not there yet.
+    // The sources of dependencies for other systems may not be fetched yet.
     run(&mut cargo(&workspace.root, &["fetch", "--locked"]))?;
     run(deny(workspace)?.args(OFFLINE))?;
     let output = deny(workspace)?
@@ -58,7 +57,7 @@ fn deny(workspace: &Workspace) -> Result<Command> {
     Ok(command(program, &workspace.root))
 }
 
-/// What became of the check of the advisories.
+/// The result of the check of the advisories.
 #[derive(Debug, PartialEq, Eq)]
 enum Advisories {
     Clean,

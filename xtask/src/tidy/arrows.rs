@@ -4,14 +4,13 @@ use super::Finding;
 
 /// Files of one part may not name some crates and modules.
 struct Arrow {
-    /// The files' paths begin with this.
+    /// The prefix of the files' paths.
     part: &'static str,
-    /// Files and folders of the part that the arrow does not hold for.
+    /// Files and folders of the part that are exempt.
     except: &'static [&'static str],
-    /// Names that may not stand in front of `::` or in a `use`. One that ends
-    /// with `*` is the beginning of a name.
+    /// Names that may not precede `::` or occur in a `use`. A name that ends with `*` is a prefix.
     names: &'static [&'static str],
-    /// The rule, a sentence.
+    /// The rule, as a sentence.
     rule: &'static str,
 }
 
@@ -43,7 +42,7 @@ const ARROWS: &[Arrow] = &[
     },
     Arrow {
         part: "server/src/",
-        // It keeps files by their content.
+        // It stores files by the hash of their content.
         except: &["server/src/games/files.rs"],
         names: &["rusqlite", "sqlx", "redis", "object_store"],
         rule: "A slice calls one operation of the store, whatever the store is made of.",
@@ -102,8 +101,7 @@ pub(super) fn check(path: &str, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// Whether a line of code names a crate or module: as a path's segment, or at
-/// the end of a `use`.
+/// Whether a line of code names a crate or module: as a path's segment, or at the end of a `use`.
 fn names(code: &str, name: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let (stem, is_prefix) = name

@@ -1,11 +1,11 @@
-//! The files of the project, without what was built or installed.
+//! The project's files, without build output and installed packages.
 
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use walkdir::{DirEntry, WalkDir};
 
-/// Folders that hold what is made or installed, never what is written.
+/// Folders with generated or installed files only.
 const NOT_OURS: &[&str] = &[".git", "target", "node_modules", "dist", "data"];
 
 /// Every file of the project, from the root, with `/` between folders.
@@ -32,7 +32,7 @@ pub(super) fn list(root: &Path) -> Result<Vec<String>> {
     Ok(paths)
 }
 
-/// A file's text; none if it is no text, or has gone in the meantime.
+/// A file's text; `None` if it is not text, or was deleted meanwhile.
 pub(super) fn read(root: &Path, path: &str) -> Result<Option<String>> {
     match std::fs::read(root.join(path)) {
         Ok(bytes) => Ok(String::from_utf8(bytes).ok()),

@@ -1,5 +1,4 @@
-//! `cargo xtask tidy --graph`: the server's slices and their imports, as a
-//! picture and in words.
+//! `cargo xtask tidy --graph`: prints and draws the imports between the server's slices.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,14 +10,14 @@ use super::layers::{self, Graph, Import, LEVELS, level};
 use crate::terminal;
 use crate::workspace::Workspace;
 
-/// A box's width and height, and the space between two in a row and two rows.
+/// A box's width and height, and the space between boxes and between rows.
 const BOX: (usize, usize) = (120, 34);
 const SPACE: (usize, usize) = (36, 34);
 /// Room around the picture.
 const MARGIN: usize = 24;
 
-/// Reads the server's files, says what is in circles or against the arrow, and
-/// draws the picture where one is wanted.
+/// Reads the server's files, reports circles and imports against the arrow, and draws the picture
+/// if one is wanted.
 pub(super) fn run(workspace: &Workspace, picture: Option<&Path>) -> Result<()> {
     let mut imports = Vec::new();
     for path in files::list(&workspace.root)? {
@@ -68,7 +67,7 @@ fn summary(graph: &Graph, imports: &[Import]) -> String {
     text
 }
 
-/// Whether an import is not from a higher level to a lower one.
+/// Whether an import does not lead from a higher level to a lower one.
 fn is_upward(from: &str, to: &str) -> bool {
     match (level(from), level(to)) {
         (Some(from), Some(to)) => from <= to,
@@ -76,7 +75,7 @@ fn is_upward(from: &str, to: &str) -> bool {
     }
 }
 
-/// Where the box of a slice is: its left upper corner.
+/// The upper left corner of a slice's box.
 fn place(slice: &str, width: usize) -> Option<(usize, usize)> {
     let level = level(slice)?;
     let row = LEVELS[level];
@@ -87,7 +86,7 @@ fn place(slice: &str, width: usize) -> Option<(usize, usize)> {
     Some((left, top))
 }
 
-/// The picture: a row a level, the highest first.
+/// The picture: one row per level, the highest first.
 fn draw(graph: &Graph) -> String {
     let widest = LEVELS.iter().map(|level| level.len()).max().unwrap_or(1);
     // Long arrows go around the boxes in between.
@@ -121,7 +120,7 @@ fn draw(graph: &Graph) -> String {
     svg
 }
 
-/// One arrow: straight down to the next level, else around what is in between.
+/// One arrow: straight down to the next level, else around the boxes in between.
 fn arrow(from: &str, to: &str, files: usize, number: usize, width: usize) -> Option<String> {
     let ((x1, y1), (x2, y2)) = (place(from, width)?, place(to, width)?);
     let (x1, x2) = (x1 + BOX.0 / 2, x2 + BOX.0 / 2);
@@ -133,7 +132,7 @@ fn arrow(from: &str, to: &str, files: usize, number: usize, width: usize) -> Opt
     };
     let apart = level(from)?.abs_diff(level(to)?);
     let bend = apart.saturating_sub(1) * 22;
-    // To the left and to the right by turns.
+    // Alternately to the left and to the right.
     let middle = (x1 + x2) / 2;
     let bent = if number.is_multiple_of(2) {
         middle + bend

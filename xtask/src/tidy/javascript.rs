@@ -1,10 +1,9 @@
 //! JavaScript and TypeScript: formatted and linted by Biome, and checked by the
 //! TypeScript compiler, which reads the types of JavaScript from its comments.
 //!
-//! The tools are npm packages, pinned in `xtask/npm/`. A project is a folder with
-//! a `tsconfig.json`. The types of the project API are made from its
-//! description, and those of the elements in the console's pages from the pages,
-//! whenever these have changed.
+//! The tools are npm packages, pinned in `xtask/npm/`. A project is a folder with a
+//! `tsconfig.json`. The types of the project API are generated from its description, and those of
+//! the elements in the console's pages from the pages, whenever these change.
 
 mod elements;
 
@@ -27,7 +26,7 @@ const PACKAGES: &str = "xtask/npm";
 const PROJECTS: &[&str] = &["loader", "tests/src/browser", "www/console", "www/demo"];
 /// The end of the path of the test snapshot that holds the API's description.
 const DESCRIPTION: &str = "openapi__tests__the_description_is_what_was_looked_at.snap";
-/// The types that are made from the description. git ignores the file.
+/// The types that are generated from the description. git ignores the file.
 const API_TYPES: &str = "www/types/api.generated.d.ts";
 /// The templates of the pages, and the types of the elements in them.
 const PAGES: &str = "www/pages/";
@@ -36,7 +35,7 @@ const ELEMENT_TYPES: &str = "www/types/elements.generated.d.ts";
 /// Checks that the JavaScript is formatted, has no lint and no type error.
 ///
 /// # Errors
-/// Something is wrong with it, or the tools are not installed.
+/// It has a fault, or the tools are not installed.
 pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     let tools = Tools::find(&workspace.root)?;
     let linted = tools.lint();
@@ -46,10 +45,10 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     linted.and(typed)
 }
 
-/// Formats the JavaScript, and mends what Biome can mend safely.
+/// Formats the JavaScript, and fixes what Biome can fix safely.
 ///
 /// # Errors
-/// The tools are not installed, or something is left that they cannot mend.
+/// The tools are not installed, or a fault remains that they cannot fix.
 pub(crate) fn fix(workspace: &Workspace) -> Result<()> {
     run(&mut Tools::find(&workspace.root)?.biome(&["check", "--write"]))
 }
@@ -77,7 +76,7 @@ impl<'a> Tools<'a> {
         node
     }
 
-    /// Checks the form of every file.
+    /// Lints every file and checks its format.
     fn lint(&self) -> Result<()> {
         run(&mut self.biome(&["check"]))
     }
@@ -88,7 +87,7 @@ impl<'a> Tools<'a> {
         biome
     }
 
-    /// Checks the types of these projects, all at the same time.
+    /// Checks the types of these projects in parallel.
     fn check_types(&self, projects: &[&str]) -> Result<()> {
         let outcomes: Vec<Result<Output>> = thread::scope(|scope| {
             let compiling: Vec<_> = projects
@@ -121,8 +120,8 @@ impl<'a> Tools<'a> {
             .with_context(|| format!("`{}` cannot be started", describe(&compiler)))
     }
 
-    /// Makes the types of the project API, unless those that are there are of the
-    /// same description and the same tools.
+    /// Generates the types of the project API, unless the existing ones match the description and
+    /// the tools.
     fn make_api_types(&self) -> Result<()> {
         let description = description(self.root)?;
         let mut hasher = DefaultHasher::new();
@@ -149,7 +148,7 @@ impl<'a> Tools<'a> {
     }
 }
 
-/// Makes the types of the elements of pages, if they are not there as they are.
+/// Generates the types of the pages' elements, unless they are up to date.
 fn make_element_types(root: &Path) -> Result<()> {
     let mut pages = Vec::new();
     for path in files::list(root)? {
@@ -282,7 +281,7 @@ mod tests {
             fs::read_to_string(&types).unwrap()
         };
         assert!(describe("/api/one").contains("\"/api/one\""));
-        // Those that are there are kept: what was written to them is not lost.
+        // Up-to-date types are not written again: the added text stays.
         let marked = fs::read_to_string(&types).unwrap() + "// marked\n";
         fs::write(&types, &marked).unwrap();
         assert_eq!(describe("/api/one"), marked);

@@ -1,14 +1,13 @@
 //! The arrow through the server: which slice may use which other.
 //!
-//! A slice is a folder of `server/src` or a crate under `server/crates`. Each
-//! may use what stands below it, and nothing beside or above it.
+//! A slice is a folder of `server/src` or a crate under `server/crates`. Each slice may use those
+//! of lower levels, and none of its own or a higher level.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Finding;
 
-/// The slices from the lowest to the highest. Those of one level do not know
-/// each other.
+/// The slices from the lowest to the highest level. Those of one level may not use each other.
 pub(super) const LEVELS: &[&[&str]] = &[
     &["domain"],
     &["store"],
@@ -25,8 +24,7 @@ pub(super) const LEVELS: &[&[&str]] = &[
     &["commands"],
 ];
 
-/// Modules that are known by a path of their own, and the slices that they are
-/// part of.
+/// Modules with a path of their own, and the slices that they belong to.
 const ALIASES: &[(&str, &str)] = &[
     ("clock", "domain"),
     ("entropy", "domain"),
@@ -34,17 +32,17 @@ const ALIASES: &[(&str, &str)] = &[
     ("http", "web"),
 ];
 
-/// What may be named anywhere: the crates that only tests link.
+/// Names that are allowed anywhere: crates that only tests link.
 const TESTS_ALONE: &[&str] = &["store-conformance", "store_conformance"];
 
-/// One slice names another at a line of a file.
+/// One slice names another in a line of a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Import {
     /// The file, from the workspace's root.
     pub(super) path: String,
     /// The line, from 1.
     pub(super) line: usize,
-    /// The slice that the file is part of.
+    /// The slice that the file belongs to.
     pub(super) from: String,
     /// The slice that it names.
     pub(super) to: String,
@@ -53,8 +51,8 @@ pub(super) struct Import {
 /// Which slices import which, with the number of files that do.
 pub(super) type Graph = BTreeMap<(String, String), usize>;
 
-/// The slice that a file is part of; none for what belongs to no slice, such as
-/// the crate's root, or only to tests.
+/// The slice that a file belongs to; `None` for files of no slice, such as the crate's root, and
+/// for tests.
 pub(super) fn slice_of(path: &str) -> Option<String> {
     let is_test = path.ends_with("/tests.rs") || path.contains("/tests/");
     if is_test || !path.ends_with(".rs") {
@@ -66,7 +64,7 @@ pub(super) fn slice_of(path: &str) -> Option<String> {
         return is_slice.then(|| name.to_owned());
     }
     if path == "server/src/store.rs" {
-        // It opens the back end that the settings name.
+        // It opens the store that the settings name.
         return Some("store-sqlite".to_owned());
     }
     let rest = path.strip_prefix("server/src/")?;
@@ -85,14 +83,14 @@ pub(super) fn level(slice: &str) -> Option<usize> {
     LEVELS.iter().position(|level| level.contains(&slice))
 }
 
-/// What a file names of other slices, tests excepted.
+/// The other slices that a file names, outside of tests.
 pub(super) fn imports(path: &str, text: &str) -> Vec<Import> {
     let Some(from) = slice_of(path) else {
         return Vec::new();
     };
     let mut found = Vec::new();
     for (number, line) in text.lines().enumerate() {
-        // Unit tests end a file, and may use whatever helps them.
+        // Unit tests are at the end of a file, and may use anything.
         if line.starts_with("#[cfg(test)]") {
             break;
         }
@@ -114,13 +112,12 @@ pub(super) fn imports(path: &str, text: &str) -> Vec<Import> {
     found
 }
 
-/// Whether a name is one of a module and not of a type.
+/// Whether a name is that of a module and not of a type.
 fn slice_like(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_lowercase())
 }
 
-/// The slices that a line of code names. Only in a crate that `has_slices` are
-/// its modules some.
+/// The slices that a line of code names. Modules are slices only in a crate that `has_slices`.
 fn named(code: &str, has_slices: bool) -> Vec<&str> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let end = |text: &str| text.find(|c| !is_word(c)).unwrap_or(text.len());
@@ -148,7 +145,7 @@ fn named(code: &str, has_slices: bool) -> Vec<&str> {
     names
 }
 
-/// The imports of a file against the arrow.
+/// Checks the imports of a file against the arrow.
 pub(super) fn check(path: &str, text: &str) -> Vec<Finding> {
     let Some(from) = slice_of(path) else {
         return Vec::new();
@@ -211,7 +208,7 @@ pub(super) fn circles(graph: &Graph) -> Vec<Vec<String>> {
     circles.into_iter().collect()
 }
 
-/// The slices that one imports, through others too.
+/// The slices that one imports, directly or through others.
 fn reachable<'a>(graph: &'a Graph, from: &str) -> BTreeSet<&'a String> {
     let mut reached = BTreeSet::new();
     let mut next = vec![from.to_owned()];

@@ -1,10 +1,10 @@
-//! The types of the elements that the console's modules look up by their ids,
-//! from the templates of its pages: an id that no page has is a type error.
+//! Generates types for the elements that the console's modules look up by id, from the templates of
+//! its pages: an id that no page has is a type error.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The element types by id, as TypeScript. An id that stands in several pages on
-/// different elements has a union of their types.
+/// The element types by id, as TypeScript. An id that different elements have in several pages gets
+/// a union of their types.
 pub(super) fn types(pages: &[String]) -> String {
     let mut tags: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (id, tag) in pages.iter().flat_map(|page| with_ids(page)) {
@@ -21,8 +21,8 @@ pub(super) fn types(pages: &[String]) -> String {
     text + "}\n"
 }
 
-/// The id and the tag name of each element of a page that has an id. An id that
-/// is put together by the template is left out.
+/// The id and the tag name of each element with an id. An id that the template composes is left
+/// out.
 fn with_ids(page: &str) -> impl Iterator<Item = (&str, &str)> {
     page.split('<').skip(1).filter_map(|tag| {
         let tag = tag.split('>').next()?;
