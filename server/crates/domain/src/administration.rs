@@ -1,4 +1,4 @@
-//! What those who run the platform may look at and do.
+//! What administrators and the operator may see and do.
 
 use uuid::Uuid;
 
@@ -11,40 +11,39 @@ pub struct Admin {
     pub player: Uuid,
     /// The player's name now.
     pub username: String,
-    /// Since when.
+    /// When the player became an administrator.
     pub granted_at: Millis,
 }
 
-/// What came of making a player an administrator.
+/// The result of making a player an administrator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Granted {
     /// The player is one now.
     Done,
-    /// The player was one before.
+    /// The player was already one.
     Already,
     /// There is no such player.
     NoPlayer,
-    /// A guest, who may be gone with the next cookie, or one that was merged
-    /// away.
+    /// A guest, which may be lost with its cookie, or a merged guest.
     NotAnAccount,
 }
 
-/// What came of giving a project to a player.
+/// The result of transferring a project to a player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transferred {
-    /// It is the player's now.
+    /// It belongs to the player now.
     Done,
-    /// It was the player's before.
+    /// It already belonged to the player.
     Already,
     /// There is no such project.
     NoProject,
     /// There is no such player.
     NoPlayer,
-    /// A guest, or one that was merged away: those own nothing.
+    /// A guest or a merged guest: these own nothing.
     NotAnAccount,
 }
 
-/// A guest that went into an account.
+/// A guest that was merged into an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MergedGuest {
     /// The guest.
@@ -53,20 +52,20 @@ pub struct MergedGuest {
     pub merged_at: Option<Millis>,
 }
 
-/// An address (IPv4, or IPv6 /64) with the guests that it holds.
+/// An address (IPv4, or IPv6 /64) and the number of guests that count for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HoldingAddress {
     /// The address.
     pub address: String,
     /// How many guests.
     pub guests: u32,
-    /// When the last of them was last here.
+    /// When the last of them was last seen.
     pub seen_at: Millis,
 }
 
-/// What a copy of the store needs besides itself.
+/// What a copy of the store needs besides the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreCopy {
-    /// The names of all files that its deployments have.
+    /// The names of all files of its deployments.
     pub files: Vec<String>,
 }

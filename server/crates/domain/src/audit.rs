@@ -1,5 +1,5 @@
-//! The log of security events: what happened to whom and when, in ids alone, and
-//! why somebody was suspended, as they were told.
+//! The log of security events: what happened to which player and when, as ids, and the reasons of
+//! suspensions.
 
 use uuid::Uuid;
 
@@ -8,8 +8,7 @@ use crate::clock::Millis;
 /// Who did it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Actor {
-    /// The player whom it happened to; where it happened to nobody, the platform
-    /// itself.
+    /// The player of the event; without a player, the platform itself.
     Own,
     /// The operator, by a command of the server.
     Operator,
@@ -17,27 +16,26 @@ pub enum Actor {
     Admin(Uuid),
 }
 
-/// Where an act came from.
+/// The origin of an act.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Source {
     /// The address (IPv4, or IPv6 /64).
     pub network: String,
-    /// The id of the request, which the server's log has as well.
+    /// The id of the request, which is in the server's log as well.
     pub request: String,
 }
 
-/// Who did it, and where it came from: what the store is told with every act
-/// that the log keeps.
+/// Who acted, and from where. The store gets this with every act that the log keeps.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct By {
     /// Who.
     pub actor: Actor,
-    /// From where; none for what did not come as a request.
+    /// The origin; `None` if there was no request.
     pub source: Option<Source>,
 }
 
 impl By {
-    /// What somebody did by a request.
+    /// An act by a request.
     #[must_use]
     pub const fn request(actor: Actor, source: Source) -> Self {
         Self {
@@ -47,7 +45,7 @@ impl By {
     }
 }
 
-/// What did not come as a request.
+/// An act without a request.
 impl From<Actor> for By {
     fn from(actor: Actor) -> Self {
         Self {
@@ -62,21 +60,20 @@ impl From<Actor> for By {
 pub enum AuditKind {
     /// A guest was linked to a new identity and is an account now.
     Linked,
-    /// A guest (`player`) went into an account (`other`).
+    /// A guest (`player`) was merged into an account (`other`).
     Merged,
     /// A known identity signed in to its account.
     SignedIn,
     /// An account was made for a new identity, without a guest.
     Created,
-    /// A player took another name.
+    /// A player changed their name.
     Renamed,
-    /// A sign-in failed: `subject` is the provider, `detail` why. Nobody knows
-    /// whose it would have been.
+    /// A sign-in failed: `subject` is the provider, `detail` why. The player is unknown.
     SignInFailed,
     /// A player signed out, in one browser.
     SignedOut,
-    /// A guest that was signed out is gone on as, in its browser; `other` is the
-    /// guest whom the browser had meanwhile, and who was signed out by it.
+    /// A browser restored a guest that was signed out; `other` is the guest that the browser had
+    /// meanwhile, and which was signed out by this.
     GuestRestored,
     /// Sessions of a player were ended.
     SessionsEnded,
@@ -84,48 +81,48 @@ pub enum AuditKind {
     Suspended,
     /// A suspension was lifted.
     Unsuspended,
-    /// A player let a device sign in.
+    /// A player approved the sign-in of a device.
     DeviceApproved,
-    /// A player did not let a device sign in.
+    /// A player denied the sign-in of a device.
     DeviceDenied,
-    /// A device's sign-in was ended, by the device or the player.
+    /// A device's sign-in was ended, by the device or by the player.
     DeviceRevoked,
-    /// A device's refresh token came a second time, which ended its sign-in.
+    /// A device's refresh token was used a second time, which ended its sign-in.
     DeviceTokenReused,
     /// A signing key was added.
     KeyAdded,
-    /// A signing key (`subject`) was taken back.
+    /// A signing key (`subject`) was revoked.
     KeyRevoked,
     /// A player became an administrator.
     AdminGranted,
-    /// A player is an administrator no longer.
+    /// A player is no longer an administrator.
     AdminRevoked,
-    /// A project (`subject`) went to a player, from another one (`other`).
+    /// A project (`subject`) was transferred to a player, from another one (`other`).
     ProjectTransferred,
-    /// Somebody asked for what administrators alone may do, or an administrator
-    /// without the right to it just then; `detail` is the call.
+    /// A call for administrators was refused: the caller is no administrator, or the sign-in does
+    /// not allow it; `detail` is the call.
     AdministrationRefused,
-    /// Events of one kind (`subject`) were too many to be kept; `detail` is how
-    /// many were left out since it was last said.
+    /// There were too many events of one kind (`subject`) to keep them all; `detail` is how many
+    /// were left out since the last such event.
     EventsLeftOut,
-    /// A project (`subject`) was made; its owner is `player`.
+    /// A project (`subject`) was created; its owner is `player`.
     ProjectCreated,
-    /// A project (`subject`) was deployed; `detail` is the environment and the
-    /// deployment. The owner is `player`, here and below.
+    /// A project (`subject`) was deployed; `detail` is the environment and the deployment. `player`
+    /// is the owner, here and below.
     Deployed,
-    /// An earlier deployment of a project (`subject`) is shown again; `detail` is
-    /// the environment, the deployment, and the one that was shown before.
+    /// An earlier deployment of a project (`subject`) was made current again; `detail` is the
+    /// environment, the deployment, and the one that was current before.
     RolledBack,
-    /// A backend of a project (`subject`) was set or taken away; `detail` is the
-    /// environment and the address.
+    /// The backend of a project (`subject`) was set or removed; `detail` is the environment and the
+    /// address.
     BackendChanged,
     /// Another setting of a project (`subject`) was changed; `detail` says which.
     SettingChanged,
-    /// Somebody was given a token of one of a project's (`subject`) test players,
-    /// which `detail` names; it is said once an hour.
+    /// A token for one of a project's (`subject`) test players was issued; `detail` names the test
+    /// player. Recorded once an hour.
     TestTokenGiven,
-    /// An administrator was let to change somebody else's project (`subject`),
-    /// or to play it as a test player; its owner is `player`.
+    /// An administrator got access to another player's project (`subject`), to change it or to play
+    /// it as a test player; its owner is `player`.
     ProjectAdministered,
     /// A project (`subject`) of a player was disabled.
     ProjectDisabled,
@@ -135,7 +132,7 @@ pub enum AuditKind {
     ProjectDeleted,
     /// A project (`subject`) of a player was restored.
     ProjectRestored,
-    /// A deleted project (`subject`) was removed for good.
+    /// A deleted project (`subject`) was permanently removed.
     ProjectRemoved,
 }
 
@@ -178,7 +175,7 @@ impl AuditKind {
         Self::ProjectRemoved,
     ];
 
-    /// Those that are kept for [`ROUTINE_MILLIS`] alone.
+    /// The kinds that are kept for [`ROUTINE_MILLIS`] only.
     pub const ROUTINE: [Self; 6] = [
         Self::SignInFailed,
         Self::SignedOut,
@@ -188,7 +185,7 @@ impl AuditKind {
         Self::TestTokenGiven,
     ];
 
-    /// The name under which it is kept and shown.
+    /// The name in the store and in the API.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -229,61 +226,59 @@ impl AuditKind {
         }
     }
 
-    /// The kind of this name.
+    /// Returns the kind with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 }
 
-/// An event, as it is kept.
+/// A stored event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEvent {
-    /// Its number; later ones are higher.
+    /// Its number; later events have higher ones.
     pub id: i64,
     /// When it happened.
     pub at: Millis,
     /// What happened.
     pub kind: AuditKind,
-    /// Whom it happened to; none for what concerns the platform itself.
+    /// The player whom it concerns; `None` if it concerns the platform itself.
     pub player: Option<Uuid>,
-    /// The other player that had a part in it.
+    /// The other player who is involved.
     pub other: Option<Uuid>,
     /// The id of the provider, the client or the key, the project, or the reason
     /// of a suspension.
     pub subject: Option<String>,
-    /// What was done, beyond the subject: the environment and the deployment, or
-    /// why a sign-in failed.
+    /// More about the act: the environment and the deployment, or why a sign-in failed.
     pub detail: Option<String>,
     /// Who did it.
     pub actor: Actor,
-    /// The network (IPv4, or IPv6 /64) that it came from, for as long as that is
-    /// kept; none for what did not come as a request.
+    /// The network (IPv4, or IPv6 /64) of the request, as long as it is kept; `None` without a
+    /// request.
     pub network: Option<String>,
     /// The id of the request.
     pub request: Option<String>,
 }
 
-/// Something that was refused, of which nothing but the event is kept.
+/// A refused request, of which only the event is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// [`AuditKind::SignInFailed`] or [`AuditKind::AdministrationRefused`]; or
-    /// [`AuditKind::EventsLeftOut`], where too many of these were.
+    /// [`AuditKind::EventsLeftOut`], if there were too many of these.
     pub kind: AuditKind,
-    /// Who asked, where that is known.
+    /// The caller, if known.
     pub player: Option<Uuid>,
-    /// The provider, or the problem that was answered.
+    /// The provider, or the problem in the response.
     pub subject: Option<String>,
-    /// Why, or what was asked for.
+    /// The reason, or the refused call.
     pub detail: String,
 }
 
-/// How long routine events are kept: those that anybody can cause, and that
-/// there are most of.
+/// How long routine events are kept: the most frequent ones, which anybody can cause.
 pub const ROUTINE_MILLIS: Millis = 90 * 24 * 60 * 60 * 1_000;
-/// For how long it is not said again that the same token was given.
+/// How long the same test token is not recorded again.
 pub const GIVEN_MILLIS: Millis = 60 * 60 * 1_000;
-/// How long it is kept where an act came from.
+/// How long the origin of an act is kept.
 pub const SOURCE_MILLIS: Millis = 365 * 24 * 60 * 60 * 1_000;
 
 /// What kind of actor did it.
@@ -293,7 +288,7 @@ pub enum ActorKind {
     Own,
     /// [`Actor::Operator`]
     Operator,
-    /// [`Actor::Admin`], whichever
+    /// [`Actor::Admin`] of any player
     Admin,
 }
 
@@ -301,7 +296,7 @@ impl ActorKind {
     /// Every kind.
     pub const ALL: [Self; 3] = [Self::Own, Self::Operator, Self::Admin];
 
-    /// The name under which it is shown.
+    /// The name in the API.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -311,7 +306,7 @@ impl ActorKind {
         }
     }
 
-    /// The kind of this name.
+    /// Returns the kind with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
@@ -328,25 +323,25 @@ impl From<Actor> for ActorKind {
     }
 }
 
-/// Which events.
+/// A query for events.
 #[derive(Clone, Copy, Debug)]
 pub struct AuditQuery {
-    /// Only those in which this player had a part, also as an administrator.
+    /// Only events that involve this player, also as an administrator.
     pub player: Option<Uuid>,
     /// Only those of this kind.
     pub kind: Option<AuditKind>,
-    /// Only what somebody of this kind did.
+    /// Only acts of this kind of actor.
     pub actor: Option<ActorKind>,
     /// Only those before this number.
     pub before: Option<i64>,
-    /// Only those after this number, the oldest first.
+    /// Only events after this number, oldest first.
     pub after: Option<i64>,
-    /// At most so many.
+    /// The largest number of events.
     pub limit: usize,
 }
 
 impl AuditQuery {
-    /// The newest events, whatever they are.
+    /// The newest events of all players.
     #[must_use]
     pub const fn newest(limit: usize) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! The time, as something that is handed in.
+//! The time, which callers pass in.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 /// Milliseconds since the Unix epoch.
 pub type Millis = i64;
 
-/// Tells the time. Handlers and jobs receive one; they never read a clock.
+/// Tells the time. Handlers and jobs get one as an argument; they never read the system's clock.
 pub trait Clock: Send + Sync + std::fmt::Debug {
     /// Now, in milliseconds since the Unix epoch.
     fn now(&self) -> Millis;
 
-    /// How long it is since some moment of the past, always the same one. It
-    /// never goes back, whatever happens to the machine's time of day.
+    /// The time since a fixed moment in the past. It never decreases, even if the time of day is
+    /// set.
     fn elapsed(&self) -> Duration;
 }
 
@@ -62,8 +62,8 @@ impl ManualClock {
         }
     }
 
-    /// Moves the clock by `by` milliseconds. If negative, the time of day is
-    /// set back, and no time passes.
+    /// Moves the clock by `by` milliseconds. A negative value sets the time of day back, and no
+    /// time passes.
     pub fn advance(&self, by: Millis) {
         self.now.fetch_add(by, Ordering::SeqCst);
         let passed = u64::try_from(by).unwrap_or(0);

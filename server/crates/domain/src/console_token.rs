@@ -1,5 +1,4 @@
-//! Tokens for the platform's own API: what one hangs on, what it is good for,
-//! and for how long.
+//! Tokens for the platform's own API: what they depend on, their scope, and their life.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,12 +11,12 @@ use super::player::Player;
 use super::session::SessionHash;
 use crate::clock::Millis;
 
-/// Life of a token, in seconds, unless those of games live shorter.
+/// Life of a token in seconds, unless game tokens have a shorter one.
 pub const CONSOLE_TOKEN_SECONDS: u64 = 300;
 /// How old a sign-in may be for administration: 15 minutes.
 pub const FRESH_MILLIS: Millis = 15 * 60 * 1_000;
 
-/// The life of a token where those of games live for `token_seconds`.
+/// The life of a token, given the life of game tokens.
 #[must_use]
 pub const fn life(token_seconds: u64) -> u64 {
     if token_seconds < CONSOLE_TOKEN_SECONDS {
@@ -27,7 +26,7 @@ pub const fn life(token_seconds: u64) -> u64 {
     }
 }
 
-/// What a token hangs on: it ends with it, whatever it says of its own end.
+/// What a token depends on. The token ends with it, even before its own expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Hold {
     /// A session in a browser.
@@ -37,8 +36,8 @@ pub enum Hold {
 }
 
 impl Hold {
-    /// Returns the claims of a token for `player` that ends with this session or
-    /// device. A device never gets the right to administer.
+    /// Returns the claims of a token for `player` that ends with this session or device. A device
+    /// never gets the scope for administration.
     #[must_use]
     pub fn claims(&self, player: GameTokenClaims) -> ConsoleTokenClaims {
         let (sid, device, scope) = match self {
@@ -57,8 +56,7 @@ impl Hold {
         }
     }
 
-    /// What a token hangs on by its claims; none if they do not say just one
-    /// thing.
+    /// Reads what a token depends on from its claims; `None` unless they name exactly one thing.
     #[must_use]
     pub fn of(claims: &ConsoleTokenClaims) -> Option<Self> {
         match (&claims.sid, &claims.device) {
@@ -72,28 +70,27 @@ impl Hold {
     }
 }
 
-/// Whether a token is good for administration, should its bearer be an
-/// administrator.
+/// Whether a token's scope allows administration, if its player is an administrator.
 #[must_use]
 pub fn may_administer(claims: &ConsoleTokenClaims) -> bool {
     let mut scopes = claims.scope.split(' ');
     scopes.any(|scope| scope == SCOPE_ADMINISTRATION)
 }
 
-/// Who holds a session or a device that has not ended, as read in one go.
+/// The player of a session or device that has not ended, read in one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
     /// The player.
     pub player: Player,
     /// Whether the operator's command made the player an administrator.
     pub is_admin: bool,
-    /// When the player last proved to be it, in this browser; none for devices
-    /// and guests.
+    /// When the player last signed in at the provider, in this browser; `None` for devices and
+    /// guests.
     pub authenticated_at: Option<Millis>,
 }
 
 impl Holder {
-    /// Whether the sign-in is young enough for administration.
+    /// Whether the sign-in is recent enough for administration.
     #[must_use]
     pub fn is_fresh(&self, now: Millis) -> bool {
         let age = self.authenticated_at.map(|at| now - at);

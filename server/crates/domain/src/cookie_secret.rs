@@ -1,8 +1,7 @@
-//! Secrets that browsers hold in cookies: 256 random bits of which the store keeps a
-//! hash.
+//! Secrets in browsers' cookies: 256 random bits. The store keeps only a hash.
 
-/// Defines the secret of one kind of cookie. Kinds are types of their own, so that no
-/// secret can be taken for one of another kind. None is ever logged.
+/// Defines the secret of one kind of cookie. Each kind is a separate type, so that one cannot be
+/// used in place of another. Secrets are never logged.
 macro_rules! cookie_secret {
     ($(#[$about:meta])* $secret:ident, $hash:ident) => {
         $(#[$about])*
@@ -16,7 +15,7 @@ macro_rules! cookie_secret {
                 Self(entropy.bytes())
             }
 
-            /// The secret that a cookie carried.
+            /// The secret from a cookie.
             #[must_use]
             pub const fn from_bytes(bytes: [u8; 32]) -> Self {
                 Self(bytes)
@@ -28,7 +27,7 @@ macro_rules! cookie_secret {
                 &self.0
             }
 
-            /// What the store keeps in its place.
+            /// The hash that the store keeps.
             #[must_use]
             pub fn hash(&self) -> $hash {
                 $hash(<sha2::Sha256 as sha2::Digest>::digest(self.0).into())

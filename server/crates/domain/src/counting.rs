@@ -1,5 +1,4 @@
-//! Players over time: how many at once, how many different ones, and how long
-//! each played.
+//! Players over time: how many at the same time, how many different ones, and how long each played.
 
 use std::fmt;
 
@@ -18,17 +17,17 @@ pub const HOUR: Millis = 60 * MINUTE;
 /// A day in milliseconds.
 pub const DAY: Millis = 24 * HOUR;
 
-/// What a player must have played within a day to count in the ranking, in
-/// milliseconds: a page that was only opened does not.
+/// How long a player must play within a day to count in the ranking, in milliseconds: only opening
+/// a page is not enough.
 pub const RANKED_PLAY: Millis = MINUTE;
 
-/// Two to this is the number of a sketch's registers.
+/// A sketch has two to the power of this registers.
 const PRECISION: u8 = 12;
-/// One standard deviation of a sketch's number, by its true one: 1.04 by the
-/// root of the number of registers.
+/// One standard deviation of a sketch's estimate, relative to the true number: 1.04 divided by the
+/// square root of the number of registers.
 pub const DISTINCT_ERROR: f64 = 1.04 / 64.0;
 
-/// How long one count of players stands for.
+/// The period of one count of players.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
     /// A minute.
@@ -47,34 +46,34 @@ impl Span {
         }
     }
 
-    /// The start of the one that `time` is in.
+    /// The start of the period that contains `time`.
     #[must_use]
     pub const fn start(self, time: Millis) -> Millis {
         time - time.rem_euclid(self.millis())
     }
 }
 
-/// How many played in one span.
+/// How many played in one period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlayerCount {
-    /// When the span began.
+    /// When the period began.
     pub start: Millis,
-    /// The most at one time.
+    /// The largest number at the same time.
     pub peak: u32,
-    /// What all of them played together, in milliseconds.
+    /// The play time of all of them together, in milliseconds.
     pub player_millis: i64,
 }
 
-/// What is added for one environment: a minute, and who was there.
+/// Counts to add for one environment: minutes, and the players.
 #[derive(Clone, Debug)]
 pub struct NewCounts {
     /// The project.
     pub slug: String,
     /// Which of its environments.
     pub environment: Environment,
-    /// Whole minutes or parts of them, each with somebody in it.
+    /// Whole or partial minutes, each with at least one player.
     pub minutes: Vec<PlayerCount>,
-    /// The days and months of which more is known.
+    /// The sketches of the days and months that changed.
     pub distinct: Vec<DistinctSketch>,
 }
 
@@ -83,40 +82,40 @@ pub struct NewCounts {
 pub struct DistinctSketch {
     /// `2026-11-21` or `2026-11`, in UTC.
     pub period: String,
-    /// Who.
+    /// The players.
     pub players: Distinct,
 }
 
-/// How many different players there were in one period.
+/// The number of different players in one period.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DistinctCount {
     /// `2026-11-21` or `2026-11`, in UTC.
     pub period: String,
-    /// How many, within [`DISTINCT_ERROR`].
+    /// The number, within [`DISTINCT_ERROR`].
     pub players: u64,
 }
 
-/// A sketch of an environment's period that has not ended.
+/// A sketch of an environment for a period that has not ended.
 #[derive(Clone, Debug)]
 pub struct StoredSketch {
     /// The project.
     pub slug: String,
     /// Which of its environments.
     pub environment: Environment,
-    /// Whose it is.
+    /// The sketch.
     pub sketch: DistinctSketch,
 }
 
-/// What one player played within one hour, to be added to what is known.
+/// The play time of one player within one hour, to be added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewPlayTime {
     /// The project.
     pub slug: String,
     /// Which of its environments.
     pub environment: Environment,
-    /// Who.
+    /// The player.
     pub player: Uuid,
-    /// When the hour began.
+    /// The start of the hour.
     pub hour: Millis,
     /// Milliseconds.
     pub millis: i64,
@@ -131,8 +130,8 @@ pub struct RankedProject {
     pub players: u64,
 }
 
-/// A set of players of which only the size can be told, in 4 KiB at most
-/// (`HyperLogLog`). Few are told exactly.
+/// A set of players with an estimated size, in 4 KiB at most (`HyperLogLog`). Small sets are
+/// counted exactly.
 #[derive(Clone)]
 pub struct Distinct(HllSketch);
 
@@ -150,32 +149,32 @@ impl Default for Distinct {
 }
 
 impl Distinct {
-    /// Adds a player, who may be in it already.
+    /// Adds a player. Adding a player again changes nothing.
     pub fn add(&mut self, player: Uuid) {
         self.0.update(player.as_u128());
     }
 
-    /// How many there are, within [`DISTINCT_ERROR`] as one standard deviation.
+    /// The size, within [`DISTINCT_ERROR`] as one standard deviation.
     #[must_use]
     pub fn count(&self) -> u64 {
-        // Never negative, and far from where a float has gaps.
+        // Never negative, and small enough for an exact float.
         self.0.estimate().round() as u64
     }
 
-    /// The bounds that hold in 19 of 20 cases.
+    /// Bounds of the size with a confidence of 95 %.
     #[must_use]
     pub fn bounds(&self) -> (u64, u64) {
         let low = self.0.lower_bound(NumStdDev::Two).floor() as u64;
         (low, self.0.upper_bound(NumStdDev::Two).ceil() as u64)
     }
 
-    /// As bytes, in the format that Apache DataSketches share across languages.
+    /// The bytes, in the format of Apache DataSketches, which other languages can read.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         self.0.serialize()
     }
 
-    /// Reads what [`Distinct::to_bytes`] wrote; nothing of anything else.
+    /// Reads the bytes from [`Distinct::to_bytes`]; `None` if they are not valid.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         HllSketch::deserialize(bytes).ok().map(Self)
@@ -214,7 +213,7 @@ mod tests {
         let mut players = Distinct::default();
         let mut id = 0x0198_c2d4_0000_7000_8000_0000_0000_0000_u128;
         for _ in 0..1_000_000 {
-            // As ids of version 7 are: a time that goes on, and something random.
+            // Like ids of version 7: an increasing time, and random bits.
             id = id.wrapping_add(1 << 80) ^ (id.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 66);
             players.add(Uuid::from_u128(id));
         }

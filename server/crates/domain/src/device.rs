@@ -1,5 +1,4 @@
-//! Devices without a browser: signing one in (RFC 8628), and the tokens that
-//! it keeps itself signed in with (RFC 6749 §6).
+//! Devices without a browser: signing one in (RFC 8628), and its refresh tokens (RFC 6749 §6).
 
 use std::fmt;
 
@@ -13,29 +12,28 @@ use super::player::Player;
 use crate::clock::Millis;
 use crate::entropy::Entropy;
 
-/// The one client there is, by its id (RFC 6749 §2.2).
+/// The id of the only client (RFC 6749 §2.2).
 pub const CLIENT_ID: &str = "platform-cli";
 
 /// How long both codes of a sign-in live: 15 minutes.
 pub const CODE_MILLIS: Millis = 15 * 60 * 1_000;
-/// How long an expired one is kept, so that its device hears that it expired.
+/// How long an expired sign-in is kept, so that its device learns that it expired.
 pub const CODE_KEPT_MILLIS: Millis = 2 * CODE_MILLIS;
 /// Seconds between two requests of a device (RFC 8628 §3.2).
 pub const INTERVAL_SECONDS: i64 = 5;
-/// Seconds that a request before its time adds to the interval (RFC 8628 §3.5).
+/// Seconds that a request which comes too early adds to the interval (RFC 8628 §3.5).
 pub const SLOW_DOWN_SECONDS: i64 = 5;
 /// The longest interval.
 pub const MAX_INTERVAL_SECONDS: i64 = 60;
-/// How much earlier than the interval a request may come, since the delay of
-/// answers varies.
+/// How much too early a request may come, since network delays vary.
 const EARLY_MILLIS: Millis = 1_000;
 /// Life of a device's sign-in without use: 90 days.
 pub const DEVICE_MILLIS: Millis = 90 * 24 * 60 * 60 * 1_000;
-/// For how long after its first use a refresh token may come once more, as
-/// long as its successor was not used: the answer may have been lost.
+/// For how long after its first use a refresh token works once more, if its successor was not used:
+/// the response may have been lost.
 pub const LOST_ANSWER_MILLIS: Millis = 60 * 1_000;
 
-/// What people call a client.
+/// A client's name for people.
 #[must_use]
 pub fn client_name(id: &str) -> &str {
     if id == CLIENT_ID {
@@ -45,13 +43,12 @@ pub fn client_name(id: &str) -> &str {
     }
 }
 
-/// Letters of a user code: none that make words, none that look like digits
-/// (RFC 8628 §6.1).
+/// The letters of user codes: they form no words, and none looks like a digit (RFC 8628 §6.1).
 const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
-/// How many of them a code has: 34 bits.
+/// How many letters a code has: 34 bits.
 const CODE_LETTERS: usize = 8;
 
-/// What a person types: eight letters.
+/// The code that a person types: eight letters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct UserCode(String);
 
@@ -62,7 +59,7 @@ impl UserCode {
         let mut code = String::with_capacity(CODE_LETTERS);
         while code.len() < CODE_LETTERS {
             let bytes: [u8; 16] = entropy.bytes();
-            // The highest bytes would make some letters likelier than others.
+            // Bytes from 240 on would make some letters more likely than others.
             let even = bytes.iter().filter(|byte| usize::from(**byte) < 240);
             let letters = even.filter_map(|byte| LETTERS.get(usize::from(*byte) % LETTERS.len()));
             let missing = CODE_LETTERS - code.len();
@@ -71,13 +68,12 @@ impl UserCode {
         Self(code)
     }
 
-    /// The code that somebody typed, in either case, with hyphens and spaces
-    /// or without (RFC 8628 §6.1).
+    /// Parses a typed code, in either case, with or without hyphens and spaces (RFC 8628 §6.1).
     #[must_use]
     pub fn parse(typed: &str) -> Option<Self> {
         let mut code = String::with_capacity(CODE_LETTERS);
         for char in typed.chars() {
-            // Phones put other hyphens in place of the one that was typed.
+            // Phones replace a typed hyphen by other ones.
             if char.is_whitespace() || matches!(char, '-' | '\u{2010}'..='\u{2015}' | '\u{2212}') {
                 continue;
             }
@@ -90,14 +86,14 @@ impl UserCode {
         (code.len() == CODE_LETTERS).then_some(Self(code))
     }
 
-    /// The letters alone, as they are kept.
+    /// The letters alone, as stored.
     #[must_use]
     pub fn letters(&self) -> &str {
         &self.0
     }
 }
 
-/// As it is shown: `BCDF-GHJK`.
+/// The form for people: `BCDF-GHJK`.
 impl fmt::Display for UserCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (first, second) = self.0.split_at(CODE_LETTERS / 2);
@@ -123,19 +119,19 @@ impl DeviceSecret {
         Self::generate("platform_rt_", entropy)
     }
 
-    /// The prefix shows what kind of secret a leaked text is.
+    /// The prefix tells the kind of secret if it leaks.
     fn generate(prefix: &str, entropy: &dyn Entropy) -> Self {
         let bytes: [u8; 32] = entropy.bytes();
         Self(format!("{prefix}{}", URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// The text, for its device alone.
+    /// The text, only for its device.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// What the store keeps in its place.
+    /// The hash that the store keeps.
     #[must_use]
     pub fn hash(&self) -> TokenHash {
         TokenHash::of(&self.0)
@@ -160,17 +156,16 @@ impl TokenHash {
     }
 }
 
-/// A sign-in that a device begins.
+/// A new sign-in of a device.
 #[derive(Clone, Debug)]
 pub struct NewDeviceAuthorization {
-    /// Names it when the device asks.
+    /// The hash by which it is found when the device polls.
     pub device_code: TokenHash,
-    /// Codes for the person to try, best first; the first that no other
-    /// sign-in has is taken.
+    /// Codes to try, in this order. The sign-in gets the first that no other has.
     pub user_codes: Vec<UserCode>,
     /// The client's id.
     pub client: String,
-    /// The address (IPv4, or IPv6 /64) that it came from.
+    /// The address (IPv4, or IPv6 /64) of the request.
     pub network: String,
     /// Now.
     pub now: Millis,
@@ -181,93 +176,93 @@ pub struct NewDeviceAuthorization {
 pub struct DeviceAuthorization {
     /// The client's id.
     pub client: String,
-    /// The address (IPv4, or IPv6 /64) that it came from.
+    /// The address (IPv4, or IPv6 /64) of the device's request.
     pub network: String,
     /// When it began.
     pub started_at: Millis,
 }
 
-/// What became of a person's decision.
+/// The result of a person's decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decided {
-    /// It stands.
+    /// It was recorded.
     Done,
-    /// No sign-in of this code waits: never begun, decided already, too old.
+    /// No sign-in with this code is waiting: it never began, was decided already, or is too old.
     Unknown,
-    /// A guest has nothing to sign a device in to.
+    /// A guest cannot sign a device in.
     Guest,
     /// The account is suspended.
     Suspended {
-        /// What the player may be told.
+        /// The reason for the player.
         reason: Option<String>,
     },
 }
 
-/// What a device is given, should it get anything.
+/// The new device and its tokens, in case the request succeeds.
 #[derive(Clone, Debug)]
 pub struct FreshDevice {
-    /// The device's id, where it is new.
+    /// The id for a new device.
     pub device: Uuid,
     /// Its next refresh token.
     pub refresh_token: TokenHash,
-    /// Where it asks from; none in a test.
+    /// The origin of the request; `None` in tests.
     pub source: Option<Source>,
     /// Now.
     pub now: Millis,
 }
 
-/// What a device hears that asks with its device code.
+/// The result of a device's request with its device code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Redeemed {
-    /// It is signed in as this account. The code is used up.
+    /// Approved: it is signed in as this account. The code cannot be used again.
     Given(Player),
-    /// Nobody has decided yet.
+    /// Not decided yet.
     Pending,
-    /// Nobody has decided yet, and it asks too often.
+    /// Not decided yet, and the device polls too often.
     SlowDown,
-    /// The person said no.
+    /// The person denied it.
     Denied,
     /// The code has expired.
     Expired,
-    /// There is no such code, or not any more.
+    /// There is no such code, or no longer.
     Unknown,
     /// The account is suspended.
     Suspended {
-        /// What the player may be told.
+        /// The reason for the player.
         reason: Option<String>,
     },
 }
 
-/// What a device hears that asks with a refresh token.
+/// The result of a device's request with a refresh token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refreshed {
-    /// It stays signed in as this account, and has the next token.
+    /// It stays signed in as this account, with the next token.
     Given {
         /// The account.
         player: Player,
         /// The device.
         device: Uuid,
     },
-    /// There is no such token, or the device is not signed in any more.
+    /// There is no such token, or the device is no longer signed in.
     Unknown,
-    /// The token was used before: somebody has a copy, so the device's
-    /// sign-in has ended (RFC 9700 §4.14.2).
+    /// The token was used before, so it may have been stolen. The device's sign-in has ended (RFC
+    /// 9700 §4.14.2).
     Reused,
-    /// The account is suspended. The token is as good as it was.
+    /// The account is suspended. The token stays valid.
     Suspended {
-        /// What the player may be told.
+        /// The reason for the player.
         reason: Option<String>,
     },
 }
 
-/// A device that is signed in, as its player may see it.
+/// A signed-in device, as its player may see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// Which one.
+    /// Its id.
     pub id: Uuid,
     /// The client's id.
     pub client: String,
-    /// The address (IPv4, or IPv6 /64) that its sign-in began from.
+    /// The address (IPv4, or IPv6 /64) from which its sign-in began.
     pub network: String,
     /// When it was signed in.
     pub signed_in_at: Millis,
@@ -275,8 +270,8 @@ pub struct Device {
     pub used_at: Millis,
 }
 
-/// Whether a question at `now` comes too early after the one at `before`. A
-/// clock that was set back says nothing about it.
+/// Whether a request at `now` comes too early after the one at `before`. False if the clock was set
+/// back.
 #[must_use]
 pub fn is_too_early(before: Option<Millis>, interval_seconds: i64, now: Millis) -> bool {
     let least = interval_seconds * 1_000 - EARLY_MILLIS;

@@ -1,10 +1,10 @@
-//! Randomness, as something that is handed in.
+//! Randomness, which callers pass in.
 
 use uuid::{Builder, Uuid};
 
 use crate::clock::Millis;
 
-/// Fills buffers with random bytes that nobody can guess.
+/// Fills buffers with unpredictable random bytes.
 pub trait Entropy: Send + Sync + std::fmt::Debug {
     /// Overwrites all of `bytes`.
     fn fill(&self, bytes: &mut [u8]);
@@ -18,8 +18,8 @@ impl dyn Entropy + '_ {
         bytes
     }
 
-    /// A time-ordered UUID, version 7 (RFC 9562 §5.7): rows that are made one
-    /// after the other lie side by side in the store.
+    /// A time-ordered UUID, version 7 (RFC 9562 §5.7): rows that are made one after the other are
+    /// neighbours in the store.
     pub fn uuid_v7(&self, now: Millis) -> Uuid {
         Builder::from_unix_timestamp_millis(now.unsigned_abs(), &self.bytes()).into_uuid()
     }

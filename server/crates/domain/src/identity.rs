@@ -1,30 +1,28 @@
-//! An identity at an OpenID provider, as far as the platform keeps it.
+//! An identity at an OpenID provider, as the platform stores it.
 
 use sha2::{Digest, Sha256};
 
 use crate::clock::Millis;
 
-/// SHA-256 of issuer and subject, which together name a person at a provider
-/// for good (OpenID Connect Core 1.0 §5.7). The platform keeps neither.
+/// SHA-256 of issuer and subject, which together identify a person at a provider permanently
+/// (OpenID Connect Core 1.0 §5.7). The platform stores neither of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct IdentityKey(pub [u8; 32]);
 
-/// Who someone is to an OpenID provider.
+/// A person's identity at an OpenID provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The provider's id in the settings.
     pub provider: String,
-    /// Which identity. It does not depend on the provider's id, which an
-    /// operator may change.
+    /// The key. It does not depend on the provider's id, which an operator may change.
     pub key: IdentityKey,
 }
 
 impl Identity {
-    /// The identity of `subject` at `issuer`, the claims `sub` and `iss` of an
-    /// ID token that was verified.
+    /// The identity of `subject` at `issuer`: the claims `sub` and `iss` of a verified ID token.
     #[must_use]
     pub fn new(provider: &str, issuer: &str, subject: &str) -> Self {
-        // The length keeps `a` + `bc` apart from `ab` + `c`.
+        // The length distinguishes `a` + `bc` from `ab` + `c`.
         let length = u64::try_from(issuer.len()).unwrap_or(u64::MAX);
         let key = Sha256::new()
             .chain_update(length.to_be_bytes())
@@ -41,9 +39,9 @@ impl Identity {
 /// An identity that is linked to an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkedIdentity {
-    /// The id of the provider that it came through first.
+    /// The id of the provider that was first used for it.
     pub provider: String,
-    /// Which identity.
+    /// The key.
     pub key: IdentityKey,
     /// When it was linked.
     pub linked_at: Millis,

@@ -1,18 +1,18 @@
-//! The life of a signing key: published, then signing, then only published,
-//! then gone. Times are handed in; see `keys` for the cryptography.
+//! The life of a signing key: published, then signing, then only published, then removed. Times are
+//! arguments; `keys` has the cryptography.
 
 use crate::clock::Millis;
 
-/// How long a new key is published before it signs. A verifier's cached key
-/// set, at most ten minutes old, has it by then, and so has every node.
+/// How long a new key is published before it signs. By then it is in every verifier's cached key
+/// set, which is at most ten minutes old, and known to every node.
 pub const PUBLISH_AHEAD_MILLIS: Millis = 21 * 60 * 1_000;
-/// How long beyond the last token's life an old key stays published.
+/// How long an old key stays published after its last token has expired.
 pub const LINGER_MILLIS: Millis = 10 * 60 * 1_000;
-/// Age at which a signing key is replaced by itself.
+/// The age at which a signing key is replaced automatically.
 pub const ROTATE_AFTER_MILLIS: Millis = 90 * 24 * 60 * 60 * 1_000;
 
-/// Fewest bytes of the operator's secret that seals keys in the store: a
-/// generator makes it, nobody remembers it.
+/// The minimum length of the operator's secret that seals keys in the store. It should come from a
+/// generator, not from a person's memory.
 pub const MIN_SECRET_BYTES: usize = 32;
 
 /// A signing key as the store keeps it.
@@ -26,10 +26,10 @@ pub struct StoredKey {
     pub sealed: bool,
     /// When it was made, and so published.
     pub created_at: Millis,
-    /// From when on it signs, until the next key's time comes.
+    /// The time from which it signs, until the next key's time.
     pub signs_from: Millis,
-    /// The longest life that one of its tokens may have been given. The present
-    /// setting may be shorter than the one under which its last was signed.
+    /// The longest life of its tokens. The current setting may be shorter than an earlier one under
+    /// which it signed.
     pub token_millis: Millis,
 }
 
@@ -43,10 +43,10 @@ impl std::fmt::Debug for StoredKey {
     }
 }
 
-/// What a key does at a moment.
+/// The state of a key at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyPhase {
-    /// In the key set, not signing yet.
+    /// In the key set, but not signing yet.
     Published,
     /// Signing.
     Signing,
@@ -56,30 +56,30 @@ pub enum KeyPhase {
     Gone,
 }
 
-/// When a key was made and from when on it signs: what decides its phase.
+/// When a key was made and from when it signs. These decide its phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyTimes {
     /// When it was made, and so published.
     pub created_at: Millis,
-    /// From when on it signs, until the next key's time comes.
+    /// The time from which it signs, until the next key's time.
     pub signs_from: Millis,
     /// The longest life of its tokens.
     pub token_millis: Millis,
 }
 
-/// What became of a key that was to be revoked.
+/// The result of revoking a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revocation {
-    /// It is gone, and its successor is there.
+    /// It was removed, and its successor added.
     Done,
     /// There is no such key.
     Missing,
-    /// The keys are not those any more on which the revocation was based.
+    /// The keys have changed since the revocation was prepared.
     Changed,
 }
 
 impl StoredKey {
-    /// The times alone.
+    /// Only the times.
     #[must_use]
     pub const fn times(&self) -> KeyTimes {
         KeyTimes {
@@ -91,8 +91,8 @@ impl StoredKey {
 }
 
 impl KeyTimes {
-    /// The times of a key that has to sign at once: the first, and one in the
-    /// place of one that was revoked.
+    /// The times of a key that must sign at once: the first one, or the replacement of a revoked
+    /// one.
     #[must_use]
     pub const fn at_once(now: Millis, token_millis: Millis) -> Self {
         Self {
@@ -102,7 +102,7 @@ impl KeyTimes {
         }
     }
 
-    /// The times of a key made at `now` to follow others.
+    /// The times of a key made at `now` that follows others.
     #[must_use]
     pub const fn following(now: Millis, token_millis: Millis) -> Self {
         Self {
@@ -113,31 +113,30 @@ impl KeyTimes {
     }
 }
 
-/// The keys of a platform, in the order in which they were added, as a
-/// schedule of who signs when.
+/// The keys of a platform, in the order in which they were added, as a schedule of which key signs
+/// when.
 ///
-/// A key signs from its own time until that of the key which follows it in
-/// time; of two with one time, the one added later wins. The earliest key also
-/// signs before its time: a clock that was set back must not stop the players.
+/// A key signs from its own time until that of the next key; of two with the same time, the one
+/// added later wins. The earliest key also signs before its time: a clock that was set back must
+/// not lock out the players.
 #[derive(Clone, Debug)]
 pub struct KeySchedule {
     times: Vec<KeyTimes>,
-    /// Places in `times`, in the order in which their turns come.
+    /// Indices into `times`, in the order of signing.
     turns: Vec<usize>,
 }
 
 impl KeySchedule {
-    /// The schedule of these keys.
+    /// Makes the schedule of these keys.
     #[must_use]
     pub fn new(times: Vec<KeyTimes>) -> Self {
         let mut turns: Vec<usize> = (0..times.len()).collect();
-        // The sort is stable, so keys with one time stay in the order of adding.
+        // The sort is stable, so keys with the same time keep their order.
         turns.sort_by_key(|&index| times[index].signs_from);
         Self { times, turns }
     }
 
-    /// Which key signs at `now`, as a place in the list that was given. `None`
-    /// if there is no key.
+    /// The index of the key that signs at `now`. `None` if there is no key.
     #[must_use]
     pub fn signing_at(&self, now: Millis) -> Option<usize> {
         let begun = self
@@ -146,7 +145,7 @@ impl KeySchedule {
         self.turns.get(begun.saturating_sub(1)).copied()
     }
 
-    /// What the key at `index` does at `now`.
+    /// The state of the key at `index` at `now`.
     #[must_use]
     pub fn phase(&self, index: usize, now: Millis) -> KeyPhase {
         if self.signing_at(now) == Some(index) {
@@ -169,8 +168,8 @@ impl KeySchedule {
             .map(|&next| self.times[next].signs_from)
     }
 
-    /// Whether the last key is so old at `now` that another has to follow it.
-    /// A key that waits for its turn counts, so that only one is ever made.
+    /// Whether the last key is so old at `now` that it needs a successor. A key that waits for its
+    /// time counts as the last, so that only one successor is made.
     #[must_use]
     pub fn is_overdue(&self, now: Millis) -> bool {
         self.turns

@@ -1,5 +1,5 @@
-//! Guests that were signed out in a browser, and the way back to them. Any game
-//! may sign its player out; what the player has must not be gone with that.
+//! Guests that were signed out in a browser, and how to restore them. Any game may sign its player
+//! out; the player's progress must not be lost by that.
 
 use uuid::Uuid;
 
@@ -9,78 +9,77 @@ use super::session::SessionHash;
 use crate::clock::Millis;
 use crate::cookie_secret::cookie_secret;
 
-/// How long a guest that was signed out can be come back to.
+/// How long a guest that was signed out can be restored.
 pub const LEFT_MILLIS: Millis = 30 * 24 * 60 * 60 * 1_000;
-/// How many of them one browser has. Beyond that those go that were guests for
-/// the shortest time, so that a game which signs one guest out after the other
-/// does not push out the one that counts.
+/// How many such guests one browser keeps. Beyond that, those that were guests for the shortest
+/// time are dropped: a game that signs out one guest after another must not push out the player's
+/// real one.
 pub const MOST_LEFT: usize = 200;
 
 cookie_secret! {
-    /// 256 random bits that a browser holds beside its session: who has them may go
-    /// on as the guests that were signed out there.
+    /// 256 random bits that a browser holds beside its session: its holder may restore the guests
+    /// that were signed out there.
     ///
     /// Never stored and never logged; the store has its [`LeftHash`].
     LeftSecret, LeftHash
 }
 
-/// SHA-256 of a [`LeftSecret`]: names a browser without opening anything.
+/// SHA-256 of a [`LeftSecret`]: identifies a browser, but gives no access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LeftHash(pub [u8; 32]);
 
 /// What signing out has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignedOut {
-    /// Nothing: there is no such session, or it had ended.
+    /// Nothing: there is no such session, or it had already ended.
     Nothing,
-    /// A guest's session. The browser can come back to the guest.
+    /// A guest's session. The browser can restore the guest.
     Guest,
-    /// The session of an account, or of a guest that went into one.
+    /// The session of an account, or of a merged guest.
     Account,
 }
 
-/// A guest that can be come back to.
+/// A guest that can be restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftGuest {
-    /// Who it is.
+    /// The guest.
     pub player: Player,
     /// When it was signed out.
     pub left_at: Millis,
 }
 
-/// Going on as a guest that was signed out.
+/// A request to restore a guest that was signed out.
 #[derive(Clone, Debug)]
 pub struct Restore {
-    /// The browser that asks.
+    /// The browser of the request.
     pub browser: LeftHash,
-    /// Who it wants to be.
+    /// The guest to restore.
     pub guest: Uuid,
-    /// The session that the browser holds. A guest of it is signed out in its
-    /// turn, and can be come back to as well.
+    /// The browser's present session. If it belongs to a guest, that guest is signed out, and can
+    /// be restored as well.
     pub held: Option<SessionHash>,
-    /// The session that it gets.
+    /// The new session.
     pub session: SessionHash,
-    /// The address (IPv4, or IPv6 /64) that it asks from, which holds the guest
-    /// from then on.
+    /// The address (IPv4, or IPv6 /64) of the request, for which the guest counts from then on.
     pub address: String,
-    /// Who does it, and from where, for the log of events.
+    /// Who does it and from where, for the log of events.
     pub by: By,
     /// Now.
     pub now: Millis,
 }
 
-/// What became of [`Restore`].
+/// The result of [`Restore`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Restored {
-    /// The browser's session is this guest's.
+    /// The browser's session belongs to this guest again.
     Back(Player),
-    /// Nothing: the guest or the player whom the browser has now is suspended.
+    /// Refused: the guest, or the browser's present player, is suspended.
     Suspended {
-        /// What they may be told.
+        /// The reason for the player.
         reason: Option<String>,
     },
-    /// Nothing: the browser is signed in to an account.
+    /// Refused: the browser is signed in to an account.
     SignedIn,
-    /// Nothing: this browser has no such guest, or not any more.
+    /// Refused: this browser has no such guest, or no longer.
     NotThere,
 }

@@ -1,17 +1,19 @@
-//! What the platform is about: players, sessions, keys, projects and
-//! deployments, their states and transitions. Pure: no HTTP and no database.
-//! Time and randomness are handed in.
+//! The platform's domain: players, sessions, keys, projects and deployments, their states and
+//! transitions. Pure: no HTTP and no database. Time and randomness are arguments.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`clock`], [`entropy`] | time and randomness, as something that is handed in |
-//! | [`origin`] | the platform origin and what follows from it |
-//! | [`player`], [`username`], [`identity`] | who plays, under which name, signed in by which provider |
-//! | [`session`], [`sign_in`], [`left_guest`] | a browser's session, how it comes to be, and the way back to a guest |
-//! | `cookie_secret` | what a browser holds in a cookie |
+//! | [`clock`], [`entropy`] | time and randomness, which callers pass in |
+//! | [`origin`] | the platform origin and the addresses derived from it |
+//! | [`player`], [`username`], [`identity`] | players, their names, and their identities at
+//! providers |
+//! | [`session`], [`sign_in`], [`left_guest`] | a browser's session, signing in, and restoring a
+//! guest |
+//! | `cookie_secret` | the secrets in cookies |
 //! | [`device`], [`console_token`] | the command line's sign-in; tokens of the console and the command line |
 //! | [`key`] | the life of a signing key |
-//! | [`project`], [`room`], [`takedown`] | projects with their deployments, the room they take, and taking them down |
+//! | [`project`], [`room`], [`takedown`] | projects with their deployments, their storage, and
+//! taking them down |
 //! | [`counting`], [`log`], [`page`] | players over time; frontend log records; the page that sends them |
 //! | [`audit`], [`administration`] | the log of security events; what administrators see |
 

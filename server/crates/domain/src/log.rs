@@ -1,4 +1,4 @@
-//! Frontend log records as the platform keeps them.
+//! Frontend log records as the platform stores them.
 
 use platform_protocol::log::{LogLevel, LogSource};
 use platform_protocol::names::Environment;
@@ -8,11 +8,11 @@ use super::counting::DAY;
 use super::page::PageId;
 use crate::clock::Millis;
 
-/// How long the numbers of errors are known, in milliseconds.
+/// How long the numbers of errors are kept, in milliseconds.
 pub const ERRORS_KNOWN: Millis = 90 * DAY;
 
-/// Names a record; what was committed later has a greater id. In it is the
-/// millisecond of its receipt, or a later one where a record before it had that.
+/// A record's id; a record that was committed later has a greater one. It contains the millisecond
+/// of receipt, or a later one if an earlier record has that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LogId(pub i64);
 
@@ -41,16 +41,16 @@ impl LogId {
     }
 }
 
-/// What a page told, within the limits.
+/// One record of a page, within the limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogEntry {
-    /// When it came up, by the page's clock as far as that can be.
+    /// When it happened: the page's clock, corrected as far as possible.
     pub time: Millis,
-    /// How grave it is.
+    /// How severe it is.
     pub level: LogLevel,
     /// What made it.
     pub source: LogSource,
-    /// What is shown.
+    /// The text.
     pub message: String,
     /// The stack of an error.
     pub stack: Option<String>,
@@ -60,126 +60,124 @@ pub struct LogEntry {
     pub line: Option<u32>,
     /// Column in that line.
     pub column: Option<u32>,
-    /// What the game added: the text of one JSON value.
+    /// What the game added: one JSON value as text.
     pub metadata: Option<String>,
     /// How many equal records it stands for.
     pub count: u32,
 }
 
-/// The records of one request. It says who played and where, and nothing of
-/// the network address or the browser.
+/// The records of one request, with the player and the environment, but without the network address
+/// and the browser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewLogRecords {
     /// The project.
     pub slug: String,
     /// Which of its environments.
     pub environment: Environment,
-    /// What was deployed there.
+    /// The deployment that was current.
     pub deployment: Option<Uuid>,
     /// The player, if the page had a token.
     pub player: Option<Uuid>,
     /// The page.
     pub page: PageId,
-    /// When the request came.
+    /// When the request arrived.
     pub received_at: Millis,
     /// The records, in the page's order.
     pub entries: Vec<LogEntry>,
 }
 
-/// A record as it is kept.
+/// A stored record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredLogRecord {
     /// Its id, which also says when it was received.
     pub id: LogId,
-    /// What was deployed then.
+    /// The deployment that was current then.
     pub deployment: Option<Uuid>,
     /// The player, if known.
     pub player: Option<Uuid>,
     /// The page.
     pub page: PageId,
-    /// What the page told.
+    /// The page's record.
     pub entry: LogEntry,
 }
 
-/// Which records of one environment are asked for.
+/// A query for the records of one environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogQuery {
     /// The project.
     pub slug: String,
     /// Which of its environments.
     pub environment: Environment,
-    /// Only records as grave as this, or graver.
+    /// Only records of at least this level.
     pub level: LogLevel,
     /// Only records before this one.
     pub before: Option<LogId>,
     /// How many, at most.
     pub limit: usize,
-    /// Bytes of their texts after which there are no more of them.
+    /// The limit for their texts in bytes.
     pub bytes: usize,
 }
 
-/// The records of one environment that come after another one.
+/// A query for the records of one environment after another record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogTail {
     /// The project.
     pub slug: String,
     /// Which of its environments.
     pub environment: Environment,
-    /// Only records as grave as this, or graver.
+    /// Only records of at least this level.
     pub level: LogLevel,
     /// Only records after this one.
     pub after: LogId,
-    /// The time. Records from when a clock was far ahead of it come only when
-    /// that time has come: who had read them would miss all that come before.
+    /// The time now. Records from a time when the clock was far ahead are returned only once that
+    /// time has come: a reader that continued after them would miss all earlier ones.
     pub now: Millis,
     /// How many, at most.
     pub limit: usize,
-    /// Bytes of their texts after which there are no more of them.
+    /// The limit for their texts in bytes.
     pub bytes: usize,
-    /// Where more than this many come after it, all but the last `limit` of
-    /// them are left out.
+    /// If more than this many follow it, all but the last `limit` are left out.
     pub backlog: Option<usize>,
 }
 
-/// Records in the order in which they came.
+/// Records in the order of their arrival.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogTailPage {
     /// Oldest first.
     pub records: Vec<StoredLogRecord>,
-    /// How many before them were left out.
+    /// How many earlier ones were left out.
     pub skipped: usize,
-    /// Whether there may be more behind them already.
+    /// Whether there may already be more.
     pub full: bool,
 }
 
-/// Which records of one environment are looked for.
+/// A search for records of one environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogSearch {
     /// The project.
     pub slug: String,
     /// Which of its environments.
     pub environment: Environment,
-    /// Only records as grave as this, or graver.
+    /// Only records of at least this level.
     pub level: LogLevel,
-    /// Only records that this made.
+    /// Only records of this source.
     pub source: Option<LogSource>,
     /// Only records of this player's pages.
     pub player: Option<Uuid>,
-    /// Only records with this in message, stack, address or metadata, in
-    /// whatever case.
+    /// Only records that contain this in message, stack, address or metadata. Case is ignored.
     pub text: Option<String>,
-    /// Only records that were received then or later.
+    /// Only records that were received at this time or later.
     pub from: Option<Millis>,
     /// Only records before this one.
     pub before: Option<LogId>,
     /// How many, at most.
     pub limit: usize,
-    /// Bytes of their texts after which there are no more of them.
+    /// The limit for their texts in bytes.
     pub bytes: usize,
 }
 
 impl LogSearch {
-    /// Looks for every record of an environment.
+    /// A query for all records of an environment.
     #[must_use]
     pub fn all(slug: String, environment: Environment, limit: usize, bytes: usize) -> Self {
         Self {
@@ -197,41 +195,40 @@ impl LogSearch {
     }
 }
 
-/// What one look has found.
+/// The result of one search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogSearchPage {
     /// Newest first.
     pub records: Vec<StoredLogRecord>,
-    /// The last one that was looked at, if there are more: the next look goes
-    /// on before it.
+    /// The last record that was read, if there are more: the next search continues before it.
     pub next: Option<LogId>,
 }
 
-/// Of which time the errors of an environment are counted.
+/// A query for an environment's number of errors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorQuery {
     /// The project.
     pub slug: String,
     /// Which of its environments.
     pub environment: Environment,
-    /// From the beginning of the hour that this is in.
+    /// From the beginning of the hour that contains this time.
     pub from: Millis,
-    /// To the end of the hour that this is the end of or in.
+    /// To the end of the hour that contains this time or ends at it.
     pub to: Millis,
     /// How many deployments, at most.
     pub limit: usize,
 }
 
-/// What went wrong with one deployment.
+/// The errors of one deployment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorCount {
-    /// The deployment, or none where nothing was deployed.
+    /// The deployment; `None` if nothing was deployed.
     pub deployment: Option<Uuid>,
-    /// How many errors there were, each repeat for itself.
+    /// The number of errors, with repetitions.
     pub errors: u64,
-    /// How many warnings there were, each repeat for itself.
+    /// The number of warnings, with repetitions.
     pub warnings: u64,
-    /// When the last of both was received.
+    /// When the last of either was received.
     pub last_at: Millis,
 }
 

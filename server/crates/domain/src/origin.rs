@@ -1,12 +1,12 @@
-//! The platform origin, and every address that follows from it.
+//! The platform origin, and the addresses that are derived from it.
 
 use std::fmt;
 use std::str::FromStr;
 
 use url::{Host, Url};
 
-/// The one origin of a platform, such as `https://games.example`. The auth
-/// service and every game are sub-domains of it, same scheme and port.
+/// The one origin of a platform, such as `https://games.example`. The auth service and every game
+/// are sub-domains of it, with the same scheme and port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlatformOrigin {
     secure: bool,
@@ -50,7 +50,7 @@ impl PlatformOrigin {
         &self.host
     }
 
-    /// The port, also where it is the scheme's own and so not written.
+    /// The port, also if it is the scheme's default.
     #[must_use]
     pub const fn port(&self) -> u16 {
         match self.port {
@@ -89,10 +89,10 @@ impl fmt::Display for PlatformOrigin {
     }
 }
 
-/// Why a text is no platform origin; a sentence that says what to do.
+/// Why a text is not a platform origin; the sentence says what to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OriginError {
-    /// It is no absolute http or https URL.
+    /// It is not an absolute http or https URL.
     #[error("write an origin such as https://games.example")]
     Form,
     /// It has a path, a query, a fragment or a user name.
@@ -101,10 +101,10 @@ pub enum OriginError {
     /// The host cannot have sub-domains that share its cookies.
     #[error("use a name that can have sub-domains, such as games.example or platform.localhost")]
     Host,
-    /// Port 0 is no port that a browser can go to.
+    /// A browser cannot connect to port 0.
     #[error("write the port that players go to; 0 is for PLATFORM_LISTEN alone")]
     Port,
-    /// The session cookie may not travel over plain http.
+    /// The session cookie must not be sent over plain http.
     #[error("use https; plain http is only for names under localhost")]
     Insecure,
 }
@@ -130,8 +130,8 @@ impl FromStr for PlatformOrigin {
         if url.port() == Some(0) {
             return Err(OriginError::Port);
         }
-        // An IP address has no sub-domains, and browsers hold the sub-domains
-        // of a single label, `localhost` too, for sites of their own.
+        // An IP address has no sub-domains, and browsers treat each sub-domain of a single label,
+        // such as `localhost`, as a separate site.
         let host = match url.host() {
             Some(Host::Domain(name)) if name.contains('.') && !name.ends_with('.') => {
                 name.to_owned()

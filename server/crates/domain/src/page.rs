@@ -3,13 +3,12 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// A page's id: 128 random bits that it chose for itself.
+/// A page's id: 128 random bits that the page chose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PageId(pub [u8; 16]);
 
 impl PageId {
-    /// Reads base64url without padding: 22 characters, spelled in the one way
-    /// that these bits are spelled.
+    /// Parses base64url without padding: 22 characters in their canonical form.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;

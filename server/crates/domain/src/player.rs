@@ -43,52 +43,51 @@ pub struct Player {
     pub state: PlayerState,
     /// When the player was made.
     pub created_at: Millis,
-    /// When the player was last here. Kept up to date for guests alone, and
-    /// not to the minute: see [`Player::wants_to_be_seen`].
+    /// When the player was last seen. Kept up to date only for guests, and not to the minute: see
+    /// [`Player::wants_to_be_seen`].
     pub seen_at: Millis,
-    /// Whether this is a guest whose cookie has not come back yet. Such a one
-    /// is held by no address, and its row is swept after
-    /// [`UNCONFIRMED_MILLIS`]; it follows from its cookie all the same.
+    /// Whether this is a guest whose cookie has not come back yet. Such a guest counts for no
+    /// address, and its row is removed after [`UNCONFIRMED_MILLIS`]; its cookie makes it again.
     pub awaited: bool,
 }
 
-/// How long the row of a guest is kept whose cookie does not come back.
+/// How long the row of a guest is kept if its cookie does not come back.
 pub const UNCONFIRMED_MILLIS: Millis = 20 * 60 * 1_000;
 
-/// What a player is at the moment.
+/// The present state of a player.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlayerState {
     /// No external identity is linked.
     Guest,
     /// At least one external identity is linked.
     Account,
-    /// This guest went into another account and can never mint again.
+    /// This guest was merged into an account and never gets a token again.
     Merged {
-        /// The account that it went into.
+        /// The account.
         into: Uuid,
     },
     /// The platform suspended this player, guest or account.
     Suspended {
-        /// What the player may be told, a sentence.
+        /// The reason for the player, a sentence.
         reason: Option<String>,
         /// Whether an external identity is linked.
         linked: bool,
     },
 }
 
-/// A player who is suspended, or the guest that such a player was.
+/// A suspended player, or a guest that was merged into one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuspendedPlayer {
-    /// The player's id, as it may stand in tokens.
+    /// The player's id, which may be in tokens.
     pub id: Uuid,
-    /// What the player may be told, a sentence.
+    /// The reason for the player, a sentence.
     pub reason: Option<String>,
 }
 
 impl Player {
-    /// Whether this use at `now` is worth a write: a guest counts as held by
-    /// an address for `idle` after its last use, and that is kept to a 24th. The
-    /// first time that its cookie comes back is kept as well.
+    /// Whether a use at `now` should be stored. A guest counts for an address until `idle` after
+    /// its last use; this is kept to a 24th of `idle`. The first time that its cookie comes back is
+    /// stored as well.
     #[must_use]
     pub const fn wants_to_be_seen(&self, now: Millis, idle: Millis) -> bool {
         matches!(self.state, PlayerState::Guest)

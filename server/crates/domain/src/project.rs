@@ -1,4 +1,4 @@
-//! Projects, their two environments, and what is deployed there.
+//! Projects, their two environments, and their deployments.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::player::parse_reason;
 pub struct Project {
     /// Host label and audience.
     pub slug: String,
-    /// The player who owns it; none for the demo.
+    /// The owner; `None` for the demo.
     pub owner: Option<Uuid>,
     /// When it was made.
     pub created_at: Millis,
@@ -23,18 +23,17 @@ pub struct Project {
 pub const MESSAGE_CHARS: usize = 200;
 /// Characters of a deployment's revision, at most.
 const REVISION_CHARS: usize = 64;
-/// Characters of a deployment's id by which it is told apart from others, at
-/// least.
+/// The minimum length of a deployment's short id.
 const SHORT_ID: usize = 8;
 
-/// Who made a deployment, from where and why, as far as it is known.
+/// Who made a deployment, from where and why, if known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Made {
-    /// The player who deployed it; none for the platform itself.
+    /// The player who deployed it; `None` for the platform itself.
     pub by: Option<Uuid>,
     /// The program that sent it, such as `platform-cli/0.1.0`.
     pub client: Option<String>,
-    /// The address (IPv4, or IPv6 /64) that it came from.
+    /// The address (IPv4, or IPv6 /64) of the request.
     pub network: Option<String>,
     /// The deployer's message, one line.
     pub message: Option<String>,
@@ -42,13 +41,13 @@ pub struct Made {
     pub revision: Option<String>,
 }
 
-/// A message of a deployment: one line that is to be seen.
+/// Parses a deployment's message: one line of visible text.
 #[must_use]
 pub fn parse_message(text: &str) -> Option<&str> {
     parse_reason(text).filter(|text| text.chars().count() <= MESSAGE_CHARS)
 }
 
-/// A revision of a deployment's sources, as version control writes them.
+/// Parses a revision of a deployment's sources, as version control systems write them.
 #[must_use]
 pub fn parse_revision(text: &str) -> Option<&str> {
     let known = |byte: u8| byte.is_ascii_alphanumeric() || b"._/+-".contains(&byte);
@@ -56,8 +55,7 @@ pub fn parse_revision(text: &str) -> Option<&str> {
     sound.then_some(text)
 }
 
-/// The first characters of an id among others: eight, or as many as tell it
-/// from all of them.
+/// The shortest unique beginning of an id among others, at least eight characters.
 #[must_use]
 pub fn short_id(id: Uuid, others: &[Uuid]) -> String {
     let id = id.to_string();
@@ -73,10 +71,10 @@ pub fn short_id(id: Uuid, others: &[Uuid]) -> String {
     id.get(..length).unwrap_or(&id).to_owned()
 }
 
-/// One deploy of one environment: which files a game has.
+/// One deployment in one environment: the files of the game.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deployment {
-    /// Its id, whose first characters tell it from others.
+    /// Its id; the first characters are the short id.
     pub id: Uuid,
     /// Which project.
     pub slug: String,
@@ -100,7 +98,7 @@ pub struct FileEntry {
     pub size: u64,
 }
 
-/// What a project's list says of a deployment.
+/// A deployment in a project's list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeploymentSummary {
     /// Its id.
@@ -111,7 +109,7 @@ pub struct DeploymentSummary {
     pub files: u64,
     /// Bytes of its files together.
     pub bytes: u64,
-    /// Whether the environment shows it.
+    /// Whether it is the environment's current one.
     pub current: bool,
     /// Who made it, from where and why.
     pub made: Made,
@@ -122,42 +120,41 @@ pub struct DeploymentSummary {
 pub struct BackendSettings {
     /// `http://<host>[:<port>]`
     pub url: String,
-    /// Paths that begin with one of these are answered by it.
+    /// It serves the paths that begin with one of these.
     pub paths: Vec<String>,
 }
 
-/// What is set for one environment of a project.
+/// The settings of one environment of a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EnvironmentRecord {
     /// The project.
     pub slug: String,
     /// Which of its environments.
     pub environment: Environment,
-    /// What it shows.
+    /// The current deployment.
     pub deployment: Option<Uuid>,
-    /// Its own backend.
+    /// The game's own backend.
     pub backend: Option<BackendSettings>,
-    /// Whether its pages are isolated from those of other origins, which
-    /// engines with threads need.
+    /// Whether its pages are isolated from other origins, which engines with threads need.
     pub isolated: bool,
-    /// Who may show its pages in a frame.
+    /// Which sites may show its pages in a frame.
     pub frames: Frames,
 }
 
-/// Who may show a game's pages in a frame.
+/// Which sites may show a game's pages in a frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Frames {
-    /// Anyone.
+    /// All sites.
     #[default]
     Any,
     /// The platform's own pages.
     Platform,
-    /// Those, and pages of these origins.
+    /// The platform's own pages, and pages of these origins.
     Origins(Vec<String>),
 }
 
 impl Frames {
-    /// The setting in a word, for the log of events.
+    /// The setting in one word, for the log of events.
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
@@ -167,8 +164,8 @@ impl Frames {
         }
     }
 
-    /// The value of a `frame-ancestors` directive (CSP 3 §6.4.2), with the
-    /// platform's pages at `console` and the game's own; none where anyone may.
+    /// The value of a `frame-ancestors` directive (CSP 3 §6.4.2), with the platform's pages at
+    /// `console` and the game's own; `None` if all sites may.
     #[must_use]
     pub fn directive(&self, console: &str) -> Option<String> {
         let others = match self {

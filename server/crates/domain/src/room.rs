@@ -1,23 +1,23 @@
-//! The room that deployments take, and how much of it there may be.
+//! The storage that deployments use, and its limits.
 //!
-//! What counts is what is really kept: a content once for each project, in
-//! whole blocks of a disk, however many deployments have it; and the list of
-//! each deployment's files, whose paths the store has twice.
+//! Only what is really stored counts: each content once for each project, in whole disk blocks,
+//! however many deployments share it; and each deployment's list of files, whose paths the store
+//! has twice.
 
 use crate::project::FileEntry;
 
-/// A file takes whole blocks of a disk.
+/// Files use whole blocks of the disk.
 pub const BLOCK: u64 = 4_096;
-/// What a file of a deployment takes in the store, beside twice its path.
+/// Bytes of a file's row in the store, without its path.
 pub const ROW: u64 = 200;
 
-/// What a content takes on the disk.
+/// Bytes that a content uses on the disk.
 #[must_use]
 pub const fn content_bytes(size: u64) -> u64 {
     size.div_ceil(BLOCK).saturating_mul(BLOCK)
 }
 
-/// What a file's entry in a deployment takes in the store.
+/// Bytes that a file's entry in a deployment uses in the store.
 #[must_use]
 pub const fn entry_bytes(path: &str) -> u64 {
     (path.len() as u64).saturating_mul(2).saturating_add(ROW)
@@ -28,18 +28,18 @@ pub const fn entry_bytes(path: &str) -> u64 {
 pub struct Measured {
     /// With all deployments that are kept now.
     pub with_all: u64,
-    /// With those alone that are shown now.
+    /// With only the current deployments.
     pub with_shown: u64,
-    /// What its owner's other projects take.
+    /// The storage of its owner's other projects.
     pub others: u64,
 }
 
 /// Limits in bytes; `None` for no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoomLimits {
-    /// Of one project.
+    /// For one project.
     pub project: Option<u64>,
-    /// Of all projects of one account.
+    /// For all projects of one account.
     pub account: Option<u64>,
 }
 
@@ -48,27 +48,26 @@ pub struct RoomLimits {
 pub enum Verdict {
     /// There is room.
     Fits,
-    /// There is room once earlier deployments are removed, so that the project
-    /// takes no more than this.
+    /// It fits once earlier deployments are removed, so that the project uses no more than this.
     FitsWithin(u64),
-    /// There is none: the project would take more than its limit.
+    /// It does not fit: the project would exceed its limit.
     ProjectFull {
-        /// What it would take at least.
+        /// The least that it would use.
         needed: u64,
-        /// What it may take.
+        /// The limit.
         limit: u64,
     },
-    /// There is none: the account would take more than its limit.
+    /// It does not fit: the account would exceed its limit.
     AccountFull {
-        /// What it would take at least.
+        /// The least that it would use.
         needed: u64,
-        /// What it may take.
+        /// The limit.
         limit: u64,
     },
 }
 
 impl RoomLimits {
-    /// What is to be done about a deployment after which this is taken.
+    /// Decides whether a new deployment with this measurement fits.
     #[must_use]
     pub fn judge(self, measured: Measured) -> Verdict {
         let Measured {
@@ -97,7 +96,7 @@ impl RoomLimits {
     }
 }
 
-/// What the entries of one deployment take, apart from their contents.
+/// Bytes that the entries of one deployment use, without the contents.
 pub fn listing_bytes<'a>(files: impl Iterator<Item = (&'a String, &'a FileEntry)>) -> u64 {
     files.map(|(path, _)| entry_bytes(path)).sum()
 }
@@ -112,8 +111,8 @@ mod tests {
         assert_eq!(content_bytes(1), 4_096);
         assert_eq!(content_bytes(4_097), 8_192);
         assert_eq!(entry_bytes("index.html"), 220);
-        // What an archive of 2.9 MB can hold: 20,000 files of a byte, whose paths
-        // are very long.
+        // The most that an archive of 2.9 MB can hold: 20,000 files of one byte with very long
+        // paths.
         let path = "a".repeat(4_000);
         let all = 20_000 * (content_bytes(1) + entry_bytes(&path));
         assert_eq!(all / (1024 * 1024), 234);

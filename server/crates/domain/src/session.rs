@@ -1,4 +1,4 @@
-//! A session: one browser's hold on one player, behind the auth cookie.
+//! A session: the link between a browser and a player, behind the auth cookie.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,23 +22,23 @@ cookie_secret! {
 }
 
 impl SessionSecret {
-    /// The id of the guest whom this session begins with. It follows from the
-    /// secret, so a guest whose row was swept before its cookie came back is
-    /// the same player when it does. The id says nothing about the secret.
+    /// The id of the guest with which this session begins. It is derived from the secret: if a
+    /// guest's row was removed before its cookie came back, the cookie makes the same player again.
+    /// The id reveals nothing about the secret.
     #[must_use]
     pub fn guest_id(&self) -> Uuid {
         let derived = Derived::of(self, b"platform guest id");
         Builder::from_random_bytes((&derived as &dyn Entropy).bytes()).into_uuid()
     }
 
-    /// The names of that guest, best first: the same ones each time.
+    /// The names of that guest, best first: always the same ones.
     #[must_use]
     pub fn guest_names(&self) -> Vec<String> {
         generate_guest_names(&Derived::of(self, b"platform guest name"))
     }
 }
 
-/// Bytes that follow from a secret, for one purpose, a block after the other.
+/// Bytes that are derived from a secret for one purpose, in blocks.
 struct Derived {
     /// Purpose and secret.
     begun: Sha256,
@@ -46,8 +46,8 @@ struct Derived {
 }
 
 impl Derived {
-    /// The secret has a fixed length, so no two purposes hash the same bytes,
-    /// and none the same as [`SessionSecret::hash`].
+    /// The secret has a fixed length, so no two purposes hash the same bytes, and none the same as
+    /// [`SessionSecret::hash`].
     fn of(secret: &SessionSecret, purpose: &[u8]) -> Self {
         let begun = Sha256::new().chain_update(purpose).chain_update([0]);
         Self {
@@ -75,13 +75,13 @@ impl fmt::Debug for Derived {
     }
 }
 
-/// SHA-256 of a [`SessionSecret`]: names a session without opening it.
+/// SHA-256 of a [`SessionSecret`]: identifies a session, but gives no access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SessionHash(pub [u8; 32]);
 
 impl SessionHash {
-    /// What names the session on its player's own page: 22 characters of
-    /// base64url, from which the hash cannot be found.
+    /// The id of the session on its player's own page: 22 characters of base64url, from which the
+    /// hash cannot be computed.
     #[must_use]
     pub fn public_id(&self) -> String {
         let hash = Sha256::new()
@@ -97,20 +97,20 @@ impl SessionHash {
 /// Characters of a session's public id: 132 bits.
 const PUBLIC_ID_CHARS: usize = 22;
 
-/// A session with its player, as read in one go.
+/// A session with its player, read in one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
-    /// Which session.
+    /// The session's hash.
     pub hash: SessionHash,
-    /// Who it belongs to.
+    /// Its player.
     pub player: Player,
     /// When it began.
     pub created_at: Millis,
     /// When it was last renewed; moved at most daily.
     pub renewed_at: Millis,
-    /// When it was ended: signed out, revoked, or merged away.
+    /// When it ended: by signing out, by revocation, or by a merge.
     pub ended_at: Option<Millis>,
-    /// In which browser it is, in a few words; none until that was seen.
+    /// A short description of its browser; `None` until it was seen.
     pub browser: Option<String>,
 }
 
@@ -121,25 +121,23 @@ pub enum SessionStatus {
     Good,
     /// A guest's session that ended. It counts as no session.
     Stranger,
-    /// An account's session that ended, or a session of a guest that was merged
-    /// into an account. The player must sign in; a new guest would lose the way
-    /// to their progress.
+    /// An ended session of an account, or a session of a merged guest. The player must sign in: a
+    /// new guest would lose access to their progress.
     Expired,
-    /// No token and no fresh guest until the suspension is lifted. With what
-    /// the player may be told.
+    /// No token and no new guest until the suspension is lifted. With the reason for the player.
     Suspended(Option<String>),
 }
 
 /// A session as its player may see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionSummary {
-    /// Which session.
+    /// The session's hash.
     pub hash: SessionHash,
     /// When it began.
     pub created_at: Millis,
     /// When it was last renewed; moved at most daily.
     pub renewed_at: Millis,
-    /// In which browser it is, in a few words; none until that was seen.
+    /// A short description of its browser; `None` until it was seen.
     pub browser: Option<String>,
 }
 
@@ -148,25 +146,24 @@ pub struct SessionSummary {
 pub const SESSION_MILLIS: Millis = 400 * DAY_MILLIS;
 /// How often a session in use is renewed, at most.
 pub const RENEW_MILLIS: Millis = DAY_MILLIS;
-/// How long the cookie of a guest whose row was swept leads back to the guest
-/// once that was made again, under a new cookie: the answer with that one may
-/// have been lost, and other tabs ask at the same moment.
+/// For how long the old cookie of a guest still works after the guest, whose row was removed, was
+/// made again under a new cookie: the response with the new one may have been lost, and other tabs
+/// send requests at the same moment.
 pub const BACK_MILLIS: Millis = DAY_MILLIS;
-/// How long the row of a session is kept after its last renewal. A cookie that
-/// is unknown makes a new guest, so the row of an account's session outlives
-/// the cookie, whatever the browser's clock says.
+/// How long a session's row is kept after its last renewal. An unknown cookie makes a new guest, so
+/// the row of an account's session outlives the cookie, even if the browser's clock is wrong.
 pub const KEPT_MILLIS: Millis = SESSION_MILLIS + 30 * DAY_MILLIS;
 
 const DAY_MILLIS: Millis = 24 * 60 * 60 * 1_000;
 
 impl Session {
-    /// Whether it has ended at `now`, by an act or by age.
+    /// Whether it has ended at `now`, explicitly or by age.
     #[must_use]
     pub const fn has_ended(&self, now: Millis) -> bool {
         self.ended_at.is_some() || now - self.renewed_at >= SESSION_MILLIS
     }
 
-    /// What it is good for at `now`.
+    /// What it allows at `now`.
     #[must_use]
     pub fn status(&self, now: Millis) -> SessionStatus {
         match (&self.player.state, self.has_ended(now)) {
@@ -179,7 +176,7 @@ impl Session {
         }
     }
 
-    /// Whether its use at `now` is worth a write.
+    /// Whether its use at `now` should be stored.
     #[must_use]
     pub const fn wants_renewal(&self, now: Millis) -> bool {
         now - self.renewed_at >= RENEW_MILLIS

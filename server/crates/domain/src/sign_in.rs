@@ -1,5 +1,4 @@
-//! Signing in: what is kept while a browser is at the provider, and what comes
-//! of it.
+//! Signing in: what is stored while a browser is at the provider, and the possible results.
 
 use std::fmt;
 
@@ -20,7 +19,7 @@ pub const SIGN_IN_MILLIS: Millis = 10 * 60 * 1_000;
 pub struct StateHash(pub [u8; 32]);
 
 impl StateHash {
-    /// The hash of a `state` as it is sent.
+    /// The hash of the `state` parameter.
     #[must_use]
     pub fn of(state: &str) -> Self {
         Self(Sha256::digest(state).into())
@@ -30,25 +29,24 @@ impl StateHash {
 /// A sign-in that a browser has begun.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PendingSignIn {
-    /// Names it when the browser comes back.
+    /// The hash by which it is found when the browser comes back.
     pub state: StateHash,
-    /// SHA-256 of the secret of the browser that began it: no other may end it.
+    /// SHA-256 of the secret of the browser that began it: no other may complete it.
     pub browser: [u8; 32],
     /// The provider's id in the settings.
     pub provider: String,
-    /// What the ID token must say (OpenID Connect Core 1.0 §3.1.2.1).
+    /// The nonce that the ID token must contain (OpenID Connect Core 1.0 §3.1.2.1).
     pub nonce: String,
-    /// What the code is exchanged with (RFC 7636).
+    /// The PKCE code verifier (RFC 7636).
     pub pkce_verifier: String,
-    /// The guest that began it. Kept here, since some browsers come back
-    /// without their cookies.
+    /// The guest that began it. Stored here, because some browsers come back without their cookies.
     pub guest: Option<Uuid>,
-    /// Where the browser goes in the end.
+    /// The address to which the browser returns.
     pub redirect: String,
     /// When it began.
     pub started_at: Millis,
-    /// Whether the provider has to ask the player, whomever it remembers: for
-    /// administration, which wants a fresh sign-in.
+    /// Whether the provider must ask the player again even if it remembers them: administration
+    /// needs a fresh sign-in.
     pub again: bool,
 }
 
@@ -62,60 +60,59 @@ impl fmt::Debug for PendingSignIn {
     }
 }
 
-/// What became of taking a pending sign-in out of the store.
+/// The result of taking a pending sign-in from the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TakenSignIn {
-    /// It was there, and is there no more: no state is used twice.
+    /// It was there and was removed: no state is used twice.
     Taken(PendingSignIn),
-    /// It is another browser's, and stays there for that one.
+    /// It belongs to another browser, and stays for that one.
     OtherBrowser,
-    /// There is none: never begun, used already, or too old.
+    /// There is none: it never began, was used already, or is too old.
     Unknown,
 }
 
-/// A sign-in whose identity the provider has vouched for.
+/// A sign-in whose identity the provider has confirmed.
 #[derive(Clone, Debug)]
 pub struct SignIn {
-    /// Who signed in.
+    /// The identity.
     pub identity: Identity,
     /// The guest that began it.
     pub guest: Option<Uuid>,
-    /// The session that the browser came back with. It ends.
+    /// The browser's present session, which ends.
     pub held: Option<SessionHash>,
-    /// The session that the browser gets.
+    /// The browser's new session.
     pub session: SessionHash,
-    /// When the player proved to the provider to be it.
+    /// When the player last signed in at the provider.
     pub authenticated_at: Millis,
-    /// The id of the account, where one has to be made.
+    /// The id for a new account, if one is made.
     pub new_player: Uuid,
     /// Names for it to try, best first.
     pub usernames: Vec<String>,
-    /// Where the browser is; none in a test.
+    /// The origin of the request; `None` in tests.
     pub source: Option<Source>,
     /// Now.
     pub now: Millis,
 }
 
-/// What a sign-in led to.
+/// The result of a sign-in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SignInOutcome {
     /// The identity was new, and the guest became its account.
     Linked(Player),
-    /// The identity has an account, and the guest went into it.
+    /// The identity has an account, and the guest was merged into it.
     Merged {
         /// The account.
         player: Player,
-        /// The guest that can never mint again.
+        /// The merged guest, which never gets a token again.
         guest: Uuid,
     },
     /// The identity has an account, and there was no guest to merge.
     Returned(Player),
-    /// The identity was new, and so is its account: there was no guest, or one
-    /// that is suspended.
+    /// The identity was new, and got a new account: there was no guest, or a suspended one.
     Created(Player),
     /// The account is suspended. Nothing was changed.
     Suspended {
-        /// What the player may be told.
+        /// The reason for the player.
         reason: Option<String>,
     },
 }

@@ -1,26 +1,25 @@
-//! Taking a project down and putting it up again: states and transitions.
+//! Disabling, deleting and restoring projects: states and transitions.
 //!
-//! A project is disabled or deleted by its owner or by those who run the
-//! platform. What they did, its owner cannot undo. A deleted project can be
-//! restored until [`GRACE`] has passed; then it is removed, and its slug stays
-//! taken for ever: players, verifiers and installed service workers know it as
-//! this game.
+//! A project is disabled or deleted by its owner or by the platform's administrators and operator,
+//! and what the latter did, its owner cannot undo. A deleted project can be restored until
+//! [`GRACE`] has passed; then it is removed. Its slug stays taken for ever, because players,
+//! verifiers and installed service workers know it as this game.
 
 use crate::audit::{Actor, AuditKind};
 use crate::clock::Millis;
 
 /// How long a deleted project can be restored: 7 days.
 pub const GRACE: Millis = 7 * 24 * 3_600_000;
-/// How long browsers are told to forget what a game stored there, after it was
-/// taken down or given to another owner: 30 days.
+/// For how long browsers are told to delete what a game stored there, after it was taken down or
+/// transferred: 30 days.
 pub const FORGETTING: Millis = 30 * 24 * 3_600_000;
 
-/// By whose right a project was taken down.
+/// On whose authority a project was taken down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Authority {
     /// Its owner's.
     Owner,
-    /// That of those who run the platform: administrators and the operator.
+    /// The platform's: administrators and the operator.
     Platform,
 }
 
@@ -28,7 +27,7 @@ impl Authority {
     /// Every authority.
     pub const ALL: [Self; 2] = [Self::Owner, Self::Platform];
 
-    /// The name under which it is kept and shown.
+    /// The name in the store and in the API.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -47,18 +46,18 @@ impl From<Actor> for Authority {
     }
 }
 
-/// That a project was disabled.
+/// The state of a disabled project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disabled {
     /// When.
     pub at: Millis,
     /// By whom.
     pub by: Authority,
-    /// Why, for the owner.
+    /// The reason, for the owner.
     pub reason: Option<String>,
 }
 
-/// That a project was deleted.
+/// The state of a deleted project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deleted {
     /// When.
@@ -67,7 +66,7 @@ pub struct Deleted {
     pub by: Authority,
 }
 
-/// Whether a project is shown, and if not, why.
+/// Whether a project's game is shown, and if not, why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
     /// It is disabled.
@@ -78,28 +77,28 @@ pub struct Standing {
     pub removed_at: Option<Millis>,
     /// Its owner has been suspended since this time.
     pub owner_suspended_at: Option<Millis>,
-    /// When browsers were last to forget what the game had stored.
+    /// Since when browsers are told to delete what the game stored.
     pub forget_from: Option<Millis>,
 }
 
-/// What somebody wants of a project's standing.
+/// A requested change of a project's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It is to be shown no more.
+    /// Stop showing the game.
     Disable {
-        /// Why, for the owner.
+        /// The reason, for the owner.
         reason: Option<String>,
     },
-    /// It is to be shown again.
+    /// Show the game again.
     Enable,
-    /// It is to be shown no more, and removed after [`GRACE`].
+    /// Stop showing the game, and remove it after [`GRACE`].
     Delete,
-    /// It is not to be removed.
+    /// Undo the deletion.
     Restore,
 }
 
 impl Change {
-    /// As what the log of events keeps it.
+    /// The change's kind in the log of events.
     #[must_use]
     pub const fn kind(&self) -> AuditKind {
         match self {
@@ -111,17 +110,16 @@ impl Change {
     }
 }
 
-/// What came of a [`Change`].
+/// The result of a [`Change`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Changed {
     /// It was done.
     Done,
-    /// It was so before.
+    /// It was already so.
     Already,
     /// There is no such project, or it is too late to restore it.
     NoProject,
-    /// Those who run the platform took the project down, and only they put it
-    /// up again.
+    /// The platform took the project down, so its owner cannot put it up again.
     ByPlatform,
 }
 
@@ -135,7 +133,7 @@ impl Standing {
             || self.owner_suspended_at.is_some()
     }
 
-    /// When browsers were last to forget what the game had stored.
+    /// Since when browsers are told to delete what the game stored.
     #[must_use]
     pub fn forgets_from(&self) -> Option<Millis> {
         self.forget_from.max(self.owner_suspended_at)
@@ -147,7 +145,7 @@ impl Standing {
         self.deleted.map(|deleted| deleted.at + GRACE)
     }
 
-    /// Changes it. Nothing has changed unless the answer is [`Changed::Done`].
+    /// Applies a change. Nothing has changed unless it returns [`Changed::Done`].
     pub fn change(&mut self, change: &Change, by: Authority, now: Millis) -> Changed {
         if self.removed_at.is_some() || self.removal().is_some_and(|removal| removal <= now) {
             return Changed::NoProject;
@@ -178,7 +176,7 @@ impl Standing {
         if let Some(before) = &self.disabled
             && (by < before.by || (by == before.by && reason == before.reason.as_deref()))
         {
-            // An owner does not weaken what those who run the platform did.
+            // An owner cannot replace what the platform did.
             return Changed::Already;
         }
         self.disabled = Some(Disabled {
@@ -194,7 +192,7 @@ impl Standing {
         match &mut self.deleted {
             Some(before) if by <= before.by => Changed::Already,
             Some(before) => {
-                // The days of grace are those that were told first.
+                // The days of grace still count from the first deletion.
                 before.by = by;
                 Changed::Done
             }

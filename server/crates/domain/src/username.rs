@@ -1,5 +1,5 @@
-//! Usernames: which ones players may choose, and which are too much alike for
-//! two players to have. Guests get theirs from [`generate_guest_names`].
+//! Usernames: which ones players may choose, and which are too similar for two players. Guests get
+//! theirs from [`generate_guest_names`].
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub const MIN_CHARS: usize = 3;
 /// Most characters of a username.
 pub const MAX_CHARS: usize = 24;
 
-/// Names that seem to speak for the platform, or to be nobody's.
+/// Names that seem to speak for the platform, or that look like placeholders.
 const RESERVED: [&str; 23] = [
     "account",
     "admin",
@@ -46,7 +46,7 @@ const RESERVED: [&str; 23] = [
     "unknown",
 ];
 
-/// Before a number: the players of local development.
+/// Reserved when a number follows: the players of local development.
 const NUMBERED: [&str; 2] = ["test-user", "test-guest"];
 
 /// A name that a player may have, in normal form NFKC (UAX #15).
@@ -61,29 +61,28 @@ impl Username {
     }
 }
 
-/// Why a name cannot be chosen: a sentence for the player that says what to
-/// change.
+/// Why a name cannot be chosen: a sentence for the player that says what to change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UsernameError {
-    /// Nothing but white space.
+    /// It is only white space.
     #[error("Please type a name.")]
     Empty,
     /// It has too few characters.
     #[error("This name is too short. Use at least {MIN_CHARS} characters.")]
     TooShort,
-    /// It has too many characters; how many.
+    /// It has too many characters: this many.
     #[error("This name has {0} characters. Use at most {MAX_CHARS}.")]
     TooLong(usize),
-    /// It has white space inside.
+    /// It contains white space.
     #[error("Names have no spaces. Use - or _ instead.")]
     Space,
-    /// It has a character that is no letter, no digit, and neither `_` nor `-`.
+    /// It contains a character other than a letter, a digit, `_` or `-`.
     #[error("{} cannot be part of a name. Use letters, digits, _ and -.", Shown(*.0))]
     Character(char),
-    /// It has neither letter nor digit.
+    /// It contains no letter and no digit.
     #[error("Use at least one letter or digit.")]
     NoLetter,
-    /// It has letters of several scripts, which can look like another name.
+    /// It mixes letters of several scripts, which can look like another name.
     #[error("This name mixes letters of several alphabets. Use those of one.")]
     MixedScripts,
     /// It seems to speak for the platform, or belongs to local development.
@@ -91,8 +90,7 @@ pub enum UsernameError {
     Reserved,
 }
 
-/// A character as a sentence can name it: a picture if there is one, else its
-/// number.
+/// A character as it is shown in a sentence: itself if it is visible, else its number.
 struct Shown(char);
 
 impl fmt::Display for Shown {
@@ -137,7 +135,7 @@ pub fn check(text: &str) -> Result<Username, UsernameError> {
 }
 
 fn check_characters(name: &str) -> Result<(), UsernameError> {
-    // A mark belongs to the letter before it, and there is none.
+    // A mark belongs to the letter before it, so there must be one.
     let mut letter = false;
     let mut marks: Vec<char> = Vec::new();
     for char in name.chars() {
@@ -151,8 +149,8 @@ fn check_characters(name: &str) -> Result<(), UsernameError> {
                 marks.push(char);
                 letter && !piled && is_mark_of_script(char)
             }
-            // The letters and digits that people write with today
-            // (UTS #39 §3.1), and the rare ideographs of people's names.
+            // Letters and digits that are in use today (UTS #39 §3.1), and the rare ideographs of
+            // people's names.
             _ => {
                 char.is_alphanumeric()
                     && (char.identifier_allowed() || char.script() == Script::Han)
@@ -169,12 +167,12 @@ fn check_characters(name: &str) -> Result<(), UsernameError> {
     Ok(())
 }
 
-/// Marks on one letter, at most, and none of them twice (UTS #39 §5.4).
+/// Marks on one letter, at most; none may occur twice (UTS #39 §5.4).
 pub const MAX_MARKS: usize = 3;
 
-/// Whether a mark is part of how one script is written, as vowel signs of
-/// Devanagari or tone marks of Thai are. Marks for any letter that NFKC has
-/// not made one with it are piled up for show.
+/// Whether a mark belongs to the normal spelling of one script, such as vowel signs of Devanagari
+/// or tone marks of Thai. Other marks, which NFKC does not combine with the letter, are only
+/// decoration.
 fn is_mark_of_script(char: char) -> bool {
     char.identifier_allowed() && !matches!(char.script(), Script::Inherited | Script::Common)
 }
@@ -186,7 +184,7 @@ fn is_reserved(name: &str) -> bool {
         || NUMBERED.iter().any(|before| {
             key.strip_prefix(bare_key(before).as_str())
                 .is_some_and(|number| {
-                    // The key has letters in the place of 0 and 1.
+                    // The key has letters in place of 0 and 1.
                     number
                         .chars()
                         .all(|char| char.is_ascii_digit() || matches!(char, 'o' | 'l'))
@@ -198,11 +196,11 @@ fn bare_key(name: &str) -> String {
     unique_key(name).replace(['-', '_'], "")
 }
 
-/// What must be unique: two names have it in common if they differ in case, or
-/// in nothing that a reader would see (the skeletons of UTS #39 §4).
+/// The key that must be unique. Two names have the same key if they differ only in case or in
+/// nothing that a reader would see (the skeletons of UTS #39 §4).
 ///
-/// It is no name and is never shown. `0` and `1` are letters in it, and `m` is
-/// `rn`; generated names stay apart.
+/// The key is never shown. In it `0` and `1` are letters, and `m` is `rn`; generated names stay
+/// distinct.
 #[must_use]
 pub fn unique_key(name: &str) -> String {
     let normal: String = name.nfkc().collect();
@@ -211,15 +209,15 @@ pub fn unique_key(name: &str) -> String {
     key.replace('i', "l")
 }
 
-/// Without case. By way of capitals, so that `ß` is `ss`, and both small
-/// sigmas are one.
+/// Removes case. It goes through capitals, so that `ß` becomes `ss`, and both small sigmas become
+/// one.
 fn fold(text: &str) -> String {
     let capitals = text.chars().flat_map(char::to_uppercase);
     capitals.flat_map(char::to_lowercase).collect()
 }
 
-/// What a folded character looks like: a Latin letter or a digit if it does
-/// as a small letter, or else if it does as a capital.
+/// What a folded character looks like: the Latin letter or digit that its small form resembles,
+/// else the one that its capital resembles.
 fn look_alike(char: char) -> String {
     let small: String = skeleton(char.encode_utf8(&mut [0; 4])).collect();
     if small.is_ascii() {

@@ -1,5 +1,4 @@
-//! Administration: the part of the store that those who run the platform look
-//! at and change.
+//! Administration: the part of the store that administrators and the operator read and change.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -13,8 +13,8 @@ use super::StoreError;
 /// guarantees.
 #[async_trait]
 pub trait CountingStore: Send + Sync {
-    /// Adds minutes of players, each to itself and to its hour, and replaces the
-    /// sketches of who was there; all or none.
+    /// Adds minutes of players, each to its own count and to that of its hour, and replaces the
+    /// sketches of the players; all or none.
     ///
     /// # Errors
     /// [`StoreError::Missing`] on `projects` if there is no such project.
@@ -66,10 +66,10 @@ pub trait CountingStore: Send + Sync {
         least: Millis,
     ) -> Result<Vec<RankedProject>, StoreError>;
 
-    /// Removes at most `limit` minutes of players before `minutes_before` and as
-    /// many hours of play that ended before `play_before`, and the sketches of
-    /// all periods but `running`; hours of players and numbers stay. Returns how
-    /// many of what there was most.
+    /// Removes at most `limit` minutes of players before `minutes_before`, as many hours of play
+    /// time that ended before `play_before`, and the sketches of all periods but `running`. The
+    /// hourly counts of players and the numbers of different players stay. Returns the largest
+    /// number of rows of one kind that it removed.
     async fn sweep_counts(
         &self,
         minutes_before: Millis,

@@ -1,4 +1,4 @@
-//! Deployments: the part of the store that knows what an environment shows, and what it showed.
+//! Deployments: the part of the store that knows an environment's current and earlier deployments.
 
 use async_trait::async_trait;
 use platform_domain::audit::By;
@@ -13,7 +13,7 @@ use super::StoreError;
 /// guarantees.
 #[async_trait]
 pub trait DeploymentStore: Send + Sync {
-    /// Records a deployment and makes it the environment's current one, in one.
+    /// Records a deployment and makes it the environment's current one, in one transaction.
     ///
     /// # Errors
     /// [`StoreError::Missing`] on `projects` if there is no such project.
@@ -36,8 +36,8 @@ pub trait DeploymentStore: Send + Sync {
         environment: Environment,
     ) -> Result<Vec<DeploymentSummary>, StoreError>;
 
-    /// Makes an earlier deployment the environment's current one. Returns whether
-    /// it was another one before; if not, nothing is written.
+    /// Makes an earlier deployment the environment's current one. Returns whether another one was
+    /// current before; if not, nothing is written.
     ///
     /// # Errors
     /// [`StoreError::Missing`] on `deployments` if the environment has no such
@@ -51,8 +51,8 @@ pub trait DeploymentStore: Send + Sync {
         now: Millis,
     ) -> Result<bool, StoreError>;
 
-    /// The file at this path that deployments of the environment have; none where
-    /// two of them differ in it.
+    /// Returns the file at this path in the environment's kept deployments; `None` if it differs
+    /// between two of them.
     async fn find_kept_file(
         &self,
         slug: &str,
@@ -60,7 +60,7 @@ pub trait DeploymentStore: Send + Sync {
         path: &str,
     ) -> Result<Option<FileEntry>, StoreError>;
 
-    /// The file at this path of one deployment of the environment.
+    /// Returns the file at this path in one deployment of the environment.
     async fn find_file_of(
         &self,
         slug: &str,
@@ -69,15 +69,15 @@ pub trait DeploymentStore: Send + Sync {
         path: &str,
     ) -> Result<Option<FileEntry>, StoreError>;
 
-    /// The paths at which two deployments of the environment differ.
+    /// Returns the paths at which two deployments of the environment differ.
     async fn list_changed_paths(
         &self,
         slug: &str,
         environment: Environment,
     ) -> Result<Vec<String>, StoreError>;
 
-    /// Forgets the deployments of an environment but its current one and the
-    /// newest `keep`. Returns how many.
+    /// Removes the deployments of an environment except its current one and the newest `keep`.
+    /// Returns how many were removed.
     async fn sweep_deployments(
         &self,
         slug: &str,
@@ -85,6 +85,6 @@ pub trait DeploymentStore: Send + Sync {
         keep: usize,
     ) -> Result<usize, StoreError>;
 
-    /// Those of `files`, names of the file store, that no deployment has.
+    /// Returns those of `files` (names in the file store) that no deployment uses.
     async fn list_unreferenced_files(&self, files: Vec<String>) -> Result<Vec<String>, StoreError>;
 }

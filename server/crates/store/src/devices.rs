@@ -1,5 +1,4 @@
-//! Devices without a browser: the part of the store that signs them in and
-//! keeps them so.
+//! Devices without a browser: the part of the store for their sign-ins and tokens.
 
 use async_trait::async_trait;
 use platform_domain::audit::By;
@@ -16,8 +15,8 @@ use super::StoreError;
 /// guarantees.
 #[async_trait]
 pub trait DeviceStore: Send + Sync {
-    /// Stores a sign-in that a device begins. Returns the code for the person:
-    /// the first that no other sign-in has.
+    /// Stores a new sign-in of a device. Returns the code for the person: the first that no other
+    /// sign-in has.
     ///
     /// # Errors
     /// [`StoreError::Conflict`] on `user_code` if every code is taken.
@@ -54,12 +53,10 @@ pub trait DeviceStore: Send + Sync {
 
     /// Exchanges a refresh token for the next one.
     ///
-    /// The device's present token works, and from then on the next one in its
-    /// place. The token before it works once more for
-    /// [`LOST_ANSWER_MILLIS`](platform_domain::device::LOST_ANSWER_MILLIS) after
-    /// its first use, as long as its successor was not used: the successor is
-    /// replaced, and is then itself one that may not come again. Any other
-    /// token of the device ends the device's sign-in.
+    /// The device's current token works, and is replaced by the next one. The token before it works
+    /// once more for [`LOST_ANSWER_MILLIS`](platform_domain::device::LOST_ANSWER_MILLIS) after its
+    /// first use, as long as its successor was not used: the successor is then replaced and must
+    /// not be used any more. Any other token of the device ends the device's sign-in.
     async fn refresh_device(
         &self,
         refresh_token: &TokenHash,

@@ -23,8 +23,8 @@ pub trait EnvironmentStore: Send + Sync {
         environment: Environment,
     ) -> Result<Option<EnvironmentRecord>, StoreError>;
 
-    /// Sets an environment's backend, or takes it away. Returns whether that is a
-    /// change; if not, nothing is written, here and below.
+    /// Sets or removes an environment's backend. Returns whether that is a change; if not, nothing
+    /// is written. The same holds for the methods below.
     ///
     /// # Errors
     /// [`StoreError::Missing`] on `projects` if there is no such project.
@@ -51,8 +51,8 @@ pub trait EnvironmentStore: Send + Sync {
         now: Millis,
     ) -> Result<bool, StoreError>;
 
-    /// Sets who may show an environment's pages in a frame. Returns whether that
-    /// is a change.
+    /// Sets which sites may show an environment's pages in a frame. Returns whether that is a
+    /// change.
     ///
     /// # Errors
     /// [`StoreError::Missing`] on `projects` if there is no such project.
@@ -65,13 +65,13 @@ pub trait EnvironmentStore: Send + Sync {
         now: Millis,
     ) -> Result<bool, StoreError>;
 
-    /// The id of a project's test user, or test guest, for whom somebody is given
-    /// a token. It is `fresh` if it was never asked for. The event of it is written
-    /// once an hour for each test player and each who acts.
+    /// Returns the id of a project's test user or test guest, because a token is issued for it. The
+    /// id is `fresh` if there was none before. Records this as an event once an hour for each test
+    /// player and each actor.
     ///
     /// # Errors
-    /// [`StoreError::Missing`] on `projects` if there is no such project, on
-    /// `deployments` if nothing was ever deployed there.
+    /// [`StoreError::Missing`] on `projects` if there is no such project; on `deployments` if
+    /// nothing was ever deployed there.
     async fn ensure_test_player(
         &self,
         slug: &str,

@@ -27,9 +27,9 @@ pub trait KeyStore: Send + Sync {
     /// Removes keys by their `kid`: those that have left the key set for good.
     async fn remove_keys(&self, kids: &[String]) -> Result<(), StoreError>;
 
-    /// Removes the key `kid` if the newest key is still `after`, and adds
-    /// `successor` in the same transaction, so that nobody sees a platform
-    /// without a signing key. Both are recorded as events, at `at`.
+    /// Removes the key `kid` if the newest key is still `after`, and adds `successor` in the same
+    /// transaction, so that the platform is never without a signing key. Both are recorded as
+    /// events, at `at`.
     async fn revoke_key(
         &self,
         kid: &str,

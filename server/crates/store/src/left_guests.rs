@@ -1,5 +1,4 @@
-//! Guests that were signed out: the part of the store that lets their browser
-//! come back to them.
+//! Guests that were signed out: the part of the store that lets their browser restore them.
 
 use async_trait::async_trait;
 use platform_domain::audit::By;

@@ -1,8 +1,8 @@
-//! What must never be lost: traits of whole operations, by topic.
+//! The store: traits of whole operations, by topic, on data that must never be lost.
 //!
-//! Every method is atomic inside its back end. When it returns, everything that
-//! it wrote survives a power cut. A handler that reads and then writes has a
-//! race, so a handler calls one method for one thing that happens.
+//! Every method is atomic inside its back end. When it returns, everything that it wrote survives a
+//! power cut. A handler that reads and then writes has a race, so a handler calls one method for
+//! one event.
 
 mod administration;
 mod audit;
@@ -42,14 +42,14 @@ pub use self::sign_ins::SignInStore;
 pub use self::suspensions::SuspensionStore;
 pub use self::takedown::{Removed, TakedownStore};
 
-/// Writes of frontend log records that may wait in the store at one time. One
-/// more is refused as [`StoreError::Busy`].
+/// Writes of frontend log records that may wait in the store at the same time. One more gets
+/// [`StoreError::Busy`].
 pub const LOG_WRITES: usize = 256;
 
-/// Why the store did not do it.
+/// Why an operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// A value that must be unique exists already.
+    /// A value that must be unique already exists.
     #[error("{table}.{column} exists already")]
     Conflict {
         /// The table.
@@ -73,13 +73,13 @@ pub enum StoreError {
         /// The row's key.
         row: String,
     },
-    /// Nothing was written: the address holds as many guests as it may.
+    /// Nothing was written: the address already has the maximum number of guests.
     #[error("the address holds as many guests as it may")]
     GuestCap,
-    /// Nothing was written: the player owns as many projects as one may.
+    /// Nothing was written: the player already owns the maximum number of projects.
     #[error("the player owns as many projects as one may")]
     ProjectCap,
-    /// Nothing was written, because too many writes are waiting already.
+    /// Nothing was written, because too many writes are waiting.
     #[error("too many writes are waiting")]
     Busy,
     /// Nothing was written, because the store cannot write now.
@@ -93,10 +93,10 @@ pub enum StoreError {
 /// Why a store could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The address is not that of a store.
+    /// The address is not a valid address of a store.
     #[error("a store's address is sqlite://<path> or postgres://<host>/<database>, not {0}")]
     Address(String),
-    /// The address is good, but nothing in this build speaks to such a store.
+    /// The address is valid, but this build has no back end for it.
     #[error("{0} stores are not supported by this build yet; use sqlite://<path>")]
     Unsupported(&'static str),
     /// A newer program has changed the database.
@@ -110,8 +110,8 @@ pub enum ConnectError {
         /// The newest version that this program knows.
         known: i32,
     },
-    /// An older program serves the database, and only serving brings its schema
-    /// up to date: a command beside it would take it away from that program.
+    /// An older program uses the database. Only the server upgrades a schema: another command must
+    /// not, because the older program could no longer use it.
     #[error(
         "the database has schema version {found}, and this program has {known}; \
          use the program that serves it, or start this one's `serve`, which brings it up to date"
@@ -119,7 +119,7 @@ pub enum ConnectError {
     TooOld {
         /// The version of the database.
         found: i32,
-        /// The version that this program has.
+        /// The version that this program expects.
         known: i32,
     },
     /// The directory or the file could not be made.
@@ -127,9 +127,9 @@ pub enum ConnectError {
         "{path} could not be made; set PLATFORM_DATABASE_URL or PLATFORM_DATA to another place"
     )]
     File {
-        /// Which one.
+        /// The path.
         path: String,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// The schema could not be brought up to date.
@@ -149,7 +149,7 @@ pub enum SchemaPolicy {
     Refuse,
 }
 
-/// The store. See the module's documentation for what every method promises.
+/// The store. See the documentation of this module for what every method guarantees.
 #[async_trait]
 pub trait Store:
     AdminStore
@@ -171,7 +171,7 @@ pub trait Store:
     + TakedownStore
     + std::fmt::Debug
 {
-    /// Writes out what is queued and stops the writer. Later writes answer
-    /// [`StoreError::Unavailable`]; closing again changes nothing.
+    /// Writes what is queued and stops the writer. Later writes return [`StoreError::Unavailable`];
+    /// closing again changes nothing.
     async fn close(&self) -> Result<(), StoreError>;
 }

@@ -1,4 +1,4 @@
-//! Players: the part of the store that makes guests and knows who everybody is.
+//! Players: the part of the store that adds guests and finds players.
 
 use async_trait::async_trait;
 use platform_domain::audit::By;

@@ -1,4 +1,4 @@
-//! Projects: the part of the store that knows whose they are.
+//! Projects: the part of the store that knows them and their owners.
 
 use async_trait::async_trait;
 use platform_domain::audit::By;
@@ -17,7 +17,7 @@ pub trait ProjectStore: Send + Sync {
     /// [`StoreError::Conflict`] on `slug` if it is taken.
     async fn add_project(&self, project: Project) -> Result<(), StoreError>;
 
-    /// Adds a project for its owner, who may own `most` at one time.
+    /// Adds a project for its owner, who may own at most `most` at the same time.
     ///
     /// # Errors
     /// Those of [`ProjectStore::add_project`]; [`StoreError::ProjectCap`].

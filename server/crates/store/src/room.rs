@@ -1,4 +1,4 @@
-//! The room that deployments take: the part of the store that counts it.
+//! The storage of deployments: the part of the store that measures it.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,12 @@ use platform_domain::room::Measured;
 
 use super::StoreError;
 
-/// Operations on the room that deployments take. [`Store`](super::Store) documents what every method
+/// Operations on the storage of deployments. [`Store`](super::Store) documents what every method
 /// guarantees.
 #[async_trait]
 pub trait RoomStore: Send + Sync {
-    /// Returns the storage that a project takes with one more deployment of
-    /// these files, and what its owner's other projects took when they were
-    /// last counted.
+    /// Returns the storage that a project needs with one more deployment of these files, and what
+    /// its owner's other projects used at their last measurement.
     ///
     /// # Errors
     /// [`StoreError::Missing`] on `projects` if there is no such project.
@@ -24,20 +23,19 @@ pub trait RoomStore: Send + Sync {
         files: BTreeMap<String, FileEntry>,
     ) -> Result<Measured, StoreError>;
 
-    /// Counts the storage that a project takes, stores the number and returns
-    /// it.
+    /// Measures the storage that a project uses, stores the number and returns it.
     ///
     /// # Errors
     /// [`StoreError::Missing`] on `projects` if there is no such project.
     async fn count_room(&self, slug: &str) -> Result<u64, StoreError>;
 
-    /// Returns the storage that a project took when it was last counted.
+    /// Returns the storage that a project used at its last measurement.
     async fn find_room(&self, slug: &str) -> Result<u64, StoreError>;
 
-    /// Returns the projects whose storage was never counted.
+    /// Returns the projects whose storage was never measured.
     async fn list_uncounted_projects(&self) -> Result<Vec<String>, StoreError>;
 
-    /// Removes the oldest deployment of a project that no environment shows.
-    /// Returns whether there was one.
+    /// Removes the oldest deployment of a project that is not current in any environment. Returns
+    /// whether there was one.
     async fn remove_oldest_deployment(&self, slug: &str) -> Result<bool, StoreError>;
 }

@@ -1,4 +1,4 @@
-//! Sessions: the part of the store that knows which browser is whose.
+//! Sessions: the part of the store that links browsers to players.
 
 use async_trait::async_trait;
 use platform_domain::audit::By;
@@ -24,9 +24,8 @@ pub trait SessionStore: Send + Sync {
     /// Sets a session's time of renewal to `now`, if that is later.
     async fn renew_session(&self, hash: &SessionHash, now: Millis) -> Result<(), StoreError>;
 
-    /// Ends a session because its browser asked for it. An unknown or ended
-    /// session stays as it is. A guest without a session no longer counts for
-    /// its address.
+    /// Ends a session at the request of its browser. An unknown or ended session stays as it is. A
+    /// guest without a session no longer counts for its address.
     async fn end_session(&self, hash: &SessionHash, by: By, now: Millis) -> Result<(), StoreError>;
 
     /// Stores a short description of the browser that has a session.

@@ -1,4 +1,4 @@
-//! Signing in: the part of the store that leads into accounts.
+//! Signing in: the part of the store that leads browsers to their accounts.
 
 use async_trait::async_trait;
 use platform_domain::clock::Millis;
@@ -28,16 +28,16 @@ pub trait SignInStore: Send + Sync {
     /// Signs an identity in. This is the only way into an account, and the only
     /// place where guests are linked and merged.
     ///
-    /// - A known identity leads to its account. The guest, if it is one still,
-    ///   is merged into it: its sessions end, and it can never mint again.
-    /// - A new identity is linked to the guest, which keeps its id. Without a
-    ///   guest an account is made.
-    /// - A suspended account changes nothing.
-    /// - A guest that is suspended stays as it is: who signs in at its browser
-    ///   may be somebody else, and a new identity gets an account of its own.
+    /// - A known identity leads to its account. The guest, if it is still a guest, is merged into
+    ///   it: its sessions end, and it never gets a token again.
+    /// - A new identity is linked to the guest, which keeps its id. Without a guest, a new account
+    ///   is made.
+    /// - If the account is suspended, nothing changes.
+    /// - A suspended guest stays as it is: another person may be signing in at its browser, so a
+    ///   new identity gets an account of its own.
     ///
-    /// The session that the browser held ends, and so do all of the guest's,
-    /// so that one that was planted in the browser before opens nothing.
+    /// The session that the browser held ends, and so do all of the guest's, so that a session
+    /// which an attacker planted in the browser gives no access.
     async fn complete_sign_in(&self, sign_in: SignIn) -> Result<SignInOutcome, StoreError>;
 
     /// Returns the identities that are linked to a player, oldest first.

@@ -1,4 +1,4 @@
-//! Suspended players: the part of the store that keeps them out.
+//! Suspended players: the part of the store that records suspensions.
 
 use async_trait::async_trait;
 use platform_domain::audit::By;

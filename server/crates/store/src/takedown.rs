@@ -1,5 +1,4 @@
-//! Projects that are taken down: the part of the store that knows which games
-//! are not shown.
+//! Projects that are taken down: the part of the store that knows which games are not shown.
 
 use async_trait::async_trait;
 use platform_domain::audit::By;
@@ -21,7 +20,7 @@ pub enum Removed {
 /// guarantees.
 #[async_trait]
 pub trait TakedownStore: Send + Sync {
-    /// Changes a project's standing, and records that in the log of events.
+    /// Changes a project's state, and records that in the log of events.
     /// [`Actor::Own`](platform_domain::audit::Actor::Own) is the project's owner.
     async fn change_standing(
         &self,
@@ -31,11 +30,11 @@ pub trait TakedownStore: Send + Sync {
         now: Millis,
     ) -> Result<Changed, StoreError>;
 
-    /// Returns a project's standing; `None` if the project does not exist.
+    /// Returns a project's state; `None` if the project does not exist.
     async fn find_standing(&self, slug: &str) -> Result<Option<Standing>, StoreError>;
 
-    /// Returns the standing of every project that is not shown, or that was
-    /// ever transferred or taken down, including removed projects.
+    /// Returns the state of every project that is not shown, or that was ever transferred or taken
+    /// down, including removed projects.
     async fn list_standings(&self) -> Result<Vec<(String, Standing)>, StoreError>;
 
     /// Removes a bounded part of a project that was deleted at `deleted_before`

@@ -1,4 +1,4 @@
-//! Names that guests are given.
+//! Generated names for guests.
 
 use crate::entropy::Entropy;
 
@@ -28,9 +28,8 @@ const ANIMALS: [&str; 96] = [
     "seal", "sparrow", "stork", "swan", "tiger", "turtle", "walrus", "zebra",
 ];
 
-/// How many digits the number of each candidate has. The longer ones come
-/// last, for the day when most short names are taken: 96 × 96 × 10⁷ of them
-/// are never exhausted.
+/// How many digits the number of each candidate has. The longer ones come last, for when most short
+/// names are taken: 96 × 96 × 10⁷ names are never exhausted.
 const DIGITS: [u32; 6] = [4, 4, 4, 5, 6, 7];
 
 /// Names for a new guest, best first, such as `swift-otter-4821`.
@@ -41,8 +40,8 @@ pub fn generate_guest_names(entropy: &dyn Entropy) -> Vec<String> {
         .map(|digits| {
             let adjective = pick(&ADJECTIVES, entropy);
             let animal = pick(&ANIMALS, entropy);
-            // The first digit is not zero, so that all names of a kind are of
-            // one length and read as numbers.
+            // The first digit is not zero, so that all names of a kind have the same length and
+            // read as numbers.
             let low = 10_u64.pow(digits - 1);
             let number = low + u64::from_be_bytes(entropy.bytes()) % (9 * low);
             format!("{adjective}-{animal}-{number}")
@@ -50,7 +49,7 @@ pub fn generate_guest_names(entropy: &dyn Entropy) -> Vec<String> {
         .collect()
 }
 
-/// A word. The remainder's bias, one in 2⁵⁷, matters to no name.
+/// Picks a word. The remainder's bias, one in 2⁵⁷, does not matter for names.
 fn pick(words: &'static [&'static str; 96], entropy: &dyn Entropy) -> &'static str {
     let index = u64::from_be_bytes(entropy.bytes()) % 96;
     words[usize::try_from(index).unwrap_or(0)]
@@ -64,7 +63,7 @@ mod tests {
     use super::*;
     use crate::entropy::SystemEntropy;
 
-    /// Gives the same byte again and again.
+    /// Returns the same byte every time.
     #[derive(Debug)]
     struct Constant(u8);
 

@@ -1,4 +1,4 @@
-//! Tables of names: good, bad, and alike.
+//! Tables of names: valid, invalid, and similar.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn letters_and_digits_of_any_script_make_names() {
         ("123", "123"),
         ("-x-", "-x-"),
         ("Zo\u{eb}", "Zo\u{eb}"),
-        // Composed, and letters in their plain form.
+        // Composed letters, and letters in their plain form.
         ("Zoe\u{308}", "Zo\u{eb}"),
         ("\u{ff21}\u{ff44}\u{ff41}", "Ada"),
         ("\u{fb01}sh", "fish"),
@@ -26,7 +26,7 @@ fn letters_and_digits_of_any_script_make_names() {
             "\u{3a9}\u{3bc}\u{3ad}\u{3b3}\u{3b1}",
             "\u{3a9}\u{3bc}\u{3ad}\u{3b3}\u{3b1}",
         ),
-        // Japanese is written in three scripts, Thai and Devanagari with marks.
+        // Japanese uses three scripts; Thai and Devanagari use marks.
         (
             "\u{6f22}\u{5b57}\u{304b}\u{306a}\u{30ab}\u{30ca}",
             "\u{6f22}\u{5b57}\u{304b}\u{306a}\u{30ab}\u{30ca}",
@@ -98,7 +98,7 @@ fn what_is_no_name_is_refused_with_what_to_change() {
         ("ada\u{ad}", Character('\u{ad}')),
         ("ada\u{2013}", Character('\u{2013}')),
         ("\u{16a0}\u{16a2}\u{16a6}", Character('\u{16a0}')),
-        // Marks that are piled up, or on nothing.
+        // Piled-up marks, or marks without a letter.
         ("ad\u{336}a", Character('\u{336}')),
         ("z\u{30d}\u{30d}ada", Character('\u{30d}')),
         ("-\u{94d}ada", Character('\u{94d}')),
