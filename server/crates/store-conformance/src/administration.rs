@@ -47,7 +47,7 @@ macro_rules! administration_suite {
     };
 }
 
-/// A guest of this name, and the account that it has become.
+/// Makes a guest with this name, and turns it into an account.
 async fn account(store: &dyn Store, name: &str) -> Uuid {
     let new = guest(&[name]);
     store.add_guest(new.clone()).await.unwrap();
@@ -55,7 +55,7 @@ async fn account(store: &dyn Store, name: &str) -> Uuid {
     new.id
 }
 
-/// Signs `subject` in by the browser of this guest.
+/// Signs `subject` in, with the browser of this guest.
 async fn link(store: &dyn Store, new: &NewGuest, subject: &str) {
     let request = SignIn {
         guest: Some(new.id),
@@ -157,7 +157,7 @@ pub async fn a_project_goes_to_an_account_alone(place: &dyn Place) {
     assert_eq!(give("game", second).await, Transferred::Done);
     assert_eq!(owner("game").await, Some(second));
     assert_eq!(store.list_projects_of(first).await.unwrap(), []);
-    // Whoever it was taken from finds it among their events as well.
+    // The former owner finds it among their events as well.
     let event = last_event(&*store, Some(first)).await;
     assert_eq!(event.kind, AuditKind::ProjectTransferred);
     assert_eq!(
@@ -206,7 +206,7 @@ pub async fn events_say_who_did_it(place: &dyn Place) {
         .await
         .unwrap();
     assert_eq!(last_event(&*store, None).await.actor, by);
-    // What an administrator did is among the administrator's own events.
+    // An administrator's act is among the administrator's own events.
     let event = last_event(&*store, Some(admin)).await;
     assert_eq!((event.kind, event.player), (AuditKind::KeyAdded, None));
 }
@@ -441,7 +441,7 @@ pub async fn addresses_are_listed_with_the_guests_that_they_hold(place: &dyn Pla
         store.add_guest(new.clone()).await.unwrap();
         held.push(new);
     }
-    // An account is held by no address.
+    // An account counts for no address.
     link(&*store, &held[3], "ann").await;
     let addresses = async |since, limit| {
         let found = store.list_holding_addresses(since, limit).await.unwrap();
@@ -501,7 +501,7 @@ pub async fn a_copy_is_a_whole_store_of_that_moment(place: &dyn Place) {
     assert_eq!(copied.find_player(later).await.unwrap(), None);
     let shown = copied.find_current_deployment("game", Environment::Prod);
     assert_eq!(shown.await.unwrap(), Some(deployment));
-    // It is a store like any other, and what is written there stays there.
+    // The copy is a complete store, and writes to it stay in it.
     let fresh = account(&*copied, "robin").await;
     assert_eq!(store.find_player(fresh).await.unwrap(), None);
     let again = store.copy_into(Arc::clone(&folder)).await;

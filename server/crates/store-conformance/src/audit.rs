@@ -1,4 +1,4 @@
-//! What any store has to do with the log of security events.
+//! The requirements on the log of security events.
 
 use platform_domain::audit::{Actor, AuditEvent, AuditKind, AuditQuery};
 use platform_store::Store;

@@ -1,4 +1,4 @@
-//! What any store has to do with players over time.
+//! The requirements on counts of players over time.
 
 use platform_domain::audit::Actor;
 use platform_domain::clock::Millis;
@@ -42,7 +42,7 @@ fn play(slug: &str, player: u128, hour: Millis, millis: i64) -> NewPlayTime {
     }
 }
 
-/// Makes the players 1 to `count`, who are guests.
+/// Adds the players 1 to `count`, as guests.
 async fn players(store: &dyn Store, count: u128) -> Vec<NewGuest> {
     let mut made = Vec::new();
     for number in 1..=count {
@@ -155,7 +155,7 @@ pub async fn those_who_played_long_enough_rank_their_games(place: &dyn Place) {
         .map(|project| (project.slug.as_str(), project.players))
         .collect();
     assert_eq!(ranked, [("most", 2), ("game", 1), ("tie", 1)]);
-    // What is added to an hour is added to it.
+    // Another time in the same hour is added to it.
     let more = vec![play("short", 4, 0, 1_000)];
     store.add_play_times(more).await.unwrap();
     let is_ranked = async |slug: &str| {
@@ -163,7 +163,7 @@ pub async fn those_who_played_long_enough_rank_their_games(place: &dyn Place) {
         ranked.iter().any(|project| project.slug == slug)
     };
     assert!(is_ranked("short").await);
-    // Whoever has signed out makes room for another guest at the address.
+    // A player who has signed out makes room for another guest at the address.
     store
         .end_session(&guests[3].session, Actor::Own.into(), NOW)
         .await

@@ -1,4 +1,4 @@
-//! What any store has to do with deployments and their files.
+//! The requirements on deployments and their files.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::{NOW, Place, entropy, project};
 
-/// A deployment of files by path, each with the letter of its content.
+/// A deployment with files by path, each with the letter of its content.
 pub(crate) fn deployment(
     slug: &str,
     environment: Environment,
@@ -47,7 +47,7 @@ pub(crate) fn deployment(
     }
 }
 
-/// The name of a file whose content has this letter.
+/// The name of a file whose content is this letter.
 fn name(letter: char) -> String {
     letter.to_string().repeat(64)
 }
@@ -97,7 +97,7 @@ pub async fn deployments_are_listed_newest_first_with_what_they_add_up_to(place:
     let newer = deployment("demo", Prod, NOW + 5, &[("index.html", 'a'), ("b", 'b')]);
     let older = deployment("demo", Prod, NOW, &[("index.html", 'c')]);
     let elsewhere = deployment("demo", Dev, NOW + 9, &[("index.html", 'd')]);
-    // The time counts, whatever the order of adding.
+    // The time decides, whatever the order of adding.
     for added in [&newer, &older, &elsewhere] {
         add(&*store, added).await;
     }
@@ -152,7 +152,7 @@ pub async fn a_kept_file_is_one_whose_bytes_never_changed(place: &dyn Place) {
     for added in [&first, &second, &dev] {
         add(&*store, added).await;
     }
-    // What is shown does not matter.
+    // It does not matter which deployment is current.
     let set = store.set_current_deployment("demo", Prod, first.id, Actor::Own.into(), NOW);
     set.await.unwrap();
     let kept = async |path| {
@@ -208,7 +208,7 @@ pub async fn the_current_deployment_and_the_newest_are_not_swept(place: &dyn Pla
     }
     let dev = deployment("demo", Dev, NOW - 100, &[("index.html", 'a')]);
     add(&*store, &dev).await;
-    // The oldest was added last, so it is the one that is shown.
+    // The oldest was added last, so it is the current one.
     assert_eq!(store.sweep_deployments("demo", Prod, 2).await.unwrap(), 3);
     let expected = [all[0].id, all[1].id, all[5].id];
     assert_eq!(ids(&*store, Prod).await, expected);
@@ -230,7 +230,7 @@ pub async fn files_that_no_deployment_has_are_found(place: &dyn Place) {
     add(&*store, &new).await;
     let unreferenced = async |letters: &str| {
         let mut files: Vec<String> = letters.chars().map(name).collect();
-        // What is no name of a file is left alone.
+        // A text that is not the name of a file is ignored.
         files.extend(["".into(), "zz".repeat(32), "readme.txt".into()]);
         store.list_unreferenced_files(files).await.unwrap()
     };

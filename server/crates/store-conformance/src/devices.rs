@@ -1,5 +1,4 @@
-//! What any store has to do with devices: their codes, their refresh tokens,
-//! and how their sign-ins end.
+//! The requirements on devices: their codes, their refresh tokens, and the end of their sign-ins.
 
 use platform_domain::audit::{Actor, AuditKind, AuditQuery};
 use platform_domain::clock::Millis;
@@ -36,7 +35,7 @@ fn new(codes: &[&UserCode], now: Millis) -> NewDeviceAuthorization {
     }
 }
 
-/// A sign-in that has begun.
+/// Begins a sign-in.
 async fn begin(store: &dyn Store, now: Millis) -> (TokenHash, UserCode) {
     let code = UserCode::generate(entropy());
     let new = new(&[&code], now);
@@ -51,7 +50,7 @@ async fn account(store: &dyn Store) -> Uuid {
     outcome.player().unwrap().id
 }
 
-/// A device that is signed in, with its refresh token.
+/// A signed-in device, with its refresh token.
 async fn device(store: &dyn Store, player: Uuid, now: Millis) -> (Uuid, TokenHash) {
     let (device_code, code) = begin(store, now).await;
     let decided = store.decide_device_authorization(&code, player, true, Actor::Own.into(), now);
@@ -68,7 +67,7 @@ async fn device(store: &dyn Store, player: Uuid, now: Millis) -> (Uuid, TokenHas
     (fresh.device, fresh.refresh_token)
 }
 
-/// The next token, if there is one.
+/// Returns the next token, if there is one.
 async fn refresh(
     store: &dyn Store,
     token: &TokenHash,
@@ -85,7 +84,7 @@ async fn count(store: &dyn Store, player: Uuid, now: Millis) -> usize {
     store.list_devices(player, now).await.unwrap().len()
 }
 
-/// What the log says of the player, oldest first, but for the account itself.
+/// The player's events, oldest first, without that of the account's creation.
 async fn events(store: &dyn Store, player: Uuid) -> Vec<AuditKind> {
     let query = AuditQuery::of(player, 100);
     let events = store.list_audit_events(query).await.unwrap();
@@ -119,7 +118,7 @@ pub async fn a_code_is_approved_once_and_redeemed_once(place: &dyn Place) {
     let found = store.find_device_authorization(&code, NOW).await.unwrap();
     assert_eq!(found, None);
 
-    // What was decided outlives the program.
+    // Decisions survive a restart.
     drop(store);
     let store = place.open().await;
     let unknown = store.redeem_device_code(&hash(), fresh(NOW)).await.unwrap();
@@ -185,8 +184,8 @@ pub async fn a_device_that_asks_too_often_is_slowed_down(place: &dyn Place) {
     let store = place.open().await;
     let player = account(&*store).await;
     let (device_code, code) = begin(&*store, NOW).await;
-    // After how many seconds the device asks, and what it hears: the interval
-    // is 5 seconds, then 10, then 15.
+    // The second of each request, and the expected result: the interval is 5 seconds, then 10, then
+    // 15.
     for (second, expected) in [
         (0, Redeemed::Pending),
         (5, Redeemed::Pending),
@@ -260,7 +259,7 @@ pub async fn guests_and_suspended_accounts_let_no_device_in(place: &dyn Place) {
         .await
         .unwrap();
     assert_eq!(decide(player).await.unwrap(), Decided::Done);
-    // Between the decision and the device's next question.
+    // Between the decision and the device's next request.
     assert!(suspend().await.unwrap());
     let asked = store.redeem_device_code(&device_code, fresh(NOW)).await;
     let suspended = Redeemed::Suspended {
@@ -290,7 +289,7 @@ pub async fn a_refresh_token_works_once_and_ends_its_device_when_it_comes_again(
         (devices[0].signed_in_at, devices[0].used_at),
         (NOW, NOW + 2_000)
     );
-    // The successor of the first was used, so this is no lost answer.
+    // The successor of the first was used, so the response was not lost.
     let again = refresh(&*store, &first, NOW + 2_001).await;
     assert_eq!(again, Err(Refreshed::Reused));
     for token in [&first, &second, &third] {
@@ -326,7 +325,7 @@ pub async fn a_lost_answer_can_be_asked_for_again(place: &dyn Place) {
             assert!(refresh(&*store, &next, NOW + passed).await.is_ok());
         }
     }
-    // Asking again does not make the time longer.
+    // Further requests do not extend the time.
     let (_, first) = device(&*store, player, NOW).await;
     for passed in [0, LOST_ANSWER_MILLIS / 2, LOST_ANSWER_MILLIS - 1] {
         assert!(refresh(&*store, &first, NOW + passed).await.is_ok());
@@ -513,7 +512,7 @@ pub async fn what_means_nothing_any_more_is_swept(place: &dyn Place) {
     let (_, first) = device(&*store, player, NOW).await;
     let used = NOW + DEVICE_MILLIS / 2;
     let second = refresh(&*store, &first, used).await.unwrap();
-    // The first token is too old to be held against anybody.
+    // The first token is too old to count as reused.
     assert_eq!(sweep(NOW + DEVICE_MILLIS).await, 1);
     let again = refresh(&*store, &first, used).await;
     assert_eq!(again, Err(Refreshed::Unknown));

@@ -1,4 +1,4 @@
-//! What any store has to do when it ends: all that it answered is there afterwards.
+//! The requirements at the end of a store: every confirmed write is there afterwards.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub async fn closing_writes_out_what_is_queued_and_refuses_what_follows(place: &
                 .map(|player| (new.session, player))
         }
     });
-    // Every write is queued before the close is: the futures are polled in turn.
+    // Every write is queued before the close: the futures are polled in turn.
     let (written, closed) =
         futures_util::join!(futures_util::future::join_all(writes), store.close());
     closed.unwrap();

@@ -1,4 +1,4 @@
-//! What any store has to do with environments and their settings.
+//! The requirements on environments and their settings.
 
 use platform_domain::audit::{Actor, AuditKind, AuditQuery, By};
 use platform_domain::project::{BackendSettings, EnvironmentRecord, Frames};
@@ -71,7 +71,7 @@ pub async fn what_is_set_for_an_environment_is_its_alone(place: &dyn Place) {
         let found = store.find_environment(slug, environment).await.unwrap();
         assert_eq!(found, Some(nothing_set(slug, environment)));
     }
-    // Each is taken back without the other.
+    // Each can be removed without the other.
     store
         .set_backend("demo", Dev, None, Actor::Own.into(), NOW)
         .await
@@ -138,7 +138,7 @@ pub async fn what_is_set_survives_a_drop(place: &dyn Place) {
     assert_eq!(again.await.unwrap(), Uuid::max());
 }
 
-/// Kind and detail of the events of a player, newest first.
+/// Kind and detail of a player's events, newest first.
 pub(crate) async fn events(store: &dyn Store, player: Uuid) -> Vec<(AuditKind, Option<String>)> {
     let events = store.list_audit_events(AuditQuery::of(player, 100)).await;
     let events = events.unwrap().into_iter();
@@ -169,7 +169,7 @@ pub async fn what_is_set_again_unchanged_is_not_written(place: &dyn Place) {
         ..backend.clone()
     };
     let before = events(&*store, owner).await.len();
-    // What nothing was ever set for is as it is set here.
+    // These are the default settings.
     assert!(
         !store
             .set_backend("demo", Prod, None, by(), NOW)

@@ -1,4 +1,4 @@
-//! What several cases begin with.
+//! Data that several cases begin with.
 
 use std::collections::BTreeMap;
 
@@ -79,7 +79,7 @@ pub(crate) fn assert_conflict<T: std::fmt::Debug>(result: Result<T, StoreError>,
     }
 }
 
-/// A sign-in of `subject`, by a browser that has no guest.
+/// A sign-in of `subject`, with a browser without a guest.
 pub(crate) fn sign_in(subject: &str) -> SignIn {
     SignIn {
         identity: Identity::new("id", "https://id.example", subject),
@@ -94,7 +94,7 @@ pub(crate) fn sign_in(subject: &str) -> SignIn {
     }
 }
 
-/// A sign-in of `subject`, by the browser of this guest.
+/// A sign-in of `subject`, with the browser of this guest.
 pub(crate) fn by(new: &NewGuest, subject: &str) -> SignIn {
     SignIn {
         guest: Some(new.id),

@@ -1,4 +1,4 @@
-//! What any store has to do with signing keys.
+//! The requirements on signing keys.
 
 use platform_domain::audit::{Actor, AuditKind, AuditQuery};
 use platform_domain::key::{Revocation, StoredKey};
@@ -8,7 +8,7 @@ use super::{Handles, NOW, Place, assert_conflict, key};
 pub async fn keys_come_back_as_they_were_in_the_order_of_adding(place: &dyn Place) {
     let store = place.open().await;
     assert_eq!(store.list_keys().await.unwrap(), []);
-    // The order is that of adding, whatever the times say.
+    // The order is that of adding, whatever the times are.
     let older = StoredKey {
         created_at: -5,
         signs_from: -4,

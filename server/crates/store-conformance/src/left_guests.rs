@@ -1,4 +1,4 @@
-//! What any store has to do with guests that were signed out.
+//! The requirements on guests that were signed out.
 
 use platform_domain::audit::{Actor, AuditKind, AuditQuery, By, Source};
 use platform_domain::clock::Millis;
@@ -32,7 +32,7 @@ fn restore(player: Uuid, held: Option<SessionHash>) -> Restore {
     }
 }
 
-/// The names of the guests that [`BROWSER`] can come back to.
+/// The names of the guests that [`BROWSER`] can restore.
 async fn left(store: &dyn Store, now: Millis) -> Vec<String> {
     let left = store.list_left_guests(&BROWSER, now, 10).await.unwrap();
     left.into_iter().map(|left| left.player.username).collect()
@@ -96,7 +96,7 @@ pub async fn a_guest_that_signed_out_is_come_back_to_in_its_browser_alone(place:
     assert_eq!(session.status(NOW + 11), SessionStatus::Good);
     let held = store.list_held_guests("192.0.2.9", 0, 9).await.unwrap();
     assert_eq!(held.len(), 1, "the address that it came back from holds it");
-    // Once.
+    // Only once.
     let twice = store.restore_guest(restore(new.id, None)).await.unwrap();
     assert_eq!(twice, Restored::NotThere);
     assert!(left(&*store, NOW + 11).await.is_empty());
@@ -119,7 +119,7 @@ pub async fn the_guest_that_a_browser_has_meanwhile_can_be_come_back_to_as_well(
         .unwrap()
         .unwrap();
     assert_eq!(session.ended_at, Some(NOW + 10));
-    // And back again, and so on.
+    // Back again, and so on.
     let request = Restore {
         now: NOW + 20,
         ..restore(second.id, Some(request.session))
@@ -143,7 +143,7 @@ pub async fn going_on_as_a_guest_is_written_down_with_who_was_left_for_it(place:
         };
         store.list_audit_events(query).await.unwrap()
     };
-    // What comes to nothing is no event.
+    // A refused request causes no event.
     let refused = store.restore_guest(restore(second.id, None)).await;
     assert_eq!(refused.unwrap(), Restored::NotThere);
     assert!(restored(second.id).await.is_empty());
@@ -170,7 +170,7 @@ pub async fn going_on_as_a_guest_is_written_down_with_who_was_left_for_it(place:
     assert_eq!(event.network.as_deref(), Some("192.0.2.9"));
     assert_eq!(event.request.as_deref(), Some("request-1"));
 
-    // Without a guest whom the browser had meanwhile.
+    // Without a guest that the browser had meanwhile.
     store
         .sign_out(&first.session, &BROWSER, Actor::Own.into(), NOW + 11)
         .await
@@ -201,13 +201,13 @@ pub async fn coming_back_is_no_way_round_a_suspension(place: &dyn Place) {
     let told = Restored::Suspended {
         reason: Some("Why.".into()),
     };
-    // Who plays now.
+    // The present player.
     suspend(second.id).await;
     let refused = store
         .restore_guest(restore(first.id, Some(second.session)))
         .await;
     assert_eq!(refused.unwrap(), told);
-    // Signed out, such a one is still there, for when it is over.
+    // A suspended guest that was signed out can be restored once the suspension is lifted.
     let out = store
         .sign_out(&second.session, &BROWSER, Actor::Own.into(), NOW + 1)
         .await
@@ -256,7 +256,7 @@ pub async fn who_is_signed_in_stays_and_who_became_an_account_does_not_come_back
         .unwrap();
     assert_eq!(ended.status(NOW + 7), SessionStatus::Expired);
 
-    // A guest that went into an account is nobody's any more.
+    // A merged guest cannot be restored.
     let request = restore(first.id, Some(account.session));
     let back = store.restore_guest(request.clone()).await.unwrap();
     assert!(matches!(back, Restored::Back(_)), "{back:?}");

@@ -1,19 +1,21 @@
-//! What any store has to do: one suite, run against every back end.
+//! The requirements on every store: one suite, which runs against each back end.
 //!
-//! A back end gives a [`Place`], and [`suite!`] makes a test of each case here.
-//! [`concurrent_suite!`] makes tests of the cases in which many use a store at
-//! once, to be run over [`TwoHandles`] as well: two nodes have one database.
+//! A back end provides a [`Place`], and [`suite!`] makes a test of each case here.
+//! [`concurrent_suite!`] makes tests of the cases in which several users share a store, which also
+//! run over [`TwoHandles`]: two nodes share one database.
 //!
 //! | module | cases of |
 //! |---|---|
-//! | [`players`], [`sessions`], [`left_guests`] | guests and their names, sessions, and coming back to a guest |
-//! | [`sign_ins`], [`merges`], [`suspensions`] | the one way into an account, any history of it, and who is kept out |
+//! | [`players`], [`sessions`], [`left_guests`] | guests and their names, sessions, and restoring a
+//! guest |
+//! | [`sign_ins`], [`merges`], [`suspensions`] | signing in to accounts, random histories of it,
+//! and suspended players |
 //! | [`devices`], [`keys`] | the command line's sign-in; signing keys |
 //! | [`projects`], [`deployments`], [`environments`], [`test_players`] | games, their files, settings and test players |
-//! | [`room`], [`takedown`] | what deployments take; games that are down |
+//! | [`room`], [`takedown`] | the storage of deployments; games that are taken down |
 //! | [`counting`], [`logs`], [`log_quota`] | players over time; frontend log records |
 //! | [`audit`], [`administration`] | the log of security events; administrators |
-//! | [`durability`] | what is there after an end |
+//! | [`durability`] | the data after the store was closed |
 
 #![expect(
     clippy::unwrap_used,
@@ -50,7 +52,7 @@ use self::fixtures::{
 };
 pub use self::place::{Handles, Place, TwoHandles};
 
-/// Makes a test of every case, on the place that `$place` evaluates to.
+/// Makes a test of every case. `$place` evaluates to the place.
 #[macro_export]
 macro_rules! suite {
     ($place:expr) => {
@@ -229,8 +231,7 @@ macro_rules! suite {
     };
 }
 
-/// Makes a test of every case in which many use a store at once, and of the
-/// histories that a model predicts.
+/// Makes a test of every concurrent case, and of the histories that a model predicts.
 #[macro_export]
 macro_rules! concurrent_suite {
     ($place:expr) => {
@@ -267,7 +268,7 @@ macro_rules! concurrent_suite {
     };
 }
 
-/// Makes a test of each of these cases, in a module for each of theirs.
+/// Makes a test of each of these cases, in a module per file.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! cases {
@@ -291,7 +292,7 @@ macro_rules! cases {
 mod tests {
     use std::path::Path;
 
-    /// The names of the functions in a file that are given a place.
+    /// The names of the functions in a file that take a place.
     fn cases(file: &Path) -> Vec<String> {
         let text = std::fs::read_to_string(file).unwrap();
         let text = text.replace("(\n    place", "(place");

@@ -1,5 +1,5 @@
-//! What any store has to do with the room that frontend log records take: it
-//! is known exactly, and the oldest records of who takes too much go first.
+//! The requirements on the storage of frontend log records: its size is known exactly, and the
+//! oldest records of a project over its quota are removed first.
 
 use std::sync::Arc;
 
@@ -19,20 +19,20 @@ use uuid::Uuid;
 
 use super::{Handles, NOW, Place, project};
 
-/// What a record takes beside its texts.
+/// The size of a record without its texts.
 const EACH: u64 = 160;
 const PROJECTS: [&str; 3] = ["a", "b", "c"];
 
-/// One thing that happens.
+/// One step of a history.
 #[derive(Clone, Debug)]
 enum Act {
     /// A page sends records with texts of these lengths.
     Write(Write),
-    /// What was received this long ago is swept, at most so many.
+    /// Records received this long ago are removed, at most `limit`.
     Sweep { age: Millis, limit: usize },
-    /// The quota is so many bytes.
+    /// The quota has this many bytes.
     Quota { bytes: u64, limit: usize },
-    /// The process ends, and another begins.
+    /// The process ends, and another one starts.
     Restart,
 }
 
@@ -71,7 +71,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     prop::collection::vec(act, 1..40)
 }
 
-/// A record as the model knows it.
+/// A record in the model.
 #[derive(Clone, Debug)]
 struct Known {
     project: usize,
@@ -82,7 +82,7 @@ struct Known {
     bytes: u64,
 }
 
-/// All records that there should be, oldest first.
+/// All expected records, oldest first.
 #[derive(Debug, Default)]
 struct Model {
     now: Millis,
@@ -102,7 +102,7 @@ impl Model {
         strange.map(|one| one.bytes).sum()
     }
 
-    /// What a page sends, which is then known.
+    /// Adds a page's records to the model, and returns them.
     fn write(&mut self, write: &Write) -> NewLogRecords {
         self.now += write.after;
         let mut new = request(PROJECTS[write.project], write.environment, self.now);
@@ -135,8 +135,8 @@ impl Model {
         removed
     }
 
-    /// Each project over the quota has its share, and a flooded one eight.
-    /// Strangers' records go first, while they take more than half.
+    /// Each project over the quota has a share, and a flooded one eight. Records without a player
+    /// are removed first, while they take more than half.
     fn sweep_quota(&mut self, quota: u64, limit: usize) -> usize {
         let over = (0..PROJECTS.len()).filter(|project| self.bytes(*project) > quota);
         let over: Vec<usize> = over.collect();
@@ -202,7 +202,7 @@ async fn messages(store: &dyn Store, slug: &str, environment: Environment) -> Ve
     oldest_first.map(|record| record.entry.message).collect()
 }
 
-/// The store is what the model says.
+/// Checks that the store matches the model.
 async fn agree(store: &dyn Store, model: &Model) -> Result<(), TestCaseError> {
     for (project, slug) in PROJECTS.into_iter().enumerate() {
         prop_assert_eq!(store.log_bytes(slug).await.unwrap(), model.bytes(project));
@@ -220,7 +220,7 @@ async fn agree(store: &dyn Store, model: &Model) -> Result<(), TestCaseError> {
 
 async fn play(place: &dyn Place, acts: &[Act]) -> Result<(), TestCaseError> {
     let mut handles = Handles::open(place).await;
-    // What the case before left behind.
+    // Removes the data of the previous case.
     while handles
         .next()
         .sweep_log_records(NOW * 2, 100)
@@ -275,7 +275,7 @@ pub async fn the_room_of_records_is_known_exactly_whatever_happens(place: &dyn P
 async fn fill(store: &Arc<dyn Store>, slug: &str, from: Millis, count: usize) {
     for number in 0..count {
         let at = from + Millis::try_from(number).unwrap() * 2;
-        // Both environments and all levels, so that none of them is the order.
+        // Both environments and all levels, so that none of them decides the order.
         let environment = [Environment::Dev, Environment::Prod][number % 2];
         let mut new = request(slug, environment, at);
         new.entries = vec![entry(number, LogLevel::ALL[number / 2 % 4], 0)];
@@ -293,7 +293,7 @@ pub async fn the_oldest_of_a_project_go_first_and_other_projects_keep_theirs(pla
     );
     assert!(b < a);
     assert_eq!(store.sweep_log_quota(a, 9).await.unwrap(), 0);
-    // The operator lowers it, to more than `b` takes.
+    // The operator lowers it to a value above the size of `b`.
     let numbers_of_b = messages(&*store, "b", Environment::Dev).await;
     assert_eq!(store.sweep_log_quota(b + EACH, 9).await.unwrap(), 9);
     let numbers = |texts: Vec<String>| -> Vec<usize> {
@@ -352,7 +352,7 @@ pub async fn the_records_of_a_removed_project_go_with_it_and_no_others(place: &d
     for slug in ["a", "b"] {
         store.add_project(project(slug, None)).await.unwrap();
     }
-    // What nothing is known of, such as of a restored copy, is left alone.
+    // A project with unknown numbers, as in a restored copy, is not touched.
     for slug in PROJECTS {
         fill(&store, slug, NOW, 20).await;
     }
@@ -384,7 +384,7 @@ pub async fn the_records_of_a_removed_project_go_with_it_and_no_others(place: &d
         assert_eq!(bytes(slug).await, kept);
         assert!(errors(slug).await > 0);
     }
-    // What comes late goes with the next sweep.
+    // Late records are removed by the next sweep.
     fill(&store, "a", NOW, 2).await;
     assert_eq!(store.sweep_removed_logs(9).await.unwrap(), 2);
 }

@@ -1,4 +1,4 @@
-//! What any store has to do with frontend log records.
+//! The requirements on frontend log records.
 
 mod errors;
 mod search;
@@ -342,7 +342,7 @@ pub async fn a_record_from_the_far_future_keeps_no_others_there(place: &dyn Plac
     assert_eq!(found[1].id.received_at(), NOW);
     let last = store.last_log_id(NOW).await.unwrap();
     assert_eq!(last, found[1].id);
-    // Who follows gets what comes before it, and it when its time has come.
+    // A reader that follows gets the earlier ones first, and this one when its time has come.
     let follow = async |now| {
         let tail = LogTail {
             now,

@@ -1,5 +1,4 @@
-//! Linking and merging under any history: sign-ins, sign-outs and suspensions
-//! in an order that nobody thought of.
+//! Linking and merging under random histories of sign-ins, sign-outs and suspensions.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,18 +17,18 @@ use super::{Handles, NOW, Place, entropy, guest, lives, sign_in, state};
 const BROWSERS: usize = 3;
 const IDENTITIES: usize = 2;
 
-/// Something that a browser or the operator does.
+/// An act of a browser or of the operator.
 #[derive(Clone, Copy, Debug)]
 enum Act {
-    /// The browser visits a game, and is a guest if it has no session.
+    /// The browser visits a game; without a session it becomes a guest.
     Visit(usize),
-    /// The browser goes to the provider, as the player that it is now.
+    /// The browser goes to the provider, as its present player.
     Begin(usize),
-    /// The browser comes back from there as this identity, with its cookie or,
-    /// as from a browser inside another app, without.
+    /// The browser comes back from there as this identity, with its cookie, or without it, as from
+    /// a browser inside another app.
     Finish(usize, usize, bool),
     SignOut(usize),
-    /// The operator suspends whom the browser plays as, or lifts it.
+    /// The operator suspends the browser's player, or lifts the suspension.
     Suspend(usize, bool),
     /// The player ends all sessions but the browser's own.
     EndOthers(usize),
@@ -48,7 +47,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     prop::collection::vec(act, 1..24)
 }
 
-/// What the rules say of a player.
+/// The expected state of a player.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Known {
     account: bool,
@@ -56,16 +55,16 @@ struct Known {
     suspended: bool,
 }
 
-/// What the rules say of everything.
+/// The expected state of everything.
 #[derive(Default)]
 struct Model {
     players: HashMap<Uuid, Known>,
-    /// Living sessions.
+    /// Sessions that have not ended.
     sessions: HashMap<[u8; 32], Uuid>,
     accounts: BTreeMap<usize, Uuid>,
     /// The cookie of each browser.
     cookies: HashMap<usize, SessionHash>,
-    /// The guest kept with each browser's sign-in.
+    /// The guest that was stored with each browser's sign-in.
     begun: HashMap<usize, Option<Uuid>>,
     /// Every session that ever ended.
     dead: Vec<SessionHash>,
@@ -105,7 +104,7 @@ impl Model {
         request.guest.filter(counts).or(held.filter(counts))
     }
 
-    /// What a sign-in has to lead to, by the rules; then it is so.
+    /// Applies a sign-in to the model and returns the expected result.
     fn finish(&mut self, browser: usize, who: usize, request: &SignIn) -> &'static str {
         let candidate = self.candidate(request);
         let guest = candidate.filter(|id| {
@@ -156,8 +155,8 @@ fn name(outcome: &SignInOutcome) -> &'static str {
     }
 }
 
-/// Plays a history on the store and by the rules, and compares after each act:
-/// with several handles, through another one.
+/// Plays a history on the store and on the model, and compares after each act; if there are several
+/// handles, through another one.
 async fn play(handles: &Handles, acts: &[Act]) -> Result<(), TestCaseError> {
     let mut model = Model::default();
     let salt = entropy().uuid_v4();
@@ -294,7 +293,7 @@ pub async fn sign_ins_at_once_leave_every_identity_one_account(place: &dyn Place
         for new in &guests {
             store.add_guest(new.clone()).await.unwrap();
         }
-        // Every browser signs in twice, as from two tabs, and all at once.
+        // Every browser signs in twice, as from two tabs, all at the same time.
         let tasks: Vec<_> = (0..8_usize)
             .map(|index| {
                 let new = &guests[index % 4];

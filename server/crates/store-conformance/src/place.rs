@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use platform_store::Store;
 
-/// Where a back end keeps one store: empty at first, gone when it is dropped.
+/// The place of one store: empty at first, removed when it is dropped.
 #[async_trait]
 pub trait Place: Sync {
     /// Opens the store, the first time or again.
@@ -16,14 +16,13 @@ pub trait Place: Sync {
     /// Opens the copy of a store that `copy_into` wrote into this folder.
     async fn open_copy(&self, folder: &Path) -> Arc<dyn Store>;
 
-    /// How many handles a case opens in which many use the store at once.
+    /// How many handles a concurrent case opens.
     fn handles(&self) -> usize {
         1
     }
 }
 
-/// A place whose concurrent cases open two handles of one store, as two nodes
-/// have one database.
+/// A place whose concurrent cases open two handles of one store, as two nodes share one database.
 #[derive(Debug)]
 pub struct TwoHandles<P>(pub P);
 
@@ -42,7 +41,7 @@ impl<P: Place> Place for TwoHandles<P> {
     }
 }
 
-/// All handles that a place gives, used by turns.
+/// All handles of a place, used in turn.
 #[derive(Debug)]
 pub struct Handles {
     stores: Vec<Arc<dyn Store>>,
@@ -50,7 +49,7 @@ pub struct Handles {
 }
 
 impl Handles {
-    /// Opens as many handles as the place says, one at least.
+    /// Opens as many handles as the place wants, at least one.
     pub async fn open(place: &dyn Place) -> Self {
         let mut stores = vec![place.open().await];
         while stores.len() < place.handles() {

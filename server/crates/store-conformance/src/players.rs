@@ -1,4 +1,4 @@
-//! What any store has to do with players: guests, their names, and how many there may be.
+//! The requirements on players: guests, their names, and their limits.
 
 use std::collections::HashSet;
 
@@ -44,7 +44,7 @@ pub async fn a_guest_without_a_free_name_leaves_nothing_behind(place: &dyn Place
     assert_conflict(store.add_guest(late.clone()).await, ("players", "username"));
     assert_conflict(store.add_guest(guest(&[])).await, ("players", "username"));
     assert_eq!(store.lookup_session(&late.session).await.unwrap(), None);
-    // Neither its id nor its session is taken.
+    // Neither its id nor its session exists.
     store
         .add_guest(NewGuest {
             usernames: vec!["heron".into()],
@@ -71,7 +71,7 @@ pub async fn a_guest_of_a_known_id_or_session_is_a_typed_conflict(place: &dyn Pl
         store.add_guest(same_session.clone()).await,
         ("sessions", "hash"),
     );
-    // The player of the second one was undone with its session.
+    // The second one's player was rolled back with its session.
     let again = NewGuest {
         session: SessionHash([7; 32]),
         ..same_session
@@ -140,7 +140,7 @@ pub async fn a_name_is_changed_unless_somebody_has_it(place: &dyn Place) {
             .await,
         ("players", "username"),
     );
-    // One's own name in another spelling is one's own.
+    // A player may take their own name in another spelling.
     for name in ["OTTER", "robin", "robin"] {
         store
             .rename_player(first.id, name, Actor::Own.into(), NOW)
@@ -151,7 +151,7 @@ pub async fn a_name_is_changed_unless_somebody_has_it(place: &dyn Place) {
     }
     let events = store.list_audit_events(AuditQuery::of(first.id, 10)).await;
     assert_eq!(events.unwrap().len(), 2, "a name that stays is no event");
-    // What was given up is free.
+    // The old name is free again.
     store
         .rename_player(second.id, "otter", Actor::Own.into(), NOW)
         .await
@@ -189,7 +189,7 @@ pub async fn an_address_holds_no_more_guests_than_it_may(place: &dyn Place) {
     };
     refused("four").await;
     add("elsewhere", "there", NOW).await.unwrap();
-    // Each of these makes room for one.
+    // Each of these makes room for another guest.
     store
         .end_session(&held[0].session, Actor::Own.into(), NOW)
         .await
@@ -208,7 +208,7 @@ pub async fn an_address_holds_no_more_guests_than_it_may(place: &dyn Place) {
         .unwrap();
     let last = add("seven", "here", NOW).await.unwrap();
     refused("eight").await;
-    // After a while only the one in use counts.
+    // Later only the guest in use counts.
     let late = NOW + 1_001;
     store.see_guest(last.id, late).await.unwrap();
     for name in ["eight", "nine"] {
@@ -217,7 +217,7 @@ pub async fn an_address_holds_no_more_guests_than_it_may(place: &dyn Place) {
     assert!(add("ten", "here", late).await.is_err());
 }
 
-/// A guest whose cookie has yet to come back to `game`.
+/// A guest whose cookie has not come back to `game` yet.
 fn awaited(name: &str, game: &str, now: Millis) -> NewGuest {
     NewGuest {
         awaiting: Some(game.into()),
@@ -253,7 +253,7 @@ pub async fn guests_whose_cookie_has_not_come_back_are_few_and_held_by_nobody(pl
             .is_empty()
     );
     assert!(store.list_holding_addresses(0, 9).await.unwrap().is_empty());
-    // Another game and another address have places of their own.
+    // Another game and another address have limits of their own.
     let other = awaited("heron", "game:other", NOW + 20);
     let elsewhere = NewGuest {
         address: "192.0.2.2".into(),
@@ -262,7 +262,7 @@ pub async fn guests_whose_cookie_has_not_come_back_are_few_and_held_by_nobody(pl
     for new in [&other, &elsewhere] {
         store.add_guest(new.clone()).await.unwrap();
     }
-    // Whose cookie comes back counts, and stays.
+    // A guest whose cookie comes back counts, and stays.
     for new in [&made[8], &made[9], &other] {
         store.see_guest(new.id, NOW + 30).await.unwrap();
         assert!(!there(new).await.unwrap().player.awaited);

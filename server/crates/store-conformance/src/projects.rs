@@ -1,4 +1,4 @@
-//! What any store has to do with projects.
+//! The requirements on projects.
 
 use platform_domain::audit::Actor;
 use platform_protocol::names::Environment;

@@ -1,4 +1,4 @@
-//! What any store has to do with the room that deployments take.
+//! The requirements on the storage of deployments.
 
 use platform_domain::audit::Actor;
 use platform_domain::room::{BLOCK, entry_bytes};
@@ -33,7 +33,7 @@ pub async fn a_content_takes_room_once_and_every_entry_of_it(place: &dyn Place) 
     assert_eq!(store.find_room("one").await.unwrap(), expected);
     assert_eq!(store.list_uncounted_projects().await.unwrap(), ["two"]);
 
-    // In the other environment it takes its entries alone.
+    // In the other environment only its entries are added.
     let measured = store.measure_room("one", next.files.clone()).await.unwrap();
     assert_eq!(measured.with_all, expected + 2 * entry_bytes("a"));
     store

@@ -1,4 +1,4 @@
-//! What any store has to do with sessions.
+//! The requirements on sessions.
 
 use platform_domain::audit::{Actor, AuditKind, AuditQuery};
 use platform_domain::session::{KEPT_MILLIS, SESSION_MILLIS, SessionHash};
@@ -97,7 +97,7 @@ pub async fn one_session_of_a_player_ends_alone(place: &dyn Place) {
         let ended = store.end_session_of(player, hash, Actor::Own.into(), NOW + 1);
         ended.await.unwrap()
     };
-    // Nobody ends somebody else's.
+    // A player cannot end another player's session.
     assert!(!end(theirs.id, &second.session).await);
     assert!(!end(mine.id, &theirs.session).await);
     assert!(lives(&*store, &theirs.session).await);
@@ -162,7 +162,7 @@ pub async fn whose_sessions_ended_is_listed_with_the_last_end_of_each(place: &dy
         ended
     };
     assert!(listed(0).await.is_empty());
-    // The guest's own session ends with the sign-in, and is followed by two.
+    // The guest's own session ends with the sign-in; two others follow.
     let first = by(&one, "ann");
     store.complete_sign_in(first.clone()).await.unwrap();
     assert_eq!(listed(0).await, [(one.id, NOW + 1)]);
@@ -200,8 +200,8 @@ pub async fn what_means_nothing_any_more_is_swept(place: &dyn Place) {
     let sweep = async |now, limit| store.sweep_sessions(now, limit).await.unwrap();
     assert_eq!(sweep(NOW + 1, 100).await, 0);
     assert_eq!(sweep(NOW + SIGN_IN_MILLIS, 100).await, 1);
-    // An ended session says "expired", and not "a new guest", for as long as
-    // its cookie may live.
+    // An ended session leads to "expired", and not to a new guest, for as long as its cookie may
+    // exist.
     assert_eq!(sweep(NOW + KEPT_MILLIS, 100).await, 0);
     let found = store.lookup_session(&requests[0].session).await.unwrap();
     assert!(found.is_some());

@@ -1,4 +1,4 @@
-//! What any store has to do with signing in: the one way into an account.
+//! The requirements on signing in to accounts.
 
 use platform_domain::audit::{Actor, AuditKind};
 use platform_domain::player::PlayerState;
@@ -20,7 +20,7 @@ pub async fn a_new_identity_makes_its_guest_an_account(place: &dyn Place) {
     };
     assert_eq!((player.id, &player.state), (new.id, &PlayerState::Account));
     assert_eq!(player.username, "otter");
-    // What was planted in the browser before opens nothing.
+    // A session that was planted in the browser before gives no access.
     assert!(!lives(&*store, &new.session).await);
     let session = store.lookup_session(&request.session).await.unwrap();
     assert_eq!(session.unwrap().player, player);
@@ -58,10 +58,10 @@ pub async fn a_known_identity_takes_the_guest_into_its_account(place: &dyn Place
     );
     assert!(!lives(&*store, &second.session).await);
     assert!(lives(&*store, &request.session).await);
-    // Again, as from a second tab: the guest is the account's already.
+    // Again, as from a second tab: the guest already belongs to the account.
     let again = store.complete_sign_in(by(&second, "ann")).await.unwrap();
     assert!(matches!(again, SignInOutcome::Returned(player) if player.id == first.id));
-    // And nobody else's: another identity does not get it.
+    // Another identity does not get it.
     let other = store.complete_sign_in(by(&second, "bob")).await.unwrap();
     assert!(matches!(other, SignInOutcome::Created(player) if player.id != second.id));
     assert_eq!(
@@ -97,7 +97,7 @@ pub async fn without_a_guest_an_account_is_made_or_found(place: &dyn Place) {
     // The session changes with every sign-in.
     assert!(!lives(&*store, &request.session).await);
     assert!(lives(&*store, &again.session).await);
-    // The identity of somebody else takes no account along.
+    // Another person's identity leads to another account.
     let switch = SignIn {
         held: Some(again.session),
         ..sign_in("bob")
@@ -105,7 +105,7 @@ pub async fn without_a_guest_an_account_is_made_or_found(place: &dyn Place) {
     let outcome = store.complete_sign_in(switch).await.unwrap();
     assert!(matches!(outcome, SignInOutcome::Created(bob) if bob.id != made.id));
     assert!(!lives(&*store, &again.session).await);
-    // Where no name is free, nothing is made.
+    // Without a free name nothing is added.
     let nameless = SignIn {
         usernames: vec![made.username],
         ..sign_in("cat")
@@ -130,7 +130,7 @@ pub async fn a_guest_that_signed_out_meanwhile_stays_away(place: &dyn Place) {
     let outcome = store.complete_sign_in(by(&new, "ann")).await.unwrap();
     assert!(matches!(outcome, SignInOutcome::Created(player) if player.id != new.id));
     assert_eq!(state(&*store, new.id).await, PlayerState::Guest);
-    // What the browser plays as by now does not.
+    // The browser's later guest is not merged.
     let next = guest(&["heron"]);
     store.add_guest(next.clone()).await.unwrap();
     let request = SignIn {
@@ -151,7 +151,7 @@ pub async fn the_guest_that_the_browser_holds_counts_where_none_began(place: &dy
     };
     let outcome = store.complete_sign_in(request).await.unwrap();
     assert!(matches!(outcome, SignInOutcome::Linked(player) if player.id == new.id));
-    // One that began without its cookie counts as well.
+    // A guest that began it without its cookie counts as well.
     let other = guest(&["heron"]);
     store.add_guest(other.clone()).await.unwrap();
     let request = SignIn {
@@ -204,7 +204,7 @@ pub async fn a_new_identity_at_a_suspended_players_browser_is_an_account_of_its_
     assert_ne!(account.id, new.id);
     assert_eq!(account.state, PlayerState::Account);
     assert!(lives(&*store, &request.session).await);
-    // Nor does one that is suspended go into an account that there is.
+    // A suspended guest is not merged into an existing account either.
     let outcome = store.complete_sign_in(by(&new, "ann")).await.unwrap();
     assert!(matches!(outcome, SignInOutcome::Returned(player) if player.id == account.id));
     let left = PlayerState::Suspended {

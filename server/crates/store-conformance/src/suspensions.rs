@@ -1,4 +1,4 @@
-//! What any store has to do with suspended players.
+//! The requirements on suspended players.
 
 use platform_domain::audit::{Actor, AuditKind, AuditQuery};
 use platform_domain::player::{PlayerState, SuspendedPlayer};
@@ -50,7 +50,7 @@ pub async fn a_suspension_is_found_with_its_reason_until_it_is_lifted(place: &dy
     );
     assert_eq!(state(&*store, new.id).await, PlayerState::Guest);
     assert!(listed(0).await.is_empty());
-    // Why it was stays known.
+    // The reason stays in the log.
     let events = store.list_audit_events(AuditQuery::of(new.id, 10)).await;
     let events = events.unwrap().into_iter();
     let told: Vec<_> = events.map(|event| (event.kind, event.subject)).collect();

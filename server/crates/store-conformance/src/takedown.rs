@@ -1,4 +1,4 @@
-//! What any store has to do with projects that are taken down.
+//! The requirements on projects that are taken down.
 
 use platform_domain::audit::{Actor, AuditQuery};
 use platform_domain::takedown::{Authority, Change, Changed, Deleted, Disabled, GRACE};
@@ -47,7 +47,7 @@ pub async fn what_is_taken_down_is_kept_and_told(place: &dyn Place) {
     assert_eq!(standing.forgets_from(), Some(NOW + 4));
     let all = store.list_standings().await.unwrap();
     assert_eq!(all, [("game".to_owned(), standing)]);
-    // Until it is removed it is its owner's.
+    // Until it is removed it belongs to its owner.
     assert_eq!(store.list_projects_of(owner).await.unwrap().len(), 1);
 
     let events = store.list_audit_events(AuditQuery::of(owner, 10)).await;
@@ -125,12 +125,12 @@ pub async fn a_deleted_project_is_removed_after_its_grace_and_its_slug_stays_tak
     assert_eq!(store.find_standing("game").await.unwrap(), None);
     let unreferenced = store.list_unreferenced_files(vec![file.clone()]).await;
     assert_eq!(unreferenced.unwrap(), [file]);
-    // Its address goes on telling browsers to forget.
+    // Its address still tells browsers to delete the game's data.
     let all = store.list_standings().await.unwrap();
     assert_eq!(all[0].1.removed_at, Some(end));
     let restored = store.change_standing("game", Change::Restore, Actor::Operator.into(), end);
     assert_eq!(restored.await.unwrap(), Changed::NoProject);
-    // Nobody gets its slug again, and it counts for nobody.
+    // Its slug stays taken, and it no longer counts for its owner.
     let again = store
         .add_project_within(project("game", Some(owner)), 1, Actor::Own.into())
         .await;

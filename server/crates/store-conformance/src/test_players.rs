@@ -1,4 +1,4 @@
-//! What any store has to do with projects' test players.
+//! The requirements on projects' test players.
 
 use std::collections::HashSet;
 
@@ -32,7 +32,7 @@ pub async fn test_players_are_the_same_every_time(place: &dyn Place) {
             }
         }
     }
-    // A number that no test player has makes none.
+    // A number without a test player adds none.
     let eleventh = store.ensure_test_player("demo", false, 11, Uuid::max(), Actor::Own.into(), NOW);
     assert!(eleventh.await.is_err());
 }
@@ -113,6 +113,6 @@ pub async fn a_test_token_that_is_given_again_is_told_once_an_hour(place: &dyn P
         0
     );
     assert_eq!(given("demo", false, 1, own, NOW + GIVEN_MILLIS).await, 1);
-    // A clock that is set back hides nothing.
+    // A clock that was set back suppresses no event.
     assert_eq!(given("demo", false, 1, own, NOW - 1).await, 1);
 }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::error::Error;
 use super::rows::uuid;
 
-/// Whose identity it is.
+/// Returns the player of an identity.
 pub(super) fn owner(connection: &Connection, key: &IdentityKey) -> Result<Option<Uuid>, Error> {
     let owner: Option<Vec<u8>> = connection
         .prepare_cached("SELECT player FROM identities WHERE key = ?1")?
@@ -44,7 +44,7 @@ pub(super) fn link(
     Ok(())
 }
 
-/// Marks a guest as gone into `account`.
+/// Marks a guest as merged into `account`.
 pub(super) fn merge(
     connection: &Connection,
     guest: Uuid,

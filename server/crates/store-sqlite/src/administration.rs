@@ -72,7 +72,7 @@ impl AdminStore for SqliteStore {
         limit: usize,
     ) -> Result<Vec<Player>, StoreError> {
         let from = username::unique_key(start);
-        // No name has a character behind the last one.
+        // No name contains a character after the last one.
         let to = format!("{from}{}", char::MAX);
         let query = format!(
             "{PLAYERS} WHERE username_key >= ?1 AND username_key < ?2
@@ -137,7 +137,7 @@ impl AdminStore for SqliteStore {
     }
 }
 
-/// All of a player, as [`players::player`] reads it.
+/// All columns of a player, as [`players::player`] reads them.
 const PLAYERS: &str = "SELECT id, username, linked, merged_into, suspended_at, suspension_reason,
         created_at, seen_at, awaiting IS NOT NULL FROM players";
 
@@ -155,7 +155,7 @@ fn list_players(
     Ok(list)
 }
 
-/// Whether the player is an account, suspended or not; none if there is none.
+/// Whether the player is an account, suspended or not; `None` if the player does not exist.
 fn is_account(connection: &Connection, player: Uuid) -> Result<Option<bool>, Error> {
     Ok(connection
         .prepare_cached("SELECT linked = 1 FROM players WHERE id = ?1")?

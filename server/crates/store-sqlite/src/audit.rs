@@ -35,12 +35,12 @@ impl AuditStore for SqliteStore {
     }
 }
 
-/// [`Actor::Operator`], as it is kept.
+/// [`Actor::Operator`] as it is stored.
 const OPERATOR: &str = "operator";
-/// [`Actor::Admin`], as it is kept, with the player in another column.
+/// [`Actor::Admin`] as it is stored; the player is in another column.
 const ADMIN: &str = "admin";
 
-/// An event that is about to be written.
+/// An event to be written.
 pub(super) struct Entry<'a> {
     kind: AuditKind,
     at: Millis,
@@ -90,7 +90,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Who did it, as the columns `actor` and `admin` have it.
+/// The values for the columns `actor` and `admin`.
 fn actor_columns(actor: &Actor) -> (Option<&'static str>, Option<&[u8; 16]>) {
     match actor {
         Actor::Own => (None, None),
@@ -99,7 +99,7 @@ fn actor_columns(actor: &Actor) -> (Option<&'static str>, Option<&[u8; 16]>) {
     }
 }
 
-/// Writes an event, in the transaction of what it tells of.
+/// Writes an event, in the transaction of the act itself.
 pub(super) fn add(connection: &Connection, entry: &Entry<'_>) -> Result<(), Error> {
     let (actor, admin) = actor_columns(&entry.by.actor);
     let source = entry.by.source.as_ref();
@@ -124,7 +124,7 @@ pub(super) fn add(connection: &Connection, entry: &Entry<'_>) -> Result<(), Erro
     Ok(())
 }
 
-/// The owner of a project; none if it has none, or does not exist.
+/// Returns the owner of a project; `None` if it has none, or does not exist.
 fn owner(connection: &Connection, slug: &str) -> Result<Option<Uuid>, Error> {
     let owner: Option<Option<Vec<u8>>> = connection
         .prepare_cached("SELECT owner FROM projects WHERE slug = ?1 AND removed_at IS NULL")?
@@ -136,8 +136,7 @@ fn owner(connection: &Connection, slug: &str) -> Result<Option<Uuid>, Error> {
         .transpose()
 }
 
-/// Writes what was done to a project, whose owner then finds it: the slug, and
-/// what exactly.
+/// Writes an event of a project, with its owner as the player, its slug and a detail.
 pub(super) fn add_of_project(
     connection: &Connection,
     kind: AuditKind,
@@ -146,7 +145,7 @@ pub(super) fn add_of_project(
     now: Millis,
 ) -> Result<(), Error> {
     let owner = owner(connection, slug)?;
-    // The platform puts its own demo up at a start: nobody's act.
+    // The platform deploys its own demo at every start: no event.
     if owner.is_none() && by == By::from(Actor::Own) {
         return Ok(());
     }
@@ -157,8 +156,8 @@ pub(super) fn add_of_project(
     add(connection, &event)
 }
 
-/// Writes that somebody was given a token of a project's test player, unless the
-/// same is written of the last hour: tokens are asked for by programs.
+/// Writes that a token for a project's test player was issued, unless the last hour already has the
+/// same event: programs request these tokens often.
 pub(super) fn add_given(
     connection: &Connection,
     (slug, detail): (&str, &str),
@@ -167,8 +166,7 @@ pub(super) fn add_given(
 ) -> Result<(), Error> {
     let owner = owner(connection, slug)?;
     let (actor, admin) = actor_columns(&by.actor);
-    // The kind stands in the text, so that the index on these events alone is
-    // used.
+    // The kind is written in the SQL text, so that the index on these events is used.
     let known = connection
         .prepare_cached(
             "SELECT 1 FROM audit_events
@@ -191,7 +189,7 @@ pub(super) fn add_given(
     add_of_project(connection, kind, (slug, detail), by, now)
 }
 
-/// Writes that somebody was refused.
+/// Writes that a request was refused.
 pub(super) fn add_refusal(
     connection: &Connection,
     refused: &Refused,
@@ -204,10 +202,10 @@ pub(super) fn add_refusal(
     add(connection, &event)
 }
 
-/// Removes routine events that are too old, and from where those came that are
-/// older still, at most `limit` of each.
+/// Removes routine events that are too old, and the origin of events that are older still, at most
+/// `limit` of each.
 pub(super) fn sweep(connection: &Connection, now: Millis, limit: i64) -> Result<usize, Error> {
-    // Ids follow the order of time, and there is no index by both kind and time.
+    // Ids are ordered by time, and there is no index on both kind and time.
     let newest_old: Option<i64> = connection
         .prepare_cached("SELECT id FROM audit_events WHERE at <= ?1 ORDER BY at DESC LIMIT 1")?
         .query_row([now - ROUTINE_MILLIS], |row| row.get(0))
@@ -237,7 +235,7 @@ pub(super) fn list_audit_events(
 ) -> Result<Vec<AuditEvent>, Error> {
     let before = query.before.unwrap_or(i64::MAX);
     let after = query.after.unwrap_or(i64::MIN);
-    // Who goes on behind an event wants what came next, and not what is newest.
+    // A reader that continues after an event wants the next ones, not the newest.
     let order = query.after.map_or("DESC", |_| "ASC");
     let kind = query.kind.map(AuditKind::as_str);
     let actor = query.actor.map(ActorKind::as_str);
@@ -265,8 +263,7 @@ pub(super) fn list_audit_events(
             collect(statement.query(params![player, before, limit, kind, actor, after])?)?;
         }
         None => {
-            // Every filter that is set is a condition of its own, so that an
-            // index answers it.
+            // Every filter that is set is a separate condition, so that an index can be used.
             let kind_is = kind.map_or("?3 IS NULL", |_| "kind = ?3");
             let actor_is = match query.actor {
                 None => "?4 IS NULL",

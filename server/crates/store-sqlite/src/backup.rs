@@ -39,10 +39,10 @@ impl BackupStore for SqliteStore {
     }
 }
 
-/// Writes what one read transaction sees into a new file, which is whole
-/// without a log beside it. The writer goes on meanwhile.
+/// Writes a snapshot of one read transaction into a new file, which is complete without a log. The
+/// writer continues meanwhile.
 fn copy_database(connection: &Connection, to: &Path) -> Result<(), Error> {
-    // SQLite fills an empty file, and one that is there keeps its mode.
+    // SQLite fills an empty file, and keeps the mode of an existing one.
     make_private_file(to).map_err(|error| StoreError::Unavailable(error.to_string()))?;
     let path = to.to_str().ok_or_else(|| {
         StoreError::Unavailable("the copy's path has characters that SQLite does not know".into())
@@ -51,7 +51,7 @@ fn copy_database(connection: &Connection, to: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// The files that the deployments of a copied store have.
+/// The files of the deployments in a copied store.
 fn list_files(path: &Path) -> Result<StoreCopy, Error> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let mut statement = connection

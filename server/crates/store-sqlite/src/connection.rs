@@ -1,17 +1,16 @@
-//! How every connection is set.
+//! The settings of every connection.
 
 use std::time::Duration;
 
 use platform_store::ConnectError;
 use rusqlite::Connection;
 
-/// How long a statement waits while another process, such as an operator's
-/// command, holds the file.
+/// How long a statement waits while another process, such as an operator's command, locks the file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Statements that a connection keeps prepared.
 const PREPARED: usize = 32;
 
-/// What every connection is set to.
+/// Applies the settings of every connection.
 pub(super) fn prepare(connection: &Connection, cache_kib: i32) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(PREPARED);

@@ -1,4 +1,4 @@
-//! Players over time, who was there, and how long they played.
+//! Players over time: their numbers, sketches and play times.
 
 use async_trait::async_trait;
 use platform_domain::clock::Millis;
@@ -252,8 +252,8 @@ pub(super) fn rank_projects(
     since: Millis,
     least: Millis,
 ) -> Result<Vec<RankedProject>, Error> {
-    // No address holds a guest that has signed out: else one script could make
-    // any number of them, past the cap on those that an address holds.
+    // A guest that has signed out counts for no address. If it counted here, one script could make
+    // any number of guests, past the limit for its address.
     let mut statement = connection.prepare_cached(
         "SELECT p.slug, count(*) AS players
          FROM (SELECT t.project FROM play_times t JOIN players u ON u.id = t.player

@@ -1,5 +1,5 @@
-//! One SQLite file: whose it is, how its connections are set, and the two
-//! ways into it, to write and to read.
+//! One SQLite file: its permissions, the settings of its connections, and the ways to write and to
+//! read it.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -14,13 +14,13 @@ use super::migrations::{self, Schema};
 use super::readers::Readers;
 use super::writer::{Limits, Writer};
 
-/// KiB of pages that the writing connection keeps.
+/// KiB of pages that the writing connection caches.
 const WRITER_CACHE_KIB: i32 = 2_048;
-/// Reading connections, at most: a point read takes microseconds, so more
-/// than the cores can use at once would only cost memory.
+/// The maximum number of reading connections: a point read takes microseconds, so more than the
+/// cores can use at once would only cost memory.
 const READERS: usize = 4;
 
-/// What a file is for.
+/// The purpose and limits of a file.
 #[derive(Debug)]
 pub(super) struct Kind {
     schema: &'static Schema,
@@ -39,8 +39,8 @@ pub(super) const MAIN: Kind = Kind {
     readers: READERS,
 };
 
-/// Frontend log records. A write is a whole request of up to 64 KiB, so fewer
-/// of them may wait, and fewer make a group.
+/// Frontend log records. A write is a whole request of up to 64 KiB, so both the queue and the
+/// group are smaller.
 pub(super) const LOGS: Kind = Kind {
     schema: &migrations::LOGS,
     limits: Limits {
@@ -59,8 +59,8 @@ pub(super) struct Database {
 }
 
 impl Database {
-    /// Opens the file at `path`, made if it is not there, and brings its
-    /// schema up to date if it may. It blocks.
+    /// Opens the file at `path`, creates it if it does not exist, and upgrades its schema if that
+    /// is allowed. It blocks.
     pub(super) fn open(
         path: &Path,
         kind: &Kind,
@@ -95,7 +95,7 @@ impl Database {
         self.writer.write(work).await
     }
 
-    /// Reads on the thread of the caller: for what takes some microseconds.
+    /// Reads on the caller's thread: for reads of a few microseconds.
     pub(super) fn read<T>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, Error>,
@@ -103,7 +103,7 @@ impl Database {
         self.readers.read(work)
     }
 
-    /// Reads on a thread that may wait: for what grows with the store.
+    /// Reads on a blocking thread: for reads whose time grows with the store.
     pub(super) async fn read_much<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
@@ -114,16 +114,16 @@ impl Database {
             .unwrap_or_else(|error| Err(StoreError::Database(Box::new(error))))
     }
 
-    /// Writes out what is queued and closes every connection.
+    /// Writes what is queued and closes every connection.
     pub(super) async fn close(&self) -> Result<(), StoreError> {
         self.readers.close();
         self.writer.close().await
     }
 }
 
-/// Makes the directory (mode 0700) where it is missing, and keeps all others
-/// who open a store in it waiting until the answer is dropped: of two that
-/// find a database new, SQLite would turn one away.
+/// Creates the directory (mode 0700) if it does not exist, and locks it until the returned file is
+/// dropped. Without the lock, if two processes create a database at once, SQLite would refuse one
+/// of them.
 fn lock_directory(path: &Path) -> Result<File, ConnectError> {
     let directory = match path.parent() {
         Some(directory) if !directory.as_os_str().is_empty() => directory,
@@ -138,11 +138,11 @@ fn lock_directory(path: &Path) -> Result<File, ConnectError> {
         })
 }
 
-/// Makes the file (mode 0600) where it is missing, and takes others' rights to
-/// it away where they have any. SQLite gives the log beside it the same mode.
+/// Creates the file (mode 0600) if it does not exist, and removes the permissions of other users.
+/// SQLite gives the log beside it the same mode.
 ///
-/// A file that exists is never opened here: to close it again would take the
-/// locks away that SQLite holds on it elsewhere in this process (POSIX fcntl).
+/// An existing file is never opened here: closing it would release the locks that SQLite holds on
+/// it elsewhere in this process (POSIX fcntl).
 pub fn make_private_file(path: &Path) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.create_new(true).write(true);
@@ -168,8 +168,8 @@ fn take_rights_away(_path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Makes `directory` and what is missing above it, for its owner alone. One
-/// that exists keeps its mode: it may be somebody else's business.
+/// Creates `directory` and its missing parents, only for its owner. An existing one keeps its mode:
+/// it may serve other purposes as well.
 pub fn make_private_directory(directory: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -183,8 +183,7 @@ fn open_writing(path: &Path) -> Result<Connection, ConnectError> {
     let path = PathBuf::from(path);
     let mut connection = Connection::open_with_flags(path, flags).map_err(not_opened)?;
     prepare(&connection, WRITER_CACHE_KIB).map_err(not_opened)?;
-    // FULL: the log is on the disk before a commit returns, not only at the
-    // next checkpoint.
+    // FULL: the log is on the disk before a commit returns, not only at the next checkpoint.
     connection
         .execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")
         .map_err(not_opened)?;

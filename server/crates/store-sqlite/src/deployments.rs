@@ -203,7 +203,7 @@ fn show(
     Ok(())
 }
 
-/// Shows an earlier deployment again. Returns which one was shown before.
+/// Makes an earlier deployment current again. Returns the one that was current before.
 pub(super) fn set_current_deployment(
     connection: &Connection,
     slug: &str,
@@ -305,7 +305,7 @@ pub(super) fn list_deployments(
     Ok(deployments)
 }
 
-/// Who made a deployment, from the column `first` on.
+/// Reads who made a deployment, from the column `first` on.
 fn made(row: &Row<'_>, first: usize) -> Result<Made, Error> {
     let by: Option<Vec<u8>> = row.get(first)?;
     Ok(Made {
@@ -395,7 +395,7 @@ pub(super) fn sweep_deployments(
     Ok(swept)
 }
 
-/// Removes a deployment that no environment shows.
+/// Removes a deployment that is not current in any environment.
 pub(super) fn remove_deployment(connection: &Connection, id: &[u8]) -> Result<(), Error> {
     for sql in [
         "DELETE FROM deployment_files WHERE deployment = ?1",
@@ -414,7 +414,7 @@ pub(super) fn list_unreferenced_files(
         connection.prepare_cached("SELECT 1 FROM deployment_files WHERE sha256 = ?1 LIMIT 1")?;
     let mut failed = None;
     files.retain(|name| {
-        // What is no name of a file is no file of ours to forget.
+        // A text that is not a file's name belongs to no file of the store.
         let Some(sha256) = from_hex(name) else {
             return false;
         };
@@ -429,7 +429,7 @@ pub(super) fn list_unreferenced_files(
     failed.map_or(Ok(files), |error| Err(error.into()))
 }
 
-/// SQLite's integers have a sign; what is counted here is far below 2^63.
+/// SQLite's integers are signed; the numbers here are far below 2^63.
 fn counted(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
@@ -439,7 +439,7 @@ pub(super) fn find_current_deployment(
     slug: &str,
     environment: Environment,
 ) -> Result<Option<Deployment>, Error> {
-    // One transaction: a deploy between the two reads may not mix two sites.
+    // One transaction: a deploy between the two reads must not mix two deployments.
     let transaction = connection.unchecked_transaction()?;
     let found = transaction
         .prepare_cached(

@@ -101,7 +101,7 @@ pub(super) fn decide(
     Ok(Decided::Done)
 }
 
-/// A sign-in on its way, as its device finds it.
+/// A sign-in in progress, as its device finds it.
 pub(super) struct Pending {
     client: String,
     network: String,
@@ -173,7 +173,7 @@ pub(super) fn redeem(
     Ok(Redeemed::Given(player))
 }
 
-/// A question that nobody has decided on.
+/// A request while there is no decision yet.
 fn poll(
     connection: &Connection,
     code: &TokenHash,

@@ -61,7 +61,7 @@ impl DeviceStore for SqliteStore {
         fresh: FreshDevice,
     ) -> Result<Redeemed, StoreError> {
         let code = *device_code;
-        // Anybody can ask with any code: one that is none costs no write.
+        // Anybody can send any code: an unknown one costs no write.
         if self
             .main
             .read(|connection| device_codes::pending(connection, &code))?
@@ -152,7 +152,7 @@ pub(super) fn add_refresh_token(
     Ok(())
 }
 
-/// The device that a refresh token was given to.
+/// The device to which a refresh token was issued.
 struct Holder {
     device: Uuid,
     player: Uuid,
@@ -175,8 +175,7 @@ impl Holder {
         end(connection, self.device, self.player, &self.client, why, now)
     }
 
-    /// When the present token's predecessor was first used, where `token` may
-    /// take its place at `now`.
+    /// When the current token's predecessor was first used, if `token` may replace it at `now`.
     fn accepts(&self, token: &TokenHash, now: Millis) -> Option<Millis> {
         if token.0 == self.current {
             return Some(now);
@@ -261,7 +260,7 @@ pub(super) fn find_player(connection: &Connection, player: Uuid) -> Result<Playe
     Ok(found.ok_or(StoreError::Missing { table: "players" })?)
 }
 
-/// Ends a device's sign-in: nothing of it is kept but the event.
+/// Ends a device's sign-in: only the event is kept.
 fn end(
     connection: &Connection,
     device: Uuid,
@@ -278,8 +277,8 @@ fn end(
     Ok(ended > 0)
 }
 
-/// Ends the sign-in of every device of a player, also of those that were
-/// approved and have not asked since, without a word in the log.
+/// Ends the sign-in of every device of a player, also of approved ones that have not asked since.
+/// Writes no event.
 pub(super) fn end_all(connection: &Connection, player: Uuid) -> Result<usize, Error> {
     connection
         .prepare_cached("DELETE FROM device_authorizations WHERE player = ?1 AND approved = 1")?
@@ -309,7 +308,7 @@ fn list(connection: &Connection, player: Uuid, now: Millis) -> Result<Vec<Device
     Ok(devices)
 }
 
-/// Whose a device is, if it is signed in.
+/// The player of a signed-in device.
 pub(super) fn find_holder(
     connection: &Connection,
     device: Uuid,
@@ -325,7 +324,7 @@ pub(super) fn find_holder(
     rows.next()?.map(sessions::holder).transpose()
 }
 
-/// Removes what means nothing any more, at most `limit` of each kind.
+/// Removes expired rows, at most `limit` of each kind.
 pub(super) fn sweep(connection: &Connection, now: Millis, limit: i64) -> Result<usize, Error> {
     let mut swept = 0;
     for (statement, before) in [
@@ -339,7 +338,7 @@ pub(super) fn sweep(connection: &Connection, now: Millis, limit: i64) -> Result<
                  (SELECT id FROM devices WHERE used_at <= ?1 LIMIT ?2)",
             now - DEVICE_MILLIS,
         ),
-        // The present token of a device that is used is younger.
+        // The current token of a device in use is younger.
         (
             "DELETE FROM refresh_tokens WHERE hash IN
                  (SELECT hash FROM refresh_tokens WHERE issued_at <= ?1 LIMIT ?2)",

@@ -1,4 +1,4 @@
-//! What is set for an environment, and a project's test players.
+//! The settings of environments, and the test players of projects.
 
 use async_trait::async_trait;
 use platform_domain::audit::{AuditKind, By};
@@ -121,7 +121,7 @@ impl EnvironmentStore for SqliteStore {
     }
 }
 
-/// Every project twice: a row of settings is there only once something is set.
+/// Every project twice: a row of settings exists only once something is set.
 const RECORDS: &str = "SELECT p.slug, e.environment, c.deployment, s.backend_url, s.backend_paths,
         coalesce(s.isolated, 0), s.frame_ancestors
     FROM projects p
@@ -179,7 +179,7 @@ fn record(row: &Row<'_>) -> Result<EnvironmentRecord, Error> {
     })
 }
 
-/// Who may show it in a frame, as it is kept: a word, or a list of origins.
+/// The stored form of who may frame it: a word, or a list of origins.
 fn frames(kept: Option<String>, slug: &str) -> Result<Frames, Error> {
     let Some(kept) = kept else {
         return Ok(Frames::Any);
@@ -204,7 +204,7 @@ fn frames(kept: Option<String>, slug: &str) -> Result<Frames, Error> {
     })
 }
 
-/// Sets who may frame an environment's pages. Returns whether that is a change.
+/// Sets which sites may frame an environment's pages. Returns whether that is a change.
 pub(super) fn set_frames(
     connection: &Connection,
     slug: &str,
@@ -232,7 +232,7 @@ pub(super) fn set_frames(
     Ok(true)
 }
 
-/// The environment of this name, or which row is wrong.
+/// The environment with this name, or an error that names the row.
 pub(super) fn environment(name: &str, row: impl FnOnce() -> String) -> Result<Environment, Error> {
     Environment::ALL
         .into_iter()
@@ -247,7 +247,7 @@ pub(super) fn environment(name: &str, row: impl FnOnce() -> String) -> Result<En
         })
 }
 
-/// Sets an environment's backend, or none. Returns whether that is a change.
+/// Sets or removes an environment's backend. Returns whether that is a change.
 pub(super) fn set_backend(
     connection: &Connection,
     slug: &str,

@@ -1,9 +1,9 @@
-//! What SQLite's errors mean to a caller of the store.
+//! Converts SQLite's errors for callers of the store.
 
 use platform_store::StoreError;
 use rusqlite::{ErrorCode, ffi};
 
-/// What must be unique, as SQLite names it, and what a caller is told.
+/// The unique columns, with SQLite's name, and the table and column for the caller.
 const UNIQUE: [(&str, &str, &str); 13] = [
     ("players.id", "players", "id"),
     ("players.username_key", "players", "username"),
@@ -30,12 +30,11 @@ const UNIQUE: [(&str, &str, &str); 13] = [
 
 /// Why an operation failed, inside this back end.
 ///
-/// `?` cannot turn an error of `rusqlite` into a [`StoreError`], since both
-/// belong to other crates. So operations return this error, and
-/// [`Database`](super::database::Database) converts it on the way out.
+/// `?` cannot turn an error of `rusqlite` into a [`StoreError`], since both belong to other crates.
+/// So operations return this error, and [`Database`](super::database::Database) converts it.
 #[derive(Debug)]
 pub(super) enum Error {
-    /// The operation refused, or found a row that should not be.
+    /// The operation refused, or found an invalid row.
     Store(StoreError),
     /// SQLite failed.
     Sqlite(rusqlite::Error),
@@ -63,8 +62,8 @@ impl From<Error> for StoreError {
             return StoreError::Database(Box::new(error));
         };
         match failure.code {
-            // Another process holds the file, or there is no room: nothing was
-            // written, and the same call may succeed later.
+            // Another process locks the file, or the disk is full: nothing was written, and the
+            // same call may succeed later.
             ErrorCode::DatabaseBusy
             | ErrorCode::DatabaseLocked
             | ErrorCode::DiskFull
@@ -87,7 +86,7 @@ const fn is_unique(extended_code: i32) -> bool {
     )
 }
 
-/// SQLite says `UNIQUE constraint failed: players.username_key`.
+/// Parses `UNIQUE constraint failed: players.username_key`.
 fn conflict(message: &str) -> Option<StoreError> {
     let (_, violated) = message.rsplit_once(": ")?;
     let (_, table, column) = UNIQUE.into_iter().find(|(name, ..)| *name == violated)?;

@@ -58,16 +58,15 @@ pub(super) fn add(
             warnings,
             new.received_at
         ])?;
-    // A new row is the time to let old ones go: there are never more than those
-    // of so many hours.
+    // Old rows are removed when a new one is added, so their number stays bounded.
     connection
         .prepare_cached("DELETE FROM log_error_counts WHERE environment = ?1 AND hour < ?2")?
         .execute([environment, hour - ERRORS_KNOWN])?;
     Ok(())
 }
 
-/// The errors and warnings of an environment, by deployment, the one that had
-/// some last comes first.
+/// The errors and warnings of an environment by deployment. The deployment with the latest ones
+/// comes first.
 pub(super) fn list(connection: &Connection, query: &ErrorQuery) -> Result<Vec<ErrorCount>, Error> {
     let Some(environment) = find_environment(connection, &query.slug, query.environment)? else {
         return Ok(Vec::new());

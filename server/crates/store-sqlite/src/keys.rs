@@ -139,7 +139,7 @@ pub(super) fn revoke_key(
     if newest(connection)?.as_deref() != after {
         return Ok(Revocation::Changed);
     }
-    // What is deleted is overwritten with zeros, not only given free.
+    // Deleted data is overwritten with zeros, not only freed.
     connection.pragma_update(None, "secure_delete", true)?;
     let removed = connection
         .prepare_cached("DELETE FROM signing_keys WHERE kid = ?1")?

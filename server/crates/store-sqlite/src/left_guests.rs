@@ -1,4 +1,4 @@
-//! Guests that were signed out, by the browser that can come back to them.
+//! Guests that were signed out, and the browsers that can restore them.
 
 use async_trait::async_trait;
 use platform_domain::audit::{AuditKind, By};
@@ -73,7 +73,7 @@ fn sign_out(
     }
 }
 
-/// Ends a guest's session so that this browser can come back to the guest.
+/// Ends a guest's session so that this browser can restore the guest.
 fn leave(
     connection: &Connection,
     session: &Session,
@@ -91,7 +91,7 @@ fn leave(
     forget_shortest(connection, browser)
 }
 
-/// Forgets those beyond [`MOST_LEFT`] that were guests for the shortest time.
+/// Removes those beyond [`MOST_LEFT`] that were guests for the shortest time.
 fn forget_shortest(connection: &Connection, browser: &LeftHash) -> Result<(), Error> {
     let most = i64::try_from(MOST_LEFT).unwrap_or(i64::MAX);
     let forgotten: Vec<Vec<u8>> = connection
@@ -170,7 +170,7 @@ fn restore_guest(connection: &Connection, restore: &Restore) -> Result<Restored,
     let mut event = Entry::of(AuditKind::GuestRestored, now).player(restore.guest);
     if let Some(held) = held {
         match held.status(now) {
-            // Another guest is no way round a suspension.
+            // Restoring another guest must not bypass a suspension.
             SessionStatus::Suspended(reason) => return Ok(Restored::Suspended { reason }),
             SessionStatus::Good if !held.player.is_anonymous() => return Ok(Restored::SignedIn),
             SessionStatus::Good => {
@@ -206,7 +206,7 @@ fn take_back(connection: &Connection, restore: &Restore) -> Result<(), Error> {
     )
 }
 
-/// Nobody comes back to this player any more.
+/// Removes every way to restore this player.
 pub(super) fn forget(connection: &Connection, player: Uuid) -> Result<(), Error> {
     connection
         .prepare_cached("DELETE FROM left_guests WHERE player = ?1")?
@@ -214,7 +214,7 @@ pub(super) fn forget(connection: &Connection, player: Uuid) -> Result<(), Error>
     Ok(())
 }
 
-/// Lets those go whose time is over, at most `limit`. Returns how many.
+/// Removes expired ones, at most `limit`. Returns how many.
 pub(super) fn sweep(connection: &Connection, now: Millis, limit: i64) -> Result<usize, Error> {
     let over: Vec<(Vec<u8>, Vec<u8>)> = connection
         .prepare_cached("SELECT browser, player FROM left_guests WHERE left_at <= ?1 LIMIT ?2")?

@@ -1,16 +1,15 @@
-//! The embedded store: SQLite files, each with one thread that writes and a few
-//! connections that read beside it. Frontend log records have a file of their
-//! own, so that a flood of them waits for itself alone.
+//! The embedded store: SQLite files, each with one writing thread and a few reading connections.
+//! Frontend log records have a separate file, so that a flood of them delays only themselves.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `store` | the store itself: its two files, opened and closed |
-//! | `database` | one file: its rights, its settings, its connections |
+//! | `database` | one file: its permissions, its settings, its connections |
 //! | `writer` | the writing thread and its group commit |
 //! | `readers`, `connection` | the reading connections; how every connection is set |
 //! | `migrations` | the schemas' history |
-//! | `error` | what SQLite's errors mean to a caller |
-//! | `rows` | what several tables' operations read and write alike |
+//! | `error` | converts SQLite's errors for callers |
+//! | `rows` | helpers for the rows of several tables |
 //! | `players`, `sessions`, `accounts`, `administration`, `sign_ins`, `suspensions`, `audit`, `backup`, `keys`, `projects`, `deployments`, `devices`, `device_codes`, `environments`, `counting`, `logs`, `log_quota`, `log_search`, `log_ranges`, `log_rows`, `error_counts`, `takedown`, `room` | the operations, as SQL |
 
 mod accounts;

@@ -1,4 +1,4 @@
-//! The room that frontend log records take, and taking the oldest away.
+//! The storage of frontend log records, and removing the oldest ones.
 
 use std::collections::BTreeMap;
 
@@ -10,24 +10,23 @@ use rusqlite::{Connection, params};
 
 use super::error::Error;
 
-/// How much more is taken from a project that is over twice its quota.
+/// How many times as much is removed from a project that is over twice its quota.
 const FLOODED: usize = 8;
-/// Which part of a quota records without a player's token may take, where those
-/// with one want the rest: anybody can send them.
+/// Records without a player's token may take this fraction of a quota (one divided by this) if
+/// those with one need the rest: anybody can send them.
 const SHARE_OF_STRANGERS: i64 = 2;
 
-/// Bytes that were taken away, by environment: of all records, and of those
-/// without a player.
+/// Removed bytes by environment: of all records, and of those without a player.
 type Freed = BTreeMap<i64, (i64, i64)>;
 
-/// What a project's records count for, in bytes.
+/// The size of a project's records, in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Room {
     all: i64,
     strangers: i64,
 }
 
-/// What the records of a project count for, in bytes.
+/// Returns the size of a project's records, in bytes.
 pub(super) fn log_bytes(connection: &Connection, slug: &str) -> Result<u64, Error> {
     let bytes: i64 = connection
         .prepare_cached("SELECT coalesce(sum(bytes), 0) FROM log_environments WHERE project = ?1")?
@@ -42,7 +41,7 @@ pub(super) fn log_bytes(connection: &Connection, slug: &str) -> Result<u64, Erro
     })
 }
 
-/// The projects that records came from.
+/// The projects that have records.
 pub(super) fn list_projects(connection: &Connection) -> Result<Vec<String>, Error> {
     Ok(connection
         .prepare_cached("SELECT DISTINCT project FROM log_environments ORDER BY project")?
@@ -50,9 +49,8 @@ pub(super) fn list_projects(connection: &Connection) -> Result<Vec<String>, Erro
         .collect::<Result<_, _>>()?)
 }
 
-/// Removes the oldest records of a project, at most `limit` of them; where there
-/// are none, whatever else is known of its environments. Returns how many of
-/// either.
+/// Removes the oldest records of a project, at most `limit` of them; if there are none, everything
+/// else about its environments. Returns the number of removed records or environments.
 pub(super) fn sweep_project(
     connection: &Connection,
     slug: &str,
@@ -74,8 +72,8 @@ pub(super) fn sweep_project(
         .execute([slug])?)
 }
 
-/// Removes records that were received before `before`, oldest first, at most
-/// `limit` of them, and answers how many.
+/// Removes records that were received before `before`, oldest first, at most `limit` of them.
+/// Returns how many.
 pub(super) fn sweep_log_records(
     connection: &Connection,
     before: Millis,
@@ -102,11 +100,10 @@ pub(super) fn sweep_log_records(
     Ok(removed)
 }
 
-/// Removes the oldest records of the projects whose records count for more than
-/// `quota` bytes, about `limit` of them in all; more where one of them grows
-/// faster than so little takes away. Those without a player go first, as long as
-/// they take more than their part. Returns how many; none where no project is
-/// over it.
+/// Removes the oldest records of the projects whose records exceed `quota` bytes, about `limit` of
+/// them in all; more if a project grows faster than that removes. Records without a player are
+/// removed first, as long as they take more than their fraction. Returns how many; 0 if no project
+/// exceeds the quota.
 pub(super) fn sweep_log_quota(
     connection: &Connection,
     quota: u64,
@@ -126,7 +123,7 @@ pub(super) fn sweep_log_quota(
             Ok((row.get(0)?, room))
         })?
         .collect::<Result<_, _>>()?;
-    // Each in every write: one that is flooded must not keep the others waiting.
+    // Every write serves each of them: a flooded project must not delay the others.
     let share = limit.div_ceil(over.len().max(1));
     let mut removed = 0;
     for (slug, room) in over {
@@ -140,8 +137,8 @@ pub(super) fn sweep_log_quota(
     Ok(removed)
 }
 
-/// Removes records of a project until the others fit into `quota`, at most
-/// `limit` of them. Returns how many.
+/// Removes records of a project until the rest fits into `quota`, at most `limit` of them. Returns
+/// how many.
 fn make_room(
     connection: &Connection,
     slug: &str,
@@ -162,8 +159,7 @@ fn make_room(
     Ok(removed)
 }
 
-/// Removes these records until they have made up `surplus` bytes. Returns how
-/// many, and how many bytes.
+/// Removes these records until `surplus` bytes are freed. Returns how many, and how many bytes.
 fn remove(connection: &Connection, ids: &[i64], surplus: i64) -> Result<(usize, i64), Error> {
     let (mut removed, mut bytes, mut freed) = (0, 0, Freed::new());
     let mut size = connection.prepare_cached(
@@ -231,7 +227,7 @@ fn oldest(connection: &Connection, slug: &str, limit: usize) -> Result<Vec<i64>,
     )?;
     let most = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut ids = Vec::new();
-    // Each is one range of the index alone.
+    // Each query reads one range of the index.
     for environment in environments(connection, slug)? {
         for level in LogLevel::ALL {
             let found =

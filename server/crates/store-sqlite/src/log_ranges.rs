@@ -1,7 +1,7 @@
 //! Frontend log records of several levels in one order.
 //!
-//! Each level is one range of the index; the next record of all of them is
-//! always at the head of one. So no more is read than is answered.
+//! Each level is one range of the index, and the next record overall is always at the head of one
+//! of them. So no more is read than is returned.
 
 use platform_domain::log::StoredLogRecord;
 use platform_protocol::log::LogLevel;
@@ -11,7 +11,7 @@ use rusqlite::{Row, Rows};
 use super::error::Error;
 use super::log_rows::{TEXTS, record};
 
-/// Which end comes first.
+/// The order of the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     OldestFirst,
@@ -19,7 +19,7 @@ pub(super) enum Order {
 }
 
 impl Order {
-    /// As SQL says it.
+    /// The SQL keyword.
     pub(super) const fn as_sql(self) -> &'static str {
         match self {
             Self::OldestFirst => "ASC",
@@ -28,21 +28,21 @@ impl Order {
     }
 }
 
-/// The records of one level, at the next one.
+/// The records of one level, with the next one read ahead.
 pub(super) struct Range<'statement> {
     pub(super) level: LogLevel,
     pub(super) rows: Rows<'statement>,
 }
 
 impl<'statement> Range<'statement> {
-    /// The records that a statement answers.
+    /// Starts reading the rows of a statement.
     pub(super) fn begin(level: LogLevel, mut rows: Rows<'statement>) -> rusqlite::Result<Self> {
         rows.advance()?;
         Ok(Self { level, rows })
     }
 }
 
-/// The range whose next record is the first of all.
+/// The range with the first of all next records.
 pub(super) fn first<'ranges, 'statement>(
     ranges: &'ranges mut [Range<'statement>],
     order: Order,
@@ -64,8 +64,8 @@ pub(super) fn first<'ranges, 'statement>(
     Ok(found.map(|(_, range)| range))
 }
 
-/// The first records of all ranges, at most `limit` of them, and none after
-/// `bytes` of their texts; and whether there are more.
+/// Takes the first records of all ranges: at most `limit`, and none after `bytes` of their texts;
+/// and whether there are more.
 pub(super) fn take(
     ranges: &mut [Range<'_>],
     order: Order,
@@ -85,11 +85,11 @@ pub(super) fn take(
     Ok((records, false))
 }
 
-/// Bytes of a record's texts, as JSON writes them: a control character takes six.
+/// The size of a record's texts in JSON: a control character takes six bytes.
 pub(super) fn text_bytes(row: &Row<'_>) -> rusqlite::Result<usize> {
     let mut bytes = 0;
     for index in TEXTS {
-        // What is not set is null, which has none.
+        // A missing text is null and has no bytes.
         bytes += row.get_ref(index)?.as_str().map_or(0, json_bytes);
     }
     Ok(bytes)

@@ -1,4 +1,4 @@
-//! Rows of frontend log records, and of the environments that they belong to.
+//! Rows of frontend log records, and of their environments.
 
 use platform_domain::log::{LogEntry, LogId, StoredLogRecord};
 use platform_domain::page::PageId;
@@ -10,13 +10,13 @@ use uuid::Uuid;
 
 use super::error::Error;
 
-/// The columns that are asked for, in the order that [`record`] wants.
+/// The selected columns, in the order of [`record`].
 pub(super) const COLUMNS: &str = "id, level, source, deployment, player, page, time, message,
      stack, url, line, \"column\", metadata, count";
-/// Where in a row the texts are: message, stack, url and metadata.
+/// The indices of the texts in a row: message, stack, url and metadata.
 pub(super) const TEXTS: [usize; 4] = [7, 8, 9, 12];
 
-/// The record of a row, whose columns are those that are asked for here.
+/// Reads a record from a row with these columns.
 pub(super) fn record(row: &Row<'_>, level: LogLevel) -> Result<StoredLogRecord, Error> {
     let id: i64 = row.get(0)?;
     let corrupt = |column| StoreError::Corrupt {

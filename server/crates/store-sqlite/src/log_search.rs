@@ -1,4 +1,4 @@
-//! Looking for frontend log records.
+//! Searching frontend log records.
 
 use platform_domain::log::{LogId, LogSearch, LogSearchPage};
 use platform_protocol::log::LogLevel;
@@ -13,14 +13,14 @@ use super::error::Error;
 use super::log_ranges::{Order, Range, first, text_bytes};
 use super::log_rows::{COLUMNS, TEXTS, find_environment, record};
 
-/// Records that one search looks at, at most.
+/// How many records one search reads at most.
 const LOOKED_AT: usize = 1_500;
-/// Bytes of their texts that one search looks at, at most.
+/// How many bytes of their texts one search reads at most.
 const BYTES: usize = 1_000_000;
 
-/// Records that are as asked for, newest first, in one look of bounded cost.
+/// Returns matching records, newest first, with a bounded cost per call.
 pub(super) fn search(connection: &Connection, search: &LogSearch) -> Result<LogSearchPage, Error> {
-    // One transaction, so that all levels are of one moment.
+    // One transaction, so that all levels are from the same moment.
     let transaction = connection.unchecked_transaction()?;
     let Some(environment) = find_environment(&transaction, &search.slug, search.environment)?
     else {
@@ -88,7 +88,7 @@ fn collect(ranges: &mut [Range<'_>], search: &LogSearch) -> Result<LogSearchPage
     Ok(page)
 }
 
-/// What finds a text wherever it stands, in whatever case.
+/// A pattern that finds a text anywhere, ignoring case.
 fn pattern(text: &str) -> Result<Regex, Error> {
     RegexBuilder::new(&regex::escape(text))
         .case_insensitive(true)
@@ -96,11 +96,11 @@ fn pattern(text: &str) -> Result<Regex, Error> {
         .map_err(|error| StoreError::Database(Box::new(error)).into())
 }
 
-/// Whether the text stands in one of the row's, whose bytes are counted.
+/// Whether one of the row's texts contains the pattern; adds up their bytes.
 fn has(row: &Row<'_>, text: Option<&Regex>, bytes: &mut usize) -> rusqlite::Result<bool> {
     let Some(text) = text else { return Ok(true) };
     for index in TEXTS {
-        // What is not set is null, which has no text.
+        // A missing text is null.
         let Ok(value) = row.get_ref(index)?.as_str() else {
             continue;
         };

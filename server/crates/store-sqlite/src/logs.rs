@@ -70,8 +70,8 @@ impl LogStore for SqliteStore {
 
     async fn sweep_removed_logs(&self, limit: usize) -> Result<usize, StoreError> {
         let slugs = self.logs.read_much(log_quota::list_projects).await?;
-        // A project that was removed never comes back, so what is read here is
-        // true still when the records go.
+        // A removed project never comes back, so what is read here is still true when the records
+        // are removed.
         let removed = self
             .main
             .read_much(move |connection| takedown::find_removed(connection, &slugs))
@@ -94,7 +94,7 @@ impl LogStore for SqliteStore {
     }
 }
 
-/// How far ahead of the clock the last record's time is believed.
+/// How far ahead of the clock the last record's time may be to be trusted.
 const AHEAD_MILLIS: Millis = 60 * 60 * 1_000;
 
 /// Adds the records of one request, in their order.
@@ -146,19 +146,19 @@ pub(super) fn add_log_records(connection: &Connection, new: &NewLogRecords) -> R
     super::error_counts::add(connection, environment, new)
 }
 
-/// The first id for the records of `new`: after all that were committed before,
-/// so that whoever has read up to an id has read all before it.
+/// The first id for the records of `new`: after all committed ones, so that a reader that has
+/// reached an id has read everything before it.
 fn next_id(connection: &Connection, new: &NewLogRecords) -> Result<i64, Error> {
     let last = last_log_id(connection, new.received_at)?;
     let next = LogId::first_of(new.received_at).0.max(last.0 + 1);
     let count = i64::try_from(new.entries.len()).unwrap_or(i64::MAX);
-    // Beyond the year 2248 there are no ids.
+    // After the year 2248 there are no ids.
     next.checked_add(count).ok_or(StoreError::Busy)?;
     Ok(next)
 }
 
-/// The id of the last record. One from a time when the clock was far ahead does
-/// not count: all records would then get that time until it has come.
+/// The id of the last record. A record from a time when the clock was far ahead does not count:
+/// otherwise all later records would get that time until it has come.
 pub(super) fn last_log_id(connection: &Connection, now: Millis) -> Result<LogId, Error> {
     let last: Option<i64> = connection
         .prepare_cached("SELECT max(id) FROM log_records WHERE id < ?1")?
@@ -166,7 +166,7 @@ pub(super) fn last_log_id(connection: &Connection, now: Millis) -> Result<LogId,
     Ok(LogId(last.unwrap_or(0)))
 }
 
-/// The id that all records that count are below, where `now` is the time.
+/// The upper bound of the ids that count at the time `now`.
 fn end(now: Millis) -> LogId {
     LogId::first_of(now.saturating_add(AHEAD_MILLIS))
 }
@@ -190,8 +190,7 @@ pub(super) fn list_log_records(
     connection: &Connection,
     query: &LogQuery,
 ) -> Result<LogSearchPage, Error> {
-    // One transaction: a record that is swept between two levels would leave
-    // a page that never was.
+    // One transaction: if a record were removed between two levels, the page would mix two states.
     let transaction = connection.unchecked_transaction()?;
     let Some(environment) = find_environment(&transaction, &query.slug, query.environment)? else {
         return Ok(LogSearchPage::default());
@@ -254,14 +253,14 @@ pub(super) fn list_log_records_after(
     Ok(page)
 }
 
-/// The levels as grave as this, or graver.
+/// This level and the more severe ones.
 fn levels(least: LogLevel) -> impl Iterator<Item = LogLevel> {
     let all = LogLevel::ALL.into_iter();
     all.filter(move |level| *level >= least)
 }
 
-/// The records of an environment and of all levels from `least` on whose ids are
-/// between two others, so many and of so many bytes; and whether there are more.
+/// The records of an environment with at least the level `least` and ids between two others, within
+/// limits of number and bytes; and whether there are more.
 fn read(
     connection: &Connection,
     (environment, least): (i64, LogLevel),

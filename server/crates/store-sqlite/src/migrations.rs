@@ -1,4 +1,4 @@
-//! The schemas' history, inside the program, and bringing a database up to it.
+//! The history of the schemas, and upgrading a database.
 
 use platform_domain::username;
 use platform_store::{ConnectError, SchemaPolicy};
@@ -8,9 +8,8 @@ use rusqlite::functions::FunctionFlags;
 
 use super::connection::not_opened;
 
-/// The history of one file's schema: every migration by its name and text,
-/// oldest first. A migration that was released is never edited: the next one
-/// changes what it made.
+/// The history of one file's schema: every migration with its name and text, oldest first. A
+/// released migration is never edited; a new one changes its result.
 #[derive(Debug)]
 pub(super) struct Schema(&'static [(&'static str, &'static str)]);
 
@@ -111,13 +110,12 @@ pub(super) const LOGS: Schema = Schema(&[
     ),
 ]);
 
-/// The table in which the migration library records what it applied.
+/// The table in which the migration library records the applied migrations.
 const HISTORY: &str = "refinery_schema_history";
 
 impl Schema {
-    /// Applies what the database lacks, if it may: a new one is always made
-    /// whole. Every migration is one transaction, so a start that is cut off
-    /// leaves a whole schema behind, old or new.
+    /// Applies missing migrations, if that is allowed; a new database always gets all. Every
+    /// migration is one transaction, so an interrupted start leaves a complete schema, old or new.
     pub(super) fn bring_up_to_date(
         &self,
         connection: &mut Connection,
@@ -154,8 +152,8 @@ impl Schema {
     }
 }
 
-/// Functions that migrations use beside SQLite's own: what the program
-/// computes of a row that it wrote by an older rule.
+/// SQL functions for migrations: values that the program computes for rows written under an older
+/// rule.
 fn add_functions(connection: &Connection) -> rusqlite::Result<()> {
     connection.create_scalar_function(
         "unique_key",
@@ -181,15 +179,15 @@ mod tests {
     use platform_domain::log::{ErrorQuery, LogQuery, LogSearch};
     use platform_store::LogStore as _;
 
-    /// When an hour began.
+    /// The start of an hour.
     const FIRST: i64 = 500_000 * HOUR;
-    /// How far the ids of records are apart that arrived an hour apart.
+    /// The distance between ids of records that arrived an hour apart.
     const LATER: i64 = HOUR << 20;
 
     /// Number, environment, level, deployment, message, stack and count.
     type Row<'a> = (i64, i64, u8, &'a [u8], &'a str, Option<&'a str>, i64);
 
-    /// Environment, hour, deployment, errors, warnings, and when the last was.
+    /// Environment, hour, deployment, errors, warnings, and the time of the last one.
     type Counted = (i64, i64, Vec<u8>, i64, i64, i64);
 
     #[test]
@@ -202,7 +200,7 @@ mod tests {
         }
     }
 
-    /// A file of log records as the first program made it, with records in it.
+    /// A file of log records as the first version made it, with records.
     fn logs_of_before(connection: &mut Connection) {
         let before = Schema(LOGS.0.get(..1).unwrap());
         before
@@ -344,7 +342,7 @@ mod tests {
         assert_eq!(errors, [(deployment(1), 7, 4), (deployment(2), 1, 0)]);
         assert_eq!(store.log_bytes("a").await.unwrap(), 1_161 + 169);
 
-        // What is swept is taken off what was counted of it.
+        // Removed records are subtracted from the counts.
         let swept = store.sweep_log_records(FIRST + 1, 100).await.unwrap();
         assert_eq!(swept, 5);
         assert_eq!(store.log_bytes("a").await.unwrap(), 329 + 169);
@@ -381,7 +379,7 @@ mod tests {
             .collect::<Result<_, _>>()
             .unwrap();
         assert_eq!(actors, [(Some("operator".to_owned()), None), (None, None)]);
-        // An administrator is always named, and nobody else is.
+        // Exactly the events of an administrator name one.
         for wrong in ["actor = 'admin'", "admin = x'01'", "actor = 'somebody'"] {
             let set = format!("UPDATE audit_events SET {wrong} WHERE id = 2");
             assert!(connection.execute(&set, []).is_err(), "{wrong}");

@@ -1,4 +1,4 @@
-//! Players: guests, their names, and who they are now.
+//! Players: guests, their names, and their present state.
 
 use async_trait::async_trait;
 use platform_domain::audit::{AuditKind, By};
@@ -66,8 +66,8 @@ pub(super) fn player(row: &Row<'_>) -> Result<Player, Error> {
     let linked: bool = row.get(2)?;
     let suspended_at: Option<Millis> = row.get(4)?;
     let state = match (merged_into, suspended_at, linked) {
-        // A guest that was merged away is that before all else: it is nobody's
-        // player any more, so there is nobody to suspend.
+        // A merged guest is that first of all: it belongs to no browser any more, so it cannot be
+        // suspended.
         (Some(into), _, _) => PlayerState::Merged {
             into: uuid(&into, "players", "merged_into", || id.to_string())?,
         },
@@ -135,7 +135,7 @@ pub(super) fn add_guest(connection: &Connection, guest: &NewGuest) -> Result<Pla
     })
 }
 
-/// Makes a guest again, or gives it one session more if that has just been done.
+/// Adds a guest again, or gives it one more session if that was just done.
 pub(super) fn bring_back_guest(connection: &Connection, guest: &NewGuest) -> Result<Player, Error> {
     let Some(player) = find_player(connection, guest.id)? else {
         return add_guest(connection, guest);
@@ -153,8 +153,8 @@ pub(super) fn bring_back_guest(connection: &Connection, guest: &NewGuest) -> Res
     Ok(player)
 }
 
-/// Removes the oldest guests of this address and game whose cookie has not come
-/// back, so that one more makes `most` of them.
+/// Removes the oldest guests of this address and game whose cookie has not come back, so that there
+/// is room for one more within `most`.
 fn make_room(connection: &Connection, address: &str, game: &str, most: u32) -> Result<(), Error> {
     let ids: Vec<Vec<u8>> = connection
         .prepare_cached(
@@ -168,8 +168,8 @@ fn make_room(connection: &Connection, address: &str, game: &str, most: u32) -> R
     remove_awaited(connection, &ids)
 }
 
-/// Removes guests whose cookie did not come back and who were made before
-/// `made_before`, at most `limit`. Returns how many.
+/// Removes guests whose cookie did not come back and that were added before `made_before`, at most
+/// `limit`. Returns how many.
 pub(super) fn sweep_awaited(
     connection: &Connection,
     made_before: Millis,
@@ -196,7 +196,7 @@ fn remove_awaited(connection: &Connection, ids: &[Vec<u8>]) -> Result<(), Error>
     Ok(())
 }
 
-/// Keeps that a guest's cookie has come back: from now on it counts.
+/// Records that a guest's cookie has come back: from now on the guest counts.
 pub(super) fn confirm(connection: &Connection, player: Uuid) -> Result<(), Error> {
     connection
         .prepare_cached(
@@ -206,7 +206,7 @@ pub(super) fn confirm(connection: &Connection, player: Uuid) -> Result<(), Error
     Ok(())
 }
 
-/// Makes a player, a guest until an identity is linked.
+/// Adds a player, who is a guest until an identity is linked.
 pub(super) fn add_player(
     connection: &Connection,
     id: Uuid,
@@ -245,9 +245,8 @@ pub(super) fn see_guest(connection: &Connection, player: Uuid, now: Millis) -> R
     confirm(connection, player)
 }
 
-/// Lets a guest go whose last session has ended: no address holds it any more,
-/// and its name is free, unless a browser can come back to it. A suspended one
-/// stays as it is.
+/// Releases a guest whose last session has ended: it counts for no address any more, and its name
+/// is free, unless a browser can restore it. A suspended guest stays as it is.
 pub(super) fn let_go(connection: &Connection, player: &[u8]) -> Result<(), Error> {
     connection
         .prepare_cached(
@@ -259,7 +258,7 @@ pub(super) fn let_go(connection: &Connection, player: &[u8]) -> Result<(), Error
         .execute([player])?;
     connection
         .prepare_cached(
-            // A space is in no name, so this key is nobody's.
+            // No name contains a space, so no player has this key.
             "UPDATE players
              SET username = 'gone-' || substr(lower(hex(id)), 15),
                  username_key = ' ' || hex(id)

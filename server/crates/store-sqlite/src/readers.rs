@@ -1,5 +1,4 @@
-//! Connections that only read, beside the writer: in write-ahead mode they
-//! wait neither for it nor for each other.
+//! Read-only connections: in write-ahead mode they wait neither for the writer nor for each other.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,14 +10,14 @@ use rusqlite::{Connection, OpenFlags};
 use super::connection::prepare;
 use super::error::Error;
 
-/// KiB of pages that one reading connection keeps, once it has read so many.
-/// The operating system keeps the rest, for all of them together.
+/// KiB of pages that one reading connection caches at most. The operating system caches the rest
+/// for all of them.
 const CACHE_KIB: i32 = 2_048;
 
 /// A few reading connections.
 #[derive(Debug)]
 pub(super) struct Readers {
-    /// `None` once the store was closed.
+    /// `None` after the store was closed.
     connections: Vec<Mutex<Option<Connection>>>,
     next: AtomicUsize,
 }
@@ -40,8 +39,7 @@ impl Readers {
         })
     }
 
-    /// Runs `work` on a connection that nobody uses at the moment, on the
-    /// caller's thread.
+    /// Runs `work` on an idle connection, on the caller's thread.
     pub(super) fn read<T>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, Error>,
@@ -59,7 +57,7 @@ impl Readers {
         for connection in rest.iter().chain(first) {
             match connection.try_lock() {
                 Ok(guard) => return guard,
-                // A read that panicked has left nothing half done behind.
+                // A read that panicked has left no partial state.
                 Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
                 Err(TryLockError::WouldBlock) => {}
             }

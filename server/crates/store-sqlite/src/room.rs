@@ -1,4 +1,4 @@
-//! The room that deployments take.
+//! The storage that deployments use.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ impl RoomStore for SqliteStore {
     }
 
     async fn count_room(&self, slug: &str) -> Result<u64, StoreError> {
-        // Counting may take a while, and only keeping the number is a write.
+        // Counting may take a while, and only storing the number is a write.
         let of = slug.to_owned();
         let counted = self
             .main
@@ -86,7 +86,7 @@ enum Kept {
 }
 
 impl Kept {
-    /// Their ids, of the project `?1`.
+    /// The SQL for their ids, for the project `?1`.
     const fn ids(self) -> &'static str {
         match self {
             Self::All => "SELECT id FROM deployments WHERE project = ?1",
@@ -95,7 +95,7 @@ impl Kept {
     }
 }
 
-/// What the deployments of a project take: each content once, every entry.
+/// The storage of a project's deployments: each content once, and every entry.
 fn taken(connection: &Connection, project: i64, kept: Kept) -> Result<u64, Error> {
     let ids = kept.ids();
     let contents: i64 = connection
@@ -115,7 +115,7 @@ fn taken(connection: &Connection, project: i64, kept: Kept) -> Result<u64, Error
         .saturating_add(entries.unsigned_abs()))
 }
 
-/// What those contents take that no deployment of these has.
+/// The storage of those contents that none of these deployments has.
 fn added(
     connection: &Connection,
     project: i64,
@@ -144,7 +144,7 @@ fn measure_room(
     slug: &str,
     files: &BTreeMap<String, FileEntry>,
 ) -> Result<Measured, Error> {
-    // One transaction, so that all of it is of one moment.
+    // One transaction, so that all numbers are from the same moment.
     let transaction = connection.unchecked_transaction()?;
     let project = project_id(&transaction, slug)?;
     let entries = listing_bytes(files.iter());

@@ -1,11 +1,11 @@
-//! What several tables' operations read and write alike.
+//! Helpers for the rows of several tables.
 
 use platform_store::StoreError;
 use uuid::Uuid;
 
 use super::error::Error;
 
-/// A UUID as the store keeps it, or which row is wrong.
+/// Reads a stored UUID, or returns an error that names the row.
 pub(super) fn uuid(
     bytes: &[u8],
     table: &'static str,
@@ -20,7 +20,7 @@ pub(super) fn uuid(
     Ok(Uuid::from_slice(bytes).map_err(wrong)?)
 }
 
-/// A number of rows as SQL takes it.
+/// A number of rows as SQL needs it.
 pub(super) fn count(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }

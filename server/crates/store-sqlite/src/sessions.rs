@@ -124,8 +124,8 @@ pub(super) fn lookup_session(
     }))
 }
 
-/// Adds a session. `authenticated_at` is when its player proved to be it; none
-/// for a guest.
+/// Adds a session. `authenticated_at` is when its player last signed in at the provider; `None` for
+/// a guest.
 pub(super) fn add_session(
     connection: &Connection,
     hash: &SessionHash,
@@ -147,7 +147,7 @@ pub(super) fn add_session(
     Ok(())
 }
 
-/// Whose a session is, if it has not ended.
+/// The player of a session that has not ended.
 pub(super) fn find_holder(
     connection: &Connection,
     hash: &SessionHash,
@@ -165,8 +165,7 @@ pub(super) fn find_holder(
     rows.next()?.map(holder).transpose()
 }
 
-/// A player, whether they administer, and when they were last asked who they
-/// are.
+/// Reads a player, whether they are an administrator, and when they last signed in.
 pub(super) fn holder(row: &Row<'_>) -> Result<Holder, Error> {
     Ok(Holder {
         player: players::player(row)?,
@@ -203,8 +202,7 @@ pub(super) fn sign_out(
     audit::add(connection, &event)
 }
 
-/// Ends a session without a word in the log. Returns whose it was, if it had
-/// not ended before.
+/// Ends a session without an event. Returns its player, if it had not ended before.
 pub(super) fn end_session(
     connection: &Connection,
     hash: &SessionHash,
@@ -258,7 +256,7 @@ pub(super) fn end_session_of(
     Ok(true)
 }
 
-/// Ends every session of a player, but `kept`, without a word in the log.
+/// Ends every session of a player except `kept`, without an event.
 pub(super) fn end_all(
     connection: &Connection,
     player: Uuid,
@@ -336,7 +334,7 @@ pub(super) fn list_sessions(
     Ok(sessions)
 }
 
-/// Whose sessions ended at `since` or later, and when the last one did.
+/// The players whose sessions ended at `since` or later, with the time of the last end.
 pub(super) fn list_ended(
     connection: &Connection,
     since: Millis,

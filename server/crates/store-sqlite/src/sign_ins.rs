@@ -1,4 +1,4 @@
-//! Signing in: what is on its way, and the one operation that ends it.
+//! Signing in: pending sign-ins, and the one operation that completes them.
 
 use async_trait::async_trait;
 use platform_domain::audit::{Actor, AuditKind, By};
@@ -33,8 +33,7 @@ impl SignInStore for SqliteStore {
         now: Millis,
     ) -> Result<TakenSignIn, StoreError> {
         let (state, browser) = (*state, *browser);
-        // Anybody can ask for any number of states: those that are none cost
-        // no write.
+        // Anybody can send any state: an unknown one costs no write.
         if !self
             .main
             .read(|connection| is_pending(connection, &state))?
@@ -77,14 +76,14 @@ pub(super) fn add_pending(connection: &Connection, pending: &PendingSignIn) -> R
             pending.started_at,
             pending.again
         ])?;
-    // The browser sent the guest's cookie along.
+    // The browser sent the guest's cookie.
     if let Some(guest) = pending.guest {
         players::confirm(connection, guest)?;
     }
     Ok(())
 }
 
-/// Whether there is a sign-in of this state.
+/// Whether there is a sign-in with this state.
 pub(super) fn is_pending(connection: &Connection, state: &StateHash) -> Result<bool, Error> {
     Ok(connection
         .prepare_cached("SELECT EXISTS (SELECT 1 FROM pending_sign_ins WHERE state = ?1)")?
@@ -151,9 +150,9 @@ pub(super) fn complete(connection: &Connection, sign_in: &SignIn) -> Result<Sign
     Ok(outcome)
 }
 
-/// The player whose progress the browser has: the one that began the sign-in,
-/// or, where that one counts no more or there was none, the one that it holds
-/// now. Only one with a session counts: a guest that signed out stays away.
+/// The player whose progress the browser has: the one that began the sign-in or, if that one no
+/// longer counts or there was none, the browser's present one. It counts only with a session: a
+/// guest that has signed out is not merged.
 fn guest(connection: &Connection, sign_in: &SignIn) -> Result<Option<Player>, Error> {
     if let Some(id) = sign_in.guest
         && let Some(player) = players::find_player(connection, id)?
@@ -171,7 +170,7 @@ fn guest(connection: &Connection, sign_in: &SignIn) -> Result<Option<Player>, Er
     Ok(counts(connection, &player, sign_in.now)?.then_some(player))
 }
 
-/// Whether the player is here still. A suspension outlasts every session.
+/// Whether the player has a session, or is suspended: a suspension outlasts every session.
 fn counts(connection: &Connection, player: &Player, now: Millis) -> Result<bool, Error> {
     Ok(matches!(player.state, PlayerState::Suspended { .. })
         || sessions::has_session(connection, player.id, now)?)
@@ -209,7 +208,7 @@ fn enter(
     })
 }
 
-/// Signs in with an identity that nobody has: the guest becomes its account.
+/// Signs in with a new identity: the guest becomes its account.
 fn begin(
     connection: &Connection,
     sign_in: &SignIn,
@@ -223,8 +222,8 @@ fn begin(
             log(connection, AuditKind::Linked, guest.id, sign_in)?;
             Ok(SignInOutcome::Linked(as_account(guest)))
         }
-        // Nobody to link, or somebody who is suspended: whoever signs in at
-        // their browser with an identity that nobody has may be somebody else.
+        // There is no guest, or it is suspended: another person may be signing in at its browser
+        // with a new identity.
         _ => {
             let names = &sign_in.usernames;
             let player = players::add_player(connection, sign_in.new_player, names, None, now)?;
@@ -255,7 +254,7 @@ fn log(
     audit::add(connection, &event)
 }
 
-/// Signing in is the player's own act.
+/// The player signs in by their own act.
 fn by(sign_in: &SignIn) -> By {
     By {
         actor: Actor::Own,

@@ -17,9 +17,8 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the store at `path`, and its log records in `logs.db` beside it.
-    /// The files, which only their owner may read, and their directory are
-    /// made if they are not there.
+    /// Opens the store at `path`, and its log records in `logs.db` beside it. Creates the files,
+    /// which only their owner may read, and their directory if they do not exist.
     ///
     /// # Errors
     /// [`ConnectError`].
@@ -36,12 +35,11 @@ impl SqliteStore {
     }
 }
 
-/// The name of the store in a copy, which is the name of the settings' default.
+/// The file's name in a copy, which is also the default in the settings.
 pub(super) const MAIN_FILE: &str = "platform.db";
 
-/// The file of the log records: `logs.db` beside `platform.db`. A store of
-/// another name has its name in front, so that two in one directory share
-/// nothing.
+/// The file of the log records: `logs.db` beside `platform.db`. For a store with another name, that
+/// name is the prefix, so that two stores in one directory share nothing.
 pub(super) fn beside(path: &Path) -> PathBuf {
     match path.file_stem().and_then(std::ffi::OsStr::to_str) {
         None | Some("platform") => path.with_file_name("logs.db"),

@@ -65,7 +65,8 @@ fn suspend_player(
     if suspended == 0 {
         return Ok(false);
     }
-    // It is kept here as well: of the player it goes when it is lifted.
+    // The reason is stored in the event as well: the player's row loses it when the suspension is
+    // lifted.
     let mut event = Entry::of(AuditKind::Suspended, now).player(player).by(by);
     if let Some(reason) = reason {
         event = event.subject(reason);
@@ -99,7 +100,7 @@ fn list_suspended_players(
     since: Millis,
 ) -> Result<Vec<SuspendedPlayer>, Error> {
     let mut statement =
-        // A guest that went into the account may have a token still.
+        // A merged guest may still have a valid token.
         connection.prepare_cached(
             "SELECT id, suspension_reason FROM players WHERE suspended_at >= ?1
              UNION SELECT g.id, p.suspension_reason

@@ -51,7 +51,7 @@ impl TakedownStore for SqliteStore {
     }
 }
 
-/// A project's slug, standing and owner, as [`standing`] reads them.
+/// A project's slug, state and owner, as [`standing`] reads them.
 const STANDINGS: &str = "SELECT p.slug, p.disabled_at, p.disabled_by, p.disabled_reason,
         p.deleted_at, p.deleted_by, p.removed_at, p.forget_from, o.suspended_at, p.owner
     FROM projects p LEFT JOIN players o ON o.id = p.owner";
@@ -100,7 +100,7 @@ fn standing(row: &Row<'_>) -> Result<(String, Standing, Option<Uuid>), Error> {
     Ok((slug, standing, owner))
 }
 
-/// The standing and the owner of a project that was not removed.
+/// The state and the owner of a project that was not removed.
 fn find_standing(
     connection: &Connection,
     slug: &str,
@@ -128,7 +128,7 @@ fn list_standings(connection: &Connection) -> Result<Vec<(String, Standing)>, Er
     Ok(standings)
 }
 
-/// The first of these projects that was removed for good.
+/// The first of these projects that was permanently removed.
 pub(super) fn find_removed(
     connection: &Connection,
     slugs: &[String],
@@ -212,7 +212,7 @@ fn remove_deleted(
         remove_deployment(connection, &deployment)?;
         return Ok(Some(Removed::Part(slug)));
     }
-    // What is kept for a day alone, of players' time, goes by itself.
+    // Rows about play time that are kept only for a day are removed by themselves.
     for sql in [
         "DELETE FROM environment_settings WHERE project = ?1",
         "DELETE FROM test_players WHERE project = ?1",

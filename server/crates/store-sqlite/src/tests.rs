@@ -1,5 +1,5 @@
-//! The suite on SQLite, and what is SQLite's alone: the file, its mode, its
-//! schema version, other processes, and recovery from the log.
+//! The suite on SQLite, and tests of the file, its mode, its schema version, other processes, and
+//! recovery from the log.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ impl Directory {
         Self(tempfile::tempdir().unwrap())
     }
 
-    /// A file in a directory that is not there yet.
+    /// A file in a directory that does not exist yet.
     fn file(&self) -> PathBuf {
         self.0.path().join("data/deep/platform.db")
     }
@@ -46,8 +46,8 @@ impl Place for Directory {
 
 suite!(Directory::new());
 
-/// Two stores on one pair of files: each has a writer of its own, which waits
-/// for the other's lock, and neither keeps rows in memory.
+/// Two stores on the same files: each has its own writer, which waits for the other's lock, and
+/// neither keeps rows in memory.
 mod two_handles {
     use super::*;
 
@@ -133,8 +133,8 @@ async fn what_was_answered_is_in_the_files_at_that_moment() {
     let store = place.open().await;
     for number in 1..=20 {
         store.add_guest(guest(number)).await.unwrap();
-        // The files as a crash would leave them: the database and its log,
-        // without the shared memory, while the store is still open.
+        // The files as after a crash: the database and its log, without the shared memory, copied
+        // while the store is open.
         let copy = Directory::new();
         std::fs::create_dir_all(copy.file().parent().unwrap()).unwrap();
         for suffix in ["", "-wal"] {
@@ -178,7 +178,7 @@ async fn a_write_waits_while_another_process_holds_the_file() {
         let store = Arc::clone(&store);
         async move { store.add_guest(guest(1)).await }
     });
-    // Reads go on meanwhile.
+    // Reads continue meanwhile.
     assert_eq!(
         store.lookup_session(&SessionHash([1; 32])).await.unwrap(),
         None

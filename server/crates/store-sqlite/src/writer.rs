@@ -1,13 +1,12 @@
-//! The one thread that writes, with group commit.
+//! The one writing thread, with group commit.
 //!
-//! Requests wait in a bounded queue. The thread takes all that wait, runs each
-//! in a savepoint of its own inside one transaction, commits, and only then
-//! answers: an answer means that `fdatasync` has returned. While one commit
-//! waits for the disk the next group gathers by itself, so the rate rises with
-//! the load. Callers who were answered together come back within microseconds
-//! of each other, so the thread waits a moment for as many as last time: or the
-//! first would get a commit for itself, and all others wait for two. A lone
-//! request waits for nobody.
+//! Requests wait in a bounded queue. The thread takes all waiting ones, runs each in a savepoint
+//! inside one transaction, commits, and only then replies: a reply means that `fdatasync` has
+//! returned. While one commit waits for the disk, the next group gathers, so the rate rises with
+//! the load. Callers that got their replies together send their next requests within microseconds
+//! of each other, so the thread waits a moment for as many requests as last time: otherwise the
+//! first would get a commit of its own, and all others would wait for two. A single request does
+//! not wait.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, mpsc};
@@ -20,26 +19,25 @@ use tokio::sync::oneshot;
 
 use super::error::Error;
 
-/// How long a group waits, at most, for as many requests as the last one had.
+/// The longest wait of a group for as many requests as the last one had.
 const GATHER: Duration = Duration::from_micros(500);
 
-/// How much a writer takes on.
+/// The limits of a writer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// The thread's name.
     pub(super) name: &'static str,
-    /// Requests that may wait. One more is refused rather than kept in memory.
+    /// How many requests may wait. One more is refused, so that memory stays bounded.
     pub(super) queue: usize,
-    /// Requests in one transaction: more would only make the first wait longer.
+    /// How many requests one transaction takes: more would only delay the first.
     pub(super) group: usize,
 }
 
-/// A request to write, with the place that its answer goes to.
+/// A write request, with the channel for its reply.
 trait Job: Send {
-    /// Does the work inside the group's transaction, and says whether to keep it.
+    /// Does the work inside the group's transaction. Returns whether to keep it.
     fn run(&mut self, connection: &Connection) -> bool;
-    /// Sends the caller the work's own result, or the reason why the group
-    /// was not committed.
+    /// Sends the caller the work's own result, or the reason why the group was not committed.
     fn answer(self: Box<Self>, failure: Option<&str>);
 }
 
@@ -58,8 +56,7 @@ where
         let Some(work) = self.work.take() else {
             return false;
         };
-        // A bug in one operation may not take the writer, and with it every
-        // other player's writes, down.
+        // A bug in one operation must not stop the writer, and with it every other player's writes.
         let result = catch_unwind(AssertUnwindSafe(|| work(connection)))
             .unwrap_or_else(|_| Err(StoreError::Database("the operation panicked".into()).into()))
             .map_err(StoreError::from);
@@ -70,14 +67,14 @@ where
 
     fn answer(self: Box<Self>, failure: Option<&str>) {
         let answer = match (failure, self.result) {
-            // What failed by itself keeps its own reason, whatever the group's fate.
+            // A work that failed keeps its own reason, whatever happens to the group.
             (_, Some(Err(error))) => Err(error),
             (None, Some(Ok(value))) => Ok(value),
             (reason, _) => Err(StoreError::Unavailable(
                 reason.unwrap_or("the operation did not run").to_owned(),
             )),
         };
-        // The caller may have gone away; what it asked for is done all the same.
+        // The caller may be gone; the write is done all the same.
         let _ = self.caller.send(answer);
     }
 }
@@ -87,8 +84,7 @@ enum Request {
     Close(oneshot::Sender<Result<(), StoreError>>),
 }
 
-/// The way to the writer's thread. Dropping it lets the thread write out what
-/// is queued and end.
+/// The handle of the writing thread. When it is dropped, the thread writes what is queued and ends.
 #[derive(Debug)]
 pub(super) struct Writer {
     queue: mpsc::SyncSender<Request>,
@@ -108,13 +104,11 @@ impl Writer {
         })
     }
 
-    /// Runs `work` in a savepoint of the next group, and answers when the
-    /// group is on the disk.
+    /// Runs `work` in a savepoint of the next group. Returns when the group is on the disk.
     ///
     /// # Errors
-    /// What `work` answered; [`StoreError::Busy`] if the queue is full,
-    /// [`StoreError::Unavailable`] if the writer closed or the commit failed.
-    /// Then nothing was written.
+    /// The error of `work`; [`StoreError::Busy`] if the queue is full; [`StoreError::Unavailable`]
+    /// if the writer was closed or the commit failed. Nothing was written then.
     pub(super) async fn write<T, F>(&self, work: F) -> Result<T, StoreError>
     where
         F: FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
@@ -135,11 +129,11 @@ impl Writer {
         answer.await.unwrap_or_else(|_| Err(closed()))
     }
 
-    /// Writes out what is queued and ends the thread.
+    /// Writes what is queued and ends the thread.
     pub(super) async fn close(&self) -> Result<(), StoreError> {
         let (caller, answer) = oneshot::channel();
         let queue = self.queue.clone();
-        // The queue may be full, and then this waits for the writer.
+        // The queue may be full; then this waits for the writer.
         let sent = tokio::task::spawn_blocking(move || queue.send(Request::Close(caller))).await;
         if !matches!(sent, Ok(Ok(()))) {
             return Ok(());
@@ -147,7 +141,7 @@ impl Writer {
         let closed = answer.await.unwrap_or(Ok(()));
         let thread = self.thread.lock().ok().and_then(|mut thread| thread.take());
         if let Some(thread) = thread {
-            // The thread has answered, so it is at its end: this wait is short.
+            // The thread has replied and is about to end, so this wait is short.
             let _ = thread.join();
         }
         closed
@@ -168,7 +162,7 @@ fn serve(mut connection: Connection, requests: mpsc::Receiver<Request>, size: us
         expected = group.len();
         commit_group(&mut connection, &mut group);
     }
-    // What comes in from now on is answered by its sender's end being dropped.
+    // The senders of later requests see that the channel is closed.
     drop(requests);
     let end = finish(connection);
     if let Some(caller) = closer {
@@ -176,10 +170,9 @@ fn serve(mut connection: Connection, requests: mpsc::Receiver<Request>, size: us
     }
 }
 
-/// Fills `group` with `first`, with all requests that wait, and for a moment with
-/// those that arrive, until there are `expected` of them, or `size` at most.
-/// Returns the caller of a request to close, if one came; all requests before it
-/// are in the group.
+/// Fills `group` with `first`, with all waiting requests, and for a moment with arriving ones,
+/// until there are `expected` of them, or `size` at most. If a request to close arrives, returns
+/// its caller; all requests before it are in the group.
 fn gather(
     first: Request,
     requests: &mpsc::Receiver<Request>,
@@ -219,7 +212,7 @@ fn real_now() -> Instant {
     Instant::now()
 }
 
-/// Moves the log into the database, so that the file alone is the whole store.
+/// Moves the log into the database, so that this one file is the whole store.
 fn finish(connection: Connection) -> Result<(), String> {
     let checkpoint = connection
         .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
@@ -236,7 +229,7 @@ fn commit_group(connection: &mut Connection, group: &mut Vec<Box<dyn Job>>) {
     if let Err(error) = &outcome {
         tracing::error!(error = %error, operations = group.len(), "a group of writes failed");
         if !connection.is_autocommit() {
-            // Dropped answers below say "not written", so it must not be.
+            // Replies that are dropped below mean "not written", so it must not be written.
             let _ = connection.execute_batch("ROLLBACK");
         }
     }
@@ -247,15 +240,15 @@ fn commit_group(connection: &mut Connection, group: &mut Vec<Box<dyn Job>>) {
 }
 
 fn run_group(connection: &Connection, group: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
-    // IMMEDIATE: the wait for another process's lock is here, where the busy
-    // timeout applies, and not in the middle of the group.
+    // IMMEDIATE: the wait for another process's lock happens here, where the busy timeout applies,
+    // and not in the middle of the group.
     execute(connection, "BEGIN IMMEDIATE")?;
     for job in group.iter_mut() {
         execute(connection, "SAVEPOINT operation")?;
         if !job.run(connection) {
             if connection.is_autocommit() {
-                // A full disk and the like end the whole transaction, so what
-                // ran before this operation is undone as well.
+                // Errors such as a full disk end the whole transaction, so what ran before this
+                // operation is undone as well.
                 return Err(rusqlite::Error::SqliteFailure(
                     ffi::Error::new(ffi::SQLITE_ABORT_ROLLBACK),
                     None,

@@ -1,4 +1,4 @@
-//! What any store has to count of errors.
+//! The requirements on the counts of errors.
 
 use platform_domain::clock::Millis;
 use platform_domain::counting::{DAY, HOUR, Span};
@@ -20,7 +20,7 @@ fn errors(from: Millis, to: Millis) -> ErrorQuery {
     }
 }
 
-/// Some errors, a warning and an info of one deployment.
+/// Several errors, a warning and an info record of one deployment.
 fn trouble(deployment: u128, received_at: Millis, number: u32) -> NewLogRecords {
     let mut repeated = entry("error", LogLevel::Error);
     repeated.count = number;
@@ -70,7 +70,7 @@ pub async fn errors_are_counted_by_deployment_and_hour(place: &dyn Place) {
         count(2, 1, 1, hour + 9),
     ];
     assert_eq!(all, expected);
-    // Hours are whole, and the one behind an end on the hour is not in it.
+    // Hours count as a whole, and an hour that begins at the end is not included.
     let first = [count(2, 1, 1, hour + 9), count(1, 7, 2, hour + 7)];
     for (from, to) in [(hour, hour + HOUR), (hour + 30, hour + 31)] {
         assert_eq!(store.count_errors(errors(from, to)).await.unwrap(), first);

@@ -1,4 +1,4 @@
-//! How any store looks for log records.
+//! The requirements on the search for log records.
 
 use platform_domain::log::{LogEntry, LogId, LogQuery, LogSearch, LogTail, NewLogRecords};
 use platform_protocol::log::{LogLevel, LogSource};
@@ -13,7 +13,7 @@ fn any(slug: &str) -> LogSearch {
     LogSearch::all(slug.into(), Environment::Prod, 100, usize::MAX)
 }
 
-/// Four records of one project to look for, and one of another.
+/// Adds four records of one project to search, and one of another.
 async fn fill_for_search(store: &dyn Store) {
     let with = |message: &str, level, change: fn(&mut LogEntry)| {
         let mut entry = entry(message, level);

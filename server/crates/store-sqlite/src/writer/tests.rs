@@ -41,8 +41,8 @@ fn add(connection: &Connection, number: i64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Keeps the thread busy until the answer is sent or dropped, so that what
-/// is written meanwhile becomes one group.
+/// Keeps the thread busy until the returned sender is used or dropped, so that writes in the
+/// meantime become one group.
 async fn hold(writer: &Writer) -> std_mpsc::Sender<()> {
     let (started, begun) = oneshot::channel();
     let (release, held) = std_mpsc::channel();
@@ -94,7 +94,7 @@ async fn a_write_beyond_the_queue_is_refused_at_once() {
     );
     drop(release);
     writer.close().await.unwrap();
-    // Those whose callers went away are written all the same.
+    // Requests whose callers are gone are written all the same.
     assert_eq!(numbers(&directory).len(), LIMITS.queue);
 }
 
@@ -132,7 +132,7 @@ async fn a_failing_commit_fails_the_whole_group_and_nothing_else() {
     let writes: Vec<Write> = vec![
         Box::new(|connection| add(connection, 1)),
         Box::new(|connection| {
-            // The violation shows at the commit alone.
+            // The violation occurs only at the commit.
             connection
                 .execute_batch("PRAGMA defer_foreign_keys = ON; INSERT INTO doubles VALUES (99)")?;
             Ok(())
@@ -155,7 +155,7 @@ async fn an_operation_that_loses_the_transaction_fails_the_group() {
     let (writer, directory) = writer();
     let writes: Vec<Write> = vec![
         Box::new(|connection| add(connection, 1)),
-        // What SQLite itself does when the disk is full.
+        // What SQLite does when the disk is full.
         Box::new(|connection| {
             connection.execute_batch("ROLLBACK")?;
             Err(StoreError::Unavailable("the disk is full".into()).into())
@@ -182,7 +182,7 @@ async fn a_group_is_one_transaction() {
         .map(|number| {
             let changes = std::sync::Arc::clone(&changes);
             move |connection: &Connection| {
-                // The log grows at a commit; inside a group it stands still.
+                // The log grows at a commit; inside a group it does not.
                 changes.lock().unwrap().push(connection.is_autocommit());
                 add(connection, number)
             }
