@@ -363,5 +363,4 @@ fn attribute(element: &Element<'_, '_>, name: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-#[expect(clippy::too_many_lines, reason = "a table is as long as it is")]
 mod tests;
