@@ -139,7 +139,14 @@ fn run(command: Command) -> Result<(), Failure> {
         }
         Command::Events(command) => {
             let config = read(command.settings().config.as_deref())?;
-            on_store(&config, async |store| events(command, store).await)
+            if !command.follows() {
+                return on_store(&config, async |store| command.run(store).await);
+            }
+            // Following ends by a signal, and that is no failure.
+            until_signalled(&config, Ok(String::new()), async |store| {
+                command.follow(store, print).await?;
+                Ok(String::new())
+            })
         }
         Command::Backup { file, settings } => {
             let config = read(settings.config.as_deref())?;
@@ -162,20 +169,6 @@ fn run(command: Command) -> Result<(), Failure> {
     }
 }
 
-/// The events that are there, or also those that come.
-async fn events(command: EventsCommand, store: &dyn Store) -> Result<String, Failure> {
-    if !command.follows() {
-        return command.run(store).await;
-    }
-    // That it is interrupted is how it ends, and no failure.
-    let mut stop = Stop::listen()?;
-    tokio::select! {
-        followed = command.follow(store, print) => followed?,
-        () = stop.signalled() => {}
-    }
-    Ok(String::new())
-}
-
 fn read(path: Option<&Path>) -> Result<Config, Failure> {
     let config = load::from_process(path).map_err(|error| error.to_string())?;
     log_to_stderr(&config);
@@ -188,6 +181,16 @@ fn on_store(
     config: &Config,
     work: impl AsyncFnOnce(&dyn Store) -> Result<String, Failure>,
 ) -> Result<(), Failure> {
+    let stopped = Err("stopped before it was done".to_owned());
+    until_signalled(config, stopped, work)
+}
+
+/// The same; a signal to stop ends it with `stopped`.
+fn until_signalled(
+    config: &Config,
+    stopped: Result<String, Failure>,
+    work: impl AsyncFnOnce(&dyn Store) -> Result<String, Failure>,
+) -> Result<(), Failure> {
     require_platform(config).map_err(|error| error.to_string())?;
     on_runtime(async {
         let mut stop = Stop::listen()?;
@@ -198,7 +201,7 @@ fn on_store(
         let said = tokio::select! {
             biased;
             said = work(&*store) => said?,
-            () = stop.signalled() => return Err("stopped before it was done".to_owned()),
+            () = stop.signalled() => stopped?,
         };
         print(&said);
         store.close().await.map_err(|error| chain(&error))
