@@ -1,8 +1,7 @@
-//! What npm's `axe-core` finds wrong with a page for people who see, hear,
-//! point or read otherwise (WCAG 2.2, level AA, and its own best practice), in
-//! light and dark, on a desk and on a phone. It runs in Chromium: it reads
-//! elements, roles and colours, which no engine makes up by itself, and it is
-//! the dearest thing that a test can do.
+//! Checks a page for accessibility with npm's `axe-core` (WCAG 2.2, level AA, and axe's own best
+//! practices), in light and dark colours, on a desktop and on a phone. The checks run only in
+//! Chromium: they read elements, roles and colours, which do not depend on the engine, and they are
+//! the most expensive operation of these tests.
 
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
@@ -10,8 +9,8 @@ use tokio::sync::OnceCell;
 use crate::browser::{Engine, Stage};
 use crate::{npm, poll};
 
-/// Runs axe where the driver runs scripts, which a page's own policy does not
-/// forbid; its findings in a line each.
+/// Runs axe with the driver's scripts, which the page's own policy does not forbid. Returns one
+/// line per finding.
 const RUN: &str = "
     const done = arguments[0];
     axe.run(document, {
@@ -27,7 +26,7 @@ const RUN: &str = "
         }),
         error => done({ passed: 0, found: [`axe failed: ${error}`] }));";
 
-/// How a page is looked at.
+/// How the page is displayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
     /// Light colours, a wide window.
@@ -41,7 +40,7 @@ pub enum Look {
 }
 
 impl Look {
-    /// Those that `engine` can be told to show.
+    /// Returns the variants that `engine` supports.
     #[must_use]
     pub const fn of(engine: Engine) -> &'static [Self] {
         match engine {
@@ -52,10 +51,10 @@ impl Look {
 }
 
 impl Stage {
-    /// Shows pages like this from now on.
+    /// Displays pages in this way from now on.
     ///
     /// # Panics
-    /// When the browser cannot.
+    /// Panics if the browser does not support it.
     pub async fn show_as(&self, look: Look) {
         if self.engine() != Engine::Chromium {
             return;
@@ -77,18 +76,18 @@ impl Stage {
             done.unwrap_or_else(|error| panic!("{method}: {error}"));
         }
         let shown = "return [matchMedia('(prefers-color-scheme: dark)').matches, innerWidth < 500]";
-        // A page that is large takes a moment to be laid out anew.
+        // Laying out a large page again takes a moment.
         poll::until(&format!("the page is shown as {look:?}"), async || {
             (self.look(shown, vec![]).await == json!([dark, narrow])).then_some(())
         })
         .await;
     }
 
-    /// Everything that is wrong with the page as it is shown, a line each.
-    /// Nothing in another engine than Chromium.
+    /// Returns all findings for the displayed page, one per line; an empty list in other engines
+    /// than Chromium.
     ///
     /// # Panics
-    /// When axe cannot be run.
+    /// Panics if axe cannot be run.
     pub async fn barriers(&self) -> Vec<String> {
         static SCRIPT: OnceCell<String> = OnceCell::const_new();
         if self.engine() != Engine::Chromium {

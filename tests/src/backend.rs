@@ -1,4 +1,4 @@
-//! A game's backend that remembers every call and answers what it is told to.
+//! A game's backend that records every call and responds as the test sets it.
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -24,7 +24,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// The token that came with it.
+    /// Returns the token of the call.
     #[must_use]
     pub fn token(&self) -> Option<&str> {
         self.headers
@@ -35,7 +35,7 @@ impl Call {
     }
 }
 
-/// An answer to give.
+/// A response to send.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer {
     /// The status.
@@ -52,18 +52,17 @@ struct Shared {
     answers: Mutex<HashMap<String, Vec<Answer>>>,
 }
 
-/// The backend. Where nothing else is set it answers 200 and the length of the
-/// body that it got.
+/// The backend. Unless a response is set, it responds with 200 and the length of the received body.
 #[derive(Debug)]
 pub struct Backend {
-    /// Where it listens.
+    /// The address on which it listens.
     pub address: SocketAddr,
     shared: Arc<Shared>,
     serving: tokio::task::JoinHandle<()>,
 }
 
 impl Backend {
-    /// Listens on a free port of the loopback address.
+    /// Starts a backend on a free port of the loopback address.
     pub async fn listen() -> Self {
         let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .await
@@ -87,20 +86,20 @@ impl Backend {
         }
     }
 
-    /// Its address as a URL without a path.
+    /// Returns its address as a URL without a path.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The next answers to calls of `path`, one each, in this order.
+    /// Sets the next responses to calls of `path`, one for each call, in this order.
     pub fn answer(&self, path: &str, answers: impl IntoIterator<Item = Answer>) {
         let mut waiting: Vec<Answer> = answers.into_iter().collect();
         waiting.reverse();
         locked(&self.shared.answers).insert(path.to_owned(), waiting);
     }
 
-    /// Every call of `path` so far, whatever its query.
+    /// Returns every call of `path` so far, with any query.
     #[must_use]
     pub fn calls(&self, path: &str) -> Vec<Call> {
         let of_path = |call: &&Call| call.path.split('?').next() == Some(path);
@@ -150,7 +149,7 @@ async fn answer(
     }
 }
 
-/// A collection, also after a panic of another holder.
+/// Locks a collection, even if another holder of the lock panicked.
 fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

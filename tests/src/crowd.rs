@@ -1,10 +1,9 @@
-//! A crowd that plays: guests of many games with real tokens, whose heartbeats
-//! go to a platform over HTTP and into a file, from which a program that knows
-//! nothing of the platform computes what should be counted.
+//! Simulates many players: guests of many games with real tokens. Their heartbeats go to a platform
+//! over HTTP and into a file, from which an independent program computes the expected counts.
 //!
-//! Not all of them play as they should: some only look in, some leave too soon
-//! to count, some leave a page open that beats too seldom, some have two tabs,
-//! and some send beats as fast as they can.
+//! Not all of them play normally: some send one heartbeat, some leave too soon to count, some have
+//! a page that sends heartbeats too rarely, some have two tabs, and some send heartbeats as fast as
+//! they can.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -26,39 +25,39 @@ use crate::owner::Owner;
 use crate::settings;
 use crate::visitor::Visitor;
 
-/// Requests that are on their way at once.
+/// The number of concurrent requests.
 const AT_ONCE: usize = 32;
-/// Seconds between two beats of one page.
+/// Seconds between two heartbeats of one page.
 const BEAT: u64 = 30;
-/// Milliseconds that a player counts as playing after a beat.
+/// Milliseconds for which a player counts as playing after a heartbeat.
 const PLAYING: Millis = 75_000;
 
-/// Time as the crowd goes through it.
+/// The clock of the simulation.
 pub trait Pace {
-    /// Lets time pass until so many seconds after the start.
+    /// Lets time pass until `second` seconds after the start.
     fn reach(&self, second: u64) -> impl Future<Output = ()> + Send;
-    /// Now, in milliseconds since the epoch.
+    /// Returns the current time in milliseconds since the epoch.
     fn now(&self) -> Millis;
 }
 
-/// How one of the crowd plays.
+/// How a simulated player behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Habit {
-    /// A page that beats for as long as it is open.
+    /// A page that sends heartbeats as long as it is open.
     Plays,
-    /// One beat and nothing more.
+    /// A single heartbeat.
     LooksIn,
-    /// Two beats: half a minute of play.
+    /// Two heartbeats: half a minute of play.
     LeavesSoon,
-    /// A page that beats once in 100 seconds.
+    /// A page that sends a heartbeat every 100 seconds.
     Idle,
-    /// Two pages of one player, not at the same moments.
+    /// Two pages of one player that send heartbeats at different times.
     TwoTabs,
-    /// A beat every second, for 45 seconds.
+    /// A heartbeat every second, for 45 seconds.
     Script,
 }
 
-/// One of the crowd.
+/// A simulated player.
 #[derive(Clone, Debug)]
 struct Player {
     game: String,
@@ -66,12 +65,12 @@ struct Player {
     token: String,
     pages: [String; 2],
     habit: Habit,
-    /// The second of the first beat.
+    /// The second of the first heartbeat.
     from: u64,
 }
 
 impl Player {
-    /// The page that sends a beat in this second, if one does.
+    /// Returns the page that sends a heartbeat in this second, if any.
     fn beats(&self, second: u64) -> Option<&str> {
         let since = second.checked_sub(self.from)?;
         let first = match self.habit {
@@ -89,19 +88,19 @@ impl Player {
     }
 }
 
-/// A crowd on its way through the games.
+/// The simulated players.
 #[derive(Debug)]
 pub struct Crowd {
     visitor: Visitor,
     players: Vec<Player>,
-    /// The last beat of each player of each game.
+    /// The last heartbeat of each player of each game.
     last: BTreeMap<(String, String), Millis>,
     beats: std::fs::File,
-    /// How many beats were sent.
+    /// The number of heartbeats sent.
     pub sent: usize,
 }
 
-/// What a program or the platform says of one game.
+/// The counts of one game, from the program or from the platform.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 pub struct Ranked {
     /// The game.
@@ -112,10 +111,10 @@ pub struct Ranked {
     pub players_now: usize,
 }
 
-/// Makes and deploys so many games, and answers their slugs.
+/// Creates and deploys `games` games, and returns their slugs.
 ///
 /// # Panics
-/// When one cannot be.
+/// Panics if this fails.
 pub async fn deploy(owner: &Owner, games: usize) -> Vec<String> {
     let slugs: Vec<String> = (0..games)
         .map(|game| format!("crowded-{game:02}"))
@@ -131,18 +130,17 @@ pub async fn deploy(owner: &Owner, games: usize) -> Vec<String> {
 }
 
 impl Crowd {
-    /// Makes the guests, of whom more choose the first games, and the file
-    /// that their beats are written into.
+    /// Creates the guests, more of them for the first games, and the file for their heartbeats.
     ///
     /// # Panics
-    /// When a guest cannot be made.
+    /// Panics if a guest cannot be created.
     pub async fn gather(visitor: &Visitor, games: &[String], count: usize, beats: &Path) -> Self {
         let mut coming = JoinSet::new();
         let mut players = Vec::new();
         for number in 0..count {
             let visitor = visitor.clone();
-            // Every game has one; then the first ones are preferred, as products
-            // of two numbers are rather small than large.
+            // First each game gets one player. After that the first games are preferred, since
+            // products of two numbers are more often small than large.
             let product = (number * 7_919 % count) * (number * 104_729 % count);
             let game = games.get(number).unwrap_or_else(|| {
                 let place = product * games.len() / (count * count);
@@ -167,7 +165,7 @@ impl Crowd {
     /// Plays from one second to another.
     ///
     /// # Panics
-    /// When a beat is refused.
+    /// Panics if a heartbeat is refused.
     pub async fn play(&mut self, seconds: std::ops::Range<u64>, pace: &impl Pace) {
         for second in seconds {
             pace.reach(second).await;
@@ -202,7 +200,7 @@ impl Crowd {
         }
     }
 
-    /// Every other player closes the page without a farewell.
+    /// Every second player closes the page without sending the final heartbeat.
     pub fn half_leaves(&mut self) {
         let mut number = 0;
         self.players.retain(|_| {
@@ -211,7 +209,7 @@ impl Crowd {
         });
     }
 
-    /// How many play at `now`, by game; a game without a player is left out.
+    /// Returns the number of players at `now` for each game that has any.
     #[must_use]
     pub fn playing(&self, now: Millis) -> BTreeMap<String, usize> {
         let mut playing = BTreeMap::new();
@@ -256,20 +254,20 @@ async fn player(visitor: &Visitor, number: usize, game: String) -> Player {
     }
 }
 
-/// What `GET /api/ranking` says, in its order.
+/// Returns the response of `GET /api/ranking`, in its order.
 ///
 /// # Panics
-/// When it does not answer.
+/// Panics if it does not respond.
 pub async fn ranking(visitor: &Visitor) -> Vec<Ranked> {
     let text = console(visitor, "/api/ranking").await;
     let mut answer: Value = serde_json::from_str(&text).expect("JSON");
     serde_json::from_value(answer["games"].take()).expect("games")
 }
 
-/// How many play now by the page at `/`, by game, those without one left out.
+/// Returns the current number of players on the page at `/` for each game that has any.
 ///
 /// # Panics
-/// When it does not answer.
+/// Panics if it does not respond.
 pub async fn page(visitor: &Visitor) -> BTreeMap<String, usize> {
     let page = console(visitor, "/").await;
     let entries = page.split("<li ").skip(1);
@@ -291,10 +289,10 @@ async fn console(visitor: &Visitor, path: &str) -> String {
     answer.text().await.expect("a whole answer")
 }
 
-/// What `tests/ranking.py` computes from the beats in `file`, at `now`.
+/// Returns what `tests/ranking.py` computes from the heartbeats in `file`, at `now`.
 ///
 /// # Panics
-/// When it fails.
+/// Panics if it fails.
 #[must_use]
 pub fn computed(file: &Path, now: Millis) -> Vec<Ranked> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("ranking.py");
@@ -309,11 +307,11 @@ pub fn computed(file: &Path, now: Millis) -> Vec<Ranked> {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// The platform's ranking without the games that the crowd never played, which
-/// must have no player and come last.
+/// Returns the platform's ranking without the games that nobody played, which must have no players
+/// and come last.
 ///
 /// # Panics
-/// When one of them has a player or comes before another.
+/// Panics if one of them has a player or comes before another game.
 #[must_use]
 pub fn of_the_crowd(ranking: Vec<Ranked>, computed: &[Ranked]) -> Vec<Ranked> {
     let known: BTreeSet<&str> = computed.iter().map(|game| game.slug.as_str()).collect();
@@ -326,12 +324,12 @@ pub fn of_the_crowd(ranking: Vec<Ranked>, computed: &[Ranked]) -> Vec<Ranked> {
     crowd
 }
 
-/// What a manual clock is to the crowd: time passes when it says so.
+/// A [`Pace`] with a manual clock: time passes when the simulation says so.
 #[derive(Debug)]
 pub struct ManualPace {
     /// The platform's clock.
     pub clock: Arc<platform_server::clock::ManualClock>,
-    /// What it showed at the start.
+    /// The time at the start.
     pub start: Millis,
 }
 

@@ -1,5 +1,4 @@
-//! Somebody with a project, who deploys to a server program as any client may:
-//! over HTTP, with a token of the console.
+//! A player with a project who deploys to a server program over HTTP, with a console token.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -18,7 +17,7 @@ pub struct Deployer {
     base: String,
     /// `platform.localhost:<port>`
     pub host: String,
-    /// A token of the console.
+    /// A console token.
     pub token: String,
 }
 
@@ -26,10 +25,10 @@ impl Deployer {
     /// The project's slug.
     pub const SLUG: &str = "my-game";
 
-    /// Somebody who is signed in on `server`, with a project.
+    /// Signs a player in on `server` and creates a project.
     ///
     /// # Panics
-    /// When the server refuses.
+    /// Panics if the server refuses.
     pub async fn new(server: &Server) -> Self {
         let owner = Owner::sign_in(&Site::from(server), "deployer").await;
         owner.create(Self::SLUG).await;
@@ -46,7 +45,7 @@ impl Deployer {
         }
     }
 
-    /// A request to the console with the token.
+    /// Builds a request to the console with the token.
     pub fn call(&self, method: Method, path: &str) -> RequestBuilder {
         self.client
             .request(method, format!("{}{path}", self.base))
@@ -54,23 +53,23 @@ impl Deployer {
             .bearer_auth(&self.token)
     }
 
-    /// A deploy of `archive` to the production environment.
+    /// Builds a deploy of `archive` to the production environment.
     pub fn deploy(&self, archive: Vec<u8>) -> RequestBuilder {
         self.call(Method::PUT, &format!("{}/deployment", Self::production()))
             .header(CONTENT_TYPE, "application/gzip")
             .body(archive)
     }
 
-    /// The path of the production environment.
+    /// Returns the path of the production environment.
     #[must_use]
     pub fn production() -> String {
         format!("/api/projects/{}/environments/prod", Self::SLUG)
     }
 
-    /// A file of the game in production: its status and content.
+    /// Requests a file of the game in production and returns its status and content.
     ///
     /// # Panics
-    /// When no whole answer arrives.
+    /// Panics if no complete response arrives.
     pub async fn file(&self, path: &str) -> (u16, Vec<u8>) {
         let request = self
             .client
@@ -82,10 +81,10 @@ impl Deployer {
     }
 }
 
-/// An archive of `files`, compressed as fast as possible.
+/// Builds an archive of `files`, with the fastest compression.
 ///
 /// # Panics
-/// When a path is none.
+/// Panics if a path is invalid.
 #[must_use]
 pub fn archive(files: &[(String, Vec<u8>)]) -> Vec<u8> {
     let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));

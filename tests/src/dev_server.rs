@@ -1,5 +1,5 @@
-//! A game maker's own server on this machine: the game's files, the four paths
-//! that local development wants, and a backend. It remembers every request.
+//! A game developer's own server on this machine: the game's files, the four paths that local
+//! development needs, and a backend. It records every request.
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// The page at `/__platform/login`: the runtime's tag, and nothing else.
+/// The page at `/__platform/login`, which contains only the runtime's tag.
 const LOGIN: &str = "<script defer src=\"/__platform/runtime.js\"></script>";
 
 /// The game's page.
@@ -42,7 +42,7 @@ pub struct DevServer {
 }
 
 impl DevServer {
-    /// Serves a page, with `runtime` at the runtime's path.
+    /// Serves a page, and `runtime` at the runtime's path.
     pub async fn listen(runtime: String) -> Self {
         let (four, six) = listeners().await;
         let port = four.local_addr().expect("it is bound").port();
@@ -67,24 +67,24 @@ impl DevServer {
         }
     }
 
-    /// The address of `path` on `host`.
+    /// Returns the URL of `path` on `host`.
     #[must_use]
     pub fn url(&self, host: &str, path: &str) -> String {
         format!("http://{host}:{}{path}", self.port)
     }
 
-    /// Answers every request of `path` like this from now on.
+    /// Sets the response to every request of `path`.
     pub fn refuse(&self, path: &str, status: u16, kind: &'static str, body: &'static str) {
         locked(&self.shared.refusals).insert(path.to_owned(), (status, kind, body));
     }
 
-    /// Answers everything as it should again.
+    /// Restores the normal responses.
     pub fn mend(&self) {
         locked(&self.shared.refusals).clear();
     }
 
-    /// The access log: method and path of every request so far, without icons,
-    /// which browsers ask for on their own.
+    /// Returns the access log: method and path of every request so far, except for icons, which
+    /// browsers request on their own.
     #[must_use]
     pub fn log(&self) -> Vec<String> {
         locked(&self.shared.log).clone()
@@ -97,7 +97,7 @@ impl Drop for DevServer {
     }
 }
 
-/// One port on both loopback addresses, since `localhost` means either.
+/// Listens on one port of both loopback addresses, since `localhost` can mean either.
 async fn listeners() -> (TcpListener, TcpListener) {
     for _ in 0..20 {
         let four = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
@@ -146,7 +146,7 @@ async fn answer(
     }
 }
 
-/// What `platform test-token <n> --json` prints. Every token is another one.
+/// Returns what `platform test-token <n> --json` prints. Every token is different.
 fn token(shared: &Shared, kind: &str, number: &str) -> Response {
     if !(1..=10).any(|n| n.to_string() == number) {
         return StatusCode::NOT_FOUND.into_response();
@@ -163,7 +163,7 @@ fn token(shared: &Shared, kind: &str, number: &str) -> Response {
     .into_response()
 }
 
-/// A backend that says whose token came.
+/// A backend that responds with the player of the token.
 fn backend(headers: &HeaderMap) -> Response {
     let token = headers
         .get("authorization")
@@ -174,7 +174,7 @@ fn backend(headers: &HeaderMap) -> Response {
     }
 }
 
-/// A collection, also after a panic of another holder.
+/// Locks a collection, even if another holder of the lock panicked.
 fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,4 @@
-//! Those who follow one log stream of the server program, many of them, and
-//! what they get.
+//! Many readers that follow one log stream of the server program, and what they receive.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -18,33 +17,33 @@ use crate::platform::Site;
 use crate::server::Server;
 use crate::visitor::{Visitor, claims};
 
-/// Streams that one player may have open.
+/// The number of streams that one player may have open.
 pub const EACH: usize = 10;
-/// What is followed.
+/// The path of the stream.
 pub const STREAM: &str = "/api/projects/demo/logs/stream?env=prod";
 /// How long a stream is read at most.
 const LONG: Duration = Duration::from_secs(90);
 
-/// What the readers got, all together.
+/// What all readers received together.
 #[derive(Debug, Default)]
 pub struct Got {
-    /// Records.
+    /// Number of records.
     pub records: AtomicU64,
-    /// Records that they were told had been left out.
+    /// Number of records that were reported as left out.
     pub left_out: AtomicU64,
-    /// Records that came twice, or before one that is older.
+    /// Number of records that came twice, or before an older one.
     pub wrong: AtomicU64,
 }
 
 impl Got {
-    /// Records that were read or said to be left out.
+    /// Returns the number of records that were received or reported as left out.
     #[must_use]
     pub fn all(&self) -> u64 {
         self.records.load(Ordering::SeqCst) + self.left_out.load(Ordering::SeqCst)
     }
 }
 
-/// What takes the limits of pages away.
+/// Settings that disable the limits of pages.
 const UNLIMITED: [(&str, &str); 4] = [
     ("PLATFORM_LOG_RATE", "1000000/s, burst 100000000"),
     ("PLATFORM_LOG_RATE_GAME", "1000000/s, burst 100000000"),
@@ -55,11 +54,11 @@ const UNLIMITED: [(&str, &str); 4] = [
     ),
 ];
 
-/// A server with so many administrators and no limits for pages, and the
-/// administrators' tokens for the console.
+/// Starts a server with `count` administrators and no limits for pages, and returns the
+/// administrators' console tokens, too.
 ///
 /// # Panics
-/// When it does not start, or gives no token.
+/// Panics if it does not start, or issues no token.
 pub async fn administered(data: &TempDir, count: usize) -> (Server, Vec<String>) {
     let server = Server::start(data.path()).await;
     let site = Site {
@@ -73,7 +72,7 @@ pub async fn administered(data: &TempDir, count: usize) -> (Server, Vec<String>)
     }
     server.stop().await;
     let admins: Vec<_> = tokens.iter().map(|token| claims(token).sub).collect();
-    // The tokens are for the port that it had.
+    // The tokens are for the port that the server had.
     let (admins, listen) = (admins.join(","), site.address.to_string());
     let variables = [("PLATFORM_ADMINS", &*admins), ("PLATFORM_LISTEN", &listen)];
     let variables = [&variables[..], &UNLIMITED].concat();
@@ -81,7 +80,7 @@ pub async fn administered(data: &TempDir, count: usize) -> (Server, Vec<String>)
     (server, tokens)
 }
 
-/// What a page sends: so many equal records in one request.
+/// Returns the body of a request with `count` equal records, as a page sends it.
 #[must_use]
 pub fn records(count: usize) -> String {
     let record = json!({
@@ -91,10 +90,10 @@ pub fn records(count: usize) -> String {
     json!({ "page": "AAAAAAAAAAAAAAAAAAAAAA", "records": vec![record; count] }).to_string()
 }
 
-/// Sends them as a page of the demo does: the answer's status.
+/// Sends them as a page of the demo does, and returns the status of the response.
 ///
 /// # Panics
-/// When there is no answer.
+/// Panics if there is no response.
 pub async fn send(visitor: &Visitor, records: String) -> u16 {
     let request = visitor.request(Method::POST, "demo", paths::LOGS);
     let request = request.header(CONTENT_TYPE, "application/json");
@@ -102,11 +101,11 @@ pub async fn send(visitor: &Visitor, records: String) -> u16 {
     answer.status().as_u16()
 }
 
-/// Follows until the stream ends, and looks at the ids alone. The task is
-/// returned once the stream has begun.
+/// Follows until the stream ends, and reads only the ids. Returns the task once the stream has
+/// begun.
 ///
 /// # Panics
-/// When there is no stream.
+/// Panics if there is no stream.
 pub async fn follow(visitor: &Visitor, token: &str, got: &Arc<Got>) -> tokio::task::JoinHandle<()> {
     let host = visitor.host("x").replacen("x.", "", 1);
     let request = visitor
@@ -150,10 +149,10 @@ async fn read(mut answer: reqwest::Response, got: Arc<Got>) {
     }
 }
 
-/// The memory that the server occupies now, in kilobytes.
+/// Returns the memory that the server uses now, in kilobytes.
 ///
 /// # Panics
-/// When it does not run, or runs on another system than Linux.
+/// Panics if the server is not running, or if the system is not Linux.
 #[must_use]
 pub fn memory(server: &Server) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.id()));

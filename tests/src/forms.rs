@@ -1,19 +1,18 @@
-//! Reading the forms of a page as a browser would: where they lead, and what
-//! they carry hidden.
+//! Reads the forms of a page as a browser would: their targets and their hidden fields.
 
 use std::collections::BTreeMap;
 
 /// One form of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Form {
-    /// Where it is sent.
+    /// Where it is submitted.
     pub action: String,
     /// The hidden fields, in their order.
     pub hidden: Vec<(String, String)>,
 }
 
 impl Form {
-    /// The value of the hidden field `name`.
+    /// Returns the value of the hidden field `name`.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&str> {
         let mut fields = self.hidden.iter();
@@ -23,7 +22,7 @@ impl Form {
     }
 }
 
-/// Every form of a page.
+/// Returns every form of a page.
 #[must_use]
 pub fn forms(html: &str) -> Vec<Form> {
     let mut forms: Vec<Form> = Vec::new();
@@ -51,8 +50,7 @@ pub fn forms(html: &str) -> Vec<Form> {
     forms
 }
 
-/// The attributes of a tag. Values are quoted, as askama's templates write
-/// them.
+/// Returns the attributes of a tag. Values are quoted, as askama's templates write them.
 fn attributes(mut rest: &str) -> BTreeMap<String, String> {
     let mut attributes = BTreeMap::new();
     while let Some((name, after)) = rest.split_once("=\"") {
@@ -66,7 +64,7 @@ fn attributes(mut rest: &str) -> BTreeMap<String, String> {
     attributes
 }
 
-/// Text without its character references.
+/// Decodes the character references in a text.
 fn unescape(text: &str) -> String {
     let mut pieces = text.split('&');
     let mut plain = pieces.next().unwrap_or_default().to_owned();

@@ -1,20 +1,20 @@
-//! Frontend log records of somebody who means harm to whoever reads them: markup,
-//! addresses that are scripts, commands to terminals, marks that turn, hide or
-//! move the text around them.
+//! Malicious frontend log records, which try to harm their readers: markup, `javascript:`
+//! addresses, terminal control sequences, characters that reverse, hide or move the surrounding
+//! text.
 
 use serde_json::{Value, json};
 
-/// The texts, one kind of harm each.
+/// Returns the texts, one for each kind of attack.
 ///
 /// # Panics
-/// When the table beside this crate is none.
+/// Panics if the table next to this crate is invalid.
 #[must_use]
 pub fn texts() -> Vec<String> {
     serde_json::from_str(include_str!("../hostile_texts.json")).expect("a list of texts")
 }
 
-/// A record for each of them, which has it in every member that takes a text.
-/// In front of each message stands its number.
+/// Returns a record for each of them, which contains it in every text member. Each message starts
+/// with its number.
 #[must_use]
 pub fn records() -> Vec<Value> {
     let all = texts().into_iter().enumerate();
@@ -37,8 +37,8 @@ pub fn records() -> Vec<Value> {
     .collect()
 }
 
-/// A stack with it as the title, as a call, and as an address, in the ways in
-/// which engines write frames.
+/// Returns a stack with the text as the title, as a function name, and as an address, in the
+/// formats that engines use for frames.
 fn stack(text: &str) -> String {
     format!(
         "Error: {text}\n    at {text} (javascript:hurt=1:1:2)\n    at f (https://evil.example/{text}:3:4)\n\

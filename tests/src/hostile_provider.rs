@@ -1,6 +1,5 @@
-//! OpenID providers that misbehave on demand (`npm/hostile-provider.mjs`): one
-//! process for a whole test program, and in it a provider for whoever wants
-//! one.
+//! OpenID providers that misbehave on demand (`npm/hostile-provider.mjs`): one process for a whole
+//! test program, with one provider for each test that needs it.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -11,8 +10,8 @@ use tokio::sync::OnceCell;
 
 use crate::{npm, poll, settings};
 
-/// The process. It ends when its standard input does, which is when the test
-/// program has ended, however that happened.
+/// The process. It ends when its standard input is closed, which happens whenever the test program
+/// ends.
 #[derive(Debug)]
 struct Process {
     origin: String,
@@ -21,22 +20,22 @@ struct Process {
 
 static PROCESS: OnceCell<Process> = OnceCell::const_new();
 
-/// What the platform knows of every provider here.
+/// The client id of the platform at every provider here.
 pub const CLIENT_ID: &str = "platform";
 /// The secret that belongs to [`CLIENT_ID`].
 pub const CLIENT_SECRET: &str = "a-client-secret-that-nobody-may-see";
 
-/// A provider that does as it is told.
+/// A provider that behaves as the test sets it.
 #[derive(Clone, Debug)]
 pub struct HostileProvider {
     client: Client,
-    /// Where it listens, with its path.
+    /// Its address, with its path.
     pub address: String,
     /// Its issuer (OpenID Connect Discovery 1.0 §3).
     pub issuer: String,
 }
 
-/// How often each endpoint was asked.
+/// The number of requests to each endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// The discovery document.
@@ -48,18 +47,18 @@ pub struct Asked {
 }
 
 impl HostileProvider {
-    /// A provider that behaves, and signs with `ES256`.
+    /// Creates a well-behaved provider that signs with `ES256`.
     pub async fn start() -> Self {
         Self::start_with(json!({})).await
     }
 
-    /// A provider that behaves, and signs with `alg`.
+    /// Creates a well-behaved provider that signs with `alg`.
     pub async fn start_signing(alg: &str) -> Self {
         Self::start_with(json!({ "alg": alg })).await
     }
 
-    /// A provider that is reached by way of `issuer`, an address of another
-    /// program that passes on to it.
+    /// Creates a provider that is reached through `issuer`, the address of another program that
+    /// forwards to it.
     pub async fn start_behind(issuer: &str) -> Self {
         Self::start_with(json!({ "issuer": issuer })).await
     }
@@ -82,7 +81,7 @@ impl HostileProvider {
         }
     }
 
-    /// How it behaves from now on, as the script's head describes it.
+    /// Sets its behaviour from now on, as the top of the script describes it.
     pub async fn behave(&self, behaviour: &Value) {
         let answer = self
             .client
@@ -94,13 +93,13 @@ impl HostileProvider {
         assert_eq!(status, 200, "{behaviour}");
     }
 
-    /// Makes another key, published at once.
+    /// Creates another key, which is published at once.
     pub async fn add_key(&self, alg: &str, kid: &str) {
         let key = json!({ "alg": alg, "kid": kid });
         post(&self.client, &format!("{}/keys", self.address), &key).await;
     }
 
-    /// What it has seen: counts by endpoint, and the requests for tokens.
+    /// Returns what it has recorded: counts by endpoint, and the requests for tokens.
     pub async fn seen(&self) -> Value {
         let answer = self
             .client
@@ -110,13 +109,13 @@ impl HostileProvider {
         read(answer.expect("the provider answers")).await
     }
 
-    /// Its key set, as it publishes it.
+    /// Returns its key set, as it publishes it.
     pub async fn key_set(&self) -> Value {
         let answer = self.client.get(format!("{}/jwks", self.address)).send();
         read(answer.await.expect("the provider answers")).await
     }
 
-    /// How often each endpoint was asked so far.
+    /// Returns the number of requests to each endpoint so far.
     pub async fn asked(&self) -> Asked {
         let seen = self.seen().await;
         let count = |endpoint| seen[endpoint].as_u64().expect("a count");

@@ -1,5 +1,5 @@
-//! Somebody else's OpenID provider for players to sign in with: npm's
-//! `oidc-provider`, on another site than the platform's.
+//! An independent OpenID provider for players to sign in with: npm's `oidc-provider`, on another
+//! site than the platform's.
 
 use std::io::{BufRead, BufReader};
 use std::net::Ipv4Addr;
@@ -14,11 +14,11 @@ use tokio::sync::OnceCell;
 
 use crate::{npm, poll, settings};
 
-/// What it says when it is ready, before its issuer.
+/// The text before its issuer that it prints when it is ready.
 const READY: &str = "identity provider ready on ";
 
-/// A running provider. It ends when the pipe to its standard input closes,
-/// which is when this is dropped or the test program ends, however it does.
+/// A running provider. It ends when the pipe to its standard input closes: when this is dropped or
+/// the test program ends.
 #[derive(Debug)]
 pub struct ExternalProvider {
     issuer: String,
@@ -28,8 +28,8 @@ pub struct ExternalProvider {
 }
 
 impl ExternalProvider {
-    /// The one that all tests of this program share: accounts there are by
-    /// login, and every platform is a client of its own.
+    /// Returns the provider that all tests of this program share: its accounts are identified by
+    /// login, and every platform is a separate client.
     pub async fn shared() -> &'static Self {
         static SHARED: OnceCell<ExternalProvider> = OnceCell::const_new();
         SHARED.get_or_init(Self::start).await
@@ -41,7 +41,7 @@ impl ExternalProvider {
             .current_dir(npm::packages("npm").await)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // Its words about what is fit for production only.
+            // It only prints warnings about production use.
             .stderr(Stdio::null())
             .spawn()
             .expect("node starts");
@@ -71,12 +71,11 @@ impl ExternalProvider {
         }
     }
 
-    /// Makes the platform whose auth service is at `auth_url` a client (RFC
-    /// 7591); what its settings say of the provider then, under the id
-    /// `elsewhere`.
+    /// Registers the platform whose auth service is at `auth_url` as a client (RFC 7591). Returns
+    /// the platform's settings for this provider, with the id `elsewhere`.
     ///
     /// # Panics
-    /// When the provider refuses.
+    /// Panics if the provider refuses.
     pub async fn register(&self, auth_url: &str) -> IdentityProvider {
         let registration = self
             .client
@@ -108,20 +107,20 @@ impl ExternalProvider {
     }
 }
 
-/// A provider that is down: nobody listens at its address, and nobody else
-/// gets its port while this is there.
+/// A provider that is down: nothing listens at its address, and no other program gets its port
+/// while this exists.
 #[derive(Debug)]
 pub struct GoneProvider {
-    /// What a platform's settings say of it, under the id `gone`.
+    /// The platform's settings for it, with the id `gone`.
     pub settings: IdentityProvider,
     _port: TcpSocket,
 }
 
 impl GoneProvider {
-    /// Keeps a port on which nothing is answered.
+    /// Reserves a port on which nothing responds.
     ///
     /// # Panics
-    /// When no port is free.
+    /// Panics if no port is free.
     #[must_use]
     pub fn new() -> Self {
         let socket = TcpSocket::new_v4().expect("a socket");

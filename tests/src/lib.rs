@@ -1,38 +1,38 @@
-//! The end-to-end tests' harness: real browsers, a real server, and what
-//! stands between them to count, hold and spoil requests.
+//! The harness of the end-to-end tests: real browsers, a real server, and a gateway between them
+//! that counts, holds and corrupts requests.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`settings`] | where drivers and browsers are; the only reader of the environment |
-//! | [`poll`] | waiting for a condition, with a bound |
+//! | [`settings`] | the paths of drivers and browsers; the only reader of the environment |
+//! | [`poll`] | waiting for a condition, with a time limit |
 //! | [`process`] | child processes that end with their owner |
-//! | [`raw`] | requests that no library for HTTP would send |
-//! | [`browser`] | engines, their drivers, sessions, what a page said and asked for |
-//! | [`accessibility`] | what axe-core finds wrong with a page |
+//! | [`raw`] | requests that no HTTP library would send |
+//! | [`browser`] | engines, their drivers, sessions, what a page logged and requested |
+//! | [`accessibility`] | the findings of axe-core for a page |
 //! | [`suite`] | running one body in every engine |
-//! | [`gateway`] | a reverse proxy that counts, holds and spoils requests |
-//! | [`backend`] | a game's backend that remembers every call |
+//! | [`gateway`] | a reverse proxy that counts, holds and corrupts requests |
+//! | [`backend`] | a game's backend that records every call |
 //! | [`world`] | a platform in this process, with games published on it |
-//! | [`identity_provider`] | providers that are not the platform's, to sign in with |
-//! | [`sign_in`] | signing in as players do, by pressing what pages offer |
-//! | [`sent`] | what the runtime in a page sent by itself |
-//! | [`dev_server`] | a game maker's own server on this machine |
+//! | [`identity_provider`] | independent providers to sign in with |
+//! | [`sign_in`] | signing in as players do, with the controls of the pages |
+//! | [`sent`] | what the runtime in a page sent on its own |
+//! | [`dev_server`] | a game developer's own server on this machine |
 //! | [`server`] | the real server program as a child process |
 //! | [`snippets`] | the documents' backends in other languages, as programs |
 //! | [`signer`] | tokens of every kind, and the key set that goes with them |
-//! | [`trace`] | reading what `strace` saw |
-//! | [`python`] | programs from PyPI, in environments of their own |
-//! | [`npm`] | programs from npm, installed as their lock file says |
+//! | [`trace`] | reading the output of `strace` |
+//! | [`python`] | programs from PyPI, in separate environments |
+//! | [`npm`] | programs from npm, installed from their lock files |
 //! | [`hostile_provider`] | identity providers that misbehave on demand |
-//! | [`load`] | a server that is killed while it answers |
-//! | [`crowd`] | many players whose heartbeats are written down |
-//! | [`deployer`] | somebody who deploys to a server program |
+//! | [`load`] | a server that is killed while it responds |
+//! | [`crowd`] | many players whose heartbeats are recorded |
+//! | [`deployer`] | a player who deploys to a server program |
 //! | [`platform`] | a platform in this process, for plain HTTP |
-//! | [`person`], [`forms`] | somebody with cookies who signs in, over plain HTTP |
-//! | [`owner`] | somebody who owns projects, over plain HTTP |
-//! | [`maker`] | a game maker at a terminal, with the real command-line tool |
-//! | [`tables`] | what stands in the store |
-//! | [`template`] | the template as a game maker has it, with a tool that a test makes |
+//! | [`person`], [`forms`] | a person with cookies who signs in, over plain HTTP |
+//! | [`owner`] | an owner of projects, over plain HTTP |
+//! | [`maker`] | a game developer at a terminal, with the real command-line tool |
+//! | [`tables`] | the content of the store |
+//! | [`template`] | the template as a game developer uses it, with the test's own tool |
 //! | [`terminal`] | a developer's terminal, with the real command line |
 //! | [`visitor`] | a visitor without a browser: cookie, token, plain HTTP |
 

@@ -1,5 +1,4 @@
-//! A server that is killed while it answers, as a machine dies: in the middle of
-//! something.
+//! A server that is killed while it responds, as when a machine loses power.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -9,7 +8,7 @@ use tokio::sync::Notify;
 use crate::poll;
 use crate::server::Server;
 
-/// The requests that one server has answered.
+/// The requests that one server has responded to.
 #[derive(Debug, Default)]
 pub struct Load {
     answers: AtomicUsize,
@@ -17,17 +16,17 @@ pub struct Load {
 }
 
 impl Load {
-    /// Counts an answer.
+    /// Counts a response.
     pub fn count(&self) {
         self.answers.fetch_add(1, Ordering::SeqCst);
         self.answered.notify_one();
     }
 
-    /// Kills the server by SIGKILL, a moment after it has given some answers: how
-    /// many and how long is random.
+    /// Kills the server with SIGKILL a moment after it has sent some responses; the number and the
+    /// moment are random.
     ///
     /// # Panics
-    /// When the answers do not come within the bound of [`poll`].
+    /// Panics if the responses do not arrive within the time limit of [`poll`].
     pub async fn kill_under_way(&self, server: &mut Server, random: &mut fastrand::Rng) {
         let enough = random.usize(1..=120);
         poll::within("answers", async {

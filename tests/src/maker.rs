@@ -1,5 +1,5 @@
-//! A game maker at a terminal: the real command-line tool, a home of their
-//! own, and how long each command took.
+//! A game developer at a terminal: the real command-line tool, a separate home folder, and the
+//! duration of each command.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -11,10 +11,10 @@ use tokio::process::Command;
 
 use crate::{server, settings};
 
-/// How long one command may take: one fetches or compiles what is not at hand.
+/// The time limit for one command; some commands download or compile dependencies.
 const BOUND: Duration = Duration::from_secs(600);
 
-/// What a command printed, and how it ended.
+/// The output and the exit status of a command.
 #[derive(Clone, Debug)]
 pub struct Said {
     /// Its exit status.
@@ -26,10 +26,10 @@ pub struct Said {
 }
 
 impl Said {
-    /// What it printed to standard output, without the last line's end.
+    /// Returns its standard output, without the last line break.
     ///
     /// # Panics
-    /// When the command failed.
+    /// Panics if the command failed.
     pub fn done(&self) -> &str {
         assert_eq!(self.code, 0, "{self:?}");
         self.out.trim_end()
@@ -50,7 +50,7 @@ impl Default for Maker {
 }
 
 impl Maker {
-    /// A terminal in an empty home, where the tool is installed.
+    /// Creates a terminal with an empty home folder and the tool installed.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -59,21 +59,21 @@ impl Maker {
         }
     }
 
-    /// The same with a variable for every command.
+    /// Adds an environment variable for every command.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// A file or folder in the home.
+    /// Returns the path of a file or folder in the home folder.
     #[must_use]
     pub fn file(&self, path: &str) -> PathBuf {
         self.home.path().join(path)
     }
 
-    /// A command in a folder of the home, with nothing but this terminal's
-    /// variables. The tool comes first on its `PATH`.
+    /// Builds a command in a folder of the home folder, with only this terminal's variables. The
+    /// tool comes first on its `PATH`.
     #[must_use]
     pub fn command(&self, folder: &str, program: &str) -> Command {
         let path = settings::variable("PATH").unwrap_or_default();
@@ -92,7 +92,7 @@ impl Maker {
             .env("NO_COLOR", "1")
             .stdin(Stdio::null())
             .kill_on_drop(true);
-        // What was fetched once need not be fetched for each home.
+        // Downloads are shared by all home folders.
         for shared in ["CARGO_HOME", "RUSTUP_HOME", "npm_config_cache"] {
             if let Some(place) = shared_place(shared) {
                 command.env(shared, place);
@@ -103,10 +103,10 @@ impl Maker {
         command
     }
 
-    /// Types `line` in a folder of the home and waits for its end.
+    /// Runs `line` in a folder of the home folder and waits for its end.
     ///
     /// # Panics
-    /// When the program is not there or does not end.
+    /// Panics if the program does not exist or does not end.
     pub async fn types(&self, folder: &str, line: &str) -> Said {
         let mut words = line.split(' ');
         let program = words.next().unwrap_or_default();
@@ -126,7 +126,7 @@ impl Maker {
     }
 }
 
-/// The time, to say how long something took.
+/// Returns the current time, for measuring durations.
 #[must_use]
 pub fn now() -> Instant {
     #[expect(
@@ -136,7 +136,7 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
-/// Says how long `what` took.
+/// Prints how long `what` took.
 pub fn report(what: &str, begun: Instant) {
     #[expect(
         clippy::print_stdout,
@@ -153,7 +153,7 @@ fn tool() -> &'static Path {
     TOOL.get_or_init(|| server::built("platform-cli", "platform"))
 }
 
-/// Where something lies that this machine shares between homes.
+/// Returns the path of a folder that all home folders on this machine share.
 fn shared_place(variable: &str) -> Option<String> {
     settings::variable(variable).or_else(|| {
         let home = settings::variable("HOME")?;

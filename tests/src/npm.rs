@@ -1,4 +1,4 @@
-//! Programs from npm, each installed exactly as its lock file says.
+//! Programs from npm, each installed exactly from its lock file.
 
 use std::path::{Path, PathBuf};
 
@@ -7,28 +7,28 @@ use tokio::sync::Mutex;
 
 use crate::{server, settings};
 
-/// Inside `node_modules`, the lock file that it was installed from, as
-/// `cargo xtask` leaves it there too.
+/// A copy inside `node_modules` of the lock file from which it was installed; `cargo xtask` leaves
+/// it there, too.
 const INSTALLED_LOCK: &str = "node_modules/.installed-package-lock.json";
 
-/// One installation or build at a time: the tests of one program run beside
-/// each other and share the folders.
+/// Allows one installation or build at a time: the tests of one program run in parallel and share
+/// the folders.
 static TURN: Mutex<()> = Mutex::const_new(());
 
-/// The folder `name` of this crate, with the npm packages of its lock file.
+/// Returns the folder `name` of this crate, with the npm packages of its lock file installed.
 ///
 /// # Panics
-/// When they cannot be installed.
+/// Panics if they cannot be installed.
 pub async fn packages(name: &str) -> PathBuf {
     let _turn = TURN.lock().await;
     install(name).await
 }
 
-/// The games in `engines`, each a folder that can be deployed as it is: built
-/// anew where a source is newer.
+/// Returns the games in `engines`, each a folder that can be deployed as it is. They are built
+/// again if a source is newer.
 ///
 /// # Panics
-/// When they cannot be built.
+/// Panics if they cannot be built.
 pub async fn games() -> PathBuf {
     let _turn = TURN.lock().await;
     let folder = install("engines").await;
@@ -52,11 +52,11 @@ pub async fn games() -> PathBuf {
     dist
 }
 
-/// A game as others build it, in a folder that can be deployed but for the tag:
-/// built anew where a source is newer.
+/// Returns a game from another tool, in a folder that can be deployed except for the missing tag.
+/// It is built again if a source is newer.
 ///
 /// # Panics
-/// When it cannot be built.
+/// Panics if it cannot be built.
 pub async fn foreign_game(name: &str) -> PathBuf {
     let _turn = TURN.lock().await;
     let folder = install("foreign-games").await;
@@ -79,8 +79,8 @@ pub async fn foreign_game(name: &str) -> PathBuf {
     folder.join("dist").join(name)
 }
 
-/// The game in Rust is compiled beside everything else, and made fit for the web
-/// by the wasm-bindgen that `cargo xtask` keeps.
+/// Sets up the tools for the game in Rust: it is compiled into the common target folder, and
+/// processed by the wasm-bindgen that `cargo xtask` installs.
 fn add_wasm_tools(build: &mut Command) {
     build
         .env(
@@ -93,7 +93,7 @@ fn add_wasm_tools(build: &mut Command) {
     }
 }
 
-/// When the newest file in `path` was written, or `path` itself.
+/// Returns when the newest file in `path`, or `path` itself, was written.
 fn newest(path: &Path) -> Option<std::time::SystemTime> {
     let Ok(entries) = std::fs::read_dir(path) else {
         return age(path);

@@ -1,5 +1,4 @@
-//! Somebody who owns projects: signed in with the demo provider over plain
-//! HTTP, with a token for the console.
+//! An owner of projects: signed in with the demo provider over plain HTTP, with a console token.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -13,20 +12,20 @@ use crate::person::Person;
 use crate::platform::Site;
 use crate::terminal;
 
-/// The owner, and how they reach the platform.
+/// The owner, and the address of the platform.
 #[derive(Debug)]
 pub struct Owner {
     client: Client,
     site: Site,
-    /// The token for the console.
+    /// The console token.
     pub token: String,
 }
 
 impl Owner {
-    /// Signs in as whoever is called `name` at the demo provider.
+    /// Signs in with the name `name` at the demo provider.
     ///
     /// # Panics
-    /// When that does not lead to a token for the console.
+    /// Panics if that does not lead to a console token.
     pub async fn sign_in(site: &Site, name: &str) -> Self {
         let mut person = Person::new(site);
         terminal::sign_in(&mut person, name, &site.origin).await;
@@ -47,10 +46,10 @@ impl Owner {
         }
     }
 
-    /// Asks the project API; status and answer.
+    /// Calls the project API and returns status and response.
     ///
     /// # Panics
-    /// When there is no answer of JSON.
+    /// Panics if there is no JSON response.
     pub async fn ask(&self, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
         let (_, host) = self.site.origin.split_once("://").expect("an origin");
         let mut request = self
@@ -73,21 +72,20 @@ impl Owner {
         )
     }
 
-    /// Makes the project `slug`.
+    /// Creates the project `slug`.
     ///
     /// # Panics
-    /// When the slug is taken.
+    /// Panics if the slug is taken.
     pub async fn create(&self, slug: &str) {
         let wanted = json!({ "slug": slug });
         let (status, body) = self.ask(Method::POST, "/api/projects", Some(wanted)).await;
         assert_eq!(status, 201, "{body}");
     }
 
-    /// Deploys `files` to an environment of `slug`, as an archive; what is
-    /// answered.
+    /// Deploys `files` to an environment of `slug`, as an archive, and returns the response.
     ///
     /// # Panics
-    /// When the archive is refused.
+    /// Panics if the archive is refused.
     pub async fn deploy(&self, slug: &str, environment: &str, files: &[(&str, &str)]) -> Value {
         let (_, host) = self.site.origin.split_once("://").expect("an origin");
         let path = format!("/api/projects/{slug}/environments/{environment}/deployment");
@@ -105,11 +103,11 @@ impl Owner {
         serde_json::from_str(&text).expect("JSON")
     }
 
-    /// A token of a test player of `slug`, as `platform test-token --json`
-    /// prints it. `kind` is `user` or `guest`.
+    /// Issues a token for a test player of `slug`, as `platform test-token --json` prints it.
+    /// `kind` is `user` or `guest`.
     ///
     /// # Panics
-    /// When it is refused.
+    /// Panics if it is refused.
     pub async fn test_token(&self, slug: &str, kind: &str, number: u8) -> Value {
         let path = format!("/api/projects/{slug}/test-tokens");
         let wanted = json!({ "number": number, "guest": kind == "guest" });
@@ -119,7 +117,7 @@ impl Owner {
     }
 }
 
-/// A tar of `files` in gzip.
+/// Builds a gzipped tar archive of `files`.
 fn archive(files: &[(&str, &str)]) -> Vec<u8> {
     let gzip = GzEncoder::new(Vec::new(), Compression::fast());
     let mut archive = tar::Builder::new(gzip);

@@ -1,5 +1,5 @@
-//! Somebody in front of a browser, without the browser: a jar of cookies of
-//! the auth service, and the steps of signing in, one by one.
+//! A person without a browser: a jar with the cookies of the auth service, and the single steps of
+//! signing in.
 
 use std::collections::BTreeMap;
 
@@ -17,21 +17,21 @@ use crate::forms::{self, Form};
 use crate::platform::Site;
 use crate::visitor;
 
-/// The game that people come from and go back to.
+/// The game from which people come and to which they return.
 pub const GAME: &str = "demo";
 
-/// Somebody with a jar of cookies.
+/// A person with a cookie jar.
 #[derive(Clone, Debug)]
 pub struct Person {
     client: Client,
     site: Site,
     /// The cookies of the auth service, by name.
     pub jar: BTreeMap<String, String>,
-    /// Headers that every request carries, such as a proxy's.
+    /// Headers that every request carries, such as those of a proxy.
     pub headers: HeaderMap,
 }
 
-/// An answer that arrived whole.
+/// A response that arrived completely.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// Its status.
@@ -43,7 +43,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The header `name`, or nothing.
+    /// Returns the header `name`, or an empty string.
     #[must_use]
     pub fn header(&self, name: impl reqwest::header::AsHeaderName) -> &str {
         let value = self.headers.get(name);
@@ -52,30 +52,30 @@ impl Answer {
             .unwrap_or_default()
     }
 
-    /// Where it leads.
+    /// Returns the target of its redirect.
     ///
     /// # Panics
-    /// When it is no 303 to a URL or path.
+    /// Panics if it is not a 303 to a URL or path.
     #[must_use]
     pub fn see_other(&self) -> &str {
         assert_eq!(self.status, 303, "{}", self.body);
         self.header(LOCATION)
     }
 
-    /// The slug of its problem.
+    /// Returns the slug of its problem.
     ///
     /// # Panics
-    /// When it has no problem body.
+    /// Panics if it has no problem body.
     #[must_use]
     pub fn slug(&self) -> String {
         let type_uri = self.problem().type_uri;
         type_uri.rsplit('/').next().unwrap_or_default().to_owned()
     }
 
-    /// Its problem.
+    /// Returns its problem.
     ///
     /// # Panics
-    /// When it has no problem body.
+    /// Panics if it has no problem body.
     #[must_use]
     pub fn problem(&self) -> Problem {
         assert_eq!(
@@ -86,10 +86,10 @@ impl Answer {
         serde_json::from_str(&self.body).expect("a problem body")
     }
 
-    /// The problem that the way back to the sign-in page names.
+    /// Returns the problem that is named in the redirect to the sign-in page.
     ///
     /// # Panics
-    /// When it leads elsewhere.
+    /// Panics if it redirects elsewhere.
     #[must_use]
     pub fn login_problem(&self) -> String {
         let address = self.see_other();
@@ -106,7 +106,7 @@ impl Answer {
 }
 
 impl Person {
-    /// Somebody who comes to `site` for the first time.
+    /// Creates a person who visits `site` for the first time.
     #[must_use]
     pub fn new(site: &Site) -> Self {
         let client = Client::builder()
@@ -127,10 +127,10 @@ impl Person {
         person
     }
 
-    /// A visitor who is a guest now, and whose cookie came back once.
+    /// Creates a visitor who is a guest, and whose cookie has come back once.
     ///
     /// # Panics
-    /// When it is not the same guest then.
+    /// Panics if the guest is not the same after that.
     pub async fn guest(site: &Site) -> (Self, GameTokenClaims) {
         let mut person = Self::new(site);
         let first = person.play().await;
@@ -146,14 +146,14 @@ impl Person {
         self.headers.insert(HeaderName::from_static(name), value);
     }
 
-    /// Where this person comes from, as a trusted proxy says.
+    /// Sets this person's address, as a trusted proxy names it.
     #[must_use]
     pub fn from_address(mut self, address: &str) -> Self {
         self.say("x-forwarded-for", address);
         self
     }
 
-    /// The name of the session cookie on this site.
+    /// Returns the name of the session cookie on this site.
     #[must_use]
     pub fn session_name(&self) -> &'static str {
         if self.site.is_secure() {
@@ -163,7 +163,7 @@ impl Person {
         }
     }
 
-    /// The name of the cookie that binds forms to this browser.
+    /// Returns the name of the cookie that binds forms to this browser.
     #[must_use]
     pub fn form_name(&self) -> &'static str {
         if self.site.is_secure() {
@@ -173,21 +173,21 @@ impl Person {
         }
     }
 
-    /// The session cookie's value.
+    /// Returns the session cookie's value.
     ///
     /// # Panics
-    /// When there is none.
+    /// Panics if there is none.
     #[must_use]
     pub fn session(&self) -> String {
         let session = self.jar.get(self.session_name());
         session.expect("a session cookie").clone()
     }
 
-    /// Sends a request to `path` of the auth service with the cookies of the
-    /// jar, and keeps those that the answer sets.
+    /// Sends a request to `path` of the auth service with the cookies of the jar, and stores the
+    /// cookies that the response sets.
     ///
     /// # Panics
-    /// When no whole answer arrives.
+    /// Panics if no complete response arrives.
     pub async fn ask(
         &mut self,
         method: Method,
@@ -245,8 +245,8 @@ impl Person {
             .await
     }
 
-    /// Opens an address of the auth service as somebody does who types it, or
-    /// follows a link of another program.
+    /// Opens an address of the auth service as if the person typed it, or followed a link from
+    /// another program.
     pub async fn type_address(&mut self, address: &str) -> Answer {
         let none = (HeaderName::from_static("sec-fetch-site"), "none");
         let path = self.path_of(address);
@@ -254,18 +254,17 @@ impl Person {
             .await
     }
 
-    /// The path of an address of the auth service.
+    /// Returns the path of an address of the auth service.
     fn path_of(&self, address: &str) -> String {
         let path = address.strip_prefix(&self.site.url("auth", ""));
         let path = path.unwrap_or_else(|| panic!("{address} leads away from the auth service"));
         path.to_owned()
     }
 
-    /// Opens an address of the auth service as a browser follows a redirect
-    /// from elsewhere.
+    /// Opens an address of the auth service as a browser follows a redirect from another site.
     ///
     /// # Panics
-    /// When it is another site's.
+    /// Panics if it belongs to another site.
     pub async fn follow(&mut self, address: &str) -> Answer {
         let path = self.path_of(address);
         self.open(&path).await
@@ -279,7 +278,7 @@ impl Person {
         self.submit_as(path, fields, &headers).await
     }
 
-    /// Sends a form to `path` with the headers that say who sends it.
+    /// Sends a form to `path` with headers that name the sender.
     pub async fn submit_as(
         &mut self,
         path: &str,
@@ -294,22 +293,22 @@ impl Person {
         self.ask(Method::POST, path, &headers, Some(body)).await
     }
 
-    /// Asks for a token of [`GAME`].
+    /// Requests a token of [`GAME`].
     pub async fn token(&mut self) -> Answer {
         self.token_for(GAME).await
     }
 
-    /// Asks for a token of the game `label`.
+    /// Requests a token of the game `label`.
     pub async fn token_for(&mut self, label: &str) -> Answer {
         let origin = self.site.url(label, "");
         self.ask(Method::POST, paths::TOKEN, &[(ORIGIN, &origin)], None)
             .await
     }
 
-    /// Who the next token says this is.
+    /// Returns the player of a new token.
     ///
     /// # Panics
-    /// When there is none.
+    /// Panics if there is none.
     pub async fn play(&mut self) -> GameTokenClaims {
         let answer = self.token().await;
         assert_eq!(answer.status, 200, "{}", answer.body);
@@ -320,7 +319,7 @@ impl Person {
     /// Signs out, as [`GAME`]'s page does.
     ///
     /// # Panics
-    /// When that is refused.
+    /// Panics if that is refused.
     pub async fn sign_out(&mut self) {
         let origin = self.site.url(GAME, "");
         let answer = self
@@ -329,10 +328,10 @@ impl Person {
         assert_eq!(answer.status, 204, "{}", answer.body);
     }
 
-    /// The sign-in page's form for `provider`, with the way back to `redirect`.
+    /// Returns the sign-in page's form for `provider`, with the return address `redirect`.
     ///
     /// # Panics
-    /// When the page has no such form.
+    /// Panics if the page has no such form.
     pub async fn login_form(&mut self, provider: &str, redirect: &str) -> Form {
         let path = format!("{}?{}", paths::LOGIN, query(&[("redirect", redirect)]));
         let page = self.open(&path).await;
@@ -343,10 +342,10 @@ impl Person {
         form.unwrap_or_else(|| panic!("no form for {provider} in {}", page.body))
     }
 
-    /// Presses the button for `provider`: the provider's address.
+    /// Presses the button for `provider` and returns the provider's address.
     ///
     /// # Panics
-    /// When the browser is not sent there.
+    /// Panics if the browser is not sent there.
     pub async fn begin(&mut self, provider: &str, redirect: &str) -> String {
         let form = self.login_form(provider, redirect).await;
         let fields: Vec<(&str, &str)> = form
@@ -358,11 +357,11 @@ impl Person {
         answer.see_other().to_owned()
     }
 
-    /// Says at the provider's `address` to be `subject`: the address that the
-    /// provider sends the browser back to.
+    /// Signs in as `subject` at the provider's `address`, and returns the address to which the
+    /// provider sends the browser.
     ///
     /// # Panics
-    /// When it sends it nowhere.
+    /// Panics if it sends it nowhere.
     pub async fn authorize(&self, address: &str, subject: &str) -> String {
         let mut url = Url::parse(address).expect("the provider's address");
         url.query_pairs_mut().append_pair("test_subject", subject);
@@ -373,23 +372,23 @@ impl Person {
         back.to_str().expect("an address").to_owned()
     }
 
-    /// As far as the callback, which is not opened yet: its address.
+    /// Signs in up to the callback, which is not opened yet, and returns its address.
     pub async fn reach_callback(&mut self, provider: &str, subject: &str) -> String {
         let redirect = self.game();
         let address = self.begin(provider, &redirect).await;
         self.authorize(&address, subject).await
     }
 
-    /// Signs in with `provider` as `subject`, all the way: the last answer.
+    /// Signs in completely with `provider` as `subject`, and returns the last response.
     pub async fn sign_in(&mut self, provider: &str, subject: &str) -> Answer {
         let callback = self.reach_callback(provider, subject).await;
         self.follow(&callback).await
     }
 
-    /// Signs in and plays on: who this is now.
+    /// Signs in, returns to the game, and returns the current player.
     ///
     /// # Panics
-    /// When that does not lead back to the game.
+    /// Panics if that does not lead back to the game.
     pub async fn become_account(&mut self, provider: &str, subject: &str) -> GameTokenClaims {
         let answer = self.sign_in(provider, subject).await;
         assert_eq!(answer.see_other(), self.game());
@@ -398,14 +397,14 @@ impl Person {
         claims
     }
 
-    /// The page of [`GAME`] that everybody comes from.
+    /// Returns the page of [`GAME`] from which everybody comes.
     #[must_use]
     pub fn game(&self) -> String {
         self.site.url(GAME, "/level?n=1#start")
     }
 }
 
-/// Names and values as a query.
+/// Returns names and values as a query.
 #[must_use]
 pub fn query(fields: &[(&str, &str)]) -> String {
     let mut url = Url::parse("http://relative.invalid").expect("a URL");

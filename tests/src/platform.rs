@@ -1,5 +1,5 @@
-//! A platform in this process without a gateway before it, for tests that
-//! speak HTTP themselves: its settings, its clock and its store at hand.
+//! A platform in this process without a gateway in front, for tests that use HTTP directly: they
+//! have access to its settings, its clock and its store.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,12 +20,12 @@ use crate::hostile_provider::{CLIENT_ID, CLIENT_SECRET, HostileProvider};
 use crate::server::Server;
 use crate::tables::Tables;
 
-/// The machine's clock, which a test can set forward.
+/// The machine's clock, which a test can advance.
 #[derive(Debug, Default)]
 pub struct ShiftedClock(AtomicI64);
 
 impl ShiftedClock {
-    /// Lets `by` milliseconds pass at once.
+    /// Advances the clock by `by` milliseconds.
     pub fn advance(&self, by: Millis) {
         self.0.fetch_add(by, Ordering::SeqCst);
     }
@@ -42,25 +42,24 @@ impl Clock for ShiftedClock {
     }
 }
 
-/// How a platform is reached.
+/// The address of a platform.
 #[derive(Clone, Debug)]
 pub struct Site {
     /// The platform origin.
     pub origin: String,
-    /// Where it listens.
+    /// The address on which it listens.
     pub address: SocketAddr,
 }
 
 impl Site {
-    /// The address of `path` on the sub-domain `label`; with an empty path, the
-    /// origin.
+    /// Returns the URL of `path` on the sub-domain `label`; with an empty path, the origin.
     #[must_use]
     pub fn url(&self, label: &str, path: &str) -> String {
         let sub_domain = self.origin.replacen("://", &format!("://{label}."), 1);
         format!("{sub_domain}{path}")
     }
 
-    /// The `Host` of the sub-domain `label`.
+    /// Returns the `Host` of the sub-domain `label`.
     #[must_use]
     pub fn host(&self, label: &str) -> String {
         let url = self.url(label, "");
@@ -68,7 +67,7 @@ impl Site {
             .map_or_else(String::new, |(_, host)| host.to_owned())
     }
 
-    /// Whether it is reached over https.
+    /// Whether it uses https.
     #[must_use]
     pub fn is_secure(&self) -> bool {
         self.origin.starts_with("https:")
@@ -84,10 +83,10 @@ impl From<&Server> for Site {
     }
 }
 
-/// A platform with the demo on it, in this process.
+/// A platform with the demo game, in this process.
 #[derive(Debug)]
 pub struct Platform {
-    /// How it is reached.
+    /// Its address.
     pub site: Site,
     /// Its clock.
     pub clock: Arc<ShiftedClock>,
@@ -97,16 +96,16 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// Starts one with `providers`, each with the id in front of it. What the
-    /// limits of guests are matters to few tests, so there are none.
+    /// Starts one with `providers`, each with its id. Only a few tests depend on the limits for
+    /// guests, so there are none.
     pub async fn start(providers: &[(&str, &HostileProvider)]) -> Self {
         Self::start_with(providers, |_| {}).await
     }
 
-    /// The same with other settings.
+    /// Starts one with other settings.
     ///
     /// # Panics
-    /// When it does not start.
+    /// Panics if it does not start.
     pub async fn start_with(
         providers: &[(&str, &HostileProvider)],
         settings: impl FnOnce(&mut Config),
@@ -138,16 +137,16 @@ impl Platform {
         }
     }
 
-    /// Its store.
+    /// Returns its store.
     #[must_use]
     pub fn store(&self) -> &dyn Store {
         &*self.running.state.platform.store
     }
 
-    /// Suspends a player by the operator's command, which changes the store alone.
+    /// Suspends a player as the operator's command does, which only changes the store.
     ///
     /// # Panics
-    /// When the store refuses.
+    /// Panics if the store refuses.
     pub async fn suspend(&self, player: Uuid, reason: Option<&str>) {
         let now = self.running.state.platform.clock.now();
         let by = Actor::Operator.into();
@@ -155,10 +154,10 @@ impl Platform {
         suspended.await.expect("the store suspends a player");
     }
 
-    /// Ends a suspension by the operator's command.
+    /// Lifts a suspension as the operator's command does.
     ///
     /// # Panics
-    /// When the store refuses, or they were not suspended.
+    /// Panics if the store refuses, or the player was not suspended.
     pub async fn unsuspend(&self, player: Uuid) {
         let now = self.running.state.platform.clock.now();
         let lifted = self
@@ -167,11 +166,10 @@ impl Platform {
         assert!(lifted.await.expect("the store lifts a suspension"));
     }
 
-    /// Makes it believe that there are no games, as if every project had been
-    /// removed.
+    /// Makes it believe that there are no games, as if every project had been removed.
     ///
     /// # Panics
-    /// When an empty store cannot be made.
+    /// Panics if an empty store cannot be created.
     pub async fn forget_games(&self) {
         let url = format!("sqlite://{}", self.data.path().join("empty.db").display());
         let empty = store::connect(&url, SchemaPolicy::Upgrade)
@@ -191,17 +189,17 @@ impl Platform {
         sites.refresh(store).await.expect("games can be read");
     }
 
-    /// What stands in its store's tables now.
+    /// Returns the current rows of its store's tables.
     #[must_use]
     pub fn tables(&self) -> Tables {
         Tables::read(self.data.path())
     }
 }
 
-/// So many in a period, and so many at once.
+/// Returns a rate of `count` per period, with a burst of `burst`.
 ///
 /// # Panics
-/// When a number is zero.
+/// Panics if a number is zero.
 #[must_use]
 pub fn rate(count: u32, period: Period, burst: u32) -> Rate {
     let number = |number: u32| number.try_into().expect("a rate above zero");

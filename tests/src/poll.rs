@@ -1,19 +1,17 @@
-//! Waiting for a condition, with a bound.
+//! Waiting for a condition, with a time limit.
 
 use std::time::Duration;
 
-/// How long anything in a test may take before the test fails. Nothing that works
-/// waits for it, so it is long enough for a machine that does much else.
+/// How long any step of a test may take before the test fails. A passing test never waits this
+/// long, so it can be long enough for a busy machine.
 pub const BOUND: Duration = Duration::from_secs(45);
 
-/// The pause after the first question, and the longest one. Each question to a
-/// page keeps a browser and its driver busy, so what takes long is asked less
-/// often.
+/// The first and the longest pause between two polls. Each poll of a page keeps a browser and its
+/// driver busy, so slow conditions are polled less often.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(80);
 
-/// Asks `probe` until it gives a value, at most for [`BOUND`]. Nothing when the
-/// time is over.
+/// Polls `probe` until it returns a value, for at most [`BOUND`]. Returns `None` after that time.
 #[expect(
     clippy::disallowed_methods,
     reason = "this is the polling that everything else uses"
@@ -32,10 +30,10 @@ pub async fn comes<T>(mut probe: impl AsyncFnMut() -> Option<T>) -> Option<T> {
     tokio::time::timeout(BOUND, asking).await.ok()
 }
 
-/// Asks `probe` until it gives a value, at most for [`BOUND`].
+/// Polls `probe` until it returns a value, for at most [`BOUND`].
 ///
 /// # Panics
-/// With `what` in the message when the time is over.
+/// Panics with `what` in the message after that time.
 pub async fn until<T>(what: &str, probe: impl AsyncFnMut() -> Option<T>) -> T {
     match comes(probe).await {
         Some(found) => found,
@@ -43,10 +41,10 @@ pub async fn until<T>(what: &str, probe: impl AsyncFnMut() -> Option<T>) -> T {
     }
 }
 
-/// Waits for `future`, at most for [`BOUND`].
+/// Waits for `future`, for at most [`BOUND`].
 ///
 /// # Panics
-/// With `what` in the message when the time is over.
+/// Panics with `what` in the message after that time.
 pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
     match tokio::time::timeout(BOUND, future).await {
         Ok(value) => value,

@@ -11,7 +11,7 @@ impl Guarded {
     /// Starts `command`.
     ///
     /// # Panics
-    /// When the program cannot be started.
+    /// Panics if the program cannot be started.
     #[must_use]
     pub fn start(command: &mut Command) -> Self {
         match command.stdin(Stdio::null()).spawn() {
@@ -20,34 +20,34 @@ impl Guarded {
         }
     }
 
-    /// The process id.
+    /// Returns the process id.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.0.id()
     }
 
-    /// The child, to take its pipes.
+    /// Returns the child process, for access to its pipes.
     pub const fn child(&mut self) -> &mut Child {
         &mut self.0
     }
 
     /// Kills the process with SIGKILL and waits for its end.
     pub fn kill(&mut self) {
-        // Both fail only when it is gone already.
+        // Both calls fail only if it has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 
-    /// Asks the process to end with SIGTERM and waits until it has.
+    /// Asks the process to end with SIGTERM and waits until it has ended.
     pub fn end(&mut self) {
         if !self.has_ended() {
             signal(self.id(), "TERM");
         }
-        // Fails only when it is gone already.
+        // This fails only if it has already ended.
         let _ = self.0.wait();
     }
 
-    /// Whether it has ended by itself.
+    /// Whether it has ended on its own.
     pub fn has_ended(&mut self) -> bool {
         !matches!(self.0.try_wait(), Ok(None))
     }
@@ -62,7 +62,7 @@ impl Drop for Guarded {
 /// Sends `signal` (such as `TERM`) to the process `id`.
 ///
 /// # Panics
-/// When `kill` cannot be run.
+/// Panics if `kill` cannot be run.
 pub fn signal(id: u32, signal: &str) {
     let status = Command::new("kill")
         .args(["-s", signal, &id.to_string()])
@@ -71,9 +71,8 @@ pub fn signal(id: u32, signal: &str) {
     assert!(status.is_ok(), "the program kill could not be run");
 }
 
-/// Kills every process whose command line or environment names `path`, a
-/// directory that one test run alone knows: the browser of a driver that was
-/// killed itself.
+/// Kills every process whose command line or environment names `path`, a directory that only one
+/// test run uses: the browser of a driver that was killed itself.
 pub fn kill_users_of(path: &Path) {
     let Some(name) = path.to_str() else { return };
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {

@@ -1,16 +1,15 @@
-//! Programs from PyPI, each in a Python environment of its own, as its
-//! `requirements.txt` says.
+//! Programs from PyPI, each in a separate Python environment, according to its `requirements.txt`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::{server, settings};
 
-/// The programs of an environment with what `requirements.txt` in `folder` asks
-/// for, made now if it is not there. `name` is that of the environment.
+/// Returns the folder of programs of the environment `name`, with the packages in the
+/// `requirements.txt` of `folder`. Creates the environment if it does not exist.
 ///
 /// # Panics
-/// When it cannot be made.
+/// Panics if it cannot be created.
 #[must_use]
 pub fn environment(folder: &Path, name: &str) -> PathBuf {
     let requirements = folder.join("requirements.txt");

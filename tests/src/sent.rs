@@ -1,4 +1,4 @@
-//! What the runtime in a page sent by itself: log records and heartbeats.
+//! What the runtime in a page sent on its own: log records and heartbeats.
 
 use platform_protocol::heartbeat::Heartbeat;
 use platform_protocol::limits::{
@@ -14,7 +14,7 @@ use crate::gateway::Exchange;
 use crate::poll;
 use crate::world::World;
 
-/// One record.
+/// A log record.
 pub type Record = LogRecord<Value>;
 
 /// Every member that a record may have.
@@ -29,36 +29,35 @@ pub struct Batch {
     pub page: String,
     /// Its records.
     pub records: Vec<Record>,
-    /// The token that came with it.
+    /// The token of the request.
     pub token: Option<String>,
 }
 
-/// One heartbeat.
+/// A heartbeat.
 #[derive(Clone, Debug)]
 pub struct Beat {
     /// The page's id.
     pub page: String,
-    /// Whether it is a farewell.
+    /// Whether it is the final heartbeat of the page.
     pub leaving: bool,
-    /// The token that came with it.
+    /// The token of the request.
     pub token: Option<String>,
-    /// The body as it came.
+    /// The unmodified body.
     pub body: String,
 }
 
 impl World {
-    /// Every log request so far.
+    /// Returns every log request so far.
     ///
     /// # Panics
-    /// When one is not what the server takes: its shape, its size, its headers.
+    /// Panics if one does not have the shape, size or headers that the server accepts.
     #[must_use]
     pub fn batches(&self) -> Vec<Batch> {
         let requests = self.gateway.seen(&Method::POST, paths::LOGS);
         requests.iter().map(batch).collect()
     }
 
-    /// Every record so far that the game or the browser caused, in the order
-    /// of their arrival.
+    /// Returns every record so far that the game or the browser caused, in the order of arrival.
     #[must_use]
     pub fn records(&self) -> Vec<Record> {
         let batches = self.batches().into_iter();
@@ -68,7 +67,7 @@ impl World {
             .collect()
     }
 
-    /// Waits until a record arrives whose message has `part` in it.
+    /// Waits until a record arrives whose message contains `part`.
     pub async fn record(&self, part: &str) -> Record {
         poll::until(&format!("a record of {part:?}"), async || {
             let records = self.records();
@@ -77,8 +76,8 @@ impl World {
         .await
     }
 
-    /// Lets the page of [`clock`](crate::world::PageBuilder::clock) send what
-    /// it has; all records so far.
+    /// Lets the page of [`clock`](crate::world::PageBuilder::clock) send its waiting records, and
+    /// returns all records so far.
     pub async fn flushed(&self, stage: &Stage) -> Vec<Record> {
         let marker = format!("flushed {}", self.gateway.count());
         stage
@@ -92,17 +91,17 @@ impl World {
         records
     }
 
-    /// Every heartbeat so far.
+    /// Returns every heartbeat so far.
     ///
     /// # Panics
-    /// When one is not what the server takes.
+    /// Panics if the server would not accept one.
     #[must_use]
     pub fn beats(&self) -> Vec<Beat> {
         let requests = self.gateway.seen(&Method::POST, paths::HEARTBEAT);
         requests.iter().map(beat).collect()
     }
 
-    /// Waits until `count` heartbeats have arrived; all so far.
+    /// Waits until `count` heartbeats have arrived, and returns all so far.
     pub async fn beats_reach(&self, count: usize) -> Vec<Beat> {
         poll::until(&format!("{count} heartbeats"), async || {
             let beats = self.beats();
@@ -175,7 +174,7 @@ fn demand_page(page: &str) {
     assert!(page.len() == 22 && page.bytes().all(letter), "{page:?}");
 }
 
-/// The bearer token of a request, whose body must say that it is JSON.
+/// Returns the bearer token of a request, whose body must be declared as JSON.
 fn token(request: &Exchange) -> Option<String> {
     assert_eq!(request.headers["content-type"], "application/json");
     let value = request.headers.get("authorization")?;

@@ -18,35 +18,34 @@ pub struct Server {
     process: Guarded,
     /// The platform origin that its ready line names.
     pub origin: String,
-    /// Where it listens.
+    /// The address on which it listens.
     pub address: SocketAddr,
 }
 
-/// How a server program is started.
+/// Options for starting a server program.
 #[derive(Clone, Copy, Debug, Default)]
 struct Launch<'a> {
     /// The port to listen on, 0 for a free one.
     port: u16,
-    /// The file of its settings, if it has one.
+    /// The settings file, if any.
     config: Option<&'a Path>,
-    /// Further variables of its environment.
+    /// Additional environment variables.
     variables: &'a [(&'a str, &'a str)],
 }
 
 impl Server {
-    /// Starts it on the data directory `data` and a free port, and waits for
-    /// its ready line.
+    /// Starts a server with the data directory `data` on a free port, and waits for its ready line.
     pub async fn start(data: &Path) -> Self {
         Self::start_with(Command::new(program()), data, 0).await
     }
 
-    /// Starts it again on the port that it had before.
+    /// Starts a server again on its previous port.
     pub async fn start_again(data: &Path, port: u16) -> Self {
         Self::start_with(Command::new(program()), data, port).await
     }
 
-    /// Starts it with `settings` as its `platform.toml`, and with these
-    /// variables, which win over the usual ones of these tests.
+    /// Starts a server with `settings` as its `platform.toml`, and with these variables, which
+    /// override the usual ones of these tests.
     pub async fn start_set(data: &Path, settings: &str, variables: &[(&str, &str)]) -> Self {
         std::fs::create_dir_all(data).expect("the data directory can be made");
         let file = data.join("platform.toml");
@@ -59,11 +58,11 @@ impl Server {
         Self::launch(Command::new(program()), data, launch).await
     }
 
-    /// Runs another of the program's commands on the store in `data`, beside
-    /// the running server: whether it succeeded, and its standard output.
+    /// Runs another command of the program on the store in `data`, while the server runs. Returns
+    /// whether it succeeded, and its standard output.
     ///
     /// # Panics
-    /// When it cannot be run.
+    /// Panics if it cannot be run.
     #[must_use]
     pub fn operate(data: &Path, arguments: &[&str]) -> (bool, String) {
         let output = Command::new(program())
@@ -75,11 +74,10 @@ impl Server {
         (output.status.success(), text)
     }
 
-    /// The same under `strace`, which writes what happens to files and sockets
-    /// into `trace`.
+    /// Starts a server under `strace`, which writes operations on files and sockets to `trace`.
     ///
     /// # Panics
-    /// When `strace` cannot be run.
+    /// Panics if `strace` cannot be run.
     pub async fn start_traced(data: &Path, trace: &Path) -> Self {
         assert!(
             Command::new("strace")
@@ -152,24 +150,24 @@ impl Server {
         }
     }
 
-    /// A visitor of this server.
+    /// Returns a visitor of this server.
     #[must_use]
     pub fn visitor(&self) -> Visitor {
         Visitor::new(self.address, self.address.port())
     }
 
-    /// The process id, under `strace` that of `strace`.
+    /// Returns the process id; under `strace`, that of `strace`.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// Kills it with SIGKILL: nothing in the program can react.
+    /// Kills it with SIGKILL, to which the program cannot react.
     pub fn kill(&mut self) {
         self.process.kill();
     }
 
-    /// Asks it to stop with SIGTERM and waits until it has.
+    /// Asks it to stop with SIGTERM and waits until it has stopped.
     pub async fn stop(mut self) {
         crate::process::signal(self.child_of_strace().unwrap_or_else(|| self.id()), "TERM");
         poll::until("the server has stopped", async || {
@@ -178,7 +176,7 @@ impl Server {
         .await;
     }
 
-    /// The traced program, where this is `strace`.
+    /// Returns the process id of the traced program, if this is `strace`.
     fn child_of_strace(&self) -> Option<u32> {
         let id = self.id();
         let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).ok()?;
@@ -186,7 +184,7 @@ impl Server {
     }
 }
 
-/// Origin and socket of `platform-server ready on <origin> (listening on
+/// Returns the origin and the socket address from `platform-server ready on <origin> (listening on
 /// <ip:port>)`.
 fn ready(line: &str) -> Option<(String, SocketAddr)> {
     let rest = line.trim_end().strip_prefix("platform-server ready on ")?;
@@ -194,37 +192,37 @@ fn ready(line: &str) -> Option<(String, SocketAddr)> {
     Some((origin.to_owned(), rest.strip_suffix(')')?.parse().ok()?))
 }
 
-/// The server program of the profile that these tests were built with, built
-/// now if it is not up to date.
+/// Returns the server program of the profile with which these tests were built. Builds it if it is
+/// not up to date.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| built("platform-server", "platform-server"))
 }
 
-/// The folder of everything that is built, which tests may add to.
+/// Returns the folder of all build results, which tests may add to.
 ///
 /// # Panics
-/// When the test's program lies elsewhere than cargo puts it.
+/// Panics if the test's program is not where cargo puts it.
 #[must_use]
 pub fn target() -> PathBuf {
     let profile = profile();
     profile.parent().expect("target/<profile>").to_owned()
 }
 
-/// `target/<profile>`, where this test was built.
+/// Returns `target/<profile>`, where this test was built.
 fn profile() -> PathBuf {
     let test = std::env::current_exe().expect("a test knows its own program");
     let profile = test.parent().and_then(Path::parent);
     profile.expect("target/<profile>/deps/<test>").to_owned()
 }
 
-/// The program `name` of the workspace's package `package`, in the profile that these
-/// tests were built with, built now if it is not up to date. `cargo xtask test`
-/// has built most of them with the tests, and says where: a build of one package
-/// alone has other features of its dependencies, and would compile them once more.
+/// Returns the program `name` of the workspace's package `package`, in the profile with which these
+/// tests were built. Builds it if it is not up to date. `cargo xtask test` has built most programs
+/// together with the tests, and tells where they are: a build of a single package gives its
+/// dependencies other features and would compile them again.
 ///
 /// # Panics
-/// When it does not build.
+/// Panics if the build fails.
 #[must_use]
 pub fn built(package: &str, name: &str) -> PathBuf {
     let with_the_tests =
@@ -240,8 +238,8 @@ pub fn built(package: &str, name: &str) -> PathBuf {
     if profile.ends_with("release") {
         build.arg("--release");
     }
-    // What cargo tells this test about its own package is not true of the
-    // other, and build scripts that read it would run again each time.
+    // Variables that cargo sets for this test's package are wrong for the other package, and build
+    // scripts that read them would run again each time.
     for name in settings::set_by_cargo() {
         build.env_remove(name);
     }

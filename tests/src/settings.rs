@@ -1,8 +1,8 @@
-//! Where drivers, browsers and tools are. Nothing else reads the environment.
+//! The paths of drivers, browsers and tools. Nothing else reads the environment.
 
 use std::path::{Path, PathBuf};
 
-/// The value of the environment variable `name`, unless it is empty.
+/// Returns the value of the environment variable `name`, unless it is empty.
 #[must_use]
 pub fn variable(name: &str) -> Option<String> {
     #[expect(
@@ -13,11 +13,11 @@ pub fn variable(name: &str) -> Option<String> {
     value.filter(|value| !value.is_empty())
 }
 
-/// A program: named by the variable `name`, else one of `programs` on the
-/// `PATH`, else in the tools that `cargo xtask test` keeps.
+/// Returns the path of a program: the one named by the variable `name`, otherwise one of `programs`
+/// on the `PATH`, otherwise one of the tools that `cargo xtask test` installs.
 ///
 /// # Panics
-/// When there is none, with what to do about it.
+/// Panics if there is none, and says how to get one.
 #[must_use]
 pub fn program(name: &str, programs: &[&str]) -> PathBuf {
     if let Some(path) = variable(name) {
@@ -39,17 +39,17 @@ pub fn program(name: &str, programs: &[&str]) -> PathBuf {
         })
 }
 
-/// A program that a package keeps beside its libraries: named by the variable
-/// `name`, else `program` in one of `folders` there.
+/// Returns the path of a program that a package installs next to its libraries: the one named by
+/// the variable `name`, otherwise `program` in one of `folders` there.
 ///
 /// # Panics
-/// When there is none, with what to do about it.
+/// Panics if there is none, and says how to get one.
 #[must_use]
 pub fn library_program(name: &str, program: &str, folders: &[&str]) -> PathBuf {
     if let Some(path) = variable(name) {
         return PathBuf::from(path);
     }
-    // Debian has a folder for each architecture.
+    // Debian uses a folder for each architecture.
     let libraries = ["/usr/lib", "/usr/lib64", "/usr/libexec"].map(PathBuf::from);
     let architectures = std::fs::read_dir("/usr/lib")
         .into_iter()
@@ -73,10 +73,9 @@ pub fn library_program(name: &str, program: &str, folders: &[&str]) -> PathBuf {
         })
 }
 
-/// The variables that describe the package under test, which cargo sets for its
-/// tests, and the one that `cargo xtask test` sets to see how long each takes.
-/// Another build must not see them: some build scripts run again when they
-/// change.
+/// Returns the variables that cargo sets for tests to describe their package, and the one that
+/// `cargo xtask test` sets to measure each test. Other builds must not see them: some build scripts
+/// run again when they change.
 pub fn set_by_cargo() -> impl Iterator<Item = std::ffi::OsString> {
     let variables = std::env::vars_os();
     variables.map(|(name, _)| name).filter(|name| {
@@ -87,7 +86,7 @@ pub fn set_by_cargo() -> impl Iterator<Item = std::ffi::OsString> {
     })
 }
 
-/// Where `cargo xtask` would have put one of `programs`.
+/// Returns the paths at which `cargo xtask` would have installed one of `programs`.
 fn kept(programs: &[&str]) -> Vec<PathBuf> {
     let cache = variable("XDG_CACHE_HOME")
         .map(PathBuf::from)

@@ -1,4 +1,4 @@
-//! Signing in as players do: by pressing what the pages offer.
+//! Signing in as players do, with the controls of the pages.
 
 use platform_protocol::paths;
 use thirtyfour::Key;
@@ -7,17 +7,17 @@ use crate::browser::Stage;
 use crate::identity_provider::ExternalProvider;
 use crate::world::World;
 
-/// Who vouches for players.
+/// The identity provider to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// The provider that a platform under `localhost` brings along.
+    /// The built-in provider of a platform under `localhost`.
     BuiltIn,
-    /// Somebody else's.
+    /// An independent provider.
     Elsewhere,
 }
 
 impl Way {
-    /// A platform whose players sign in this way.
+    /// Starts a platform whose players sign in this way.
     pub async fn world(self) -> World {
         World::start_with(async |config| {
             if self == Self::Elsewhere {
@@ -29,7 +29,7 @@ impl Way {
         .await
     }
 
-    /// What stands on the button of the sign-in page.
+    /// Returns the text of the button on the sign-in page.
     #[must_use]
     pub const fn button(self) -> &'static str {
         match self {
@@ -38,8 +38,8 @@ impl Way {
         }
     }
 
-    /// What stands on the link of the page that comes before the provider's where
-    /// the button was pressed at once.
+    /// Returns the text of the link on the page that appears before the provider's if the button
+    /// was pressed immediately.
     const fn onward(self) -> &'static str {
         match self {
             Self::BuiltIn => "Go on to Demo",
@@ -47,29 +47,29 @@ impl Way {
         }
     }
 
-    /// Presses the button of the sign-in page, and goes on to the provider.
+    /// Presses the button of the sign-in page, and continues to the provider.
     pub async fn choose(self, stage: &Stage) {
         stage.press(self.button()).await;
         self.go_on(stage).await;
     }
 
-    /// From the press of the button on: tests press at once, so where a game or
-    /// the console led to the sign-in page, a page says so first.
+    /// Continues after the button was pressed: tests press immediately, so if a game or the console
+    /// led to the sign-in page, a page that explains this appears first.
     ///
     /// # Panics
-    /// When its link takes no key.
+    /// Panics if its link does not react to a key.
     pub async fn go_on(self, stage: &Stage) {
         let left = stage.arrives_away_from(paths::LOGIN).await;
         if left.starts_with(&format!("{}/", paths::LOGIN)) {
-            // By the keyboard, for which the link is there at once.
+            // With the keyboard, the link can be used immediately.
             let link = stage.control(self.onward()).await;
             let enter = Key::Enter.value().to_string();
             link.send_keys(enter).await.expect("the link takes a key");
         }
     }
 
-    /// From the sign-in page, as somebody whom the provider has not seen in
-    /// this browser before.
+    /// Signs in from the sign-in page, as a person whom the provider has not seen in this browser
+    /// before.
     pub async fn sign_in(self, stage: &Stage, login: &str) {
         self.choose(stage).await;
         let (label, button) = match self {
@@ -80,11 +80,11 @@ impl Way {
         stage.press(button).await;
     }
 
-    /// From the sign-in page, as the one who signed in before in this browser.
+    /// Signs in from the sign-in page, as the person who signed in before in this browser.
     pub async fn sign_in_again(self, stage: &Stage, login: &str) {
         match self {
             Self::BuiltIn => self.sign_in(stage, login).await,
-            // It remembers them, and asks nothing.
+            // The provider remembers the person, and asks nothing.
             Self::Elsewhere => self.choose(stage).await,
         }
     }

@@ -1,5 +1,5 @@
-//! Tokens of every kind, signed by a key that is the same in every run, and a
-//! server of the key set that goes with them.
+//! Tokens of every kind, signed with a key that is the same in every run, and a server of the
+//! corresponding key set.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +21,7 @@ pub struct Signer {
 }
 
 impl Signer {
-    /// The key number `seed`, from 1, known as `kid`.
+    /// Creates the key number `seed`, from 1, with the id `kid`.
     #[must_use]
     pub fn new(seed: u8, kid: &str) -> Self {
         Self {
@@ -30,7 +30,7 @@ impl Signer {
         }
     }
 
-    /// The public key, as an entry of a key set (RFC 7517 §4).
+    /// Returns the public key as an entry of a key set (RFC 7517 §4).
     #[must_use]
     pub fn public_jwk(&self) -> Value {
         let point = self.key.verifying_key().to_sec1_point(false);
@@ -41,7 +41,7 @@ impl Signer {
         })
     }
 
-    /// The whole key, for another program to sign with.
+    /// Returns the whole key, for signing in another program.
     #[must_use]
     pub fn private_jwk(&self) -> Value {
         let mut jwk = self.public_jwk();
@@ -49,13 +49,13 @@ impl Signer {
         jwk
     }
 
-    /// The header of a game token.
+    /// Returns the header of a game token.
     #[must_use]
     pub fn header(&self) -> Value {
         json!({ "alg": "ES256", "typ": "JWT", "kid": self.kid })
     }
 
-    /// A token with this header and these claims, whatever they are.
+    /// Returns a token with any header and claims.
     #[must_use]
     pub fn token(&self, header: &Value, claims: &Value) -> String {
         let input = signing_input(header, claims);
@@ -63,7 +63,7 @@ impl Signer {
         format!("{input}.{}", encode(signature.to_bytes()))
     }
 
-    /// The same, with the signature in DER, as other systems want it.
+    /// Returns the same token with the signature in DER, as other systems use it.
     #[must_use]
     pub fn token_in_der(&self, header: &Value, claims: &Value) -> String {
         let input = signing_input(header, claims);
@@ -71,17 +71,17 @@ impl Signer {
         format!("{input}.{}", encode(signature.to_der().as_bytes()))
     }
 
-    /// With the lower `s`, as the platform signs.
+    /// Signs with the lower `s`, as the platform does.
     fn sign(&self, input: &str) -> Signature {
         let signature: Signature = self.key.sign(input.as_bytes());
         signature.normalize_s()
     }
 }
 
-/// The same token with the lower of the two spellings of its signature.
+/// Returns the same token with the lower of the two forms of its signature.
 ///
 /// # Panics
-/// When it is no token of ES256.
+/// Panics if it is not an ES256 token.
 #[must_use]
 pub fn with_lower_s(token: &str) -> String {
     let (input, signature) = token.rsplit_once('.').expect("a token");
@@ -90,7 +90,7 @@ pub fn with_lower_s(token: &str) -> String {
     format!("{input}.{}", encode(signature.normalize_s().to_bytes()))
 }
 
-/// Header and payload, as they are signed (RFC 7515 §5.1).
+/// Returns header and payload as they are signed (RFC 7515 §5.1).
 #[must_use]
 pub fn signing_input(header: &Value, claims: &Value) -> String {
     format!(
@@ -100,15 +100,15 @@ pub fn signing_input(header: &Value, claims: &Value) -> String {
     )
 }
 
-/// In base64url without padding.
+/// Encodes in base64url without padding.
 pub fn encode(bytes: impl AsRef<[u8]>) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// A copy of an object with some members replaced; `null` takes one out.
+/// Returns a copy of an object with some members replaced; `null` removes a member.
 ///
 /// # Panics
-/// When either is no object.
+/// Panics if either is not an object.
 #[must_use]
 pub fn with(base: &Value, changes: &Value) -> Value {
     let mut changed = base.as_object().expect("an object").clone();
@@ -122,7 +122,7 @@ pub fn with(base: &Value, changes: &Value) -> Value {
     Value::Object(changed)
 }
 
-/// A server of key sets that counts how often it is asked.
+/// A server of key sets that counts its requests.
 #[derive(Debug)]
 pub struct KeySetServer {
     /// The key set's address.
@@ -133,7 +133,7 @@ pub struct KeySetServer {
 }
 
 impl KeySetServer {
-    /// Answers with status 500, until keys are published.
+    /// Starts a server that responds with status 500 until keys are published.
     pub async fn listen() -> Self {
         let failure = (StatusCode::INTERNAL_SERVER_ERROR, String::new());
         let answer = Arc::new(Mutex::new(failure));
@@ -142,8 +142,8 @@ impl KeySetServer {
         let listener = listener.expect("a port is free");
         let address = listener.local_addr().expect("it is bound");
         let (answers, asked) = (Arc::clone(&answer), Arc::clone(&hits));
-        // As the platform does, it answers under its name alone, which no plain
-        // `getaddrinfo` knows.
+        // Like the platform, it responds only to its own name, which a plain `getaddrinfo` does not
+        // resolve.
         let host = format!("auth.platform.localhost:{}", address.port());
         let url = format!("http://{host}/.well-known/jwks.json");
         let app = axum::Router::new().fallback(async move |headers: HeaderMap| {
@@ -174,18 +174,18 @@ impl KeySetServer {
         }
     }
 
-    /// Answers with these keys from now on.
+    /// Responds with these keys from now on.
     pub fn publish(&self, keys: &[&Signer]) {
         let keys: Vec<Value> = keys.iter().map(|key| key.public_jwk()).collect();
         self.set(StatusCode::OK, json!({ "keys": keys }).to_string());
     }
 
-    /// Answers with status 500 from now on.
+    /// Responds with status 500 from now on.
     pub fn fail(&self) {
         self.set(StatusCode::INTERNAL_SERVER_ERROR, String::new());
     }
 
-    /// How often it was asked.
+    /// Returns the number of requests.
     #[must_use]
     pub fn hits(&self) -> usize {
         self.hits.load(Ordering::SeqCst)

@@ -1,5 +1,5 @@
-//! The documents' backends in other languages, as programs that run: each is
-//! the file that the page shows.
+//! The documents' backends in other languages, as running programs: each is the file that the page
+//! shows.
 
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -30,10 +30,10 @@ pub enum Language {
     Java,
 }
 
-/// Where the documents' programs lie.
+/// The folder of the documents' programs.
 const DOCUMENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/backends");
 
-/// Where Debian keeps Java's libraries.
+/// The paths of Java's libraries on Debian.
 const JACKSON: [&str; 3] = [
     "/usr/share/java/jackson-databind.jar",
     "/usr/share/java/jackson-core.jar",
@@ -41,7 +41,7 @@ const JACKSON: [&str; 3] = [
 ];
 
 impl Language {
-    /// Every language, the verifier's own first.
+    /// Every language, with the verifier's own first.
     pub const ALL: [Self; 6] = [
         Self::Rust,
         Self::TypeScript,
@@ -51,8 +51,8 @@ impl Language {
         Self::Java,
     ];
 
-    /// The file of the documents, and where it says after how many seconds the
-    /// key set is fetched again; none for the programs that are no documents.
+    /// Returns the file of the documents, and the texts in it that set after how many seconds the
+    /// key set is fetched again; `None` for programs that are not in the documents.
     const fn waits(self) -> Option<(&'static str, [&'static str; 2])> {
         match self {
             Self::Rust | Self::TypeScript => None,
@@ -63,11 +63,11 @@ impl Language {
         }
     }
 
-    /// A copy of the documents' programs in which this one waits for a second
-    /// where it says half a minute, and ten.
+    /// Copies the documents' programs and changes this one so that it waits for one second instead
+    /// of half a minute and ten minutes.
     ///
     /// # Panics
-    /// When its file does not say so.
+    /// Panics if its file does not contain these texts.
     #[must_use]
     pub fn hurried(self) -> Option<TempDir> {
         let (file, waits) = self.waits()?;
@@ -91,12 +91,12 @@ impl Language {
         Some(copy)
     }
 
-    /// The command that starts the program of `documents`, once it is installed
-    /// and compiled.
+    /// Returns the command that starts the program in `documents`, after installing and compiling
+    /// it.
     async fn command(self, documents: &Path) -> Command {
         let made = server::target().join("snippets");
         std::fs::create_dir_all(&made).expect("a folder");
-        // What is compiled of a copy is another program.
+        // A compiled copy is a different program.
         let copied = documents != Path::new(DOCUMENTS);
         let made = if copied { documents.to_owned() } else { made };
         match self {
@@ -156,7 +156,7 @@ impl Language {
         self.start_from(documents, issuer, audience, jwks_url).await
     }
 
-    /// The same from a copy of the documents.
+    /// Starts the program from a copy of the documents.
     pub async fn start_from(
         self,
         documents: &Path,
@@ -195,7 +195,7 @@ impl Language {
     }
 }
 
-/// The file that a program's words go to, to be appended to.
+/// Opens the file to which a program's output is appended.
 fn log(data: &TempDir) -> Stdio {
     let file = OpenOptions::new()
         .create(true)
@@ -204,7 +204,7 @@ fn log(data: &TempDir) -> Stdio {
     file.expect("a file in a folder of our own").into()
 }
 
-/// A program that runs.
+/// A running program.
 #[derive(Debug)]
 pub struct Program {
     /// Its language.
@@ -215,33 +215,33 @@ pub struct Program {
     data: TempDir,
 }
 
-/// What a program answered.
+/// The response of a program.
 #[derive(Debug)]
 pub struct Verdict {
     /// The status.
     pub status: u16,
     /// The media type.
     pub kind: String,
-    /// `WWW-Authenticate`, or nothing.
+    /// `WWW-Authenticate`, or empty.
     pub challenge: String,
     /// The body, if it is JSON.
     pub body: Value,
 }
 
 impl Program {
-    /// What it has said so far.
+    /// Returns its output so far.
     ///
     /// # Panics
-    /// When that is no text.
+    /// Panics if it is not valid text.
     #[must_use]
     pub fn said(&self) -> String {
         std::fs::read_to_string(self.data.path().join("log")).expect("a program says text")
     }
 
-    /// What it says to `GET /api/me` with this `Authorization` header.
+    /// Returns its response to `GET /api/me` with this `Authorization` header.
     ///
     /// # Panics
-    /// When it does not answer.
+    /// Panics if it does not respond.
     pub async fn ask(&self, authorization: &str) -> Verdict {
         let request = self
             .client

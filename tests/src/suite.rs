@@ -1,6 +1,5 @@
-//! Runs one body in every engine, or in Chromium alone where engines cannot
-//! differ. Browsers are started when first needed, used by one test at a time,
-//! and closed at the end.
+//! Runs one test body in every engine, or only in Chromium if engines cannot differ. Browsers are
+//! started when first needed, used by one test at a time, and closed at the end.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -18,12 +17,12 @@ use crate::browser::{Browser, Engine, Stage};
 /// A test's body.
 pub type Body = fn(Stage) -> Pin<Box<dyn Future<Output = ()>>>;
 
-/// A body under its name, to be run in these engines.
+/// A test's name and body, and the engines in which it runs.
 #[derive(Clone, Copy, Debug)]
 pub struct BrowserTest {
     /// A sentence, without the engine.
     pub name: &'static str,
-    /// The engines that it runs in.
+    /// The engines in which it runs.
     pub engines: &'static [Engine],
     /// The body.
     pub body: Body,
@@ -31,10 +30,9 @@ pub struct BrowserTest {
 
 /// Lists async functions as [`BrowserTest`]s under their own names.
 ///
-/// A test runs in every engine where engines can differ: start, focus, the
-/// keyboard, cookies, storage, the back/forward cache, streams, WebSockets,
-/// WebAssembly, stacks, layout. What stands behind `in Chromium, because "…":`
-/// runs in Chromium alone; the words say what makes the engines alike there.
+/// A test runs in every engine if engines can differ: start, focus, the keyboard, cookies, storage,
+/// the back/forward cache, streams, WebSockets, WebAssembly, stacks, layout. Tests after `in
+/// Chromium, because "…":` run only in Chromium; the text says why the engines cannot differ.
 #[macro_export]
 macro_rules! browser_tests {
     (in $($rest:tt)*) => {
@@ -63,14 +61,14 @@ macro_rules! browser_tests {
     };
 }
 
-/// Browsers that no test uses at the moment.
+/// Browsers that no test is using.
 type Idle = Mutex<HashMap<Engine, Vec<Browser>>>;
 
-/// Runs `tests`, each in its engines, as the command line wants it, closes the
-/// browsers, and prints how long each test took.
+/// Runs `tests`, each in its engines, according to the command line, closes the browsers, and
+/// prints how long each test took.
 ///
 /// # Panics
-/// When no runtime can be made.
+/// Panics if no runtime can be created.
 #[must_use]
 #[expect(
     clippy::disallowed_methods,
@@ -113,7 +111,7 @@ pub fn run(tests: &[BrowserTest]) -> ExitCode {
     conclusion.exit_code()
 }
 
-/// Plays one test. A browser whose test failed is not used again.
+/// Runs one test. A browser whose test failed is not used again.
 async fn play(idle: &Idle, engine: Engine, body: Body) -> Result<(), Failed> {
     let waiting = idle
         .lock()
@@ -157,7 +155,7 @@ async fn play(idle: &Idle, engine: Engine, body: Body) -> Result<(), Failed> {
     Err(format!("{failure}\nThe browser's log:\n{}", said.join("\n")).into())
 }
 
-/// What a panicking body said.
+/// Returns the message of a panic.
 fn reason(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied())

@@ -1,4 +1,4 @@
-//! What stands in the store's tables, read beside the running server.
+//! The rows of the store's tables, read while the server runs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,10 +11,10 @@ use rusqlite::{Connection, OpenFlags};
 pub struct Tables(BTreeMap<String, Vec<String>>);
 
 impl Tables {
-    /// Every table of the embedded store in `data`, as of one moment.
+    /// Reads every table of the embedded store in `data` at one moment.
     ///
     /// # Panics
-    /// When it cannot be read.
+    /// Panics if it cannot be read.
     #[must_use]
     pub fn read(data: &Path) -> Self {
         let file = data.join("platform.db");
@@ -36,7 +36,7 @@ impl Tables {
         Self(names.into_iter().map(rows).collect())
     }
 
-    /// The same without the tables `names`.
+    /// Removes the tables `names`.
     #[must_use]
     pub fn without(mut self, names: &[&str]) -> Self {
         for name in names {
@@ -45,10 +45,10 @@ impl Tables {
         self
     }
 
-    /// The same without those rows of the table `name` that `is` picks.
+    /// Removes the rows of the table `name` for which `is` is true.
     ///
     /// # Panics
-    /// When there is no such table.
+    /// Panics if there is no such table.
     #[must_use]
     pub fn without_rows(mut self, name: &str, is: impl Fn(&str) -> bool) -> Self {
         let rows = self.0.get_mut(name).expect("such a table");
@@ -56,19 +56,19 @@ impl Tables {
         self
     }
 
-    /// The rows of the table `name`.
+    /// Returns the rows of the table `name`.
     ///
     /// # Panics
-    /// When there is no such table.
+    /// Panics if there is no such table.
     #[must_use]
     pub fn rows(&self, name: &str) -> &[String] {
         self.0.get(name).expect("such a table")
     }
 
-    /// Demands that `later` says the same, and shows what does not.
+    /// Asserts that `later` is the same, and shows the differences.
     ///
     /// # Panics
-    /// When it does not.
+    /// Panics if they differ.
     pub fn demand_same(&self, later: &Self, what: &str) {
         for (name, rows) in &self.0 {
             let gone: Vec<_> = rows

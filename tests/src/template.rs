@@ -1,5 +1,5 @@
-//! The template as a game maker has it: copied, installed, and served by its
-//! own `npm run dev`, with a command-line tool that a test makes.
+//! The template as a game developer uses it: copied, installed, and served by its own `npm run
+//! dev`, with a command-line tool made by the test.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use crate::process::{self, Guarded};
 use crate::world::World;
 use crate::{poll, settings};
 
-/// What is made or installed in the template's own folder, and not copied.
+/// Files that are created or installed in the template's own folder, and not copied.
 const NOT_COPIED: [&str; 4] = ["node_modules", "dist", ".platform", "target"];
 
-/// The command-line tool as far as a dev server knows it: it prints the files
-/// that lie beside it, and what it is asked goes into `asked`.
+/// A replacement for the command-line tool, for dev servers: it prints the files next to it, and
+/// records its arguments in `asked`.
 const TOOL: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 echo "$*" >> "$here/asked"
@@ -32,15 +32,15 @@ cat "$here/$name" 2>/dev/null || echo "error: there is no $name" >&2
 exit $(cat "$here/$name.code" 2>/dev/null || echo 0)
 "#;
 
-/// A command-line tool for a dev server, in a folder of its own.
+/// A command-line tool for a dev server, in a separate folder.
 #[derive(Debug)]
 pub struct Tool(PathBuf);
 
 impl Tool {
-    /// Makes the tool in `folder`, which is not there yet.
+    /// Creates the tool in `folder`, which must not exist yet.
     ///
     /// # Panics
-    /// When it cannot be made.
+    /// Panics if it cannot be created.
     #[must_use]
     pub fn make(folder: &Path) -> Self {
         std::fs::create_dir(folder).expect("a folder");
@@ -50,31 +50,31 @@ impl Tool {
         Self(folder.to_owned())
     }
 
-    /// Lets the tool print `text` for `name`: `runtime`, `user-3`, `guest-1`.
+    /// Makes the tool print `text` for `name`: `runtime`, `user-3`, `guest-1`.
     ///
     /// # Panics
-    /// When that cannot be written down.
+    /// Panics if the file cannot be written.
     pub fn prints(&self, name: &str, text: &str) {
         std::fs::write(self.0.join(name), text).expect("a file");
     }
 
-    /// Lets the tool end with `code` and print `text` to standard error.
+    /// Makes the tool exit with `code` and print `text` to standard error.
     ///
     /// # Panics
-    /// When that cannot be written down.
+    /// Panics if the file cannot be written.
     pub fn fails(&self, name: &str, code: u8, text: &str) {
         self.prints(&format!("{name}.code"), &code.to_string());
         self.prints(&format!("{name}.err"), text);
     }
 
-    /// What the tool was asked, a line each.
+    /// Returns the arguments of each call of the tool.
     #[must_use]
     pub fn asked(&self) -> Vec<String> {
         let text = std::fs::read_to_string(self.0.join("asked")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 
-    /// A `PATH` on which it comes first.
+    /// Returns a `PATH` on which it comes first.
     #[must_use]
     pub fn path(&self) -> String {
         let path = settings::variable("PATH").unwrap_or_default();
@@ -91,8 +91,8 @@ pub struct Game {
 }
 
 impl Game {
-    /// Copies the template, makes it the project `slug` of `world`, and installs
-    /// what its lock file says.
+    /// Copies the template, configures it as the project `slug` of `world`, and installs the
+    /// packages of its lock file.
     pub async fn install(world: &World, slug: &str) -> Self {
         let folder = TempDir::with_prefix("platform-template-").expect("a temporary directory");
         let template = Path::new(env!("CARGO_MANIFEST_DIR")).join("../template");
@@ -108,23 +108,23 @@ impl Game {
         game
     }
 
-    /// A file of the game.
+    /// Returns the path of a file of the game.
     #[must_use]
     pub fn file(&self, path: &str) -> PathBuf {
         self.folder.path().join(path)
     }
 
-    /// What the local backend keeps; an empty object before the first score.
+    /// Returns the data of the local backend; an empty object before the first score.
     #[must_use]
     pub fn scores(&self) -> Value {
         let text = std::fs::read(self.file(".platform/scores.json")).unwrap_or_default();
         serde_json::from_slice(&text).unwrap_or_else(|_| json!({}))
     }
 
-    /// Runs npm to its end; what it printed.
+    /// Runs npm to its end and returns its output.
     ///
     /// # Panics
-    /// When it fails.
+    /// Panics if it fails.
     pub async fn npm(&self, arguments: &[&str]) -> String {
         let running = tokio::process::Command::new(settings::program("NPM", &["npm"]))
             .args(arguments)
@@ -149,10 +149,10 @@ impl Game {
         said
     }
 
-    /// `npm run dev`, once the page is served.
+    /// Starts `npm run dev` and waits until the page is served.
     ///
     /// # Panics
-    /// When it names no address in time.
+    /// Panics if it prints no address in time.
     pub async fn dev(&self) -> Dev<'_> {
         let mut command = Command::new(settings::program("NPM", &["npm"]));
         command
@@ -184,7 +184,7 @@ impl Game {
     }
 }
 
-/// A dev server that runs.
+/// A running dev server.
 #[derive(Debug)]
 pub struct Dev<'game> {
     /// Its origin.
@@ -209,17 +209,17 @@ impl Dev<'_> {
 
 impl Drop for Dev<'_> {
     fn drop(&mut self) {
-        // npm hands no signal on to what it started.
+        // npm does not forward signals to the processes that it started.
         process::kill_users_of(self.game.folder.path());
         self.process.kill();
     }
 }
 
-/// Sends on every line that `output` has, until it ends.
+/// Sends every line of `output` to `sender`, until it ends.
 fn forward(output: impl Read + Send + 'static, sender: mpsc::Sender<String>) {
     std::thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
-            // Nobody listens any more once the test is over.
+            // Nothing receives any more once the test is over.
             let _ = sender.send(line);
         }
     });

@@ -1,5 +1,5 @@
-//! A developer's terminal: folders of their own, the real command line in
-//! them, and the browser in which its code is approved.
+//! A developer's terminal: separate folders, the real command line, and the browser in which its
+//! code is approved.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -16,21 +16,21 @@ use crate::person::{Answer, Person};
 use crate::platform::Site;
 use crate::{poll, server};
 
-/// A terminal, with a home folder that nobody else has.
+/// A terminal with a separate home folder.
 #[derive(Debug)]
 pub struct Terminal {
     folder: TempDir,
     origin: String,
 }
 
-/// What a run of the program came to.
+/// The result of a run of the program.
 #[derive(Debug)]
 pub struct Outcome {
     /// Its exit status.
     pub code: i32,
-    /// What it printed.
+    /// Its standard output.
     pub stdout: String,
-    /// What it said beside.
+    /// Its standard error.
     pub stderr: String,
 }
 
@@ -39,17 +39,17 @@ pub struct Outcome {
 pub struct Login {
     child: Child,
     said: BufReader<tokio::process::ChildStderr>,
-    /// The address with the code, as it was printed.
+    /// The address with the code, as printed.
     pub address: String,
-    /// The code, as it was printed.
+    /// The code, as printed.
     pub code: String,
 }
 
 impl Outcome {
-    /// The outcome, once it has ended with `code`.
+    /// Returns the outcome, which must have the exit status `code`.
     ///
     /// # Panics
-    /// When it has ended otherwise.
+    /// Panics if it has another exit status.
     #[track_caller]
     #[must_use = "an outcome that nobody reads is checked with drop"]
     pub fn ended_with(self, code: i32) -> Self {
@@ -57,10 +57,10 @@ impl Outcome {
         self
     }
 
-    /// What a command printed that has done what it was told.
+    /// Returns the output of a command, which must have succeeded.
     ///
     /// # Panics
-    /// When it has not.
+    /// Panics if it has failed.
     #[track_caller]
     #[must_use]
     pub fn done(self) -> String {
@@ -69,10 +69,10 @@ impl Outcome {
 }
 
 impl Terminal {
-    /// A terminal for the platform at `site`, where nobody is signed in.
+    /// Creates a terminal for the platform at `site`, where nobody is signed in.
     ///
     /// # Panics
-    /// When its folder cannot be made.
+    /// Panics if its folder cannot be created.
     #[must_use]
     pub fn of(site: &Site) -> Self {
         Self {
@@ -81,16 +81,16 @@ impl Terminal {
         }
     }
 
-    /// The path of a file in the home folder.
+    /// Returns the path of a file in the home folder.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// Writes a file, with its folders.
+    /// Writes a file, and creates its parent folders.
     ///
     /// # Panics
-    /// When it cannot be written.
+    /// Panics if it cannot be written.
     pub fn write(&self, name: &str, text: &str) {
         let path = self.path(name);
         let folder = path.parent().expect("a file is in a folder");
@@ -98,17 +98,17 @@ impl Terminal {
         std::fs::write(path, text).expect("a file can be written");
     }
 
-    /// What signing in has left behind.
+    /// Returns the stored credentials.
     ///
     /// # Panics
-    /// When nothing is there.
+    /// Panics if there are none.
     #[must_use]
     pub fn credentials(&self) -> String {
         let path = self.path("config/platform/credentials.toml");
         std::fs::read_to_string(path).expect("credentials")
     }
 
-    /// The program with nothing of this machine's environment.
+    /// Builds a command of the program without any variable of this machine's environment.
     fn command(&self, arguments: &[&str]) -> Command {
         static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
         let program = PROGRAM.get_or_init(|| server::built("platform-cli", "platform"));
@@ -128,7 +128,7 @@ impl Terminal {
     /// Runs the program to its end.
     ///
     /// # Panics
-    /// When it cannot be run.
+    /// Panics if it cannot be run.
     pub async fn run(&self, arguments: &[&str]) -> Outcome {
         let output = self.command(arguments).output().await;
         let output = output.expect("the program runs");
@@ -140,15 +140,15 @@ impl Terminal {
         }
     }
 
-    /// Runs the program, which has to do what it is told: what it prints.
+    /// Runs the program, which must succeed, and returns its output.
     pub async fn done(&self, arguments: &[&str]) -> String {
         self.run(arguments).await.done()
     }
 
-    /// Begins to sign in, and waits for the code.
+    /// Starts to sign in, and waits for the code.
     ///
     /// # Panics
-    /// When none is printed.
+    /// Panics if none is printed.
     pub async fn begin_login(&self) -> Login {
         let mut command = self.command(&["login", "--no-browser"]);
         let mut child = command
@@ -177,7 +177,7 @@ impl Terminal {
     /// Signs in with the browser of `person`.
     ///
     /// # Panics
-    /// When that fails.
+    /// Panics if that fails.
     pub async fn log_in(&self, person: &mut Person) -> Outcome {
         let login = self.begin_login().await;
         login.decide(person, "approve").await;
@@ -186,10 +186,10 @@ impl Terminal {
 }
 
 impl Login {
-    /// Presses a button of the page at the address that was printed.
+    /// Presses a button of the page at the printed address.
     ///
     /// # Panics
-    /// When the page has no such form.
+    /// Panics if the page has no such form.
     pub async fn decide(&self, person: &mut Person, action: &str) -> Answer {
         let page = person.type_address(&self.address).await;
         let form = form(&page, "/device", "account");
@@ -202,7 +202,7 @@ impl Login {
     /// Waits for its end.
     ///
     /// # Panics
-    /// When that cannot be waited for.
+    /// Panics if waiting fails.
     pub async fn ended(mut self) -> Outcome {
         let mut stderr = String::new();
         let read = self.said.read_to_string(&mut stderr).await;
@@ -216,10 +216,10 @@ impl Login {
     }
 }
 
-/// The form of a page that leads to `action` and has the hidden field `field`.
+/// Returns the form of a page that is sent to `action` and has the hidden field `field`.
 ///
 /// # Panics
-/// When there is none.
+/// Panics if there is none.
 #[must_use]
 pub fn form(page: &Answer, action: &str, field: &str) -> Form {
     let found = forms(&page.body).into_iter();
@@ -228,10 +228,10 @@ pub fn form(page: &Answer, action: &str, field: &str) -> Form {
     form.unwrap_or_else(|| panic!("no form to {action} with {field}: {page:?}"))
 }
 
-/// Waits until a press of the form counts: a person reads first.
+/// Waits until a press of the form counts, since a person reads it first.
 ///
 /// # Panics
-/// When the form does not say when it was shown.
+/// Panics if the form does not contain the time at which it was shown.
 pub async fn considered(form: &Form) {
     let shown = form.field("shown").and_then(|seal| seal.split_once('.'));
     let (shown, _) = shown.expect("the form says when it was shown");
@@ -242,7 +242,7 @@ pub async fn considered(form: &Form) {
     .await;
 }
 
-/// Sends a form with its hidden fields, and `more`.
+/// Sends a form with its hidden fields and `more`.
 pub async fn press(person: &mut Person, form: &Form, more: &[(&str, &str)]) -> Answer {
     let hidden = form.hidden.iter();
     let fields = hidden.map(|(name, value)| (name.as_str(), value.as_str()));
@@ -250,10 +250,10 @@ pub async fn press(person: &mut Person, form: &Form, more: &[(&str, &str)]) -> A
     person.submit(&form.action, &fields).await
 }
 
-/// Signs in with the platform's own demo provider, on the way to `redirect`.
+/// Signs in with the built-in demo provider, with the return address `redirect`.
 ///
 /// # Panics
-/// When that fails.
+/// Panics if that fails.
 pub async fn sign_in(person: &mut Person, name: &str, redirect: &str) -> Answer {
     let address = person.begin("demo", redirect).await;
     let page = person.follow(&address).await;

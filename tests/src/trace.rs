@@ -1,4 +1,4 @@
-//! Reads what `strace -f -y -xx` wrote, in the order in which it happened.
+//! Parses the output of `strace -f -y -xx`, in the order of the calls.
 
 /// A system call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -7,21 +7,21 @@ pub struct Call {
     pub name: String,
     /// The path of its first argument, a file descriptor.
     pub path: String,
-    /// Every byte that it was given.
+    /// All bytes of its arguments.
     pub data: Vec<u8>,
-    /// Place in the trace where it began.
+    /// The position in the trace where it began.
     pub began: usize,
-    /// Place in the trace where it had ended; none if it was cut off.
+    /// The position in the trace where it had ended; `None` if it was cut off.
     pub ended: Option<usize>,
-    /// Whether it answered success.
+    /// Whether it succeeded.
     pub succeeded: bool,
 }
 
-/// Every call of a trace.
+/// Returns every call of a trace.
 #[must_use]
 pub fn calls(trace: &str) -> Vec<Call> {
     let mut calls: Vec<Call> = Vec::new();
-    // Calls that another thread's line has interrupted, by thread.
+    // Calls that were interrupted by another thread's line, by thread.
     let mut open: Vec<(&str, usize)> = Vec::new();
     for (place, line) in trace.lines().enumerate() {
         let Some((thread, rest)) = line.split_once(' ') else {
@@ -67,7 +67,7 @@ fn succeeded(text: &str) -> bool {
         .is_some_and(|(_, answer)| !answer.starts_with('-') && !answer.starts_with('?'))
 }
 
-/// The path in `5<\x2f\x74…>, …`.
+/// Returns the path in `5<\x2f\x74…>, …`.
 fn path(arguments: &str) -> String {
     let path = arguments
         .split_once('<')
@@ -75,7 +75,7 @@ fn path(arguments: &str) -> String {
     String::from_utf8_lossy(&bytes(path.map_or("", |(path, _)| path))).into_owned()
 }
 
-/// Every quoted string, one after the other.
+/// Returns the concatenation of all quoted strings.
 fn data(arguments: &str) -> Vec<u8> {
     arguments
         .split('"')
@@ -85,7 +85,7 @@ fn data(arguments: &str) -> Vec<u8> {
         .collect()
 }
 
-/// The bytes of `\x2f\x74…`.
+/// Returns the bytes of `\x2f\x74…`.
 fn bytes(hex: &str) -> Vec<u8> {
     hex.split("\\x")
         .skip(1)
@@ -93,22 +93,22 @@ fn bytes(hex: &str) -> Vec<u8> {
         .collect()
 }
 
-/// What is wrong with the order in which something was kept and told.
+/// What is wrong with the order of write, sync and response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disorder {
-    /// No answer has the text that tells it.
+    /// No response contains the text.
     NeverTold,
-    /// No write to the database's log has the row.
+    /// No write to the database's log contains the row.
     NeverWritten,
-    /// The log was not forced to the disk after the row was written to it.
+    /// The log was not synced to the disk after the row was written to it.
     NeverForced,
-    /// The answer began before the log was on the disk.
+    /// The response began before the log was on the disk.
     ToldTooEarly,
 }
 
-/// Checks that `row` was written to the write-ahead log, that a call which
-/// began after that write forced the log to the disk, and that the HTTP answer
-/// with `told` in it began only when that call had ended well.
+/// Checks that `row` was written to the write-ahead log, that a call which began after that write
+/// synced the log to the disk, and that the HTTP response that contains `told` began only when that
+/// call had ended successfully.
 ///
 /// # Errors
 /// What is out of order.
@@ -152,8 +152,8 @@ mod tests {
         }
     }
 
-    /// The order of a trace in which the log is forced from `began` to `ended`
-    /// and the answer begins at `told`.
+    /// Returns the order of a trace in which the log is synced from `began` to `ended` and the
+    /// response begins at `told`.
     fn order(began: usize, ended: usize, told: usize) -> Result<(), Disorder> {
         let calls = [
             call("pwrite64", "/d/platform.db-wal", "..row..", 1, 2),

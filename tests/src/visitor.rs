@@ -13,7 +13,7 @@ use reqwest::{Client, RequestBuilder, Response};
 /// The session cookie's name over http.
 const COOKIE_NAME: &str = "platform-session";
 
-/// Talks to a platform the way browsers do, without one.
+/// Uses a platform as browsers do, without one.
 #[derive(Clone, Debug)]
 pub struct Visitor {
     client: Client,
@@ -21,23 +21,23 @@ pub struct Visitor {
     port: u16,
 }
 
-/// What a visitor has after a token answer arrived whole.
+/// What a visitor has after a complete token response.
 #[derive(Clone, Debug)]
 pub struct Minted {
-    /// The cookie's value: the one that was set, else the one that was sent.
+    /// The cookie's value: the one that was set, otherwise the one that was sent.
     pub cookie: String,
     /// The token.
     pub token: String,
-    /// What the token says; its signature is not checked here.
+    /// The claims of the token; its signature is not checked here.
     pub claims: GameTokenClaims,
 }
 
-/// Why there is no token.
+/// The reason why there is no token.
 #[derive(Debug)]
 pub enum NotMinted {
-    /// No whole answer arrived.
+    /// No complete response arrived.
     Lost(reqwest::Error),
-    /// The answer was another one.
+    /// The response was not a token.
     Refused {
         /// Its status.
         status: u16,
@@ -47,8 +47,8 @@ pub enum NotMinted {
 }
 
 impl Visitor {
-    /// A visitor of the platform that listens on `address`, whose origin has
-    /// the port `port`.
+    /// Creates a visitor of the platform that listens on `address`, whose origin has the port
+    /// `port`.
     #[must_use]
     pub fn new(address: SocketAddr, port: u16) -> Self {
         let client = Client::builder()
@@ -64,18 +64,18 @@ impl Visitor {
         }
     }
 
-    /// `<label>.platform.localhost:<port>`.
+    /// Returns `<label>.platform.localhost:<port>`.
     #[must_use]
     pub fn host(&self, label: &str) -> String {
         format!("{label}.platform.localhost:{}", self.port)
     }
 
-    /// A request to `path` of the address `label`.
+    /// Builds a request to `path` on the address `label`.
     pub fn request(&self, method: reqwest::Method, label: &str, path: &str) -> RequestBuilder {
         self.request_host(method, &self.host(label), path)
     }
 
-    /// A request to `path` of this `host`.
+    /// Builds a request to `path` on this `host`.
     pub fn request_host(&self, method: reqwest::Method, host: &str, path: &str) -> RequestBuilder {
         self.client
             .request(method, format!("http://{}{path}", self.address))
@@ -85,7 +85,7 @@ impl Visitor {
     /// Exchanges `cookie`, if there is one, for a token of the game `label`.
     ///
     /// # Errors
-    /// When no answer or another answer arrived.
+    /// Returns an error if no response, or no token, arrived.
     pub async fn mint(&self, label: &str, cookie: Option<&str>) -> Result<Minted, NotMinted> {
         let mut request = self
             .request(reqwest::Method::POST, "auth", paths::TOKEN)
@@ -114,7 +114,7 @@ impl Visitor {
     }
 }
 
-/// The session cookie that `answer` sets.
+/// Returns the session cookie that `answer` sets.
 fn cookie_of(answer: &Response) -> Option<String> {
     let cookies = answer.headers().get_all(SET_COOKIE).iter();
     cookies
@@ -125,10 +125,10 @@ fn cookie_of(answer: &Response) -> Option<String> {
         })
 }
 
-/// What a token says, without checking its signature.
+/// Returns the claims of a token, without checking its signature.
 ///
 /// # Panics
-/// When it is not a game token.
+/// Panics if it is not a game token.
 #[must_use]
 pub fn claims(token: &str) -> GameTokenClaims {
     let payload = token.split('.').nth(1).expect("a token has three parts");

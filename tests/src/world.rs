@@ -29,11 +29,11 @@ use crate::platform::Site;
 use crate::poll;
 use crate::visitor::Visitor;
 
-/// The game that tests publish their pages as.
+/// The game under which tests publish their pages.
 pub const GAME: &str = "arena";
 
-/// Replaces the page's monotonic clock and its intervals, and lets a test move
-/// them. Between two seconds everything that waits on the page gets its turn.
+/// Replaces the page's monotonic clock and its intervals, and lets a test advance them. After each
+/// second, all waiting tasks of the page may run.
 const CLOCK: &str = "<script>{
     let now = performance.now();
     const intervals = [];
@@ -50,7 +50,7 @@ const CLOCK: &str = "<script>{
     };
 }</script>";
 
-/// A page with the runtime's tag, and the files beside it.
+/// A page with the runtime's tag, and other files.
 #[derive(Clone, Debug, Default)]
 pub struct PageBuilder {
     before: String,
@@ -59,7 +59,7 @@ pub struct PageBuilder {
 }
 
 impl PageBuilder {
-    /// A page that holds the tag alone.
+    /// Creates a page that contains only the tag.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -79,22 +79,21 @@ impl PageBuilder {
         self
     }
 
-    /// Puts a file beside the page.
+    /// Adds a file next to the page.
     #[must_use]
     pub fn file(mut self, path: &str, content: &str) -> Self {
         self.files.push((path.to_owned(), content.to_owned()));
         self
     }
 
-    /// Makes the page's time stand still until a test moves it on with `await
-    /// pass(seconds)`: the runtime, and whatever else comes after it, sees no
-    /// other clock and no other interval.
+    /// Stops the page's time until a test advances it with `await pass(seconds)`: the runtime, and
+    /// everything after it, sees no other clock and no other interval.
     #[must_use]
     pub fn clock(self) -> Self {
         self.before(CLOCK)
     }
 
-    /// The page. Its icon is empty, so that no browser asks for one.
+    /// Returns the page. Its icon is empty, so that no browser requests one.
     #[must_use]
     pub fn html(&self) -> String {
         format!(
@@ -106,10 +105,10 @@ impl PageBuilder {
     }
 }
 
-/// A platform with the demo on it, and room for a test's own game.
+/// A platform with the demo game, and the possibility to publish a test's own game.
 #[derive(Debug)]
 pub struct World {
-    /// What stands between browsers and the platform.
+    /// The proxy between browsers and the platform.
     pub gateway: Gateway,
     /// The backend of [`GAME`].
     pub backend: Backend,
@@ -120,12 +119,12 @@ pub struct World {
 }
 
 impl World {
-    /// Starts a platform whose clock shows the time and then stands still.
+    /// Starts a platform whose clock starts with the current time and then stands still.
     pub async fn start() -> Self {
         Self::start_with(async |_| {}).await
     }
 
-    /// The same, with settings that `change` has changed. The origin is set.
+    /// Starts a platform with settings that `change` has modified. The origin is already set.
     pub async fn start_with(change: impl AsyncFnOnce(&mut Config)) -> Self {
         let gateway = Gateway::listen().await;
         let data = TempDir::with_prefix("platform-tests-").expect("a temporary directory");
@@ -152,8 +151,7 @@ impl World {
         }
     }
 
-    /// The address of `path` on `<label>.platform.localhost`; with an empty
-    /// path, the origin.
+    /// Returns the URL of `path` on `<label>.platform.localhost`; with an empty path, the origin.
     #[must_use]
     pub fn url(&self, label: &str, path: &str) -> String {
         format!(
@@ -162,8 +160,8 @@ impl World {
         )
     }
 
-    /// Publishes `page` as the game [`GAME`], whose `/api/` is this world's
-    /// backend; the game's address.
+    /// Publishes `page` as the game [`GAME`], whose `/api/` is this world's backend, and returns
+    /// the game's address.
     pub async fn publish(&self, page: PageBuilder) -> String {
         let mut files = vec![("index.html".to_owned(), Bytes::from(page.html()))];
         files.extend(
@@ -210,8 +208,7 @@ impl World {
         deployed.await.expect("the files can be deployed");
     }
 
-    /// The runtime as the platform serves it, and as `platform runtime` prints
-    /// it.
+    /// Returns the runtime as the platform serves it, and as `platform runtime` prints it.
     pub async fn runtime_js(&self) -> String {
         let answer = self
             .visitor()
@@ -222,13 +219,12 @@ impl World {
         answer.text().await.expect("the runtime is text")
     }
 
-    /// Refuses the next `times` tokens for [`GAME`] with a problem.
+    /// Refuses the next `times` token requests for [`GAME`] with a problem.
     pub fn refuse_tokens(&self, status: u16, slug: &str, detail: &str, times: usize) {
         self.refuse_tokens_of(GAME, status, slug, detail, times);
     }
 
-    /// Refuses the next `times` tokens for the game at the address `label`
-    /// with a problem.
+    /// Refuses the next `times` token requests for the game at the address `label` with a problem.
     pub fn refuse_tokens_of(
         &self,
         label: &str,
@@ -258,16 +254,16 @@ impl World {
         self.gateway.spoil(Method::POST, "/token", answer, times);
     }
 
-    /// A visitor without a browser, who talks to the platform past the gateway.
+    /// Returns a visitor without a browser, who uses the platform without the gateway.
     #[must_use]
     pub fn visitor(&self) -> Visitor {
         Visitor::new(self.running.address, self.gateway.port())
     }
 
-    /// The player `sub`, as the store knows them.
+    /// Returns the player `sub` from the store.
     ///
     /// # Panics
-    /// When there is none.
+    /// Panics if there is none.
     pub async fn find_player(&self, sub: &str) -> Player {
         let id = Uuid::parse_str(sub).expect("a player's id is a UUID");
         let player = self.running.state.platform.store.find_player(id).await;
@@ -276,8 +272,8 @@ impl World {
             .unwrap_or_else(|| panic!("there is no player {sub}"))
     }
 
-    /// Disables the game [`GAME`], as the operator's command does, and lets the
-    /// platform look, as it does every half minute.
+    /// Disables the game [`GAME`] as the operator's command does, and runs the check that the
+    /// platform performs every half minute.
     pub async fn disable(&self) {
         let state = &self.running.state;
         let change = Change::Disable { reason: None };
@@ -291,8 +287,8 @@ impl World {
         looked.expect("the store answers");
     }
 
-    /// Suspends the player `sub`, as the operator's command does, and lets the
-    /// platform look, as it does every ten seconds.
+    /// Suspends the player `sub` as the operator's command does, and runs the check that the
+    /// platform performs every ten seconds.
     pub async fn suspend(&self, sub: &str, reason: &str) {
         let id = Uuid::parse_str(sub).expect("a player's id is a UUID");
         let now = self.clock.now();
@@ -322,11 +318,11 @@ impl World {
         assert!(done.expect("the store answers"), "nobody was suspended");
     }
 
-    /// Ends every session of the player `sub`, as signing out does, and has the
-    /// platform look whose sessions ended.
+    /// Ends every session of the player `sub`, as signing out does, and runs the platform's check
+    /// for ended sessions.
     ///
     /// # Panics
-    /// When nobody had one.
+    /// Panics if there was no session.
     pub async fn end_sessions(&self, sub: &str) {
         let id = Uuid::parse_str(sub).expect("a player's id is a UUID");
         let now = self.clock.now();
@@ -345,8 +341,8 @@ impl World {
         looked.await.expect("the store answers");
     }
 
-    /// Makes `slug` a project of this world's [`Owner`], with a page in its dev
-    /// environment, with which its test players come.
+    /// Creates the project `slug`, owned by this world's [`Owner`], with a page in its dev
+    /// environment, which creates its test players.
     pub async fn own(&self, slug: &str) {
         self.owner().await.create(slug).await;
         let page = Bytes::from(PageBuilder::new().html());
@@ -354,13 +350,13 @@ impl World {
         self.publish_files(slug, Environment::Dev, files).await;
     }
 
-    /// What `platform test-token --json` prints for a test player of `slug`,
-    /// which [`World::own`] made.
+    /// Returns what `platform test-token --json` prints for a test player of `slug`, which
+    /// [`World::own`] created.
     pub async fn test_token(&self, slug: &str, kind: &str, number: u8) -> serde_json::Value {
         self.owner().await.test_token(slug, kind, number).await
     }
 
-    /// Somebody with an account, who owns projects.
+    /// Returns a player with an account who owns projects.
     async fn owner(&self) -> &Owner {
         let site = Site {
             origin: self.running.origin.clone(),
@@ -371,7 +367,7 @@ impl World {
             .await
     }
 
-    /// Makes a new signing key, which will sign when verifiers know it.
+    /// Creates a new signing key, which will sign once verifiers know it.
     pub async fn rotate_keys(&self) {
         self.running
             .state
@@ -382,8 +378,7 @@ impl World {
             .expect("a key can be made");
     }
 
-    /// Waits until the store has a frontend log record of [`GAME`] whose
-    /// message has `part` in it.
+    /// Waits until the store has a frontend log record of [`GAME`] whose message contains `part`.
     pub async fn kept(&self, part: &str) -> LogEntry {
         poll::until(&format!("the store to have {part:?}"), async || {
             let query = LogQuery {
@@ -408,13 +403,12 @@ impl World {
         .await
     }
 
-    /// Lets as much time pass as a person needs to read a page before a press
-    /// of it counts.
+    /// Advances the clock by the time after which a press on a page counts.
     pub fn pass_reading(&self) {
         self.clock.advance(PRESS_MILLIS);
     }
 
-    /// Lets `minutes` pass, and does what the platform does every half minute.
+    /// Advances the clock by `minutes`, and runs the work that the platform does every half minute.
     pub async fn pass_minutes(&self, minutes: i64) {
         self.clock.advance(minutes * 60_000);
         self.running

@@ -1,4 +1,4 @@
-//! A screen in memory, for an engine that has no headless mode.
+//! A virtual screen for an engine that has no headless mode.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -7,8 +7,7 @@ use crate::poll;
 use crate::process::Guarded;
 use crate::settings;
 
-/// A running X server without a monitor. Dropping it ends it, and with it
-/// every program that draws on it.
+/// A running X server without a monitor. Dropping it stops it and every program that draws on it.
 #[derive(Debug)]
 pub(super) struct Display {
     server: Guarded,
@@ -16,10 +15,10 @@ pub(super) struct Display {
 }
 
 impl Display {
-    /// Starts one under the first number that is free.
+    /// Starts one with the first free display number.
     ///
     /// # Panics
-    /// When it does not start.
+    /// Panics if it does not start.
     pub(super) async fn start() -> Self {
         let mut server = Guarded::start(
             Command::new(settings::program("XVFB", &["Xvfb"]))
@@ -46,7 +45,7 @@ impl Display {
         }
     }
 
-    /// What `DISPLAY` is to be.
+    /// Returns the value for `DISPLAY`.
     #[must_use]
     pub(super) fn name(&self) -> &str {
         &self.name
@@ -55,7 +54,7 @@ impl Display {
 
 impl Drop for Display {
     fn drop(&mut self) {
-        // Killed at once it would leave its lock file behind.
+        // If it were killed immediately, it would leave its lock file behind.
         self.server.end();
     }
 }

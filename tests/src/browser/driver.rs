@@ -1,4 +1,4 @@
-//! A WebDriver program on a free port, with a profile directory of its own.
+//! A WebDriver program on a free port, with its own profile directory.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
@@ -11,22 +11,21 @@ use super::display::Display;
 use crate::poll;
 use crate::process::{self, Guarded};
 
-/// A running driver. Dropping it kills the driver, its browser, and deletes
-/// the profile.
+/// A running driver. Dropping it kills the driver and its browser, and deletes the profile.
 #[derive(Debug)]
 pub struct Driver {
     process: Guarded,
     address: String,
     profile: TempDir,
-    // Where the engine draws, if it cannot do without. It ends last.
+    // The screen, if the engine needs one. It is dropped last.
     _display: Option<Display>,
 }
 
 impl Driver {
-    /// Starts the driver of `engine` and waits until it says that it is ready.
+    /// Starts the driver of `engine` and waits until it reports that it is ready.
     ///
     /// # Panics
-    /// When it does not start, or ends at once.
+    /// Panics if it does not start, or ends at once.
     pub async fn start(engine: Engine) -> Self {
         let profile = tempfile::Builder::new()
             .prefix("platform-tests-")
@@ -70,13 +69,13 @@ impl Driver {
         }
     }
 
-    /// The driver's address, `http://127.0.0.1:<port>`.
+    /// Returns the driver's address, `http://127.0.0.1:<port>`.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// The directory for the browser's profile.
+    /// Returns the directory for the browser's profile.
     #[must_use]
     pub fn profile(&self) -> &Path {
         self.profile.path()
@@ -90,8 +89,8 @@ impl Drop for Driver {
     }
 }
 
-/// A port that nobody listens on at the moment; drivers cannot be asked which
-/// one they took.
+/// Returns a port on which nothing listens at the moment; a driver does not report which port it
+/// took.
 fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
     listener

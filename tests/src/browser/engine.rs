@@ -1,5 +1,5 @@
-//! The engines that every browser test runs in. Another engine is one more
-//! variant here: its driver, its capabilities.
+//! The engines in which browser tests run. To add an engine, add a variant with its driver and its
+//! capabilities.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -24,8 +24,8 @@ pub enum Engine {
     WebKit,
 }
 
-/// What keeps Chromium from looking outwards or needing a display. The
-/// sandbox is off because root may not have one.
+/// Keeps Chromium from making background requests and from needing a display. The sandbox is off
+/// because root may not use it.
 const CHROMIUM_ARGUMENTS: [&str; 9] = [
     "--headless=new",
     "--no-sandbox",
@@ -42,7 +42,7 @@ impl Engine {
     /// Every engine.
     pub const ALL: [Self; 3] = [Self::Chromium, Self::Firefox, Self::WebKit];
 
-    /// As in a test's name.
+    /// Returns the name as in a test's name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -52,7 +52,7 @@ impl Engine {
         }
     }
 
-    /// The driver program.
+    /// Returns the path of the driver program.
     #[must_use]
     pub fn driver(self) -> PathBuf {
         match self {
@@ -62,13 +62,13 @@ impl Engine {
         }
     }
 
-    /// The driver's arguments to listen on `port` of the loopback address.
+    /// Returns the driver's arguments for listening on `port` of the loopback address.
     #[must_use]
     pub fn driver_arguments(self, port: u16, profiles: &Path) -> Vec<String> {
         let profiles = profiles.display();
         match self {
             Self::Chromium => vec![format!("--port={port}"), "--log-level=SEVERE".into()],
-            // Its own connection to Firefox wants a port of its own.
+            // Its own connection to Firefox needs another port.
             Self::Firefox => vec![
                 format!("--port={port}"),
                 "--websocket-port=0".into(),
@@ -79,7 +79,7 @@ impl Engine {
         }
     }
 
-    /// What the driver and its browser find in their environment.
+    /// Returns the environment variables for the driver and its browser.
     #[must_use]
     pub fn environment(
         self,
@@ -100,7 +100,7 @@ impl Engine {
             .chain([
                 ("DISPLAY", display.unwrap_or_default().into()),
                 ("GDK_BACKEND", "x11".into()),
-                // Nothing of the desktop that the tests may run on.
+                // Nothing from the desktop on which the tests may run.
                 ("DBUS_SESSION_BUS_ADDRESS", "disabled:".into()),
                 ("GIO_USE_VFS", "local".into()),
                 ("GSETTINGS_BACKEND", "memory".into()),
@@ -111,11 +111,11 @@ impl Engine {
         }
     }
 
-    /// What a session is asked for, with its profile somewhere in `profiles`
-    /// and its requests through `proxy`, if there is one.
+    /// Returns the requested capabilities of a session, with its profile in `profiles`, and with
+    /// its requests sent through `proxy` if there is one.
     ///
     /// # Panics
-    /// Never, in effect: the capabilities are plain JSON.
+    /// Never in practice: the capabilities are plain JSON.
     #[must_use]
     pub fn capabilities(self, profiles: &Path, proxy: Option<SocketAddr>) -> Capabilities {
         match self {
@@ -154,7 +154,7 @@ fn firefox() -> Capabilities {
         .set_firefox_binary(&binary.to_string_lossy())
         .expect("a path");
     let mut preferences = FirefoxPreferences::new();
-    // Pages of a test stay in the back/forward cache as a player's would.
+    // Keep a test's pages in the back/forward cache, as in a player's browser.
     preferences
         .set("fission.bfcacheInParent", true)
         .expect("a preference");

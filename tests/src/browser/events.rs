@@ -1,6 +1,5 @@
-//! What pages said and asked for: every `console` call, uncaught error and
-//! unhandled rejection, and every request of every page, over WebDriver BiDi
-//! or from the [`Proxy`](super::proxy).
+//! What pages logged and requested: every `console` call, uncaught error and unhandled rejection,
+//! and every request of every page, from WebDriver BiDi or from the [`Proxy`](super::proxy).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -25,7 +24,7 @@ pub struct LogEntry {
 pub struct SeenRequest {
     /// The method.
     pub method: String,
-    /// The whole address.
+    /// The complete URL.
     pub url: String,
 }
 
@@ -37,7 +36,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// Subscribes and collects until the browser goes.
+    /// Subscribes to events and collects them until the browser closes.
     pub(super) async fn watch(events: &Arc<Self>, bidi: &BiDi) {
         let mut stream = bidi.subscribe_raw();
         for name in ["log.entryAdded", "network.beforeRequestSent"] {
@@ -70,7 +69,7 @@ impl Events {
         }
     }
 
-    /// Adds a line.
+    /// Adds a log entry.
     pub(super) fn said(&self, line: LogEntry) {
         locked(&self.log).push(line);
     }
@@ -80,26 +79,26 @@ impl Events {
         locked(&self.requests).push(request);
     }
 
-    /// What was said.
+    /// Returns the log entries.
     #[must_use]
     pub fn log(&self) -> Vec<LogEntry> {
         locked(&self.log).clone()
     }
 
-    /// What was asked for.
+    /// Returns the requests.
     #[must_use]
     pub fn requests(&self) -> Vec<SeenRequest> {
         locked(&self.requests).clone()
     }
 
-    /// Forgets everything.
+    /// Clears both lists.
     pub fn clear(&self) {
         locked(&self.log).clear();
         locked(&self.requests).clear();
     }
 }
 
-/// A list, also after a panic of another holder.
+/// Locks a list, even if another holder of the lock panicked.
 fn locked<T>(list: &Mutex<Vec<T>>) -> MutexGuard<'_, Vec<T>> {
     list.lock().unwrap_or_else(PoisonError::into_inner)
 }

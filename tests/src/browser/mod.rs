@@ -1,5 +1,5 @@
-//! A browser under test: its engine, its driver, its session, and what its
-//! pages said and asked for.
+//! A browser under test: its engine, its driver, its session, and what its pages logged and
+//! requested.
 
 mod display;
 mod driver;
@@ -22,17 +22,17 @@ use thirtyfour::{TimeoutConfiguration, WebDriver};
 
 use crate::poll::{BOUND, within};
 
-/// One browser process with one session. A test has it for itself.
+/// One browser process with one session. Only one test uses it at a time.
 #[derive(Debug)]
 pub struct Browser {
-    /// Which engine.
+    /// The engine.
     pub engine: Engine,
     /// The session.
     pub session: WebDriver,
-    /// What its pages said and asked for.
+    /// What its pages logged and requested.
     pub events: Arc<Events>,
     source: Connected,
-    // Last, so that the session ends before its driver does.
+    // The last field, so that the session ends before its driver does.
     _driver: Driver,
 }
 
@@ -40,7 +40,7 @@ impl Browser {
     /// Starts a driver and a browser of `engine`.
     ///
     /// # Panics
-    /// When either does not start.
+    /// Panics if either does not start.
     pub async fn start(engine: Engine) -> Self {
         let driver = Driver::start(engine).await;
         let events = Arc::default();
@@ -69,10 +69,10 @@ impl Browser {
         }
     }
 
-    /// Leaves what the last test had: its pages, its cookies, its events.
+    /// Removes everything that the previous test left: its pages, its cookies, its events.
     ///
     /// # Panics
-    /// When the browser keeps a cookie.
+    /// Panics if the browser keeps a cookie.
     pub async fn renew(&self) {
         let windows = self
             .session
@@ -101,18 +101,18 @@ impl Browser {
         self.events.clear();
     }
 
-    /// How many cookies there are, for any host.
+    /// Returns the number of cookies of all hosts.
     ///
     /// # Panics
-    /// When the driver cannot say.
+    /// Panics if the driver cannot count them.
     pub async fn cookies(&self) -> usize {
         self.source.cookies(&self.session).await
     }
 
-    /// Waits until everything that pages said has been collected.
+    /// Waits until everything that pages logged has been collected.
     ///
     /// # Panics
-    /// When the page is stuck.
+    /// Panics if the page is stuck.
     pub async fn settle(&self) {
         self.source.settle(&self.session, &self.events).await;
     }

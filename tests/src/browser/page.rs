@@ -1,4 +1,4 @@
-//! What a test does with a page.
+//! Operations of a test on a page.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,30 +8,30 @@ use serde_json::{Value, json};
 use super::{Browser, Engine, LogEntry, SeenRequest};
 use crate::poll;
 
-/// A browser that a test has for itself, with an empty cookie jar.
+/// A browser for one test, with an empty cookie jar.
 ///
-/// The test fails if a page said a warning or an error that was not announced
-/// with [`Stage::expect_log`], or if an announced one was not said.
+/// The test fails if a page logged a warning or an error that was not announced with
+/// [`Stage::expect_log`], or if an announced one was not logged.
 #[derive(Clone, Debug)]
 pub struct Stage {
     browser: Arc<Browser>,
     expected: Arc<Mutex<Vec<Expected>>>,
 }
 
-/// Part of a warning or error that pages may say.
+/// A part of a warning or error that pages may log.
 #[derive(Clone, Debug)]
 struct Expected {
     part: String,
-    /// How often it must be said; none where it does not matter.
+    /// How often it must be logged; `None` if any number is allowed.
     times: Option<usize>,
 }
 
 /// What a script in the page threw.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct PageError {
-    /// The error's `name`, or the type of what was thrown.
+    /// The error's `name`, or the type of the thrown value.
     pub name: String,
-    /// The error's message, or what was thrown as text.
+    /// The error's message, or the thrown value as text.
     pub message: String,
     /// `status` of a `PlatformError`.
     pub status: Option<u16>,
@@ -43,8 +43,8 @@ pub struct PageError {
     pub request_id: Option<String>,
 }
 
-/// Runs a test's script in the page's own realm (drivers may use another one,
-/// where `TypeError` is not the page's `TypeError`) and hands over its result.
+/// Runs a test's script in the page's own realm and returns its result. Drivers may use another
+/// realm, where `TypeError` is not the page's `TypeError`.
 const RUN: &str = r#"
 const [body, done] = arguments;
 const name = '__answer' + Math.random().toString(36).slice(2);
@@ -61,7 +61,7 @@ script.remove();
 "#;
 
 impl Stage {
-    /// A stage for one test.
+    /// Creates a stage for one test.
     #[must_use]
     pub fn new(browser: Arc<Browser>) -> Self {
         Self {
@@ -70,8 +70,8 @@ impl Stage {
         }
     }
 
-    /// Another browser of the same engine, with cookies of its own. It is this
-    /// stage's to be looked at: what pages say there is not judged.
+    /// Starts another browser of the same engine, with its own cookies. The logs of its pages are
+    /// not checked.
     pub async fn beside(&self) -> Self {
         Self::new(Arc::new(Browser::start(self.engine()).await))
     }
@@ -84,19 +84,19 @@ impl Stage {
         }
     }
 
-    /// Which engine this is.
+    /// Returns the engine.
     #[must_use]
     pub fn engine(&self) -> Engine {
         self.browser.engine
     }
 
-    /// Ends the stage; the browser that it had.
+    /// Ends the stage and returns its browser.
     #[must_use]
     pub fn into_browser(self) -> Arc<Browser> {
         self.browser
     }
 
-    /// The browser, for what this type has no method for.
+    /// Returns the browser, for anything that this type has no method for.
     #[must_use]
     pub fn browser(&self) -> &Browser {
         &self.browser
@@ -109,7 +109,7 @@ impl Stage {
         }
     }
 
-    /// Loads the page again.
+    /// Reloads the page.
     pub async fn reload(&self) {
         self.browser
             .session
@@ -118,10 +118,10 @@ impl Stage {
             .expect("the page loads again");
     }
 
-    /// Runs the body of an async function in the page; its result.
+    /// Runs the body of an async function in the page and returns its result.
     ///
     /// # Panics
-    /// When it throws.
+    /// Panics if it throws.
     pub async fn run(&self, body: &str) -> Value {
         match self.attempt(body).await {
             Ok(value) => value,
@@ -129,10 +129,10 @@ impl Stage {
         }
     }
 
-    /// Runs the body of an async function that must throw; what it threw.
+    /// Runs the body of an async function that must throw, and returns the error.
     ///
     /// # Panics
-    /// When it does not throw.
+    /// Panics if it does not throw.
     pub async fn refused(&self, body: &str) -> PageError {
         match self.attempt(body).await {
             Ok(value) => panic!("the script gave {value}, and should have thrown:\n{body}"),
@@ -140,14 +140,13 @@ impl Stage {
         }
     }
 
-    /// Runs the body of an async function in the page; its result or what it
-    /// threw.
+    /// Runs the body of an async function in the page and returns its result or the thrown error.
     ///
     /// # Errors
-    /// What the script threw.
+    /// The error that the script threw.
     ///
     /// # Panics
-    /// When the script does not end.
+    /// Panics if the script does not end.
     pub async fn attempt(&self, body: &str) -> Result<Value, PageError> {
         #[derive(Deserialize)]
         struct Answer {
@@ -169,14 +168,14 @@ impl Stage {
         answer.error.map_or(Ok(answer.value), Err)
     }
 
-    /// Announces that a page will say `part` in a warning or error, `times`
-    /// times over the whole test.
+    /// Announces that pages will log a warning or error that contains `part`, `times` times in the
+    /// whole test.
     pub fn expect_log(&self, part: &str, times: usize) {
         self.announce(part, Some(times));
     }
 
-    /// Announces that a page may say `part` in a warning or error, or not:
-    /// an engine's own words about what a test does on purpose.
+    /// Announces that a page may log a warning or error that contains `part`: an engine's own
+    /// message about something that the test does on purpose.
     pub fn tolerate_log(&self, part: &str) {
         self.announce(part, None);
     }
@@ -192,11 +191,11 @@ impl Stage {
             .push(expected);
     }
 
-    /// Runs a script after which the page loads its own address again, and waits
-    /// until it has: the address alone does not tell the two pages apart.
+    /// Runs a script after which the page reloads its own address, and waits until it has reloaded:
+    /// the address alone does not distinguish the two pages.
     ///
     /// # Panics
-    /// When it does not.
+    /// Panics if it does not.
     pub async fn loads_again_by(&self, script: &str) {
         self.run(&format!("window.isToGo = true; {script}")).await;
         let state = "return window.isToGo === undefined && document.readyState === 'complete'";
@@ -207,10 +206,10 @@ impl Stage {
         .await;
     }
 
-    /// Waits until the browser shows `url` and its page has loaded.
+    /// Waits until the browser shows `url` and the page has loaded.
     ///
     /// # Panics
-    /// With where it is instead, and what has the keyboard there.
+    /// Panics with the current address, and with the focused element there.
     pub async fn arrives_at(&self, url: &str) {
         let mut last = Value::Null;
         let arriving = poll::comes(async || {
@@ -229,28 +228,28 @@ impl Stage {
         }
     }
 
-    /// How many cookies the browser has, for any host.
+    /// Returns the number of cookies of all hosts.
     pub async fn cookies(&self) -> usize {
         self.browser.cookies().await
     }
 
-    /// Everything that pages said so far.
+    /// Returns everything that pages have logged so far.
     #[must_use]
     pub fn log(&self) -> Vec<LogEntry> {
         self.browser.events.log()
     }
 
-    /// Every request that pages made so far.
+    /// Returns every request that pages have made so far.
     #[must_use]
     pub fn requests(&self) -> Vec<SeenRequest> {
         self.browser.events.requests()
     }
 
-    /// Waits until a page has said `part`. Chromium's driver asks the page for the
-    /// text of an uncaught error, so a test waits for it before it leaves the page.
+    /// Waits until a page has logged `part`. Chromium's driver asks the page for the text of an
+    /// uncaught error, so a test must wait for it before it leaves the page.
     ///
     /// # Panics
-    /// When no page says it.
+    /// Panics if no page logs it.
     pub async fn hears(&self, part: &str) {
         poll::until(&format!("a page says {part:?}"), async || {
             self.settle().await;
@@ -262,12 +261,12 @@ impl Stage {
         .await;
     }
 
-    /// Waits until everything that pages said has arrived here.
+    /// Waits until everything that pages logged has arrived here.
     pub async fn settle(&self) {
         self.browser.settle().await;
     }
 
-    /// What pages said against expectation, and what they did not say.
+    /// Returns the unexpected log entries, and the expected ones that are missing.
     pub async fn complaints(&self) -> Vec<String> {
         self.settle().await;
         let expected = self.expected.lock().expect("no holder panics").clone();

@@ -1,6 +1,5 @@
-//! What a player does with a page: finds things by what they are called,
-//! presses them, writes into them. Pages may forbid scripts of their own; the driver's
-//! run all the same.
+//! A player's actions on a page: finding elements by their accessible names, pressing them, typing
+//! into them. Pages may forbid scripts, but the driver's scripts run all the same.
 
 use serde_json::{Value, json};
 use thirtyfour::{By, Key, WebElement};
@@ -8,8 +7,8 @@ use thirtyfour::{By, Key, WebElement};
 use super::Stage;
 use crate::poll;
 
-/// What a screen reader would call an element, as far as the pages here go: its
-/// label, or its text without what is hidden from readers.
+/// The name that a screen reader would use for an element, simplified for these pages: its label,
+/// or its text without parts that are hidden from screen readers.
 const CALLED: &str = "
     const called = element => {
         const copy = (element.labels?.[0] ?? element).cloneNode(true);
@@ -17,23 +16,23 @@ const CALLED: &str = "
         return (element.ariaLabel || copy.textContent).trim().replace(/\\s+/g, ' ');
     };";
 
-/// Of what `arguments[0]` selects, the visible elements that are called
+/// Finds the visible elements that match the selector `arguments[0]` and have the name
 /// `arguments[1]`.
 const FIND: &str = "
     return [...document.querySelectorAll(arguments[0])].filter(element =>
         element.getClientRects().length && getComputedStyle(element).visibility === 'visible'
         && called(element) === arguments[1])";
 
-/// What can be pressed.
+/// Elements that can be pressed.
 const CONTROLS: &str = "button, a[href], summary";
 
-/// Where `arguments[0]` is in the window.
+/// Returns the position of `arguments[0]` in the window.
 const PLACE: &str = "
     const { x, y, width, height } = arguments[0].getBoundingClientRect();
     return [x, y, width, height, innerWidth, innerHeight];";
 
-/// Notes what the next click is on, and whether that is `arguments[0]` or a
-/// label of it. A click in a frame is that page's own affair.
+/// Records the target of the next click, and whether that is `arguments[0]` or a label of it.
+/// Clicks in a frame are left to the frame.
 const AIM: &str = "
     const [element] = arguments;
     const press = document[Symbol.for('press')] = {};
@@ -44,17 +43,17 @@ const AIM: &str = "
         press.on = event.target.outerHTML?.slice(0, 200) ?? String(event.target);
     }, { capture: true, once: true });";
 
-/// What [`AIM`] noted; all is well if the click has led to another page.
+/// Returns what [`AIM`] recorded; if the click has led to another page, it has succeeded.
 const LANDED: &str = "
     const press = document[Symbol.for('press')] ?? { hit: true };
     return press.hit === undefined ? null : press;";
 
 impl Stage {
-    /// Runs a script beside the page's own, which its policy does not forbid;
-    /// what it returns.
+    /// Runs a script of the driver, which the page's policy does not forbid, and returns its
+    /// result.
     ///
     /// # Panics
-    /// When it throws.
+    /// Panics if it throws.
     pub async fn look(&self, script: &str, arguments: Vec<Value>) -> Value {
         match self.browser().session.execute(script, arguments).await {
             Ok(answer) => answer.json().clone(),
@@ -62,14 +61,13 @@ impl Stage {
         }
     }
 
-    /// The first visible element that `selector` selects and that is called
-    /// `name`.
+    /// Returns the first visible element that matches `selector` and has the name `name`.
     async fn find(&self, selector: &str, name: &str) -> WebElement {
         let what = format!("{selector} called {name:?} is there");
         poll::until(&what, async || self.seen(selector, name).await).await
     }
 
-    /// The same, if it is there now and can be used.
+    /// Returns the same element if it exists now and can be used.
     async fn seen(&self, selector: &str, name: &str) -> Option<WebElement> {
         let script = format!("{CALLED}{FIND}");
         let arguments = vec![json!(selector), json!(name)];
@@ -80,8 +78,8 @@ impl Stage {
         usable.then_some(element)
     }
 
-    /// What has the keyboard is called, and whether one sees that it has it.
-    /// Nothing if nothing has it.
+    /// Returns the name of the focused element, and whether the focus is visible; `None` if nothing
+    /// has the focus.
     pub async fn focused(&self) -> Option<(String, bool)> {
         let script = format!(
             "{CALLED}
@@ -95,15 +93,15 @@ impl Stage {
         Some((answer[0].as_str()?.to_owned(), answer[1] == true))
     }
 
-    /// The button or link that is called `name`, when it is to be seen.
+    /// Waits until the button or link named `name` is visible, and returns it.
     pub async fn control(&self, name: &str) -> WebElement {
         self.find(CONTROLS, name).await
     }
 
-    /// Presses the button or link that is called `name`.
+    /// Presses the button or link named `name`.
     ///
     /// # Panics
-    /// When something is in its way.
+    /// Panics if something covers it.
     pub async fn press(&self, name: &str) {
         let control = self.aim(name, async || self.seen(CONTROLS, name).await);
         let control = control.await;
@@ -113,10 +111,10 @@ impl Stage {
         self.landed(name).await;
     }
 
-    /// Presses what `selector` selects, wherever it is on the page.
+    /// Presses the element that matches `selector`, anywhere on the page.
     ///
     /// # Panics
-    /// When there is none.
+    /// Panics if there is none.
     pub async fn click(&self, selector: &str) {
         let session = &self.browser().session;
         let shown = async || {
@@ -131,8 +129,8 @@ impl Stage {
         self.landed(selector).await;
     }
 
-    /// What `find` finds, once it lies still: a driver presses the place where
-    /// it was. A page may draw it anew meanwhile, so it is found each time.
+    /// Returns the element that `find` finds, once it does not move any more: a driver presses the
+    /// place where it was. The page may replace the element meanwhile, so it is searched each time.
     async fn aim(
         &self,
         name: &str,
@@ -162,8 +160,8 @@ impl Stage {
     /// Waits until the press has arrived.
     ///
     /// # Panics
-    /// When it arrived elsewhere: the page moved under the pointer, and a
-    /// person's press would have missed as well.
+    /// Panics if it arrived elsewhere: the page moved under the pointer, and a person's press would
+    /// have missed as well.
     async fn landed(&self, name: &str) {
         let press = poll::until(&format!("the press of {name:?} arrives"), async || {
             let session = &self.browser().session;
@@ -176,30 +174,30 @@ impl Stage {
         assert!(hit, "the press of {name:?} was on {}", press["on"]);
     }
 
-    /// The field that is called `label`.
+    /// Returns the field with the label `label`.
     pub async fn field(&self, label: &str) -> WebElement {
         self.find("input, textarea", label).await
     }
 
-    /// Types `text` into the field that is called `label`, in place of what is
-    /// there; a line break by the key for it.
+    /// Types `text` into the field with the label `label`, replacing its content; types a line
+    /// break with its key.
     ///
     /// # Panics
-    /// When it cannot be written into.
+    /// Panics if the field is not writable.
     pub async fn fill(&self, label: &str, text: &str) {
         let field = self.field(label).await;
         field.clear().await.expect("the field can be emptied");
-        // WebKit's driver refuses to type nothing, and types no line break.
+        // WebKit's driver refuses to type an empty text, and cannot type a line break.
         if !text.is_empty() {
             let keys = text.replace('\n', &Key::Enter.value().to_string());
             field.send_keys(keys).await.expect("the field takes text");
         }
     }
 
-    /// Waits until the page says `part`.
+    /// Waits until the page contains the text `part`.
     ///
     /// # Panics
-    /// With what it says instead, when it does not.
+    /// Panics with the page's text if it does not contain it in time.
     pub async fn says(&self, part: &str) {
         let mut said = String::new();
         let saying = poll::comes(async || {
@@ -215,8 +213,7 @@ impl Stage {
         }
     }
 
-    /// What the page says in a status or an alert: the first that says
-    /// anything.
+    /// Returns the text of the first status or alert on the page that is not empty.
     pub async fn status(&self) -> String {
         poll::until("the page says how it went", async || {
             let script = "return [...document.querySelectorAll('[role=status], [role=alert]')]
@@ -228,8 +225,8 @@ impl Stage {
         .await
     }
 
-    /// Waits until the page's address is as `wanted` says, and it has loaded;
-    /// the whole address.
+    /// Waits until the page's address satisfies `wanted` and the page has loaded, and returns the
+    /// whole address.
     async fn arrives(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         poll::until(what, async || {
             let script = "return [location.href, document.readyState]";
@@ -241,15 +238,15 @@ impl Stage {
         .await
     }
 
-    /// Waits until the page's address starts with `start`, and it has loaded;
-    /// the whole address.
+    /// Waits until the page's address starts with `start` and the page has loaded, and returns the
+    /// whole address.
     pub async fn arrives_below(&self, start: &str) -> String {
         self.arrives(&format!("a page of {start}"), |url| url.starts_with(start))
             .await
     }
 
-    /// Waits until the page's path is another one than `path`, and it has loaded;
-    /// its path.
+    /// Waits until the page's path differs from `path` and the page has loaded, and returns the new
+    /// path.
     pub async fn arrives_away_from(&self, path: &str) -> String {
         poll::until(&format!("another page than {path}"), async || {
             let script = "return [location.pathname, document.readyState]";
@@ -261,8 +258,7 @@ impl Stage {
         .await
     }
 
-    /// Waits until the page's address has `part` in its query, and it has
-    /// loaded.
+    /// Waits until the query of the page's address contains `part` and the page has loaded.
     pub async fn arrives_with(&self, part: &str) {
         let has = |url: &str| {
             let query = url.split(['?', '#']).nth(1).unwrap_or_default();

@@ -1,12 +1,11 @@
-//! An HTTP proxy that an engine without WebDriver BiDi is set up with. It
-//! leads every name under `localhost` to the loopback address, remembers every
-//! request, and puts a listener into every page that reports what it says.
+//! An HTTP proxy for an engine without WebDriver BiDi. It resolves every name under `localhost` to
+//! the loopback address, records every request, and adds a script to every page that reports what
+//! the page logs.
 //!
-//! What this does not see, and BiDi would: what the engine itself says about a
-//! policy, a cross-origin answer or a failed resource; what workers and pages
-//! that came by no request say (`data:`, `about:`, `srcdoc`); requests
-//! that a cache answered. Pages' own lines are cut after 2,000 characters, and
-//! objects in them are not read.
+//! The proxy does not see some things that BiDi reports: the engine's own messages about a policy,
+//! a cross-origin response or a failed resource; logs of workers and of pages that were not
+//! requested (`data:`, `about:`, `srcdoc`); and requests that were served from a cache. Log texts
+//! of pages are cut after 2,000 characters, and objects in them are not read.
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -29,7 +28,7 @@ use super::events::{Events, LogEntry, SeenRequest};
 
 /// The proxy's own pages, on every host.
 const OWN: &str = "/.well-known/platform-tests/";
-/// What the listener is loaded with, before everything else of a page.
+/// The tag that loads the script, before everything else in a page.
 const TAG: &str = r#"<script src="/.well-known/platform-tests/listener.js"></script>"#;
 const LISTENER: &str = include_str!("listener.js");
 
@@ -51,8 +50,7 @@ struct Seen {
 }
 
 impl Proxy {
-    /// Listens on a free port of the loopback address, and collects into
-    /// `events`.
+    /// Starts a proxy on a free port of the loopback address, which adds its events to `events`.
     pub(super) async fn listen(events: Arc<Events>) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .await
@@ -72,13 +70,13 @@ impl Proxy {
         }
     }
 
-    /// Where it listens.
+    /// Returns the address on which it listens.
     pub(super) const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// An empty page of each host that was asked for something since the last
-    /// [`Proxy::forget`]. Cookies know no ports, so one port is enough.
+    /// Returns an empty page on each host that was requested since the last [`Proxy::forget`].
+    /// Cookies do not depend on the port, so one port is enough.
     pub(super) fn empty_pages(&self) -> Vec<String> {
         let authorities = self.seen.authorities();
         let mut hosts = BTreeSet::new();
@@ -93,7 +91,7 @@ impl Proxy {
             .collect()
     }
 
-    /// Forgets which hosts were asked.
+    /// Forgets which hosts were requested.
     pub(super) fn forget(&self) {
         self.seen.authorities().clear();
     }
@@ -117,10 +115,10 @@ async fn accept(listener: TcpListener, seen: Arc<Seen>) {
     while let Ok((stream, _)) = listener.accept().await {
         let seen = Arc::clone(&seen);
         tokio::spawn(async move {
-            // Without this every small answer may wait for a delayed acknowledgement.
+            // Otherwise every small response may wait for a delayed acknowledgement.
             let _ = stream.set_nodelay(true);
             let service = service_fn(move |request| exchange(request, Arc::clone(&seen)));
-            // An error here is a connection that the browser or the server ended.
+            // An error means that the browser or the server closed the connection.
             let _ = hyper::server::conn::http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service)
                 .await;
@@ -158,7 +156,7 @@ async fn exchange(request: Request<Incoming>, seen: Arc<Seen>) -> Result<Answer,
     let page = is_page(&parts);
     let mut answer = pass_on(target, parts, body, page).await?;
     forget_same_site(answer.headers_mut());
-    // On a used connection that ends early, the request would be repeated.
+    // If a reused connection ends early, the browser would repeat the request.
     answer
         .headers_mut()
         .insert(CONNECTION, HeaderValue::from_static("close"));
@@ -174,10 +172,9 @@ async fn exchange(request: Request<Incoming>, seen: Arc<Seen>) -> Result<Answer,
     Ok(Response::from_parts(head, Either::Left(Full::new(html))))
 }
 
-/// Takes `SameSite` out of cookies. The names under `localhost` have no public
-/// suffix in WebKitGTK, so each is a site of its own there, and the cookie of
-/// the auth service would stay out of every game's requests. Under a real
-/// domain they are one site.
+/// Removes `SameSite` from cookies. In WebKitGTK the names under `localhost` have no public suffix,
+/// so each is its own site, and games' requests would not carry the cookie of the auth service.
+/// Under a real domain they are one site.
 fn forget_same_site(headers: &mut HeaderMap) {
     let cookies: Vec<HeaderValue> = headers.get_all(SET_COOKIE).iter().cloned().collect();
     headers.remove(SET_COOKIE);
@@ -197,7 +194,7 @@ fn forget_same_site(headers: &mut HeaderMap) {
     }
 }
 
-/// Whether the browser will show the answer, so that its scripts run.
+/// Whether the browser will display the response, so that its scripts run.
 fn is_page(parts: &Parts) -> bool {
     let destination = parts.headers.get("sec-fetch-dest");
     parts.method != Method::HEAD
@@ -206,7 +203,7 @@ fn is_page(parts: &Parts) -> bool {
         })
 }
 
-/// What `authority` stands for, if it is this machine (RFC 6761, 6.3).
+/// Returns the address for `authority` if it is this machine (RFC 6761, 6.3).
 fn loopback(authority: &Authority) -> Option<SocketAddr> {
     let port = authority.port_u16().unwrap_or(80);
     let host = authority.host().to_ascii_lowercase();
@@ -233,7 +230,7 @@ async fn pass_on(
         .headers
         .remove(HeaderName::from_static("proxy-connection"));
     if page {
-        // The listener goes into the page's plain text.
+        // The script is added to the uncompressed page.
         parts.headers.remove(ACCEPT_ENCODING);
     }
     let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
@@ -242,14 +239,14 @@ async fn pass_on(
     stream.set_nodelay(true)?;
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    // It ends with the answer's body, or when the browser gives up.
+    // It ends with the response's body, or when the browser gives up.
     tokio::spawn(connection);
     Ok(sender
         .send_request(Request::from_parts(parts, body))
         .await?)
 }
 
-/// The page with the listener as its first script.
+/// Returns the page with the script as its first one.
 fn listened_to(html: &[u8]) -> Bytes {
     let start = b"<!doctype html>";
     let has_type = html

@@ -1,6 +1,6 @@
-//! Where a browser's events come from, and who looks after its cookies: an
-//! engine's WebDriver BiDi, or for WebKitGTK, whose driver (2.50) speaks none
-//! of it, a [`Proxy`] and the commands of classic WebDriver.
+//! The source of a browser's events and the access to its cookies: an engine's WebDriver BiDi, or a
+//! [`Proxy`] and the commands of classic WebDriver for WebKitGTK, whose driver (2.50) does not
+//! support BiDi.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -15,26 +15,26 @@ use super::events::Events;
 use super::proxy::Proxy;
 use crate::poll;
 
-/// A source that is there before the browser is.
+/// A source before the browser has started.
 #[derive(Debug)]
 pub(super) enum Source {
-    /// The driver tells.
+    /// The driver reports events.
     Driver,
-    /// The proxy tells, which the browser is started with.
+    /// The proxy reports events; the browser is started with it.
     Proxy(Proxy),
 }
 
-/// A source with a browser.
+/// A source that is connected to a browser.
 #[derive(Debug)]
 pub(super) enum Connected {
-    /// The driver tells.
+    /// The driver reports events.
     Driver(BiDi),
-    /// The proxy tells.
+    /// The proxy reports events.
     Proxy(Proxy),
 }
 
 impl Source {
-    /// The source for `engine`, which collects into `events`.
+    /// Returns the source for `engine`, which adds its events to `events`.
     pub(super) async fn prepare(engine: Engine, events: &Arc<Events>) -> Self {
         match engine {
             Engine::Chromium | Engine::Firefox => Self::Driver,
@@ -42,7 +42,7 @@ impl Source {
         }
     }
 
-    /// The proxy that the browser must use.
+    /// Returns the proxy that the browser must use.
     pub(super) const fn proxy(&self) -> Option<SocketAddr> {
         match self {
             Self::Driver => None,
@@ -50,7 +50,7 @@ impl Source {
         }
     }
 
-    /// Begins to collect from `session`.
+    /// Starts to collect events of `session`.
     pub(super) async fn connect(self, session: &WebDriver, events: &Arc<Events>) -> Connected {
         match self {
             Self::Driver => {
@@ -67,7 +67,7 @@ impl Source {
 }
 
 impl Connected {
-    /// Waits until everything that pages said has been collected.
+    /// Waits until everything that pages logged has been collected.
     pub(super) async fn settle(&self, session: &WebDriver, events: &Events) {
         match self {
             Self::Driver(_) => {
@@ -84,14 +84,14 @@ impl Connected {
                 .await;
             }
             Self::Proxy(_) => {
-                // It answers when the proxy has it all.
+                // It resolves when the proxy has received everything.
                 let send = "window[Symbol.for('platform-tests')]?.()";
                 session.execute(send, vec![]).await.expect("the page sends");
             }
         }
     }
 
-    /// How many cookies there are, for any host. Leaves the page as it is.
+    /// Returns the number of cookies of all hosts. The page stays as it is.
     pub(super) async fn cookies(&self, session: &WebDriver) -> usize {
         match self {
             Self::Driver(bidi) => {
@@ -122,8 +122,8 @@ impl Connected {
         }
     }
 
-    /// Deletes the cookies of every host, and checks that none is left. The
-    /// session's page may be another one afterwards.
+    /// Deletes the cookies of every host, and checks that none is left. The session may show
+    /// another page afterwards.
     pub(super) async fn delete_cookies(&self, session: &WebDriver) {
         let left = match self {
             Self::Driver(bidi) => {
@@ -134,7 +134,7 @@ impl Connected {
             Self::Proxy(proxy) => {
                 for page in proxy.empty_pages() {
                     session.goto(&page).await.expect("the proxy answers");
-                    // An answer that was on its way may still bring one.
+                    // A response that was still on its way may set another one.
                     poll::until("no cookie is left", async || {
                         let deleted = session.delete_all_cookies().await;
                         deleted.expect("cookies can be deleted");

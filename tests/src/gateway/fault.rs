@@ -1,4 +1,4 @@
-//! What the gateway does to a request in place of passing it on.
+//! What the gateway can do to a request instead of forwarding it.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::poll;
 
-/// What happens to a request in place of being passed on.
+/// What happens to a request instead of being forwarded.
 #[derive(Clone, Debug)]
 pub enum Fault {
-    /// The connection ends without an answer.
+    /// The connection is closed without a response.
     Drop,
-    /// This is the answer.
+    /// The gateway sends this response.
     Answer {
         /// Its status.
         status: u16,
@@ -20,10 +20,10 @@ pub enum Fault {
         /// Its body.
         body: Vec<u8>,
     },
-    /// This is answered over and over, for as long as anybody takes it, to pages
-    /// of every origin.
+    /// The gateway sends this text repeatedly, as long as the client reads, to pages of every
+    /// origin.
     Endless(&'static [u8]),
-    /// It waits at the gate, and is passed on when the gate opens.
+    /// The request waits at the gate, and is forwarded when the gate opens.
     Hold(Arc<Gate>),
 }
 
@@ -35,7 +35,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// A closed gate.
+    /// Creates a closed gate.
     #[must_use]
     pub fn closed() -> Arc<Self> {
         Arc::new(Self {
@@ -44,12 +44,12 @@ impl Gate {
         })
     }
 
-    /// Lets everything through from now on.
+    /// Lets all requests through from now on.
     pub fn open(&self) {
         self.open.close();
     }
 
-    /// Waits until `count` requests have come to the gate.
+    /// Waits until `count` requests have arrived at the gate.
     pub async fn reached_by(&self, count: usize) {
         let mut waiting = self.waiting.subscribe();
         let reached = waiting.wait_for(|seen| *seen >= count);
@@ -60,7 +60,7 @@ impl Gate {
 
     pub(super) async fn pass(&self) {
         self.waiting.send_modify(|count| *count += 1);
-        // Answers an error exactly when the gate has been opened.
+        // Returns an error exactly when the gate has been opened.
         let _ = self.open.acquire().await;
     }
 }

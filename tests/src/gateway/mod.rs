@@ -1,7 +1,6 @@
-//! A reverse proxy in front of the platform, as an operator has one. It
-//! remembers every request in order, and on demand holds one, answers it
-//! itself, or ends its connection without an answer. A stream of events is
-//! passed on as it comes, and cut off where a test wants it.
+//! A reverse proxy in front of the platform, as operators use one. It records every request in
+//! order. On demand it holds a request, responds to it itself, or closes its connection without a
+//! response. A stream of events is forwarded as it arrives, and cut off where a test wants it.
 
 mod fault;
 
@@ -23,7 +22,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// One request that came by.
+/// A recorded request.
 #[derive(Clone, Debug)]
 pub struct Exchange {
     /// The method.
@@ -36,11 +35,11 @@ pub struct Exchange {
     pub headers: HeaderMap,
     /// The request's body.
     pub body: Bytes,
-    /// Its place among all arrivals and answers.
+    /// Its position among all arrivals and responses.
     pub arrived: u64,
-    /// Place of its answer, once it has one.
+    /// The position of its response, once it has one.
     pub answered: Option<u64>,
-    /// Status of its answer, once it has one.
+    /// The status of its response, once it has one.
     pub status: Option<StatusCode>,
 }
 
@@ -60,10 +59,10 @@ struct State {
     stream_bytes: Option<usize>,
 }
 
-/// What goes to the browser.
+/// The body of a response to the browser.
 type Body = UnsyncBoxBody<Bytes, Dropped>;
 
-/// The proxy. It listens at once; requests wait until it knows the platform.
+/// The proxy. It listens from the start; requests wait until it knows the platform.
 #[derive(Debug)]
 pub struct Gateway {
     address: SocketAddr,
@@ -86,9 +85,9 @@ impl Shared {
 }
 
 impl Gateway {
-    /// Listens on a port of the loopback address that is free, and that no
-    /// gateway of this program had before: a browser may still keep what it
-    /// fetched from there, such as the runtime, for five minutes and more.
+    /// Listens on a free port of the loopback address that no gateway of this program has used
+    /// before: a browser may still cache what it fetched from there, such as the runtime, for five
+    /// minutes or more.
     pub async fn listen() -> Self {
         static HAD: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
         let (listener, address) = loop {
@@ -123,19 +122,19 @@ impl Gateway {
         }
     }
 
-    /// The port, which is the platform origin's.
+    /// Returns the port, which is also the port of the platform's origin.
     #[must_use]
     pub const fn port(&self) -> u16 {
         self.address.port()
     }
 
-    /// Passes everything on to `platform` from now on.
+    /// Forwards everything to `platform` from now on.
     pub fn lead_to(&self, platform: SocketAddr) {
         self.shared.upstream.send_replace(Some(platform));
     }
 
-    /// Spoils the next `times` requests of `method` whose path starts with
-    /// `path`. Faults that were set earlier come first.
+    /// Applies `fault` to the next `times` requests of `method` whose path starts with `path`.
+    /// Earlier faults are applied first.
     pub fn spoil(&self, method: Method, path: &str, fault: Fault, times: usize) {
         self.shared.state().rules.push(Rule {
             method,
@@ -145,27 +144,27 @@ impl Gateway {
         });
     }
 
-    /// Passes so many bytes of each stream of events on that begins from now on,
-    /// wherever in an event that ends. What is behind them never comes.
+    /// Forwards only `bytes` bytes of each stream of events that begins from now on, even if this
+    /// ends within an event. The rest is never forwarded.
     pub fn stop_streams_after(&self, bytes: usize) {
         self.shared.state().stream_bytes = Some(bytes);
     }
 
-    /// Breaks each stream off that is stopped, and those that run as soon as they
-    /// are. That is for the test to say, once the browser has what was passed on:
-    /// what comes together with the end of a connection may be lost.
+    /// Closes each stream that has reached its limit, and running ones as soon as they do. A test
+    /// calls this when the browser has received the forwarded bytes: bytes that arrive together
+    /// with the end of a connection may be lost.
     pub fn cut_streams(&self) {
         self.shared.cuts.send_modify(|cuts| *cuts += 1);
     }
 
-    /// Forgets the faults that have not happened.
+    /// Removes the faults that have not been applied.
     pub fn heal(&self) {
         let mut state = self.shared.state();
         state.rules.clear();
         state.stream_bytes = None;
     }
 
-    /// Every request of `method` so far whose path starts with `path`.
+    /// Returns every request of `method` so far whose path starts with `path`.
     #[must_use]
     pub fn seen(&self, method: &Method, path: &str) -> Vec<Exchange> {
         let state = self.shared.state();
@@ -173,13 +172,13 @@ impl Gateway {
         state.exchanges.iter().filter(fits).cloned().collect()
     }
 
-    /// How many requests came by so far, of any kind.
+    /// Returns the number of all requests so far.
     #[must_use]
     pub fn count(&self) -> usize {
         self.shared.state().exchanges.len()
     }
 
-    /// How many tokens were asked for so far.
+    /// Returns the number of token requests so far.
     #[must_use]
     pub fn token_requests(&self) -> usize {
         self.seen(&Method::POST, platform_protocol::paths::TOKEN)
@@ -200,18 +199,18 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 }
 
 async fn serve(stream: TcpStream, shared: Arc<Shared>) {
-    // Without this every small answer may wait for a delayed acknowledgement.
+    // Otherwise every small response may wait for a delayed acknowledgement.
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request| exchange(request, Arc::clone(&shared)));
-    // An error here is a connection that was ended, by a browser or a fault.
+    // An error means that a browser or a fault closed the connection.
     let _ = hyper::server::conn::http1::Builder::new()
-        // As large a head as the platform itself takes.
+        // The same maximum head size as the platform's.
         .max_buf_size(1 << 20)
         .serve_connection(TokioIo::new(stream), service)
         .await;
 }
 
-/// The connection ends without an answer.
+/// The connection ends without a response.
 #[derive(Debug)]
 struct Dropped;
 
@@ -272,7 +271,7 @@ async fn exchange(
     answer
 }
 
-/// Remembers an arrival; its place in the list, and the fault that is due.
+/// Records an arrival, and returns its position in the list and the fault to apply.
 fn take_down(shared: &Shared, seen: &Exchange) -> (usize, Option<Fault>) {
     let mut state = shared.state();
     state.order += 1;
@@ -316,10 +315,10 @@ fn endless(part: &'static [u8]) -> Response<Body> {
     answer
 }
 
-/// Hands a request to the platform with its `Host`, and the answer back.
+/// Forwards a request to the platform with its `Host`, and returns the response.
 ///
-/// The browser's connection ends after every answer: on a used connection that
-/// ends early, browsers repeat the request by themselves, and counts would lie.
+/// The browser's connection ends after every response: if a reused connection ends early, browsers
+/// repeat the request on their own, and the counts would be wrong.
 async fn pass_on(shared: &Shared, seen: &Exchange) -> Result<Response<Body>, Dropped> {
     let mut upstream = shared.upstream.subscribe();
     let known = *upstream
@@ -331,7 +330,8 @@ async fn pass_on(shared: &Shared, seen: &Exchange) -> Result<Response<Body>, Dro
     headers.remove(CONNECTION);
     headers.remove(TRANSFER_ENCODING);
     if shared.state().stream_bytes.is_some() {
-        // What is cut is counted as text, which no browser keeps back to unpack it.
+        // Cut streams are counted in uncompressed bytes, which no browser buffers to decompress
+        // them.
         headers.remove(ACCEPT_ENCODING);
     }
     let answer = shared
@@ -368,13 +368,13 @@ fn whole(body: Bytes) -> Body {
         .boxed_unsync()
 }
 
-/// The body of `answer` as it comes; after `left` bytes nothing more, until the
-/// connection is broken off at the next of `cuts`.
+/// Returns the body of `answer` as it arrives. After `left` bytes it stalls until the connection is
+/// closed by the next of `cuts`.
 fn passed(answer: reqwest::Response, left: usize, cuts: watch::Receiver<usize>) -> Body {
     let chunks = futures_util::stream::unfold(Some((answer, left, cuts)), async |state| {
         let (mut answer, left, mut cuts) = state?;
         if left == 0 {
-            // An error here is a gateway that is gone.
+            // An error means that the gateway was dropped.
             let _ = cuts.changed().await;
             return Some((Err(Dropped), None));
         }
