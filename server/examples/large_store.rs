@@ -23,6 +23,8 @@ use platform_server::domain::audit::Actor;
 use platform_server::domain::counting::{
     DAY, Distinct, DistinctSketch, HOUR, MINUTE, NewCounts, NewPlayTime, periods,
 };
+use platform_server::domain::date::rfc3339;
+use platform_server::domain::date::rfc3339;
 use platform_server::domain::identity::Identity;
 use platform_server::domain::log::{LogEntry, LogId, NewLogRecords};
 use platform_server::domain::page::PageId;
@@ -31,7 +33,6 @@ use platform_server::domain::session::SessionSecret;
 use platform_server::domain::sign_in::SignIn;
 use platform_server::entropy::{Entropy, SystemEntropy};
 use platform_server::games::files::FileStore;
-use platform_server::http::date::rfc3339;
 
 use platform_server::store::{SchemaPolicy, Store, connect};
 use rusqlite::{Connection, params};

@@ -12,11 +12,11 @@ use super::caller::AdminCaller;
 use super::views::PlayerView;
 use crate::admin::AdminState;
 use crate::domain::administration::HoldingAddress;
+use crate::domain::date::rfc3339;
 use crate::http::api::query::limit;
 use crate::http::api::{answer, invalid};
 use crate::http::api_error::ApiError;
 use crate::http::client_address::Network;
-use crate::http::date::rfc3339;
 
 /// Addresses, or guests, of one answer where nothing else is asked for.
 const ENTRIES: usize = 100;

@@ -14,10 +14,10 @@ use utoipa::ToSchema;
 use super::caller::AdminCaller;
 use crate::admin::AdminState;
 use crate::auth::keys::{KeyError, KeyInfo};
+use crate::domain::date::rfc3339;
 use crate::domain::key::KeyPhase;
 use crate::http::api::answer;
 use crate::http::api_error::ApiError;
-use crate::http::date::rfc3339;
 use crate::http::limiter::too_many_requests;
 
 /// The signing keys.

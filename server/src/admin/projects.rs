@@ -14,9 +14,9 @@ use super::caller::AdminCaller;
 use super::names::names_of;
 use super::views::PlayerNames;
 use crate::admin::AdminState;
+use crate::domain::date::rfc3339;
 use crate::http::api::answer;
 use crate::http::api_error::ApiError;
-use crate::http::date::rfc3339;
 use crate::projects::handlers::views::StandingView;
 
 /// Every project.

@@ -7,12 +7,12 @@ use utoipa::ToSchema;
 
 use crate::domain::administration::MergedGuest;
 use crate::domain::audit::{Actor, ActorKind, AuditEvent};
+use crate::domain::date::rfc3339;
 use crate::domain::device::Device;
 use crate::domain::identity::LinkedIdentity;
 use crate::domain::player::{Player, PlayerState};
 use crate::domain::session::SessionSummary;
 use crate::games::files::hex;
-use crate::http::date::rfc3339;
 
 /// Names by players' ids.
 pub type PlayerNames = BTreeMap<String, String>;

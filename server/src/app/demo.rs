@@ -16,9 +16,9 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::clock::Clock;
+use crate::domain::errors::chain;
 use crate::domain::project::Project;
 use crate::hosting::backends::Backends;
-use crate::http::api_error::chain;
 use crate::platform::Platform;
 use crate::projects::deploy::{DeployError, Deployments, Target};
 use crate::store::{self, StoreError};

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::auth::AuthState;
 use crate::clock::{Clock, Millis};
 use crate::domain::audit::{Actor, AuditKind, By, Refused, Source};
-use crate::http::api_error::chain;
+use crate::domain::errors::chain;
 use crate::http::client_address::Network;
 use crate::http::limiter::{Limiter, Period, Rate};
 

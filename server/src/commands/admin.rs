@@ -8,7 +8,7 @@ use platform_server::clock::Millis;
 use platform_server::config::Config;
 use platform_server::domain::administration::Granted;
 use platform_server::domain::audit::Actor;
-use platform_server::http::api_error::chain;
+use platform_server::domain::errors::chain;
 use platform_server::store::{Store, StoreError};
 use uuid::Uuid;
 

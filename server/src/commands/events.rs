@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use platform_server::admin::views::EventView;
 use platform_server::domain::audit::{ActorKind, AuditEvent, AuditKind, AuditQuery};
-use platform_server::http::api_error::chain;
+use platform_server::domain::errors::chain;
 use platform_server::store::Store;
 use uuid::Uuid;
 

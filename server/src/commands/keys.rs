@@ -9,9 +9,9 @@ use platform_server::auth::keys::{KeyError, KeyRing};
 use platform_server::clock::{Clock, SystemClock};
 use platform_server::config::Config;
 use platform_server::domain::audit::Actor;
+use platform_server::domain::errors::chain;
 use platform_server::domain::key::KeyPhase;
 use platform_server::entropy::SystemEntropy;
-use platform_server::http::api_error::chain;
 use platform_server::store::SchemaPolicy;
 
 use crate::{Failure, Settings};

@@ -6,13 +6,12 @@ use clap::Subcommand;
 use platform_server::clock::Millis;
 use platform_server::config::Config;
 use platform_server::domain::audit::{Actor, AuditEvent, AuditKind, AuditQuery};
+use platform_server::domain::date::rfc3339_seconds;
+use platform_server::domain::errors::chain;
 use platform_server::domain::player::{Player, PlayerState, REASON_CHARS, parse_reason};
 use platform_server::domain::username::{MAX_CHARS, MIN_CHARS};
-use platform_server::http::api_error::chain;
 use platform_server::http::client_address::Network;
 use platform_server::store::{Store, StoreError};
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 use uuid::Uuid;
 
 use crate::{Failure, Settings};
@@ -367,8 +366,5 @@ pub(crate) fn circumstances(event: &AuditEvent) -> String {
 
 /// A time in UTC, as RFC 3339 writes it.
 pub(crate) fn date(millis: Millis) -> String {
-    OffsetDateTime::from_unix_timestamp(millis.div_euclid(1_000))
-        .ok()
-        .and_then(|date| date.format(&Rfc3339).ok())
-        .unwrap_or_else(|| millis.to_string())
+    rfc3339_seconds(millis).unwrap_or_else(|| millis.to_string())
 }

@@ -7,9 +7,9 @@ use clap::Subcommand;
 use platform_server::clock::Millis;
 use platform_server::domain::administration::Transferred;
 use platform_server::domain::audit::Actor;
+use platform_server::domain::errors::chain;
 use platform_server::domain::player::{REASON_CHARS, parse_reason};
 use platform_server::domain::takedown::{Authority, Change, Changed, GRACE, Standing};
-use platform_server::http::api_error::chain;
 use platform_server::store::{Store, StoreError};
 use uuid::Uuid;
 

@@ -33,10 +33,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
+use crate::domain::errors::chain;
 use crate::domain::project::BackendSettings;
 use crate::games::sites::{Game, Sites};
 use crate::hosting::upload::{self, Upload};
-use crate::http::api_error::{ApiError, chain};
+use crate::http::api_error::ApiError;
 use crate::http::client_address::Network;
 use crate::http::context::Context;
 use crate::http::places::{Group, Lasting, Stay};

@@ -14,7 +14,7 @@ use futures_util::FutureExt as _;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
-use crate::http::api_error::chain;
+use crate::domain::errors::chain;
 
 /// One piece of periodic work, with what it remembers from one run to the next.
 #[async_trait]

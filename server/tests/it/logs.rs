@@ -694,7 +694,7 @@ async fn records_are_found_by_text_source_player_and_time() {
             .map(|record| record["message"].as_str().unwrap().to_owned())
             .collect()
     };
-    let day = platform_server::http::date::rfc3339;
+    let day = platform_server::domain::date::rfc3339;
     let (before, after) = (day(NOW + 1), day(NOW + 30_000));
     assert_eq!(found("q=100%25%20%C3%A4rger").await, ["100% ÄRGER <b>"]);
     assert_eq!(found("q=nothing").await, [""; 0]);

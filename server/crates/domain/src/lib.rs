@@ -4,6 +4,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`clock`], [`entropy`] | time and randomness, which callers pass in |
+//! | [`date`], [`errors`] | times and errors in words |
 //! | [`origin`] | the platform origin and the addresses derived from it |
 //! | [`player`], [`username`], [`identity`] | players, their names, and their identities at
 //! providers |
@@ -23,8 +24,10 @@ pub mod clock;
 pub mod console_token;
 mod cookie_secret;
 pub mod counting;
+pub mod date;
 pub mod device;
 pub mod entropy;
+pub mod errors;
 pub mod identity;
 pub mod key;
 pub mod left_guest;

@@ -9,6 +9,7 @@ use std::error::Error;
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use platform_domain::errors::chain;
 use platform_protocol::problem::{MEDIA_TYPE, Problem, ProblemCode};
 
 use super::request_id::RequestId;
@@ -155,19 +156,6 @@ impl ApiError {
         // Five plain members cannot fail to serialize.
         serde_json::to_vec(&problem).unwrap_or_default()
     }
-}
-
-/// An error with everything that caused it, for the log.
-#[must_use]
-pub fn chain(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }
 
 impl IntoResponse for ApiError {

@@ -23,7 +23,6 @@
 //! | [`encoding`] | which content coding a client takes |
 //! | [`asset`] | small files kept in memory, compressed once |
 //! | [`gzip_stream`] | a text sent piece by piece to many, compressed once |
-//! | [`date`] | days for people, times for programs |
 //! | [`page`] | HTML pages and their security headers |
 //! | [`browser`] | which browser asks, in a few words |
 //! | [`body`] | request bodies that must be small |
@@ -44,7 +43,6 @@ pub mod context;
 pub mod cookies;
 pub mod cors;
 pub mod csrf;
-pub mod date;
 mod descriptors;
 pub mod encoding;
 pub mod foreign_cookies;

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use crate::auth::AuthState;
 use crate::clock::Millis;
+use crate::domain::errors::chain;
 use crate::domain::player::Player;
 use crate::domain::session::{Session, SessionHash, SessionSecret};
-use crate::http::api_error::{ApiError, chain};
+use crate::http::api_error::ApiError;
 use crate::http::client_address::Network;
 use crate::store::{GuestCap, NewGuest, StoreError};
 

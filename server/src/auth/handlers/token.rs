@@ -127,7 +127,7 @@ async fn renew(state: &AuthState, secret: &SessionSecret, now: Millis) -> bool {
         Ok(()) => true,
         Err(error) => {
             tracing::warn!(
-                error = crate::http::api_error::chain(&error),
+                error = crate::domain::errors::chain(&error),
                 "a session was not renewed"
             );
             false

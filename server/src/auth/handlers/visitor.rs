@@ -5,8 +5,9 @@ use platform_protocol::problem::ProblemCode;
 
 use super::{guest, held};
 use crate::auth::AuthState;
+use crate::domain::errors::chain;
 use crate::domain::session::{Session, SessionStatus};
-use crate::http::api_error::{ApiError, chain};
+use crate::http::api_error::ApiError;
 use crate::http::browser;
 
 /// Who opens a page.

@@ -17,6 +17,7 @@ use hyper_util::rt::TokioExecutor;
 use openidconnect::{AsyncHttpClient, HttpRequest, HttpResponse};
 use platform_loopback::Resolver;
 
+use crate::domain::errors::innermost;
 use crate::http::tls;
 
 /// For the connection alone.
@@ -101,13 +102,8 @@ impl HttpClient {
             .headers_mut()
             .insert(header::USER_AGENT, HeaderValue::from_static(USER_AGENT));
         let response = self.client.request(request).await.map_err(|error| {
-            // The innermost cause says what happened; the outer ones only
-            // that sending failed.
-            let mut cause: &dyn std::error::Error = &error;
-            while let Some(source) = cause.source() {
-                cause = source;
-            }
-            HttpError::Transport(cause.to_string())
+            // The outer causes say only that sending failed.
+            HttpError::Transport(innermost(&error).to_string())
         })?;
         let status = response.status();
         if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {

@@ -11,8 +11,8 @@ use time::{Duration, OffsetDateTime};
 
 use crate::clock::Millis;
 use crate::console::ConsoleState;
+use crate::domain::date::rfc3339;
 use crate::http::api_error::ApiError;
-use crate::http::date::rfc3339;
 
 /// Where it is.
 pub const PATH: &str = "/.well-known/security.txt";

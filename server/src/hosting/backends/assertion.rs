@@ -11,8 +11,8 @@ use platform_protocol::claims::{ASSERTION_AUDIENCE, ASSERTION_SECONDS, Assertion
 use super::headers::authority;
 use crate::auth::keys::KeyRing;
 use crate::clock::{Clock, Millis};
+use crate::domain::errors::chain;
 use crate::games::sites::Game;
-use crate::http::api_error::chain;
 
 /// After so long another one is signed: what a backend gets has at least half of
 /// its life before it.

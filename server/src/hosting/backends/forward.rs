@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::reach;
-use crate::http::api_error::chain;
+use crate::domain::errors::chain;
 
 /// How long both ends may take to hand over a connection that becomes a tunnel.
 const HANDED_OVER: Duration = Duration::from_secs(5);

@@ -9,6 +9,7 @@ use axum::http::{Request, header};
 use tokio::time::{Instant, timeout};
 
 use super::Backends;
+use crate::domain::errors::innermost;
 use crate::domain::project::BackendSettings;
 
 /// How long it is waited for.
@@ -51,7 +52,7 @@ impl Backends {
                     sentence: format!("It answered {status} to GET {path} in {milliseconds} ms."),
                 }
             }
-            Ok(Err(error)) => unreached(milliseconds, &innermost(&error)),
+            Ok(Err(error)) => unreached(milliseconds, &reason(&error)),
             Err(_) => unreached(
                 milliseconds,
                 &format!("no answer came within {} seconds", PATIENCE.as_secs()),
@@ -70,11 +71,10 @@ fn unreached(milliseconds: u64, why: &str) -> Trial {
     }
 }
 
-/// The innermost cause says what happened; the outer ones only that asking failed.
-fn innermost(error: &(dyn Error + 'static)) -> String {
-    let mut cause = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.to_string().trim_end_matches('.').to_owned()
+/// Why it could not be asked. The outer causes say only that it could not.
+fn reason(error: &(dyn Error + 'static)) -> String {
+    innermost(error)
+        .to_string()
+        .trim_end_matches('.')
+        .to_owned()
 }

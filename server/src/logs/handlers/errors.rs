@@ -12,11 +12,11 @@ use utoipa::ToSchema;
 use crate::auth::caller::ApiCaller;
 use crate::clock::Millis;
 use crate::domain::counting::{DAY, HOUR, Span};
+use crate::domain::date::rfc3339;
 use crate::domain::log::{ERRORS_KNOWN, ErrorCount, ErrorQuery};
 use crate::http::api::query::Range;
 use crate::http::api::{EnvironmentName, PathParams, answer, invalid};
 use crate::http::api_error::ApiError;
-use crate::http::date::rfc3339;
 use crate::logs::LogsState;
 
 /// Deployments of one answer, at most.

@@ -15,11 +15,11 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::auth::caller::ApiCaller;
+use crate::domain::date::rfc3339;
 use crate::domain::log::{LogId, LogQuery, LogSearch, LogSearchPage, StoredLogRecord};
 use crate::http::api::query::{Range, digits, level, limit};
 use crate::http::api::{EnvironmentName, PathParams, answer, invalid};
 use crate::http::api_error::ApiError;
-use crate::http::date::rfc3339;
 use crate::logs::LogsState;
 
 /// Records of one answer where nothing else is asked for.

@@ -18,10 +18,11 @@ use tokio::time::Instant;
 
 use super::search::{Level, LogView, PAGE_BYTES};
 use crate::auth::caller::ApiCaller;
+use crate::domain::errors::chain;
 use crate::domain::log::{LogId, LogTail};
 use crate::http::api::query::{digits, environment_of, level};
 use crate::http::api::{EnvironmentName, PathParams, invalid};
-use crate::http::api_error::{ApiError, chain};
+use crate::http::api_error::ApiError;
 use crate::http::encoding::{self, Coding};
 use crate::http::gzip_stream::{GzipStream, SharedChunk};
 use crate::http::limiter::too_many_requests;

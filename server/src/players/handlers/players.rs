@@ -12,10 +12,10 @@ use utoipa::ToSchema;
 use crate::auth::caller::ApiCaller;
 use crate::clock::Millis;
 use crate::domain::counting::{DAY, DISTINCT_ERROR, DistinctCount, PlayerCount, Span};
+use crate::domain::date::rfc3339;
 use crate::http::api::query::Range;
 use crate::http::api::{EnvironmentName, PathParams, answer, invalid};
 use crate::http::api_error::ApiError;
-use crate::http::date::rfc3339;
 use crate::players::PlayersState;
 
 /// The longest time that is shown in minutes.

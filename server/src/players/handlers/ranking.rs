@@ -9,9 +9,9 @@ use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::domain::date::rfc3339;
 use crate::http::api::answer;
 use crate::http::api_error::ApiError;
-use crate::http::date::rfc3339;
 use crate::players::PlayersState;
 
 /// Games that are listed, at most: who plays none of these has its address.

@@ -11,13 +11,13 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::frames::Ancestors;
+use crate::domain::date::rfc3339;
 use crate::domain::project::{
     BackendSettings, DeploymentSummary, EnvironmentRecord, Frames, Project, short_id,
 };
 use crate::domain::takedown::{Authority, Standing};
 use crate::hosting::backends::Trial;
 use crate::http::api_error::ApiError;
-use crate::http::date::rfc3339;
 use crate::projects::ProjectsState;
 
 /// A game: a slug with a dev and a prod environment.

@@ -12,9 +12,9 @@ use platform_server::clock::{Clock as _, Millis};
 use platform_server::domain::counting::{
     DAY, Distinct, DistinctSketch, MINUTE, NewCounts, PlayerCount, Span,
 };
+use platform_server::domain::date::rfc3339;
 use platform_server::domain::log::{LogEntry, NewLogRecords};
 use platform_server::domain::page::PageId;
-use platform_server::http::date::rfc3339;
 use platform_tests::browser::Stage;
 use platform_tests::owner::Owner;
 use platform_tests::platform::Platform;

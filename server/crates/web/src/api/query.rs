@@ -6,10 +6,9 @@
 use std::borrow::Cow;
 use std::str::FromStr;
 
+use platform_domain::date::parse_rfc3339;
 use platform_protocol::log::LogLevel;
 use platform_protocol::names::Environment;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 use super::environment;
 use platform_domain::clock::Millis;
@@ -129,15 +128,13 @@ pub fn limit(text: &str, most: usize) -> Result<usize, Cow<'static, str>> {
 
 fn time(text: &str) -> Option<Millis> {
     // A `+` in a query stands for a space, and few remember to write `%2B`.
-    let text = text.replace(' ', "+");
-    let time = OffsetDateTime::parse(&text, &Rfc3339).ok()?;
-    Some(time.unix_timestamp() * 1_000 + i64::from(time.millisecond()))
+    parse_rfc3339(&text.replace(' ', "+"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::date::rfc3339;
+    use platform_domain::date::rfc3339;
 
     const NOW: Millis = 1_795_262_400_000;
 

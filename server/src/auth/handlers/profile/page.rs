@@ -10,11 +10,11 @@ use crate::auth::AuthState;
 use crate::auth::handlers::login;
 use crate::auth::handlers::return_link::{ReturnLink, page_path};
 use crate::auth::redirect::ReturnAddress;
+use crate::domain::date::Date;
 use crate::domain::device::client_name;
 use crate::domain::session::{Session, SessionHash, SessionSummary};
 use crate::http::api_error::ApiError;
 use crate::http::csrf::BrowserSecret;
-use crate::http::date::Date;
 use crate::http::page::{self, FormTarget, Layout};
 use crate::http::seal::Sealed;
 

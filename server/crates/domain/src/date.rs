@@ -1,10 +1,10 @@
 //! Times: days for the people who read the platform's pages, and RFC 3339 for
-//! programs.
+//! programs, written and read.
 
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use platform_domain::clock::Millis;
+use crate::clock::Millis;
 
 /// A day in UTC, in the two spellings that the element `time` wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +39,22 @@ pub fn rfc3339(time: Millis) -> String {
         .unwrap_or_default()
 }
 
+/// The same without parts of a second. None is for a time that RFC 3339 cannot
+/// write: its years are 0 to 9999.
+#[must_use]
+pub fn rfc3339_seconds(time: Millis) -> Option<String> {
+    let time = OffsetDateTime::from_unix_timestamp(time.div_euclid(1_000)).ok()?;
+    time.format(&Rfc3339).ok()
+}
+
+/// Reads a time as RFC 3339 writes it, with any offset. What is finer than a
+/// millisecond is left out.
+#[must_use]
+pub fn parse_rfc3339(text: &str) -> Option<Millis> {
+    let time = OffsetDateTime::parse(text, &Rfc3339).ok()?;
+    Some(time.unix_timestamp() * 1_000 + i64::from(time.millisecond()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,5 +76,36 @@ mod tests {
     fn times_are_written_as_rfc_3339_does() {
         assert_eq!(rfc3339(0), "1970-01-01T00:00:00Z");
         assert_eq!(rfc3339(1_767_225_600_250), "2026-01-01T00:00:00.25Z");
+        for (time, text) in [
+            (0, Some("1970-01-01T00:00:00Z")),
+            (-1, Some("1969-12-31T23:59:59Z")),
+            (1_767_225_600_999, Some("2026-01-01T00:00:00Z")),
+            (253_402_300_799_999, Some("9999-12-31T23:59:59Z")),
+            (253_402_300_800_000, None),
+            (Millis::MAX, None),
+        ] {
+            assert_eq!(rfc3339_seconds(time).as_deref(), text, "{time}");
+        }
+    }
+
+    #[test]
+    fn times_are_read_as_rfc_3339_writes_them() {
+        for (text, time) in [
+            ("1970-01-01T00:00:00Z", Some(0)),
+            ("1969-12-31T23:59:59.999Z", Some(-1)),
+            ("2026-01-01T01:00:00.25+01:00", Some(1_767_225_600_250)),
+            ("2026-01-01T00:00:00.2509Z", Some(1_767_225_600_250)),
+            ("2026-01-01T00:00:00", None),
+            ("2026-02-30T00:00:00Z", None),
+            ("10000-01-01T00:00:00Z", None),
+            ("yesterday", None),
+            ("", None),
+        ] {
+            assert_eq!(parse_rfc3339(text), time, "{text}");
+        }
+        let (first, last) = (-62_135_596_800_000, 253_370_764_799_999);
+        for time in [first, -1, 0, 1, 1_795_262_400_123, last] {
+            assert_eq!(parse_rfc3339(&rfc3339(time)), Some(time));
+        }
     }
 }
