@@ -28,6 +28,9 @@ use commands::project::ProjectCommand;
 #[derive(Parser)]
 #[command(name = "platform-server", version, about)]
 struct Arguments {
+    /// Where the settings are; the environment wins over it
+    #[arg(long, global = true, value_name = "platform.toml")]
+    config: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
 }
@@ -36,8 +39,6 @@ struct Arguments {
 enum Command {
     /// Serve until SIGTERM or SIGINT
     Serve {
-        #[command(flatten)]
-        settings: Settings,
         /// Leave the demo game out
         #[arg(long)]
         no_demo: bool,
@@ -70,31 +71,20 @@ enum Command {
     Backup {
         /// The file to make
         file: PathBuf,
-        #[command(flatten)]
-        settings: Settings,
     },
     /// Print the settings in force, secrets hidden
     Config {
-        #[command(flatten)]
-        settings: Settings,
         /// Print the documentation of every setting instead (Markdown)
         #[arg(long)]
         docs: bool,
     },
 }
 
-#[derive(clap::Args)]
-struct Settings {
-    /// Where the settings are; the environment wins over it
-    #[arg(long, value_name = "platform.toml")]
-    config: Option<PathBuf>,
-}
-
 /// What stops the program: one line for the operator.
 type Failure = String;
 
 fn main() -> ExitCode {
-    match run(Arguments::parse().command) {
+    match run(Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("platform-server: {}", failure.replace('\n', " "));
@@ -103,42 +93,43 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command) -> Result<(), Failure> {
+fn run(Arguments { config, command }: Arguments) -> Result<(), Failure> {
+    let settings = || read(config.as_deref());
     match command {
-        Command::Serve { settings, no_demo } => {
-            let mut config = read(settings.config.as_deref())?;
+        Command::Serve { no_demo } => {
+            let mut config = settings()?;
             config.demo = !no_demo;
             // Held until everything has stopped.
             let _lock = FolderLock::take(&config).map_err(|error| error.to_string())?;
             on_runtime(serve(config))
         }
         Command::Keys { command } => {
-            let config = read(command.settings().config.as_deref())?;
+            let config = settings()?;
             on_runtime(async move {
                 print(&command.run(&config).await?);
                 Ok(())
             })
         }
         Command::Player { command } => {
-            let config = read(command.settings().config.as_deref())?;
+            let config = settings()?;
             on_store(&config, async |store| {
                 command.run(store, &config, SystemClock.now()).await
             })
         }
         Command::Project { command } => {
-            let config = read(command.settings().config.as_deref())?;
+            let config = settings()?;
             on_store(&config, async |store| {
                 command.run(store, SystemClock.now()).await
             })
         }
         Command::Admin { command } => {
-            let config = read(command.settings().config.as_deref())?;
+            let config = settings()?;
             on_store(&config, async |store| {
                 command.run(store, &config, SystemClock.now()).await
             })
         }
         Command::Events(command) => {
-            let config = read(command.settings().config.as_deref())?;
+            let config = settings()?;
             if !command.follows() {
                 return on_store(&config, async |store| command.run(store).await);
             }
@@ -148,22 +139,19 @@ fn run(command: Command) -> Result<(), Failure> {
                 Ok(String::new())
             })
         }
-        Command::Backup { file, settings } => {
-            let config = read(settings.config.as_deref())?;
+        Command::Backup { file } => {
+            let config = settings()?;
             on_store(&config, async |store| {
                 let made = backup::write(store, &config.files_path(), &file).await;
                 told_of_backup(&file, made.map_err(|error| chain(&error))?)
             })
         }
-        Command::Config { docs: true, .. } => {
+        Command::Config { docs: true } => {
             print(&names::documentation());
             Ok(())
         }
-        Command::Config {
-            settings,
-            docs: false,
-        } => {
-            print(&show::settings_in_force(&read(settings.config.as_deref())?));
+        Command::Config { docs: false } => {
+            print(&show::settings_in_force(&settings()?));
             Ok(())
         }
     }

@@ -12,8 +12,8 @@ use platform_server::domain::errors::chain;
 use platform_server::store::{Store, StoreError};
 use uuid::Uuid;
 
+use crate::Failure;
 use crate::commands::player::{date, player_id};
-use crate::{Failure, Settings};
 
 #[derive(Subcommand)]
 pub(crate) enum AdminCommand {
@@ -22,34 +22,18 @@ pub(crate) enum AdminCommand {
         /// The player's id, `sub` in tokens
         #[arg(value_parser = player_id)]
         sub: Uuid,
-        #[command(flatten)]
-        settings: Settings,
     },
     /// Make a player an administrator no longer
     Revoke {
         /// The player's id, `sub` in tokens
         #[arg(value_parser = player_id)]
         sub: Uuid,
-        #[command(flatten)]
-        settings: Settings,
     },
     /// List the administrators
-    List {
-        #[command(flatten)]
-        settings: Settings,
-    },
+    List,
 }
 
 impl AdminCommand {
-    /// Where the settings are.
-    pub(crate) const fn settings(&self) -> &Settings {
-        match self {
-            Self::Grant { settings, .. }
-            | Self::Revoke { settings, .. }
-            | Self::List { settings } => settings,
-        }
-    }
-
     /// Does it; what to tell the operator.
     pub(crate) async fn run(
         self,
@@ -59,7 +43,7 @@ impl AdminCommand {
     ) -> Result<String, Failure> {
         let failed = |error: StoreError| chain(&error);
         match self {
-            Self::Grant { sub, .. } => {
+            Self::Grant { sub } => {
                 let granted = store.grant_admin(sub, Actor::Operator.into(), now).await;
                 match granted.map_err(failed)? {
                     Granted::Done => Ok(format!("{sub} is an administrator\n")),
@@ -73,7 +57,7 @@ impl AdminCommand {
                     )),
                 }
             }
-            Self::Revoke { sub, .. } => {
+            Self::Revoke { sub } => {
                 let revoked = store.revoke_admin(sub, Actor::Operator.into(), now).await;
                 let revoked = revoked.map_err(failed)?;
                 if config.admins.contains(&sub) {
@@ -87,7 +71,7 @@ impl AdminCommand {
                     format!("{sub} was no administrator\n")
                 })
             }
-            Self::List { .. } => {
+            Self::List => {
                 let mut text = String::new();
                 for admin in store.list_admins().await.map_err(failed)? {
                     let (sub, since) = (admin.player, date(admin.granted_at));

@@ -9,8 +9,8 @@ use platform_server::domain::errors::chain;
 use platform_server::store::Store;
 use uuid::Uuid;
 
+use crate::Failure;
 use crate::commands::player::{circumstances, date, player_id};
-use crate::{Failure, Settings};
 
 /// How often it is looked for new events.
 const LOOK: Duration = Duration::from_millis(500);
@@ -43,8 +43,6 @@ pub(crate) struct EventsCommand {
     /// Print each event as one line of JSON, as the API has it
     #[arg(long)]
     json: bool,
-    #[command(flatten)]
-    settings: Settings,
 }
 
 fn kind(text: &str) -> Result<AuditKind, String> {
@@ -59,11 +57,6 @@ fn actor(text: &str) -> Result<ActorKind, String> {
 }
 
 impl EventsCommand {
-    /// Where the settings are.
-    pub(crate) const fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
     /// Whether it goes on until it is interrupted.
     pub(crate) const fn follows(&self) -> bool {
         self.follow

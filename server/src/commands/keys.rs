@@ -14,20 +14,14 @@ use platform_server::domain::key::KeyPhase;
 use platform_server::entropy::SystemEntropy;
 use platform_server::store::SchemaPolicy;
 
-use crate::{Failure, Settings};
+use crate::Failure;
 
 #[derive(Subcommand)]
 pub(crate) enum KeysCommand {
     /// List the keys and what each does now
-    List {
-        #[command(flatten)]
-        settings: Settings,
-    },
+    List,
     /// Publish a new key, which signs 21 minutes later
-    Rotate {
-        #[command(flatten)]
-        settings: Settings,
-    },
+    Rotate,
     /// Take back a key that somebody else may know: it is gone from the key set
     /// at once, and a new key signs
     Revoke {
@@ -35,39 +29,24 @@ pub(crate) enum KeysCommand {
         // Some begin with a hyphen.
         #[arg(allow_hyphen_values = true)]
         kid: String,
-        #[command(flatten)]
-        settings: Settings,
     },
     /// Seal every key in the store under `PLATFORM_KEY_SECRET`; where keys lie
     /// sealed under another secret, that one is `PLATFORM_KEY_SECRET_OLD`
-    Reseal {
-        #[command(flatten)]
-        settings: Settings,
-    },
+    Reseal,
 }
 
 impl KeysCommand {
-    /// The settings that it was given.
-    pub(crate) fn settings(&self) -> &Settings {
-        match self {
-            Self::List { settings }
-            | Self::Rotate { settings }
-            | Self::Revoke { settings, .. }
-            | Self::Reseal { settings } => settings,
-        }
-    }
-
     /// Does it, and answers what to print.
     pub(crate) async fn run(self, config: &Config) -> Result<String, Failure> {
         let ring = open(config).await?;
         let failed = |error: KeyError| chain(&error);
         Ok(match self {
-            Self::List { .. } => list(&ring),
-            Self::Rotate { .. } => {
+            Self::List => list(&ring),
+            Self::Rotate => {
                 let kid = ring.rotate(Actor::Operator).await.map_err(failed)?;
                 format!("{kid} is published, and signs in 21 minutes\n")
             }
-            Self::Revoke { kid, .. } => {
+            Self::Revoke { kid } => {
                 let next = ring.revoke(&kid, Actor::Operator).await.map_err(failed)?;
                 let signs = next.map_or_else(String::new, |next| format!("{next} signs now. "));
                 format!(
@@ -75,7 +54,7 @@ impl KeysCommand {
                      backends within 10 minutes\n"
                 )
             }
-            Self::Reseal { .. } => match ring.reseal().await.map_err(failed)? {
+            Self::Reseal => match ring.reseal().await.map_err(failed)? {
                 0 => "every key was sealed under PLATFORM_KEY_SECRET before\n".to_owned(),
                 1 => "1 key is sealed under PLATFORM_KEY_SECRET now\n".to_owned(),
                 keys => format!("{keys} keys are sealed under PLATFORM_KEY_SECRET now\n"),

@@ -14,7 +14,7 @@ use platform_server::http::client_address::Network;
 use platform_server::store::{Store, StoreError};
 use uuid::Uuid;
 
-use crate::{Failure, Settings};
+use crate::Failure;
 
 /// Events that are shown, at most.
 const EVENTS: usize = 50;
@@ -30,23 +30,17 @@ pub(crate) enum PlayerCommand {
         /// The player's id, `sub` in tokens, or name
         #[arg(value_name = "SUB|NAME", value_parser = who)]
         who: Who,
-        #[command(flatten)]
-        settings: Settings,
     },
     /// List players by how their names begin
     Find {
         /// How the name begins, without regard to case
         #[arg(value_parser = start)]
         name: String,
-        #[command(flatten)]
-        settings: Settings,
     },
     /// List the addresses that hold most guests, or the guests of one
     Guests {
         /// An IPv4 or IPv6 address, or an IPv6 /64
         address: Option<Network>,
-        #[command(flatten)]
-        settings: Settings,
     },
     /// Suspend a player: no token, no sign-in, until it is lifted
     Suspend {
@@ -56,16 +50,12 @@ pub(crate) enum PlayerCommand {
         /// What the player is told, a sentence
         #[arg(long, value_parser = reason)]
         reason: Option<String>,
-        #[command(flatten)]
-        settings: Settings,
     },
     /// Lift a suspension
     Unsuspend {
         /// The player's id, `sub` in tokens
         #[arg(value_parser = player_id)]
         sub: Uuid,
-        #[command(flatten)]
-        settings: Settings,
     },
     /// End every session of a player, on devices too. An account has to sign in
     /// again, and a guest is gone for good
@@ -73,8 +63,6 @@ pub(crate) enum PlayerCommand {
         /// The player's id, `sub` in tokens
         #[arg(value_parser = player_id)]
         sub: Uuid,
-        #[command(flatten)]
-        settings: Settings,
     },
 }
 
@@ -131,18 +119,6 @@ fn reason(text: &str) -> Result<String, String> {
 }
 
 impl PlayerCommand {
-    /// Where the settings are.
-    pub(crate) const fn settings(&self) -> &Settings {
-        match self {
-            Self::Show { settings, .. }
-            | Self::Find { settings, .. }
-            | Self::Guests { settings, .. }
-            | Self::Suspend { settings, .. }
-            | Self::Unsuspend { settings, .. }
-            | Self::EndSessions { settings, .. } => settings,
-        }
-    }
-
     /// Does it; what to tell the operator.
     pub(crate) async fn run(
         self,
@@ -152,8 +128,8 @@ impl PlayerCommand {
     ) -> Result<String, Failure> {
         let failed = |error: StoreError| chain(&error);
         match self {
-            Self::Show { who, .. } => show(store, &who, now).await,
-            Self::Find { name, .. } => {
+            Self::Show { who } => show(store, &who, now).await,
+            Self::Find { name } => {
                 let found = store.list_players_by_name(&name, PLAYERS).await;
                 let found = found.map_err(failed)?;
                 if found.is_empty() {
@@ -162,8 +138,8 @@ impl PlayerCommand {
                 }
                 Ok(list(&found))
             }
-            Self::Guests { address, .. } => guests(store, address, now - config.guest_idle()).await,
-            Self::Suspend { sub, reason, .. } => {
+            Self::Guests { address } => guests(store, address, now - config.guest_idle()).await,
+            Self::Suspend { sub, reason } => {
                 let player = find(store, sub).await?;
                 if let PlayerState::Merged { into } = player.state {
                     return Err(format!(
@@ -176,7 +152,7 @@ impl PlayerCommand {
                     .map_err(failed)?;
                 Ok(format!("{} ({sub}) is suspended\n", player.username))
             }
-            Self::Unsuspend { sub, .. } => {
+            Self::Unsuspend { sub } => {
                 let player = find(store, sub).await?;
                 let lifted = store
                     .unsuspend_player(sub, Actor::Operator.into(), now)
@@ -189,7 +165,7 @@ impl PlayerCommand {
                 };
                 Ok(format!("{} ({sub}) {now_or_still}\n", player.username))
             }
-            Self::EndSessions { sub, .. } => {
+            Self::EndSessions { sub } => {
                 let player = find(store, sub).await?;
                 let ended = store
                     .end_other_sessions(sub, None, Actor::Operator.into(), now)

@@ -13,16 +13,13 @@ use platform_server::domain::takedown::{Authority, Change, Changed, GRACE, Stand
 use platform_server::store::{Store, StoreError};
 use uuid::Uuid;
 
+use crate::Failure;
 use crate::commands::player::{date, player_id};
-use crate::{Failure, Settings};
 
 #[derive(Subcommand)]
 pub(crate) enum ProjectCommand {
     /// List the projects and their owners
-    List {
-        #[command(flatten)]
-        settings: Settings,
-    },
+    List,
     /// Give a project to another player
     Transfer {
         /// The project
@@ -30,8 +27,6 @@ pub(crate) enum ProjectCommand {
         /// The new owner's id, `sub` in tokens
         #[arg(value_parser = player_id)]
         sub: Uuid,
-        #[command(flatten)]
-        settings: Settings,
     },
     /// Show a project's game no more; its owner cannot undo it
     Disable {
@@ -40,29 +35,21 @@ pub(crate) enum ProjectCommand {
         /// What the owner is told: one line
         #[arg(long, value_parser = reason)]
         reason: Option<String>,
-        #[command(flatten)]
-        settings: Settings,
     },
     /// Show a disabled project's game again
     Enable {
         /// The project
         slug: String,
-        #[command(flatten)]
-        settings: Settings,
     },
     /// Delete a project: it can be restored for seven days, and its slug stays taken
     Delete {
         /// The project
         slug: String,
-        #[command(flatten)]
-        settings: Settings,
     },
     /// Restore a deleted project
     Restore {
         /// The project
         slug: String,
-        #[command(flatten)]
-        settings: Settings,
     },
 }
 
@@ -73,23 +60,11 @@ fn reason(text: &str) -> Result<String, String> {
 }
 
 impl ProjectCommand {
-    /// Where the settings are.
-    pub(crate) const fn settings(&self) -> &Settings {
-        match self {
-            Self::List { settings }
-            | Self::Transfer { settings, .. }
-            | Self::Disable { settings, .. }
-            | Self::Enable { settings, .. }
-            | Self::Delete { settings, .. }
-            | Self::Restore { settings, .. } => settings,
-        }
-    }
-
     /// Does it; what to tell the operator.
     pub(crate) async fn run(self, store: &dyn Store, now: Millis) -> Result<String, Failure> {
         let failed = |error: StoreError| chain(&error);
         match self {
-            Self::List { .. } => {
+            Self::List => {
                 let standings = store.list_standings().await.map_err(failed)?;
                 let standings: HashMap<String, Standing> = standings.into_iter().collect();
                 let mut text = String::new();
@@ -104,13 +79,13 @@ impl ProjectCommand {
                 }
                 Ok(text)
             }
-            Self::Disable { slug, reason, .. } => {
+            Self::Disable { slug, reason } => {
                 change(store, &slug, Change::Disable { reason }, now).await
             }
-            Self::Enable { slug, .. } => change(store, &slug, Change::Enable, now).await,
-            Self::Delete { slug, .. } => change(store, &slug, Change::Delete, now).await,
-            Self::Restore { slug, .. } => change(store, &slug, Change::Restore, now).await,
-            Self::Transfer { slug, sub, .. } => {
+            Self::Enable { slug } => change(store, &slug, Change::Enable, now).await,
+            Self::Delete { slug } => change(store, &slug, Change::Delete, now).await,
+            Self::Restore { slug } => change(store, &slug, Change::Restore, now).await,
+            Self::Transfer { slug, sub } => {
                 let done = store.transfer_project(&slug, sub, Actor::Operator.into(), now);
                 match done.await.map_err(failed)? {
                     Transferred::Done => Ok(format!("{slug} belongs to {sub}\n")),

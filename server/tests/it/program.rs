@@ -235,15 +235,44 @@ fn wrong_settings_end_with_one_and_wrong_usage_with_two() {
             assert!(output.stdout.is_empty());
         }
     }
-    let output = program(directory.path())
-        .args(["serve", "--config", "/nowhere.toml"])
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(one_line(&output).contains("/nowhere.toml"));
+    for arguments in [
+        &["serve", "--config", "/nowhere.toml"][..],
+        &["--config", "/nowhere.toml", "serve"],
+        &["keys", "--config", "/nowhere.toml", "list"],
+        &["--config=/nowhere.toml", "events"],
+    ] {
+        let output = program(directory.path()).args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        assert!(one_line(&output).contains("/nowhere.toml"), "{arguments:?}");
+    }
     for arguments in [&["fly"][..], &[], &["serve", "--fast"], &["keys", "burn"]] {
         let output = program(directory.path()).args(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn the_help_of_every_command_names_the_option_for_the_settings() {
+    let directory = tempfile::tempdir().unwrap();
+    for command in [
+        &[][..],
+        &["serve"],
+        &["keys"],
+        &["keys", "list"],
+        &["events"],
+    ] {
+        let output = program(directory.path())
+            .args(command)
+            .arg("--help")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{command:?}");
+        let help = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(
+            help.matches("--config <platform.toml>").count(),
+            1,
+            "{help}"
+        );
     }
 }
 
