@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::audit::{self, Entry};
 use super::error::Error;
-use super::players;
+use super::player_rows;
 use super::rows::{count, uuid};
 use super::store::SqliteStore;
 
@@ -137,7 +137,7 @@ impl AdminStore for SqliteStore {
     }
 }
 
-/// All columns of a player, as [`players::player`] reads them.
+/// All columns of a player, as [`player_rows::player`] reads them.
 const PLAYERS: &str = "SELECT id, username, linked, merged_into, suspended_at, suspension_reason,
         created_at, seen_at, awaiting IS NOT NULL FROM players";
 
@@ -150,7 +150,7 @@ fn list_players(
     let mut rows = statement.query(params)?;
     let mut list = Vec::new();
     while let Some(row) = rows.next()? {
-        list.push(players::player(row)?);
+        list.push(player_rows::player(row)?);
     }
     Ok(list)
 }

@@ -1,6 +1,7 @@
 //! The codes of devices: a sign-in from its beginning to the device's first
 //! tokens.
 
+use async_trait::async_trait;
 use platform_domain::audit::{AuditKind, By};
 use platform_domain::clock::Millis;
 use platform_domain::device::{
@@ -8,16 +9,72 @@ use platform_domain::device::{
     NewDeviceAuthorization, Redeemed, SLOW_DOWN_SECONDS, TokenHash, UserCode, is_too_early,
 };
 use platform_domain::player::PlayerState;
-use platform_store::StoreError;
+use platform_store::{DeviceCodeStore, StoreError};
 use rusqlite::{Connection, OptionalExtension as _, params};
 use uuid::Uuid;
 
 use super::audit::{self, Entry};
 use super::devices;
 use super::error::Error;
+use super::player_rows;
 use super::rows::uuid;
+use super::store::SqliteStore;
 
-pub(super) fn add_authorization(
+#[async_trait]
+impl DeviceCodeStore for SqliteStore {
+    async fn add_device_authorization(
+        &self,
+        authorization: NewDeviceAuthorization,
+    ) -> Result<UserCode, StoreError> {
+        self.main
+            .write(move |connection| add_authorization(connection, &authorization))
+            .await
+    }
+
+    async fn find_device_authorization(
+        &self,
+        user_code: &UserCode,
+        now: Millis,
+    ) -> Result<Option<DeviceAuthorization>, StoreError> {
+        self.main
+            .read(|connection| find_authorization(connection, user_code, now))
+    }
+
+    async fn decide_device_authorization(
+        &self,
+        user_code: &UserCode,
+        player: Uuid,
+        approve: bool,
+        by: By,
+        now: Millis,
+    ) -> Result<Decided, StoreError> {
+        let code = user_code.clone();
+        self.main
+            .write(move |connection| decide(connection, &code, player, approve, by, now))
+            .await
+    }
+
+    async fn redeem_device_code(
+        &self,
+        device_code: &TokenHash,
+        fresh: FreshDevice,
+    ) -> Result<Redeemed, StoreError> {
+        let code = *device_code;
+        // Anybody can ask with any code: one that is none costs no write.
+        if self
+            .main
+            .read(|connection| pending(connection, &code))?
+            .is_none()
+        {
+            return Ok(Redeemed::Unknown);
+        }
+        self.main
+            .write(move |connection| redeem(connection, &code, &fresh))
+            .await
+    }
+}
+
+fn add_authorization(
     connection: &Connection,
     new: &NewDeviceAuthorization,
 ) -> Result<UserCode, Error> {
@@ -46,7 +103,7 @@ pub(super) fn add_authorization(
     .into())
 }
 
-pub(super) fn find_authorization(
+fn find_authorization(
     connection: &Connection,
     code: &UserCode,
     now: Millis,
@@ -66,7 +123,7 @@ pub(super) fn find_authorization(
         .optional()?)
 }
 
-pub(super) fn decide(
+fn decide(
     connection: &Connection,
     code: &UserCode,
     player: Uuid,
@@ -77,7 +134,7 @@ pub(super) fn decide(
     let Some(found) = find_authorization(connection, code, now)? else {
         return Ok(Decided::Unknown);
     };
-    match devices::find_player(connection, player)?.state {
+    match player_rows::require_player(connection, player)?.state {
         PlayerState::Account => {}
         PlayerState::Suspended { reason, .. } => return Ok(Decided::Suspended { reason }),
         PlayerState::Guest | PlayerState::Merged { .. } => return Ok(Decided::Guest),
@@ -102,7 +159,7 @@ pub(super) fn decide(
 }
 
 /// A sign-in in progress, as its device finds it.
-pub(super) struct Pending {
+struct Pending {
     client: String,
     network: String,
     started_at: Millis,
@@ -111,7 +168,7 @@ pub(super) struct Pending {
     decision: Option<(Vec<u8>, bool)>,
 }
 
-pub(super) fn pending(connection: &Connection, code: &TokenHash) -> Result<Option<Pending>, Error> {
+fn pending(connection: &Connection, code: &TokenHash) -> Result<Option<Pending>, Error> {
     Ok(connection
         .prepare_cached(
             "SELECT client, network, started_at, polled_at, interval, player, approved
@@ -132,7 +189,7 @@ pub(super) fn pending(connection: &Connection, code: &TokenHash) -> Result<Optio
         .optional()?)
 }
 
-pub(super) fn redeem(
+fn redeem(
     connection: &Connection,
     code: &TokenHash,
     fresh: &FreshDevice,
@@ -149,7 +206,7 @@ pub(super) fn redeem(
         Some((_, false)) => return Ok(Redeemed::Denied),
         Some((player, true)) => uuid(player, "device_authorizations", "player", String::new)?,
     };
-    let player = devices::find_player(connection, player)?;
+    let player = player_rows::require_player(connection, player)?;
     if let PlayerState::Suspended { reason, .. } = player.state {
         return Ok(Redeemed::Suspended { reason });
     }

@@ -1,14 +1,13 @@
-//! Devices without a browser: the operations, and their refresh tokens.
+//! Devices without a browser, and their refresh tokens.
 
 use async_trait::async_trait;
 use platform_domain::audit::{Actor, AuditKind, By};
 use platform_domain::clock::Millis;
 use platform_domain::console_token;
 use platform_domain::device::{
-    CODE_KEPT_MILLIS, DEVICE_MILLIS, Decided, Device, DeviceAuthorization, FreshDevice,
-    LOST_ANSWER_MILLIS, NewDeviceAuthorization, Redeemed, Refreshed, TokenHash, UserCode,
+    CODE_KEPT_MILLIS, DEVICE_MILLIS, Device, FreshDevice, LOST_ANSWER_MILLIS, Refreshed, TokenHash,
 };
-use platform_domain::player::{Player, PlayerState};
+use platform_domain::player::PlayerState;
 use platform_store::{DeviceStore, StoreError};
 use rusqlite::{Connection, params};
 use uuid::Uuid;
@@ -17,63 +16,10 @@ use super::audit::{self, Entry};
 use super::error::Error;
 use super::rows::uuid;
 use super::store::SqliteStore;
-use super::{device_codes, players, sessions};
+use super::{player_rows, session_rows};
 
 #[async_trait]
 impl DeviceStore for SqliteStore {
-    async fn add_device_authorization(
-        &self,
-        authorization: NewDeviceAuthorization,
-    ) -> Result<UserCode, StoreError> {
-        self.main
-            .write(move |connection| device_codes::add_authorization(connection, &authorization))
-            .await
-    }
-
-    async fn find_device_authorization(
-        &self,
-        user_code: &UserCode,
-        now: Millis,
-    ) -> Result<Option<DeviceAuthorization>, StoreError> {
-        self.main
-            .read(|connection| device_codes::find_authorization(connection, user_code, now))
-    }
-
-    async fn decide_device_authorization(
-        &self,
-        user_code: &UserCode,
-        player: Uuid,
-        approve: bool,
-        by: By,
-        now: Millis,
-    ) -> Result<Decided, StoreError> {
-        let code = user_code.clone();
-        self.main
-            .write(move |connection| {
-                device_codes::decide(connection, &code, player, approve, by, now)
-            })
-            .await
-    }
-
-    async fn redeem_device_code(
-        &self,
-        device_code: &TokenHash,
-        fresh: FreshDevice,
-    ) -> Result<Redeemed, StoreError> {
-        let code = *device_code;
-        // Anybody can send any code: an unknown one costs no write.
-        if self
-            .main
-            .read(|connection| device_codes::pending(connection, &code))?
-            .is_none()
-        {
-            return Ok(Redeemed::Unknown);
-        }
-        self.main
-            .write(move |connection| device_codes::redeem(connection, &code, &fresh))
-            .await
-    }
-
     async fn refresh_device(
         &self,
         refresh_token: &TokenHash,
@@ -230,7 +176,7 @@ fn refresh(
         holder.end(connection, AuditKind::DeviceTokenReused, by, now)?;
         return Ok(Refreshed::Reused);
     };
-    let player = find_player(connection, holder.player)?;
+    let player = player_rows::require_player(connection, holder.player)?;
     match player.state {
         PlayerState::Account => {}
         PlayerState::Suspended { reason, .. } => return Ok(Refreshed::Suspended { reason }),
@@ -253,11 +199,6 @@ fn refresh(
         player,
         device: holder.device,
     })
-}
-
-pub(super) fn find_player(connection: &Connection, player: Uuid) -> Result<Player, Error> {
-    let found = players::find_player(connection, player)?;
-    Ok(found.ok_or(StoreError::Missing { table: "players" })?)
 }
 
 /// Ends a device's sign-in: only the event is kept.
@@ -321,7 +262,7 @@ pub(super) fn find_holder(
          FROM devices d JOIN players p ON p.id = d.player WHERE d.id = ?1 AND d.used_at > ?2",
     )?;
     let mut rows = statement.query(params![device.as_bytes(), now - DEVICE_MILLIS])?;
-    rows.next()?.map(sessions::holder).transpose()
+    rows.next()?.map(session_rows::holder).transpose()
 }
 
 /// Removes expired rows, at most `limit` of each kind.

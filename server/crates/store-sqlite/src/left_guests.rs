@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::audit::{self, Entry};
 use super::error::Error;
 use super::store::SqliteStore;
-use super::{players, sessions};
+use super::{player_rows, session_rows};
 
 #[async_trait]
 impl LeftGuestStore for SqliteStore {
@@ -56,7 +56,7 @@ fn sign_out(
     by: By,
     now: Millis,
 ) -> Result<SignedOut, Error> {
-    let Some(found) = sessions::lookup_session(connection, session)? else {
+    let Some(found) = session_rows::lookup_session(connection, session)? else {
         return Ok(SignedOut::Nothing);
     };
     if found.ended_at.is_some() {
@@ -68,7 +68,7 @@ fn sign_out(
         leave(connection, &found, browser, now)?;
         Ok(SignedOut::Guest)
     } else {
-        sessions::end_session(connection, session, now)?;
+        session_rows::end_session(connection, session, now)?;
         Ok(SignedOut::Account)
     }
 }
@@ -87,7 +87,7 @@ fn leave(
              ON CONFLICT (browser, player) DO UPDATE SET left_at = ?3",
         )?
         .execute(params![browser.0.as_slice(), player.as_bytes(), now])?;
-    sessions::end_session(connection, &session.hash, now)?;
+    session_rows::end_session(connection, &session.hash, now)?;
     forget_shortest(connection, browser)
 }
 
@@ -106,7 +106,7 @@ fn forget_shortest(connection: &Connection, browser: &LeftHash) -> Result<(), Er
         connection
             .prepare_cached("DELETE FROM left_guests WHERE browser = ?1 AND player = ?2")?
             .execute(params![browser.0.as_slice(), player])?;
-        players::let_go(connection, &player)?;
+        player_rows::let_go(connection, &player)?;
     }
     Ok(())
 }
@@ -130,7 +130,7 @@ fn list_left_guests(
     let mut guests = Vec::new();
     while let Some(row) = rows.next()? {
         guests.push(LeftGuest {
-            player: players::player(row)?,
+            player: player_rows::player(row)?,
             left_at: row.get(9)?,
         });
     }
@@ -155,7 +155,7 @@ fn restore_guest(connection: &Connection, restore: &Restore) -> Result<Restored,
     if known.is_none() {
         return Ok(Restored::NotThere);
     }
-    let Some(player) = players::find_player(connection, restore.guest)? else {
+    let Some(player) = player_rows::find_player(connection, restore.guest)? else {
         return Ok(Restored::NotThere);
     };
     match player.state {
@@ -164,7 +164,7 @@ fn restore_guest(connection: &Connection, restore: &Restore) -> Result<Restored,
         PlayerState::Account | PlayerState::Merged { .. } => return Ok(Restored::NotThere),
     }
     let held = match &restore.held {
-        Some(held) => sessions::lookup_session(connection, held)?,
+        Some(held) => session_rows::lookup_session(connection, held)?,
         None => None,
     };
     let mut event = Entry::of(AuditKind::GuestRestored, now).player(restore.guest);
@@ -182,7 +182,7 @@ fn restore_guest(connection: &Connection, restore: &Restore) -> Result<Restored,
     }
     take_back(connection, restore)?;
     audit::add(connection, &event.by(restore.by.clone()))?;
-    let player = players::find_player(connection, restore.guest)?;
+    let player = player_rows::find_player(connection, restore.guest)?;
     Ok(player.map_or(Restored::NotThere, Restored::Back))
 }
 
@@ -197,7 +197,7 @@ fn take_back(connection: &Connection, restore: &Restore) -> Result<(), Error> {
             "UPDATE players SET address = ?2, seen_at = max(seen_at, ?3) WHERE id = ?1",
         )?
         .execute(params![guest, restore.address, restore.now])?;
-    sessions::add_session(
+    session_rows::add_session(
         connection,
         &restore.session,
         restore.guest,
@@ -226,7 +226,7 @@ pub(super) fn sweep(connection: &Connection, now: Millis, limit: i64) -> Result<
         connection
             .prepare_cached("DELETE FROM left_guests WHERE browser = ?1 AND player = ?2")?
             .execute([browser, player])?;
-        players::let_go(connection, player)?;
+        player_rows::let_go(connection, player)?;
     }
     Ok(over.len())
 }

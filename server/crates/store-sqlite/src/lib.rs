@@ -9,7 +9,7 @@
 //! | `readers`, `connection` | the reading connections; how every connection is set |
 //! | `migrations` | the schemas' history |
 //! | `error` | converts SQLite's errors for callers |
-//! | `rows` | helpers for the rows of several tables |
+//! | `rows`, `player_rows`, `session_rows` | helpers for the rows of several tables |
 //! | `players`, `sessions`, `accounts`, `administration`, `sign_ins`, `suspensions`, `audit`, `backup`, `keys`, `projects`, `deployments`, `devices`, `device_codes`, `environments`, `counting`, `logs`, `log_quota`, `log_search`, `log_ranges`, `log_rows`, `error_counts`, `takedown`, `room` | the operations, as SQL |
 
 mod accounts;
@@ -33,11 +33,13 @@ mod log_rows;
 mod log_search;
 mod logs;
 mod migrations;
+mod player_rows;
 mod players;
 mod projects;
 mod readers;
 mod room;
 mod rows;
+mod session_rows;
 mod sessions;
 mod sign_ins;
 mod store;

@@ -7,14 +7,13 @@ use platform_domain::player::{Player, PlayerState};
 use platform_domain::session::BACK_MILLIS;
 use platform_domain::username;
 use platform_store::{NewGuest, PlayerStore, StoreError};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 use uuid::Uuid;
 
 use super::audit::{self, Entry};
 use super::error::Error;
-use super::rows::uuid;
-use super::sessions;
 use super::store::SqliteStore;
+use super::{player_rows, session_rows};
 
 #[async_trait]
 impl PlayerStore for SqliteStore {
@@ -37,7 +36,8 @@ impl PlayerStore for SqliteStore {
     }
 
     async fn find_player(&self, id: Uuid) -> Result<Option<Player>, StoreError> {
-        self.main.read(|connection| find_player(connection, id))
+        self.main
+            .read(|connection| player_rows::find_player(connection, id))
     }
 
     async fn rename_player(
@@ -52,51 +52,6 @@ impl PlayerStore for SqliteStore {
             .write(move |connection| rename_player(connection, player, &username, by, now))
             .await
     }
-}
-
-/// The player in a row's first nine columns.
-pub(super) fn player(row: &Row<'_>) -> Result<Player, Error> {
-    let id = uuid(
-        row.get_ref(0)?.as_blob().unwrap_or_default(),
-        "players",
-        "id",
-        String::new,
-    )?;
-    let merged_into: Option<Vec<u8>> = row.get(3)?;
-    let linked: bool = row.get(2)?;
-    let suspended_at: Option<Millis> = row.get(4)?;
-    let state = match (merged_into, suspended_at, linked) {
-        // A merged guest is that first of all: it belongs to no browser any more, so it cannot be
-        // suspended.
-        (Some(into), _, _) => PlayerState::Merged {
-            into: uuid(&into, "players", "merged_into", || id.to_string())?,
-        },
-        (None, Some(_), linked) => PlayerState::Suspended {
-            reason: row.get(5)?,
-            linked,
-        },
-        (None, None, true) => PlayerState::Account,
-        (None, None, false) => PlayerState::Guest,
-    };
-    let created_at = row.get(6)?;
-    Ok(Player {
-        id,
-        username: row.get(1)?,
-        state,
-        created_at,
-        seen_at: row.get::<_, Option<Millis>>(7)?.unwrap_or(created_at),
-        awaited: row.get(8)?,
-    })
-}
-
-pub(super) fn find_player(connection: &Connection, id: Uuid) -> Result<Option<Player>, Error> {
-    let mut statement = connection.prepare_cached(
-        "SELECT id, username, linked, merged_into, suspended_at, suspension_reason, created_at,
-                seen_at, awaiting IS NOT NULL
-         FROM players WHERE id = ?1",
-    )?;
-    let mut rows = statement.query([id.as_bytes()])?;
-    rows.next()?.map(player).transpose()
 }
 
 pub(super) fn add_guest(connection: &Connection, guest: &NewGuest) -> Result<Player, Error> {
@@ -116,7 +71,7 @@ pub(super) fn add_guest(connection: &Connection, guest: &NewGuest) -> Result<Pla
             make_room(connection, &guest.address, game, cap.awaited)?;
         }
     }
-    let player = add_player(
+    let player = player_rows::add_player(
         connection,
         guest.id,
         &guest.usernames,
@@ -128,7 +83,7 @@ pub(super) fn add_guest(connection: &Connection, guest: &NewGuest) -> Result<Pla
             .prepare_cached("UPDATE players SET awaiting = ?2 WHERE id = ?1")?
             .execute(params![guest.id.as_bytes(), game])?;
     }
-    sessions::add_session(connection, &guest.session, guest.id, None, guest.now)?;
+    session_rows::add_session(connection, &guest.session, guest.id, None, guest.now)?;
     Ok(Player {
         awaited: guest.awaiting.is_some(),
         ..player
@@ -137,11 +92,11 @@ pub(super) fn add_guest(connection: &Connection, guest: &NewGuest) -> Result<Pla
 
 /// Adds a guest again, or gives it one more session if that was just done.
 pub(super) fn bring_back_guest(connection: &Connection, guest: &NewGuest) -> Result<Player, Error> {
-    let Some(player) = find_player(connection, guest.id)? else {
+    let Some(player) = player_rows::find_player(connection, guest.id)? else {
         return add_guest(connection, guest);
     };
     let is_young = guest.now - player.created_at < BACK_MILLIS;
-    let is_here = sessions::has_session(connection, player.id, guest.now)?;
+    let is_here = session_rows::has_session(connection, player.id, guest.now)?;
     if player.state != PlayerState::Guest || !is_young || !is_here {
         return Err(StoreError::Conflict {
             table: "players",
@@ -149,7 +104,7 @@ pub(super) fn bring_back_guest(connection: &Connection, guest: &NewGuest) -> Res
         }
         .into());
     }
-    sessions::add_session(connection, &guest.session, player.id, None, guest.now)?;
+    session_rows::add_session(connection, &guest.session, player.id, None, guest.now)?;
     Ok(player)
 }
 
@@ -196,79 +151,11 @@ fn remove_awaited(connection: &Connection, ids: &[Vec<u8>]) -> Result<(), Error>
     Ok(())
 }
 
-/// Records that a guest's cookie has come back: from now on the guest counts.
-pub(super) fn confirm(connection: &Connection, player: Uuid) -> Result<(), Error> {
-    connection
-        .prepare_cached(
-            "UPDATE players SET awaiting = NULL WHERE id = ?1 AND awaiting IS NOT NULL",
-        )?
-        .execute([player.as_bytes()])?;
-    Ok(())
-}
-
-/// Adds a player, who is a guest until an identity is linked.
-pub(super) fn add_player(
-    connection: &Connection,
-    id: Uuid,
-    usernames: &[String],
-    address: Option<&str>,
-    now: Millis,
-) -> Result<Player, Error> {
-    let mut add = connection.prepare_cached(
-        "INSERT INTO players (id, username, username_key, address, created_at, seen_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?5) ON CONFLICT (username_key) DO NOTHING",
-    )?;
-    for name in usernames {
-        let key = username::unique_key(name);
-        if add.execute(params![id.as_bytes(), name, key, address, now])? == 1 {
-            return Ok(Player {
-                id,
-                username: name.clone(),
-                state: PlayerState::Guest,
-                created_at: now,
-                seen_at: now,
-                awaited: false,
-            });
-        }
-    }
-    Err(StoreError::Conflict {
-        table: "players",
-        column: "username",
-    }
-    .into())
-}
-
 pub(super) fn see_guest(connection: &Connection, player: Uuid, now: Millis) -> Result<(), Error> {
     connection
         .prepare_cached("UPDATE players SET seen_at = ?2 WHERE id = ?1 AND seen_at < ?2")?
         .execute(params![player.as_bytes(), now])?;
-    confirm(connection, player)
-}
-
-/// Releases a guest whose last session has ended: it counts for no address any more, and its name
-/// is free, unless a browser can restore it. A suspended guest stays as it is.
-pub(super) fn let_go(connection: &Connection, player: &[u8]) -> Result<(), Error> {
-    connection
-        .prepare_cached(
-            "UPDATE players SET address = NULL, awaiting = NULL
-             WHERE id = ?1 AND linked = 0 AND suspended_at IS NULL
-               AND NOT EXISTS (SELECT 1 FROM sessions
-                               WHERE player = players.id AND ended_at IS NULL)",
-        )?
-        .execute([player])?;
-    connection
-        .prepare_cached(
-            // No name contains a space, so no player has this key.
-            "UPDATE players
-             SET username = 'gone-' || substr(lower(hex(id)), 15),
-                 username_key = ' ' || hex(id)
-             WHERE id = ?1 AND linked = 0 AND suspended_at IS NULL
-               AND NOT EXISTS (SELECT 1 FROM sessions
-                               WHERE player = players.id AND ended_at IS NULL)
-               AND NOT EXISTS (SELECT 1 FROM left_guests WHERE player = players.id)",
-        )?
-        .execute([player])?;
-    Ok(())
+    player_rows::confirm(connection, player)
 }
 
 pub(super) fn rename_player(

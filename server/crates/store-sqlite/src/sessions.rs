@@ -8,20 +8,20 @@ use platform_domain::player::UNCONFIRMED_MILLIS;
 use platform_domain::session::{KEPT_MILLIS, SESSION_MILLIS, Session, SessionHash, SessionSummary};
 use platform_domain::sign_in::SIGN_IN_MILLIS;
 use platform_store::{SessionStore, StoreError};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 use uuid::Uuid;
 
 use super::audit::{self, Entry};
 use super::error::Error;
 use super::rows::uuid;
 use super::store::SqliteStore;
-use super::{devices, left_guests, players};
+use super::{devices, left_guests, player_rows, players, session_rows};
 
 #[async_trait]
 impl SessionStore for SqliteStore {
     async fn lookup_session(&self, hash: &SessionHash) -> Result<Option<Session>, StoreError> {
         self.main
-            .read(|connection| lookup_session(connection, hash))
+            .read(|connection| session_rows::lookup_session(connection, hash))
     }
 
     async fn find_holder(&self, hold: &Hold, now: Millis) -> Result<Option<Holder>, StoreError> {
@@ -100,53 +100,6 @@ impl SessionStore for SqliteStore {
     }
 }
 
-pub(super) fn lookup_session(
-    connection: &Connection,
-    hash: &SessionHash,
-) -> Result<Option<Session>, Error> {
-    let mut statement = connection.prepare_cached(
-        "SELECT p.id, p.username, p.linked, p.merged_into, p.suspended_at, p.suspension_reason,
-                p.created_at, p.seen_at, p.awaiting IS NOT NULL,
-                s.created_at, s.renewed_at, s.ended_at, s.browser
-         FROM sessions s JOIN players p ON p.id = s.player WHERE s.hash = ?1",
-    )?;
-    let mut rows = statement.query([hash.0.as_slice()])?;
-    let Some(row) = rows.next()? else {
-        return Ok(None);
-    };
-    Ok(Some(Session {
-        hash: *hash,
-        player: players::player(row)?,
-        created_at: row.get(9)?,
-        renewed_at: row.get(10)?,
-        ended_at: row.get(11)?,
-        browser: row.get(12)?,
-    }))
-}
-
-/// Adds a session. `authenticated_at` is when its player last signed in at the provider; `None` for
-/// a guest.
-pub(super) fn add_session(
-    connection: &Connection,
-    hash: &SessionHash,
-    player: Uuid,
-    authenticated_at: Option<Millis>,
-    now: Millis,
-) -> Result<(), Error> {
-    connection
-        .prepare_cached(
-            "INSERT INTO sessions (hash, player, created_at, renewed_at, authenticated_at)
-             VALUES (?1, ?2, ?3, ?3, ?4)",
-        )?
-        .execute(params![
-            hash.0.as_slice(),
-            player.as_bytes(),
-            now,
-            authenticated_at
-        ])?;
-    Ok(())
-}
-
 /// The player of a session that has not ended.
 pub(super) fn find_holder(
     connection: &Connection,
@@ -162,16 +115,7 @@ pub(super) fn find_holder(
          WHERE s.hash = ?1 AND s.ended_at IS NULL AND s.renewed_at > ?2",
     )?;
     let mut rows = statement.query(params![hash.0.as_slice(), now - SESSION_MILLIS])?;
-    rows.next()?.map(holder).transpose()
-}
-
-/// Reads a player, whether they are an administrator, and when they last signed in.
-pub(super) fn holder(row: &Row<'_>) -> Result<Holder, Error> {
-    Ok(Holder {
-        player: players::player(row)?,
-        is_admin: row.get(9)?,
-        authenticated_at: row.get(10)?,
-    })
+    rows.next()?.map(session_rows::holder).transpose()
 }
 
 pub(super) fn renew_session(
@@ -195,30 +139,11 @@ pub(super) fn sign_out(
     by: By,
     now: Millis,
 ) -> Result<(), Error> {
-    let Some(player) = end_session(connection, hash, now)? else {
+    let Some(player) = session_rows::end_session(connection, hash, now)? else {
         return Ok(());
     };
     let event = Entry::of(AuditKind::SignedOut, now).player(player).by(by);
     audit::add(connection, &event)
-}
-
-/// Ends a session without an event. Returns its player, if it had not ended before.
-pub(super) fn end_session(
-    connection: &Connection,
-    hash: &SessionHash,
-    now: Millis,
-) -> Result<Option<Uuid>, Error> {
-    let ended = connection
-        .prepare_cached("UPDATE sessions SET ended_at = ?2 WHERE hash = ?1 AND ended_at IS NULL")?
-        .execute(params![hash.0.as_slice(), now])?;
-    if ended == 0 {
-        return Ok(None);
-    }
-    let player: Vec<u8> = connection
-        .prepare_cached("SELECT player FROM sessions WHERE hash = ?1")?
-        .query_row([hash.0.as_slice()], |row| row.get(0))?;
-    players::let_go(connection, &player)?;
-    uuid(&player, "sessions", "player", String::new).map(Some)
 }
 
 pub(super) fn note_browser(
@@ -248,7 +173,7 @@ pub(super) fn end_session_of(
     if ended == 0 {
         return Ok(false);
     }
-    players::let_go(connection, player.as_bytes())?;
+    player_rows::let_go(connection, player.as_bytes())?;
     let event = Entry::of(AuditKind::SessionsEnded, now)
         .player(player)
         .by(by);
@@ -274,7 +199,7 @@ pub(super) fn end_all(
             kept.map(|kept| kept.0.as_slice())
         ])?;
     left_guests::forget(connection, player)?;
-    players::let_go(connection, player.as_bytes())?;
+    player_rows::let_go(connection, player.as_bytes())?;
     Ok(ended)
 }
 
@@ -293,22 +218,6 @@ pub(super) fn end_other_sessions(
         audit::add(connection, &event)?;
     }
     Ok(ended)
-}
-
-/// Whether the player has a session that has not ended.
-pub(super) fn has_session(
-    connection: &Connection,
-    player: Uuid,
-    now: Millis,
-) -> Result<bool, Error> {
-    Ok(connection
-        .prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM sessions
-                            WHERE player = ?1 AND ended_at IS NULL AND renewed_at > ?2)",
-        )?
-        .query_row(params![player.as_bytes(), now - SESSION_MILLIS], |row| {
-            row.get(0)
-        })?)
 }
 
 pub(super) fn list_sessions(

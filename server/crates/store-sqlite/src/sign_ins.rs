@@ -16,7 +16,7 @@ use super::audit::{self, Entry};
 use super::error::Error;
 use super::rows::uuid;
 use super::store::SqliteStore;
-use super::{accounts, players, sessions};
+use super::{accounts, player_rows, session_rows, sessions};
 
 #[async_trait]
 impl SignInStore for SqliteStore {
@@ -78,7 +78,7 @@ pub(super) fn add_pending(connection: &Connection, pending: &PendingSignIn) -> R
         ])?;
     // The browser sent the guest's cookie.
     if let Some(guest) = pending.guest {
-        players::confirm(connection, guest)?;
+        player_rows::confirm(connection, guest)?;
     }
     Ok(())
 }
@@ -143,10 +143,10 @@ pub(super) fn complete(connection: &Connection, sign_in: &SignIn) -> Result<Sign
         return Ok(outcome);
     };
     if let Some(held) = &sign_in.held {
-        sessions::end_session(connection, held, sign_in.now)?;
+        session_rows::end_session(connection, held, sign_in.now)?;
     }
     let proved = Some(sign_in.authenticated_at);
-    sessions::add_session(connection, &sign_in.session, player.id, proved, sign_in.now)?;
+    session_rows::add_session(connection, &sign_in.session, player.id, proved, sign_in.now)?;
     Ok(outcome)
 }
 
@@ -155,7 +155,7 @@ pub(super) fn complete(connection: &Connection, sign_in: &SignIn) -> Result<Sign
 /// guest that has signed out is not merged.
 fn guest(connection: &Connection, sign_in: &SignIn) -> Result<Option<Player>, Error> {
     if let Some(id) = sign_in.guest
-        && let Some(player) = players::find_player(connection, id)?
+        && let Some(player) = player_rows::find_player(connection, id)?
         && counts(connection, &player, sign_in.now)?
     {
         return Ok(Some(player));
@@ -163,7 +163,7 @@ fn guest(connection: &Connection, sign_in: &SignIn) -> Result<Option<Player>, Er
     let Some(held) = &sign_in.held else {
         return Ok(None);
     };
-    let Some(session) = sessions::lookup_session(connection, held)? else {
+    let Some(session) = session_rows::lookup_session(connection, held)? else {
         return Ok(None);
     };
     let player = session.player;
@@ -173,7 +173,7 @@ fn guest(connection: &Connection, sign_in: &SignIn) -> Result<Option<Player>, Er
 /// Whether the player has a session, or is suspended: a suspension outlasts every session.
 fn counts(connection: &Connection, player: &Player, now: Millis) -> Result<bool, Error> {
     Ok(matches!(player.state, PlayerState::Suspended { .. })
-        || sessions::has_session(connection, player.id, now)?)
+        || session_rows::has_session(connection, player.id, now)?)
 }
 
 /// Signs in to the account of a known identity.
@@ -183,7 +183,7 @@ fn enter(
     account: Uuid,
     guest: Option<Player>,
 ) -> Result<SignInOutcome, Error> {
-    let player = players::find_player(connection, account)?
+    let player = player_rows::find_player(connection, account)?
         .ok_or(StoreError::Missing { table: "players" })?;
     if let PlayerState::Suspended { reason, .. } = player.state {
         return Ok(SignInOutcome::Suspended { reason });
@@ -226,7 +226,7 @@ fn begin(
         // with a new identity.
         _ => {
             let names = &sign_in.usernames;
-            let player = players::add_player(connection, sign_in.new_player, names, None, now)?;
+            let player = player_rows::add_player(connection, sign_in.new_player, names, None, now)?;
             accounts::link(connection, &sign_in.identity, player.id, now)?;
             log(connection, AuditKind::Created, player.id, sign_in)?;
             Ok(SignInOutcome::Created(as_account(player)))

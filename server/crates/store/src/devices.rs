@@ -1,12 +1,9 @@
-//! Devices without a browser: the part of the store for their sign-ins and tokens.
+//! Devices without a browser: the part of the store that keeps them signed in.
 
 use async_trait::async_trait;
 use platform_domain::audit::By;
 use platform_domain::clock::Millis;
-use platform_domain::device::{
-    Decided, Device, DeviceAuthorization, FreshDevice, NewDeviceAuthorization, Redeemed, Refreshed,
-    TokenHash, UserCode,
-};
+use platform_domain::device::{Device, FreshDevice, Refreshed, TokenHash};
 use uuid::Uuid;
 
 use super::StoreError;
@@ -15,42 +12,6 @@ use super::StoreError;
 /// guarantees.
 #[async_trait]
 pub trait DeviceStore: Send + Sync {
-    /// Stores a new sign-in of a device. Returns the code for the person: the first that no other
-    /// sign-in has.
-    ///
-    /// # Errors
-    /// [`StoreError::Conflict`] on `user_code` if every code is taken.
-    async fn add_device_authorization(
-        &self,
-        authorization: NewDeviceAuthorization,
-    ) -> Result<UserCode, StoreError>;
-
-    /// Returns the sign-in with this code that waits for a decision at `now`.
-    async fn find_device_authorization(
-        &self,
-        user_code: &UserCode,
-        now: Millis,
-    ) -> Result<Option<DeviceAuthorization>, StoreError>;
-
-    /// Approves or denies the sign-in with this code. The first of several
-    /// decisions holds.
-    async fn decide_device_authorization(
-        &self,
-        user_code: &UserCode,
-        player: Uuid,
-        approve: bool,
-        by: By,
-        now: Millis,
-    ) -> Result<Decided, StoreError>;
-
-    /// Exchanges an approved device code for a device. Several requests at once
-    /// make one device.
-    async fn redeem_device_code(
-        &self,
-        device_code: &TokenHash,
-        fresh: FreshDevice,
-    ) -> Result<Redeemed, StoreError>;
-
     /// Exchanges a refresh token for the next one.
     ///
     /// The device's current token works, and is replaced by the next one. The token before it works

@@ -9,6 +9,7 @@ mod audit;
 mod backup;
 mod counting;
 mod deployments;
+mod device_codes;
 mod devices;
 mod environments;
 mod keys;
@@ -29,6 +30,7 @@ pub use self::audit::AuditStore;
 pub use self::backup::BackupStore;
 pub use self::counting::CountingStore;
 pub use self::deployments::DeploymentStore;
+pub use self::device_codes::DeviceCodeStore;
 pub use self::devices::DeviceStore;
 pub use self::environments::EnvironmentStore;
 pub use self::keys::KeyStore;
@@ -157,6 +159,7 @@ pub trait Store:
     + BackupStore
     + CountingStore
     + DeploymentStore
+    + DeviceCodeStore
     + DeviceStore
     + EnvironmentStore
     + KeyStore

@@ -1,0 +1,132 @@
+//! The rows of players: reading one, adding one, letting one go. Operations on
+//! players, sessions, devices and sign-ins are made of these.
+
+use platform_domain::clock::Millis;
+use platform_domain::player::{Player, PlayerState};
+use platform_domain::username;
+use platform_store::StoreError;
+use rusqlite::{Connection, Row, params};
+use uuid::Uuid;
+
+use super::error::Error;
+use super::rows::uuid;
+
+/// The player in a row's first nine columns.
+pub(super) fn player(row: &Row<'_>) -> Result<Player, Error> {
+    let id = uuid(
+        row.get_ref(0)?.as_blob().unwrap_or_default(),
+        "players",
+        "id",
+        String::new,
+    )?;
+    let merged_into: Option<Vec<u8>> = row.get(3)?;
+    let linked: bool = row.get(2)?;
+    let suspended_at: Option<Millis> = row.get(4)?;
+    let state = match (merged_into, suspended_at, linked) {
+        // A guest that was merged away is that before all else: it is nobody's
+        // player any more, so there is nobody to suspend.
+        (Some(into), _, _) => PlayerState::Merged {
+            into: uuid(&into, "players", "merged_into", || id.to_string())?,
+        },
+        (None, Some(_), linked) => PlayerState::Suspended {
+            reason: row.get(5)?,
+            linked,
+        },
+        (None, None, true) => PlayerState::Account,
+        (None, None, false) => PlayerState::Guest,
+    };
+    let created_at = row.get(6)?;
+    Ok(Player {
+        id,
+        username: row.get(1)?,
+        state,
+        created_at,
+        seen_at: row.get::<_, Option<Millis>>(7)?.unwrap_or(created_at),
+        awaited: row.get(8)?,
+    })
+}
+
+pub(super) fn find_player(connection: &Connection, id: Uuid) -> Result<Option<Player>, Error> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, username, linked, merged_into, suspended_at, suspension_reason, created_at,
+                seen_at, awaiting IS NOT NULL
+         FROM players WHERE id = ?1",
+    )?;
+    let mut rows = statement.query([id.as_bytes()])?;
+    rows.next()?.map(player).transpose()
+}
+
+/// The player of this id, who has to be there.
+pub(super) fn require_player(connection: &Connection, id: Uuid) -> Result<Player, Error> {
+    let found = find_player(connection, id)?;
+    Ok(found.ok_or(StoreError::Missing { table: "players" })?)
+}
+
+/// Makes a player, a guest until an identity is linked.
+pub(super) fn add_player(
+    connection: &Connection,
+    id: Uuid,
+    usernames: &[String],
+    address: Option<&str>,
+    now: Millis,
+) -> Result<Player, Error> {
+    let mut add = connection.prepare_cached(
+        "INSERT INTO players (id, username, username_key, address, created_at, seen_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?5) ON CONFLICT (username_key) DO NOTHING",
+    )?;
+    for name in usernames {
+        let key = username::unique_key(name);
+        if add.execute(params![id.as_bytes(), name, key, address, now])? == 1 {
+            return Ok(Player {
+                id,
+                username: name.clone(),
+                state: PlayerState::Guest,
+                created_at: now,
+                seen_at: now,
+                awaited: false,
+            });
+        }
+    }
+    Err(StoreError::Conflict {
+        table: "players",
+        column: "username",
+    }
+    .into())
+}
+
+/// Keeps that a guest's cookie has come back: from now on it counts.
+pub(super) fn confirm(connection: &Connection, player: Uuid) -> Result<(), Error> {
+    connection
+        .prepare_cached(
+            "UPDATE players SET awaiting = NULL WHERE id = ?1 AND awaiting IS NOT NULL",
+        )?
+        .execute([player.as_bytes()])?;
+    Ok(())
+}
+
+/// Lets a guest go whose last session has ended: no address holds it any more,
+/// and its name is free, unless a browser can come back to it. A suspended one
+/// stays as it is.
+pub(super) fn let_go(connection: &Connection, player: &[u8]) -> Result<(), Error> {
+    connection
+        .prepare_cached(
+            "UPDATE players SET address = NULL, awaiting = NULL
+             WHERE id = ?1 AND linked = 0 AND suspended_at IS NULL
+               AND NOT EXISTS (SELECT 1 FROM sessions
+                               WHERE player = players.id AND ended_at IS NULL)",
+        )?
+        .execute([player])?;
+    connection
+        .prepare_cached(
+            // A space is in no name, so this key is nobody's.
+            "UPDATE players
+             SET username = 'gone-' || substr(lower(hex(id)), 15),
+                 username_key = ' ' || hex(id)
+             WHERE id = ?1 AND linked = 0 AND suspended_at IS NULL
+               AND NOT EXISTS (SELECT 1 FROM sessions
+                               WHERE player = players.id AND ended_at IS NULL)
+               AND NOT EXISTS (SELECT 1 FROM left_guests WHERE player = players.id)",
+        )?
+        .execute([player])?;
+    Ok(())
+}
