@@ -10,7 +10,7 @@
 //! | `migrations` | the schemas' history |
 //! | `error` | converts SQLite's errors for callers |
 //! | `rows`, `player_rows`, `session_rows` | helpers for the rows of several tables |
-//! | `players`, `sessions`, `accounts`, `administration`, `sign_ins`, `suspensions`, `audit`, `backup`, `keys`, `projects`, `deployments`, `devices`, `device_codes`, `environments`, `counting`, `logs`, `log_quota`, `log_search`, `log_ranges`, `log_rows`, `error_counts`, `takedown`, `room` | the operations, as SQL |
+//! | `players`, `sessions`, `accounts`, `administration`, `sign_ins`, `suspensions`, `audit`, `backup`, `keys`, `projects`, `deployments`, `deployed_files`, `devices`, `device_codes`, `environments`, `counting`, `logs`, `log_quota`, `log_search`, `log_ranges`, `log_rows`, `error_counts`, `takedown`, `room` | the operations, as SQL |
 
 mod accounts;
 mod administration;
@@ -19,6 +19,7 @@ mod backup;
 mod connection;
 mod counting;
 mod database;
+mod deployed_files;
 mod deployments;
 mod device_codes;
 mod devices;

@@ -8,7 +8,8 @@ use platform_domain::room::{BLOCK, Measured, ROW, content_bytes, listing_bytes};
 use platform_store::{RoomStore, StoreError};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::deployments::{from_hex, remove_deployment};
+use super::deployed_files::from_hex;
+use super::deployments::remove_deployment;
 use super::error::Error;
 use super::projects::project_id;
 use super::store::SqliteStore;
