@@ -20,7 +20,7 @@ pub mod report;
 pub mod shrink;
 
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
@@ -33,17 +33,35 @@ pub struct Options {
     pub workspace_root: PathBuf,
 }
 
-/// Builds the runtime unless it is up to date, and reports its sizes.
+/// What was built. As long as it is there, nobody else builds in the workspace, so
+/// that all files that are read meanwhile are of one build.
+#[derive(Debug)]
+pub struct Built {
+    /// Its sizes.
+    pub report: Report,
+    /// Unlocked when it is dropped.
+    _lock: File,
+}
+
+/// Builds the runtime unless it is up to date.
 ///
 /// # Errors
 /// The step that failed, with its command and its output.
-pub fn build(options: &Options) -> Result<Report> {
+pub fn build(options: &Options) -> Result<Built> {
     let root = &options.workspace_root;
     let dist = root.join("loader/dist");
     fs::create_dir_all(&dist).context("cannot make loader/dist")?;
-    // A test run and an editor may build at the same time. Dropping the file unlocks it.
+    // A test run and an editor may build at the same time.
     let lock = File::create(dist.join("lock")).context("cannot make loader/dist/lock")?;
     lock.lock().context("cannot lock loader/dist")?;
+    let report = build_locked(root, &dist)?;
+    Ok(Built {
+        report,
+        _lock: lock,
+    })
+}
+
+fn build_locked(root: &Path, dist: &Path) -> Result<Report> {
     let tools = shrink::Tools::find(root);
     let inputs = fresh::inputs(root, &tools)?;
     let stamp = dist.join("inputs");
@@ -56,8 +74,8 @@ pub fn build(options: &Options) -> Result<Report> {
 
     let compiled = module::compile(root)?;
     let bound = glue::bind(root, &compiled)?;
-    let wasm = tools.optimise(&bound.wasm, &dist)?;
-    let script = tools.minify(&bound.sources, &dist)?;
+    let wasm = tools.optimise(&bound.wasm, dist)?;
+    let script = tools.minify(&bound.sources, dist)?;
     let built = assemble::assemble(&script, &wasm)?;
 
     fs::write(dist.join("runtime.js"), &built.script)?;
