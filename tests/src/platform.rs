@@ -185,8 +185,8 @@ impl Platform {
     }
 
     async fn look_for_games(&self, store: &dyn Store) {
-        let sites = &self.running.state.games.sites;
-        sites.refresh(store).await.expect("games can be read");
+        let catalogue = &self.running.state.games.catalogue;
+        catalogue.refresh(store).await.expect("games can be read");
     }
 
     /// Returns the current rows of its store's tables.

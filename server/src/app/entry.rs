@@ -19,8 +19,8 @@ use crate::app::error_page;
 use crate::app::guard::{HANDLING, guard};
 use crate::app::routes::Routes;
 use crate::app::state::AppState;
+use crate::games::catalogue::Game;
 use crate::games::hosts::{self, Site};
-use crate::games::sites::Game;
 use crate::games::takedown::{self, Forgetting};
 use crate::hosting::handlers::game_files;
 use crate::http::api_error::ApiError;
@@ -135,7 +135,7 @@ impl App {
             host,
             &state.platform.origin,
             state.platform.listening.port(),
-            &state.games.sites,
+            &state.games.catalogue,
         )
     }
 

@@ -27,11 +27,11 @@ use crate::config::{Config, Secret};
 use crate::console::ConsoleState;
 use crate::entropy::Entropy;
 use crate::games::GamesState;
+use crate::games::catalogue::Catalogue;
 use crate::games::files::{FileError, FileStore};
 use crate::games::live::MemoryPresence;
 use crate::games::page_metadata::PageMetadata;
 use crate::games::page_warnings::PageWarnings;
-use crate::games::sites::Sites;
 use crate::hosting::HostingState;
 use crate::hosting::backends::{self, Assertions, Backends};
 use crate::hosting::contents::Contents;
@@ -236,7 +236,7 @@ fn assemble(
     let contents = Contents::new(Arc::clone(&files), config.file_cache_bytes());
     let games = Arc::new(GamesState {
         platform: Arc::clone(platform),
-        sites: Sites::new(platform.origin.clone()),
+        catalogue: Catalogue::new(platform.origin.clone()),
         files,
         page_metadata: PageMetadata::default(),
         page_warnings: PageWarnings::default(),

@@ -13,7 +13,7 @@ use url::{Url, form_urlencoded};
 
 use crate::auth::AuthState;
 use crate::domain::device::UserCode;
-use crate::games::sites::Game;
+use crate::games::catalogue::Game;
 use crate::http::api_error::ApiError;
 use crate::http::seal::may_be_seal;
 
@@ -50,7 +50,7 @@ impl ReturnAddress {
         }
         let console = state.platform.origin.to_string();
         canonical(given, |origin| {
-            origin == console || state.games.sites.game_at(origin).is_some()
+            origin == console || state.games.catalogue.game_at(origin).is_some()
         })
         .map(Self)
         .ok_or_else(|| ProblemCode::InvalidRedirect.into())
@@ -111,7 +111,7 @@ impl ReturnAddress {
         let url = Url::parse(&self.0).ok()?;
         state
             .games
-            .sites
+            .catalogue
             .game_at(&url.origin().ascii_serialization())
     }
 }

@@ -6,7 +6,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderName, header};
 use platform_protocol::problem::ProblemCode;
 
-use crate::games::sites::{Game, Sites};
+use crate::games::catalogue::{Catalogue, Game};
 use crate::http::api_error::ApiError;
 use crate::origin::{AUTH_LABEL, PlatformOrigin};
 
@@ -64,12 +64,17 @@ pub fn find_site(
     host: &str,
     origin: &PlatformOrigin,
     listening: u16,
-    sites: &Sites,
+    catalogue: &Catalogue,
 ) -> Result<Site, ApiError> {
-    known_site(host, origin, listening, sites).ok_or_else(|| ProblemCode::UnknownHost.into())
+    known_site(host, origin, listening, catalogue).ok_or_else(|| ProblemCode::UnknownHost.into())
 }
 
-fn known_site(host: &str, origin: &PlatformOrigin, listening: u16, sites: &Sites) -> Option<Site> {
+fn known_site(
+    host: &str,
+    origin: &PlatformOrigin,
+    listening: u16,
+    catalogue: &Catalogue,
+) -> Option<Site> {
     let (name, port) = match host.rsplit_once(':') {
         Some((name, port)) => (name, read_port(port)?),
         None if origin.is_secure() => (host, 443),
@@ -91,9 +96,9 @@ fn known_site(host: &str, origin: &PlatformOrigin, listening: u16, sites: &Sites
         return Some(Site::Auth);
     }
     if label.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        return sites.find(&label.to_ascii_lowercase()).map(Site::Game);
+        return catalogue.find(&label.to_ascii_lowercase()).map(Site::Game);
     }
-    sites.find(label).map(Site::Game)
+    catalogue.find(label).map(Site::Game)
 }
 
 fn read_port(text: &str) -> Option<u16> {
@@ -110,7 +115,7 @@ mod tests {
 
     fn site(host: &str, origin: &str) -> &'static str {
         let origin: PlatformOrigin = origin.parse().unwrap();
-        match known_site(host, &origin, 9999, &Sites::new(origin.clone())) {
+        match known_site(host, &origin, 9999, &Catalogue::new(origin.clone())) {
             Some(Site::Console) => "console",
             Some(Site::Auth) => "auth",
             Some(Site::Game(_)) => "game",

@@ -2,7 +2,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`sites`] | which games there are, in memory |
+//! | [`catalogue`] | which games there are, in memory |
 //! | [`hosts`] | whose address a request was sent to |
 //! | [`files`] | deployed files by their content |
 //! | [`marks`], [`lasting`] | which files of a deployment never change under their names |
@@ -11,6 +11,7 @@
 //! | [`live`] | who is playing: what may be lost |
 //! | [`takedown`] | what is answered for a game that was taken down |
 
+pub mod catalogue;
 pub mod files;
 pub mod hosts;
 pub mod lasting;
@@ -18,7 +19,6 @@ pub mod live;
 pub mod marks;
 pub mod page_metadata;
 pub mod page_warnings;
-pub mod sites;
 mod state;
 pub mod takedown;
 

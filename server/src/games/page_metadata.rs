@@ -16,8 +16,8 @@ use url::Url;
 
 use crate::domain::project::Deployment;
 use crate::domain::username::MAX_MARKS;
+use crate::games::catalogue::Game;
 use crate::games::files::FileStore;
-use crate::games::sites::Game;
 
 /// Bytes of a game's page in which its title and picture are looked for.
 const HEAD: u64 = 16 * 1024;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::games::catalogue::Catalogue;
 use crate::games::files::FileStore;
 use crate::games::live::Presence;
 use crate::games::page_metadata::PageMetadata;
 use crate::games::page_warnings::PageWarnings;
-use crate::games::sites::Sites;
 use crate::http::cors::{AllowedOrigin, Origins};
 use crate::platform::Platform;
 
@@ -16,7 +16,7 @@ pub struct GamesState {
     /// What every slice uses.
     pub platform: Arc<Platform>,
     /// Which games there are.
-    pub sites: Sites,
+    pub catalogue: Catalogue,
     /// Deployed files by their content.
     pub files: Arc<FileStore>,
     /// What the games look like in a list.
@@ -29,6 +29,6 @@ pub struct GamesState {
 
 impl Origins for GamesState {
     fn find(&self, origin: &str) -> Option<AllowedOrigin> {
-        self.sites.caller(origin)
+        self.catalogue.caller(origin)
     }
 }

@@ -14,7 +14,7 @@ use platform_protocol::problem::ProblemCode;
 
 use crate::clock::Millis;
 use crate::domain::takedown::FORGETTING;
-use crate::games::sites::Game;
+use crate::games::catalogue::Game;
 use crate::http::api_error::ApiError;
 use crate::http::cookies;
 use crate::http::navigation::is_navigation;

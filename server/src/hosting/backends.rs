@@ -35,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Config;
 use crate::domain::errors::chain;
 use crate::domain::project::BackendSettings;
-use crate::games::sites::{Game, Sites};
+use crate::games::catalogue::{Catalogue, Game};
 use crate::hosting::upload::{self, Upload};
 use crate::http::api_error::ApiError;
 use crate::http::client_address::Network;
@@ -223,9 +223,9 @@ impl Backends {
 
     /// Ends what is open to the backends of games that are not shown: their
     /// WebSockets, and answers on their way. Those of all others go on.
-    pub fn follow(&self, sites: &Sites) {
+    pub fn follow(&self, catalogue: &Catalogue) {
         self.doors.follow(|slug, environment| {
-            let game = sites.find(&environment.label(slug))?;
+            let game = catalogue.find(&environment.label(slug))?;
             Some(!game.taken_down)
         });
     }

@@ -31,8 +31,8 @@ impl HostingState {
     /// # Errors
     /// The store's; what was known stays so.
     pub async fn read_games(&self) -> Result<(), StoreError> {
-        self.games.sites.refresh(&*self.platform.store).await?;
-        self.backends.follow(&self.games.sites);
+        self.games.catalogue.refresh(&*self.platform.store).await?;
+        self.backends.follow(&self.games.catalogue);
         Ok(())
     }
 }

@@ -453,7 +453,7 @@ async fn a_demo_that_has_changed_is_deployed_again_after_a_restart() {
         .running
         .state
         .games
-        .sites
+        .catalogue
         .find("demo")
         .unwrap()
         .deployment
@@ -465,7 +465,7 @@ async fn a_demo_that_has_changed_is_deployed_again_after_a_restart() {
         .running
         .state
         .games
-        .sites
+        .catalogue
         .find("demo")
         .unwrap()
         .deployment
@@ -478,7 +478,7 @@ async fn a_demo_that_has_changed_is_deployed_again_after_a_restart() {
 #[tokio::test]
 async fn a_backend_that_cannot_be_reached_is_a_problem() {
     use platform_server::config::Config;
-    use platform_server::games::sites::Game;
+    use platform_server::games::catalogue::Game;
     use platform_server::hosting::backends::{Backends, Settings};
     use platform_server::http::context::Context;
     use platform_server::http::request_id::RequestId;

@@ -85,7 +85,7 @@ async fn a_record_is_kept_with_everything_that_the_page_told() {
         (1, &None, &None)
     );
 
-    let game = app.running.state.games.sites.find("demo").unwrap();
+    let game = app.running.state.games.catalogue.find("demo").unwrap();
     let deployment = game.deployment.as_ref().map(|deployment| deployment.id);
     assert!(deployment.is_some());
     for record in &kept {

@@ -233,11 +233,15 @@ mod tests {
     #[test]
     fn a_slice_uses_what_is_below_it_and_nothing_else() {
         for (path, code, expected) in [
-            ("auth/caller.rs", "use crate::games::sites::Game;", false),
+            (
+                "auth/caller.rs",
+                "use crate::games::catalogue::Game;",
+                false,
+            ),
             ("auth/caller.rs", "use crate::auth::keys;", false),
             ("auth/caller.rs", "use crate::http::cookies;", false),
             ("auth/caller.rs", "let a = crate::app::state::x();", true),
-            ("games/sites.rs", "use crate::hosting::range;", true),
+            ("games/catalogue.rs", "use crate::hosting::range;", true),
             ("logs/mod.rs", "use crate::players::counting;", true),
             ("config/mod.rs", "use crate::http::limiter::Rate;", false),
             (
@@ -279,9 +283,9 @@ mod tests {
     #[test]
     fn tests_use_whatever_helps_them() {
         let code = "#[cfg(test)]\nmod tests {\n    use crate::app::start;\n}";
-        assert!(!breaks("server/src/games/sites.rs", code));
+        assert!(!breaks("server/src/games/catalogue.rs", code));
         assert!(!breaks(
-            "server/src/games/sites/tests.rs",
+            "server/src/games/catalogue/tests.rs",
             "use crate::app::start;"
         ));
         assert!(!breaks(

@@ -1,6 +1,6 @@
 //! What answers carry for origins that may ask with the player's cookie (Fetch,
 //! "HTTP-CORS protocol"). [`with_cookie`] is the layer of the routes that such
-//! origins ask. Which origins these are is decided in `games/sites.rs`.
+//! origins ask. Which origins these are is decided in `games/catalogue.rs`.
 //!
 //! The `Origin` header alone decides. A browser writes it and no page can forge
 //! it, so what `Sec-Fetch-Site` or `Content-Type` say adds nothing: an allowed

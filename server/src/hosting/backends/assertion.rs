@@ -12,7 +12,7 @@ use super::headers::authority;
 use crate::auth::keys::KeyRing;
 use crate::clock::{Clock, Millis};
 use crate::domain::errors::chain;
-use crate::games::sites::Game;
+use crate::games::catalogue::Game;
 
 /// After so long another one is signed: what a backend gets has at least half of
 /// its life before it.

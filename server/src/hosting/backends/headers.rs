@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use platform_protocol::claims::ASSERTION_HEADER;
 
 use super::forward::drop_hop_by_hop;
-use crate::games::sites::Game;
+use crate::games::catalogue::Game;
 use crate::games::takedown::forgot_cookie_name;
 use crate::http::context::Context;
 use crate::http::cookies::session_cookie_name;

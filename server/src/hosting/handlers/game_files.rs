@@ -12,9 +12,9 @@ use platform_protocol::names::Environment;
 use platform_protocol::problem::ProblemCode;
 
 use crate::domain::project::{Deployment, FileEntry};
+use crate::games::catalogue::Game;
 use crate::games::files::FileError;
 use crate::games::lasting::is_clear;
-use crate::games::sites::Game;
 use crate::games::takedown;
 use crate::hosting::HostingState;
 use crate::hosting::backends::{Backend, is_reserved};

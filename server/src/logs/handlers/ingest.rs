@@ -22,7 +22,7 @@ use serde_json::value::RawValue;
 use crate::clock::Millis;
 use crate::domain::log::{LogEntry, NewLogRecords};
 use crate::domain::page::PageId;
-use crate::games::sites::Game;
+use crate::games::catalogue::Game;
 use crate::http::api_error::ApiError;
 use crate::http::client_address::Network;
 use crate::http::context::Context;

@@ -25,7 +25,7 @@ use self::ranking::Ranking;
 use self::tally::Tally;
 use crate::clock::Millis;
 use crate::domain::counting::periods;
-use crate::games::sites::Game;
+use crate::games::catalogue::Game;
 use crate::store::{Store, StoreError};
 
 /// The tallies by audience.

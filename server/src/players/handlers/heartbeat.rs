@@ -13,7 +13,7 @@ use platform_protocol::limits::HEARTBEAT_BYTES;
 use platform_protocol::problem::ProblemCode;
 
 use crate::domain::page::PageId;
-use crate::games::sites::Game;
+use crate::games::catalogue::Game;
 use crate::http::api_error::ApiError;
 use crate::http::json;
 use crate::players::PlayersState;

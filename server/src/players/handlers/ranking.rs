@@ -61,7 +61,7 @@ pub async fn rank(state: &PlayersState) -> Result<Vec<RankedGame>, ApiError> {
         .collect();
     let now = state.platform.clock.now();
     let mut games = Vec::new();
-    for game in state.games.sites.playable() {
+    for game in state.games.catalogue.playable() {
         let playing = state.games.presence.playing(&game.audience, now).await?;
         let day = by_slug.get(&*game.slug).copied().unwrap_or(0);
         games.push((day, playing, game));

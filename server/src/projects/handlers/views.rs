@@ -384,7 +384,7 @@ async fn warnings(
     if let Some(known) = state.games.page_warnings.known(&id) {
         return Ok(views(&known));
     }
-    let shown = state.games.sites.find(label).and_then(|game| {
+    let shown = state.games.catalogue.find(label).and_then(|game| {
         let deployment = game.deployment.clone();
         deployment.filter(|deployment| deployment.id == id)
     });

@@ -10,7 +10,7 @@ use axum::routing::{get, post};
 use futures_util::stream;
 use platform_protocol::names::Environment;
 use platform_server::config::Config;
-use platform_server::games::sites::Game;
+use platform_server::games::catalogue::Game;
 use platform_server::hosting::backends::{Backends, Settings};
 use platform_server::http::api_error::ApiError;
 use platform_server::http::context::Context;

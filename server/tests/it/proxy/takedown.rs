@@ -175,7 +175,7 @@ async fn a_request_that_found_a_backend_before_it_was_removed_does_not_reach_it(
     let (backend, mut asked) = endless().await;
     app.set_api(backend).await;
     let state = &app.running.state;
-    let game = state.games.sites.find("demo").unwrap();
+    let game = state.games.catalogue.find("demo").unwrap();
     let found = state.hosting.backends.find(&game, "/api/x").unwrap();
     let removed =
         state

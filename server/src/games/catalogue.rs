@@ -54,15 +54,15 @@ struct Table {
 
 /// Which games there are.
 #[derive(Debug)]
-pub struct Sites {
+pub struct Catalogue {
     origin: PlatformOrigin,
     table: ArcSwap<Table>,
     /// Who makes the table: many who changed something share one reading.
     refreshing: Turns,
 }
 
-impl Sites {
-    /// No games yet; [`Sites::refresh`] reads them.
+impl Catalogue {
+    /// No games yet; [`Catalogue::refresh`] reads them.
     #[must_use]
     pub fn new(origin: PlatformOrigin) -> Self {
         Self {
