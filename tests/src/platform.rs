@@ -186,7 +186,10 @@ impl Platform {
 
     async fn look_for_games(&self, store: &dyn Store) {
         let catalogue = &self.running.state.games.catalogue;
-        catalogue.refresh(store).await.expect("games can be read");
+        catalogue
+            .refresh_all(store)
+            .await
+            .expect("games can be read");
     }
 
     /// Returns the current rows of its store's tables.

@@ -283,7 +283,11 @@ impl World {
             .store
             .change_standing(GAME, change, Actor::Operator.into(), now);
         assert_eq!(done.await.expect("the store answers"), Changed::Done);
-        let looked = state.games.catalogue.refresh(&*state.platform.store).await;
+        let looked = state
+            .games
+            .catalogue
+            .refresh_all(&*state.platform.store)
+            .await;
         looked.expect("the store answers");
     }
 

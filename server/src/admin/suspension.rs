@@ -114,7 +114,9 @@ async fn changed(state: &AdminState, player: Uuid) -> Result<Response, ApiError>
         )
         .await?;
     // The games of who is suspended are not shown.
-    state.hosting.read_games().await?;
+    for project in state.platform.store.list_projects_of(player).await? {
+        state.hosting.refresh(&project.slug).await?;
+    }
     let player = state.platform.store.find_player(player).await?;
     let player = player.ok_or(ProblemCode::NotFound)?;
     answer(StatusCode::OK, &details(state, player).await?)

@@ -43,7 +43,7 @@ pub(super) fn start(state: &AppState) -> JoinSet<()> {
     tasks
 }
 
-/// Reads games and backends again. The start of the server has just read them.
+/// Reads the games again. The start of the server has just read them.
 struct ReadGames(Arc<HostingState>);
 
 #[async_trait]
@@ -53,10 +53,8 @@ impl Job for ReadGames {
     }
 
     async fn run(&mut self) -> Result<(), JobError> {
-        let games = self.0.read_games().await;
-        let backends = self.0.backends.refresh(&*self.0.platform.store).await;
-        games.map_err(JobError::because("the games could not be read again"))?;
-        backends.map_err(JobError::because("the backends could not be read again"))
+        let read = self.0.refresh_all().await;
+        read.map_err(JobError::because("the games could not be read again"))
     }
 }
 

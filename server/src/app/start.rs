@@ -206,8 +206,7 @@ pub async fn start_on(
         let backends = &state.hosting.backends;
         demo::start_backends(&platform, backends, &mut server, &stopped).await?;
     }
-    state.hosting.read_games().await?;
-    state.hosting.backends.refresh(&*platform.store).await?;
+    state.hosting.refresh_all().await?;
     let app = App {
         routes: routes(&state),
         state: state.clone(),

@@ -1,6 +1,6 @@
 //! Which games there are, in memory: every request asks, so none may wait for
-//! the store. The table is made anew after a deploy on this node, and every
-//! half minute for those on others.
+//! the store. A change of a project on this node refreshes that project; every half
+//! minute all are read, for what other nodes and the operator's commands have changed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,10 +8,13 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use axum::http::HeaderValue;
 use platform_protocol::names::{CONSOLE_AUDIENCE, Environment};
+use tokio::sync::Mutex;
 use uuid::Uuid;
 
 use crate::clock::Millis;
-use crate::domain::project::{Deployment, EnvironmentRecord, Frames};
+use crate::domain::project::{
+    BackendSettings, Deployment, EnvironmentRecord, Frames, HostedEnvironment,
+};
 use crate::games::lasting::Lasting;
 use crate::http::cors::AllowedOrigin;
 use crate::origin::PlatformOrigin;
@@ -43,31 +46,40 @@ pub struct Game {
     /// The policy that says who may show its pages in a frame; none where anyone
     /// may.
     pub framing: Option<HeaderValue>,
+    /// Its own backend, which its owner has set.
+    pub backend: Option<BackendSettings>,
+    /// Its pages, as they ask for tokens; none where there are no pages.
+    pub caller: Option<AllowedOrigin>,
 }
 
-/// The games at one moment.
-#[derive(Debug, Default)]
-struct Table {
-    by_label: HashMap<String, Arc<Game>>,
-    callers: HashMap<String, AllowedOrigin>,
-}
+/// The games at one moment, by their host labels.
+type Games = HashMap<Arc<str>, Arc<Game>>;
 
 /// Which games there are.
 #[derive(Debug)]
 pub struct Catalogue {
     origin: PlatformOrigin,
-    table: ArcSwap<Table>,
-    /// Who makes the table: many who changed something share one reading.
+    /// The platform's own pages, by their origin.
+    console: (String, Option<AllowedOrigin>),
+    games: ArcSwap<Games>,
+    /// Held from reading the store until the games are swapped, so that no older reading
+    /// goes over a newer one.
+    reading: Mutex<()>,
+    /// Who reads all games: many who want that share one reading.
     refreshing: Turns,
 }
 
 impl Catalogue {
-    /// No games yet; [`Catalogue::refresh`] reads them.
+    /// No games yet; [`Catalogue::refresh_all`] reads them.
     #[must_use]
     pub fn new(origin: PlatformOrigin) -> Self {
+        let console = origin.to_string();
+        let caller = caller(&console, CONSOLE_AUDIENCE, false);
         Self {
             origin,
-            table: ArcSwap::default(),
+            console: (console, caller),
+            games: ArcSwap::default(),
+            reading: Mutex::default(),
             refreshing: Turns::default(),
         }
     }
@@ -77,65 +89,86 @@ impl Catalogue {
     /// deployment never changes.
     ///
     /// # Errors
-    /// The store's; the table then stays as it was.
-    pub async fn refresh(&self, store: &dyn Store) -> Result<(), StoreError> {
-        self.refreshing.share(async || self.read(store).await).await
+    /// The store's; the games then stay as they were.
+    pub async fn refresh_all(&self, store: &dyn Store) -> Result<(), StoreError> {
+        let read = async || self.read(store, None).await;
+        self.refreshing.share(read).await
     }
 
-    async fn read(&self, store: &dyn Store) -> Result<(), StoreError> {
-        let known = self.table.load_full();
-        let mut table = Table::default();
-        let console = self.origin.to_string();
-        if let Some(caller) = caller(&console, CONSOLE_AUDIENCE, false) {
-            table.callers.insert(console, caller);
-        }
-        let standings: HashMap<_, _> = store.list_standings().await?.into_iter().collect();
-        for record in store.list_environments().await? {
-            let environment = record.environment;
-            let label = environment.label(&record.slug);
-            let before = known.by_label.get(&label);
-            let before = before.and_then(|game| {
-                let deployment = game.deployment.clone()?;
-                Some((deployment, Arc::clone(&game.lasting)))
-            });
-            let (deployment, lasting) = match (record.deployment, before) {
-                (Some(id), Some((before, lasting))) if before.id == id => (Some(before), lasting),
-                (Some(id), _) => read(store, &record, id).await?,
-                (None, _) => (None, Arc::default()),
-            };
-            let origin = self.origin.sub_domain(&label);
-            let audience: Arc<str> = environment.audience(&record.slug).into();
-            // A page is there only once something is deployed, and a page
-            // that is not there asks for no tokens.
-            let standing = standings.get(&record.slug).cloned().unwrap_or_default();
-            let taken_down = standing.is_down();
-            if (deployment.is_some() || taken_down)
-                && let Some(caller) = caller(&origin, &audience, taken_down)
-            {
-                table.callers.insert(origin.clone(), caller);
+    /// Reads the games of one project, after a change of it.
+    ///
+    /// # Errors
+    /// The store's; the games then stay as they were.
+    pub async fn refresh(&self, store: &dyn Store, slug: &str) -> Result<(), StoreError> {
+        self.read(store, Some(slug)).await
+    }
+
+    async fn read(&self, store: &dyn Store, slug: Option<&str>) -> Result<(), StoreError> {
+        let _reading = self.reading.lock().await;
+        let known = self.games.load_full();
+        let mut games = match slug {
+            Some(slug) => {
+                let mut others = Games::clone(&known);
+                for environment in Environment::ALL {
+                    others.remove(&*environment.label(slug));
+                }
+                others
             }
-            let game = Game {
-                slug: record.slug,
-                environment,
-                audience,
-                origin,
-                deployment,
-                lasting,
-                isolated: record.isolated,
-                taken_down,
-                forget_from: standing.forgets_from(),
-                framing: framing(&record.frames, &self.origin),
-            };
-            table.by_label.insert(label, Arc::new(game));
+            None => Games::new(),
+        };
+        for hosted in store.list_hosted(slug).await? {
+            let label = hosted.record.environment.label(&hosted.record.slug);
+            let game = self.game(store, &label, hosted, known.get(&*label)).await?;
+            games.insert(label.into(), Arc::new(game));
         }
-        self.table.store(Arc::new(table));
+        self.games.store(Arc::new(games));
         Ok(())
+    }
+
+    /// The game at `label`, which was `before`.
+    async fn game(
+        &self,
+        store: &dyn Store,
+        label: &str,
+        HostedEnvironment { record, standing }: HostedEnvironment,
+        before: Option<&Arc<Game>>,
+    ) -> Result<Game, StoreError> {
+        let known = before.and_then(|game| game.deployment.as_ref().zip(Some(&game.lasting)));
+        let (deployment, lasting) = match (record.deployment, known) {
+            (Some(id), Some((known, lasting))) if known.id == id => {
+                (Some(Arc::clone(known)), Arc::clone(lasting))
+            }
+            (Some(id), _) => read(store, &record, id).await?,
+            (None, _) => (None, Arc::default()),
+        };
+        let origin = self.origin.sub_domain(label);
+        let audience: Arc<str> = record.environment.audience(&record.slug).into();
+        let taken_down = standing.is_down();
+        // A page is there only once something is deployed, and a page that is not
+        // there asks for no tokens.
+        let asks = deployment.is_some() || taken_down;
+        Ok(Game {
+            caller: asks
+                .then(|| caller(&origin, &audience, taken_down))
+                .flatten(),
+            environment: record.environment,
+            audience,
+            origin,
+            deployment,
+            lasting,
+            isolated: record.isolated,
+            taken_down,
+            forget_from: standing.forgets_from(),
+            framing: framing(&record.frames, &self.origin),
+            backend: record.backend,
+            slug: record.slug,
+        })
     }
 
     /// The game at this host label, which is lower case.
     #[must_use]
     pub fn find(&self, label: &str) -> Option<Arc<Game>> {
-        self.table.load().by_label.get(label).cloned()
+        self.games.load().get(label).cloned()
     }
 
     /// The game at this origin, spelled exactly as browsers write it, whether
@@ -150,15 +183,23 @@ impl Catalogue {
     /// The caller of this origin, spelled exactly as browsers write it.
     #[must_use]
     pub fn caller(&self, origin: &str) -> Option<AllowedOrigin> {
-        self.table.load().callers.get(origin).cloned()
+        if origin == self.console.0 {
+            return self.console.1.clone();
+        }
+        self.game_at(origin)?.caller.clone()
+    }
+
+    /// Every game, in no order.
+    #[must_use]
+    pub fn all(&self) -> Vec<Arc<Game>> {
+        self.games.load().values().cloned().collect()
     }
 
     /// Every game that can be played, by address.
     #[must_use]
     pub fn playable(&self) -> Vec<Arc<Game>> {
-        let table = self.table.load();
-        let mut games: Vec<Arc<Game>> = table
-            .by_label
+        let games = self.games.load();
+        let mut games: Vec<Arc<Game>> = games
             .values()
             .filter(|game| game.environment == Environment::Prod)
             .filter(|game| game.deployment.is_some() && !game.taken_down)

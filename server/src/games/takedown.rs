@@ -152,6 +152,8 @@ mod tests {
             lasting: Arc::default(),
             isolated: false,
             framing: None,
+            backend: None,
+            caller: None,
             taken_down,
             forget_from,
         }

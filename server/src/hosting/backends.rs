@@ -15,8 +15,8 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -44,8 +44,6 @@ use crate::http::places::{Group, Lasting, Stay};
 use crate::http::shares::{Share, Shares};
 use crate::http::tls;
 use crate::origin::PlatformOrigin;
-use crate::platform::sharing::Turns;
-use crate::store::{Store, StoreError};
 
 mod assertion;
 mod early;
@@ -126,8 +124,11 @@ impl Settings {
     }
 }
 
-/// The backends of all games, by project and environment.
-type Table = HashMap<(String, Environment), Arc<Backend>>;
+/// One environment of one project.
+type Key = (String, Environment);
+
+/// The backends of all games.
+type Table = HashMap<Key, Arc<Backend>>;
 
 /// Every backend that there is. One may be set while requests are answered.
 pub struct Backends {
@@ -135,8 +136,8 @@ pub struct Backends {
     built_in: ArcSwap<Table>,
     /// What the games' owners have set. It goes before the others.
     set: ArcSwap<Table>,
-    /// Who reads them: many who changed something share one reading.
-    refreshing: Turns,
+    /// Held while they are changed.
+    following: Mutex<()>,
     client: BackendClient,
     /// The platform's name in `Via`.
     name: String,
@@ -170,7 +171,7 @@ impl Backends {
         Ok(Self {
             built_in: ArcSwap::default(),
             set: ArcSwap::default(),
-            refreshing: Turns::default(),
+            following: Mutex::default(),
             client: client(settings.reach.clone())?,
             name,
             settings,
@@ -221,40 +222,67 @@ impl Backends {
         self.built_in.load().contains_key(&key)
     }
 
-    /// Ends what is open to the backends of games that are not shown: their
-    /// WebSockets, and answers on their way. Those of all others go on.
-    pub fn follow(&self, catalogue: &Catalogue) {
+    /// Follows a change of all games, or of those of one project. What is open to a
+    /// backend that was taken away ends, and what is open to the backends of games that
+    /// are not shown: their WebSockets, and answers on their way. What is open to one
+    /// whose address or paths were changed goes on there.
+    pub fn follow(&self, catalogue: &Catalogue, slug: Option<&str>) {
+        {
+            // No older look goes over a newer one.
+            let _following = self.following.lock();
+            match slug {
+                Some(slug) => self.follow_project(catalogue, slug),
+                None => {
+                    let games = catalogue.all();
+                    let set = games.iter().filter_map(|game| {
+                        let key = (game.slug.clone(), game.environment);
+                        Some((key, game.backend.as_ref()?))
+                    });
+                    self.replace(set);
+                }
+            }
+        }
         self.doors.follow(|slug, environment| {
             let game = catalogue.find(&environment.label(slug))?;
             Some(!game.taken_down)
         });
     }
 
-    /// Reads from the store what the games' owners have set, once for all who ask
-    /// at one time. What is open to a backend that was taken away ends; what is
-    /// open to one whose address or paths were changed goes on there.
-    ///
-    /// # Errors
-    /// The store's; the backends then stay as they were.
-    pub async fn refresh(&self, store: &dyn Store) -> Result<(), StoreError> {
-        self.refreshing.share(async || self.read(store).await).await
+    fn follow_project(&self, catalogue: &Catalogue, slug: &str) {
+        let games = Environment::ALL.map(|environment| {
+            let game = catalogue.find(&environment.label(slug));
+            ((slug.to_owned(), environment), game)
+        });
+        let before = self.set.load_full();
+        let is_as_before = games.iter().all(|(key, game)| {
+            let settings = game.as_ref().and_then(|game| game.backend.as_ref());
+            before.get(key).map(|known| &known.settings) == settings
+        });
+        if is_as_before {
+            return;
+        }
+        let others = before.iter().filter(|((of, _), _)| of != slug);
+        let others = others.map(|(key, known)| (key.clone(), &known.settings));
+        let own = games.iter().filter_map(|(key, game)| {
+            let settings = game.as_ref()?.backend.as_ref()?;
+            Some((key.clone(), settings))
+        });
+        self.replace(others.chain(own));
     }
 
-    async fn read(&self, store: &dyn Store) -> Result<(), StoreError> {
+    /// Makes `set` what the games' owners have set.
+    fn replace<'a>(&self, set: impl Iterator<Item = (Key, &'a BackendSettings)>) {
         let before = self.set.load_full();
-        let mut table = Table::new();
-        for record in store.list_environments().await? {
-            let Some(settings) = record.backend else {
-                continue;
-            };
-            let key = (record.slug, record.environment);
-            let backend = match before.get(&key) {
-                Some(known) if known.settings == settings => Arc::clone(known),
-                Some(known) => self.backend(settings, Arc::clone(&known.removed)),
-                None => self.backend(settings, Arc::default()),
-            };
-            table.insert(key, backend);
-        }
+        let table: Table = set
+            .map(|(key, settings)| {
+                let backend = match before.get(&key) {
+                    Some(known) if known.settings == *settings => Arc::clone(known),
+                    Some(known) => self.backend(settings.clone(), Arc::clone(&known.removed)),
+                    None => self.backend(settings.clone(), Arc::default()),
+                };
+                (key, backend)
+            })
+            .collect();
         let table = Arc::new(table);
         self.set.store(Arc::clone(&table));
         for (key, gone) in before.iter().filter(|(key, _)| !table.contains_key(*key)) {
@@ -263,7 +291,6 @@ impl Backends {
             gone.removed.store(true, Ordering::Release);
             self.doors.end(key);
         }
-        Ok(())
     }
 
     fn backend(&self, settings: BackendSettings, removed: Arc<AtomicBool>) -> Arc<Backend> {

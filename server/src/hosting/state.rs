@@ -25,14 +25,26 @@ pub struct HostingState {
 }
 
 impl HostingState {
-    /// Reads from the store which games there are, and ends what is open to the
-    /// backends of those that were taken down.
+    /// Reads the games of one project again, after a change of it, and ends what is open
+    /// to backends that do not answer for them any more.
     ///
     /// # Errors
     /// The store's; what was known stays so.
-    pub async fn read_games(&self) -> Result<(), StoreError> {
-        self.games.catalogue.refresh(&*self.platform.store).await?;
-        self.backends.follow(&self.games.catalogue);
+    pub async fn refresh(&self, slug: &str) -> Result<(), StoreError> {
+        let catalogue = &self.games.catalogue;
+        catalogue.refresh(&*self.platform.store, slug).await?;
+        self.backends.follow(catalogue, Some(slug));
+        Ok(())
+    }
+
+    /// Does the same for all games.
+    ///
+    /// # Errors
+    /// The store's; what was known stays so.
+    pub async fn refresh_all(&self) -> Result<(), StoreError> {
+        let catalogue = &self.games.catalogue;
+        catalogue.refresh_all(&*self.platform.store).await?;
+        self.backends.follow(catalogue, None);
         Ok(())
     }
 }

@@ -21,17 +21,12 @@ pub async fn remove_deleted(state: &ProjectsState) -> Result<usize, StoreError> 
         .await?
     {
         if let Removed::Whole(slug) = part {
-            tracing::info!(slug, "a deleted project was removed for good");
+            tracing::info!(%slug, "a deleted project was removed for good");
+            state.hosting.refresh(&slug).await?;
             removed += 1;
         }
     }
     if removed > 0 {
-        state.hosting.read_games().await?;
-        state
-            .hosting
-            .backends
-            .refresh(&*state.platform.store)
-            .await?;
         sweep_removed(&*state.platform.store).await?;
     }
     Ok(removed)

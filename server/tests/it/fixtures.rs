@@ -72,9 +72,7 @@ impl TestApp {
     /// ends.
     pub(crate) async fn learn_games(&self) {
         let state = &self.running.state;
-        let store = &*state.platform.store;
-        state.hosting.read_games().await.unwrap();
-        state.hosting.backends.refresh(store).await.unwrap();
+        state.hosting.refresh_all().await.unwrap();
     }
 
     /// Lets the job come round that removes sessions, guests and events whose time

@@ -506,6 +506,8 @@ async fn a_backend_that_cannot_be_reached_is_a_problem() {
         taken_down: false,
         forget_from: None,
         framing: None,
+        backend: None,
+        caller: None,
     };
     let backend = backends.find(&game, "/api/x").unwrap();
     assert!(backends.find(&game, "/apix").is_none());

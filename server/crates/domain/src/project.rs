@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use crate::clock::Millis;
 use crate::player::parse_reason;
+use crate::takedown::Standing;
 
 /// A game: a slug with a dev and a prod environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,6 +140,15 @@ pub struct EnvironmentRecord {
     pub isolated: bool,
     /// Which sites may show its pages in a frame.
     pub frames: Frames,
+}
+
+/// What the catalogue of games has of one environment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostedEnvironment {
+    /// What is set for it, and what it shows.
+    pub record: EnvironmentRecord,
+    /// Whether its project is shown.
+    pub standing: Standing,
 }
 
 /// Which sites may show a game's pages in a frame.

@@ -2,6 +2,7 @@
 
 use platform_domain::audit::{Actor, AuditKind, AuditQuery, By};
 use platform_domain::project::{BackendSettings, EnvironmentRecord, Frames};
+use platform_domain::takedown::Change;
 use platform_protocol::names::Environment;
 use platform_protocol::names::Environment::{Dev, Prod};
 use platform_store::Store;
@@ -38,6 +39,33 @@ pub async fn every_project_has_two_environments(place: &dyn Place) {
             assert!(listed.contains(&expected), "{expected:?}");
         }
     }
+}
+
+pub async fn what_is_hosted_is_read_whole_or_of_one_project(place: &dyn Place) {
+    let store = place.open().await;
+    assert_eq!(store.list_hosted(None).await.unwrap(), []);
+    for slug in ["demo", "zebra"] {
+        store.add_project(project(slug, None)).await.unwrap();
+    }
+    let shown = deployment("demo", Dev, NOW, &[("index.html", 'a')]);
+    add(&*store, &shown).await;
+    let disable = Change::Disable { reason: None };
+    let changed = store.change_standing("demo", disable, Actor::Operator.into(), NOW);
+    changed.await.unwrap();
+    let all = store.list_hosted(None).await.unwrap();
+    assert_eq!(all.len(), 4);
+    for slug in ["demo", "zebra"] {
+        let of_one = store.list_hosted(Some(slug)).await.unwrap();
+        assert_eq!(of_one.len(), 2);
+        for one in of_one {
+            assert_eq!(one.record.slug, slug);
+            assert_eq!(one.standing.is_down(), slug == "demo");
+            let is_shown = (slug, one.record.environment) == ("demo", Dev);
+            assert_eq!(one.record.deployment, is_shown.then_some(shown.id));
+            assert!(all.contains(&one), "{one:?}");
+        }
+    }
+    assert_eq!(store.list_hosted(Some("none")).await.unwrap(), []);
 }
 
 pub async fn what_is_set_for_an_environment_is_its_alone(place: &dyn Place) {

@@ -115,6 +115,7 @@ macro_rules! suite {
             }
             environments {
                 every_project_has_two_environments
+                what_is_hosted_is_read_whole_or_of_one_project
                 what_is_set_for_an_environment_is_its_alone
                 settings_of_an_unknown_project_are_refused
                 what_is_set_survives_a_drop

@@ -128,6 +128,8 @@ pub async fn a_deleted_project_is_removed_after_its_grace_and_its_slug_stays_tak
     // Its address still tells browsers to delete the game's data.
     let all = store.list_standings().await.unwrap();
     assert_eq!(all[0].1.removed_at, Some(end));
+    let hosted = store.list_hosted(Some("game")).await.unwrap();
+    assert_eq!(hosted[0].standing.removed_at, Some(end));
     let restored = store.change_standing("game", Change::Restore, Actor::Operator.into(), end);
     assert_eq!(restored.await.unwrap(), Changed::NoProject);
     // Its slug stays taken, and it no longer counts for its owner.

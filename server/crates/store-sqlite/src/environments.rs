@@ -1,12 +1,15 @@
 //! The settings of environments, and the test players of projects.
 
+use std::collections::HashMap;
+
 use async_trait::async_trait;
 use platform_domain::audit::{AuditKind, By};
 use platform_domain::clock::Millis;
-use platform_domain::project::{BackendSettings, EnvironmentRecord, Frames};
+use platform_domain::project::{BackendSettings, EnvironmentRecord, Frames, HostedEnvironment};
+use platform_domain::takedown::Standing;
 use platform_protocol::names::Environment;
 use platform_store::{EnvironmentStore, StoreError};
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -15,11 +18,19 @@ use super::error::Error;
 use super::projects::project_id;
 use super::rows::uuid;
 use super::store::SqliteStore;
+use super::takedown::list_standings;
 
 #[async_trait]
 impl EnvironmentStore for SqliteStore {
     async fn list_environments(&self) -> Result<Vec<EnvironmentRecord>, StoreError> {
         self.main.read_much(list_environments).await
+    }
+
+    async fn list_hosted(&self, slug: Option<&str>) -> Result<Vec<HostedEnvironment>, StoreError> {
+        let slug = slug.map(str::to_owned);
+        self.main
+            .read_much(move |connection| list_hosted(connection, slug.as_deref()))
+            .await
     }
 
     async fn find_environment(
@@ -137,6 +148,27 @@ pub(super) fn list_environments(connection: &Connection) -> Result<Vec<Environme
         records.push(record(row)?);
     }
     Ok(records)
+}
+
+fn list_hosted(
+    connection: &Connection,
+    slug: Option<&str>,
+) -> Result<Vec<HostedEnvironment>, Error> {
+    // One transaction, so that all of it is of one moment.
+    let transaction = connection.unchecked_transaction()?;
+    let standings = list_standings(&transaction, slug)?;
+    let standings: HashMap<String, Standing> = standings.into_iter().collect();
+    let of_one = format!("{RECORDS} WHERE p.slug = ?1");
+    let sql = if slug.is_some() { &of_one } else { RECORDS };
+    let mut statement = transaction.prepare_cached(sql)?;
+    let mut rows = statement.query(params_from_iter(slug))?;
+    let mut hosted = Vec::new();
+    while let Some(row) = rows.next()? {
+        let record = record(row)?;
+        let standing = standings.get(&record.slug).cloned().unwrap_or_default();
+        hosted.push(HostedEnvironment { record, standing });
+    }
+    Ok(hosted)
 }
 
 pub(super) fn find_environment(

@@ -5,7 +5,7 @@ use platform_domain::audit::{AuditKind, By};
 use platform_domain::clock::Millis;
 use platform_domain::takedown::{Authority, Change, Changed, Deleted, Disabled, Standing};
 use platform_store::{Removed, StoreError, TakedownStore};
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
 use uuid::Uuid;
 
 use super::audit::{self, Entry};
@@ -37,7 +37,9 @@ impl TakedownStore for SqliteStore {
     }
 
     async fn list_standings(&self) -> Result<Vec<(String, Standing)>, StoreError> {
-        self.main.read_much(list_standings).await
+        self.main
+            .read_much(|connection| list_standings(connection, None))
+            .await
     }
 
     async fn remove_deleted(
@@ -112,14 +114,23 @@ fn find_standing(
     Ok(found.map(|(_, standing, owner)| (standing, owner)))
 }
 
-fn list_standings(connection: &Connection) -> Result<Vec<(String, Standing)>, Error> {
+/// The standings of all projects that have one, or of one project.
+pub(super) fn list_standings(
+    connection: &Connection,
+    slug: Option<&str>,
+) -> Result<Vec<(String, Standing)>, Error> {
+    let of_one = if slug.is_some() {
+        "AND p.slug = ?1"
+    } else {
+        ""
+    };
     let sql = format!(
-        "{STANDINGS} WHERE p.disabled_at IS NOT NULL OR p.deleted_at IS NOT NULL
+        "{STANDINGS} WHERE (p.disabled_at IS NOT NULL OR p.deleted_at IS NOT NULL
              OR p.removed_at IS NOT NULL OR p.forget_from IS NOT NULL
-             OR o.suspended_at IS NOT NULL"
+             OR o.suspended_at IS NOT NULL) {of_one}"
     );
     let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query([])?;
+    let mut rows = statement.query(params_from_iter(slug))?;
     let mut standings = Vec::new();
     while let Some(row) = rows.next()? {
         let (slug, standing, _) = standing(row)?;

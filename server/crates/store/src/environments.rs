@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use platform_domain::audit::By;
 use platform_domain::clock::Millis;
-use platform_domain::project::{BackendSettings, EnvironmentRecord, Frames};
+use platform_domain::project::{BackendSettings, EnvironmentRecord, Frames, HostedEnvironment};
 use platform_protocol::names::Environment;
 use uuid::Uuid;
 
@@ -15,6 +15,10 @@ use super::StoreError;
 pub trait EnvironmentStore: Send + Sync {
     /// Returns the settings of every environment: two for each project.
     async fn list_environments(&self) -> Result<Vec<EnvironmentRecord>, StoreError>;
+
+    /// Returns what the catalogue of games has of every environment, or of those of one
+    /// project, as it is at one moment. Projects that were removed are among them.
+    async fn list_hosted(&self, slug: Option<&str>) -> Result<Vec<HostedEnvironment>, StoreError>;
 
     /// Returns the settings of one environment.
     async fn find_environment(

@@ -287,6 +287,8 @@ mod tests {
             taken_down: false,
             forget_from: None,
             framing: None,
+            backend: None,
+            caller: None,
         };
         for (asked, kept) in [
             (&["\"cookies\""][..], None),
@@ -323,6 +325,8 @@ mod tests {
             isolated: false,
             lasting: std::sync::Arc::default(),
             framing: None,
+            backend: None,
+            caller: None,
             taken_down: false,
             forget_from: None,
         };

@@ -161,7 +161,7 @@ impl Deployments {
         let deployment = self.record(target, files).await?;
         drop(guard);
         self.deployed.notify_one();
-        let shown = self.hosting.read_games().await;
+        let shown = self.hosting.refresh(&target.slug).await;
         shown.map_err(DeployError::Store)?;
         Ok(Published {
             deployment,

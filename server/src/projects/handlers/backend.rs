@@ -99,11 +99,7 @@ pub async fn handle(
         )
         .await?;
     if changed {
-        state
-            .hosting
-            .backends
-            .refresh(&*state.platform.store)
-            .await?;
+        state.hosting.refresh(&project.slug).await?;
     }
     let trial = match &backend {
         Some(settings) => Some(state.hosting.backends.try_out(settings).await.into()),

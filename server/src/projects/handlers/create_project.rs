@@ -89,7 +89,7 @@ pub async fn handle(
         Err(StoreError::Missing { .. }) => return Err(ProblemCode::NotAllowed.into()),
         added => added?,
     }
-    state.hosting.read_games().await?;
+    state.hosting.refresh(&project.slug).await?;
     let location = HeaderValue::from_str(&format!("/api/projects/{}", project.slug))
         .map_err(|error| ApiError::internal(&error))?;
     let view = ProjectView::of(&state, project).await?;

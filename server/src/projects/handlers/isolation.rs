@@ -63,7 +63,7 @@ pub async fn handle(
         )
         .await?;
     if changed {
-        state.hosting.read_games().await?;
+        state.hosting.refresh(&project.slug).await?;
     }
     let view = EnvironmentView::of(&state, &project.slug, environment).await?;
     answer(StatusCode::OK, &view)

@@ -67,7 +67,7 @@ pub async fn handle(
         set => set?,
     };
     if changed {
-        state.hosting.read_games().await?;
+        state.hosting.refresh(&project.slug).await?;
     }
     let view = EnvironmentView::of(&state, &project.slug, environment).await?;
     answer(StatusCode::OK, &view)

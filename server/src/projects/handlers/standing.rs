@@ -140,7 +140,7 @@ async fn change(
         .change_standing(&project.slug, change, by, now)
         .await?;
     match changed {
-        Changed::Done => state.hosting.read_games().await?,
+        Changed::Done => state.hosting.refresh(&project.slug).await?,
         Changed::Already => {}
         Changed::NoProject => {
             return Err(ApiError::new(ProblemCode::NotFound)

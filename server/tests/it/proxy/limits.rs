@@ -34,6 +34,8 @@ fn game(slug: &str) -> Game {
         taken_down: false,
         forget_from: None,
         framing: None,
+        backend: None,
+        caller: None,
     }
 }
 
