@@ -98,12 +98,7 @@ impl TestApp {
             )
             .await
             .unwrap();
-        state
-            .hosting
-            .backends
-            .refresh(&*state.platform.store)
-            .await
-            .unwrap();
+        state.hosting.refresh_all().await.unwrap();
     }
 
     /// Sends the demo's `/api/` to a backend.
