@@ -2,23 +2,48 @@
 
 use std::sync::Arc;
 
-use axum::extract::{RawQuery, State};
-use axum::http::StatusCode;
-use axum::response::Response;
+use axum::extract::State;
+use serde::{Deserialize, Deserializer, de};
+use utoipa::IntoParams;
+use uuid::Uuid;
 
 use super::caller::AdminCaller;
 use super::names::{mentioned, names_of};
 use super::views::{EventView, EventsView};
 use crate::admin::AdminState;
 use crate::domain::audit::{ActorKind, AuditKind, AuditQuery};
-use crate::http::api::query::{digits, limit};
-use crate::http::api::{answer, invalid};
+use crate::http::api::query::{Within, digits, value};
+use crate::http::api::{ApiJson, ApiQuery};
 use crate::http::api_error::ApiError;
 
 /// Events of one answer where nothing else is asked for.
 const EVENTS: usize = 100;
-/// Events of one answer, at most.
-const MAX_EVENTS: usize = 1_000;
+
+/// Which events are asked for.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct EventsQuery {
+    /// Only those in which this player had a part, also as an administrator.
+    #[serde(deserialize_with = "player")]
+    #[param(value_type = Option<String>)]
+    player: Option<Uuid>,
+    /// Only events of this kind, such as `suspended`.
+    #[serde(deserialize_with = "kind")]
+    #[param(value_type = Option<String>)]
+    kind: Option<AuditKind>,
+    /// Only what was done by `self` (the player, or the platform), `operator` or `admin`.
+    #[serde(deserialize_with = "actor")]
+    #[param(value_type = Option<String>)]
+    actor: Option<ActorKind>,
+    /// Only those before the one of this number.
+    #[serde(deserialize_with = "before")]
+    #[param(minimum = 0)]
+    before: Option<i64>,
+    /// 100 if not given.
+    #[param(inline)]
+    limit: Option<Within<1, 1_000>>,
+}
 
 /// Answers a page of events.
 ///
@@ -28,61 +53,87 @@ const MAX_EVENTS: usize = 1_000;
     get,
     path = "/api/admin/events",
     operation_id = "listEvents",
-    params(
-        ("player" = Option<String>, Query, description = "Only those in which this player had a part, also as an administrator."),
-        ("kind" = Option<String>, Query, description = "Only events of this kind, such as `suspended`."),
-        ("actor" = Option<String>, Query, description = "Only what was done by `self` (the player, or the platform), `operator` or `admin`."),
-        ("before" = Option<i64>, Query, description = "Only those before the one of this number.", minimum = 0),
-        ("limit" = Option<u32>, Query, description = "100 if not given.", minimum = 1, maximum = 1000),
-    ),
+    params(EventsQuery),
     responses((status = 200, description = "The events.", body = EventsView))
 )]
 pub async fn handle(
     State(state): State<Arc<AdminState>>,
     _admin: AdminCaller,
-    RawQuery(query): RawQuery,
-) -> Result<Response, ApiError> {
-    let query = parse(query.as_deref().unwrap_or_default())?;
+    ApiQuery(query): ApiQuery<EventsQuery>,
+) -> Result<ApiJson<EventsView>, ApiError> {
+    let query = query.into_audit_query();
     let events = state.platform.store.list_audit_events(query).await?;
     let full = events.len() == query.limit;
     let names = names_of(&state, events.iter().flat_map(mentioned)).await?;
-    let view = EventsView {
+    Ok(ApiJson(EventsView {
         before: events.last().map(|event| event.id).filter(|_| full),
         events: events.into_iter().map(EventView::from).collect(),
         names,
-    };
-    answer(StatusCode::OK, &view)
+    }))
 }
 
-fn parse(query: &str) -> Result<AuditQuery, ApiError> {
-    let mut parsed = AuditQuery::newest(EVENTS);
-    for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
-        match &*name {
-            "player" => {
-                let player = value.parse();
-                parsed.player = Some(player.map_err(|_| invalid("`player` is a player's id."))?);
-            }
-            "kind" => {
-                let kind = AuditKind::from_name(&value);
-                parsed.kind = Some(kind.ok_or_else(|| invalid("There is no such `kind`."))?);
-            }
-            "actor" => {
-                let actor = ActorKind::from_name(&value);
-                let actor = actor.ok_or_else(|| invalid("`actor` is self, operator or admin."));
-                parsed.actor = Some(actor?);
-            }
-            "before" => {
-                let before = digits(&value);
-                parsed.before =
-                    Some(before.ok_or_else(|| invalid("`before` is an event's number."))?);
-            }
-            "limit" => parsed.limit = limit(&value, MAX_EVENTS).map_err(invalid)?,
-            _ => {
-                return Err(invalid(
-                    "The query may have player, kind, actor, before and limit.",
-                ));
-            }
+impl EventsQuery {
+    /// What is asked of the store.
+    fn into_audit_query(self) -> AuditQuery {
+        AuditQuery {
+            player: self.player,
+            kind: self.kind,
+            actor: self.actor,
+            before: self.before,
+            ..AuditQuery::newest(self.limit.map_or(EVENTS, Within::count))
         }
     }
-    Ok(parsed)
+}
+
+fn player<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Uuid>, D::Error> {
+    value(from, |text| text.parse().ok(), "a player's id")
+}
+
+fn kind<'de, D: Deserializer<'de>>(from: D) -> Result<Option<AuditKind>, D::Error> {
+    let kind = AuditKind::from_name(&String::deserialize(from)?);
+    let kind = kind.ok_or_else(|| de::Error::custom("There is no such `kind`."))?;
+    Ok(Some(kind))
+}
+
+fn actor<'de, D: Deserializer<'de>>(from: D) -> Result<Option<ActorKind>, D::Error> {
+    value(from, ActorKind::from_name, "self, operator or admin")
+}
+
+fn before<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
+    value(from, digits, "an event's number")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::api::query::read;
+
+    #[test]
+    fn events_are_chosen_or_it_is_said_what_is_wrong() {
+        let id = "0198c5a0-0000-7000-8000-000000000001";
+        let query = format!("player={id}&kind=suspended&actor=self&before=7&limit=2");
+        let query = read::<EventsQuery>(&query).unwrap().into_audit_query();
+        assert_eq!(query.player, Some(id.parse().unwrap()));
+        assert_eq!(query.kind, Some(AuditKind::Suspended));
+        assert_eq!(query.actor, Some(ActorKind::Own));
+        assert_eq!((query.before, query.limit), (Some(7), 2));
+        assert_eq!(
+            read::<EventsQuery>("").unwrap().into_audit_query().limit,
+            EVENTS
+        );
+        for (query, sentence) in [
+            ("player=ada", "`player` is a player's id."),
+            ("kind=played", "There is no such `kind`."),
+            ("actor=me", "`actor` is self, operator or admin."),
+            ("before=-1", "`before` is an event's number."),
+            ("limit=1001", "`limit` is from 1 to 1000."),
+            (
+                "x=1",
+                "The query may have player, kind, actor, before and limit.",
+            ),
+        ] {
+            let error = read::<EventsQuery>(query).unwrap_err();
+            assert_eq!(error.to_string(), sentence, "{query}");
+        }
+    }
 }

@@ -2,26 +2,41 @@
 
 use std::sync::Arc;
 
-use axum::extract::{RawQuery, State};
-use axum::http::StatusCode;
-use axum::response::Response;
-use serde::Serialize;
-use utoipa::ToSchema;
+use axum::extract::State;
+use serde::{Deserialize, Deserializer, Serialize, de};
+use utoipa::{IntoParams, ToSchema};
 
 use super::caller::AdminCaller;
 use super::views::PlayerView;
 use crate::admin::AdminState;
 use crate::domain::administration::HoldingAddress;
-use crate::domain::date::rfc3339;
-use crate::http::api::query::limit;
-use crate::http::api::{answer, invalid};
+use crate::http::api::query::Within;
+use crate::http::api::{ApiJson, ApiQuery};
 use crate::http::api_error::ApiError;
 use crate::http::client_address::Network;
 
 /// Addresses, or guests, of one answer where nothing else is asked for.
 const ENTRIES: usize = 100;
-/// Addresses, or guests, of one answer, at most.
-const MAX_ENTRIES: usize = 1_000;
+
+/// Whose guests are asked for.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct GuestsQuery {
+    /// The guests of this address alone: an IPv4 or IPv6 address, or an IPv6 /64.
+    #[serde(deserialize_with = "network")]
+    #[param(value_type = Option<String>)]
+    address: Option<Network>,
+    /// 100 if not given.
+    #[param(inline)]
+    limit: Option<Within<1, 1_000>>,
+}
+
+fn network<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Network>, D::Error> {
+    let network = String::deserialize(from)?.parse();
+    let sentence = "That is no IPv4 or IPv6 address, and no IPv6 /64.";
+    network.map(Some).map_err(|_| de::Error::custom(sentence))
+}
 
 /// The guests that addresses hold.
 #[derive(Debug, Serialize, ToSchema)]
@@ -55,50 +70,35 @@ pub struct HoldingAddressView {
     get,
     path = "/api/admin/guests",
     operation_id = "listHeldGuests",
-    params(
-        ("address" = Option<String>, Query, description = "The guests of this address alone: an IPv4 or IPv6 address, or an IPv6 /64."),
-        ("limit" = Option<u32>, Query, description = "100 if not given.", minimum = 1, maximum = 1000),
-    ),
+    params(GuestsQuery),
     responses((status = 200, description = "Addresses and guests.", body = HeldGuestsView))
 )]
 pub async fn handle(
     State(state): State<Arc<AdminState>>,
     _admin: AdminCaller,
-    RawQuery(query): RawQuery,
-) -> Result<Response, ApiError> {
-    let (mut address, mut most) = (None, ENTRIES);
-    let query = query.unwrap_or_default();
-    for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
-        match &*name {
-            "address" => {
-                let network: Network = value
-                    .parse()
-                    .map_err(|_| invalid("That is no IPv4 or IPv6 address, and no IPv6 /64."))?;
-                address = Some(network.to_string());
-            }
-            "limit" => most = limit(&value, MAX_ENTRIES).map_err(invalid)?,
-            _ => return Err(invalid("The query may have address and limit.")),
-        }
-    }
+    ApiQuery(query): ApiQuery<GuestsQuery>,
+) -> Result<ApiJson<HeldGuestsView>, ApiError> {
+    let most = query.limit.map_or(ENTRIES, Within::count);
     let since = state.platform.clock.now() - state.platform.config.guest_idle();
     let store = &state.platform.store;
-    let (addresses, guests) = match address {
+    let (addresses, guests) = match query.address {
         None => (store.list_holding_addresses(since, most).await?, Vec::new()),
         Some(address) => (
             Vec::new(),
-            store.list_held_guests(&address, since, most).await?,
+            store
+                .list_held_guests(&address.to_string(), since, most)
+                .await?,
         ),
     };
     let cap = state.platform.config.guests_per_address;
-    let view = HeldGuestsView {
+    Ok(ApiJson(HeldGuestsView {
         cap: (cap > 0).then_some(cap),
         addresses: addresses
             .into_iter()
             .map(HoldingAddressView::from)
             .collect(),
         guests: guests.into_iter().map(PlayerView::from).collect(),
-    };
-    answer(StatusCode::OK, &view)
+    }))
 }
 
 impl From<HoldingAddress> for HoldingAddressView {

@@ -5,18 +5,16 @@ use std::time::Duration;
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
-use axum::response::Response;
 use platform_protocol::problem::ProblemCode;
-use serde::Serialize;
-use utoipa::ToSchema;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 
 use super::caller::AdminCaller;
 use crate::admin::AdminState;
 use crate::auth::keys::{KeyError, KeyInfo};
 use crate::domain::date::rfc3339;
 use crate::domain::key::KeyPhase;
-use crate::http::api::answer;
+use crate::http::api::ApiJson;
 use crate::http::api_error::ApiError;
 use crate::http::limiter::too_many_requests;
 
@@ -47,6 +45,14 @@ pub struct KeyView {
     pub stops_at: Option<String>,
 }
 
+/// A path that names a key.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub struct KeyPath {
+    /// The key.
+    kid: String,
+}
+
 /// Lists the keys.
 ///
 /// # Errors
@@ -60,8 +66,8 @@ pub struct KeyView {
 pub async fn list(
     State(state): State<Arc<AdminState>>,
     _admin: AdminCaller,
-) -> Result<Response, ApiError> {
-    answer(StatusCode::OK, &view(&state))
+) -> Result<ApiJson<KeysView>, ApiError> {
+    Ok(ApiJson(view(&state)))
 }
 
 /// Publishes a new key, which signs 21 minutes later. One that waits to sign is
@@ -78,7 +84,7 @@ pub async fn list(
 pub async fn rotate(
     State(state): State<Arc<AdminState>>,
     admin: AdminCaller,
-) -> Result<Response, ApiError> {
+) -> Result<ApiJson<KeysView>, ApiError> {
     state.auth.keys.refresh().await.map_err(refused)?;
     let keys = state.auth.keys.list();
     let mut waiting = keys.iter().filter(|key| key.phase == KeyPhase::Published);
@@ -89,7 +95,7 @@ pub async fn rotate(
             .with_detail("A new key is published already, and has yet to sign."));
     }
     state.auth.keys.rotate(admin.by()).await.map_err(refused)?;
-    answer(StatusCode::OK, &view(&state))
+    Ok(ApiJson(view(&state)))
 }
 
 /// Takes back a key that somebody else may know: it is gone from the key set at
@@ -102,18 +108,18 @@ pub async fn rotate(
     post,
     path = "/api/admin/keys/{kid}/revoke",
     operation_id = "revokeKey",
-    params(("kid" = String, Path, description = "The key.")),
+    params(KeyPath),
     responses((status = 200, description = "The keys that are left, with the new one.", body = KeysView))
 )]
 pub async fn revoke(
     State(state): State<Arc<AdminState>>,
     admin: AdminCaller,
-    kid: Result<Path<String>, PathRejection>,
-) -> Result<Response, ApiError> {
-    let Path(kid) = kid.map_err(|_| unknown())?;
-    let revoked = state.auth.keys.revoke(&kid, admin.by()).await;
+    path: Result<Path<KeyPath>, PathRejection>,
+) -> Result<ApiJson<KeysView>, ApiError> {
+    let Path(path) = path.map_err(|_| unknown())?;
+    let revoked = state.auth.keys.revoke(&path.kid, admin.by()).await;
     revoked.map_err(refused)?;
-    answer(StatusCode::OK, &view(&state))
+    Ok(ApiJson(view(&state)))
 }
 
 fn unknown() -> ApiError {

@@ -26,43 +26,47 @@ pub mod views;
 use std::sync::Arc;
 
 pub use self::state::AdminState;
-use axum::Router;
-use axum::extract::{FromRef, FromRequestParts};
+use axum::extract::{FromRef, FromRequestParts, Path};
 use axum::http::request::Parts;
-use axum::routing::{get, post, put};
 use platform_protocol::problem::ProblemCode;
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::auth::AuthState;
 use crate::domain::player::Player;
-use crate::http::api::PathParams;
 use crate::http::api_error::ApiError;
 
-/// The addresses of administration.
-pub fn routes<S>() -> Router<S>
+/// The calls of administration, with their descriptions.
+pub fn routes<S>() -> OpenApiRouter<S>
 where
     S: Clone + Send + Sync + 'static,
     Arc<AdminState>: FromRef<S>,
     Arc<AuthState>: FromRef<S>,
 {
-    Router::new()
-        .route("/api/admin/players", get(players::handle))
-        .route("/api/admin/players/{player}", get(player::handle))
-        .route(
-            "/api/admin/players/{player}/suspension",
-            put(suspension::suspend).delete(suspension::lift),
-        )
-        .route(
-            "/api/admin/players/{player}/end-sessions",
-            post(sessions::end),
-        )
-        .route("/api/admin/events", get(events::handle))
-        .route("/api/admin/keys", get(keys::list))
-        .route("/api/admin/keys/rotate", post(keys::rotate))
-        .route("/api/admin/keys/{kid}/revoke", post(keys::revoke))
-        .route("/api/admin/guests", get(guests::handle))
-        .route("/api/admin/projects", get(projects::handle))
-        .route("/api/admin/projects/{slug}/owner", put(owner::handle))
+    OpenApiRouter::default()
+        .routes(routes!(players::handle))
+        .routes(routes!(player::handle))
+        .routes(routes!(suspension::suspend, suspension::lift))
+        .routes(routes!(sessions::end))
+        .routes(routes!(events::handle))
+        .routes(routes!(keys::list))
+        .routes(routes!(keys::rotate))
+        .routes(routes!(keys::revoke))
+        .routes(routes!(guests::handle))
+        .routes(routes!(projects::handle))
+        .routes(routes!(owner::handle))
+}
+
+/// A path that names a player.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub struct PlayerPath {
+    /// The player's id.
+    #[param(value_type = String)]
+    pub player: Uuid,
 }
 
 /// The player that a path names.
@@ -77,12 +81,12 @@ where
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let Ok(names) = PathParams::from_request_parts(parts, state).await;
         let nobody =
             || ApiError::new(ProblemCode::NotFound).with_detail("There is no such player.");
-        let id: Uuid = names.get("player").parse().map_err(|_| nobody())?;
+        let path = Path::<PlayerPath>::from_request_parts(parts, state).await;
+        let Path(path) = path.map_err(|_| nobody())?;
         let state = Arc::<AdminState>::from_ref(state);
-        let player = state.platform.store.find_player(id).await?;
+        let player = state.platform.store.find_player(path.player).await?;
         player.map(Self).ok_or_else(nobody)
     }
 }

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
 use platform_protocol::problem::ProblemCode;
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -12,8 +11,9 @@ use uuid::Uuid;
 
 use super::caller::AdminCaller;
 use crate::admin::AdminState;
+use crate::auth::project_caller::ProjectPath;
 use crate::domain::administration::Transferred;
-use crate::http::api::{JsonBody, PathParams, answer, invalid};
+use crate::http::api::{ApiJson, invalid};
 use crate::http::api_error::ApiError;
 use crate::projects::handlers::views::ProjectView;
 
@@ -34,23 +34,23 @@ pub struct NewOwner {
     put,
     path = "/api/admin/projects/{slug}/owner",
     operation_id = "transferProject",
-    params(("slug" = String, Path, description = "The project.")),
+    params(ProjectPath),
     request_body = NewOwner,
     responses((status = 200, description = "The project, as it is now.", body = ProjectView))
 )]
 pub async fn handle(
     State(state): State<Arc<AdminState>>,
     admin: AdminCaller,
-    names: PathParams,
-    body: JsonBody,
-) -> Result<Response, ApiError> {
-    let new: NewOwner = body.read().await?;
+    path: Result<Path<ProjectPath>, PathRejection>,
+    ApiJson(new): ApiJson<NewOwner>,
+) -> Result<ApiJson<ProjectView>, ApiError> {
     let nothing = || ApiError::new(ProblemCode::NotFound).with_detail("There is no such project.");
-    let (slug, now) = (names.slug(), state.platform.clock.now());
+    let Path(ProjectPath { slug }) = path.map_err(|_| nothing())?;
+    let now = state.platform.clock.now();
     match state
         .platform
         .store
-        .transfer_project(slug, new.owner, admin.by(), now)
+        .transfer_project(&slug, new.owner, admin.by(), now)
         .await?
     {
         Transferred::Done | Transferred::Already => {}
@@ -66,11 +66,9 @@ pub async fn handle(
     let project = state
         .platform
         .store
-        .find_project(slug)
+        .find_project(&slug)
         .await?
         .ok_or_else(nothing)?;
-    answer(
-        StatusCode::OK,
-        &ProjectView::of(&state.projects, project).await?,
-    )
+    let view = ProjectView::of(&state.projects, project).await?;
+    Ok(ApiJson(view))
 }

@@ -3,20 +3,18 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 
-use super::NamedPlayer;
 use super::caller::AdminCaller;
 use super::names::{mentioned, names_of};
 use super::views::{
     DeviceView, EventView, IdentityView, MergedGuestView, PlayerDetailsView, SessionView,
 };
+use super::{NamedPlayer, PlayerPath};
 use crate::admin::AdminState;
 use crate::domain::audit::AuditQuery;
 use crate::domain::identity::LinkedIdentity;
 use crate::domain::player::{Player, PlayerState};
-use crate::http::api::answer;
+use crate::http::api::ApiJson;
 use crate::http::api_error::ApiError;
 
 /// Merged guests that are shown, at most.
@@ -32,15 +30,15 @@ const EVENTS: usize = 50;
     get,
     path = "/api/admin/players/{player}",
     operation_id = "showPlayer",
-    params(("player" = String, Path, description = "The player's id.")),
+    params(PlayerPath),
     responses((status = 200, description = "The player.", body = PlayerDetailsView))
 )]
 pub async fn handle(
     State(state): State<Arc<AdminState>>,
     _admin: AdminCaller,
     NamedPlayer(player): NamedPlayer,
-) -> Result<Response, ApiError> {
-    answer(StatusCode::OK, &details(&state, player).await?)
+) -> Result<ApiJson<PlayerDetailsView>, ApiError> {
+    Ok(ApiJson(details(&state, player).await?))
 }
 
 /// All that is known of a player.

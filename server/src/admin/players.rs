@@ -2,23 +2,34 @@
 
 use std::sync::Arc;
 
-use axum::extract::{RawQuery, State};
-use axum::http::StatusCode;
-use axum::response::Response;
+use axum::extract::State;
+use serde::Deserialize;
+use utoipa::IntoParams;
 use uuid::Uuid;
 
 use super::caller::AdminCaller;
 use super::views::{PlayerView, PlayersView};
 use crate::admin::AdminState;
 use crate::domain::username::{self, MAX_CHARS};
-use crate::http::api::query::limit;
-use crate::http::api::{answer, invalid};
+use crate::http::api::query::Within;
+use crate::http::api::{ApiJson, ApiQuery, invalid};
 use crate::http::api_error::ApiError;
 
 /// Players of one answer where nothing else is asked for.
 const PLAYERS: usize = 20;
-/// Players of one answer, at most.
-const MAX_PLAYERS: usize = 100;
+
+/// Which players are looked for.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct PlayersQuery {
+    /// A player's id, or how a name begins, without regard to case.
+    #[param(required = true)]
+    query: String,
+    /// 20 if not given.
+    #[param(inline)]
+    limit: Option<Within<1, 100>>,
+}
 
 /// Finds players.
 ///
@@ -28,26 +39,16 @@ const MAX_PLAYERS: usize = 100;
     get,
     path = "/api/admin/players",
     operation_id = "findPlayers",
-    params(
-        ("query" = String, Query, description = "A player's id, or how a name begins, without regard to case."),
-        ("limit" = Option<u32>, Query, description = "20 if not given.", minimum = 1, maximum = 100),
-    ),
+    params(PlayersQuery),
     responses((status = 200, description = "The players.", body = PlayersView))
 )]
 pub async fn handle(
     State(state): State<Arc<AdminState>>,
     _admin: AdminCaller,
-    RawQuery(query): RawQuery,
-) -> Result<Response, ApiError> {
-    let (mut wanted, mut most) = (String::new(), PLAYERS);
-    let query = query.unwrap_or_default();
-    for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
-        match &*name {
-            "query" => wanted = value.trim().to_owned(),
-            "limit" => most = limit(&value, MAX_PLAYERS).map_err(invalid)?,
-            _ => return Err(invalid("The query may have query and limit.")),
-        }
-    }
+    ApiQuery(query): ApiQuery<PlayersQuery>,
+) -> Result<ApiJson<PlayersView>, ApiError> {
+    let wanted = query.query.trim();
+    let most = query.limit.map_or(PLAYERS, Within::count);
     let players = if let Ok(id) = wanted.parse::<Uuid>() {
         state
             .platform
@@ -56,11 +57,11 @@ pub async fn handle(
             .await?
             .into_iter()
             .collect()
-    } else if wanted.chars().count() <= MAX_CHARS && !username::unique_key(&wanted).is_empty() {
+    } else if wanted.chars().count() <= MAX_CHARS && !username::unique_key(wanted).is_empty() {
         state
             .platform
             .store
-            .list_players_by_name(&wanted, most)
+            .list_players_by_name(wanted, most)
             .await?
     } else {
         return Err(invalid(
@@ -68,5 +69,5 @@ pub async fn handle(
         ));
     };
     let players = players.into_iter().map(PlayerView::from).collect();
-    answer(StatusCode::OK, &PlayersView { players })
+    Ok(ApiJson(PlayersView { players }))
 }

@@ -4,8 +4,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use platform_protocol::names::Environment;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -14,8 +12,7 @@ use super::caller::AdminCaller;
 use super::names::names_of;
 use super::views::PlayerNames;
 use crate::admin::AdminState;
-use crate::domain::date::rfc3339;
-use crate::http::api::answer;
+use crate::http::api::ApiJson;
 use crate::http::api_error::ApiError;
 use crate::projects::handlers::views::StandingView;
 
@@ -58,7 +55,7 @@ pub struct OwnedProjectView {
 pub async fn handle(
     State(state): State<Arc<AdminState>>,
     _admin: AdminCaller,
-) -> Result<Response, ApiError> {
+) -> Result<ApiJson<OwnedProjectsView>, ApiError> {
     let now = state.platform.clock.now();
     let all = state.platform.store.list_projects().await?;
     let names = names_of(&state, all.iter().filter_map(|project| project.owner)).await?;
@@ -75,5 +72,5 @@ pub async fn handle(
             created_at: rfc3339(project.created_at),
         });
     }
-    answer(StatusCode::OK, &OwnedProjectsView { projects, names })
+    Ok(ApiJson(OwnedProjectsView { projects, names }))
 }

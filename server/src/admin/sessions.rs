@@ -3,15 +3,13 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::NamedPlayer;
 use super::caller::AdminCaller;
+use super::{NamedPlayer, PlayerPath};
 use crate::admin::AdminState;
-use crate::http::api::answer;
+use crate::http::api::ApiJson;
 use crate::http::api_error::ApiError;
 
 /// What was ended.
@@ -30,18 +28,18 @@ pub struct EndedSessions {
     post,
     path = "/api/admin/players/{player}/end-sessions",
     operation_id = "endSessions",
-    params(("player" = String, Path, description = "The player's id.")),
+    params(PlayerPath),
     responses((status = 200, description = "They are ended.", body = EndedSessions))
 )]
 pub async fn end(
     State(state): State<Arc<AdminState>>,
     admin: AdminCaller,
     NamedPlayer(player): NamedPlayer,
-) -> Result<Response, ApiError> {
+) -> Result<ApiJson<EndedSessions>, ApiError> {
     let ended = state
         .platform
         .store
         .end_other_sessions(player.id, None, admin.by(), state.platform.clock.now())
         .await?;
-    answer(StatusCode::OK, &EndedSessions { ended })
+    Ok(ApiJson(EndedSessions { ended }))
 }

@@ -3,20 +3,18 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use platform_protocol::problem::ProblemCode;
 use serde::Deserialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::NamedPlayer;
 use super::caller::AdminCaller;
 use super::player::details;
 use super::views::PlayerDetailsView;
+use super::{NamedPlayer, PlayerPath};
 use crate::admin::AdminState;
 use crate::domain::player::{PlayerState, REASON_CHARS, parse_reason};
-use crate::http::api::{JsonBody, answer, invalid};
+use crate::http::api::{ApiJson, invalid};
 use crate::http::api_error::ApiError;
 
 /// Why a player is suspended.
@@ -37,7 +35,7 @@ pub struct NewSuspension {
     put,
     path = "/api/admin/players/{player}/suspension",
     operation_id = "suspendPlayer",
-    params(("player" = String, Path, description = "The player's id.")),
+    params(PlayerPath),
     request_body = NewSuspension,
     responses((status = 200, description = "The player, who is suspended.", body = PlayerDetailsView))
 )]
@@ -45,9 +43,8 @@ pub async fn suspend(
     State(state): State<Arc<AdminState>>,
     admin: AdminCaller,
     NamedPlayer(player): NamedPlayer,
-    body: JsonBody,
-) -> Result<Response, ApiError> {
-    let new: NewSuspension = body.read().await?;
+    ApiJson(new): ApiJson<NewSuspension>,
+) -> Result<ApiJson<PlayerDetailsView>, ApiError> {
     let reason = new.reason.as_deref().map(|reason| {
         parse_reason(reason).ok_or_else(|| {
             invalid(format!(
@@ -85,14 +82,14 @@ pub async fn suspend(
     delete,
     path = "/api/admin/players/{player}/suspension",
     operation_id = "liftSuspension",
-    params(("player" = String, Path, description = "The player's id.")),
+    params(PlayerPath),
     responses((status = 200, description = "The player, who is not suspended.", body = PlayerDetailsView))
 )]
 pub async fn lift(
     State(state): State<Arc<AdminState>>,
     admin: AdminCaller,
     NamedPlayer(player): NamedPlayer,
-) -> Result<Response, ApiError> {
+) -> Result<ApiJson<PlayerDetailsView>, ApiError> {
     let now = state.platform.clock.now();
     state
         .platform
@@ -103,7 +100,7 @@ pub async fn lift(
 }
 
 /// Answers the player as they are now, once this node knows it everywhere.
-async fn changed(state: &AdminState, player: Uuid) -> Result<Response, ApiError> {
+async fn changed(state: &AdminState, player: Uuid) -> Result<ApiJson<PlayerDetailsView>, ApiError> {
     state
         .auth
         .suspensions
@@ -119,5 +116,5 @@ async fn changed(state: &AdminState, player: Uuid) -> Result<Response, ApiError>
     }
     let player = state.platform.store.find_player(player).await?;
     let player = player.ok_or(ProblemCode::NotFound)?;
-    answer(StatusCode::OK, &details(state, player).await?)
+    Ok(ApiJson(details(state, player).await?))
 }

@@ -1,26 +1,21 @@
-//! `GET /api/openapi.json`: the description of the project API (OpenAPI 3.1).
+//! The project API as one: its calls, and `GET /api/openapi.json`, their
+//! description (OpenAPI 3.1).
 
-use axum::http::StatusCode;
-use axum::response::Response;
+use std::sync::LazyLock;
+
 use serde::Serialize;
-use utoipa::{OpenApi, ToSchema};
+use utoipa::{Modify as _, OpenApi, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 mod common;
 
 use self::common::Common;
-use crate::admin::{
-    events, guests, keys, owner, player, players as found_players, projects, sessions, suspension,
-};
-use crate::http::api::{EnvironmentName, answer};
-use crate::http::api_error::ApiError;
+use crate::app::state::AppState;
+use crate::http::api::{ApiJson, EnvironmentName};
 use crate::logs::handlers::search::{Level, Source};
-use crate::logs::handlers::{errors, search as logs, stream as log_stream};
 use crate::players::handlers::player_chart::{Chart, Theme};
-use crate::players::handlers::{player_chart, players, ranking};
-use crate::projects::handlers::{
-    backend, create_project, deployed_file, deployment, environment, frames, isolation,
-    list_projects, project, rollback, standing, test_token,
-};
+use crate::{admin, logs, players, projects};
 
 /// Problem Details (RFC 9457).
 #[derive(Debug, Serialize, ToSchema)]
@@ -57,58 +52,34 @@ pub struct Problem {
         version = "1"
     ),
     servers((url = "/", description = "The platform's own origin.")),
-    paths(
-        create_project::handle,
-        list_projects::handle,
-        project::handle,
-        standing::disable,
-        standing::enable,
-        standing::delete,
-        standing::restore,
-        environment::handle,
-        deployment::handle,
-        deployed_file::handle,
-        rollback::handle,
-        backend::handle,
-        isolation::handle,
-        frames::handle,
-        test_token::handle,
-        logs::handle,
-        log_stream::handle,
-        players::handle,
-        player_chart::handle,
-        errors::handle,
-        ranking::handle,
-        found_players::handle,
-        player::handle,
-        suspension::suspend,
-        suspension::lift,
-        sessions::end,
-        events::handle,
-        keys::list,
-        keys::rotate,
-        keys::revoke,
-        guests::handle,
-        projects::handle,
-        owner::handle,
-        handle,
-    ),
     components(schemas(Problem, EnvironmentName, Level, Source, Chart, Theme)),
-    modifiers(&Common),
     security(("token" = []))
 )]
 struct Api;
 
+/// The calls of all slices, with their descriptions, but those that take archives.
+pub fn calls() -> OpenApiRouter<AppState> {
+    OpenApiRouter::with_openapi(Api::openapi())
+        .routes(routes!(handle))
+        .merge(projects::routes())
+        .merge(players::routes())
+        .merge(logs::routes())
+        .merge(admin::routes())
+}
+
 /// The description.
 #[must_use]
-pub fn description() -> utoipa::openapi::OpenApi {
-    Api::openapi()
+pub fn description() -> &'static utoipa::openapi::OpenApi {
+    static DESCRIPTION: LazyLock<utoipa::openapi::OpenApi> = LazyLock::new(|| {
+        let calls = calls().merge(projects::upload_routes());
+        let mut description = calls.into_openapi();
+        Common.modify(&mut description);
+        description
+    });
+    &DESCRIPTION
 }
 
 /// Answers this description. It takes no token: everybody may read it.
-///
-/// # Errors
-/// None that is expected.
 #[utoipa::path(
     get,
     path = "/api/openapi.json",
@@ -116,8 +87,8 @@ pub fn description() -> utoipa::openapi::OpenApi {
     security(()),
     responses((status = 200, description = "The description (OpenAPI 3.1).", body = Object))
 )]
-pub async fn handle() -> Result<Response, ApiError> {
-    answer(StatusCode::OK, &description())
+pub async fn handle() -> ApiJson<&'static utoipa::openapi::OpenApi> {
+    ApiJson(description())
 }
 
 #[cfg(test)]

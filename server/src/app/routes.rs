@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::routing::{any, get, post, put};
+use axum::routing::{any, get, post};
 use axum::{Extension, Router};
 use platform_protocol::paths;
 use platform_protocol::problem::ProblemCode;
 
-use crate::app::guard;
 use crate::app::state::AppState;
+use crate::app::{guard, openapi};
 use crate::auth::demo_provider::{self, DemoProvider};
 use crate::auth::handlers::{
     callback, demo_provider as demo, device, key_set, login, metadata, new_guest, profile,
@@ -26,13 +26,8 @@ use crate::http::cors;
 use crate::http::page::{ICON, STYLESHEET};
 use crate::logs::handlers as logs;
 use crate::players::handlers as players;
-use crate::projects::handlers as projects;
-use crate::{admin, app::openapi};
+use crate::projects;
 
-/// A project, in the project API.
-const PROJECT: &str = "/api/projects/{slug}";
-/// Behind it, one of its environments.
-const ENVIRONMENT: &str = "/environments/{environment}";
 /// Where browsers look for an icon that no page has named.
 const FAVICON: &str = "/favicon.ico";
 
@@ -62,7 +57,8 @@ pub fn routes(state: &AppState) -> Routes {
     }
 }
 
-/// People, in a browser.
+/// People, in a browser; the project API for the command line, the console's own
+/// pages, and programs.
 fn console_routes() -> Router<AppState> {
     Router::new()
         .route("/", get(console::handle))
@@ -78,8 +74,7 @@ fn console_routes() -> Router<AppState> {
         .merge(admin_pages::routes())
         .route("/static/console.css", get(build::stylesheet))
         .route("/static/console/{name}", get(build::module))
-        .merge(api_routes())
-        .merge(admin::routes())
+        .merge(openapi::calls())
         .route(STYLESHEET, get(stylesheet::handle))
         .route(ICON, get(icon::handle))
         .route(FAVICON, get(icon::handle))
@@ -87,75 +82,9 @@ fn console_routes() -> Router<AppState> {
         .fallback(nothing_here)
 }
 
-/// The command line, the console's own pages, and programs.
-fn api_routes() -> Router<AppState> {
-    let project = PROJECT;
-    let environment = format!("{PROJECT}{ENVIRONMENT}");
-    Router::new()
-        .route("/api/openapi.json", get(openapi::handle))
-        .route("/api/ranking", get(players::ranking::handle))
-        .route(
-            "/api/projects",
-            get(projects::list_projects::handle).post(projects::create_project::handle),
-        )
-        .route(
-            project,
-            get(projects::project::handle).delete(projects::standing::delete),
-        )
-        .route(
-            &format!("{project}/disable"),
-            post(projects::standing::disable),
-        )
-        .route(
-            &format!("{project}/enable"),
-            post(projects::standing::enable),
-        )
-        .route(
-            &format!("{project}/restore"),
-            post(projects::standing::restore),
-        )
-        .route(
-            &format!("{project}/test-tokens"),
-            post(projects::test_token::handle),
-        )
-        .route(&format!("{project}/logs"), get(logs::search::handle))
-        .route(&format!("{project}/logs/stream"), get(logs::stream::handle))
-        .route(&format!("{project}/players"), get(players::players::handle))
-        .route(
-            &format!("{project}/players/chart"),
-            get(players::player_chart::handle),
-        )
-        .route(&format!("{project}/errors"), get(logs::errors::handle))
-        .route(&environment, get(projects::environment::handle))
-        .route(
-            &format!("{environment}/rollback"),
-            post(projects::rollback::handle),
-        )
-        .route(
-            &format!("{environment}/deployments/{{deployment}}/file"),
-            get(projects::deployed_file::handle),
-        )
-        .route(
-            &format!("{environment}/backend"),
-            put(projects::backend::handle),
-        )
-        .route(
-            &format!("{environment}/isolation"),
-            put(projects::isolation::handle),
-        )
-        .route(
-            &format!("{environment}/frames"),
-            put(projects::frames::handle),
-        )
-}
-
 /// What takes archives.
 fn upload_routes() -> Router<AppState> {
-    Router::new()
-        .route(
-            &format!("{PROJECT}{ENVIRONMENT}/deployment"),
-            put(projects::deployment::handle),
-        )
+    Router::from(projects::upload_routes())
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn(guard::upload))
 }

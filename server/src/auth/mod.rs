@@ -21,6 +21,7 @@ pub mod guests;
 pub mod handlers;
 pub mod keys;
 pub mod oidc;
+pub mod project_caller;
 pub mod redirect;
 pub mod refusals;
 pub mod sessions;

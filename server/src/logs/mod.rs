@@ -10,7 +10,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use axum::extract::FromRef;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
+use self::handlers::{errors, search, stream};
 use crate::auth::AuthState;
 use crate::clock::{Clock, Millis};
 use crate::config::Config;
@@ -36,6 +40,19 @@ const QUOTA_WRITES: usize = 1_000;
 const DAY_MILLIS: Millis = 24 * 60 * 60 * 1_000;
 /// Players and strangers.
 const BOTH: NonZeroU32 = NonZeroU32::MIN.saturating_add(1);
+
+/// The calls about frontend logs, with their descriptions.
+pub fn routes<S>() -> OpenApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Arc<LogsState>: FromRef<S>,
+    Arc<AuthState>: FromRef<S>,
+{
+    OpenApiRouter::default()
+        .routes(routes!(search::handle))
+        .routes(routes!(stream::handle))
+        .routes(routes!(errors::handle))
+}
 
 /// The parts that frontend logs need.
 #[derive(Debug)]

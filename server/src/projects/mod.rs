@@ -17,4 +17,47 @@ pub mod settings_limits;
 pub mod staging;
 mod state;
 
+use std::sync::Arc;
+
+use axum::extract::FromRef;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use self::handlers::{
+    backend, create_project, deployed_file, deployment, environment, frames, isolation,
+    list_projects, project, rollback, standing, test_token,
+};
 pub use self::state::ProjectsState;
+use crate::auth::AuthState;
+
+/// The calls about projects, with their descriptions.
+pub fn routes<S>() -> OpenApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Arc<ProjectsState>: FromRef<S>,
+    Arc<AuthState>: FromRef<S>,
+{
+    OpenApiRouter::default()
+        .routes(routes!(list_projects::handle, create_project::handle))
+        .routes(routes!(project::handle, standing::delete))
+        .routes(routes!(standing::disable))
+        .routes(routes!(standing::enable))
+        .routes(routes!(standing::restore))
+        .routes(routes!(test_token::handle))
+        .routes(routes!(environment::handle))
+        .routes(routes!(rollback::handle))
+        .routes(routes!(deployed_file::handle))
+        .routes(routes!(backend::handle))
+        .routes(routes!(isolation::handle))
+        .routes(routes!(frames::handle))
+}
+
+/// The call that takes archives, for as long as one flows.
+pub fn upload_routes<S>() -> OpenApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Arc<ProjectsState>: FromRef<S>,
+    Arc<AuthState>: FromRef<S>,
+{
+    OpenApiRouter::default().routes(routes!(deployment::handle))
+}

@@ -3,24 +3,39 @@
 
 use std::sync::Arc;
 
-use axum::extract::{RawQuery, State};
-use axum::http::StatusCode;
-use axum::response::Response;
-use serde::Serialize;
-use utoipa::ToSchema;
+use axum::extract::State;
+use platform_protocol::names::Environment;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 
-use crate::auth::caller::ApiCaller;
+use crate::auth::project_caller::{ProjectPath, ProjectReader};
 use crate::clock::Millis;
 use crate::domain::counting::{DAY, HOUR, Span};
 use crate::domain::date::rfc3339;
 use crate::domain::log::{ERRORS_KNOWN, ErrorCount, ErrorQuery};
-use crate::http::api::query::Range;
-use crate::http::api::{EnvironmentName, PathParams, answer, invalid};
+use crate::http::api::range::{Range, Time};
+use crate::http::api::{ApiJson, ApiQuery, EnvironmentName, invalid};
 use crate::http::api_error::ApiError;
 use crate::logs::LogsState;
 
 /// Deployments of one answer, at most.
 const DEPLOYMENTS: usize = 100;
+
+/// Which errors are counted.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ErrorsQuery {
+    /// `prod` if not given.
+    #[param(value_type = Option<EnvironmentName>)]
+    env: Option<Environment>,
+    /// A day before `to` if not given. Its hour is counted as a whole.
+    #[param(inline)]
+    from: Option<Time>,
+    /// Now if not given. Its hour is counted as a whole.
+    #[param(inline)]
+    to: Option<Time>,
+}
 
 /// Errors by deployment.
 #[derive(Debug, Serialize, ToSchema)]
@@ -63,45 +78,40 @@ pub struct DeploymentErrors {
     get,
     path = "/api/projects/{slug}/errors",
     operation_id = "countErrors",
-    params(
-        ("slug" = String, Path, description = "The project.", example = "my-game"),
-        ("env" = Option<EnvironmentName>, Query, description = "`prod` if not given."),
-        ("from" = Option<String>, Query, format = DateTime, description = "A day before `to` if not given. Its hour is counted as a whole."),
-        ("to" = Option<String>, Query, format = DateTime, description = "Now if not given. Its hour is counted as a whole."),
-    ),
+    params(ProjectPath, ErrorsQuery),
     responses((status = 200, description = "Errors by deployment.", body = ErrorsView))
 )]
 pub async fn handle(
     State(state): State<Arc<LogsState>>,
-    caller: ApiCaller,
-    names: PathParams,
-    RawQuery(query): RawQuery,
-) -> Result<Response, ApiError> {
-    let project = caller.project(&state.auth, names.slug()).await?;
+    reader: ProjectReader,
+    ApiQuery(query): ApiQuery<ErrorsQuery>,
+) -> Result<ApiJson<ErrorsView>, ApiError> {
     let now = state.platform.clock.now();
-    let query = parse(query.as_deref().unwrap_or_default(), project.slug, now).map_err(invalid)?;
+    let query = query.of(reader.project.slug, now).map_err(invalid)?;
     let (environment, from, to) = (query.environment, query.from, query.to);
     let counts = state.platform.store.count_errors(query).await?;
-    let view = ErrorsView {
+    Ok(ApiJson(ErrorsView {
         environment: environment.as_str().to_owned(),
         from: rfc3339(from),
         to: rfc3339(to),
         deployments: counts.into_iter().map(DeploymentErrors::from).collect(),
-    };
-    answer(StatusCode::OK, &view)
+    }))
 }
 
-fn parse(query: &str, slug: String, now: Millis) -> Result<ErrorQuery, &'static str> {
-    let range = Range::parse(query)?;
-    let too_long = "From `from` to `to` there are 91 days at most.";
-    let (from, to) = range.bounds(now, ERRORS_KNOWN + DAY, too_long)?;
-    Ok(ErrorQuery {
-        slug,
-        environment: range.environment,
-        from: Span::Hour.start(from),
-        to: Span::Hour.start(to + HOUR - 1),
-        limit: DEPLOYMENTS,
-    })
+impl ErrorsQuery {
+    /// What is asked of the store about the project.
+    fn of(self, slug: String, now: Millis) -> Result<ErrorQuery, &'static str> {
+        let range = Range::new(self.from, self.to);
+        let too_long = "From `from` to `to` there are 91 days at most.";
+        let (from, to) = range.bounds(now, ERRORS_KNOWN + DAY, too_long)?;
+        Ok(ErrorQuery {
+            slug,
+            environment: self.env.unwrap_or(Environment::Prod),
+            from: Span::Hour.start(from),
+            to: Span::Hour.start(to + HOUR - 1),
+            limit: DEPLOYMENTS,
+        })
+    }
 }
 
 impl From<ErrorCount> for DeploymentErrors {
@@ -117,15 +127,17 @@ impl From<ErrorCount> for DeploymentErrors {
 
 #[cfg(test)]
 mod tests {
-    use platform_protocol::names::Environment;
-
     use super::*;
+    use crate::http::api::query::read;
 
     const NOW: Millis = 1_795_262_400_000;
 
     #[test]
     fn hours_are_counted_whole() {
-        let query = |query: &str| parse(query, "demo".into(), NOW + 1);
+        let query = |query: &str| {
+            let query: ErrorsQuery = read(query).map_err(|error| error.to_string())?;
+            query.of("demo".into(), NOW + 1).map_err(str::to_owned)
+        };
         let asked = query("").unwrap();
         assert_eq!((asked.from, asked.to), (NOW - DAY, NOW + HOUR));
         let asked = query("env=dev&from=2026-11-21T10:59:00Z&to=2026-11-21T11:00:00Z").unwrap();

@@ -1,36 +1,68 @@
 //! `GET /api/projects/<slug>/logs`: a page of an environment's frontend log
 //! records, newest first, and looking for some of them.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use axum::extract::{RawQuery, State};
-use axum::http::StatusCode;
-use axum::response::Response;
-use platform_protocol::log::LogSource;
+use axum::extract::State;
+use platform_protocol::log::{LogLevel, LogSource};
 use platform_protocol::names::Environment;
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use crate::auth::caller::ApiCaller;
-use crate::domain::date::rfc3339;
+use crate::auth::project_caller::{ProjectPath, ProjectReader};
 use crate::domain::log::{LogId, LogQuery, LogSearch, LogSearchPage, StoredLogRecord};
-use crate::http::api::query::{Range, digits, level, limit};
-use crate::http::api::{EnvironmentName, PathParams, answer, invalid};
+use crate::http::api::query::{Within, digits, value};
+use crate::http::api::range::{Range, Time};
+use crate::http::api::{ApiJson, ApiQuery, EnvironmentName, invalid};
 use crate::http::api_error::ApiError;
 use crate::logs::LogsState;
 
 /// Records of one answer where nothing else is asked for.
 const RECORDS: usize = 100;
-/// Records of one answer, at most.
-const MAX_RECORDS: usize = 1_000;
 /// Bytes of records' texts after which an answer ends: it waits in memory for
 /// whoever reads slowly.
 pub(super) const PAGE_BYTES: usize = 1024 * 1024;
 /// Characters of what is looked for, at most.
 const TEXT: usize = 200;
+
+/// Which records are looked for.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct LogsQuery {
+    /// `prod` if not given.
+    #[param(value_type = Option<EnvironmentName>)]
+    env: Option<Environment>,
+    /// Only records as grave as this, or graver.
+    #[param(value_type = Option<Level>)]
+    level: Option<LogLevel>,
+    /// Only records that this made.
+    #[param(value_type = Option<Source>)]
+    source: Option<LogSource>,
+    /// Only records of this player's pages.
+    #[serde(deserialize_with = "player")]
+    #[param(value_type = Option<String>, format = "uuid")]
+    player: Option<Uuid>,
+    /// Only records with this in message, stack, address or metadata, in whatever case.
+    #[serde(deserialize_with = "text")]
+    #[param(max_length = 200)]
+    q: Option<String>,
+    /// Only records that arrived then or later.
+    #[param(inline)]
+    from: Option<Time>,
+    /// Only records that arrived before then.
+    #[param(inline)]
+    to: Option<Time>,
+    /// Only records before the one of this id.
+    #[serde(deserialize_with = "before")]
+    #[param(value_type = Option<String>, pattern = "^[0-9]{1,18}$")]
+    before: Option<LogId>,
+    /// 100 if not given.
+    #[param(inline)]
+    limit: Option<Within<1, 1_000>>,
+}
 
 /// Some log records.
 #[derive(Debug, Serialize, ToSchema)]
@@ -126,34 +158,20 @@ pub struct LogView {
     get,
     path = "/api/projects/{slug}/logs",
     operation_id = "listLogs",
-    params(
-        ("slug" = String, Path, description = "The project.", example = "my-game"),
-        ("env" = Option<EnvironmentName>, Query, description = "`prod` if not given."),
-        ("level" = Option<Level>, Query, description = "Only records as grave as this, or graver."),
-        ("source" = Option<Source>, Query, description = "Only records that this made."),
-        ("player" = Option<String>, Query, format = "uuid", description = "Only records of this player's pages."),
-        ("q" = Option<String>, Query, max_length = 200, description = "Only records with this in message, stack, address or metadata, in whatever case."),
-        ("from" = Option<String>, Query, format = DateTime, description = "Only records that arrived then or later."),
-        ("to" = Option<String>, Query, format = DateTime, description = "Only records that arrived before then."),
-        ("before" = Option<String>, Query, description = "Only records before the one of this id.", pattern = "^[0-9]{1,18}$"),
-        ("limit" = Option<u32>, Query, description = "100 if not given.", minimum = 1, maximum = 1000),
-    ),
+    params(ProjectPath, LogsQuery),
     responses((status = 200, description = "The records.", body = LogsView))
 )]
 pub async fn handle(
     State(state): State<Arc<LogsState>>,
-    caller: ApiCaller,
-    names: PathParams,
-    RawQuery(query): RawQuery,
-) -> Result<Response, ApiError> {
-    let project = caller.project(&state.auth, names.slug()).await?;
-    let search = parse(query.as_deref().unwrap_or_default(), project.slug).map_err(invalid)?;
+    reader: ProjectReader,
+    ApiQuery(query): ApiQuery<LogsQuery>,
+) -> Result<ApiJson<LogsView>, ApiError> {
+    let search = query.of(reader.project.slug).map_err(invalid)?;
     let page = find(&state, search).await?;
-    let view = LogsView {
+    Ok(ApiJson(LogsView {
         records: page.records.into_iter().map(LogView::from).collect(),
         before: page.next.map(|next| next.0.to_string()),
-    };
-    answer(StatusCode::OK, &view)
+    }))
 }
 
 /// What is asked for. Where nothing is looked for among the records, their
@@ -177,51 +195,41 @@ async fn find(state: &LogsState, search: LogSearch) -> Result<LogSearchPage, Api
     Ok(state.platform.store.list_log_records(query).await?)
 }
 
-fn parse(query: &str, slug: String) -> Result<LogSearch, Cow<'static, str>> {
-    let mut parsed = LogSearch::all(slug, Environment::Prod, RECORDS, PAGE_BYTES);
-    let mut range = Range::default();
-    for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
-        match &*name {
-            "level" => parsed.level = level(&value)?,
-            "source" => parsed.source = Some(source(&value)?),
-            "player" => {
-                let id = Uuid::try_parse(&value);
-                parsed.player = Some(id.map_err(
-                    |_| "A player's id is a UUID, as the details of their records have it.",
-                )?);
-            }
-            "q" => {
-                if value.chars().count() > TEXT {
-                    return Err("`q` has 200 characters at most.".into());
-                }
-                parsed.text = Some(value.into_owned()).filter(|text| !text.is_empty());
-            }
-            "before" => {
-                let id = digits(&value).ok_or("`before` is the id of a record.")?;
-                parsed.before = Some(LogId(id));
-            }
-            "limit" => parsed.limit = limit(&value, MAX_RECORDS)?,
-            name if range.take(name, &value)? => {}
-            _ => {
-                return Err(
-                    "The query may have env, level, source, player, q, from, to, before and limit."
-                        .into(),
-                );
-            }
-        }
+impl LogsQuery {
+    /// What is asked of the store about the project.
+    fn of(self, slug: String) -> Result<LogSearch, &'static str> {
+        let range = Range::new(self.from, self.to).in_order()?;
+        let end = range.to.map(LogId::first_of);
+        let environment = self.env.unwrap_or(Environment::Prod);
+        let limit = self.limit.map_or(RECORDS, Within::count);
+        Ok(LogSearch {
+            level: self.level.unwrap_or(LogLevel::Debug),
+            source: self.source,
+            player: self.player,
+            text: self.q.filter(|text| !text.is_empty()),
+            from: range.from,
+            before: self.before.into_iter().chain(end).min(),
+            ..LogSearch::all(slug, environment, limit, PAGE_BYTES)
+        })
     }
-    let range = range.in_order()?;
-    (parsed.environment, parsed.from) = (range.environment, range.from);
-    let end = range.to.map(LogId::first_of);
-    parsed.before = parsed.before.into_iter().chain(end).min();
-    Ok(parsed)
 }
 
-fn source(name: &str) -> Result<LogSource, &'static str> {
-    LogSource::ALL
-        .into_iter()
-        .find(|source| source.as_str() == name)
-        .ok_or("`source` is console, error, unhandledrejection, resource or report.")
+fn player<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Uuid>, D::Error> {
+    let player = Uuid::try_parse(&String::deserialize(from)?);
+    let sentence = "A player's id is a UUID, as the details of their records have it.";
+    player.map(Some).map_err(|_| de::Error::custom(sentence))
+}
+
+fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(from)?;
+    if text.chars().count() > TEXT {
+        return Err(de::Error::custom("`q` has 200 characters at most."));
+    }
+    Ok(Some(text))
+}
+
+fn before<'de, D: Deserializer<'de>>(from: D) -> Result<Option<LogId>, D::Error> {
+    value(from, |text| digits(text).map(LogId), "the id of a record")
 }
 
 impl From<StoredLogRecord> for LogView {

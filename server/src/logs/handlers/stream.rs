@@ -7,22 +7,24 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{RawQuery, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
 use platform_protocol::log::LogLevel;
 use platform_protocol::names::Environment;
+use serde::{Deserialize, Deserializer, de};
 use tokio::time::Instant;
+use utoipa::IntoParams;
 
 use super::search::{Level, LogView, PAGE_BYTES};
 use crate::auth::caller::ApiCaller;
-use crate::domain::errors::chain;
+use crate::auth::project_caller::{ProjectPath, ProjectReader};
 use crate::domain::log::{LogId, LogTail};
-use crate::http::api::query::{digits, environment_of, level};
-use crate::http::api::{EnvironmentName, PathParams, invalid};
-use crate::http::api_error::ApiError;
+use crate::http::api::query::digits;
+use crate::http::api::{ApiQuery, EnvironmentName, invalid};
+use crate::http::api_error::{ApiError, chain};
 use crate::http::encoding::{self, Coding};
 use crate::http::gzip_stream::{GzipStream, SharedChunk};
 use crate::http::limiter::too_many_requests;
@@ -55,6 +57,23 @@ static RETRY: LazyLock<SharedChunk> = LazyLock::new(|| "retry: 1000\n\n".into())
 /// What a stream says that has nothing to say.
 static QUIET: LazyLock<SharedChunk> = LazyLock::new(|| ": alive\n\n".into());
 
+/// Which records are followed.
+#[derive(Debug, Default, PartialEq, Eq, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct StreamQuery {
+    /// `prod` if not given.
+    #[param(value_type = Option<EnvironmentName>)]
+    env: Option<Environment>,
+    /// Only records as grave as this, or graver.
+    #[param(value_type = Option<Level>)]
+    level: Option<LogLevel>,
+    /// The same as the header, for clients that cannot send it.
+    #[serde(deserialize_with = "last_event_id")]
+    #[param(value_type = Option<String>)]
+    last_event_id: Option<LogId>,
+}
+
 /// Follows the log records.
 ///
 /// # Errors
@@ -71,26 +90,23 @@ static QUIET: LazyLock<SharedChunk> = LazyLock::new(|| ": alive\n\n".into());
         says that the stream lives. A player may have 10 streams open. Packed with gzip for clients \
         that take it, each record as it comes.",
     params(
-        ("slug" = String, Path, description = "The project.", example = "my-game"),
-        ("env" = Option<EnvironmentName>, Query, description = "`prod` if not given."),
-        ("level" = Option<Level>, Query, description = "Only records as grave as this, or graver."),
-        ("last_event_id" = Option<String>, Query, description = "The same as the header, for clients that cannot send it."),
+        ProjectPath,
+        StreamQuery,
         ("Last-Event-ID" = Option<String>, Header, description = "Go on behind the record of this id."),
     ),
     responses((status = 200, description = "The records, as they come.", body = String, content_type = "text/event-stream"))
 )]
 pub async fn handle(
     State(state): State<Arc<LogsState>>,
-    caller: ApiCaller,
-    names: PathParams,
+    ProjectReader { caller, project }: ProjectReader,
+    ApiQuery(query): ApiQuery<StreamQuery>,
     headers: HeaderMap,
-    RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    let project = caller.project(&state.auth, names.slug()).await?;
-    let wanted = Wanted::read(query.as_deref().unwrap_or_default(), &headers).map_err(invalid)?;
+    let environment = query.env.unwrap_or(Environment::Prod);
+    let after = query.after(&headers).map_err(invalid)?;
     let follower = state
         .streams
-        .follow(&project.slug, wanted.environment, caller.player)
+        .follow(&project.slug, environment, caller.player)
         .ok_or_else(|| {
             too_many_requests(LATER).with_detail("You follow too many logs already. End some.")
         })?;
@@ -98,10 +114,10 @@ pub async fn handle(
     let newest = state.platform.store.last_log_id(now).await?;
     let tail = LogTail {
         slug: project.slug,
-        environment: wanted.environment,
-        level: wanted.level,
+        environment,
+        level: query.level.unwrap_or(LogLevel::Debug),
         // An id that is not there yet would hide all that come before it.
-        after: wanted.after.map_or(newest, |after| after.min(newest)),
+        after: after.map_or(newest, |after| after.min(newest)),
         now,
         limit: PAGE,
         bytes: PAGE_BYTES,
@@ -144,35 +160,19 @@ pub async fn handle(
     Ok(response)
 }
 
-/// What is asked for.
-#[derive(Debug, PartialEq, Eq)]
-struct Wanted {
-    environment: Environment,
-    level: LogLevel,
-    after: Option<LogId>,
+impl StreamQuery {
+    /// The record that the stream goes on behind.
+    fn after(&self, headers: &HeaderMap) -> Result<Option<LogId>, &'static str> {
+        let Some(value) = headers.get(LAST_EVENT_ID) else {
+            return Ok(self.last_event_id);
+        };
+        // Wins: a client that comes back has the address of its first time.
+        Ok(id(value.to_str().unwrap_or("?"))?.or(self.last_event_id))
+    }
 }
 
-impl Wanted {
-    fn read(query: &str, headers: &HeaderMap) -> Result<Self, &'static str> {
-        let mut wanted = Self {
-            environment: Environment::Prod,
-            level: LogLevel::Debug,
-            after: None,
-        };
-        for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
-            match &*name {
-                "env" => wanted.environment = environment_of(&value)?,
-                "level" => wanted.level = level(&value)?,
-                "last_event_id" => wanted.after = id(&value)?,
-                _ => return Err("The query may have env, level and last_event_id."),
-            }
-        }
-        if let Some(value) = headers.get(LAST_EVENT_ID) {
-            // Wins: a client that comes back has the address of its first time.
-            wanted.after = id(value.to_str().unwrap_or("?"))?.or(wanted.after);
-        }
-        Ok(wanted)
-    }
+fn last_event_id<'de, D: Deserializer<'de>>(from: D) -> Result<Option<LogId>, D::Error> {
+    id(&String::deserialize(from)?).map_err(de::Error::custom)
 }
 
 /// The id of a record. A client that has seen none may send an empty one.
@@ -385,6 +385,7 @@ impl Follow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::api::query::read;
 
     #[test]
     fn the_header_says_where_to_go_on_and_wins_over_the_query() {
@@ -392,7 +393,9 @@ mod tests {
             HeaderMap::from_iter([(LAST_EVENT_ID, HeaderValue::from_static(text))])
         };
         let after = |query: &str, headers: &HeaderMap| {
-            Wanted::read(query, headers).map(|wanted| wanted.after.map(|id| id.0))
+            let query: StreamQuery = read(query).map_err(|error| error.to_string())?;
+            let after = query.after(headers).map_err(str::to_owned)?;
+            Ok::<_, String>(after.map(|id| id.0))
         };
         let none = HeaderMap::new();
         assert_eq!(after("", &none), Ok(None));

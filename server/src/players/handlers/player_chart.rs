@@ -3,37 +3,37 @@
 
 use std::sync::Arc;
 
-use axum::extract::{RawQuery, State};
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse as _, Response};
+use axum::extract::State;
+use axum::http::{HeaderName, header};
+use platform_protocol::names::Environment;
+use serde::Deserialize;
 use time::{Duration, OffsetDateTime};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use super::players::{Asked, points};
-use crate::auth::caller::ApiCaller;
+use crate::auth::project_caller::{ProjectPath, ProjectReader};
 use crate::clock::Millis;
 use crate::domain::counting::{DistinctCount, MINUTE};
-use crate::http::api::query::digits;
-use crate::http::api::{EnvironmentName, PathParams, invalid};
+use crate::http::api::query::Within;
+use crate::http::api::range::{Range, Time};
+use crate::http::api::{ApiQuery, EnvironmentName, invalid};
 use crate::http::api_error::ApiError;
 use crate::players::PlayersState;
 use crate::players::charts::{self, Look, Point};
 
-/// Pixels that a chart is wide.
-const WIDTHS: std::ops::RangeInclusive<u32> = 240..=2_000;
-const WIDTH: u32 = 800;
+/// Pixels that a chart is wide where nothing else is asked for.
+const WIDTH: usize = 800;
 /// Pixels that every chart is high.
 const HEIGHT: u32 = 220;
-/// Minutes that a clock is before or behind UTC, at most.
-const OFFSET: i32 = 900;
 /// Days of which different players are shown.
 const DAYS: i64 = 30;
 /// Months of which different players are shown.
 const MONTHS: usize = 12;
 
 /// What a chart shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ToSchema)]
-#[schema(as = PlayersChart, rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = PlayersChart)]
 pub enum Chart {
     /// Players at one time: the most, and the mean.
     Playing,
@@ -44,13 +44,40 @@ pub enum Chart {
 }
 
 /// For which page a chart is.
-#[derive(Clone, Copy, Debug, ToSchema)]
-#[schema(as = ChartTheme, rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = ChartTheme)]
 pub enum Theme {
     /// A light one.
     Light,
     /// A dark one.
     Dark,
+}
+
+/// Which chart is asked for.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ChartQuery {
+    /// `playing` if not given; `days` are the last thirty, `months` the last twelve.
+    show: Option<Chart>,
+    /// `prod` if not given.
+    #[param(value_type = Option<EnvironmentName>)]
+    env: Option<Environment>,
+    /// A day before `to` if not given.
+    #[param(inline)]
+    from: Option<Time>,
+    /// Now if not given. At most 366 days after `from`.
+    #[param(inline)]
+    to: Option<Time>,
+    /// Pixels; 800 if not given.
+    #[param(inline)]
+    width: Option<Within<240, 2_000>>,
+    /// `light` if not given.
+    theme: Option<Theme>,
+    /// Minutes that the clock is before UTC, for the times below the chart; 0 if not given.
+    #[param(inline)]
+    utc_offset: Option<Within<-900, 900>>,
 }
 
 /// Answers players over time as a picture.
@@ -61,28 +88,20 @@ pub enum Theme {
     get,
     path = "/api/projects/{slug}/players/chart",
     operation_id = "drawPlayers",
-    params(
-        ("slug" = String, Path, description = "The project.", example = "my-game"),
-        ("show" = Option<Chart>, Query, description = "`playing` if not given; `days` are the last thirty, `months` the last twelve."),
-        ("env" = Option<EnvironmentName>, Query, description = "`prod` if not given."),
-        ("from" = Option<String>, Query, format = DateTime, description = "A day before `to` if not given."),
-        ("to" = Option<String>, Query, format = DateTime, description = "Now if not given. At most 366 days after `from`."),
-        ("width" = Option<u32>, Query, description = "Pixels; 800 if not given.", minimum = 240, maximum = 2000),
-        ("theme" = Option<Theme>, Query, description = "`light` if not given."),
-        ("utc_offset" = Option<i32>, Query, description = "Minutes that the clock is before UTC, for the times below the chart; 0 if not given.", minimum = -900, maximum = 900),
-    ),
+    params(ProjectPath, ChartQuery),
     responses((status = 200, description = "The picture, SVG.", body = String, content_type = "image/svg+xml"))
 )]
 pub async fn handle(
     State(state): State<Arc<PlayersState>>,
-    caller: ApiCaller,
-    names: PathParams,
-    RawQuery(query): RawQuery,
-) -> Result<Response, ApiError> {
-    let project = caller.project(&state.auth, names.slug()).await?;
+    reader: ProjectReader,
+    ApiQuery(query): ApiQuery<ChartQuery>,
+) -> Result<([(HeaderName, &'static str); 3], String), ApiError> {
     let now = state.platform.clock.now();
-    let (asked, chart, look) = parse(query.as_deref().unwrap_or_default(), now).map_err(invalid)?;
-    let (slug, store, environment) = (&project.slug, &state.platform.store, asked.environment);
+    let (look, chart) = (query.look(), query.show.unwrap_or(Chart::Playing));
+    let range = Range::new(query.from, query.to);
+    let asked = Asked::new(query.env, range, now).map_err(invalid)?;
+    let slug = &reader.project.slug;
+    let (store, environment) = (&state.platform.store, asked.environment);
     let drawn = if chart == Chart::Playing {
         let (span, to) = (asked.span, asked.to);
         let from = span.start(asked.from);
@@ -103,17 +122,12 @@ pub async fn handle(
         charts::distinct(&periods(&counts.await?, chart, now), look)
     };
     let svg = drawn.map_err(|error| ApiError::internal(&error))?;
-    let mut response = (StatusCode::OK, svg).into_response();
-    for (name, value) in [
+    let headers = [
         (header::CONTENT_TYPE, "image/svg+xml"),
         (header::CACHE_CONTROL, "no-store"),
         (header::CONTENT_SECURITY_POLICY, "default-src 'none'"),
-    ] {
-        response
-            .headers_mut()
-            .insert(name, HeaderValue::from_static(value));
-    }
-    Ok(response)
+    ];
+    Ok((headers, svg))
 }
 
 /// The last days or months, oldest first, those without a player as well.
@@ -140,78 +154,54 @@ fn periods(counts: &[DistinctCount], chart: Chart, now: Millis) -> Vec<(String, 
         .collect()
 }
 
-fn parse(query: &str, now: Millis) -> Result<(Asked, Chart, Look), &'static str> {
-    let mut chart = Chart::Playing;
-    let mut look = Look {
-        width: WIDTH,
-        height: HEIGHT,
-        is_dark: false,
-        utc_offset: 0,
-    };
-    // The rest is asked for as the numbers themselves are.
-    let mut rest = url::form_urlencoded::Serializer::new(String::new());
-    for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
-        match &*name {
-            "show" => {
-                chart = match &*value {
-                    "playing" => Chart::Playing,
-                    "days" => Chart::Days,
-                    "months" => Chart::Months,
-                    _ => return Err("`show` is playing, days or months."),
-                }
-            }
-            "width" => {
-                let width = digits(&value).filter(|width| WIDTHS.contains(width));
-                look.width = width.ok_or("`width` is from 240 to 2000.")?;
-            }
-            "theme" => {
-                look.is_dark = match &*value {
-                    "light" => false,
-                    "dark" => true,
-                    _ => return Err("`theme` is light or dark."),
-                }
-            }
-            "utc_offset" => {
-                let offset = value.parse::<i32>().ok();
-                let offset = offset.filter(|offset| (-OFFSET..=OFFSET).contains(offset));
-                let minutes = offset.ok_or("`utc_offset` is from -900 to 900.")?;
-                look.utc_offset = Millis::from(minutes) * MINUTE;
-            }
-            "env" | "from" | "to" => {
-                rest.append_pair(&name, &value);
-            }
-            _ => {
-                return Err("The query may have show, env, from, to, width, theme and utc_offset.");
-            }
+impl ChartQuery {
+    fn look(&self) -> Look {
+        let offset = self.utc_offset.map_or(0, Within::get);
+        Look {
+            width: u32::try_from(self.width.map_or(WIDTH, Within::count)).unwrap_or(0),
+            height: HEIGHT,
+            is_dark: self.theme == Some(Theme::Dark),
+            utc_offset: Millis::from(offset) * MINUTE,
         }
     }
-    Ok((Asked::parse(&rest.finish(), now)?, chart, look))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::api::query::read;
 
     const NOW: Millis = 1_795_262_400_000;
 
     #[test]
     fn what_is_asked_for_is_taken_or_what_is_wrong_is_said() {
-        let (_, chart, look) =
-            parse("show=days&width=360&theme=dark&utc_offset=-90&env=dev", NOW).unwrap();
-        assert_eq!((chart, look.width, look.is_dark), (Chart::Days, 360, true));
+        let query = "show=days&width=360&theme=dark&utc_offset=-90&env=dev";
+        let query: ChartQuery = read(query).unwrap();
+        let look = query.look();
+        assert_eq!((look.width, look.is_dark), (360, true));
         assert_eq!(look.utc_offset, -90 * MINUTE);
-        for wrong in [
-            "show=all",
-            "width=239",
-            "width=2001",
-            "theme=blue",
-            "utc_offset=901",
-            "env=test",
-            "from=now",
-            "to=9999-12-31T23:30:00Z",
-            "x=1",
+        assert_eq!(query.show, Some(Chart::Days));
+        assert_eq!(query.env, Some(Environment::Dev));
+        let look = ChartQuery::default().look();
+        assert_eq!((look.width, look.is_dark, look.utc_offset), (800, false, 0));
+        for (query, sentence) in [
+            ("show=all", "`show` is playing, days or months."),
+            ("width=239", "`width` is from 240 to 2000."),
+            ("width=2001", "`width` is from 240 to 2000."),
+            ("theme=blue", "`theme` is light or dark."),
+            ("utc_offset=901", "`utc_offset` is from -900 to 900."),
+            ("env=test", "`env` is dev or prod."),
+            (
+                "from=now",
+                "`from` and `to` are times as RFC 3339 writes them, 2026-11-21T12:00:00Z.",
+            ),
+            (
+                "x=1",
+                "The query may have show, env, from, to, width, theme and utc_offset.",
+            ),
         ] {
-            assert!(parse(wrong, NOW).is_err(), "{wrong}");
+            let error = read::<ChartQuery>(query).unwrap_err();
+            assert_eq!(error.to_string(), sentence, "{query}");
         }
     }
 

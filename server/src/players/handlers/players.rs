@@ -2,19 +2,16 @@
 
 use std::sync::Arc;
 
-use axum::extract::{RawQuery, State};
-use axum::http::StatusCode;
-use axum::response::Response;
+use axum::extract::State;
 use platform_protocol::names::Environment;
-use serde::Serialize;
-use utoipa::ToSchema;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 
-use crate::auth::caller::ApiCaller;
+use crate::auth::project_caller::{ProjectPath, ProjectReader};
 use crate::clock::Millis;
 use crate::domain::counting::{DAY, DISTINCT_ERROR, DistinctCount, PlayerCount, Span};
-use crate::domain::date::rfc3339;
-use crate::http::api::query::Range;
-use crate::http::api::{EnvironmentName, PathParams, answer, invalid};
+use crate::http::api::range::{Range, Time};
+use crate::http::api::{ApiJson, ApiQuery, EnvironmentName, invalid};
 use crate::http::api_error::ApiError;
 use crate::players::PlayersState;
 
@@ -26,6 +23,22 @@ const MINUTES_KNOWN: Millis = 90 * DAY;
 const LONGEST: Millis = 366 * DAY;
 /// Days, and months, of which the distinct players are answered.
 const PERIODS: usize = 90;
+
+/// Which players are asked for.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct PlayersQuery {
+    /// `prod` if not given.
+    #[param(value_type = Option<EnvironmentName>)]
+    env: Option<Environment>,
+    /// A day before `to` if not given.
+    #[param(inline)]
+    from: Option<Time>,
+    /// Now if not given. At most 366 days after `from`.
+    #[param(inline)]
+    to: Option<Time>,
+}
 
 /// Players over time.
 #[derive(Debug, Serialize, ToSchema)]
@@ -87,28 +100,22 @@ pub struct DistinctView {
     get,
     path = "/api/projects/{slug}/players",
     operation_id = "listPlayers",
-    params(
-        ("slug" = String, Path, description = "The project.", example = "my-game"),
-        ("env" = Option<EnvironmentName>, Query, description = "`prod` if not given."),
-        ("from" = Option<String>, Query, format = DateTime, description = "A day before `to` if not given."),
-        ("to" = Option<String>, Query, format = DateTime, description = "Now if not given. At most 366 days after `from`."),
-    ),
+    params(ProjectPath, PlayersQuery),
     responses((status = 200, description = "Players over time.", body = PlayersView))
 )]
 pub async fn handle(
     State(state): State<Arc<PlayersState>>,
-    caller: ApiCaller,
-    names: PathParams,
-    RawQuery(query): RawQuery,
-) -> Result<Response, ApiError> {
-    let project = caller.project(&state.auth, names.slug()).await?;
+    reader: ProjectReader,
+    ApiQuery(query): ApiQuery<PlayersQuery>,
+) -> Result<ApiJson<PlayersView>, ApiError> {
     let now = state.platform.clock.now();
-    let asked = Asked::parse(query.as_deref().unwrap_or_default(), now).map_err(invalid)?;
+    let range = Range::new(query.from, query.to);
+    let asked = Asked::new(query.env, range, now).map_err(invalid)?;
     let Asked {
         environment, span, ..
     } = asked;
     let (from, to) = (span.start(asked.from), asked.to);
-    let (slug, store) = (project.slug, &state.platform.store);
+    let (slug, store) = (reader.project.slug, &state.platform.store);
     let counts = store.list_player_counts(&slug, environment, span, from, to);
     let points = points(&counts.await?, span, from, to, now);
     let distinct = store.list_distinct_players(&slug, environment, PERIODS);
@@ -120,7 +127,7 @@ pub async fn handle(
     let audience = environment.audience(&slug);
     let playing = state.games.presence.playing(&audience, now).await?;
     let end = from + span.millis() * i64::try_from(points.len()).unwrap_or_default();
-    let view = PlayersView {
+    Ok(ApiJson(PlayersView {
         environment: environment.as_str().to_owned(),
         now: u64::try_from(playing).unwrap_or(u64::MAX),
         from: rfc3339(from),
@@ -130,8 +137,7 @@ pub async fn handle(
         days,
         months,
         distinct_error: DISTINCT_ERROR,
-    };
-    answer(StatusCode::OK, &view)
+    }))
 }
 
 /// What was asked for.
@@ -144,13 +150,16 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    pub(super) fn parse(query: &str, now: Millis) -> Result<Self, &'static str> {
-        let range = Range::parse(query)?;
+    pub(super) fn new(
+        environment: Option<Environment>,
+        range: Range,
+        now: Millis,
+    ) -> Result<Self, &'static str> {
         let too_long = "From `from` to `to` there are 366 days at most.";
         let (from, to) = range.bounds(now, LONGEST, too_long)?;
         let minutes = to - from <= IN_MINUTES && from >= now - MINUTES_KNOWN;
         Ok(Self {
-            environment: range.environment,
+            environment: environment.unwrap_or(Environment::Prod),
             span: if minutes { Span::Minute } else { Span::Hour },
             from,
             to,
@@ -198,12 +207,19 @@ impl From<DistinctCount> for DistinctView {
 mod tests {
     use super::*;
     use crate::domain::counting::{HOUR, MINUTE};
+    use crate::http::api::query::read;
 
     const NOW: Millis = 1_795_262_400_000;
 
+    fn asked(query: &str) -> Result<Asked, String> {
+        let query: PlayersQuery = read(query).map_err(|error| error.to_string())?;
+        let asked = Asked::new(query.env, Range::new(query.from, query.to), NOW);
+        asked.map_err(str::to_owned)
+    }
+
     #[test]
     fn a_day_is_in_minutes_and_longer_in_hours() {
-        let span = |query: &str| Asked::parse(query, NOW).map(|asked| asked.span);
+        let span = |query: &str| asked(query).map(|asked| asked.span);
         assert_eq!(span(""), Ok(Span::Minute));
         for (query, expected) in [
             ("from=2026-11-20T12:00:00Z", Span::Minute),
@@ -221,15 +237,27 @@ mod tests {
 
     #[test]
     fn what_cannot_be_answered_is_said() {
-        for query in [
-            "env=test",
-            "from=yesterday",
-            "from=2026-11-21T12:00:00Z&to=2026-11-21T12:00:00Z",
-            "from=2024-01-01T00:00:00Z",
-            "to=9999-12-31T23:30:00Z",
-            "limit=3",
+        for (query, sentence) in [
+            ("env=test", "`env` is dev or prod."),
+            (
+                "from=yesterday",
+                "`from` and `to` are times as RFC 3339 writes them, 2026-11-21T12:00:00Z.",
+            ),
+            (
+                "from=2026-11-21T12:00:00Z&to=2026-11-21T12:00:00Z",
+                "`from` is before `to`.",
+            ),
+            (
+                "from=2024-01-01T00:00:00Z",
+                "From `from` to `to` there are 366 days at most.",
+            ),
+            (
+                "to=9999-12-31T23:30:00Z",
+                "`from` and `to` are in the years 1 to 9998.",
+            ),
+            ("limit=3", "The query may have env, from and to."),
         ] {
-            assert!(Asked::parse(query, NOW).is_err(), "{query}");
+            assert_eq!(asked(query).unwrap_err(), sentence, "{query}");
         }
     }
 

@@ -4,13 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::Response;
+use axum::http::{HeaderName, header};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::date::rfc3339;
-use crate::http::api::answer;
+use crate::http::api::ApiJson;
 use crate::http::api_error::ApiError;
 use crate::players::PlayersState;
 
@@ -97,15 +95,13 @@ pub async fn rank(state: &PlayersState) -> Result<Vec<RankedGame>, ApiError> {
     security(()),
     responses((status = 200, description = "The games, the most played first.", body = RankingView))
 )]
-pub async fn handle(State(state): State<Arc<PlayersState>>) -> Result<Response, ApiError> {
+pub async fn handle(
+    State(state): State<Arc<PlayersState>>,
+) -> Result<([(HeaderName, &'static str); 1], ApiJson<RankingView>), ApiError> {
     let view = RankingView {
         time: rfc3339(state.platform.clock.now()),
         games: rank(&state).await?,
     };
-    let mut response = answer(StatusCode::OK, &view)?;
-    response.headers_mut().insert(
-        header::ACCESS_CONTROL_ALLOW_ORIGIN,
-        HeaderValue::from_static("*"),
-    );
-    Ok(response)
+    let any_page = [(header::ACCESS_CONTROL_ALLOW_ORIGIN, "*")];
+    Ok((any_page, ApiJson(view)))
 }

@@ -1,6 +1,14 @@
 //! What every call of the project API is read with and answered with.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`json`] | bodies and answers |
+//! | [`query`] | queries, and what is wrong with them |
+//! | [`range`] | the time that a query asks about |
 
+pub mod json;
 pub mod query;
+pub mod range;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -17,11 +25,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use utoipa::ToSchema;
 
+pub use self::json::ApiJson;
+pub use self::query::ApiQuery;
 use super::api_error::ApiError;
-use super::json;
-
-/// Bytes of a request's JSON, at most.
-const JSON_BYTES: usize = 16 * 1024;
 
 /// Which environment.
 #[derive(Clone, Copy, Debug, ToSchema)]
@@ -31,6 +37,11 @@ pub enum EnvironmentName {
     Dev,
     /// Where it is played.
     Prod,
+}
+
+/// Says what is wrong with a request.
+pub fn invalid(sentence: impl Into<Cow<'static, str>>) -> ApiError {
+    ApiError::new(ProblemCode::InvalidRequest).with_detail(sentence)
 }
 
 /// What a path names.
@@ -101,9 +112,9 @@ impl JsonBody {
     /// is wrong with it.
     ///
     /// # Errors
-    /// `invalid-request`, and those of [`json::read`].
+    /// `invalid-request`, and those of [`super::json::read`].
     pub async fn read<T: DeserializeOwned>(self) -> Result<T, ApiError> {
-        let bytes = json::read(&self.headers, self.body, JSON_BYTES).await?;
+        let bytes = super::json::read(&self.headers, self.body, 16 * 1024).await?;
         // A list would be taken for the members in their order.
         if bytes.trim_ascii_start().first() != Some(&b'{') {
             return Err(invalid("The request's body is to be a JSON object."));
@@ -114,11 +125,6 @@ impl JsonBody {
             ))
         })
     }
-}
-
-/// Says what is wrong with a request.
-pub fn invalid(sentence: impl Into<Cow<'static, str>>) -> ApiError {
-    ApiError::new(ProblemCode::InvalidRequest).with_detail(sentence)
 }
 
 /// Answers with JSON that no cache keeps.

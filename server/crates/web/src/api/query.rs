@@ -1,116 +1,68 @@
-//! What queries say in more than one call: environments, times, levels
-//! and numbers.
+//! The query of a call, read into the struct that describes it.
 //!
-//! What is wrong is answered by a sentence that can be shown.
+//! The sentence that says what is wrong follows from the struct: its fields are the
+//! parameters that there are, and the type of a field says what its values are.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, btree_map};
 use std::str::FromStr;
 
-use platform_domain::date::parse_rfc3339;
-use platform_protocol::log::LogLevel;
-use platform_protocol::names::Environment;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use serde::de::value::{MapAccessDeserializer, StrDeserializer};
+use serde::de::{
+    self, DeserializeOwned, DeserializeSeed, Deserializer, Expected, IntoDeserializer, MapAccess,
+    Unexpected, Visitor,
+};
+use serde::{Deserialize, forward_to_deserialize_any};
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
-use super::environment;
-use platform_domain::clock::Millis;
-use platform_domain::counting::DAY;
+use super::invalid;
+use crate::api_error::ApiError;
 
-const ENVIRONMENT: &str = "`env` is dev or prod.";
-const TIME: &str = "`from` and `to` are times as RFC 3339 writes them, 2026-11-21T12:00:00Z.";
-const ORDER: &str = "`from` is before `to`.";
-const YEARS: &str = "`from` and `to` are in the years 1 to 9998.";
+/// A call's query. `T` refuses unknown parameters by `#[serde(deny_unknown_fields)]`.
+#[derive(Clone, Copy, Debug)]
+pub struct ApiQuery<T>(pub T);
 
-/// The times that are answered about. RFC 3339 writes the years 0 to 9999, and
-/// answers round up, and may be for clocks that are hours away from UTC.
-const ERA: std::ops::Range<Millis> = -62_135_596_800_000..253_370_764_800_000;
+impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for ApiQuery<T> {
+    type Rejection = ApiError;
 
-/// The environment and the time that a query asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Range {
-    /// Production if nothing else is asked for.
-    pub environment: Environment,
-    /// What is asked for begins then.
-    pub from: Option<Millis>,
-    /// What is asked for ends before then.
-    pub to: Option<Millis>,
-}
-
-impl Default for Range {
-    fn default() -> Self {
-        Self {
-            environment: Environment::Prod,
-            from: None,
-            to: None,
-        }
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let query = read(parts.uri.query().unwrap_or_default());
+        query.map(Self).map_err(|error| invalid(error.to_string()))
     }
 }
 
-impl Range {
-    /// Takes `env`, `from` or `to`; false for any other name.
-    pub fn take(&mut self, name: &str, value: &str) -> Result<bool, &'static str> {
-        match name {
-            "env" => self.environment = environment_of(value)?,
-            "from" => self.from = Some(time(value).ok_or(TIME)?),
-            "to" => self.to = Some(time(value).ok_or(TIME)?),
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    /// Reads a query that has nothing else.
-    pub fn parse(query: &str) -> Result<Self, &'static str> {
-        let mut range = Self::default();
-        for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
-            if !range.take(&name, &value)? {
-                return Err("The query may have env, from and to.");
-            }
-        }
-        Ok(range)
-    }
-
-    /// Refuses what ends before it begins.
-    pub fn in_order(self) -> Result<Self, &'static str> {
-        match (self.from, self.to) {
-            (Some(from), Some(to)) => ordered(from, to).map(|()| self),
-            _ => Ok(self),
-        }
-    }
-
-    /// From when to when: the day until `now` where nothing else is asked for,
-    /// and at most as long as `longest`, else `too_long` is what is wrong.
-    pub fn bounds(
-        self,
-        now: Millis,
-        longest: Millis,
-        too_long: &'static str,
-    ) -> Result<(Millis, Millis), &'static str> {
-        let to = self.to.unwrap_or(now);
-        let from = self.from.unwrap_or(to - DAY);
-        ordered(from, to)?;
-        if to - from > longest {
-            return Err(too_long);
-        }
-        if !ERA.contains(&from) || !ERA.contains(&to) {
-            return Err(YEARS);
-        }
-        Ok((from, to))
-    }
+/// Reads a query. A parameter that is there more than once has its last value.
+///
+/// # Errors
+/// What is wrong with the query.
+pub fn read<T: DeserializeOwned>(query: &str) -> Result<T, QueryError> {
+    let given: BTreeMap<_, _> = url::form_urlencoded::parse(query.as_bytes()).collect();
+    let parameters = Parameters {
+        left: given.iter(),
+        next: None,
+    };
+    T::deserialize(MapAccessDeserializer::new(parameters))
 }
 
-fn ordered(from: Millis, to: Millis) -> Result<(), &'static str> {
-    if from < to { Ok(()) } else { Err(ORDER) }
-}
-
-/// The environment of this name.
-pub fn environment_of(name: &str) -> Result<Environment, &'static str> {
-    environment(name).ok_or(ENVIRONMENT)
-}
-
-/// The level of this name.
-pub fn level(name: &str) -> Result<LogLevel, &'static str> {
-    LogLevel::ALL
-        .into_iter()
-        .find(|level| level.as_str() == name)
-        .ok_or("`level` is debug, info, warn or error.")
+/// Reads a value by `parse`. Where that returns nothing, the sentence says that the
+/// parameter is `expected`.
+///
+/// # Errors
+/// The value cannot be parsed.
+pub fn value<'de, D: Deserializer<'de>, T>(
+    from: D,
+    parse: impl FnOnce(&str) -> Option<T>,
+    expected: &str,
+) -> Result<Option<T>, D::Error> {
+    let text = String::deserialize(from)?;
+    match parse(&text) {
+        Some(value) => Ok(Some(value)),
+        None => Err(de::Error::invalid_value(Unexpected::Str(&text), &expected)),
+    }
 }
 
 /// A number of plain digits. Rust's parser would take a plus sign.
@@ -119,60 +71,240 @@ pub fn digits<T: FromStr>(text: &str) -> Option<T> {
     plain.then(|| text.parse().ok()).flatten()
 }
 
-/// How many entries an answer may have: from 1 to `most`.
-pub fn limit(text: &str, most: usize) -> Result<usize, Cow<'static, str>> {
-    digits(text)
-        .filter(|limit| (1..=most).contains(limit))
-        .ok_or_else(|| format!("`limit` is from 1 to {most}.").into())
+/// A whole number from `MIN` to `MAX`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Within<const MIN: i32, const MAX: i32>(i32);
+
+impl<const MIN: i32, const MAX: i32> Within<MIN, MAX> {
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> i32 {
+        self.0
+    }
+
+    /// The number as a count; what is below 0 is 0.
+    #[must_use]
+    pub fn count(self) -> usize {
+        usize::try_from(self.0).unwrap_or(0)
+    }
 }
 
-fn time(text: &str) -> Option<Millis> {
-    // A `+` in a query stands for a space, and few remember to write `%2B`.
-    parse_rfc3339(&text.replace(' ', "+"))
+impl<'de, const MIN: i32, const MAX: i32> Deserialize<'de> for Within<MIN, MAX> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        let number = if MIN < 0 {
+            text.parse().ok()
+        } else {
+            digits(&text)
+        };
+        match number.filter(|number| (MIN..=MAX).contains(number)) {
+            Some(number) => Ok(Self(number)),
+            None => {
+                let expected = format!("from {MIN} to {MAX}");
+                Err(de::Error::invalid_value(
+                    Unexpected::Str(&text),
+                    &&*expected,
+                ))
+            }
+        }
+    }
+}
+
+impl<const MIN: i32, const MAX: i32> PartialSchema for Within<MIN, MAX> {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int32)))
+            .minimum(Some(MIN))
+            .maximum(Some(MAX))
+            .into()
+    }
+}
+
+impl<const MIN: i32, const MAX: i32> ToSchema for Within<MIN, MAX> {
+    fn name() -> Cow<'static, str> {
+        Cow::Owned(format!("From{MIN}To{MAX}"))
+    }
+}
+
+/// What is wrong with a query.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QueryError {
+    /// A sentence that can be shown.
+    #[error("{0}")]
+    Sentence(String),
+    /// What a value has to be; the name of its parameter is added.
+    #[error("A value of the query is {0}.")]
+    Expected(String),
+}
+
+impl de::Error for QueryError {
+    fn custom<T: std::fmt::Display>(message: T) -> Self {
+        Self::Sentence(message.to_string())
+    }
+
+    fn invalid_type(_: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::Expected(expected.to_string())
+    }
+
+    fn invalid_value(_: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::Expected(expected.to_string())
+    }
+
+    fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
+        Self::Expected(listed(expected, "or"))
+    }
+
+    fn unknown_field(_: &str, expected: &'static [&'static str]) -> Self {
+        Self::Sentence(format!("The query may have {}.", listed(expected, "and")))
+    }
+}
+
+/// `a, b and c`
+fn listed(names: &[&str], before_last: &str) -> String {
+    match names {
+        [first @ .., last] if !first.is_empty() => {
+            format!("{} {before_last} {last}", first.join(", "))
+        }
+        names => names.concat(),
+    }
+}
+
+/// The parameters of a query, by name.
+struct Parameters<'a> {
+    left: btree_map::Iter<'a, Cow<'a, str>, Cow<'a, str>>,
+    /// The one whose name was read.
+    next: Option<(&'a str, Value<'a>)>,
+}
+
+impl<'de> MapAccess<'de> for Parameters<'_> {
+    type Error = QueryError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, QueryError> {
+        let next = self.left.next();
+        self.next = next.map(|(name, value)| (&**name, Value(value)));
+        let name = self.next.map(|(name, _)| name.into_deserializer());
+        name.map(|name| seed.deserialize::<StrDeserializer<'_, QueryError>>(name))
+            .transpose()
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(
+        &mut self,
+        seed: V,
+    ) -> Result<V::Value, QueryError> {
+        let (name, value) = self.next.take().unwrap_or_default();
+        seed.deserialize(value).map_err(|error| match error {
+            QueryError::Expected(expected) => {
+                QueryError::Sentence(format!("`{name}` is {expected}."))
+            }
+            sentence @ QueryError::Sentence(_) => sentence,
+        })
+    }
+}
+
+/// A parameter's value.
+#[derive(Clone, Copy, Debug, Default)]
+struct Value<'a>(&'a str);
+
+impl<'de> Deserializer<'de> for Value<'_> {
+    type Error = QueryError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, QueryError> {
+        visitor.visit_str(self.0)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, QueryError> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, QueryError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, QueryError> {
+        visitor.visit_enum(self.0.into_deserializer())
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf
+        unit unit_struct seq tuple tuple_struct map struct identifier ignored_any
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use platform_domain::date::rfc3339;
 
-    const NOW: Millis = 1_795_262_400_000;
+    #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    struct Wanted {
+        theme: Option<Theme>,
+        limit: Option<Within<1, 20>>,
+        offset: Option<Within<-5, 5>>,
+        #[serde(deserialize_with = "even")]
+        even: Option<u8>,
+        text: String,
+    }
 
-    fn bounds(query: &str) -> Result<(Millis, Millis), &'static str> {
-        Range::parse(query).and_then(|range| range.bounds(NOW, 2 * DAY, "two days"))
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Theme {
+        Light,
+        Dark,
+    }
+
+    fn even<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u8>, D::Error> {
+        value(
+            from,
+            |text| digits(text).filter(|number: &u8| number % 2 == 0),
+            "an even number",
+        )
     }
 
     #[test]
-    fn a_day_until_now_is_meant_where_nothing_is_said() {
-        assert_eq!(bounds(""), Ok((NOW - DAY, NOW)));
+    fn a_query_is_read_into_its_type() {
+        assert_eq!(read::<Wanted>(""), Ok(Wanted::default()));
+        let wanted = read::<Wanted>("theme=dark&limit=020&offset=%2B5&even=4&text=a+b%26").unwrap();
         assert_eq!(
-            bounds("to=2026-11-20T12:00:00Z"),
-            Ok((NOW - 2 * DAY, NOW - DAY))
+            (wanted.theme, wanted.limit.map(Within::count)),
+            (Some(Theme::Dark), Some(20))
         );
-        assert_eq!(
-            bounds("from=2026-11-20T13:00:00+01:00"),
-            Ok((NOW - DAY, NOW))
-        );
+        assert_eq!(wanted.offset.map(Within::get), Some(5));
+        assert_eq!((wanted.even, &*wanted.text), (Some(4), "a b&"));
     }
 
     #[test]
-    fn what_is_wrong_with_a_range_is_said() {
+    fn the_last_of_several_values_counts() {
+        let wanted = read::<Wanted>("limit=2&text=a&limit=3").unwrap();
+        assert_eq!(wanted.limit.map(Within::get), Some(3));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_query_is_said() {
         for (query, sentence) in [
-            ("env=test", ENVIRONMENT),
-            ("from=yesterday", TIME),
-            ("to=10000-01-01T00:00:00Z", TIME),
-            ("limit=1", "The query may have env, from and to."),
-            ("from=2026-11-21T12:00:00Z&to=2026-11-21T12:00:00Z", ORDER),
-            ("from=2026-11-22T12:00:00Z", ORDER),
-            ("from=2026-11-18T12:00:00Z", "two days"),
+            (
+                "x=1",
+                "The query may have theme, limit, offset, even and text.",
+            ),
+            ("theme=blue", "`theme` is light or dark."),
+            ("even=3", "`even` is an even number."),
+            ("offset=6", "`offset` is from -5 to 5."),
+            ("offset=5.0", "`offset` is from -5 to 5."),
         ] {
-            assert_eq!(bounds(query), Err(sentence), "{query}");
-        }
-        let order = |query: &str| Range::parse(query).and_then(Range::in_order);
-        let wrong = "from=2026-11-21T12:00:01Z&to=2026-11-21T12:00:00Z";
-        assert_eq!(order(wrong), Err(ORDER));
-        for open in ["", "from=2026-11-22T12:00:00Z", "to=1970-01-01T00:00:00Z"] {
-            assert!(order(open).is_ok(), "{open}");
+            let error = read::<Wanted>(query).unwrap_err();
+            assert_eq!(error.to_string(), sentence, "{query}");
         }
     }
 
@@ -182,36 +314,20 @@ mod tests {
         for wrong in ["", "+5", "-5", " 5", "5.0", "99999999999999999999"] {
             assert_eq!(digits::<i64>(wrong), None, "{wrong}");
         }
-        assert_eq!(limit("1", 20), Ok(1));
-        assert_eq!(limit("20", 20), Ok(20));
-        for wrong in ["0", "21", "+5", ""] {
-            assert_eq!(limit(wrong, 20).unwrap_err(), "`limit` is from 1 to 20.");
+        for (text, number) in [("1", 1), ("20", 20)] {
+            let wanted = read::<Wanted>(&format!("limit={text}")).unwrap();
+            assert_eq!(wanted.limit.map(Within::count), Some(number));
+        }
+        for wrong in ["0", "21", "%2B5", "", "99999999999999999999"] {
+            let error = read::<Wanted>(&format!("limit={wrong}")).unwrap_err();
+            assert_eq!(error.to_string(), "`limit` is from 1 to 20.", "{wrong}");
         }
     }
 
     #[test]
-    fn times_that_no_answer_could_write_are_refused() {
-        for query in [
-            "to=9999-12-31T23:30:00Z",
-            "to=9999-12-31T23:30:00-02:00",
-            "to=9999-01-01T00:00:00Z",
-            "to=0000-01-01T00:00:00Z",
-            "to=0001-01-01T12:00:00Z",
-        ] {
-            assert_eq!(bounds(query), Err(YEARS), "{query}");
-        }
-        for (query, (from, to)) in [
-            (
-                "to=9998-12-31T23:59:59Z",
-                ("9998-12-30T23:59:59Z", "9998-12-31T23:59:59Z"),
-            ),
-            (
-                "to=0001-01-02T00:00:00Z",
-                ("0001-01-01T00:00:00Z", "0001-01-02T00:00:00Z"),
-            ),
-        ] {
-            let written = bounds(query).map(|(from, to)| (rfc3339(from), rfc3339(to)));
-            assert_eq!(written, Ok((from.to_owned(), to.to_owned())), "{query}");
-        }
+    fn names_are_listed_as_a_sentence_has_them() {
+        assert_eq!(listed(&["a"], "and"), "a");
+        assert_eq!(listed(&["a", "b"], "and"), "a and b");
+        assert_eq!(listed(&["a", "b", "c"], "or"), "a, b or c");
     }
 }

@@ -1,0 +1,198 @@
+//! The time that a call asks about.
+//!
+//! What is wrong is answered by a sentence that can be shown.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer, de};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+
+use platform_domain::clock::Millis;
+use platform_domain::counting::DAY;
+
+const TIME: &str = "`from` and `to` are times as RFC 3339 writes them, 2026-11-21T12:00:00Z.";
+const ORDER: &str = "`from` is before `to`.";
+const YEARS: &str = "`from` and `to` are in the years 1 to 9998.";
+
+/// The times that are answered about. RFC 3339 writes the years 0 to 9999, and
+/// answers round up, and may be for clocks that are hours away from UTC.
+const ERA: std::ops::Range<Millis> = -62_135_596_800_000..253_370_764_800_000;
+
+/// The parameter `from` or `to` of a query, in milliseconds since the Unix epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Time(pub Millis);
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        // A `+` in a query stands for a space, and few remember to write `%2B`.
+        let text = String::deserialize(from)?.replace(' ', "+");
+        let time = OffsetDateTime::parse(&text, &Rfc3339);
+        let time = time.map_err(|_| de::Error::custom(TIME))?;
+        Ok(Self(
+            time.unix_timestamp() * 1_000 + i64::from(time.millisecond()),
+        ))
+    }
+}
+
+impl PartialSchema for Time {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+            .into()
+    }
+}
+
+impl ToSchema for Time {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("Time")
+    }
+}
+
+/// The time that a query asks about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// What is asked for begins then.
+    pub from: Option<Millis>,
+    /// What is asked for ends before then.
+    pub to: Option<Millis>,
+}
+
+impl Range {
+    /// From one time to the other.
+    #[must_use]
+    pub fn new(from: Option<Time>, to: Option<Time>) -> Self {
+        let millis = |time: Option<Time>| time.map(|Time(millis)| millis);
+        Self {
+            from: millis(from),
+            to: millis(to),
+        }
+    }
+
+    /// Refuses what ends before it begins.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn in_order(self) -> Result<Self, &'static str> {
+        match (self.from, self.to) {
+            (Some(from), Some(to)) => ordered(from, to).map(|()| self),
+            _ => Ok(self),
+        }
+    }
+
+    /// From when to when: the day until `now` where nothing else is asked for,
+    /// and at most as long as `longest`, else `too_long` is what is wrong.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn bounds(
+        self,
+        now: Millis,
+        longest: Millis,
+        too_long: &'static str,
+    ) -> Result<(Millis, Millis), &'static str> {
+        let to = self.to.unwrap_or(now);
+        let from = self.from.unwrap_or(to - DAY);
+        ordered(from, to)?;
+        if to - from > longest {
+            return Err(too_long);
+        }
+        if !ERA.contains(&from) || !ERA.contains(&to) {
+            return Err(YEARS);
+        }
+        Ok((from, to))
+    }
+}
+
+fn ordered(from: Millis, to: Millis) -> Result<(), &'static str> {
+    if from < to { Ok(()) } else { Err(ORDER) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::query::read;
+    use crate::date::rfc3339;
+
+    const NOW: Millis = 1_795_262_400_000;
+
+    #[derive(Default, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    struct Wanted {
+        from: Option<Time>,
+        to: Option<Time>,
+    }
+
+    fn range(query: &str) -> Result<Range, String> {
+        let wanted: Wanted = read(query).map_err(|error| error.to_string())?;
+        Ok(Range::new(wanted.from, wanted.to))
+    }
+
+    fn bounds(query: &str) -> Result<(Millis, Millis), String> {
+        let bounds = range(query)?.bounds(NOW, 2 * DAY, "two days");
+        bounds.map_err(str::to_owned)
+    }
+
+    #[test]
+    fn a_day_until_now_is_meant_where_nothing_is_said() {
+        assert_eq!(bounds(""), Ok((NOW - DAY, NOW)));
+        assert_eq!(
+            bounds("to=2026-11-20T12:00:00Z"),
+            Ok((NOW - 2 * DAY, NOW - DAY))
+        );
+        assert_eq!(
+            bounds("from=2026-11-20T13:00:00+01:00"),
+            Ok((NOW - DAY, NOW))
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_range_is_said() {
+        for (query, sentence) in [
+            ("from=yesterday", TIME),
+            ("to=10000-01-01T00:00:00Z", TIME),
+            ("limit=1", "The query may have from and to."),
+            ("from=2026-11-21T12:00:00Z&to=2026-11-21T12:00:00Z", ORDER),
+            ("from=2026-11-22T12:00:00Z", ORDER),
+            ("from=2026-11-18T12:00:00Z", "two days"),
+        ] {
+            assert_eq!(bounds(query), Err(sentence.to_owned()), "{query}");
+        }
+        let order = |query: &str| range(query).unwrap().in_order();
+        let wrong = "from=2026-11-21T12:00:01Z&to=2026-11-21T12:00:00Z";
+        assert_eq!(order(wrong), Err(ORDER));
+        for open in ["", "from=2026-11-22T12:00:00Z", "to=1970-01-01T00:00:00Z"] {
+            assert!(order(open).is_ok(), "{open}");
+        }
+    }
+
+    #[test]
+    fn times_that_no_answer_could_write_are_refused() {
+        for query in [
+            "to=9999-12-31T23:30:00Z",
+            "to=9999-12-31T23:30:00-02:00",
+            "to=9999-01-01T00:00:00Z",
+            "to=0000-01-01T00:00:00Z",
+            "to=0001-01-01T12:00:00Z",
+        ] {
+            assert_eq!(bounds(query), Err(YEARS.to_owned()), "{query}");
+        }
+        for (query, (from, to)) in [
+            (
+                "to=9998-12-31T23:59:59Z",
+                ("9998-12-30T23:59:59Z", "9998-12-31T23:59:59Z"),
+            ),
+            (
+                "to=0001-01-02T00:00:00Z",
+                ("0001-01-01T00:00:00Z", "0001-01-02T00:00:00Z"),
+            ),
+        ] {
+            let written = bounds(query).map(|(from, to)| (rfc3339(from), rfc3339(to)));
+            assert_eq!(written, Ok((from.to_owned(), to.to_owned())), "{query}");
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Who calls about a project, and what they may do with it.
+//!
+//! A handler that names one of these extractors before its query or body reads
+//! neither for a caller who may not.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRef, FromRequestParts, Path};
+use axum::http::request::Parts;
+use platform_protocol::names::Environment;
+use platform_protocol::problem::ProblemCode;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use crate::auth::AuthState;
+use crate::auth::caller::ApiCaller;
+use crate::domain::audit::By;
+use crate::domain::project::Project;
+use crate::http::api::EnvironmentName;
+use crate::http::api_error::ApiError;
+
+/// A path that names a project.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub struct ProjectPath {
+    /// The project.
+    #[param(example = "my-game")]
+    pub slug: String,
+}
+
+/// A path that names an environment of a project.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub struct EnvironmentPath {
+    /// The project.
+    #[param(example = "my-game")]
+    pub slug: String,
+    /// Which of its environments.
+    #[param(value_type = EnvironmentName)]
+    pub environment: Environment,
+}
+
+/// A caller who may see the project that the path names.
+#[derive(Clone, Debug)]
+pub struct ProjectReader {
+    /// Who calls.
+    pub caller: ApiCaller,
+    /// The project.
+    pub project: Project,
+}
+
+/// A caller who may change the project that the path names, or act as its
+/// developer.
+#[derive(Clone, Debug)]
+pub struct ProjectEditor {
+    /// Who calls.
+    pub caller: ApiCaller,
+    /// The project, which is not deleted.
+    pub project: Project,
+}
+
+/// A caller who may see the environment that the path names.
+#[derive(Clone, Debug)]
+pub struct EnvironmentReader {
+    /// Who calls.
+    pub caller: ApiCaller,
+    /// The project.
+    pub project: Project,
+    /// Which of its environments.
+    pub environment: Environment,
+}
+
+/// A caller who may change the environment that the path names.
+#[derive(Clone, Debug)]
+pub struct EnvironmentEditor {
+    /// Who calls.
+    pub caller: ApiCaller,
+    /// The project, which is not deleted.
+    pub project: Project,
+    /// Which of its environments.
+    pub environment: Environment,
+}
+
+impl ProjectReader {
+    /// As whom the log of events knows the caller.
+    #[must_use]
+    pub fn by(&self) -> By {
+        self.caller.by(&self.project)
+    }
+}
+
+impl ProjectEditor {
+    /// As whom the log of events knows the caller.
+    #[must_use]
+    pub fn by(&self) -> By {
+        self.caller.by(&self.project)
+    }
+}
+
+impl EnvironmentEditor {
+    /// As whom the log of events knows the caller.
+    #[must_use]
+    pub fn by(&self) -> By {
+        self.caller.by(&self.project)
+    }
+}
+
+impl<S> FromRequestParts<S> for ProjectReader
+where
+    S: Send + Sync,
+    Arc<AuthState>: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let caller = ApiCaller::from_request_parts(parts, state).await?;
+        let slug = slug(parts, state).await;
+        let project = caller.project(&Arc::from_ref(state), &slug).await?;
+        Ok(Self { caller, project })
+    }
+}
+
+impl<S> FromRequestParts<S> for ProjectEditor
+where
+    S: Send + Sync,
+    Arc<AuthState>: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let caller = ApiCaller::from_request_parts(parts, state).await?;
+        let slug = slug(parts, state).await;
+        let auth = Arc::from_ref(state);
+        let project = caller.project_to_change(&auth, &slug).await?;
+        Ok(Self { caller, project })
+    }
+}
+
+impl<S> FromRequestParts<S> for EnvironmentReader
+where
+    S: Send + Sync,
+    Arc<AuthState>: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let reader = ProjectReader::from_request_parts(parts, state).await?;
+        Ok(Self {
+            caller: reader.caller,
+            project: reader.project,
+            environment: environment(parts, state).await?,
+        })
+    }
+}
+
+impl<S> FromRequestParts<S> for EnvironmentEditor
+where
+    S: Send + Sync,
+    Arc<AuthState>: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let editor = ProjectEditor::from_request_parts(parts, state).await?;
+        Ok(Self {
+            caller: editor.caller,
+            project: editor.project,
+            environment: environment(parts, state).await?,
+        })
+    }
+}
+
+/// The slug that the path has; what cannot be decoded names no project.
+async fn slug<S: Send + Sync>(parts: &mut Parts, state: &S) -> String {
+    let path = Path::<ProjectPath>::from_request_parts(parts, state).await;
+    path.map(|Path(path)| path.slug).unwrap_or_default()
+}
+
+async fn environment<S>(parts: &mut Parts, state: &S) -> Result<Environment, ApiError>
+where
+    S: Send + Sync,
+{
+    match Path::<EnvironmentPath>::from_request_parts(parts, state).await {
+        Ok(Path(path)) => Ok(path.environment),
+        Err(_) => {
+            Err(ApiError::new(ProblemCode::NotFound).with_detail("An environment is dev or prod."))
+        }
+    }
+}
