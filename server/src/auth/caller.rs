@@ -84,6 +84,27 @@ where
     }
 }
 
+/// A caller who has signed in, and so may have projects.
+#[derive(Clone, Debug)]
+pub struct AccountCaller(pub ApiCaller);
+
+impl<S> FromRequestParts<S> for AccountCaller
+where
+    S: Send + Sync,
+    Arc<AuthState>: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let caller = ApiCaller::from_request_parts(parts, state).await?;
+        if caller.is_guest {
+            return Err(ApiError::new(ProblemCode::NotAllowed)
+                .with_detail("Guests cannot have projects. Please sign in first."));
+        }
+        Ok(Self(caller))
+    }
+}
+
 /// RFC 6750 §3: with how to authenticate.
 fn not_signed_in(sentence: &'static str) -> ApiError {
     ApiError::new(ProblemCode::NotSignedIn)

@@ -5,17 +5,15 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use serde::Deserialize;
 use url::Url;
 use utoipa::ToSchema;
 
 use super::views::{EnvironmentView, TriedEnvironmentView};
-use crate::auth::caller::ApiCaller;
+use crate::auth::project_caller::{EnvironmentEditor, EnvironmentPath};
 use crate::domain::project::BackendSettings;
 use crate::hosting::backends::{AddressPolicy, is_reserved};
-use crate::http::api::{EnvironmentName, JsonBody, PathParams, answer, invalid};
+use crate::http::api::{ApiJson, invalid};
 use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 
@@ -66,32 +64,26 @@ fn api() -> Vec<String> {
     put,
     path = "/api/projects/{slug}/environments/{environment}/backend",
     operation_id = "setBackend",
-    params(
-        ("slug" = String, Path, description = "The project.", example = "my-game"),
-        ("environment" = EnvironmentName, Path, description = "Which of its environments."),
-    ),
+    params(EnvironmentPath),
     request_body = Wanted,
     responses((status = 200, description = "The environment, as it is now, and whether the backend answered.", body = TriedEnvironmentView))
 )]
 pub async fn handle(
     State(state): State<Arc<ProjectsState>>,
-    caller: ApiCaller,
-    names: PathParams,
-    body: JsonBody,
-) -> Result<Response, ApiError> {
-    let project = caller.project_to_change(&state.auth, names.slug()).await?;
-    let environment = names.environment()?;
-    let wanted: Wanted = body.read().await?;
+    editor: EnvironmentEditor,
+    ApiJson(wanted): ApiJson<Wanted>,
+) -> Result<ApiJson<TriedEnvironmentView>, ApiError> {
+    let (slug, environment) = (&editor.project.slug, editor.environment);
     let backend = wanted
         .settings(state.hosting.backends.reach())
         .map_err(invalid)?;
-    let by = caller.by(&project);
-    state.count_setting(&caller, &project)?;
+    let by = editor.by();
+    state.count_setting(&editor.caller, &editor.project)?;
     let changed = state
         .platform
         .store
         .set_backend(
-            &project.slug,
+            slug,
             environment,
             backend.clone(),
             by,
@@ -105,8 +97,8 @@ pub async fn handle(
         Some(settings) => Some(state.hosting.backends.try_out(settings).await.into()),
         None => None,
     };
-    let environment = EnvironmentView::of(&state, &project.slug, environment).await?;
-    answer(StatusCode::OK, &TriedEnvironmentView { environment, trial })
+    let environment = EnvironmentView::of(&state, slug, environment).await?;
+    Ok(ApiJson(TriedEnvironmentView { environment, trial }))
 }
 
 impl Wanted {

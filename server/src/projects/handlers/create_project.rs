@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::Response;
+use axum::http::{HeaderName, StatusCode, header};
 use platform_protocol::names::check_slug;
 use platform_protocol::problem::ProblemCode;
 use serde::Deserialize;
@@ -12,9 +11,9 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::views::ProjectView;
-use crate::auth::caller::ApiCaller;
+use crate::auth::caller::AccountCaller;
 use crate::domain::project::Project;
-use crate::http::api::{JsonBody, answer, invalid};
+use crate::http::api::{ApiJson, invalid};
 use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 use crate::store::StoreError;
@@ -34,6 +33,9 @@ pub struct NewProject {
     pub slug: String,
 }
 
+/// The project that was made, and its path.
+type Created = (StatusCode, [(HeaderName, String); 1], ApiJson<ProjectView>);
+
 /// Makes a project.
 ///
 /// # Errors
@@ -51,14 +53,9 @@ pub struct NewProject {
 )]
 pub async fn handle(
     State(state): State<Arc<ProjectsState>>,
-    caller: ApiCaller,
-    body: JsonBody,
-) -> Result<Response, ApiError> {
-    if caller.is_guest {
-        return Err(ApiError::new(ProblemCode::NotAllowed)
-            .with_detail("Guests cannot have projects. Please sign in first."));
-    }
-    let new: NewProject = body.read().await?;
+    AccountCaller(caller): AccountCaller,
+    ApiJson(new): ApiJson<NewProject>,
+) -> Result<Created, ApiError> {
     check_slug(&new.slug).map_err(|error| invalid(error.sentence()))?;
     let project = Project {
         slug: new.slug,
@@ -90,12 +87,9 @@ pub async fn handle(
         added => added?,
     }
     state.hosting.refresh(&project.slug).await?;
-    let location = HeaderValue::from_str(&format!("/api/projects/{}", project.slug))
-        .map_err(|error| ApiError::internal(&error))?;
+    let location = [(header::LOCATION, format!("/api/projects/{}", project.slug))];
     let view = ProjectView::of(&state, project).await?;
-    let mut response = answer(StatusCode::CREATED, &view)?;
-    response.headers_mut().insert(header::LOCATION, location);
-    Ok(response)
+    Ok((StatusCode::CREATED, location, ApiJson(view)))
 }
 
 /// A slug that is taken, which may be by the caller, long ago.

@@ -4,17 +4,37 @@
 
 use std::sync::Arc;
 
-use axum::extract::{RawQuery, State};
-use axum::http::{HeaderValue, header};
-use axum::response::{IntoResponse as _, Response};
+use axum::body::Body;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::http::{HeaderName, header};
 use platform_protocol::problem::ProblemCode;
-use url::form_urlencoded;
+use serde::Deserialize;
+use utoipa::IntoParams;
 use uuid::Uuid;
 
-use crate::auth::caller::ApiCaller;
-use crate::http::api::{EnvironmentName, PathParams, invalid};
+use crate::auth::project_caller::{EnvironmentPath, EnvironmentReader};
+use crate::http::api::{ApiQuery, invalid};
 use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
+
+/// A path that names a deployment.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub struct DeploymentPath {
+    /// One of the deployments that are kept.
+    #[param(value_type = String)]
+    deployment: Uuid,
+}
+
+/// Which file is asked for.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct FileQuery {
+    /// The file's path in the deployment, without a slash before it.
+    #[param(required = true, example = "index.html")]
+    path: Option<String>,
+}
 
 /// Answers the file. Its type says nothing of what it is: on the console's origin
 /// nothing of a game may run or be shown.
@@ -25,42 +45,32 @@ use crate::projects::ProjectsState;
     get,
     path = "/api/projects/{slug}/environments/{environment}/deployments/{deployment}/file",
     operation_id = "readDeployedFile",
-    params(
-        ("slug" = String, Path, description = "The project.", example = "my-game"),
-        ("environment" = EnvironmentName, Path, description = "Which of its environments."),
-        ("deployment" = String, Path, description = "One of the deployments that are kept."),
-        ("path" = String, Query, description = "The file's path in the deployment, without a slash before it.", example = "index.html"),
-    ),
+    params(EnvironmentPath, DeploymentPath, FileQuery),
     responses((status = 200, description = "The file, as it was deployed.", body = String, content_type = "application/octet-stream"))
 )]
 pub async fn handle(
     State(state): State<Arc<ProjectsState>>,
-    caller: ApiCaller,
-    names: PathParams,
-    RawQuery(query): RawQuery,
-) -> Result<Response, ApiError> {
-    let project = caller.project(&state.auth, names.slug()).await?;
-    let environment = names.environment()?;
-    let query = query.unwrap_or_default();
-    let path = form_urlencoded::parse(query.as_bytes())
-        .find_map(|(name, value)| (name == "path").then(|| value.into_owned()));
-    let path =
-        path.ok_or_else(|| invalid("Say which file: `path` is its path in the deployment."))?;
+    reader: EnvironmentReader,
+    ApiQuery(query): ApiQuery<FileQuery>,
+    deployment: Result<Path<DeploymentPath>, PathRejection>,
+) -> Result<([(HeaderName, &'static str); 4], Body), ApiError> {
+    let path = query
+        .path
+        .ok_or_else(|| invalid("Say which file: `path` is its path in the deployment."))?;
     let missing = || {
         ApiError::new(ProblemCode::NotFound)
             .with_detail("No deployment of this id that is kept has such a file.")
     };
-    let deployment: Uuid = names.get("deployment").parse().map_err(|_| missing())?;
+    let Path(DeploymentPath { deployment }) = deployment.map_err(|_| missing())?;
+    let (slug, environment) = (&reader.project.slug, reader.environment);
     let found = state
         .platform
         .store
-        .find_file_of(&project.slug, environment, deployment, &path);
+        .find_file_of(slug, environment, deployment, &path);
     let entry = found.await?.ok_or_else(missing)?;
     let body = state.hosting.contents.body(&entry, 0..entry.size).await;
-    let mut response = body
-        .map_err(|error| ApiError::internal(&error))?
-        .into_response();
-    for (name, value) in [
+    let body = body.map_err(|error| ApiError::internal(&error))?;
+    let headers = [
         (header::CONTENT_TYPE, "application/octet-stream"),
         (header::CONTENT_DISPOSITION, "attachment"),
         (header::CACHE_CONTROL, "no-store"),
@@ -68,10 +78,6 @@ pub async fn handle(
             header::CONTENT_SECURITY_POLICY,
             "default-src 'none'; sandbox",
         ),
-    ] {
-        response
-            .headers_mut()
-            .insert(name, HeaderValue::from_static(value));
-    }
-    Ok(response)
+    ];
+    Ok((headers, body))
 }

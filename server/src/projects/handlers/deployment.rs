@@ -8,18 +8,17 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{RawQuery, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::Response;
 use hyper::body::Body as _;
 use platform_protocol::problem::ProblemCode;
-use serde::Serialize;
-use utoipa::ToSchema;
+use serde::{Deserialize, Deserializer, Serialize, de};
+use utoipa::{IntoParams, ToSchema};
 
 use super::views::WarningView;
-use crate::auth::caller::ApiCaller;
+use crate::auth::project_caller::{EnvironmentEditor, EnvironmentPath};
 use crate::domain::project::{MESSAGE_CHARS, Made, parse_message, parse_revision, short_id};
-use crate::http::api::{EnvironmentName, PathParams, answer, invalid};
+use crate::http::api::{ApiJson, ApiQuery};
 use crate::http::api_error::ApiError;
 use crate::http::body;
 use crate::platform::disk;
@@ -37,6 +36,21 @@ const GZIP: &str = "application/gzip";
 #[derive(Debug, ToSchema)]
 #[schema(value_type = String, format = Binary)]
 pub struct Archive(pub Vec<u8>);
+
+/// What whoever deploys says of it.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct DeployQuery {
+    /// What is deployed, in one line of at most 200 characters.
+    #[serde(deserialize_with = "message")]
+    #[param(min_length = 1, max_length = 200)]
+    message: Option<String>,
+    /// The revision of its sources, such as a commit of git: at most 64 letters, digits and `._/+-`.
+    #[serde(deserialize_with = "revision")]
+    #[param(pattern = "^[A-Za-z0-9._/+-]{1,64}$")]
+    revision: Option<String>,
+}
 
 /// What was deployed.
 #[derive(Debug, Serialize, ToSchema)]
@@ -68,12 +82,7 @@ pub struct DeployedView {
     put,
     path = "/api/projects/{slug}/environments/{environment}/deployment",
     operation_id = "deploy",
-    params(
-        ("slug" = String, Path, description = "The project.", example = "my-game"),
-        ("environment" = EnvironmentName, Path, description = "Which of its environments."),
-        ("message" = Option<String>, Query, min_length = 1, max_length = 200, description = "What is deployed, in one line of at most 200 characters."),
-        ("revision" = Option<String>, Query, description = "The revision of its sources, such as a commit of git: at most 64 letters, digits and `._/+-`.", pattern = "^[A-Za-z0-9._/+-]{1,64}$"),
-    ),
+    params(EnvironmentPath, DeployQuery),
     request_body(
         content = Archive,
         content_type = "application/gzip",
@@ -87,25 +96,33 @@ pub struct DeployedView {
 )]
 pub async fn handle(
     State(state): State<Arc<ProjectsState>>,
-    caller: Result<ApiCaller, ApiError>,
-    names: PathParams,
-    RawQuery(query): RawQuery,
+    editor: Result<EnvironmentEditor, ApiError>,
+    query: Result<ApiQuery<DeployQuery>, ApiError>,
     headers: HeaderMap,
     mut body: Body,
-) -> Result<Response, ApiError> {
+) -> Result<(StatusCode, ApiJson<DeployedView>), ApiError> {
     let length = body.size_hint().lower();
     let taken = async {
-        let caller = caller?;
-        let target = target(&state, &caller, &names).await?;
+        let editor = editor?;
         refuse_other_forms(&headers)?;
+        let ApiQuery(DeployQuery { message, revision }) = query?;
+        let by = editor.by();
+        let EnvironmentEditor {
+            caller,
+            project,
+            environment,
+        } = editor;
         let target = Target {
+            slug: project.slug,
+            environment,
+            by,
             made: Made {
                 by: Some(caller.player),
                 client: client(&headers),
                 network: Some(caller.source.network.clone()),
-                ..said(query.as_deref().unwrap_or_default())?
+                message,
+                revision,
             },
-            ..target
         };
         let upload = state.deployments.admit(caller.player, length).await?;
         Ok((caller, target, upload))
@@ -132,21 +149,8 @@ pub async fn handle(
     let project = caller.project_to_change(&state.auth, &target.slug);
     project.await?;
     let published = state.deployments.deploy(upload, target).await?;
-    answer(StatusCode::CREATED, &DeployedView::of(&state, published))
-}
-
-async fn target(
-    state: &ProjectsState,
-    caller: &ApiCaller,
-    names: &PathParams,
-) -> Result<Target, ApiError> {
-    let project = caller.project_to_change(&state.auth, names.slug()).await?;
-    Ok(Target {
-        environment: names.environment()?,
-        by: caller.by(&project),
-        slug: project.slug,
-        made: Made::default(),
-    })
+    let view = DeployedView::of(&state, published);
+    Ok((StatusCode::CREATED, ApiJson(view)))
 }
 
 /// An archive is one gzip stream, and not packed once more for the way.
@@ -164,30 +168,21 @@ fn refuse_other_forms(headers: &HeaderMap) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// What whoever deploys says of it.
-fn said(query: &str) -> Result<Made, ApiError> {
-    let mut made = Made::default();
-    for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
-        match &*name {
-            "message" => {
-                let message = parse_message(&value).ok_or_else(|| {
-                    invalid(format!(
-                        "A message is one line of at most {MESSAGE_CHARS} characters that are to \
-                         be seen."
-                    ))
-                })?;
-                made.message = Some(message.to_owned());
-            }
-            "revision" => {
-                let revision = parse_revision(&value).ok_or_else(|| {
-                    invalid("A revision is at most 64 letters, digits and ._/+-, without spaces.")
-                })?;
-                made.revision = Some(revision.to_owned());
-            }
-            _ => return Err(invalid("The query may have message and revision.")),
-        }
-    }
-    Ok(made)
+fn message<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(from)?;
+    let message = parse_message(&text).ok_or_else(|| {
+        de::Error::custom(format_args!(
+            "A message is one line of at most {MESSAGE_CHARS} characters that are to be seen."
+        ))
+    })?;
+    Ok(Some(message.to_owned()))
+}
+
+fn revision<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(from)?;
+    let sentence = "A revision is at most 64 letters, digits and ._/+-, without spaces.";
+    let revision = parse_revision(&text).ok_or_else(|| de::Error::custom(sentence))?;
+    Ok(Some(revision.to_owned()))
 }
 
 /// The program that deploys, as it calls itself (RFC 9110 §10.1.5): its name and

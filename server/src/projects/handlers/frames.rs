@@ -4,16 +4,14 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 use utoipa::ToSchema;
 
 use super::views::EnvironmentView;
-use crate::auth::caller::ApiCaller;
+use crate::auth::project_caller::{EnvironmentEditor, EnvironmentPath};
 use crate::domain::project::Frames;
-use crate::http::api::{EnvironmentName, JsonBody, PathParams, answer, invalid};
+use crate::http::api::{ApiJson, invalid};
 use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 
@@ -75,41 +73,29 @@ pub struct FrameOrigin(pub String);
     put,
     path = "/api/projects/{slug}/environments/{environment}/frames",
     operation_id = "setFrames",
-    params(
-        ("slug" = String, Path, description = "The project.", example = "my-game"),
-        ("environment" = EnvironmentName, Path, description = "Which of its environments."),
-    ),
+    params(EnvironmentPath),
     request_body = Wanted,
     responses((status = 200, description = "The environment, as it is now.", body = EnvironmentView))
 )]
 pub async fn handle(
     State(state): State<Arc<ProjectsState>>,
-    caller: ApiCaller,
-    names: PathParams,
-    body: JsonBody,
-) -> Result<Response, ApiError> {
-    let project = caller.project_to_change(&state.auth, names.slug()).await?;
-    let environment = names.environment()?;
-    let wanted: Wanted = body.read().await?;
+    editor: EnvironmentEditor,
+    ApiJson(wanted): ApiJson<Wanted>,
+) -> Result<ApiJson<EnvironmentView>, ApiError> {
+    let (slug, environment) = (&editor.project.slug, editor.environment);
     let frames = wanted.ancestors.frames().map_err(invalid)?;
-    let by = caller.by(&project);
-    state.count_setting(&caller, &project)?;
+    let by = editor.by();
+    state.count_setting(&editor.caller, &editor.project)?;
     let changed = state
         .platform
         .store
-        .set_frames(
-            &project.slug,
-            environment,
-            frames,
-            by,
-            state.platform.clock.now(),
-        )
+        .set_frames(slug, environment, frames, by, state.platform.clock.now())
         .await?;
     if changed {
         state.hosting.refresh(&project.slug).await?;
     }
-    let view = EnvironmentView::of(&state, &project.slug, environment).await?;
-    answer(StatusCode::OK, &view)
+    let view = EnvironmentView::of(&state, slug, environment).await?;
+    Ok(ApiJson(view))
 }
 
 impl Ancestors {

@@ -4,14 +4,12 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::views::EnvironmentView;
-use crate::auth::caller::ApiCaller;
-use crate::http::api::{EnvironmentName, JsonBody, PathParams, answer};
+use crate::auth::project_caller::{EnvironmentEditor, EnvironmentPath};
+use crate::http::api::ApiJson;
 use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 
@@ -33,38 +31,26 @@ pub struct Isolation {
     put,
     path = "/api/projects/{slug}/environments/{environment}/isolation",
     operation_id = "setIsolation",
-    params(
-        ("slug" = String, Path, description = "The project.", example = "my-game"),
-        ("environment" = EnvironmentName, Path, description = "Which of its environments."),
-    ),
+    params(EnvironmentPath),
     request_body = Isolation,
     responses((status = 200, description = "The environment, as it is now.", body = EnvironmentView))
 )]
 pub async fn handle(
     State(state): State<Arc<ProjectsState>>,
-    caller: ApiCaller,
-    names: PathParams,
-    body: JsonBody,
-) -> Result<Response, ApiError> {
-    let project = caller.project_to_change(&state.auth, names.slug()).await?;
-    let environment = names.environment()?;
-    let wanted: Isolation = body.read().await?;
-    let (isolated, by) = (wanted.cross_origin_isolated, caller.by(&project));
-    state.count_setting(&caller, &project)?;
+    editor: EnvironmentEditor,
+    ApiJson(wanted): ApiJson<Isolation>,
+) -> Result<ApiJson<EnvironmentView>, ApiError> {
+    let (slug, environment) = (&editor.project.slug, editor.environment);
+    let (isolated, by) = (wanted.cross_origin_isolated, editor.by());
+    state.count_setting(&editor.caller, &editor.project)?;
     let changed = state
         .platform
         .store
-        .set_isolated(
-            &project.slug,
-            environment,
-            isolated,
-            by,
-            state.platform.clock.now(),
-        )
+        .set_isolated(slug, environment, isolated, by, state.platform.clock.now())
         .await?;
     if changed {
         state.hosting.refresh(&project.slug).await?;
     }
-    let view = EnvironmentView::of(&state, &project.slug, environment).await?;
-    answer(StatusCode::OK, &view)
+    let view = EnvironmentView::of(&state, slug, environment).await?;
+    Ok(ApiJson(view))
 }

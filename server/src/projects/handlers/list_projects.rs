@@ -3,14 +3,12 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::views::ProjectView;
 use crate::auth::caller::ApiCaller;
-use crate::http::api::answer;
+use crate::http::api::ApiJson;
 use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 
@@ -37,16 +35,13 @@ pub struct ProjectsView {
 pub async fn handle(
     State(state): State<Arc<ProjectsState>>,
     caller: ApiCaller,
-) -> Result<Response, ApiError> {
+) -> Result<ApiJson<ProjectsView>, ApiError> {
     let mut projects = Vec::new();
     for project in state.platform.store.list_projects_of(caller.player).await? {
         projects.push(ProjectView::of(&state, project).await?);
     }
-    answer(
-        StatusCode::OK,
-        &ProjectsView {
-            projects,
-            is_admin: caller.is_admin,
-        },
-    )
+    Ok(ApiJson(ProjectsView {
+        projects,
+        is_admin: caller.is_admin,
+    }))
 }

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 
 use super::views::ProjectView;
-use crate::auth::caller::ApiCaller;
-use crate::http::api::{PathParams, answer};
+use crate::auth::project_caller::{ProjectPath, ProjectReader};
+use crate::http::api::ApiJson;
 use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 
@@ -20,14 +18,13 @@ use crate::projects::ProjectsState;
     get,
     path = "/api/projects/{slug}",
     operation_id = "showProject",
-    params(("slug" = String, Path, description = "The project.", example = "my-game")),
+    params(ProjectPath),
     responses((status = 200, description = "The project.", body = ProjectView))
 )]
 pub async fn handle(
     State(state): State<Arc<ProjectsState>>,
-    caller: ApiCaller,
-    names: PathParams,
-) -> Result<Response, ApiError> {
-    let project = caller.project(&state.auth, names.slug()).await?;
-    answer(StatusCode::OK, &ProjectView::of(&state, project).await?)
+    reader: ProjectReader,
+) -> Result<ApiJson<ProjectView>, ApiError> {
+    let view = ProjectView::of(&state, reader.project).await?;
+    Ok(ApiJson(view))
 }

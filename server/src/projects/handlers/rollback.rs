@@ -4,16 +4,14 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use platform_protocol::problem::ProblemCode;
 use serde::Deserialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::views::EnvironmentView;
-use crate::auth::caller::ApiCaller;
-use crate::http::api::{EnvironmentName, JsonBody, PathParams, answer};
+use crate::auth::project_caller::{EnvironmentEditor, EnvironmentPath};
+use crate::http::api::ApiJson;
 use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 use crate::store::StoreError;
@@ -35,28 +33,22 @@ pub struct Rollback {
     post,
     path = "/api/projects/{slug}/environments/{environment}/rollback",
     operation_id = "rollback",
-    params(
-        ("slug" = String, Path, description = "The project.", example = "my-game"),
-        ("environment" = EnvironmentName, Path, description = "Which of its environments."),
-    ),
+    params(EnvironmentPath),
     request_body = Rollback,
     responses((status = 200, description = "The environment, as it is now.", body = EnvironmentView))
 )]
 pub async fn handle(
     State(state): State<Arc<ProjectsState>>,
-    caller: ApiCaller,
-    names: PathParams,
-    body: JsonBody,
-) -> Result<Response, ApiError> {
-    let project = caller.project_to_change(&state.auth, names.slug()).await?;
-    let environment = names.environment()?;
-    let wanted: Rollback = body.read().await?;
-    state.count_rollback(&caller, &project)?;
+    editor: EnvironmentEditor,
+    ApiJson(wanted): ApiJson<Rollback>,
+) -> Result<ApiJson<EnvironmentView>, ApiError> {
+    let (slug, environment) = (&editor.project.slug, editor.environment);
+    state.count_rollback(&editor.caller, &editor.project)?;
     let set = state.platform.store.set_current_deployment(
-        &project.slug,
+        slug,
         environment,
         wanted.deployment,
-        caller.by(&project),
+        editor.by(),
         state.platform.clock.now(),
     );
     let changed = match set.await {
@@ -69,6 +61,6 @@ pub async fn handle(
     if changed {
         state.hosting.refresh(&project.slug).await?;
     }
-    let view = EnvironmentView::of(&state, &project.slug, environment).await?;
-    answer(StatusCode::OK, &view)
+    let view = EnvironmentView::of(&state, slug, environment).await?;
+    Ok(ApiJson(view))
 }

@@ -6,17 +6,15 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use platform_protocol::problem::ProblemCode;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::views::ProjectView;
-use crate::auth::caller::ApiCaller;
+use crate::auth::project_caller::{ProjectPath, ProjectReader};
 use crate::domain::player::{REASON_CHARS, parse_reason};
 use crate::domain::takedown::{Change, Changed};
-use crate::http::api::{JsonBody, PathParams, answer, invalid};
+use crate::http::api::{ApiJson, invalid};
 use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 
@@ -39,18 +37,15 @@ pub struct Disabling {
     post,
     path = "/api/projects/{slug}/disable",
     operation_id = "disableProject",
-    params(("slug" = String, Path, description = "The project.", example = "my-game")),
+    params(ProjectPath),
     request_body = Disabling,
     responses((status = 200, description = "The project, which is disabled.", body = ProjectView))
 )]
 pub async fn disable(
     State(state): State<Arc<ProjectsState>>,
-    caller: ApiCaller,
-    names: PathParams,
-    body: JsonBody,
-) -> Result<Response, ApiError> {
-    caller.project(&state.auth, names.slug()).await?;
-    let wanted: Disabling = body.read().await?;
+    reader: ProjectReader,
+    ApiJson(wanted): ApiJson<Disabling>,
+) -> Result<ApiJson<ProjectView>, ApiError> {
     let reason = wanted.reason.as_deref().map(|reason| {
         parse_reason(reason).ok_or_else(|| {
             invalid(format!(
@@ -59,7 +54,7 @@ pub async fn disable(
         })
     });
     let reason = reason.transpose()?.map(str::to_owned);
-    change(&state, &caller, &names, Change::Disable { reason }).await
+    change(&state, reader, Change::Disable { reason }).await
 }
 
 /// Shows a disabled game again.
@@ -70,15 +65,14 @@ pub async fn disable(
     post,
     path = "/api/projects/{slug}/enable",
     operation_id = "enableProject",
-    params(("slug" = String, Path, description = "The project.", example = "my-game")),
+    params(ProjectPath),
     responses((status = 200, description = "The project, which is not disabled.", body = ProjectView))
 )]
 pub async fn enable(
     State(state): State<Arc<ProjectsState>>,
-    caller: ApiCaller,
-    names: PathParams,
-) -> Result<Response, ApiError> {
-    change(&state, &caller, &names, Change::Enable).await
+    reader: ProjectReader,
+) -> Result<ApiJson<ProjectView>, ApiError> {
+    change(&state, reader, Change::Enable).await
 }
 
 /// Deletes a project. Its game is not shown from now on; for seven days it can
@@ -90,15 +84,14 @@ pub async fn enable(
     delete,
     path = "/api/projects/{slug}",
     operation_id = "deleteProject",
-    params(("slug" = String, Path, description = "The project.", example = "my-game")),
+    params(ProjectPath),
     responses((status = 200, description = "The project, which is deleted.", body = ProjectView))
 )]
 pub async fn delete(
     State(state): State<Arc<ProjectsState>>,
-    caller: ApiCaller,
-    names: PathParams,
-) -> Result<Response, ApiError> {
-    change(&state, &caller, &names, Change::Delete).await
+    reader: ProjectReader,
+) -> Result<ApiJson<ProjectView>, ApiError> {
+    change(&state, reader, Change::Delete).await
 }
 
 /// Restores a deleted project.
@@ -110,27 +103,24 @@ pub async fn delete(
     post,
     path = "/api/projects/{slug}/restore",
     operation_id = "restoreProject",
-    params(("slug" = String, Path, description = "The project.", example = "my-game")),
+    params(ProjectPath),
     responses((status = 200, description = "The project, which is not deleted.", body = ProjectView))
 )]
 pub async fn restore(
     State(state): State<Arc<ProjectsState>>,
-    caller: ApiCaller,
-    names: PathParams,
-) -> Result<Response, ApiError> {
-    change(&state, &caller, &names, Change::Restore).await
+    reader: ProjectReader,
+) -> Result<ApiJson<ProjectView>, ApiError> {
+    change(&state, reader, Change::Restore).await
 }
 
 async fn change(
     state: &ProjectsState,
-    caller: &ApiCaller,
-    names: &PathParams,
+    ProjectReader { caller, project }: ProjectReader,
     change: Change,
-) -> Result<Response, ApiError> {
-    let project = caller.project(&state.auth, names.slug()).await?;
+) -> Result<ApiJson<ProjectView>, ApiError> {
     // Taking a game down never waits: it may be the answer to an attack.
     if matches!(change, Change::Enable | Change::Restore) {
-        state.count_setting(caller, &project)?;
+        state.count_setting(&caller, &project)?;
     }
     let by = caller.by(&project);
     let now = state.platform.clock.now();
@@ -153,5 +143,6 @@ async fn change(
             ));
         }
     }
-    answer(StatusCode::OK, &ProjectView::of(state, project).await?)
+    let view = ProjectView::of(state, project).await?;
+    Ok(ApiJson(view))
 }

@@ -4,8 +4,6 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use platform_protocol::claims::{GameTokenClaims, PrincipalKind};
 use platform_protocol::limits::{TEST_TOKEN_SECONDS, TEST_USERS};
 use platform_protocol::names::Environment;
@@ -15,8 +13,8 @@ use serde::Deserialize;
 use serde_json::Number;
 use utoipa::ToSchema;
 
-use crate::auth::caller::ApiCaller;
-use crate::http::api::{JsonBody, PathParams, answer, invalid};
+use crate::auth::project_caller::{ProjectEditor, ProjectPath};
+use crate::http::api::{ApiJson, invalid};
 use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 use crate::store::StoreError;
@@ -71,7 +69,7 @@ pub struct TestToken {
     post,
     path = "/api/projects/{slug}/test-tokens",
     operation_id = "mintTestToken",
-    params(("slug" = String, Path, description = "The project.", example = "my-game")),
+    params(ProjectPath),
     request_body = TestPlayer,
     responses(
         (status = 200, description = "The token.", body = TestToken),
@@ -80,17 +78,15 @@ pub struct TestToken {
 )]
 pub async fn handle(
     State(state): State<Arc<ProjectsState>>,
-    caller: ApiCaller,
-    names: PathParams,
-    body: JsonBody,
-) -> Result<Response, ApiError> {
-    let project = caller.project_to_change(&state.auth, names.slug()).await?;
+    editor: ProjectEditor,
+    ApiJson(wanted): ApiJson<TestPlayer>,
+) -> Result<ApiJson<TestTokenAnswer>, ApiError> {
+    let project = &editor.project;
     let standing = state.platform.store.find_standing(&project.slug).await?;
     if standing.is_some_and(|standing| standing.is_down()) {
         return Err(ApiError::new(ProblemCode::ProjectDisabled)
             .with_detail("This project is disabled, and nobody gets tokens for its game."));
     }
-    let wanted: TestPlayer = body.read().await?;
     let number = wanted
         .number()
         .ok_or_else(|| invalid("A test player's number is from 1 to 10."))?;
@@ -101,7 +97,7 @@ pub async fn handle(
         wanted.guest,
         number,
         fresh,
-        caller.by(&project),
+        editor.by(),
         now,
     );
     let id = match known.await {
@@ -136,12 +132,11 @@ pub async fn handle(
         .keys
         .sign(&claims)
         .map_err(|error| ApiError::internal(&error))?;
-    let token = TestTokenAnswer {
+    Ok(ApiJson(TestTokenAnswer {
         access_token,
         token_type: BEARER.to_owned(),
         expires_in: TEST_TOKEN_SECONDS,
         sub: claims.sub,
         username,
-    };
-    answer(StatusCode::OK, &token)
+    }))
 }

@@ -5,14 +5,13 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer, de};
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use platform_domain::clock::Millis;
 use platform_domain::counting::DAY;
+use platform_domain::date::parse_rfc3339;
 
 const TIME: &str = "`from` and `to` are times as RFC 3339 writes them, 2026-11-21T12:00:00Z.";
 const ORDER: &str = "`from` is before `to`.";
@@ -30,11 +29,8 @@ impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         // A `+` in a query stands for a space, and few remember to write `%2B`.
         let text = String::deserialize(from)?.replace(' ', "+");
-        let time = OffsetDateTime::parse(&text, &Rfc3339);
-        let time = time.map_err(|_| de::Error::custom(TIME))?;
-        Ok(Self(
-            time.unix_timestamp() * 1_000 + i64::from(time.millisecond()),
-        ))
+        let time = parse_rfc3339(&text).ok_or_else(|| de::Error::custom(TIME))?;
+        Ok(Self(time))
     }
 }
 
@@ -116,7 +112,7 @@ fn ordered(from: Millis, to: Millis) -> Result<(), &'static str> {
 mod tests {
     use super::*;
     use crate::api::query::read;
-    use crate::date::rfc3339;
+    use platform_domain::date::rfc3339;
 
     const NOW: Millis = 1_795_262_400_000;
 
