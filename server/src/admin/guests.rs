@@ -10,6 +10,7 @@ use super::caller::AdminCaller;
 use super::views::PlayerView;
 use crate::admin::AdminState;
 use crate::domain::administration::HoldingAddress;
+use crate::domain::date::rfc3339;
 use crate::http::api::query::Within;
 use crate::http::api::{ApiJson, ApiQuery};
 use crate::http::api_error::ApiError;

@@ -62,7 +62,7 @@ pub async fn handle(
             ));
         }
     }
-    state.hosting.refresh(slug).await?;
+    state.hosting.refresh(&slug).await?;
     let project = state
         .platform
         .store

@@ -12,6 +12,7 @@ use super::caller::AdminCaller;
 use super::names::names_of;
 use super::views::PlayerNames;
 use crate::admin::AdminState;
+use crate::domain::date::rfc3339;
 use crate::http::api::ApiJson;
 use crate::http::api_error::ApiError;
 use crate::projects::handlers::views::StandingView;

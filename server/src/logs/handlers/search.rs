@@ -12,6 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::auth::project_caller::{ProjectPath, ProjectReader};
+use crate::domain::date::rfc3339;
 use crate::domain::log::{LogId, LogQuery, LogSearch, LogSearchPage, StoredLogRecord};
 use crate::http::api::query::{Within, digits, value};
 use crate::http::api::range::{Range, Time};

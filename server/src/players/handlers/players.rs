@@ -10,6 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 use crate::auth::project_caller::{ProjectPath, ProjectReader};
 use crate::clock::Millis;
 use crate::domain::counting::{DAY, DISTINCT_ERROR, DistinctCount, PlayerCount, Span};
+use crate::domain::date::rfc3339;
 use crate::http::api::range::{Range, Time};
 use crate::http::api::{ApiJson, ApiQuery, EnvironmentName, invalid};
 use crate::http::api_error::ApiError;

@@ -8,6 +8,7 @@ use axum::http::{HeaderName, header};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::domain::date::rfc3339;
 use crate::http::api::ApiJson;
 use crate::http::api_error::ApiError;
 use crate::players::PlayersState;

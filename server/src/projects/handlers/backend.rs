@@ -91,7 +91,7 @@ pub async fn handle(
         )
         .await?;
     if changed {
-        state.hosting.refresh(&project.slug).await?;
+        state.hosting.refresh(slug).await?;
     }
     let trial = match &backend {
         Some(settings) => Some(state.hosting.backends.try_out(settings).await.into()),

@@ -92,7 +92,7 @@ pub async fn handle(
         .set_frames(slug, environment, frames, by, state.platform.clock.now())
         .await?;
     if changed {
-        state.hosting.refresh(&project.slug).await?;
+        state.hosting.refresh(slug).await?;
     }
     let view = EnvironmentView::of(&state, slug, environment).await?;
     Ok(ApiJson(view))

@@ -49,7 +49,7 @@ pub async fn handle(
         .set_isolated(slug, environment, isolated, by, state.platform.clock.now())
         .await?;
     if changed {
-        state.hosting.refresh(&project.slug).await?;
+        state.hosting.refresh(slug).await?;
     }
     let view = EnvironmentView::of(&state, slug, environment).await?;
     Ok(ApiJson(view))

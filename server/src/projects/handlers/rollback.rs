@@ -59,7 +59,7 @@ pub async fn handle(
         set => set?,
     };
     if changed {
-        state.hosting.refresh(&project.slug).await?;
+        state.hosting.refresh(slug).await?;
     }
     let view = EnvironmentView::of(&state, slug, environment).await?;
     Ok(ApiJson(view))
