@@ -24,7 +24,6 @@ use platform_server::domain::counting::{
     DAY, Distinct, DistinctSketch, HOUR, MINUTE, NewCounts, NewPlayTime, periods,
 };
 use platform_server::domain::date::rfc3339;
-use platform_server::domain::date::rfc3339;
 use platform_server::domain::identity::Identity;
 use platform_server::domain::log::{LogEntry, LogId, NewLogRecords};
 use platform_server::domain::page::PageId;
