@@ -268,7 +268,7 @@ mod tests {
     fn even<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u8>, D::Error> {
         value(
             from,
-            |text| digits(text).filter(|number: &u8| number % 2 == 0),
+            |text| digits(text).filter(|number: &u8| number.is_multiple_of(2)),
             "an even number",
         )
     }
