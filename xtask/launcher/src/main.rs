@@ -17,10 +17,6 @@ fn main() -> ExitCode {
 }
 
 /// Puts cargo in the place of this program. Returns why it could not.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "cargo tells programs everything through the environment"
-)]
 fn launch() -> Error {
     let mut cargo = Command::new("cargo");
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml");
