@@ -1,5 +1,5 @@
-//! The project API does what its description says: schemathesis makes requests
-//! out of the description, sound ones and others, and judges the answers.
+//! The project API behaves as its description says: schemathesis generates requests from the
+//! description, valid and invalid ones, and checks the responses.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,9 +10,9 @@ use platform_tests::server::Server;
 use platform_tests::visitor::claims;
 use tempfile::TempDir;
 
-/// Requests for each call and each way to make them.
+/// Requests for each call and each way to generate them.
 const EXAMPLES: &str = "10";
-/// How long all of them may take.
+/// The time limit for all of them.
 const SECONDS: &str = "40";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -51,7 +51,7 @@ async fn every_answer_of_the_project_api_is_one_that_is_described() {
             ])
             // The limit of calls is tested elsewhere.
             .args(["--rate-limit", "20/s"])
-            // A stream has no end.
+            // A stream does not end.
             .args(["--exclude-path-regex", "/stream$"])
             .env("PLATFORM_HOOKS", tests.join("hooks.py"))
             .env("PLATFORM_HOST", &owner.host)

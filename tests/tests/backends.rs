@@ -1,5 +1,5 @@
-//! The backends of the documents: each gives the verdicts of the verifier, and
-//! each is on the page as it is.
+//! The backends of the documents: each gives the same verdicts as the verifier, and the page shows
+//! exactly the tested files.
 
 #![expect(
     clippy::unwrap_used,
@@ -39,7 +39,7 @@ fn claims() -> Value {
     })
 }
 
-/// What `mint.js` makes of these claims.
+/// Lets `mint.js` create a token with these claims.
 async fn mint_with_jose(key: &Signer, claims: &Value) -> Value {
     let mut node = Command::new(settings::program("NODE", &["node"]))
         .arg("mint.js")
@@ -58,7 +58,7 @@ async fn mint_with_jose(key: &Signer, claims: &Value) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// A token, and whether it is to pass.
+/// A token, and whether it must pass.
 struct Case {
     name: String,
     token: String,
@@ -73,7 +73,7 @@ fn case(name: impl Into<String>, token: String, passes: bool) -> Case {
     }
 }
 
-/// Tokens whose header or signature differs from a good one's.
+/// Tokens whose header or signature differs from a valid one's.
 fn forms(key: &Signer) -> Vec<Case> {
     let (header, claims) = (key.header(), claims());
     let good = key.token(&header, &claims);
@@ -126,13 +126,13 @@ fn forms(key: &Signer) -> Vec<Case> {
     cases
 }
 
-/// A well-signed token with these claims changed.
+/// A correctly signed token with these claims changed.
 fn changed(key: &Signer, (name, change, passes): (&str, Value, bool)) -> Case {
     let token = key.token(&key.header(), &with(&claims(), &change));
     case(name, token, passes)
 }
 
-/// Well-signed tokens for or from somebody else.
+/// Correctly signed tokens for or from somebody else.
 fn names(key: &Signer) -> Vec<Case> {
     let changes = [
         ("an account", json!({ "is_anon": false }), true),
@@ -181,7 +181,7 @@ fn names(key: &Signer) -> Vec<Case> {
     changes.map(|change| changed(key, change)).into()
 }
 
-/// Well-signed tokens at the edges of the clock, and with odd claims.
+/// Correctly signed tokens at the limits of the clock, and with unusual claims.
 fn times(key: &Signer) -> Vec<Case> {
     let now = now();
     let changes = [
@@ -230,7 +230,7 @@ fn times(key: &Signer) -> Vec<Case> {
     changes.map(|change| changed(key, change)).into()
 }
 
-/// What is wrong with a verdict, if anything.
+/// Returns what is wrong with a verdict, if anything.
 fn complaint(verdict: &Verdict, status: u16) -> Option<String> {
     let Verdict {
         status: given,
@@ -253,8 +253,8 @@ fn complaint(verdict: &Verdict, status: u16) -> Option<String> {
     (!problem || !challenged).then(|| format!("no problem: {kind} {challenge:?} {body}"))
 }
 
-/// Asks with `token` until it passes, as it must within a minute; how often it
-/// was refused before.
+/// Sends `token` until it passes, as it must within a minute, and returns how often it was refused
+/// before.
 async fn until_it_passes(program: &Program, token: &str) -> usize {
     let asking = async {
         let mut ticks = tokio::time::interval(Duration::from_millis(250));
@@ -270,7 +270,7 @@ async fn until_it_passes(program: &Program, token: &str) -> usize {
     passed.unwrap_or_else(|_| panic!("{:?} never takes the key", program.language))
 }
 
-/// Everything that a program gets wrong, a line each.
+/// Returns everything that a program gets wrong, one line each.
 async fn judge(program: Program, keys: KeySetServer, cases: &[Case]) -> Vec<String> {
     let language = program.language;
     let (first, second) = (Signer::new(1, "first"), Signer::new(3, "second"));
@@ -303,7 +303,7 @@ async fn judge(program: Program, keys: KeySetServer, cases: &[Case]) -> Vec<Stri
         200,
     );
 
-    // The key set is out of reach: what is known goes on, and is not forgotten.
+    // The key set is unreachable: known keys still work, and are not forgotten.
     keys.fail();
     let rotated = second.token(&second.header(), &claims());
     check("outage, known key", program.ask(&bearer).await, 200);
@@ -311,7 +311,7 @@ async fn judge(program: Program, keys: KeySetServer, cases: &[Case]) -> Vec<Stri
     check("outage, unknown key", verdict, 401);
     check("after the outage", program.ask(&bearer).await, 200);
 
-    // A new key is taken, though not at the price of a fetch for every token.
+    // A new key is accepted, but without a fetch for every token.
     keys.publish(&[&first, &second]);
     let refused = until_it_passes(&program, &rotated).await;
     let fetched = keys.hits() - before;
@@ -328,7 +328,7 @@ async fn judge(program: Program, keys: KeySetServer, cases: &[Case]) -> Vec<Stri
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_language_gives_the_verdicts_of_the_verifier() {
-    // One after the other: what compiles or installs has the machine to itself.
+    // Sequentially, so that each installation or compilation has the machine for itself.
     let mut programs = Vec::new();
     for language in Language::ALL {
         let keys = KeySetServer::listen().await;
@@ -342,7 +342,7 @@ async fn every_language_gives_the_verdicts_of_the_verifier() {
     let minted = mint_with_jose(&key, &claims()).await;
     for (name, passes) in [("es256", true), ("hs256_pem", false), ("hs256_jwk", false)] {
         let token = minted[name].as_str().unwrap();
-        // The verifier takes no other spelling, and the platform writes none.
+        // The verifier accepts no other form, and the platform produces none.
         let token = if passes {
             with_lower_s(token)
         } else {
@@ -391,7 +391,7 @@ async fn every_languages_program_forgets_a_key_that_was_taken_back() {
         let token = old.token(&old.header(), &claims());
         until_it_passes(&program, &token).await;
         keys.publish(&[&new]);
-        // No token of the new key is ever seen.
+        // The program never receives a token of the new key.
         poll::until(&format!("{language:?} to forget the key"), async || {
             let verdict = program.ask(&format!("Bearer {token}")).await;
             (verdict.status == 401).then_some(())

@@ -1,5 +1,5 @@
-//! Names that bundlers make, by their own functions: whoever plays a deployment
-//! goes on finding its files after the next one, whatever their hashes spell.
+//! File names created with the bundlers' own functions: players of a deployment still find its
+//! files after the next one, whatever their hashes spell.
 
 #![expect(clippy::unwrap_used, reason = "a test reports by failing")]
 
@@ -14,12 +14,12 @@ use platform_tests::{npm, settings};
 use tempfile::TempDir;
 use tokio::process::Command;
 
-/// Names of each kind.
+/// Number of names of each kind.
 const NAMES: usize = 10_000;
-/// Of each kind, those that are asked of a server.
+/// The number of each kind that are requested from a server.
 const ASKED: usize = 40;
 
-/// Paths by what made them.
+/// Returns the paths for each tool.
 async fn names() -> BTreeMap<String, Vec<String>> {
     let folder = npm::packages("bundlers").await;
     let made = Command::new(settings::program("NODE", &["node"]))
@@ -84,8 +84,8 @@ async fn every_name_of_every_bundler_is_found_after_the_next_deploy() {
     }
 }
 
-/// How much of a build is kept for ever, alone with its page and a style: at
-/// least this share in a hundred.
+/// How much of a build is cached permanently, if it only has a page and a style: at least this
+/// percentage.
 #[tokio::test]
 async fn nearly_every_script_of_every_bundler_is_kept_for_ever() {
     let names = names().await;

@@ -1,5 +1,4 @@
-//! The real command line against the real platform, with a person who approves
-//! its code in a browser.
+//! The real command line with the real platform, and a person who approves its code in a browser.
 
 #![expect(clippy::unwrap_used, reason = "a test reports by failing")]
 
@@ -12,12 +11,12 @@ use platform_tests::terminal::{self, Outcome, Terminal, form, press};
 use platform_tests::visitor::claims;
 use serde_json::Value;
 
-/// A page that loads the runtime as it should.
+/// A page that loads the runtime correctly.
 const PAGE: &str = "<!doctype html><html lang=\"en\"><head><title>Chess</title>\
                     <script defer src=\"/__platform/runtime.js\"></script></head>\
                     <body></body></html>";
 
-/// A platform, and somebody with an account at its demo provider.
+/// Starts a platform, and returns a person with an account at its demo provider.
 async fn scene() -> (Platform, Person, String) {
     let platform = Platform::start(&[]).await;
     let mut person = Person::new(&platform.site);
@@ -30,10 +29,10 @@ async fn scene() -> (Platform, Person, String) {
     (platform, person, sub)
 }
 
-/// Lets access tokens end.
+/// Lets access tokens expire.
 fn expire(platform: &Platform) {
     let seconds = i64::try_from(CONSOLE_TOKEN_SECONDS).unwrap();
-    // Verifiers forgive a difference of one minute.
+    // Verifiers allow a difference of one minute.
     platform.clock.advance((seconds + 61) * 1_000);
 }
 
@@ -115,7 +114,7 @@ async fn a_developer_goes_from_signing_in_to_signing_out() {
     assert!(!profile.body.contains("<h2>Devices</h2>"), "{profile:?}");
 }
 
-/// Deploys another page, and goes back to the first one.
+/// Deploys another page, and rolls back to the first one.
 async fn roll_back(terminal: &Terminal) {
     let current = async || {
         let list = ["deployments", "-p", "chess", "--json"];
@@ -177,7 +176,7 @@ async fn a_device_that_is_ended_on_the_profile_page_has_to_sign_in_again() {
     ended.log_in(&mut person).await;
     platform.clock.advance(1_000);
     kept.log_in(&mut person).await;
-    // The one that was used last stands first.
+    // The device that was used last comes first.
     platform.clock.advance(1_000);
     let _ = ended.done(&["whoami"]).await;
 
@@ -186,7 +185,7 @@ async fn a_device_that_is_ended_on_the_profile_page_has_to_sign_in_again() {
     platform.clock.advance(PRESS_MILLIS);
     let answer = press(&mut person, &device, &[]).await;
     assert!(answer.see_other().ends_with("saved=end-device"));
-    // Its access token ends with it, and the refresh token is good for nothing.
+    // Its access token ends with it, and the refresh token is not valid any more.
     assert_signed_out(ended.run(&["projects", "list"]).await);
     assert!(!ended.credentials().contains("platform_rt_"));
     let _ = kept.done(&["whoami"]).await;

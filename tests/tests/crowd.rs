@@ -1,5 +1,5 @@
-//! A crowd plays many games: what the platform shows is what a program that
-//! knows only the heartbeats computes.
+//! Many players play many games: the platform shows the same counts as an independent program that
+//! knows only the heartbeats.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const PLAYERS: usize = 1_000;
 /// 2026-11-21, 20 minutes before an hour ends, in milliseconds.
 const NOW: i64 = 1_795_290_000_000;
 
-/// The API and the page show exactly who plays.
+/// Asserts that the API and the page show exactly the current players.
 async fn shown(visitor: &Visitor, playing: &BTreeMap<String, usize>) {
     let ranking = crowd::ranking(visitor).await.into_iter();
     let api: BTreeMap<String, usize> = ranking
@@ -71,11 +71,11 @@ async fn what_a_crowd_plays_is_counted_as_its_raw_beats_say() {
         assert!(now.values().sum::<usize>() <= before.values().sum());
         before = now;
     }
-    // 80 seconds after half of them left nobody of those is counted.
+    // 80 seconds after half of them left, they are not counted any more.
     let steady = before.values().sum::<usize>();
     assert!(steady * 2 < PLAYERS && steady * 3 > PLAYERS, "{steady}");
 
-    // What was played is kept when its minute is over.
+    // The playing time is stored when its minute is over.
     pace.reach(300).await;
     let computed = crowd::computed(&file, pace.now());
     assert_eq!(computed.len(), GAMES, "every game has a player");

@@ -1,5 +1,5 @@
-//! Deploys to the real server program: killed at any moment it shows the old
-//! game or the new one whole, and a large one takes little memory.
+//! Deploys to the real server program: killed at any moment, it shows the whole old or the whole
+//! new game, and a large deploy needs little memory.
 
 #![expect(
     clippy::panic,
@@ -23,11 +23,11 @@ use tempfile::TempDir;
 
 /// How often the server is killed.
 const MOMENTS: u32 = 50;
-/// Small files of each deployment.
+/// The number of small files of each deployment.
 const SMALL: usize = 40;
 
-/// The files of one deployment; `number` is in each of them. One is large
-/// enough to be written in several pieces.
+/// Returns the files of one deployment; `number` is in each of them. One is large enough to be
+/// written in several pieces.
 fn site(number: u32) -> Vec<(String, Vec<u8>)> {
     let mut random = fastrand::Rng::with_seed(u64::from(number));
     let mut noise = |length: usize| {
@@ -39,13 +39,13 @@ fn site(number: u32) -> Vec<(String, Vec<u8>)> {
         .map(|index| (format!("assets/{index}.bin"), noise(1_000 + 400 * index)))
         .collect();
     files.push(("large.bin".to_owned(), noise(3 * 1024 * 1024)));
-    // Some stay the same from one deployment to the next.
+    // Some stay the same in all deployments.
     files.push(("same.txt".to_owned(), b"always the same".to_vec()));
     files.push(("index.html".to_owned(), number.to_string().into_bytes()));
     files
 }
 
-/// Which deployment is shown, once every byte of it was compared.
+/// Returns which deployment is shown, after comparing every byte of it.
 async fn shown(owner: &Deployer) -> u32 {
     let (status, page) = owner.file("").await;
     assert_eq!(status, 200, "the game is gone");
@@ -58,7 +58,7 @@ async fn shown(owner: &Deployer) -> u32 {
     number
 }
 
-/// The names of the files in the store's folder, relative to it.
+/// Returns the names of the files in the store's folder, relative to it.
 fn kept(data: &Path) -> BTreeSet<String> {
     let folder = data.join("files");
     let mut names = BTreeSet::new();
@@ -73,7 +73,7 @@ fn kept(data: &Path) -> BTreeSet<String> {
     names
 }
 
-/// The names of the files that some deployment has.
+/// Returns the names of the files that belong to a deployment.
 fn referenced(data: &Path) -> BTreeSet<String> {
     let database = rusqlite::Connection::open(data.join("platform.db")).unwrap();
     let mut names = database
@@ -83,8 +83,7 @@ fn referenced(data: &Path) -> BTreeSet<String> {
     names.collect::<Result<_, _>>().unwrap()
 }
 
-/// Waits until the server that was started has swept what its killed
-/// predecessor left behind.
+/// Waits until the new server has swept what the killed one left behind.
 async fn nothing_is_left_behind(data: &Path) {
     let uploads = std::fs::read_dir(data.join("uploads")).unwrap().count();
     assert_eq!(uploads, 0, "an upload was left behind");
@@ -94,7 +93,7 @@ async fn nothing_is_left_behind(data: &Path) {
     .await;
 }
 
-/// How long a whole deploy to a server takes that has just started.
+/// Measures how long a whole deploy takes to a server that has just started.
 #[expect(
     clippy::disallowed_methods,
     reason = "the moments of the kills are fractions of what is measured here"
@@ -109,10 +108,9 @@ async fn measured(owner: &Deployer, number: u32) -> Duration {
     took
 }
 
-/// The moments of the kills. Every other one is a step of a staircase that goes
-/// up after a kill that came too early for the deploy, and down after one that
-/// came too late: it stays where the switch is. The others are spread evenly
-/// from before the first byte to after the answer.
+/// The moments of the kills. Every second one follows a staircase: it increases after a kill that
+/// came before the deploy took effect, and decreases after one that came later, so it stays near
+/// that moment. The others are spread evenly from before the first byte to after the response.
 struct Moments {
     takes: Duration,
     stair: Duration,
@@ -196,12 +194,12 @@ async fn a_deploy_that_is_killed_at_any_moment_leaves_the_old_or_the_new_one_who
     server.stop().await;
 }
 
-/// Bytes of the large deploy's files together, and how many there are.
+/// The number of bytes of the large deploy's files together, and the number of files.
 const LARGE: (usize, usize) = (500 * 1024 * 1024, 50);
-/// What the server may take in all, in kilobytes.
+/// The server's memory limit, in kilobytes.
 const MEMORY: u64 = 100 * 1024;
 
-/// Writes the large archive: noise, so that it is as large as its files.
+/// Writes the large archive: random data, so that it is as large as its files.
 fn write_large(path: &Path) {
     let (bytes, count) = LARGE;
     let mut random = fastrand::Rng::with_seed(1);
@@ -231,8 +229,8 @@ fn write_large(path: &Path) {
         .unwrap();
 }
 
-/// Sends the archive from the disk: what this test takes is not looked at, but
-/// the machine has other things to do.
+/// Sends the archive from the disk: the memory of this test does not matter, but the machine has
+/// other work.
 fn send_large(server: &Server, owner: &Deployer, path: &Path) -> Value {
     let mut file = std::fs::File::open(path).unwrap();
     let mut stream = TcpStream::connect(server.address).unwrap();
@@ -253,7 +251,7 @@ fn send_large(server: &Server, owner: &Deployer, path: &Path) -> Value {
     serde_json::from_str(body).unwrap()
 }
 
-/// The most memory that the process has ever had, in kilobytes.
+/// Returns the most memory that the process has ever used, in kilobytes.
 fn peak(id: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

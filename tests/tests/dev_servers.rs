@@ -1,5 +1,5 @@
-//! The dev servers of the documents: each answers the four paths, and each is
-//! on the page as it is.
+//! The dev servers of the documents: each responds on the four paths, and the page shows exactly
+//! the tested files.
 
 #![expect(clippy::unwrap_used, reason = "a test reports by failing")]
 
@@ -22,8 +22,7 @@ fn documents() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/dev-server")
 }
 
-/// A game's folder, with a tool beside it that knows test user 3 and test
-/// guest 10.
+/// A game's folder, with a tool that knows test user 3 and test guest 10.
 struct Game {
     folder: TempDir,
     tool: Tool,
@@ -48,7 +47,7 @@ impl Game {
         Self { folder, tool }
     }
 
-    /// Starts `command`, which is told `port`, and waits until it listens there.
+    /// Starts `command`, which receives `port`, and waits until it listens there.
     async fn start(&self, mut command: Command, port: u16) -> Guarded {
         command
             .current_dir(self.folder.path())
@@ -65,7 +64,7 @@ impl Game {
         server
     }
 
-    /// Starts `command` on a free port, and asks for everything.
+    /// Starts `command` on a free port, and tests every path.
     async fn judge(&self, command: Command) {
         let port = free_port().await;
         let _server = self.start(command, port).await;
@@ -75,9 +74,8 @@ impl Game {
         }
     }
 
-    /// Starts `command` on a free port, which passes on to a small server, and
-    /// asks for everything. The file `name` of the documents lies in the game's
-    /// folder with these ports.
+    /// Starts `command` on a free port, which forwards to a small server, and tests every path. The
+    /// file `name` of the documents is in the game's folder with these ports.
     async fn judge_front(&self, name: &str, command: Command) {
         let (front, behind) = (free_port().await, free_port().await);
         let text = std::fs::read_to_string(documents().join(name)).unwrap();
@@ -86,7 +84,7 @@ impl Game {
             .replace("5174", &behind.to_string());
         let name = Path::new(name).file_name().unwrap();
         std::fs::write(self.folder.path().join(name), text).unwrap();
-        // A server that root starts reads files as nobody.
+        // A server that is started by root reads files as the user `nobody`.
         let readable = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(self.folder.path(), readable).unwrap();
         let _behind = self.start(python(), behind).await;
@@ -99,18 +97,18 @@ impl Game {
 
 impl Drop for Game {
     fn drop(&mut self) {
-        // What the command started in its turn.
+        // Processes that the command has started.
         process::kill_users_of(self.folder.path());
     }
 }
 
-/// A problem as the platform answers it.
+/// A problem as the platform responds.
 fn relayed() -> Value {
     json!({ "type": "http://auth.x/problems/not-deployed", "title": "Not deployed",
         "status": 409, "detail": "Deploy the game once.", "request_id": "r-7" })
 }
 
-/// A request: status, media type, body.
+/// Sends a request and returns status, media type and body.
 async fn ask(method: Method, url: String, site: Option<&str>) -> (u16, String, String) {
     match site {
         Some(site) => send(method, url, &[("sec-fetch-site", site)]).await,
@@ -118,7 +116,7 @@ async fn ask(method: Method, url: String, site: Option<&str>) -> (u16, String, S
     }
 }
 
-/// A request with headers: status, media type, body.
+/// Sends a request with headers and returns status, media type and body.
 async fn send(method: Method, url: String, headers: &[(&str, &str)]) -> (u16, String, String) {
     let mut request = Client::new().request(method, url);
     for (name, value) in headers {
@@ -139,7 +137,7 @@ async fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-/// `GET` of a path, sent as if the server were called `host`.
+/// Sends `GET` of a path with the `Host` `host`.
 async fn ask_as(port: u16, path: &str, host: &str) -> (u16, String, String) {
     let headers = [("host", host)];
     send(Method::GET, format!("{}{path}", url(port)), &headers).await
@@ -149,7 +147,7 @@ async fn login_as(port: u16, host: &str) -> (u16, String, String) {
     ask_as(port, "/__platform/login", host).await
 }
 
-/// Whether this is a refusal, told as a problem.
+/// Asserts that this is a refusal with a problem.
 #[track_caller]
 fn assert_refused((status, kind, body): (u16, String, String), whom: &str) {
     assert_eq!(status, 403, "{whom}: {body}");
@@ -159,7 +157,7 @@ fn assert_refused((status, kind, body): (u16, String, String), whom: &str) {
     assert!(body["detail"].is_string(), "{whom}: {body}");
 }
 
-/// Everything that is asked of each.
+/// Tests everything about one server.
 async fn judge(port: u16) {
     four_paths(&url(port)).await;
     only_names_of_this_machine(port).await;
@@ -183,7 +181,7 @@ async fn only_names_of_this_machine(port: u16) {
             assert_refused(login_as(port, &host).await, &host);
             let script = ask_as(port, "/__platform/runtime.js", &host).await;
             assert_refused(script, &host);
-            // A page whose name was led here: to the browser it is the game's.
+            // A page whose name resolves to this machine: the browser treats it as the game.
             let own = format!("http://{host}");
             let headers = [
                 ("host", host.as_str()),
@@ -210,7 +208,7 @@ async fn only_the_games_own_page(port: u16) {
         let headers = [("sec-fetch-site", site), ("origin", &own)];
         assert_refused(post(&headers).await, site);
     }
-    // Browsers that do not say where the page is from.
+    // Browsers that do not send `Sec-Fetch-Site`.
     let other_port = url(port ^ 1);
     for origin in [
         &other_port,
@@ -226,7 +224,7 @@ async fn only_the_games_own_page(port: u16) {
     assert_eq!(post(&[]).await.0, 200);
 }
 
-/// What is no address is refused, and ends nothing.
+/// Invalid addresses are refused, and stop nothing.
 async fn odd_addresses(port: u16) {
     for target in ["//[", "http://[", "/%"] {
         let answer = raw::get(port, target).await;
@@ -339,7 +337,7 @@ async fn a_caddy_before_a_small_server_answers_the_four_paths() {
 async fn an_nginx_before_a_small_server_answers_the_four_paths() {
     let game = Game::new();
     let mut command = Command::new(settings::program("NGINX", &["nginx"]));
-    // One process: workers would outlive a master that is killed.
+    // One process: workers would outlive a killed master process.
     command
         .arg("-p")
         .arg(game.folder.path())

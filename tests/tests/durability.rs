@@ -1,4 +1,4 @@
-//! An answer means durable: what a visitor has been told survives the server.
+//! An acknowledged write is durable: a visitor's player survives the end of the server.
 
 #![expect(
     clippy::panic,
@@ -17,10 +17,10 @@ use tokio::task::JoinSet;
 
 /// How often the server is killed.
 const ROUNDS: usize = 50;
-/// Visitors at a time.
+/// The number of concurrent visitors.
 const VISITORS: usize = 16;
 
-/// Comes as a new guest or as one of before, until the server is gone.
+/// Visits as a new or an earlier guest, until the server is gone.
 async fn visit(visitor: Visitor, load: Arc<Load>, mut random: fastrand::Rng) -> Vec<Minted> {
     let mut guests: Vec<Minted> = Vec::new();
     loop {
@@ -48,8 +48,8 @@ async fn visit(visitor: Visitor, load: Arc<Load>, mut random: fastrand::Rng) -> 
     }
 }
 
-/// One life of the server: load until some answers have arrived and a moment
-/// more, then SIGKILL. Answers everyone who was told to be a guest.
+/// One life of the server: load until some responses have arrived and a moment more, then SIGKILL.
+/// Returns every guest that got a response.
 async fn live_and_die(data: &TempDir, random: &mut fastrand::Rng) -> Vec<Minted> {
     let mut server = Server::start(data.path()).await;
     let load = Arc::new(Load::default());
@@ -65,7 +65,7 @@ async fn live_and_die(data: &TempDir, random: &mut fastrand::Rng) -> Vec<Minted>
         .collect()
 }
 
-/// Demands that every one of `guests` is still who they were.
+/// Asserts that each of `guests` is still the same player.
 async fn demand_the_same(visitor: &Visitor, guests: &[Minted], round: usize) {
     for guest in guests {
         let again = visitor.mint("demo", Some(&guest.cookie)).await;
@@ -118,7 +118,7 @@ async fn a_guest_is_forced_to_the_disk_before_its_answer_is_written() {
     let trace = directory.path().join("trace");
     let server = Server::start_traced(&directory.path().join("data"), &trace).await;
     let mut guests = Vec::new();
-    // One after the other, then many at once, which share a commit.
+    // First sequentially, then many at once, which share a commit.
     for _ in 0..5 {
         guests.push(server.visitor().mint("demo", None).await.unwrap());
     }

@@ -1,6 +1,5 @@
-//! Games whose engines others wrote, built with the tools that such games are
-//! built with: deployed with the command-line tool and played, unchanged but
-//! for the tag.
+//! Games with third-party engines, built with the usual tools: deployed with the command-line tool
+//! and played, unchanged except for the tag.
 
 #![expect(
     clippy::unwrap_used,
@@ -23,10 +22,10 @@ use serde::Deserialize;
 use serde_json::json;
 use tempfile::TempDir;
 
-/// What the documentation tells a game maker to add.
+/// The tag that the documentation tells a game developer to add.
 const TAG: &str = r#"<script defer src="/__platform/runtime.js"></script>"#;
 
-/// A game on a platform of its own.
+/// A game on its own platform.
 struct Game {
     slug: &'static str,
     maker: Maker,
@@ -37,7 +36,7 @@ struct Game {
 }
 
 impl Game {
-    /// A platform, somebody who is signed in to it, and their new project.
+    /// Creates a platform, an account on it, and its new project.
     async fn new(slug: &'static str) -> Self {
         let data = TempDir::with_prefix("platform-tests-").unwrap();
         let server = Server::start(&data.path().join("platform")).await;
@@ -65,8 +64,8 @@ impl Game {
         self.site.url(self.slug, path)
     }
 
-    /// Deploys the game as it was built, which warns, and then with the tag,
-    /// which does not; the deployed folder.
+    /// Deploys the game as it was built, with a warning, and then with the tag, without a warning.
+    /// Returns the deployed folder.
     async fn deploy(&self) -> PathBuf {
         let folder = self.data.path().join("game");
         copy(&npm::foreign_game(self.slug).await, &folder);
@@ -94,14 +93,14 @@ impl Game {
         folder
     }
 
-    /// Opens the game and waits until it says `state`.
+    /// Opens the game and waits until it shows `state`.
     async fn open(&self, stage: &Stage, state: &str) {
         stage.open(&self.url("/")).await;
         is_in(stage, state).await;
     }
 
-    /// Looks at everything that the page loaded: it is there, under its media
-    /// type, and who plays is known.
+    /// Checks everything that the page loaded: it exists, has its media type, and the player is
+    /// known.
     async fn judge(&self, stage: &Stage) {
         let loaded = loaded(stage).await;
         assert!(loaded.len() >= 2, "{loaded:?}");
@@ -128,16 +127,15 @@ impl Game {
         assert_eq!(player.iss, self.site.url("auth", ""));
     }
 
-    /// Comes to the game once more, and again: whatever it loaded before comes
-    /// from the browser's cache, or is not sent again. A file may come a second
-    /// time once the platform has compressed it, which happens after the first
-    /// request.
+    /// Opens the game twice more: everything that it loaded before comes from the browser's cache,
+    /// or is not sent again. A file may be sent a second time after the platform has compressed it,
+    /// which happens after the first request.
     async fn again(&self, stage: &Stage, state: &str) {
         poll::until("nothing to be sent again", async || {
             stage.open("about:blank").await;
             self.open(stage, state).await;
             let kept = |resource: &Resource| resource.transferred <= HEAD;
-            // Firefox counts what was not sent again (304) as sent.
+            // Firefox counts responses that were not sent again (304) as sent.
             let counts = stage.engine() != Engine::Firefox;
             (!counts || loaded(stage).await.iter().all(kept)).then_some(())
         })
@@ -145,10 +143,10 @@ impl Game {
     }
 }
 
-/// What browsers count for an answer without a body: they say 300 bytes.
+/// What browsers count for a response without a body: they report 300 bytes.
 const HEAD: u64 = 300;
 
-/// What a page loaded from its own origin, by its own account (Resource Timing).
+/// A resource that a page loaded from its own origin, as it reports itself (Resource Timing).
 #[derive(Debug, Deserialize)]
 struct Resource {
     path: String,
@@ -167,7 +165,7 @@ async fn loaded(stage: &Stage) -> Vec<Resource> {
     serde_json::from_value(stage.run(list).await).unwrap()
 }
 
-/// Waits until the game says that it is in `state`.
+/// Waits until the game reports that it is in `state`.
 async fn is_in(stage: &Stage, state: &str) {
     let ask = "return document.body?.dataset.state ?? document.body?.innerText ?? ''";
     poll::until(&format!("the game to be in {state:?}"), async || {
@@ -177,7 +175,7 @@ async fn is_in(stage: &Stage, state: &str) {
     .await;
 }
 
-/// The media type that browsers want.
+/// Returns the media type that browsers require.
 fn media_type(path: &str) -> &'static str {
     match Path::new(path).extension().and_then(|end| end.to_str()) {
         None | Some("html") => "text/html; charset=utf-8",
@@ -203,8 +201,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A browser for one test, and its end, where nothing may have gone wrong in
-/// any page.
+/// Runs a test in a new browser, and asserts at the end that no page logged an error.
 async fn in_browser(engine: Engine, play: impl AsyncFnOnce(&Stage)) {
     let begun = maker::now();
     let stage = Stage::new(Arc::new(Browser::start(engine).await));
@@ -270,7 +267,7 @@ async fn a_game_in_rust_is_compiled_while_it_is_streamed() {
     game.deploy().await;
     for engine in [Engine::Chromium, Engine::Firefox] {
         in_browser(engine, async |stage| {
-            // Its glue falls back to compiling afterwards only with a warning.
+            // Its glue only warns if it falls back to compiling later.
             game.open(stage, "0 stones").await;
             game.judge(stage).await;
             let streamed = "const module = await WebAssembly.compileStreaming(fetch('pkg/stone_drop_bg.wasm'));

@@ -1,4 +1,4 @@
-//! A minted token convinces somebody else's library, and only where it should.
+//! An independent library accepts a minted token, and only where it should.
 
 #![expect(clippy::unwrap_used, reason = "a test reports by failing")]
 
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-/// What `verify.js` says about `question`.
+/// Returns the response of `verify.js` to `question`.
 async fn ask(question: &Value) -> Value {
     let mut node = Command::new(settings::program("NODE", &["node"]))
         .arg("verify.js")

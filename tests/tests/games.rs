@@ -1,5 +1,5 @@
-//! The games with other people's engines are what a game maker would deploy,
-//! the maps to their sources included.
+//! The games with third-party engines are as a game developer would deploy them, including source
+//! maps.
 
 use platform_tests::npm;
 

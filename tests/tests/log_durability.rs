@@ -1,5 +1,5 @@
-//! Accepted means kept: a log request that was answered 204 survives the
-//! server, whole.
+//! Accepted records are durable: a log request that got 204 survives the end of the server
+//! completely.
 
 #![expect(clippy::unwrap_used, reason = "a test reports by failing")]
 
@@ -23,14 +23,13 @@ use tokio::task::JoinSet;
 
 /// How often the server is killed.
 const ROUNDS: usize = 20;
-/// Pages at a time.
+/// The number of concurrent pages.
 const PAGES: usize = 16;
 
-/// Requests by name, each with how many records it had.
+/// Requests by name, each with its number of records.
 type Requests = HashMap<String, usize>;
 
-/// Sends requests of a few records each until the server is gone. Answers
-/// those that were accepted.
+/// Sends requests of a few records each until the server is gone, and returns the accepted ones.
 async fn send(visitor: Visitor, load: Arc<Load>, name: String, random: fastrand::Rng) -> Requests {
     let mut random = random;
     let mut accepted = Requests::new();
@@ -53,8 +52,8 @@ async fn send(visitor: Visitor, load: Arc<Load>, name: String, random: fastrand:
     accepted
 }
 
-/// One life of the server: load until some answers have arrived and a moment
-/// more, then SIGKILL. Answers the requests that were accepted.
+/// One life of the server: load until some responses have arrived and a moment more, then SIGKILL.
+/// Returns the accepted requests.
 async fn live_and_die(data: &TempDir, round: usize, random: &mut fastrand::Rng) -> Requests {
     let mut server = Server::start(data.path()).await;
     let load = Arc::new(Load::default());
@@ -69,7 +68,7 @@ async fn live_and_die(data: &TempDir, round: usize, random: &mut fastrand::Rng) 
     accepted.into_iter().flatten().collect()
 }
 
-/// The requests that the dead server left behind.
+/// Returns the requests that the killed server has stored.
 async fn kept(data: &TempDir) -> Requests {
     let url = format!("sqlite://{}", data.path().join("platform.db").display());
     let store = store::connect(&url, SchemaPolicy::Upgrade).await.unwrap();

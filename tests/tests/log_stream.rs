@@ -28,7 +28,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::task::JoinSet;
 
-/// The same server again, on the port that it had.
+/// Starts the same server again, on its previous port.
 async fn again(data: &TempDir, port: u16, admin: &str) -> Server {
     let listen = format!("127.0.0.1:{port}");
     let variables = [("PLATFORM_ADMINS", admin), ("PLATFORM_LISTEN", &listen)];
@@ -62,7 +62,7 @@ impl Followed {
     fn start(server: &Server, token: &str, home: &TempDir, options: &[&str]) -> Self {
         let mut child = Command::new(built("platform-cli", "platform"))
             .args(["logs", "--follow", "--env", "prod", "--project", "demo"])
-            // The demo is the platform's own.
+            // The demo belongs to the platform.
             .arg("--as-administrator")
             .args(options)
             .env_clear()
@@ -92,13 +92,13 @@ impl Followed {
         panic!("no line, but {said:?}")
     }
 
-    /// The message of the next record, from a line of JSON.
+    /// Returns the message of the next record, from a line of JSON.
     async fn message(&mut self) -> String {
         let record: Value = serde_json::from_str(&self.line().await).unwrap();
         record["message"].as_str().unwrap().to_owned()
     }
 
-    /// Presses Ctrl-C: the exit status, and what was said on standard error.
+    /// Presses Ctrl-C and returns the exit status and standard error.
     async fn interrupt(mut self) -> (Option<i32>, String) {
         signal(self.child.id().unwrap(), "INT");
         let mut said = String::new();
@@ -181,8 +181,8 @@ async fn what_a_page_logs_steers_no_terminal() {
     server.stop().await;
 }
 
-/// Readers of one stream, requests that pages send meanwhile, how many at once,
-/// and records in each.
+/// The number of readers of one stream, of requests that pages send meanwhile, of concurrent
+/// requests, and of records in each.
 const READERS: usize = 20;
 const REQUESTS: usize = 200;
 const AT_ONCE: usize = 4;
@@ -214,7 +214,7 @@ async fn many_readers_get_every_record_once_while_pages_send_at_full_speed() {
     .await;
     assert_eq!(got.all(), all);
     assert_eq!(got.wrong.load(Ordering::SeqCst), 0);
-    // If each reader were kept events of its own, that would be 80 MB.
+    // If each reader had its own copy of the events, this would be 80 MB.
     let grown = followers::memory(&server).saturating_sub(before);
     assert!(grown < 40_000, "{grown} kilobytes more");
     for reader in following {

@@ -1,6 +1,6 @@
-//! The way of somebody who has never seen the platform: from nothing to a game
-//! that others play, in a terminal and a browser. Every command is the real
-//! one, and how long it took is printed (`--nocapture`).
+//! The path of a new developer who has never seen the platform: from nothing to a game that others
+//! play, in a terminal and a browser. Every command is the real one, and its duration is printed
+//! (`--nocapture`).
 
 #![expect(clippy::unwrap_used, reason = "a test reports by failing")]
 
@@ -22,12 +22,12 @@ use thirtyfour::Key;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::TcpListener;
 
-/// The game, and the folder that it lies in.
+/// The game, which is also the name of its folder.
 const SLUG: &str = "rings";
 /// The backend that comes with it, as the README starts it.
 const BACKEND: &str = "npm run --silent backend";
 
-/// The stranger's machine, and the platform somewhere else.
+/// The developer's machine, and the platform on another one.
 struct Stranger {
     maker: Maker,
     stage: Stage,
@@ -56,8 +56,8 @@ impl Stranger {
         self.maker.types(SLUG, line).await.done().to_owned()
     }
 
-    /// Signs in to the platform: the code of the terminal is approved in the
-    /// browser, by somebody who first has to sign in there.
+    /// Signs in to the platform: the terminal's code is approved in the browser, by a person who
+    /// first has to sign in there.
     async fn signs_in(&self) {
         let begun = maker::now();
         let mut login = self.maker.command("", "platform");
@@ -95,14 +95,13 @@ impl Stranger {
         maker::report("platform login", begun);
     }
 
-    /// The address of the game's dev environment, or of what players play.
+    /// Returns the address of the game's dev environment, or of its production environment.
     fn url(&self, environment: &str) -> String {
         let prefix = if environment == "dev" { "dev-" } else { "" };
         self.site.url(&format!("{prefix}{SLUG}"), "")
     }
 
-    /// Starts something in the game's folder that goes on; `name` is for its
-    /// output.
+    /// Starts a long-running program in the game's folder; `name` is for its output.
     fn starts(&self, name: &str, line: &str, variables: &[(&str, &str)]) -> Running {
         let mut words = line.split(' ');
         let mut command = self.maker.command(SLUG, words.next().unwrap());
@@ -120,8 +119,8 @@ impl Stranger {
         }
     }
 
-    /// Runs the game's backend for an environment, with the variables that the
-    /// platform names, and tells the platform where it is.
+    /// Runs the game's backend for an environment, with the variables that the platform gives, and
+    /// sets its address on the platform.
     async fn runs_backend(&self, environment: &str, command: &str) -> Backend {
         let port = free_port().await;
         let text = self
@@ -148,7 +147,7 @@ impl Stranger {
         }
     }
 
-    /// Plays one round on the page that is open, until a rock; the score.
+    /// Plays one round on the open page, until a rock ends it, and returns the score.
     async fn plays(&self) -> u64 {
         let space = self.stage.browser().session.action_chain();
         space.send_keys(Key::Space + "").perform().await.unwrap();
@@ -161,7 +160,7 @@ impl Stranger {
         score
     }
 
-    /// Waits until the page says in `#id` what is wanted of it.
+    /// Waits until the text of `#id` satisfies `wanted`.
     async fn shows(&self, id: &str, wanted: impl Fn(&str) -> bool) -> String {
         let script = format!("return document.getElementById('{id}')?.textContent");
         poll::until(&format!("#{id} to show it"), async || {
@@ -171,8 +170,8 @@ impl Stranger {
         .await
     }
 
-    /// Opens the game where it was deployed and plays it: the backend keeps the
-    /// score of exactly whom the token names, for this environment.
+    /// Opens the deployed game and plays it: the backend stores the score of exactly the token's
+    /// player, for this environment.
     async fn plays_deployed(&self, environment: &str, backend: &Backend) {
         self.stage.open(&self.url(environment)).await;
         self.shows("name", |text| !text.is_empty()).await;
@@ -189,7 +188,7 @@ impl Stranger {
 }
 
 impl Stranger {
-    /// Ends everything; nothing may have gone wrong on any page.
+    /// Ends everything; no page may have logged an error.
     async fn leaves(self) {
         assert_eq!(self.stage.complaints().await, [""; 0]);
         let browser = Arc::into_inner(self.stage.into_browser());
@@ -198,14 +197,14 @@ impl Stranger {
     }
 }
 
-/// A program that goes on until the end of the test.
+/// A program that runs until the end of the test.
 struct Running {
     _process: Guarded,
     log: PathBuf,
 }
 
 impl Running {
-    /// Waits until it prints `part`; the line.
+    /// Waits until it prints `part`, and returns the line.
     async fn says(&self, part: &str) -> String {
         poll::until(&format!("{part:?} in {}", self.log.display()), async || {
             let text = std::fs::read_to_string(&self.log).ok()?;
@@ -218,12 +217,12 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // npm hands no signal on to what it started.
+        // npm does not forward signals to the processes that it started.
         process::kill_users_of(&self.log);
     }
 }
 
-/// A backend that runs, and the file of its scores.
+/// A running backend, and the file of its scores.
 struct Backend {
     _running: Running,
     scores: PathBuf,
@@ -234,7 +233,7 @@ async fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-/// Waits until a backend keeps `score` for `sub`.
+/// Waits until a backend has stored `score` for `sub`.
 async fn kept(file: &Path, sub: &str, score: u64) {
     poll::until("the score to be kept", async || {
         let scores = std::fs::read(file).ok()?;
@@ -244,7 +243,7 @@ async fn kept(file: &Path, sub: &str, score: u64) {
     .await;
 }
 
-/// `curl` as the documentation shows it: status and answer.
+/// Runs `curl` as the documentation shows it, and returns status and response.
 async fn curl(stranger: &Stranger, url: &str, token: &str) -> (u16, Value) {
     let mut command = stranger.maker.command(SLUG, "curl");
     command
@@ -263,14 +262,14 @@ async fn curl(stranger: &Stranger, url: &str, token: &str) -> (u16, Value) {
     (status.parse().unwrap(), serde_json::from_str(body).unwrap())
 }
 
-/// What the local backend keeps.
+/// Returns the file in which the local backend stores scores.
 fn local_scores(stranger: &Stranger) -> PathBuf {
     stranger
         .maker
         .file(&format!("{SLUG}/.platform/scores.json"))
 }
 
-/// The id of a test player, as the command-line tool prints it.
+/// Returns the id of a test player, as the command-line tool prints it.
 async fn test_player(stranger: &Stranger, player: &str) -> String {
     let text = stranger
         .types(&format!("platform test-token {player} --json"))
@@ -282,8 +281,7 @@ async fn test_player(stranger: &Stranger, player: &str) -> String {
     named.sub
 }
 
-/// From `platform login` to a page that is served locally and says what is
-/// missing yet.
+/// From `platform login` to a page that is served locally and says what is still missing.
 async fn begins(stranger: &Stranger) -> Running {
     stranger.signs_in().await;
     let origin = stranger.site.origin.clone();
@@ -297,8 +295,8 @@ async fn begins(stranger: &Stranger) -> Running {
     let (_, url) = line.split_once("Local:").unwrap();
     let stage = &stranger.stage;
     stage.open(url.trim()).await;
-    // The page says what is missing: first the project, then the deploy, with
-    // which the test players come.
+    // The page says what is missing: first the project, then the deploy, which creates the test
+    // players.
     let notice = stranger.shows("notice", |text| !text.is_empty()).await;
     assert!(notice.contains("platform projects create"), "{notice}");
     stranger
@@ -310,7 +308,7 @@ async fn begins(stranger: &Stranger) -> Running {
     dev
 }
 
-/// Locally, as test guest 1 and in another tab as test user 3.
+/// Plays locally, as test guest 1 and in another tab as test user 3.
 async fn plays_locally(stranger: &Stranger) {
     let stage = &stranger.stage;
     stage.reload().await;
@@ -344,7 +342,7 @@ async fn plays_locally(stranger: &Stranger) {
     kept(&local_scores(stranger), &guest, first).await;
 }
 
-/// Two test players at once, from a terminal; and nowhere but in dev.
+/// Two test players at the same time, from a terminal; they only work in dev.
 async fn two_players_by_curl(stranger: &Stranger) {
     let three = stranger.types("platform test-token 3").await;
     let four = stranger.types("platform test-token 4").await;
@@ -374,7 +372,7 @@ async fn a_stranger_plays_locally_then_deploys_to_dev_and_then_to_everybody() {
     assert!(!said.err.contains("warning"), "{}", said.err);
     plays_locally(&stranger).await;
 
-    // Deployed it plays too, and says what is missing.
+    // The deployed game works, too, and says what is missing.
     stranger.stage.open(&stranger.url("dev")).await;
     let notice = stranger.shows("notice", |text| !text.is_empty()).await;
     assert!(
@@ -411,8 +409,8 @@ async fn the_backend_in_rust_serves_the_page_once_the_verifier_is_named() {
     ] {
         stranger.types(line).await;
     }
-    // The one thing that the README asks for; and the versions of libraries
-    // that are on this machine already.
+    // The only change that the README asks for, and the versions of libraries that this machine
+    // already has.
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let file = |name: &str| stranger.maker.file(&format!("{SLUG}/backend-rust/{name}"));
     let manifest = std::fs::read_to_string(file("Cargo.toml")).unwrap();
@@ -435,7 +433,7 @@ async fn the_backend_in_rust_serves_the_page_once_the_verifier_is_named() {
     kept(&local_scores(&stranger), &guest, score).await;
     drop(dev);
 
-    // And where it was deployed to.
+    // And with the environment to which it was deployed.
     let command = "cargo run --quiet --manifest-path backend-rust/Cargo.toml";
     let backend = stranger.runs_backend("dev", command).await;
     stranger.plays_deployed("dev", &backend).await;

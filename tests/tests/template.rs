@@ -17,7 +17,7 @@ use thirtyfour::Key;
 
 const SLUG: &str = "rings";
 
-/// A world, and a game in it whose tool knows every test player.
+/// Starts a world, and a game in it whose tool knows every test player.
 async fn start() -> (World, Game) {
     let world = World::start().await;
     world.own(SLUG).await;
@@ -32,7 +32,7 @@ async fn start() -> (World, Game) {
     (world, game)
 }
 
-/// Waits until the page says in `#id` what is wanted of it.
+/// Waits until the text of `#id` satisfies `wanted`.
 async fn shows(stage: &Stage, id: &str, wanted: impl Fn(&str) -> bool) -> String {
     let script = format!("return document.getElementById('{id}')?.textContent");
     poll::until(&format!("#{id} to show it"), async || {
@@ -42,7 +42,7 @@ async fn shows(stage: &Stage, id: &str, wanted: impl Fn(&str) -> bool) -> String
     .await
 }
 
-/// Plays one round without a hop, until a rock; the score.
+/// Plays one round without a jump, until a rock ends it, and returns the score.
 async fn play(stage: &Stage) -> u64 {
     let space = stage
         .browser()
@@ -110,7 +110,7 @@ async fn a_copy_is_checked_built_and_played_as_two_players_in_two_tabs() {
     browser.unwrap().close().await;
 }
 
-/// Waits until the backend keeps `score` for `sub`.
+/// Waits until the backend has stored `score` for `sub`.
 async fn kept(game: &Game, sub: &str, score: u64) {
     poll::until("the score to be kept", async || {
         (game.scores()[sub] == json!(score)).then_some(())
@@ -118,7 +118,7 @@ async fn kept(game: &Game, sub: &str, score: u64) {
     .await;
 }
 
-/// A request of the dev server: status and JSON body.
+/// Sends a request to the dev server and returns status and JSON body.
 async fn ask(method: Method, url: &str, headers: &[(&str, &str)]) -> (u16, Value) {
     let mut request = Client::new().request(method, url);
     for (name, value) in headers {
@@ -130,8 +130,8 @@ async fn ask(method: Method, url: &str, headers: &[(&str, &str)]) -> (u16, Value
     (status, serde_json::from_str(&text).unwrap_or(json!(text)))
 }
 
-/// A token is for a page of this very address, in browsers that say
-/// Sec-Fetch-Site and in those that do not; and what is no address is refused.
+/// A token is only for a page of exactly this address, in browsers that send `Sec-Fetch-Site` and
+/// in those that do not; an invalid address is refused.
 async fn only_the_games_own_page(own: &str) {
     let token = format!("{own}/__platform/token/user/3");
     let (_, port) = own.rsplit_once(':').unwrap();
@@ -160,7 +160,7 @@ async fn only_the_games_own_page(own: &str) {
             assert_eq!(body["type"], "urn:platform:not-allowed", "{origin} {site}");
         }
     }
-    // A page whose name was led here: to the browser it is the game's.
+    // A page whose name resolves to this machine: the browser treats it as the game.
     let name = format!("evil.example:{port}");
     let origin = format!("http://{name}");
     let rebound = [("host", name.as_str()), ("origin", &origin)];
@@ -236,7 +236,7 @@ async fn what_goes_wrong_with_the_tool_is_a_problem_that_says_what_to_do() {
     assert_eq!(ask(Method::GET, &token("user/3"), &[]).await.0, 405);
     only_the_games_own_page(&dev.url).await;
 
-    // The local backend answers through the dev server.
+    // The local backend responds through the dev server.
     let me = format!("{}/api/me", dev.url);
     let (status, body) = ask(Method::GET, &me, &[]).await;
     assert_eq!(
@@ -270,7 +270,7 @@ async fn the_runtime_is_kept_for_work_without_a_network() {
         let dev = game.dev().await;
         let (status, body) = fetch(&dev.url).await;
         assert_eq!(status, 502, "{body}");
-        // As soon as the tool has it, so has the page; then it is kept.
+        // As soon as the tool has it, the page has it, too; then it is cached.
         std::fs::remove_file(game.file("tool/runtime.code")).unwrap();
         game.tool.prints("runtime", &runtime);
         assert_eq!(fetch(&dev.url).await, (200, json!(runtime)));

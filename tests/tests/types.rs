@@ -1,4 +1,4 @@
-//! The TypeScript declarations that come with the template say what is true.
+//! The TypeScript declarations of the template are correct.
 
 #![expect(clippy::unwrap_used, reason = "a test reports by failing")]
 
@@ -11,10 +11,10 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::process::Command;
 
-/// Problems that no server answers: the runtime finds them out in the page.
+/// Problems that no server sends: the runtime detects them in the page.
 const OF_THE_PAGE: [&str; 2] = ["runtime-unavailable", "unsupported-context"];
 
-/// What the compiler says about the project in `folder`.
+/// Returns the compiler's output for the project in `folder`.
 async fn compile(folder: &Path) -> Output {
     let compiler = npm::packages("npm")
         .await
@@ -30,7 +30,7 @@ async fn compile(folder: &Path) -> Output {
         .unwrap()
 }
 
-/// Compiles a module beside the declarations, as strictly as the others.
+/// Compiles a module together with the declarations, as strictly as the others.
 async fn compile_module(text: &str) -> Output {
     let folder = TempDir::with_prefix("platform-tests-").unwrap();
     let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -43,7 +43,7 @@ async fn compile_module(text: &str) -> Output {
     compile(folder.path()).await
 }
 
-/// A module that compiles only if `slugs` are the problems, no more, no less.
+/// A module that compiles only if `slugs` are exactly the problems.
 fn problems(slugs: &[&str]) -> String {
     let members: Vec<String> = slugs.iter().map(|slug| format!("{slug:?}: true")).collect();
     format!(
@@ -74,7 +74,7 @@ async fn the_declarations_name_every_problem_and_no_other() {
         String::from_utf8_lossy(&exact.stdout)
     );
 
-    // The compiler does look: one problem less, or one more, is an error.
+    // The compiler does check: one problem less, or one more, is an error.
     let fewer = compile_module(&problems(&slugs[1..])).await;
     let said = String::from_utf8_lossy(&fewer.stdout);
     assert!(said.contains("TS2741"), "{said}");

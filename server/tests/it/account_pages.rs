@@ -1,4 +1,4 @@
-//! The sign-in page, and the headers of every page that is about a player.
+//! The sign-in page, and the headers of every page about a player.
 
 use platform_server::config::Secret;
 use platform_server::config::provider::IdentityProvider;
@@ -155,7 +155,7 @@ async fn the_sign_in_page_knows_who_is_there_already() {
         assert!(html.contains(&part), "{part}: {html}");
     }
     let other = send(app.post_token()).await;
-    // The guest's own session ended when it became the account.
+    // The guest's own session ended when the guest became the account.
     for nobody in [
         session.to_owned(),
         format!("{account}; {}", other.cookie().unwrap()),
@@ -200,9 +200,8 @@ async fn a_sign_in_that_came_to_nothing_is_told_to_who_is_signed_in_as_well() {
 
 const ENDED: &str = "Your session has ended. Sign in again, and you are the same player.";
 
-/// Three browsers that games send to the sign-in page: an account's that was
-/// signed out everywhere, one that was away for too long, and a merged
-/// guest's.
+/// Returns three cookies of browsers that games send to the sign-in page: of an account that was
+/// signed out everywhere, of one that was away for too long, and of a merged guest.
 async fn ended_sessions(app: &TestApp) -> [String; 3] {
     let old = app.sign_in("6", None).await;
     app.clock.advance(SESSION_MILLIS);

@@ -1,5 +1,4 @@
-//! The pages of administration: frames that are the same for everybody, with
-//! nothing of any player in them.
+//! The administration pages: they are the same for everybody, without any player's data.
 
 use crate::caller::Caller;
 use crate::support::{TestApp, send};
@@ -42,7 +41,7 @@ async fn frames_are_the_same_for_everybody_and_run_their_own_modules_alone() {
         let same = app.get("", path).header("cookie", &admin.cookie);
         let same = send(same.bearer_auth(&admin.token)).await;
         assert_eq!(same.text(), html, "{path}");
-        // Every module that the page names is there.
+        // Every module that the page names exists.
         let (_, script) = html.split_once("<script type=\"module\" src=\"").unwrap();
         let script = script.split('"').next().unwrap();
         assert_eq!(send(app.get("", script)).await.status, 200, "{script}");

@@ -1,11 +1,11 @@
-//! Administration by the API.
+//! Administration with the API.
 
 use serde_json::{Value, json};
 
 use crate::caller::Caller;
 use crate::support::{Answer, TestApp, send};
 
-/// What the auth service says to the player of this cookie.
+/// Requests a token with this cookie.
 async fn mint(app: &TestApp, cookie: &str) -> Answer {
     send(app.post_token().header("cookie", cookie)).await
 }
@@ -110,7 +110,7 @@ async fn a_player_is_suspended_let_go_and_signed_out() {
     let refused = mint(&app, &player.cookie).await;
     assert_eq!(refused.problem(), "account-suspended");
     assert!(refused.text().contains("You broke the rules."));
-    // The token that is out already is refused with the next call.
+    // A token that was issued before is refused at the next call.
     let refused = player.get("/api/projects").await;
     assert_eq!(refused.problem(), "account-suspended");
     let own = format!("/api/admin/players/{}/suspension", admin.sub);
@@ -217,7 +217,7 @@ async fn a_revoked_key_verifies_nothing_from_that_moment() {
     let admin = Caller::admin(&app).await;
     let keys: Value = admin.get("/api/admin/keys").await.json();
     let old = keys["keys"][0]["kid"].as_str().unwrap().to_owned();
-    // Remembered as verified by now.
+    // The token is cached as verified by now.
     assert_eq!(admin.get("/api/projects").await.status, 200);
     let path = format!("/api/admin/keys/{old}/revoke");
     let left: Value = admin.post(&path, json!({})).await.json();
@@ -248,7 +248,7 @@ async fn a_revoked_key_verifies_nothing_from_that_moment() {
 async fn guests_are_listed_by_the_addresses_that_hold_them() {
     let app = TestApp::with(|config| config.guests_per_address = 5).await;
     let admin = Caller::admin(&app).await;
-    // Each counts once its cookie came back.
+    // Each counts once its cookie has come back.
     let first = Caller::guest(&app).await;
     Caller::with_cookie(&app, Some(&first.cookie)).await;
     app.clock.advance(60_000);

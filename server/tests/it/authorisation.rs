@@ -1,5 +1,4 @@
-//! Who may make which call of the API, and how often: every call by every kind
-//! of caller.
+//! Who may make which call of the API, and how often: every call with every kind of caller.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +10,8 @@ use serde_json::{Value, json};
 use crate::caller::{Caller, archive};
 use crate::support::{NOW, TestApp, read, send};
 
-/// The callers, in the order of the table's columns. The last seven come with
-/// an administrator's tokens, or what was made of one.
+/// The callers, in the order of the table's columns. The last seven use an administrator's tokens,
+/// or tokens derived from one.
 const CALLERS: [&str; 12] = [
     "anonymous",
     "guest",
@@ -28,7 +27,7 @@ const CALLERS: [&str; 12] = [
     "admin who signed out",
 ];
 
-/// What each caller gets: done, or this problem.
+/// The result for each caller: success, or this problem.
 type Row = [Option<&'static str>; 12];
 
 const NO_TOKEN: Option<&str> = Some("not-signed-in");
@@ -37,25 +36,24 @@ const MISSING: Option<&str> = Some("not-found");
 const SUSPENDED: Option<&str> = Some("account-suspended");
 const STEP_UP: Option<&str> = Some("step-up-required");
 
-/// Everybody may, whatever token they show.
+/// Everybody may call it, with any token.
 const EVERYBODY: Row = [None; 12];
-/// Whoever has a console token.
+/// Everybody with a console token.
 const ANYONE: Row = with_token([None, None, None, None]);
-/// Whoever has signed in.
+/// Everybody with an account.
 const ACCOUNTS: Row = with_token([NO, None, None, None]);
-/// The project's owner, and administrators.
+/// The project's owner and administrators.
 const OWNER: Row = guarded([NO, NO, None, None]);
 /// Administrators.
 const ADMIN: Row = guarded([NO, NO, NO, None]);
-/// There is no such thing, for whoever may ask.
+/// The resource does not exist, for everybody who may ask.
 const NOTHING: Row = with_token([MISSING; 4]);
-/// The project has no such thing, which only those learn who may look.
+/// The project has no such resource, which only those learn who may see the project.
 const NOT_THERE: Row = guarded([NO, NO, MISSING, MISSING]);
-/// There is no such player, which only administrators learn.
+/// The player does not exist, which only administrators learn.
 const NOBODY: Row = guarded([NO, NO, NO, MISSING]);
 
-/// What guest, other player, owner and administrator get; nobody else gets
-/// anything.
+/// Sets the results for guest, other player, owner and administrator; everybody else is refused.
 const fn with_token([guest, other, owner, admin]: [Option<&'static str>; 4]) -> Row {
     [
         NO_TOKEN, guest, other, owner, admin, SUSPENDED, NO_TOKEN, NO_TOKEN, NO_TOKEN, admin,
@@ -63,8 +61,8 @@ const fn with_token([guest, other, owner, admin]: [Option<&'static str>; 4]) -> 
     ]
 }
 
-/// The same where an administrator does more than everybody else may: who has
-/// not just signed in, in a browser, is asked to.
+/// The same for calls in which an administrator may do more than others: without a recent sign-in
+/// in a browser, an administrator has to sign in again.
 const fn guarded(row: [Option<&'static str>; 4]) -> Row {
     let mut row = with_token(row);
     row[9] = STEP_UP;
@@ -72,7 +70,7 @@ const fn guarded(row: [Option<&'static str>; 4]) -> Row {
     row
 }
 
-/// What goes with a call.
+/// The body of a call.
 enum Body {
     Nothing,
     Archive,
@@ -83,7 +81,7 @@ fn json(value: Value) -> Body {
     Body::Json(value)
 }
 
-/// A call: method, path as the description has it, body, who may.
+/// A call: method, path as in the description, body, results.
 type Call = (Method, &'static str, Body, Row);
 
 macro_rules! project {
@@ -92,7 +90,7 @@ macro_rules! project {
     };
 }
 
-/// Every call but those of administration.
+/// Returns every call except those of administration.
 fn of_projects(deployment: &str) -> Vec<Call> {
     let (get, post) = (Method::GET, Method::POST);
     let none = || Body::Nothing;
@@ -114,8 +112,8 @@ fn of_projects(deployment: &str) -> Vec<Call> {
     ];
     calls.extend(of_environments(deployment));
     calls.extend([
-        // What an administrator took down, its owner does not put up. The one
-        // who comes last in each row leaves the project as it was.
+        // An owner cannot undo what an administrator took down. The last caller in each row leaves
+        // the project as it was.
         (post.clone(), project!("/disable"), json(json!({})), OWNER),
         (post.clone(), project!("/enable"), none(), ADMIN),
         (Method::DELETE, project!(""), none(), OWNER),
@@ -124,7 +122,7 @@ fn of_projects(deployment: &str) -> Vec<Call> {
     calls
 }
 
-/// Every call for one environment of a project.
+/// Returns every call for one environment of a project.
 fn of_environments(deployment: &str) -> Vec<Call> {
     macro_rules! environment {
         ($rest:literal) => {
@@ -134,7 +132,7 @@ fn of_environments(deployment: &str) -> Vec<Call> {
     const FILE: &str = environment!("/deployments/{deployment}/file?path=index.html");
     const NO_FILE: &str = environment!("/deployments/{deployment}/file?path=none");
     let (get, put, post) = (Method::GET, Method::PUT, Method::POST);
-    // Whoever sets what is set already leaves no event.
+    // Setting a value that is already set records no event.
     let backend = json(json!({ "url": "http://127.0.0.1:4990", "paths": ["/{caller}/"] }));
     let isolation = json(json!({ "cross_origin_isolated": false }));
     let frames = json(json!({ "ancestors": ["https://{caller}.example"] }));
@@ -157,7 +155,7 @@ fn of_environments(deployment: &str) -> Vec<Call> {
     ]
 }
 
-/// Every call of administration.
+/// Returns every call of administration.
 fn of_administration(owner: &Caller<'_>) -> Vec<Call> {
     let (get, put, post, delete) = (Method::GET, Method::PUT, Method::POST, Method::DELETE);
     let reason = json!({ "reason": "Why." });
@@ -194,7 +192,7 @@ fn of_administration(owner: &Caller<'_>) -> Vec<Call> {
         (get.clone(), "/api/admin/events", none(), ADMIN),
         (get.clone(), "/api/admin/keys", none(), ADMIN),
         (post.clone(), "/api/admin/keys/rotate", none(), ADMIN),
-        // Of a key that there is, all tokens of the table would go.
+        // If the key existed, all tokens of the table would become invalid.
         (post, "/api/admin/keys/{kid}/revoke", none(), NOBODY),
         (get.clone(), "/api/admin/guests", none(), ADMIN),
         (get, "/api/admin/projects", none(), ADMIN),
@@ -202,7 +200,7 @@ fn of_administration(owner: &Caller<'_>) -> Vec<Call> {
     ]
 }
 
-/// A token like the caller's that has ended.
+/// Returns an expired token like the caller's.
 fn ended(caller: &Caller<'_>) -> String {
     let state = &caller.app.running.state;
     let now = u64::try_from(state.platform.clock.now() / 1_000).unwrap();
@@ -215,7 +213,7 @@ fn ended(caller: &Caller<'_>) -> String {
     state.auth.keys.sign(&claims).unwrap()
 }
 
-/// What is answered to a call that succeeds.
+/// Returns the expected response to a successful call.
 fn done(method: &Method, path: &str) -> (StatusCode, &'static str) {
     let makes =
         (method == Method::POST && path == "/api/projects") || path.ends_with("/deployment");
@@ -233,7 +231,7 @@ fn done(method: &Method, path: &str) -> (StatusCode, &'static str) {
     (status, media_type)
 }
 
-/// Makes a call, and looks at everything in its answer that says who may.
+/// Makes a call, and checks everything in its response that depends on the caller.
 async fn judge(
     request: RequestBuilder,
     cell: &str,
@@ -242,7 +240,7 @@ async fn judge(
 ) {
     let response = request.send().await.unwrap();
     let (status, headers) = (response.status(), response.headers().clone());
-    // A stream has no end, so only refusals are read to theirs.
+    // A stream has no end, so only refusals are read completely.
     let problem = if status.is_success() {
         assert_eq!(status, done, "{cell}");
         None
@@ -338,14 +336,14 @@ async fn every_call_is_answered_by_who_makes_it() {
     look_at_events(&app, [&target, &owner], &admin).await;
 }
 
-/// Looks for what the administrator's calls left in the log of events.
+/// Checks the events that the administrator's calls added to the audit log.
 async fn look_at_events(app: &TestApp, [target, owner]: [&Caller<'_>; 2], admin: &Caller<'_>) {
     let events = app.events(AuditQuery::of(target.sub, 100)).await;
     let kinds: Vec<_> = events.iter().map(|event| event.kind.as_str()).collect();
     assert_eq!(kinds, ["sessions-ended", "unsuspended", "suspended"]);
     let by = Actor::Admin(admin.sub);
     assert!(events.iter().all(|event| event.actor == by), "{events:?}");
-    // The owner finds what the administrator did to the game, and from where.
+    // The owner sees what the administrator did to the game, and from where.
     let mut events = app.events(AuditQuery::of(owner.sub, 100)).await;
     events.retain(|event| event.actor == by);
     let kinds: Vec<_> = events.iter().map(|event| event.kind).collect();
@@ -372,7 +370,7 @@ async fn look_at_events(app: &TestApp, [target, owner]: [&Caller<'_>; 2], admin:
     }
 }
 
-/// Method and path of every call that the description has.
+/// Returns method and path of every call in the description.
 async fn described(app: &TestApp) -> BTreeSet<String> {
     let description: Value = send(app.get("", "/api/openapi.json")).await.json();
     let paths = description["paths"].as_object().unwrap();
@@ -392,7 +390,7 @@ async fn a_suspension_of_this_moment_takes_an_administrators_rights() {
     let app = TestApp::start().await;
     let admin = Caller::admin(&app).await;
     assert_eq!(admin.get("/api/admin/keys").await.status, 200);
-    // As by a command in another process: nothing in memory knows it yet.
+    // As with a command in another process: nothing in memory knows about it yet.
     app.suspend(admin.sub, None).await;
     let answer = admin.get("/api/admin/keys").await;
     assert_eq!(answer.problem(), "account-suspended");
@@ -443,13 +441,13 @@ async fn calls_are_limited_for_each_player() {
     assert_eq!(answer.status, 429);
     assert_eq!(answer.header("retry-after"), Some("1"));
     assert_eq!(other.get("/api/projects").await.status, 200);
-    // Whoever waits for as long as was said may go on, twenty times a second.
+    // A caller who waits as long as the response said may continue, with twenty calls a second.
     app.clock.advance(1_000);
     for _ in 0..20 {
         assert_eq!(owner.get("/api/projects").await.status, 200);
     }
     assert_eq!(owner.get("/api/projects").await.status, 429);
-    // Without a token nobody is counted, and nobody else is slowed down.
+    // Requests without a token are not counted, and slow down nobody else.
     for _ in 0..300 {
         let stranger = send(app.get("", "/api/projects")).await;
         assert_eq!(stranger.status, 401);

@@ -1,4 +1,4 @@
-//! What a game's backend gets to see, and what it may take.
+//! What a game's backend receives, and what it may respond.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use tokio::sync::mpsc;
 
 use crate::support::TestApp;
 
-/// A backend that reads to the end of a head, hands it over, and answers 204
-/// once it has read `then` more bytes.
+/// A backend that reads a request head, sends it to the receiver, and responds with 204 once it has
+/// read `then` more bytes.
 async fn backend(then: usize) -> (SocketAddr, mpsc::UnboundedReceiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -45,17 +45,17 @@ async fn backend(then: usize) -> (SocketAddr, mpsc::UnboundedReceiver<String>) {
     (address, seen)
 }
 
-/// Sends these bytes to the platform, and answers all that comes back.
+/// Sends these bytes to the platform, and returns the whole response.
 async fn ask(app: &TestApp, pieces: &[&[u8]]) -> String {
     let mut stream = TcpStream::connect(app.running.address).await.unwrap();
     for piece in pieces {
-        // A refusal may come before all is written.
+        // A refusal may arrive before everything is written.
         if stream.write_all(piece).await.is_err() {
             break;
         }
     }
     let mut answer = Vec::new();
-    // Where it was refused the rest is not read, and the end may be a reset.
+    // If the request was refused, the rest is not read, and the connection may be reset.
     let _ = stream.read_to_end(&mut answer).await;
     String::from_utf8(answer).unwrap()
 }
@@ -129,7 +129,7 @@ async fn what_is_forwarded_is_signed_for_one_game_and_a_minute() {
     app.clock.advance(1);
     let second = forwarded().await;
     assert_ne!(second, first);
-    // A key that was taken back signs nothing more.
+    // A revoked key signs nothing more.
     let kid = app.running.state.auth.keys.list()[0].kid.clone();
     let revoked = app
         .running
@@ -168,7 +168,7 @@ async fn what_is_forwarded_is_signed_for_one_game_and_a_minute() {
     assert!(!verify("game:demo", &third).await, "it has ended");
 }
 
-/// The test's clock, as a verifier wants it.
+/// The test's clock for a verifier.
 #[derive(Debug)]
 struct Moved(Arc<platform_server::clock::ManualClock>);
 

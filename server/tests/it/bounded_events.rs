@@ -1,4 +1,4 @@
-//! The log of events has an end, whatever anybody does over and over.
+//! The audit log is bounded, even if somebody repeats an action without end.
 
 use platform_server::auth::refusals;
 use platform_server::domain::audit::{AuditEvent, AuditKind, AuditQuery, GIVEN_MILLIS};
@@ -17,7 +17,7 @@ async fn events(app: &TestApp, kind: Option<AuditKind>) -> Vec<AuditEvent> {
     .await
 }
 
-/// Somebody with a game, whose deployment it answers.
+/// Returns a caller with a game, and the response to its deployment.
 async fn owner(app: &TestApp) -> (Caller<'_>, Value) {
     let (owner, deployed) = Caller::with_game(app, "prod").await;
     (owner, deployed["id"].clone())
@@ -51,7 +51,7 @@ async fn what_is_set_again_unchanged_leaves_no_event_and_is_answered_as_before()
             }
         }
     };
-    // How fast a backend answered is another time each time.
+    // The time of a backend's response differs each time.
     let said = |answer: &Answer| {
         let mut said: Value = answer.json();
         said.as_object_mut().unwrap().remove("trial");
@@ -79,7 +79,7 @@ async fn a_project_is_changed_so_often_an_hour_and_an_administrator_still_takes_
         let isolated = json!({ "cross_origin_isolated": on });
         caller.put(&format!("{PROD}/isolation"), isolated).await
     };
-    // What is refused anyway is not counted.
+    // Requests that are refused anyway are not counted.
     let wrong = owner.put(&format!("{PROD}/isolation"), json!({})).await;
     assert_eq!(wrong.status, 400);
     for count in 0..120 {
@@ -91,8 +91,8 @@ async fn a_project_is_changed_so_often_an_hour_and_an_administrator_still_takes_
     assert_eq!(refused.header("retry-after"), Some("30"));
     let told = refused.json::<Value>()["detail"].to_string();
     assert!(told.contains("settings of this project"), "{told}");
-    // Every way to change it back and forth is counted, and no other project. What
-    // takes the game down is not: it must never wait.
+    // Every way of changing the project back and forth is counted, but no other project. Taking the
+    // game down is not counted: it must never wait.
     let disabled = owner.post("/api/projects/game/disable", json!({})).await;
     assert_eq!(disabled.status, 200);
     let enabled = owner.post("/api/projects/game/enable", json!({})).await;
@@ -151,7 +151,7 @@ async fn refusals_that_are_too_many_to_be_kept_are_counted_in_the_log() {
     };
     let left_out: usize = told.iter().map(left_out).sum();
     assert_eq!(refusals.len() + left_out, 50, "none is lost uncounted");
-    // Nothing was left out since.
+    // Nothing was left out since then.
     app.clock.advance(GIVEN_MILLIS);
     refusals::tell_left_out(&app.running.state.auth, true).await;
     let now = events(&app, Some(AuditKind::EventsLeftOut)).await;

@@ -1,5 +1,5 @@
-//! A browser as far as sign-ins need one: it keeps cookies, sends forms, and
-//! follows no redirect by itself.
+//! A browser with the features that sign-ins need: it keeps cookies, sends forms, and does not
+//! follow redirects on its own.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(crate) struct Browser<'app> {
 }
 
 impl<'app> Browser<'app> {
-    /// One that has been to the sign-in page, and so holds the cookie of it.
+    /// Creates one that has opened the sign-in page, and so has its cookie.
     pub(crate) fn new(app: &'app TestApp) -> Self {
         let secret = BrowserSecret::generate(&SystemEntropy);
         let cookie = secret.set_cookie(false);
@@ -51,7 +51,7 @@ impl<'app> Browser<'app> {
         &self.form_token
     }
 
-    /// The seal of a form that was shown when the test began.
+    /// Returns the seal of a form that was shown when the test began.
     pub(crate) fn shown(&self) -> &str {
         &self.shown
     }
@@ -78,7 +78,7 @@ impl<'app> Browser<'app> {
         request.header("cookie", pairs.join("; "))
     }
 
-    /// A request to an absolute address of this platform.
+    /// Builds a request to an absolute address of this platform.
     pub(crate) fn request(&self, method: Method, address: &str) -> RequestBuilder {
         let url = Url::parse(address).unwrap();
         let host = format!("{}:{}", url.host_str().unwrap(), url.port().unwrap());
@@ -103,8 +103,7 @@ impl<'app> Browser<'app> {
         self.send(request).await
     }
 
-    /// Opens an address as a person does who types it, or follows a link of
-    /// another program.
+    /// Opens an address as if the person typed it, or followed a link from another program.
     pub(crate) async fn type_address(&mut self, address: &str) -> Answer {
         let request = self.request(Method::GET, address);
         self.send(request.header("sec-fetch-site", "none")).await
@@ -121,13 +120,13 @@ impl<'app> Browser<'app> {
         self.send(request).await
     }
 
-    /// Asks for a token as the production demo game does.
+    /// Requests a token as the production demo game does.
     pub(crate) async fn token(&mut self) -> Answer {
         let request = self.with_cookies(self.app.post_token());
         self.send(request).await
     }
 
-    /// Presses the button of a provider, to come back to `redirect`.
+    /// Presses the button of a provider, with the return address `redirect`.
     pub(crate) async fn choose(&mut self, provider: &str, redirect: &str) -> Answer {
         let address = format!("{}/login/{provider}", self.app.origin("auth"));
         let token = self.form_token.clone();
@@ -135,8 +134,8 @@ impl<'app> Browser<'app> {
         self.post(&address, &fields).await
     }
 
-    /// Goes to the demo provider, and answers its form with these fields. The
-    /// answer sends the browser to the callback.
+    /// Opens the demo provider, and submits its form with these fields. The response redirects the
+    /// browser to the callback.
     pub(crate) async fn at_demo_provider(
         &mut self,
         redirect: &str,
@@ -152,7 +151,7 @@ impl<'app> Browser<'app> {
         self.post(&address, &all).await
     }
 
-    /// Signs in with the demo provider under `name`; answers the last redirect.
+    /// Signs in with the demo provider under `name`, and returns the last redirect.
     pub(crate) async fn sign_in(&mut self, name: &str, redirect: &str) -> Answer {
         let fields = [("name", name), ("action", "sign-in")];
         let answered = self.at_demo_provider(redirect, &fields).await;
@@ -160,7 +159,7 @@ impl<'app> Browser<'app> {
     }
 }
 
-/// The value of a hidden field.
+/// Returns the value of a hidden field.
 pub(crate) fn hidden_field(page: &Answer, name: &str) -> String {
     let start = format!("name=\"{name}\" value=\"");
     let (_, rest) = page.text().split_once(&start).unwrap();
@@ -168,14 +167,14 @@ pub(crate) fn hidden_field(page: &Answer, name: &str) -> String {
 }
 
 impl Answer {
-    /// Where a 303 leads to.
+    /// Returns the target of a 303.
     pub(crate) fn location(&self) -> String {
         assert_eq!(self.status, 303, "{self:?}");
         assert_eq!(self.header("cache-control"), Some("no-store"));
         self.header("location").unwrap().to_owned()
     }
 
-    /// The query of where a 303 leads to.
+    /// Returns the query of a 303's target.
     pub(crate) fn location_query(&self) -> BTreeMap<String, String> {
         Url::parse(&self.location())
             .unwrap()
@@ -184,7 +183,7 @@ impl Answer {
             .collect()
     }
 
-    /// What the sign-in page is told, once the answer leads there.
+    /// Returns the problem and the provider that are passed to the sign-in page by this redirect.
     pub(crate) fn setback(&self) -> (String, Option<String>) {
         let location = self.location();
         assert!(location.contains("/login?"), "{location}");

@@ -1,5 +1,4 @@
-//! The console's pages for developers: frames that are the same for everybody,
-//! and the scripts that fill them.
+//! The console's pages for developers: they are the same for everybody, and the scripts fill them.
 
 use crate::support::{TestApp, send};
 
@@ -121,7 +120,7 @@ async fn the_console_alone_reads_the_files_of_games() {
             assert_eq!(allowed(label, &other).await, None, "{other}");
         }
     }
-    // What a cache in between keeps of another's answer is not the console's.
+    // A cache must not use a stored response to another origin for the console.
     let anybody = send(app.get("dev-demo", "/")).await;
     let mut vary = anybody.headers.get_all("vary").iter();
     assert!(vary.any(|name| name == "Origin"), "{anybody:?}");

@@ -1,4 +1,4 @@
-//! Somebody who calls the project API, and archives to deploy.
+//! A caller of the project API, and archives to deploy.
 
 use std::io::Write as _;
 
@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::browser::Browser;
 use crate::support::{Answer, NOW, TestApp, send};
 
-/// Somebody with a console token.
+/// A caller with a console token.
 #[derive(Clone)]
 pub(crate) struct Caller<'a> {
     pub(crate) app: &'a TestApp,
@@ -26,18 +26,18 @@ pub(crate) struct Caller<'a> {
 }
 
 impl<'a> Caller<'a> {
-    /// A guest.
+    /// Creates a guest.
     pub(crate) async fn guest(app: &'a TestApp) -> Self {
         Self::with_cookie(app, None).await
     }
 
-    /// The account that somebody signed in with a provider to.
+    /// Returns the account with which somebody has signed in through a provider.
     pub(crate) async fn of(app: &'a TestApp, browser: &Browser<'a>) -> Self {
         let session = browser.cookie("platform-session").unwrap();
         Self::with_cookie(app, Some(&format!("platform-session={session}"))).await
     }
 
-    /// The same caller with a token of their device.
+    /// Returns the same caller with a token of their device.
     pub(crate) fn with_token(&self, token: &str) -> Self {
         Self {
             token: token.to_owned(),
@@ -45,7 +45,7 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// The same caller, who has just signed in once more.
+    /// Returns the same caller after another sign-in.
     pub(crate) async fn sign_in_again(&self) -> Self {
         let (now, sub) = (
             self.app.running.state.platform.clock.now(),
@@ -66,7 +66,7 @@ impl<'a> Caller<'a> {
         assert_eq!(granted.unwrap(), Granted::Done);
     }
 
-    /// A player with a linked identity.
+    /// Creates a player with a linked identity.
     pub(crate) async fn account(app: &'a TestApp) -> Self {
         let console = app.running.state.platform.origin.to_string();
         let guest = app
@@ -77,7 +77,7 @@ impl<'a> Caller<'a> {
         app.sql(&format!(
             "UPDATE players SET linked = 1 WHERE id = X'{sub}'"
         ));
-        // As if they had just signed in.
+        // As after a recent sign-in.
         let now = app.running.state.platform.clock.now();
         app.sql(&format!(
             "UPDATE sessions SET authenticated_at = {now} WHERE player = X'{sub}'"
@@ -103,19 +103,19 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// An administrator.
+    /// Creates an administrator.
     pub(crate) async fn admin(app: &'a TestApp) -> Self {
         let admin = Self::account(app).await;
         admin.grant().await;
         admin
     }
 
-    /// A request of this caller to the console.
+    /// Builds a request of this caller to the console.
     pub(crate) fn ask(&self, method: Method, path: &str) -> RequestBuilder {
         self.app.request(method, "", path).bearer_auth(&self.token)
     }
 
-    /// What the token says, read without verification.
+    /// Returns the claims of the token, without verification.
     pub(crate) fn claims(&self) -> GameTokenClaims {
         let payload = self.token.split('.').nth(1).unwrap();
         serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).unwrap()).unwrap()

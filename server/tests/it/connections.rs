@@ -1,4 +1,4 @@
-//! Connections that take and give nothing.
+//! Connections that neither send nor receive anything.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,11 +14,10 @@ use tokio::time::timeout;
 use crate::caller::{Caller, archive};
 use crate::support::{TestApp, send};
 
-/// Far more than any limit of these tests; reaching it is a failure.
+/// Much longer than any limit of these tests; reaching it is a failure.
 const NEVER: Duration = Duration::from_secs(20);
 
-/// The same platform on a further socket, with limits of the test's own.
-/// Dropping the sender ends it.
+/// Serves the same platform on another socket, with its own limits. Dropping the sender stops it.
 async fn listen_with(app: &TestApp, limits: ConnectionLimits) -> (SocketAddr, watch::Sender<bool>) {
     let (listener, address) = socket().await;
     let (stopping, stopped) = watch::channel(false);
@@ -45,7 +44,7 @@ fn short_head() -> ConnectionLimits {
     }
 }
 
-/// Reads until the other end closes or resets.
+/// Reads until the other side closes or resets the connection.
 async fn rest(stream: &mut TcpStream) -> String {
     let mut read = Vec::new();
     let ended = timeout(NEVER, stream.read_to_end(&mut read)).await;
@@ -82,7 +81,7 @@ async fn a_connection_that_idles_between_requests_is_closed() {
 #[tokio::test]
 async fn the_preface_of_http_2_is_refused_at_once() {
     let app = TestApp::start().await;
-    // The head timeout of 30 s is beyond this test's patience.
+    // The head timeout of 30 s is too long for this test.
     let (address, _stopping) = listen_with(&app, ConnectionLimits::default()).await;
     let mut stream = TcpStream::connect(address).await.unwrap();
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
@@ -124,7 +123,7 @@ async fn a_peer_that_reads_a_little_now_and_then_is_cut_off() {
         stall: Duration::from_millis(300),
         ..ConnectionLimits::default()
     };
-    // Small buffers on both sides, so that something moves all the time.
+    // Small buffers on both sides, so that data moves all the time.
     let listener = TcpSocket::new_v4().unwrap();
     listener.set_send_buffer_size(4_096).unwrap();
     listener.bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -160,8 +159,8 @@ async fn a_peer_that_reads_a_little_now_and_then_is_cut_off() {
     );
 }
 
-/// A connection with a request that is being answered: the server has asked for
-/// the body, and waits for it.
+/// Opens a connection with a request in progress: the server has asked for the body, and waits for
+/// it.
 async fn in_use(app: &TestApp, address: SocketAddr) -> TcpStream {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let head = format!(
@@ -178,13 +177,13 @@ async fn in_use(app: &TestApp, address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// The answer to a request that [`in_use`] has begun.
+/// Returns the response to a request that [`in_use`] has begun.
 async fn go_on(mut stream: TcpStream) -> String {
     stream.write_all(b"{}").await.unwrap();
     rest(&mut stream).await
 }
 
-/// A visitor who comes, asks, and goes.
+/// A visitor who connects, requests, and disconnects.
 async fn visit(app: &TestApp, address: SocketAddr) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let head = format!(
@@ -197,8 +196,8 @@ async fn visit(app: &TestApp, address: SocketAddr) -> String {
     }
 }
 
-/// The platform on a further socket that hands little to the system, and the
-/// game `game` with a large file.
+/// Serves the platform on another socket with small send buffers, and the game `game` with a large
+/// file.
 async fn with_large_file(
     app: &TestApp,
     bytes: usize,
@@ -219,7 +218,7 @@ async fn with_large_file(
     (address, stopping)
 }
 
-/// Asks for the large file, and reads no more than the beginning of the answer.
+/// Requests the large file, and reads only the beginning of the response.
 async fn ask_for_large(app: &TestApp, address: SocketAddr) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4_096).unwrap();
@@ -249,7 +248,7 @@ async fn those_who_read_nothing_give_way_to_newcomers() {
     for _ in 0..4 {
         silent.push(ask_for_large(&app, address).await);
     }
-    // They would be cut off after 30 s, beyond this test's patience.
+    // They would be closed after 30 s, which is too long for this test.
     for _ in 0..4 {
         let answer = timeout(NEVER, visit(&app, address)).await.unwrap();
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
@@ -266,7 +265,7 @@ async fn a_download_that_lies_in_memory_gives_way_to_nobody() {
     let (address, _stopping) = with_large_file(&app, 800_000, limits).await;
     let mut download = ask_for_large(&app, address).await;
     for _ in 0..20 {
-        // Each takes the place of the one before it.
+        // Each replaces the previous one.
         let mut idle = TcpStream::connect(address).await.unwrap();
         let _ = idle.write_all(b"GET / HT").await;
         let answer = timeout(NEVER, visit(&app, address)).await.unwrap();
@@ -289,7 +288,7 @@ async fn one_network_holds_only_so_many_connections() {
     let mut third = TcpStream::connect(address).await.unwrap();
     assert_eq!(rest(&mut third).await, "");
     drop(first);
-    // The server notices the end of the first at its own time.
+    // The server notices the end of the first connection a moment later.
     let again = async { while !visit(&app, address).await.starts_with("HTTP/1.1 200") {} };
     timeout(NEVER, again).await.unwrap();
     assert!(go_on(second).await.starts_with("HTTP/1.1 200"));
@@ -313,7 +312,7 @@ async fn heads_that_are_never_finished_keep_no_visitor_out() {
         let mut heads = Vec::new();
         for begun in ["", "G", "GET / HTTP/1.1\r\nHost: "].repeat(20) {
             let mut stream = TcpStream::connect(address).await.unwrap();
-            // The first of them may have been closed already.
+            // The first connections may have been closed already.
             let _ = stream.write_all(begun.as_bytes()).await;
             heads.push(stream);
         }
@@ -321,9 +320,9 @@ async fn heads_that_are_never_finished_keep_no_visitor_out() {
             let answer = visit(&app, address).await;
             assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         }
-        // The one that had waited longest was the first to go.
+        // The connection that had waited longest was closed first.
         assert_eq!(rest(&mut heads[0]).await, "");
-        // Who had asked before all of them is answered.
+        // The request that came before all of them gets its response.
         let answer = go_on(busy).await;
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
@@ -348,7 +347,7 @@ async fn requests_behind_one_another_are_answered_while_heads_flood_in() {
         }
     };
     let (answers, ()) = tokio::join!(rest(&mut stream), flood);
-    // Between two of them it waits, for no time at all.
+    // It waits between two requests, but for no time at all.
     assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 51);
 }
 
@@ -388,8 +387,8 @@ async fn requests_in_flight_are_cut_off_when_the_stop_has_waited_for_long_enough
 #[tokio::test]
 async fn as_many_cookies_as_a_browser_keeps_lock_no_player_out() {
     let app = TestApp::start().await;
-    // What Chromium keeps for the sites under one domain, each as long as it
-    // may be.
+    // The maximum that Chromium stores for the sites under one domain, each cookie as long as
+    // possible.
     let cookies: Vec<String> = (0..180)
         .map(|number| format!("c{number:03}={}", "x".repeat(4_092)))
         .collect();
@@ -418,12 +417,12 @@ async fn large_heads_share_a_budget_and_small_ones_need_none() {
             "x".repeat(bytes)
         )
     };
-    // Two heads that do not end: the second one finds no room.
+    // Two heads that do not end: there is no capacity for the second one.
     let mut first = TcpStream::connect(address).await.unwrap();
     first.write_all(head(250_000).as_bytes()).await.unwrap();
     let second = async {
         loop {
-            // The server reads the first one at its own time.
+            // The server reads the first one a moment later.
             let mut stream = TcpStream::connect(address).await.unwrap();
             let whole = format!("{}\r\n\r\n", head(250_000));
             let mut answer = String::new();

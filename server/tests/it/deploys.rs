@@ -1,5 +1,5 @@
-//! Deploys under attack: archives that nobody should make, uploads that lie,
-//! stall or go away, many at once. The game that is there plays on.
+//! Deploys under attack: malicious archives, uploads with false headers, uploads that stall or
+//! disconnect, and many at once. The current game stays available.
 
 mod contents;
 mod hostile;
@@ -22,7 +22,7 @@ use self::hostile::{PAGE, bad_kinds, bad_names, bad_wholes, pax, said, tar, with
 use crate::caller::{Caller, archive, gzip};
 use crate::support::{TestApp, send};
 
-/// Far more than anything here takes; reaching it is a failure.
+/// Much longer than anything here takes; reaching it is a failure.
 const NEVER: Duration = Duration::from_secs(20);
 const GOOD: &str = "the game that is there";
 const DEPLOYMENT: &str = "/api/projects/game/environments/prod/deployment";
@@ -33,7 +33,7 @@ struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    /// A game that is deployed.
+    /// Creates a deployed game.
     async fn new(app: &'a TestApp) -> Self {
         let owner = Caller::with_project(app).await;
         let world = Self { app, owner };
@@ -56,7 +56,7 @@ impl<'a> World<'a> {
         uploads.map(|entry| entry.unwrap().path()).collect()
     }
 
-    /// Waits until nothing of any upload is left.
+    /// Waits until no files of any upload are left.
     async fn nothing_is_left(&self) {
         let empty = async {
             while !self.left_over().is_empty() {
@@ -67,7 +67,7 @@ impl<'a> World<'a> {
         assert!(left.is_ok(), "{:?}", self.left_over());
     }
 
-    /// The head of a deploy with `headers`, sent on a connection of its own.
+    /// Sends the head of a deploy with `headers`, on a new connection.
     async fn begin(&self, token: &str, headers: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.app.running.address).await.unwrap();
         let head = format!(
@@ -80,7 +80,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// Reads until `end` was read, or the other side has closed.
+/// Reads until `end` was read, or the other side has closed the connection.
 async fn read_until(stream: &mut TcpStream, end: &str) -> String {
     let mut read = Vec::new();
     let reading = async {
@@ -110,7 +110,7 @@ async fn a_hostile_archive_is_refused_and_the_game_plays_on() {
         assert_eq!(world.page().await, GOOD, "{what}");
         assert_eq!(world.left_over(), Vec::<PathBuf>::new(), "{what}");
     }
-    // Nothing of what was refused is kept.
+    // Nothing of the refused archives is stored.
     let state = &app.running.state;
     let names = state.games.files.list().await.unwrap();
     let unreferenced = state
@@ -214,7 +214,7 @@ async fn who_may_not_deploy_is_told_before_the_archive_is_read() {
         ("none", "401", "not-signed-in"),
         (&other.token, "403", "not-allowed"),
     ] {
-        // Not a byte of the body is sent.
+        // No byte of the body is sent.
         let mut stream = world.begin(token, "Content-Length: 1000000\r\n").await;
         let answer = read_until(&mut stream, "}").await;
         assert!(
@@ -222,7 +222,7 @@ async fn who_may_not_deploy_is_told_before_the_archive_is_read() {
             "{answer}"
         );
         assert!(answer.contains(slug), "{answer}");
-        // Who asks whether to go on is not told to.
+        // A client that expects `100 Continue` does not get it.
         let expecting = "Content-Length: 1000000\r\nExpect: 100-continue\r\n";
         let mut stream = world.begin(token, expecting).await;
         let answer = read_until(&mut stream, "}").await;
@@ -230,7 +230,7 @@ async fn who_may_not_deploy_is_told_before_the_archive_is_read() {
             answer.starts_with(&format!("HTTP/1.1 {status} ")),
             "{answer}"
         );
-        // Who sends a large body all the same still gets the answer.
+        // A client that sends a large body all the same still gets the response.
         for _ in 0..10 {
             let upload = app
                 .request(Method::PUT, "", DEPLOYMENT)
@@ -279,7 +279,7 @@ async fn an_upload_that_breaks_off_or_lies_leaves_nothing_behind() {
     stream.write_all(b"nonsense\r\n").await.unwrap();
     let answer = read_until(&mut stream, "}").await;
     assert!(answer.contains(" 400 "), "{answer}");
-    // Less than was sent is a part of the archive.
+    // A length that is too short covers only a part of the archive.
     let shorter = format!("Content-Length: {}\r\n", whole.len() - 1);
     let mut stream = world.begin(&world.owner.token, &shorter).await;
     stream.write_all(&whole).await.unwrap();
@@ -310,7 +310,7 @@ async fn a_deploy_ends_whole_if_nobody_waits_for_it() {
             }
         };
         assert!(timeout(NEVER, unpacking).await.is_ok(), "nothing arrives");
-        // Nobody reads the answer.
+        // Nobody reads the response.
         drop(stream);
         world.nothing_is_left().await;
         assert_eq!(world.page().await, "page");
@@ -362,7 +362,7 @@ async fn slow_uploads_of_many_accounts_keep_nobody_from_deploying() {
                 account.token
             );
             stream.write_all(head.as_bytes()).await.unwrap();
-            // Its place is taken when its body is asked for.
+            // The upload takes its slot when its body is requested.
             read_until(&mut stream, "100 Continue\r\n\r\n").await;
             stream.write_all(b"x").await.unwrap();
             uploads.push(stream);

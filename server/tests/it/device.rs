@@ -1,5 +1,5 @@
-//! Signing in a device without a browser: what the device asks, over plain
-//! HTTP, with a clock that the tests move. The page is in `device_page`.
+//! Signing in a device without a browser: the device's requests, over plain HTTP, with a clock that
+//! the tests move. The tests of the page are in `device_page`.
 
 use insta::assert_snapshot;
 use reqwest::Method;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::browser::{Browser, hidden_field};
 use crate::support::{Answer, TestApp, send};
 
-/// A device that asks for an account.
+/// A device that asks for access to an account.
 pub(crate) struct Device<'app> {
     app: &'app TestApp,
     pub(crate) device_code: String,
@@ -43,7 +43,7 @@ impl<'app> Device<'app> {
         }
     }
 
-    /// Whether the device was let in by now.
+    /// Polls whether the device has been approved.
     pub(crate) async fn poll(&self) -> Answer {
         let fields = [
             ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
@@ -53,8 +53,8 @@ impl<'app> Device<'app> {
         ask(self.app, "/device/token", &fields).await
     }
 
-    /// Opens the address with the code, and presses a button of the page with
-    /// this browser once it could be read.
+    /// Opens the address with the code, and presses a button of the page with this browser after
+    /// the reading time.
     pub(crate) async fn decide(&self, browser: &mut Browser<'app>, action: &str) -> Answer {
         let page = browser.type_address(&self.complete).await;
         self.app.clock.advance(2_000);
@@ -83,7 +83,7 @@ impl<'app> Device<'app> {
     }
 }
 
-/// The browser of somebody with an account.
+/// Returns the browser of a person with an account.
 pub(crate) async fn account<'app>(app: &'app TestApp, name: &str) -> Browser<'app> {
     let mut browser = Browser::new(app);
     let game = format!("{}/", app.origin("demo"));
@@ -92,7 +92,7 @@ pub(crate) async fn account<'app>(app: &'app TestApp, name: &str) -> Browser<'ap
     browser
 }
 
-/// A device that is signed in, and the answer with its tokens.
+/// Returns a device that is signed in, and the response with its tokens.
 pub(crate) async fn signed_in<'app>(app: &'app TestApp, browser: &mut Browser<'app>) -> Answer {
     let device = Device::begin(app).await;
     device.decide(browser, "approve").await.location();
@@ -121,7 +121,7 @@ async fn revoke(app: &TestApp, token: &str) -> Answer {
     ask(app, "/device/revoke", &fields).await
 }
 
-/// The code of an error, once everything about it is what it must be.
+/// Returns the code of an error, after checking everything else about it.
 #[track_caller]
 pub(crate) fn error(answer: &Answer, status: u16) -> String {
     assert_eq!(answer.status, status, "{}", answer.text());

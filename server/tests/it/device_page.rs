@@ -1,5 +1,4 @@
-//! The page on which a person lets a device in, and the list of devices on the
-//! profile page.
+//! The page on which a person approves a device, and the list of devices on the profile page.
 
 use crate::browser::{Browser, hidden_field};
 use crate::device::{Device, account, error, refresh, refresh_token, signed_in};
@@ -89,7 +88,7 @@ async fn what_is_no_code_is_told_and_kept_in_the_field() {
     }
     let unknown = enter(&app, &mut browser, "bcdfghjk").await.location();
     assert_eq!(browser.get(&unknown).await.status, 404);
-    // The time for a code is over while its page is open.
+    // The code expires while its page is open.
     let device = Device::begin(&app).await;
     let page = browser.type_address(&device.complete).await;
     app.clock.advance(15 * 60_000);
@@ -128,7 +127,7 @@ async fn who_has_no_account_signs_in_first_and_comes_back_to_the_code() {
         assert!(asked.text().contains(&device.user_code));
         assert!(asked.text().contains(">Approve<"));
     }
-    // What is no code does not travel, nor does one that another page brought.
+    // An invalid code is not passed on, nor is one to which another page led.
     let odd = format!("{}/device?user_code=%22%3E", app.origin("auth"));
     let login = Browser::new(&app).type_address(&odd).await.location();
     assert!(login.ends_with("%2Fdevice"), "{login}");
@@ -154,7 +153,7 @@ async fn only_our_own_form_of_this_account_decides() {
         ("shown", shown.as_str()),
         ("action", "approve"),
     ];
-    // Without the token, and with another one.
+    // Without the token, and with a token of another browser.
     for fields in [
         &good[1..],
         &[("csrf", "x"), good[1], good[2], good[3], good[4]],
@@ -185,8 +184,8 @@ async fn only_our_own_form_of_this_account_decides() {
         .await;
     assert_eq!(odd.problem(), "invalid-request");
 
-    // Somebody else signs in with this browser while the page is open: they
-    // are shown the page before anything is decided for them.
+    // Another person signs in with this browser while the page is open: they are shown the page
+    // before anything is decided for them.
     let game = format!("{}/", app.origin("demo"));
     browser.sign_in("eve", &game).await;
     let led_back = browser.post(&address, &good).await;
@@ -253,7 +252,7 @@ async fn the_profile_page_lists_devices_and_ends_them() {
         refresh_token(&signed_in(&app, &mut browser).await),
     ];
     app.clock.advance(24 * 60 * 60_000);
-    // The one that was used last is listed first.
+    // The device that was used last is listed first.
     let next = refresh_token(&refresh(&app, &tokens[0]).await);
     let page = browser.get(&address).await;
     assert_is_page(&page, "profile");
@@ -326,7 +325,7 @@ async fn a_code_that_another_page_brought_is_left_out() {
             assert!(!html.contains(part), "{site}: {part}: {html}");
         }
     }
-    // Nor is a proof believed that is somebody else's, or that is old.
+    // A proof of somebody else, or an old one, is not accepted either.
     let mut eve = account(&app, "eve").await;
     let eves = enter(&app, &mut eve, &device.user_code).await.location();
     assert!(eves.contains("&proof="), "{eves}");
@@ -355,7 +354,8 @@ async fn a_press_within_two_seconds_of_the_page_decides_nothing() {
         let html = hurried.text();
         assert!(html.contains("within two seconds"), "{html}");
         assert!(html.contains(&device.user_code), "{html}");
-        // The page that says so is one of its own: it too can be read first.
+        // The page that explains this is a new page: the player has to wait for it to be readable
+        // again.
         let again = device.press(&mut browser, &hurried, action).await;
         assert_eq!(again.status, 409);
         app.clock.advance(5_000);
@@ -365,7 +365,7 @@ async fn a_press_within_two_seconds_of_the_page_decides_nothing() {
     let mut eve = account(&app, "eve").await;
     let eves = eve.type_address(&device.complete).await;
     app.clock.advance(2_000);
-    // Another browser's time does not count.
+    // The time of another browser does not count.
     let shown = hidden_field(&page, "shown");
     let eves_shown = hidden_field(&eves, "shown");
     assert_ne!(shown, eves_shown);

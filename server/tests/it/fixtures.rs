@@ -1,8 +1,8 @@
-//! What many tests begin with, or let happen: a player is suspended, a developer
-//! has a game, a job of the server comes round, the server starts again.
+//! Common setups and events of tests: a player is suspended, a developer has a game, a job of the
+//! server runs, the server restarts.
 //!
-//! An operator's command runs in another process, so it changes the store alone.
-//! What the server then learns of it, it learns when the job comes round.
+//! An operator's command runs in another process, so it only changes the store. The server learns
+//! of the change when the job runs.
 
 use platform_server::clock::Clock as _;
 use platform_server::config::Config;
@@ -16,22 +16,22 @@ use crate::caller::{Caller, archive};
 use crate::support::{Answer, TestApp, send};
 
 impl TestApp {
-    /// Suspends a player by the operator's command.
+    /// Suspends a player as the operator's command does.
     pub(crate) async fn suspend(&self, player: Uuid, reason: Option<&str>) {
         let (store, now) = (&self.running.state.platform.store, self.clock.now());
         let suspended = store.suspend_player(player, reason, Actor::Operator.into(), now);
         assert!(suspended.await.unwrap(), "they were not suspended before");
     }
 
-    /// Ends a suspension by the operator's command.
+    /// Lifts a suspension as the operator's command does.
     pub(crate) async fn unsuspend(&self, player: Uuid) {
         let (store, now) = (&self.running.state.platform.store, self.clock.now());
         let lifted = store.unsuspend_player(player, Actor::Operator.into(), now);
         assert!(lifted.await.unwrap(), "they were suspended before");
     }
 
-    /// Ends all sessions and devices of a player by the operator's command. Returns
-    /// how many there were.
+    /// Ends all sessions and devices of a player as the operator's command does. Returns how many
+    /// there were.
     pub(crate) async fn end_sessions(&self, player: Uuid) -> usize {
         let (store, now) = (&self.running.state.platform.store, self.clock.now());
         let ended = store.end_other_sessions(player, None, Actor::Operator.into(), now);
@@ -48,7 +48,7 @@ impl TestApp {
         assert_eq!(answer.status, 204, "{answer:?}");
     }
 
-    /// A console token, or why there is none.
+    /// Requests a console token, and returns the response.
     pub(crate) async fn console_token(&self, cookie: &str) -> Answer {
         let request = self
             .request(Method::POST, "auth", "/token")
@@ -57,8 +57,7 @@ impl TestApp {
         send(request).await
     }
 
-    /// Lets the job come round that reads who is suspended and whose sessions have
-    /// ended.
+    /// Runs the job that reads which players are suspended and which sessions have ended.
     pub(crate) async fn learn_who_may_play(&self) {
         let (state, now) = (&self.running.state, self.clock.now());
         let (store, life) = (&*state.platform.store, state.platform.config.token_seconds);
@@ -68,22 +67,20 @@ impl TestApp {
         ended.await.unwrap();
     }
 
-    /// Lets the job come round that reads which games there are, and their back
-    /// ends.
+    /// Runs the job that reads the games and their backends.
     pub(crate) async fn learn_games(&self) {
         let state = &self.running.state;
         state.hosting.refresh_all().await.unwrap();
     }
 
-    /// Lets the job come round that removes sessions, guests and events whose time
-    /// is over.
+    /// Runs the job that removes expired sessions, guests and events.
     pub(crate) async fn sweep_sessions(&self) {
         let (store, now) = (&*self.running.state.platform.store, self.clock.now());
         let swept = platform_server::auth::sessions::sweep(store, now);
         swept.await.unwrap();
     }
 
-    /// Lets the job come round that removes files which no deployment has.
+    /// Runs the job that removes files without a deployment.
     pub(crate) async fn sweep_files(&self) {
         let state = &self.running.state;
         let swept = deploy::sweep(&*state.platform.store, &state.games.files);
@@ -105,8 +102,7 @@ impl TestApp {
         self.events(query).await
     }
 
-    /// Stops the server and starts it again on what it left behind, at the same
-    /// moment, with other settings.
+    /// Stops the server and starts it again with its data, at the same time, with other settings.
     pub(crate) async fn restart(self, change: impl FnOnce(&mut Config)) -> Self {
         let now = self.clock.now();
         let Self {
@@ -120,7 +116,7 @@ impl TestApp {
 }
 
 impl<'a> Caller<'a> {
-    /// A developer who has the project `game`.
+    /// Creates a developer with the project `game`.
     pub(crate) async fn with_project(app: &'a TestApp) -> Self {
         let developer = Self::account(app).await;
         let made = developer.create("game").await;
@@ -128,8 +124,8 @@ impl<'a> Caller<'a> {
         developer
     }
 
-    /// A developer who has deployed the project `game`, and the answer to the
-    /// deploy.
+    /// Creates a developer who has deployed the project `game`, and returns the response to the
+    /// deploy, too.
     pub(crate) async fn with_game(app: &'a TestApp, environment: &str) -> (Self, Value) {
         let developer = Self::with_project(app).await;
         let files = archive(&[("index.html", b"x")]);

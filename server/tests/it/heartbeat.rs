@@ -1,4 +1,4 @@
-//! `POST /__platform/heartbeat`: who is playing.
+//! `POST /__platform/heartbeat`: counting players.
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
@@ -84,7 +84,7 @@ async fn a_page_that_says_farewell_stops_counting_with_and_without_a_token() {
         (without.status.as_u16(), playing(&app, "game:demo").await),
         (204, 0)
     );
-    // A page that nobody knows is nobody's business without a token.
+    // A request about an unknown page needs a token.
     assert_eq!(send(leave(2)).await.problem(), "not-signed-in");
     let again = send(leave(2).header("authorization", &bearer)).await;
     assert_eq!(again.status, 204);
@@ -281,7 +281,7 @@ async fn a_page_whose_player_signed_out_elsewhere_is_told_with_its_next_beat() {
     let stranger = mint(None).await.token();
     assert_eq!(beat(&old, false).await.status, 204);
 
-    // In the tab of another game.
+    // In a tab with another game.
     app.clock.advance(2_000);
     let sign_out = app
         .request(Method::POST, "auth", "/sign-out")
@@ -295,10 +295,10 @@ async fn a_page_whose_player_signed_out_elsewhere_is_told_with_its_next_beat() {
         (401, "not-signed-in".to_owned())
     );
     assert_eq!(told.header("www-authenticate"), Some("Bearer"));
-    // A farewell is taken all the same, and nobody else is told anything.
+    // The final heartbeat is accepted all the same, and other players are not affected.
     assert_eq!(beat(&old, true).await.status, 204);
     assert_eq!(beat(&stranger, false).await.status, 204);
-    // Whoever the page asks for a token now plays on.
+    // The new player of the page can play on.
     let next = mint(Some(&cookie)).await;
     assert_ne!(next.claims().sub, first.claims().sub);
     assert_eq!(beat(&next.token(), false).await.status, 204);

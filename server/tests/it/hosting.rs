@@ -275,7 +275,7 @@ async fn what_was_deployed_uncompressed_is_compressed_once_it_is_asked_for() {
                 if answer.header("content-encoding").is_some() {
                     return answer;
                 }
-                // Whoever comes before it is ready gets the file as it is.
+                // A request before it is ready gets the uncompressed file.
                 assert_eq!(answer.text(), script);
             }
         };
@@ -288,7 +288,7 @@ async fn what_was_deployed_uncompressed_is_compressed_once_it_is_asked_for() {
         assert_eq!((again.status.as_u16(), again.body.len()), (304, 0));
         let plain = send(app.get("game", "/game.js").header("if-none-match", etag)).await;
         assert_eq!(plain.text(), script, "each coding has an ETag of its own");
-        // Who has it uncompressed already need not load it again.
+        // A browser that has the uncompressed file need not load it again.
         let etag = send(app.get("game", "/game.js")).await;
         let etag = etag.header("etag").unwrap();
         assert_eq!(send(ask().header("if-none-match", etag)).await.status, 304);
@@ -369,12 +369,12 @@ async fn a_page_of_an_earlier_deployment_finds_its_files_whatever_their_hashes_l
         let asked = app.get("game", &format!("/{path}"));
         assert_eq!(send(asked).await.status, 404, "{path}");
     }
-    // A worker that is deployed no more makes way for one that ends itself.
+    // A worker that is no longer deployed is replaced by one that unregisters itself.
     let asked = app.get("game", "/service-worker.js");
     let worker = send(asked.header("service-worker", "script")).await;
     assert!(worker.text().contains("unregister"), "{}", worker.text());
 
-    // Other bytes at such a path: from then on the name means the file of today.
+    // If the content at such a path changes, the name refers to the current file from then on.
     deploy(
         &app,
         &[
@@ -414,7 +414,7 @@ async fn only_names_that_change_with_their_content_are_kept_for_ever() {
     ] {
         assert_eq!(cache(path).await, expected, "{path}");
     }
-    // What had other bytes under its name is named by something else than them.
+    // A name that had different content is not an identifier of its content.
     let mut changed = files;
     changed[4].1 = b"5";
     deploy(&app, &changed).await;
@@ -484,7 +484,7 @@ async fn a_backend_that_cannot_be_reached_is_a_problem() {
     use platform_server::http::request_id::RequestId;
 
     let origin = platform_server::origin::PlatformOrigin::local(8787);
-    // A port that was free a moment ago, and that nobody listens on.
+    // A port that was free a moment ago, and on which nothing listens.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -530,7 +530,7 @@ async fn a_backend_that_cannot_be_reached_is_a_problem() {
 #[tokio::test]
 async fn a_games_address_and_the_auth_service_say_which_platform_they_belong_to() {
     let app = TestApp::start().await;
-    // A game cannot answer there itself.
+    // A game cannot respond at these paths itself.
     deploy(&app, &[("index.html", b"start")]).await;
     for label in ["game", "dev-game", "auth"] {
         let answer = send(app.get(label, "/__platform/platform.json")).await;

@@ -1,4 +1,4 @@
-//! Hosts, request ids, and problems that every address shares.
+//! Hosts, request ids, and the problems of all addresses.
 
 use reqwest::Method;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -40,7 +40,7 @@ async fn unknown_hosts_never_fall_through_to_another_site() {
     }
 }
 
-/// Sends bytes as they are and reads the answer to the end of the connection.
+/// Sends unmodified bytes and reads the response to the end of the connection.
 async fn raw(app: &TestApp, request: &str) -> String {
     let mut stream = TcpStream::connect(app.running.address).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -62,7 +62,7 @@ async fn a_request_names_exactly_one_host() {
         assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
         assert!(answer.contains("problems/invalid-request"), "{answer}");
     }
-    // The target goes before the header (RFC 9112 §3.2.2).
+    // The target takes precedence over the header (RFC 9112 §3.2.2).
     let answer = raw(
         &app,
         &format!("GET http://{host}/ HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n"),
@@ -121,13 +121,13 @@ async fn a_trusted_proxy_says_id_host_and_client() {
         assert_eq!(send(ask("203.0.113.1", "x")).await.status, 200);
     }
     assert_eq!(send(ask("203.0.113.1", "x")).await.status, 429);
-    // Whoever invents addresses to the left of their own is still who they are.
+    // A client that adds invented addresses to the left of its own is still identified.
     assert_eq!(
         send(ask("198.51.100.1, 203.0.113.1", "x")).await.status,
         429
     );
     assert_eq!(send(ask("203.0.113.2", "x")).await.status, 200);
-    // A household with a whole /64 is one address.
+    // A household with a whole /64 counts as one address.
     for last in 0..30 {
         assert_eq!(
             send(ask(&format!("2001:db8::{last:x}"), "x")).await.status,
@@ -145,7 +145,7 @@ async fn a_forwarded_host_is_ignored_unless_the_operator_believes_it() {
     })
     .await;
     let forwarded = format!("auth.platform.localhost:{}", app.port());
-    // Most proxies append to nothing and pass on what the visitor wrote.
+    // Most proxies do not append to this header, but pass on what the visitor wrote.
     let asked = app.get("demo", "/").header("x-forwarded-host", &forwarded);
     let answer = send(asked).await;
     assert_eq!(answer.status, 200, "the game, not the auth service");
@@ -184,7 +184,7 @@ async fn wrong_paths_and_methods_are_problems_everywhere() {
         let answer = send(app.request(method.clone(), label, path)).await;
         assert_eq!(answer.problem(), slug, "{method} {label} {path}");
     }
-    // As it stands, since a client's own parser would resolve the dots.
+    // Sent unmodified, since a client's own parser would resolve the dots.
     let host = format!("demo.platform.localhost:{}", app.port());
     for path in [
         "/api/../x",

@@ -26,7 +26,7 @@ use crate::caller::Caller;
 use crate::support::{NOW, TestApp, send};
 
 const STREAM: &str = "/api/projects/demo/logs/stream";
-/// Far more than anything here takes; reaching it is a failure.
+/// Much longer than anything here takes; reaching it is a failure.
 const NEVER: Duration = Duration::from_secs(20);
 
 async fn soon<T>(what: impl Future<Output = T>) -> T {
@@ -35,7 +35,7 @@ async fn soon<T>(what: impl Future<Output = T>) -> T {
         .unwrap_or_else(|_| panic!("it did not happen in {NEVER:?}"))
 }
 
-/// A platform, and a console token of an administrator.
+/// Starts a platform, and returns a console token of an administrator, too.
 async fn administered() -> (TestApp, String) {
     let directory = tempfile::tempdir().unwrap();
     let app = TestApp::in_directory(directory, |_| {}).await;
@@ -47,7 +47,7 @@ async fn administered() -> (TestApp, String) {
     (app, token)
 }
 
-/// A console token, and whose it is.
+/// Returns a console token and its player.
 async fn console_token(app: &TestApp, cookie: &str) -> (String, String) {
     let answer = app.console_token(cookie).await;
     (answer.token(), answer.claims().sub)
@@ -85,12 +85,12 @@ impl Events {
         }
     }
 
-    /// The next event; none at the end.
+    /// Returns the next event; `None` at the end.
     async fn next(&mut self) -> Option<Event> {
         soon(self.come()).await
     }
 
-    /// The same, however long it takes.
+    /// Returns the next event without a time limit.
     async fn come(&mut self) -> Option<Event> {
         while self.waiting.is_empty() {
             let piece = self.response.chunk().await.unwrap()?;
@@ -103,7 +103,7 @@ impl Events {
         self.waiting.pop_front()
     }
 
-    /// The next event, which must be a record: its id and its message.
+    /// Returns id and message of the next event, which must be a record.
     async fn record(&mut self) -> (String, String) {
         let event = self.next().await.unwrap();
         assert_eq!(event.name, "message", "{event:?}");
@@ -114,7 +114,7 @@ impl Events {
     }
 }
 
-/// An event, unless there are only comments and the like in the block.
+/// Parses an event; `None` if the block contains only comments and the like.
 fn event(block: &str) -> Option<Event> {
     let mut event = Event {
         name: "message".into(),
@@ -193,7 +193,7 @@ async fn records_come_as_they_are_written_and_only_those_asked_for() {
     log(&app, "dev-demo", &[("debug", "three")]).await;
     assert_eq!(dev.record().await.1, "three");
 
-    // The same object as on a page of logs.
+    // The same object as in a page of logs.
     log(&app, "demo", &[("warn", "four")]).await;
     let event = grave.next().await.unwrap();
     let page = app
@@ -228,7 +228,7 @@ async fn a_stream_goes_on_behind_the_last_record_without_gap_or_repetition() {
     assert_eq!(by_query.record().await.1, "two");
     let mut from_the_start = Events::open(&app, &token, "", Some("0")).await;
     assert_eq!(from_the_start.record().await.1, "one");
-    // An id of another platform, or of one that was set up anew.
+    // An id of another platform, or of a platform that was set up again.
     let ahead = i64::MAX.to_string();
     let mut ahead = Events::open(&app, &token, "", Some(&ahead)).await;
     log(&app, "demo", &[("info", "six")]).await;
@@ -255,7 +255,7 @@ async fn streams_that_begin_while_many_write_miss_and_repeat_nothing() {
             })
         })
         .collect();
-    // Cut off again and again, and taken up where it was.
+    // The stream is interrupted repeatedly, and continued at the same position.
     let mut last = "0".to_owned();
     let mut seen = Vec::new();
     while seen.len() < 640 {
@@ -299,7 +299,7 @@ async fn who_falls_far_behind_is_told_how_many_were_left_out() {
     log(&app, "demo", &[("info", "last")]).await;
     assert_eq!(stream.record().await.1, "last");
 
-    // Who asks for the past gets all of it.
+    // A reader that requests older records gets all of them.
     let mut again = Events::open(&app, &token, "", Some(&first)).await;
     for _ in 0..25_000 {
         assert_eq!(again.record().await.1, "flood");
@@ -372,7 +372,7 @@ async fn who_takes_gzip_gets_each_record_as_it_comes_and_a_whole_file() {
     for message in ["one", "two"] {
         log(&app, "demo", &[("info", message)]).await;
         assert_eq!(plain.record().await.1, message);
-        // It need not wait for what comes later.
+        // It need not wait for later data.
         while !String::from_utf8_lossy(unpacked.get_ref()).contains(message) {
             let piece = soon(response.chunk()).await.unwrap().unwrap();
             unpacked.write_all(&piece).unwrap();
@@ -383,7 +383,7 @@ async fn who_takes_gzip_gets_each_record_as_it_comes_and_a_whole_file() {
     while let Some(piece) = soon(response.chunk()).await.unwrap() {
         unpacked.write_all(&piece).unwrap();
     }
-    // Fails where the sum or the length at the file's end are wrong.
+    // This fails if the checksum or the length at the end of the file are wrong.
     let text = String::from_utf8(unpacked.finish().unwrap()).unwrap();
     let events: Vec<Event> = text.split("\n\n").filter_map(event).collect();
     let names: Vec<&str> = events.iter().map(|event| &*event.name).collect();
@@ -445,7 +445,7 @@ async fn a_stream_ends_when_its_account_is_suspended() {
     log(&app, "demo", &[("info", "before")]).await;
     assert_eq!(stream.record().await.1, "before");
     app.suspend(sub.parse().unwrap(), None).await;
-    // As a node does every now and then that heard of it by the store alone.
+    // As a node does from time to time if only the store tells it.
     app.learn_who_may_play().await;
     let event = stream.next().await.unwrap();
     assert_eq!(event.name, "end");
@@ -474,7 +474,7 @@ async fn a_stream_ends_with_the_right_to_it_and_with_the_session_of_its_token() 
     assert!(revoked.await.unwrap());
     give(&heir).await;
     app.sign_out(&left.cookie).await;
-    // From here on time passes whenever nothing else happens.
+    // From here on, time passes whenever nothing else is running.
     tokio::time::pause();
     let begun = tokio::time::Instant::now();
     for stream in &mut ending {
@@ -486,7 +486,7 @@ async fn a_stream_ends_with_the_right_to_it_and_with_the_session_of_its_token() 
     let passed = begun.elapsed();
     assert!(passed <= Duration::from_secs(10), "{passed:?}");
     tokio::time::resume();
-    // Whose right it still is goes on.
+    // A reader who still has the right continues.
     log(&app, "demo", &[("info", "after")]).await;
     assert_eq!(lasting.record().await.1, "after");
 }
@@ -497,7 +497,7 @@ async fn a_stream_without_records_says_that_it_lives() {
     let mut stream = Events::open(&app, &token, "", None).await;
     let first = soon(stream.response.chunk()).await.unwrap().unwrap();
     assert_eq!(first, "retry: 1000\n\n");
-    // From here on time passes whenever nothing else happens.
+    // From here on, time passes whenever nothing else is running.
     tokio::time::pause();
     let begun = tokio::time::Instant::now();
     for _ in 0..3 {
@@ -513,7 +513,7 @@ async fn a_stream_without_records_says_that_it_lives() {
 async fn hundreds_of_reconnects_get_what_the_store_retains_and_nothing_twice() {
     let (app, token) = administered().await;
     let state = &app.running.state;
-    // Beside them others write, and what is old is swept.
+    // Meanwhile others write, and old records are swept.
     let store = Arc::clone(&state.platform.store);
     let writing = tokio::spawn(async move {
         for number in 0..300 {
@@ -527,7 +527,7 @@ async fn hundreds_of_reconnects_get_what_the_store_retains_and_nothing_twice() {
             }
         }
     });
-    // Numbers that look random and are the same each time.
+    // Numbers that look random but are the same in every run.
     let mut number = 1_u64;
     let mut below = |end: usize| {
         number = number
@@ -538,7 +538,7 @@ async fn hundreds_of_reconnects_get_what_the_store_retains_and_nothing_twice() {
     let (mut last, mut seen, mut reconnects) = (0, Vec::new(), 0);
     while reconnects < 300 {
         reconnects += 1;
-        // Nobody reconnects faster than calls of the API are answered.
+        // A reader does not reconnect faster than the API's rate limit allows.
         app.clock.advance(100);
         let written = writing.is_finished();
         let retained = retained(&app).await;
@@ -556,14 +556,14 @@ async fn hundreds_of_reconnects_get_what_the_store_retains_and_nothing_twice() {
             seen.push(id);
             last = id;
         }
-        // What was retained then and lies in between was there, unless it was
-        // swept before it was read.
+        // Records that were retained at that time in this range arrived, unless they were swept
+        // before they were read.
         let still = self::retained(&app).await;
         for id in still.iter().filter(|id| **id > from && **id <= last) {
             assert!(seen.contains(id), "{id} was missed");
         }
         if written && last >= newest && below(3) == 0 {
-            // Once more from somewhere in the past.
+            // Start again at an older record.
             last = still[below(still.len())];
             seen.clear();
         }
@@ -571,7 +571,7 @@ async fn hundreds_of_reconnects_get_what_the_store_retains_and_nothing_twice() {
     writing.await.unwrap();
 }
 
-/// The ids of the demo's records that there are, oldest first.
+/// Returns the ids of the demo's existing records, oldest first.
 async fn retained(app: &TestApp) -> Vec<i64> {
     let query = LogQuery {
         slug: "demo".into(),

@@ -1,4 +1,4 @@
-//! `POST /__platform/logs`: what happened in players' pages.
+//! `POST /__platform/logs`: log records of players' pages.
 
 use platform_protocol::log::{LogLevel, LogSource};
 use platform_protocol::names::Environment;
@@ -72,7 +72,7 @@ async fn a_record_is_kept_with_everything_that_the_page_told() {
         Some("Error: no coins\n at a.js:1:2")
     );
     assert_eq!(entry.url.as_deref(), Some("/a.js"));
-    // How often it was seen is believed of players alone.
+    // The count of a record is only trusted if it comes from a player.
     assert_eq!(
         (entry.line, entry.column, entry.count),
         (Some(1), Some(2), 1)
@@ -119,7 +119,7 @@ async fn a_good_token_adds_the_player_and_a_bad_one_changes_nothing() {
     }
 }
 
-/// The header of a player who plays at `label`.
+/// Returns the header of a player who plays at `label`.
 async fn bearer(app: &TestApp, label: &str) -> String {
     let request = app.request(Method::POST, "auth", "/token");
     let token = send(request.header("origin", app.origin(label)))
@@ -142,7 +142,7 @@ async fn a_record_without_a_token_stands_for_itself_alone() {
     assert_eq!(counts().await, [1, 1, 1]);
     let known = post(&app, "demo", &sent).header("authorization", &token);
     assert_eq!(send(known).await.status, 204);
-    // Newest first: what one request may stand for was used up before.
+    // Newest first: the allowance of a request was used up before.
     assert_eq!(counts().await, [1, 4_995, 7]);
 }
 
@@ -200,7 +200,7 @@ async fn a_wrong_clock_moves_no_record_out_of_sight() {
     }
 }
 
-/// A body of exactly `length` bytes.
+/// Returns a body of exactly `length` bytes.
 fn padded(length: usize) -> String {
     let text = body(&[record("padded")]).to_string();
     format!("{text}{}", " ".repeat(length - text.len()))
@@ -293,7 +293,7 @@ async fn one_address_and_one_game_send_so_many_bytes_and_no_more() {
         assert_eq!(send(ask()).await.status, 204);
         let refused = send(ask()).await;
         assert_eq!(refused.problem(), "too-many-requests");
-        // 20,000 bytes more than there is room for, at 1,000 a second.
+        // 20,000 bytes over the limit, at 1,000 per second.
         assert_eq!(refused.header("retry-after"), Some("20"));
         app.clock.advance(20_000);
         assert_eq!(send(ask()).await.status, 204);
@@ -307,7 +307,7 @@ async fn requests_of_another_shape_are_refused_each_with_its_problem() {
     let changed = |member: &str, value: Value| {
         let mut changed = record("m");
         changed[member] = value;
-        // The good one beside it is not kept either.
+        // The valid record next to it is not stored either.
         body(&[record("good"), changed]).to_string()
     };
     let rows = [
@@ -388,7 +388,7 @@ async fn one_address_and_one_game_send_so_much_and_no_more() {
         let refused = send(post(&app, "demo", &five)).await;
         assert_eq!(refused.status, 429);
         assert_eq!(refused.problem(), "too-many-requests");
-        // Three more than there is room for, at two a second.
+        // Three requests over the limit, at two per second.
         assert_eq!(refused.header("retry-after"), Some("2"));
         assert_eq!(records(&app).await.len(), 8);
         let elsewhere = send(post(&app, "dev-demo", &five)).await;
@@ -403,7 +403,7 @@ async fn one_address_and_one_game_send_so_much_and_no_more() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_queue_answers_429_and_loses_nothing_that_was_accepted() {
     let app = TestApp::start().await;
-    // Another process holds the file, so that nothing can be written out.
+    // Another process locks the file, so that nothing can be written.
     let other = rusqlite::Connection::open(app.directory.path().join("logs.db")).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let mut requests = tokio::task::JoinSet::new();
@@ -411,13 +411,13 @@ async fn a_full_queue_answers_429_and_loses_nothing_that_was_accepted() {
         let request = post(&app, "demo", &body(&[record(&number.to_string())]));
         requests.spawn(async move { (number, send(request).await) });
     }
-    // What is over the queue is refused at once, while all others wait.
+    // Requests that do not fit into the queue are refused at once, while all others wait.
     let mut refused = 0;
     let (_, first) = requests.join_next().await.unwrap().unwrap();
     assert_eq!(first.problem(), "too-many-requests");
     assert!(first.header("retry-after").is_some());
     refused += 1;
-    // Players are not kept waiting by any of it.
+    // Players do not wait because of this.
     assert_eq!(send(app.post_token()).await.status, 200);
     other.execute_batch("COMMIT").unwrap();
     let mut accepted = Vec::new();
@@ -469,7 +469,7 @@ async fn requests_of_one_network_are_limited_before_their_tokens_are_verified() 
         burst: burst.try_into().unwrap(),
     };
     let app = TestApp::with(|config| config.log_rate = rate(2)).await;
-    // What cannot be read costs as well.
+    // Unreadable requests count as well.
     let unreadable = || send(post(&app, "demo", &json!({ "page": "" })));
     for _ in 0..4 {
         assert_eq!(unreadable().await.status, 400);
@@ -478,7 +478,7 @@ async fn requests_of_one_network_are_limited_before_their_tokens_are_verified() 
     assert_eq!(refused.problem(), "too-many-requests");
     assert!(refused.header("retry-after").is_some());
 
-    // A token that is none uses it up twenty times as fast.
+    // An invalid token uses up the allowance twenty times as fast.
     let app = TestApp::with(|config| config.log_rate = rate(100)).await;
     let junk = || {
         let request = post(&app, "demo", &body(&[]));
@@ -510,7 +510,7 @@ async fn where_many_tokens_were_false_the_next_new_one_is_not_verified() {
             204
         );
     }
-    // Eleven are left of 200, and a verification costs twenty.
+    // Eleven of 200 are left, and a verification costs twenty.
     let with_token = |text: &str| {
         let request = post(&app, "demo", &body(&[record(text)]));
         send(request.header("authorization", &bearer))
@@ -561,7 +561,7 @@ async fn a_project_keeps_no_more_logs_than_the_operator_allows() {
         send(post(&app, ["demo", "dev-demo"][number % 2], &body(&batch))).await;
     }
     let admin = Administered::restart(app, |config| config.log_quota_mib = 1).await;
-    // Nobody is over the quota that was.
+    // Nothing exceeds the previous quota.
     assert_eq!(admin.messages("prod").await.len(), 50);
     let before = admin.room().await;
     assert_eq!(before["quota_bytes"], 1_048_576);
@@ -590,14 +590,14 @@ async fn a_project_keeps_no_more_logs_than_the_operator_allows() {
     );
 }
 
-/// A platform whose administrator asks about the demo.
+/// A platform whose administrator reads the logs of the demo.
 struct Administered {
     app: TestApp,
     token: String,
 }
 
 impl Administered {
-    /// The same platform with other settings.
+    /// Restarts the same platform with other settings.
     async fn restart(app: TestApp, change: impl FnOnce(&mut Config)) -> Self {
         let cookie = app.sign_in("an administrator", None).await;
         let (_, sub) = console_token(&app, &cookie).await;
@@ -630,7 +630,7 @@ impl Administered {
     }
 }
 
-/// A console token, and whose it is.
+/// Returns a console token and its player.
 async fn console_token(app: &TestApp, cookie: &str) -> (String, String) {
     let request = app
         .request(Method::POST, "auth", "/token")

@@ -1,5 +1,5 @@
-//! The server from outside: real requests to a server on a port of its own,
-//! with a clock that the tests move.
+//! The server seen from outside: real requests to a server on its own port, with a clock that the
+//! tests move.
 
 #![allow(
     clippy::unwrap_used,

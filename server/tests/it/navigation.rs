@@ -1,11 +1,11 @@
-//! What someone sees who opens an address that is not there.
+//! What a person sees who opens an address that does not exist.
 
 use platform_protocol::problem::ProblemCode;
 use reqwest::{Method, RequestBuilder};
 
 use crate::support::{TestApp, send};
 
-/// What a browser says that it takes when it opens an address.
+/// The `Accept` header of a browser that opens an address.
 const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 
 fn opened(request: RequestBuilder) -> RequestBuilder {

@@ -1,5 +1,4 @@
-//! The operator's commands for projects, administrators and backups, beside a
-//! running server.
+//! The operator's commands for projects, administrators and backups, next to a running server.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -7,7 +6,7 @@ use std::time::Duration;
 
 use crate::program::{Server, guest, one_line, program, subject, token};
 
-/// Runs a command: its exit code, and what it said.
+/// Runs a command and returns its exit code and its output.
 fn run(data: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     let output = program(data).args(arguments).output().unwrap();
     let said = if output.status.success() {
@@ -19,7 +18,7 @@ fn run(data: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), said)
 }
 
-/// Somebody who has signed in: id and cookie.
+/// Creates an account: id and cookie.
 fn account(server: &Server, data: &Path) -> (String, String) {
     let (sub, cookie) = guest(server);
     let database = rusqlite::Connection::open(data.join("platform.db")).unwrap();
@@ -28,15 +27,14 @@ fn account(server: &Server, data: &Path) -> (String, String) {
         sub.replace('-', "")
     );
     database.execute_batch(&link).unwrap();
-    // As if they had just signed in.
+    // As after a recent sign-in.
     database
         .execute_batch("UPDATE sessions SET authenticated_at = 1000 * unixepoch()")
         .unwrap();
     (sub, cookie)
 }
 
-/// The status line of a question to the console about the demo, which is
-/// nobody's.
+/// Returns the status line of a request to the console about the demo, which belongs to nobody.
 fn ask_for_demo(server: &Server, cookie: &str) -> String {
     let origin = format!("http://platform.localhost:{}", server.port);
     let headers = format!("Origin: {origin}\r\nCookie: {cookie}\r\nContent-Length: 0\r\n");
@@ -78,7 +76,7 @@ fn an_administrator_is_granted_and_revoked_beside_a_running_server() {
     let nobody = "00000000-0000-4000-8000-000000000000";
     let (code, said) = run(data, &["admin", "grant", nobody]);
     assert!(code == Some(1) && said.contains("no player"), "{said}");
-    // Whom the settings name stays one, and the operator is told.
+    // An administrator named by the settings stays one, and the operator is told.
     let mut revoke = program(data);
     revoke.env("PLATFORM_ADMINS", &sub);
     let output = revoke.args(["admin", "revoke", &sub]).output().unwrap();
@@ -126,7 +124,7 @@ fn players_are_found_by_name_and_by_the_address_that_holds_them() {
     let server = Server::start(&mut program(data));
     let (sub, cookie) = guest(&server);
     let (other, second) = guest(&server);
-    // They count once their cookies came back.
+    // They count once their cookies have come back.
     for cookie in [cookie, second] {
         token(&server, &cookie);
     }
@@ -212,7 +210,7 @@ fn these_commands_never_make_a_platform() {
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
-/// Unpacks a backup as the operator's own tools do.
+/// Unpacks a backup with the operator's usual tools.
 fn unpack(backup: &Path, into: &Path) {
     let mut tar = std::process::Command::new("tar");
     let status = tar.arg("-xpf").arg(backup).arg("-C").arg(into).status();
@@ -228,7 +226,7 @@ fn a_backup_beside_a_running_server_is_restored_and_played_on() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("platform.tar");
     let path = file.to_str().unwrap();
-    // Players come meanwhile.
+    // Players arrive during the backup.
     let (code, said) = std::thread::scope(|scope| {
         let backup = scope.spawn(|| run(data, &["backup", path]));
         for _ in 0..10 {
@@ -267,7 +265,7 @@ fn a_backup_beside_a_running_server_is_restored_and_played_on() {
     server.stop("-TERM");
 }
 
-/// Looks ten times a second until `holds`, for twenty seconds.
+/// Polls ten times a second, for at most twenty seconds, until `holds` returns true.
 fn poll(what: &str, mut holds: impl FnMut() -> bool) {
     let mut time = tokio::runtime::Builder::new_current_thread();
     let time = time.enable_time().build().unwrap();
@@ -281,7 +279,7 @@ fn poll(what: &str, mut holds: impl FnMut() -> bool) {
     panic!("within twenty seconds: {what}");
 }
 
-/// The `kid` of every key, as the command lists them.
+/// Returns the `kid` of every key, as the command lists them.
 fn kids(data: &Path) -> Vec<String> {
     let (code, listed) = run(data, &["keys", "list"]);
     assert_eq!(code, Some(0), "{listed}");
@@ -306,12 +304,12 @@ fn a_key_is_revoked_beside_a_running_server() {
         new.len() == 1 && new[0] != old && said.contains(&new[0]),
         "{said}"
     );
-    // The server looks every three seconds.
+    // The server checks every three seconds.
     poll("the server follows", || !key_set().contains(&old));
     assert!(key_set().contains(&new[0]));
     let (code, said) = run(data, &["keys", "revoke", &old]);
     assert!(code == Some(1) && said.contains("no signing key"), "{said}");
-    // Some begin with a hyphen.
+    // Some ids begin with a hyphen.
     let (code, said) = run(data, &["keys", "revoke", "-x"]);
     assert!(
         code == Some(1) && said.contains("no signing key -x"),
@@ -405,7 +403,7 @@ async fn a_backup_that_is_stopped_leaves_nothing_behind() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path();
     Server::start(&mut program(data)).stop("-TERM");
-    // Enough for it to take a while.
+    // Enough files that it takes a moment.
     let files = data.join("files/00");
     std::fs::create_dir_all(&files).unwrap();
     for number in 0..4 {

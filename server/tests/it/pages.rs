@@ -1,4 +1,4 @@
-//! What people and verifiers read: pages, key set, metadata.
+//! What people and verifiers read: pages, the key set, metadata.
 
 use insta::assert_snapshot;
 use platform_protocol::problem::ProblemCode;
@@ -173,7 +173,7 @@ async fn whoever_finds_a_weakness_is_told_where_to_report_it() {
             )
         );
     }
-    // A game's address is the game's.
+    // On a game's address, these paths belong to the game.
     assert_eq!(send(app.get("demo", path)).await.status, 404);
     let silent = TestApp::start().await;
     assert_eq!(send(silent.get("", path)).await.problem(), "not-found");

@@ -98,7 +98,7 @@ async fn who_plays_for_a_minute_counts_in_the_ranking_and_who_only_looks_does_no
     assert_eq!(ranking(&app).await["demo"], (0, 0));
 }
 
-/// A console token of an account that owns the demo.
+/// Returns a console token of an account that owns the demo.
 async fn owner(app: &TestApp) -> String {
     let ask = |cookie: Option<&str>| {
         let console = app.running.state.platform.origin.to_string();
@@ -152,7 +152,7 @@ async fn players_over_time_are_there_after_a_restart() {
         .look(&*state.games.presence, now)
         .await
         .unwrap();
-    // Nothing was kept yet: what came together is kept at the end.
+    // Nothing was stored yet: the collected counts are stored at the end.
     let app = app.restart(|_| {}).await;
 
     let token = owner(&app).await;
@@ -171,7 +171,7 @@ async fn players_over_time_are_there_after_a_restart() {
     assert_eq!(view["days"][0]["players"], 2);
     assert_eq!(view["months"][0]["players"], 2);
 
-    // The day goes on with those who were there already.
+    // The day continues with the players who were already counted.
     let three = Player::new(&app, "demo", 3).await;
     three.beat(&app).await;
     keep(&app).await;

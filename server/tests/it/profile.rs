@@ -1,5 +1,4 @@
-//! The profile page: the name, the identity, the sessions, and whose form it
-//! is.
+//! The profile page: the name, the identity, the sessions, and the protection of its forms.
 
 use platform_server::domain::audit::Actor;
 use platform_server::domain::session::SESSION_MILLIS;
@@ -8,7 +7,7 @@ use uuid::Uuid;
 use crate::pages::assert_is_page;
 use crate::support::{Answer, NOW, Opened, TestApp, send};
 
-/// A visitor with a session and the profile page open.
+/// A visitor with a session who has opened the profile page.
 struct Player {
     session: String,
     id: Uuid,
@@ -45,7 +44,7 @@ impl Player {
         self.press(app, fields).await
     }
 
-    /// The same at once.
+    /// Submits the form immediately.
     async fn press(&self, app: &TestApp, fields: &[(&str, &str)]) -> Answer {
         let opened = &self.opened;
         let mut all = vec![("csrf", opened.token()), ("shown", opened.shown())];
@@ -63,7 +62,7 @@ impl Player {
         self.press(app, &fields).await
     }
 
-    /// The name in the player's next token.
+    /// Returns the name in the player's next token.
     async fn name_in_token(&self, app: &TestApp) -> String {
         let token = send(app.post_token().header("cookie", &self.session)).await;
         assert_eq!(token.claims().sub, self.id.to_string());
@@ -95,7 +94,7 @@ async fn a_new_name_is_in_the_next_token() {
         ] {
             assert!(html.contains(part), "{part}: {html}");
         }
-        // One's own name in another spelling is free.
+        // A player's own name in another spelling is available.
         let again = player.rename(&app, &name.to_uppercase()).await;
         assert_eq!(again.status, 303);
         assert_eq!(player.rename(&app, &name).await.status, 303);
@@ -125,7 +124,7 @@ async fn a_name_that_another_player_has_is_refused_in_every_spelling() {
     assert_eq!(first.name_in_token(&app).await, "PayPal_100");
 }
 
-/// The form is there again, with what was typed and what is wrong with it.
+/// Asserts that the response contains the form again, with the input and the error.
 fn assert_form_has(answer: &Answer, typed: &str, error: &str) {
     assert_eq!(
         answer.header("content-type"),
@@ -193,7 +192,7 @@ async fn a_name_of_24_letters_fits_in_whatever_script() {
         let name = letter.repeat(24);
         assert_eq!(player.rename(&app, &name).await.status, 303, "{letter}");
         assert_eq!(player.name_in_token(&app).await, name);
-        // The schema counts characters as the check does.
+        // The schema counts characters in the same way as the check.
         let store = &app.running.state.platform.store;
         for other in [letter.repeat(25), letter.repeat(2)] {
             let refused = store
@@ -378,7 +377,7 @@ async fn a_guest_is_asked_to_sign_in_and_an_account_sees_how_it_did() {
     let account = Player::account(&app, "7").await;
     let html = account.opened.answer.text();
     assert!(!html.contains("Sign in to keep your progress"), "{html}");
-    // A provider that is no longer in the settings goes by its id.
+    // A provider that is no longer in the settings is shown by its id.
     let since =
         "Signed in with <b>google</b> since <time datetime=\"2026-01-01\">1 January 2026</time>";
     assert!(html.contains(since), "{html}");
@@ -465,7 +464,7 @@ async fn a_form_that_is_too_old_says_why_nothing_was_saved_and_keeps_what_was_ty
             assert!(html.contains(part), "{part}: {html}");
         }
         assert_eq!(player.name_in_token(&app).await, player.name);
-        // The page that says so saves it.
+        // The name can be saved from the page that reports the error.
         let set = stale
             .cookie()
             .map(|cookie| format!("{}; {cookie}", player.session));
@@ -483,7 +482,7 @@ async fn a_form_that_is_too_old_says_why_nothing_was_saved_and_keeps_what_was_ty
         let sent = send(app.post_form("/profile", &opened.cookies, &fields)).await;
         assert_eq!(sent.status, 422, "the form counts, the name does not");
     }
-    // Whoever does not say that our own page sent it is shown nothing.
+    // If a request does not show that our own page sent it, the response reveals nothing.
     let bare = app.post_form("/profile", &player.session, &[("username", "x")]);
     let mut bare = bare.build().unwrap();
     bare.headers_mut().remove("origin");
@@ -535,7 +534,7 @@ async fn a_press_within_two_seconds_of_the_page_ends_nothing() {
         let token = send(app.post_token().header("cookie", session)).await;
         assert_eq!(token.status, 200);
     }
-    // A name has to be typed, which takes longer by itself.
+    // A name has to be typed, which takes longer anyway.
     assert_eq!(here.rename(&app, "quick").await.status, 303);
 }
 
@@ -554,7 +553,7 @@ async fn the_profile_lists_each_browser_and_ends_one_alone() {
     };
     assert_eq!(token(&phone, PHONE).await.status, 200);
     assert_eq!(token(&here.session, FIREFOX).await.status, 200);
-    // What a session is called changes with its renewal alone.
+    // The name of a session changes only when the session is renewed.
     assert_eq!(token(&phone, FIREFOX).await.status, 200);
     here.opened = app.open("/profile", Some(&here.opened.cookies)).await;
     let html = here.opened.answer.text();
@@ -573,7 +572,7 @@ async fn the_profile_lists_each_browser_and_ends_one_alone() {
     let (_, id) = before.rsplit_once("name=\"session\" value=\"").unwrap();
     let id = id.split('"').next().unwrap();
 
-    // Somebody else's is not theirs to end.
+    // Players cannot end the sessions of others.
     let eve = Player::account(&app, "8").await;
     let fields = [("action", "end-session"), ("session", id)];
     assert_eq!(eve.post(&app, &fields).await.status, 303);
@@ -593,7 +592,7 @@ async fn the_profile_lists_each_browser_and_ends_one_alone() {
         "{html}"
     );
     assert!(!html.contains("Safari on iPhone"), "{html}");
-    // Once more it is ended already; without a name it is nothing.
+    // Ending it again has no effect, and neither has ending a session without a name.
     assert_eq!(here.post(&app, &fields).await.status, 303);
     let odd = here.post(&app, &[("action", "end-session")]).await;
     assert_eq!(odd.problem(), "invalid-request");

@@ -1,4 +1,4 @@
-//! The program itself: exit codes, the ready line, what the log never holds.
+//! The program itself: exit codes, the ready line, and what the log must never contain.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -17,7 +17,7 @@ pub(crate) fn program(data: &Path) -> Command {
     command
 }
 
-/// A server that has said that it is ready.
+/// A server that has reported that it is ready.
 pub(crate) struct Server {
     child: Child,
     output: BufReader<std::process::ChildStdout>,
@@ -48,7 +48,7 @@ impl Server {
         }
     }
 
-    /// One request, and the whole answer as text.
+    /// Sends one request and returns the whole response as text.
     pub(crate) fn ask(&self, request: &str, host: &str, headers: &str) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         let host = format!("{host}:{}", self.port);
@@ -62,8 +62,8 @@ impl Server {
         answer
     }
 
-    /// Sends a signal and waits for the end: what else was printed, the log,
-    /// and the exit code.
+    /// Sends a signal and waits for the end. Returns the remaining output, the log, and the exit
+    /// code.
     pub(crate) fn stop(mut self, signal: &str) -> (String, String, Option<i32>) {
         let id = self.child.id().to_string();
         assert!(
@@ -107,7 +107,7 @@ fn one_line_says_ready_and_both_signals_stop_it_with_zero() {
     }
 }
 
-/// The program, started by a shell that has set these limits.
+/// Returns the program, started by a shell that sets these limits.
 fn limited(data: &Path, limits: &str) -> Command {
     let mut command = Command::new("sh");
     let run = format!("{limits} && exec \"$0\" \"$@\"");
@@ -143,7 +143,7 @@ fn more_unfinished_heads_than_files_may_be_open_keep_no_visitor_out() {
     let heads: Vec<_> = (0..600)
         .map(|_| {
             let mut stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
-            // The first of them may have been closed already.
+            // The first connections may have been closed already.
             let _ = stream.write_all(b"GET / HTTP/1.1\r\nHost: ");
             stream
         })
@@ -346,7 +346,7 @@ fn a_second_server_on_one_folder_stops_with_one_line() {
         }
         server.stop(signal);
     }
-    // Neither end has left the folder locked.
+    // The folder is not locked after either end.
     Server::start(&mut program(directory.path())).stop("-TERM");
 }
 
@@ -387,7 +387,7 @@ fn a_file_where_the_data_folder_should_be_is_said() {
     }
 }
 
-/// A guest of this server: its id, its cookie.
+/// Creates a guest on this server and returns its id and its cookie.
 pub(crate) fn guest(server: &Server) -> (String, String) {
     let answer = token(server, "");
     let cookie = answer
@@ -398,14 +398,14 @@ pub(crate) fn guest(server: &Server) -> (String, String) {
     (subject(&answer), cookie.to_owned())
 }
 
-/// The answer of `POST /token` to the demo's page.
+/// Returns the response of `POST /token` to the demo's page.
 pub(crate) fn token(server: &Server, cookie: &str) -> String {
     let origin = format!("http://demo.platform.localhost:{}", server.port);
     let headers = format!("Origin: {origin}\r\nCookie: {cookie}\r\nContent-Length: 0\r\n");
     server.ask("POST /token", "auth.platform.localhost", &headers)
 }
 
-/// `sub` of the token in an answer.
+/// Returns `sub` of the token in a response.
 pub(crate) fn subject(answer: &str) -> String {
     use base64::Engine as _;
     use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -122,7 +122,7 @@ async fn a_deploy_is_played_at_once_and_taken_back() {
         shown["warnings"], second["warnings"],
         "they can be read later"
     );
-    // The page of before goes on loading what is named by its content.
+    // The previous page can still load files that are named by their content.
     let kept = send(app.get("dev-game", "/main.3f2a9c1b.js")).await;
     assert_eq!((kept.status.as_u16(), kept.text()), (200, "one"));
 
@@ -329,7 +329,7 @@ async fn an_environment_gets_a_backend_and_isolation() {
         "the backend"
     );
     assert_eq!(send(app.get("dev-game", "/")).await.text(), "x");
-    // Half a body takes nothing away.
+    // An incomplete body removes nothing.
     let half = owner.put(&path, json!({})).await;
     assert_eq!(half.problem(), "invalid-request");
     assert_eq!(
@@ -417,7 +417,7 @@ async fn a_new_project_has_no_slug_that_looks_like_the_platforms_own() {
         let answer = send(request.json(&json!({ "slug": slug }))).await;
         assert_eq!(answer.problem(), "invalid-request", "{slug}");
     }
-    // One of before goes on.
+    // An existing project can still be changed.
     owner.create("game").await;
     app.sql("UPDATE projects SET slug = 'login' WHERE slug = 'game'");
     let deployed = owner.ask(
@@ -449,7 +449,7 @@ async fn an_account_owns_as_many_projects_as_the_settings_say() {
         let request = caller.ask(Method::POST, "/api/projects");
         send(request.json(&json!({ "slug": slug }))).await
     };
-    // One request after the other would leave out those that come at once.
+    // Sequential requests would not test simultaneous ones.
     let all = ["one", "two", "three", "four", "five"].map(|slug| create(&caller, slug));
     let answers = futures_util::future::join_all(all).await;
     let made = answers.iter().filter(|answer| answer.status == 201);
@@ -468,7 +468,7 @@ async fn a_suspended_developer_reads_the_reason_with_the_next_call() {
     let token = app.console_token(&session).await;
     let ask = async || send(app.get("", "/api/projects").bearer_auth(token.token())).await;
     assert_eq!(ask().await.status, 200);
-    // An operator's command, of which no node has been told.
+    // An operator's command, about which no node has been told.
     let player = token.claims().sub.parse().unwrap();
     app.suspend(player, Some("You sold lights.")).await;
     let refused = ask().await;

@@ -1,10 +1,10 @@
-//! Where pages lead back to, over HTTP.
+//! The return addresses of pages, over HTTP.
 
 use reqwest::Method;
 
 use crate::support::{TestApp, send};
 
-/// A few of each kind; the whole table stands beside the check.
+/// A few of each kind; the whole table is next to the check.
 const HOSTILE: [&str; 24] = [
     "",
     "/",

@@ -1,4 +1,4 @@
-//! Every answer has a request id, whatever its status and whoever gives it.
+//! Every response has a request id, whatever its status and its origin.
 
 use axum::Router;
 use axum::routing::get;
@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::caller::Caller;
 use crate::support::{Answer, TestApp, send};
 
-/// The id that an answer has.
+/// Returns the id of a response.
 fn id(answer: &Answer, what: &str) -> String {
     let id = answer.header("x-request-id");
     let id = id.unwrap_or_else(|| panic!("{what} has no request id: {answer:?}"));
@@ -24,7 +24,7 @@ fn id(answer: &Answer, what: &str) -> String {
     id.to_owned()
 }
 
-/// Asks, and looks at the status and the id.
+/// Sends a request, and checks the status and the id.
 async fn ask(request: RequestBuilder, status: u16, what: &str) -> Answer {
     let answer = send(request).await;
     assert_eq!(answer.status, status, "{what}: {answer:?}");
@@ -154,13 +154,13 @@ async fn answers_of_a_backend_and_about_one_have_a_request_id() {
     }
 }
 
-/// Sends these bytes and reads all that comes until the other end closes.
+/// Sends these bytes and reads until the other side closes the connection.
 async fn talk(app: &TestApp, bytes: &str) -> String {
     let mut stream = TcpStream::connect(app.running.address).await.unwrap();
     let (mut reading, mut writing) = stream.split();
     let mut answer = Vec::new();
     let talking = async {
-        // It may be closed before all was sent.
+        // The connection may be closed before everything is sent.
         let sending = writing.write_all(bytes.as_bytes());
         let (_, read) = tokio::join!(sending, reading.read_to_end(&mut answer));
         read.unwrap();
@@ -170,7 +170,7 @@ async fn talk(app: &TestApp, bytes: &str) -> String {
     String::from_utf8(answer).unwrap()
 }
 
-/// Looks at the last answer of a connection: its status, id and problem.
+/// Checks the last response on a connection: its status, id and problem.
 fn check_unread(answer: &str, status: u16) {
     let head = format!("HTTP/1.1 {status} ");
     assert!(answer.starts_with(&head), "{status}: {answer}");
@@ -233,7 +233,7 @@ async fn what_a_game_answers_is_never_taken_for_a_refusal_of_the_platform() {
             app.port()
         )
     };
-    // Behind two that are good there comes one that cannot be read.
+    // After two valid requests there is an unreadable one.
     let answers = talk(&app, &(ask("/") + &ask("/lure.txt") + "nonsense\r\n\r\n")).await;
     assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 2, "{answers}");
     assert_eq!(answers.matches(lure).count(), 2, "{answers}");

@@ -1,4 +1,4 @@
-//! Going on as a guest that was signed out, by a game for one.
+//! Restoring a guest after a game has signed it out.
 
 use platform_server::domain::audit::{Actor, AuditKind};
 use platform_server::http::seal::PRESS_MILLIS;
@@ -11,7 +11,7 @@ use crate::support::{Answer, TestApp};
 const SESSION: &str = "platform-session";
 const LEFT: &str = "platform-guests";
 
-/// What any game may do.
+/// Any game can do this.
 async fn sign_out(app: &TestApp, browser: &mut Browser<'_>) -> Answer {
     let address = format!("{}/sign-out", app.origin("auth"));
     let request = browser.request(Method::POST, &address);
@@ -71,7 +71,7 @@ async fn a_guest_that_a_game_signed_out_is_gone_on_as() {
     assert!(!left.contains("Domain"), "{left}");
     assert_eq!(browser.cookie(LEFT).unwrap().len(), 43);
 
-    // The next visit is a new guest all the same.
+    // The next visit creates a new guest all the same.
     let next = browser.token().await.claims();
     assert_ne!(next.sub, guest.sub);
     let login = format!("{}/login", app.origin("auth"));
@@ -90,7 +90,7 @@ async fn a_guest_that_a_game_signed_out_is_gone_on_as() {
         (guest.sub.clone(), guest.username)
     );
 
-    // The one that the browser had meanwhile is there as well.
+    // The guest that the browser had in between can be restored as well.
     let back = restore(&app, &mut browser, Some(&next.sub)).await;
     assert_eq!(back.status, 303);
     assert_eq!(browser.token().await.claims().sub, next.sub);
@@ -133,14 +133,14 @@ async fn a_guest_is_restored_by_our_own_form_and_the_browsers_own_cookie_alone()
         browser.post(&address, &fields).await.problem(),
         "invalid-request"
     );
-    // Another browser knows the id, and has no such guest.
+    // Another browser knows the id, but has no such guest.
     let mut other = Browser::new(&app);
     other.token().await;
     sign_out(&app, &mut other).await;
     let nothing = restore(&app, &mut other, Some(&guest.sub)).await;
     assert_is_back_at_the_page(&nothing);
     assert_eq!(other.cookie(SESSION), None);
-    // After 30 days it is over.
+    // After 30 days it is too late.
     app.clock.advance(30 * 24 * 60 * 60_000);
     let nothing = restore(&app, &mut browser, Some(&guest.sub)).await;
     assert_is_back_at_the_page(&nothing);
@@ -205,7 +205,7 @@ async fn a_suspended_player_comes_back_as_nobody_else() {
         browser.post(&address, &fields).await.problem(),
         "account-suspended"
     );
-    // Signing out is no way round it, and does not lose the guest.
+    // Signing out does not get around it, and does not lose the guest.
     sign_out(&app, &mut browser).await;
     assert_eq!(
         browser.post(&address, &fields).await.problem(),

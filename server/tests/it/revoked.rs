@@ -1,5 +1,5 @@
-//! What a console token ends with: its session, its device, its account, and
-//! five minutes.
+//! What ends a console token: its session, its device, its account, and its lifetime of five
+//! minutes.
 
 use platform_protocol::claims::ConsoleTokenClaims;
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use crate::caller::{Caller, archive};
 use crate::device::{account, refresh, refresh_token, signed_in};
 use crate::support::{Answer, TestApp};
 
-/// The claims of an answer's token, read without verification.
+/// Returns the claims of a response's token, without verification.
 fn payload(answer: &Answer) -> Map<String, Value> {
     use base64::Engine as _;
     let token = answer.token();
@@ -17,7 +17,7 @@ fn payload(answer: &Answer) -> Map<String, Value> {
     serde_json::from_slice(&payload.unwrap()).unwrap()
 }
 
-/// That a token that worked does no more: neither reads nor deploys.
+/// Asserts that a token which worked is refused: for reading and for deploying.
 async fn is_over(caller: &Caller<'_>) {
     for answer in [
         caller.get("/api/projects").await,
@@ -81,7 +81,7 @@ async fn a_console_token_ends_with_its_device_and_no_other() {
     is_over(&on_first).await;
     is_over(&again).await;
     assert_eq!(on_second.get("/api/projects").await.status, 200);
-    // The browser's own session is no device's.
+    // The browser's own session does not belong to a device.
     assert_eq!(player.get("/api/projects").await.status, 200);
 
     assert_eq!(app.end_sessions(player.sub).await, 2);
@@ -143,12 +143,12 @@ async fn a_game_token_has_its_nine_claims_and_a_console_token_says_what_it_ends_
     assert!(console.sid.is_some() && console.device.is_none());
     assert_eq!(device.scope, "projects");
     assert!(device.sid.is_none() && device.device.is_some());
-    // The name of a session opens nothing.
+    // The id of a session gives no access.
     let sid = console.sid.unwrap();
     assert_ne!(sid, session);
     let guest = app.console_token(&format!("platform-session={sid}")).await;
     assert_ne!(guest.claims().sub, console.player.sub);
-    // What a game's backend is shown is no key to the platform's own API.
+    // The token for a game's backend gives no access to the platform's own API.
     let caller = Caller::of(&app, &browser).await.with_token(&game.token());
     assert_eq!(caller.get("/api/projects").await.problem(), "not-signed-in");
 }

@@ -1,4 +1,4 @@
-//! The cookie, and what becomes of a session.
+//! The cookie, and the end of sessions.
 
 use platform_server::domain::session::{RENEW_MILLIS, SESSION_MILLIS};
 use reqwest::Method;
@@ -78,7 +78,7 @@ async fn cookies_that_are_not_ours_make_a_new_guest() {
     }
 }
 
-/// The `Set-Cookie` lines of an answer.
+/// Returns the `Set-Cookie` lines of a response.
 fn set_cookies(answer: &Answer) -> Vec<&str> {
     let lines = answer.headers.get_all(reqwest::header::SET_COOKIE).iter();
     lines.map(|line| line.to_str().unwrap()).collect()
@@ -104,8 +104,8 @@ async fn a_session_cookie_that_was_tossed_in_is_told_apart_and_removed() {
             assert!(set_cookies(&answer).contains(&line.as_str()), "{answer:?}");
         }
     }
-    // Nobody can tell two sessions apart, so nothing happens, but that the one
-    // of the domain goes; the other one is alone the next time.
+    // The server cannot distinguish two sessions, so nothing happens except that the cookie of the
+    // domain is expired; the other one is alone at the next request.
     let other = send(app.post_token()).await;
     let both = format!("{cookie}; {}", other.cookie().unwrap());
     let answer = come_back(&app, &both).await;
@@ -138,12 +138,12 @@ async fn where_the_session_may_have_been_pushed_out_the_player_is_told_once() {
     assert!(marker.starts_with("platform-healed="), "{marker}");
     let next = come_back(&app, &format!("{foreign}; {marker}")).await;
     assert_eq!(next.status, 200);
-    // Few are nobody's weapon, and pages answer with any number.
+    // A few cookies are no attack, and pages respond with any number.
     let few = come_back(&app, "a=1; b=2").await;
     assert_eq!(few.status, 200);
     for (label, path) in [("auth", "/login"), ("", "/")] {
-        // Not all of them fit, so each answer begins elsewhere: soon one of them has
-        // those of the platform's domain.
+        // Not all of them fit, so each response begins at a different one: soon one of them
+        // contains those of the platform's domain.
         let mut is_expired = false;
         for _ in 0..50 {
             let page = send(app.get(label, path).header("cookie", &foreign)).await;
@@ -169,7 +169,7 @@ async fn a_partitioned_cookie_of_a_game_expires_as_well() {
         let line = format!("tossed=; Max-Age=0; Path=/; Domain=platform.localhost{kind}");
         assert!(set_cookies(&answer).contains(&line.as_str()), "{answer:?}");
     }
-    // However many they are, an answer stays as large as a proxy takes.
+    // However many cookies there are, a response stays small enough for a proxy.
     let many: Vec<String> = (0..150).map(|number| format!("c{number}=1")).collect();
     let page = app.get("auth", "/login").header("cookie", many.join("; "));
     let lines = send(page).await;

@@ -1,4 +1,4 @@
-//! Settings: what is wrong stops the start with one line that names the key.
+//! Settings: an invalid value stops the start with one line that names the key.
 
 use std::collections::HashMap;
 
@@ -62,7 +62,7 @@ fn variables_of_the_command_line_tool_pass() {
     .unwrap();
 }
 
-/// A variable, a value that it cannot have, and a part of the advice.
+/// A variable, an invalid value, and a part of the advice.
 const WRONG_VARIABLES: [(&str, &str, &str); 26] = [
     ("PLATFORM_ORIGIN", "http://games.example", "https"),
     ("PLATFORM_ORIGIN", "games.example", "https://"),
@@ -96,7 +96,7 @@ const WRONG_VARIABLES: [(&str, &str, &str); 26] = [
     ),
 ];
 
-/// A file, the key that is wrong in it, and a part of the advice.
+/// A file, its invalid key, and a part of the advice.
 const WRONG_FILES: [(&str, &str, &str); 9] = [
     ("colour = 1", "colour", "remove"),
     ("token_seconds = \"x\"", "token_seconds", "whole number"),
@@ -125,8 +125,7 @@ const WRONG_FILES: [(&str, &str, &str); 9] = [
     ),
 ];
 
-/// The rest of a provider's table, the member that is wrong, and a part of the
-/// advice.
+/// The rest of a provider's table, its invalid member, and a part of the advice.
 const WRONG_PROVIDERS: [(&str, &str, &str); 11] = [
     (
         "issuer = \"https://me@a.example\"\nclient_secret = \"s\"",

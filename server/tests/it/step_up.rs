@@ -1,5 +1,4 @@
-//! Administration wants a fresh sign-in in a browser; and what is refused is
-//! kept.
+//! Administration requires a recent sign-in in a browser; refusals are recorded.
 
 use platform_server::domain::audit::{AuditKind, AuditQuery};
 use platform_server::domain::console_token::FRESH_MILLIS;
@@ -10,7 +9,7 @@ use crate::caller::{Caller, archive};
 use crate::device::{account, signed_in};
 use crate::support::{Answer, TestApp, send};
 
-/// What an administrator asks for, and what belongs to somebody else.
+/// Requests of an administrator, and requests for somebody else's project.
 const ADMINISTRATION: [&str; 4] = [
     "/api/admin/keys",
     "/api/admin/projects",
@@ -18,8 +17,7 @@ const ADMINISTRATION: [&str; 4] = [
     "/api/projects/game/logs",
 ];
 
-/// Somebody who has signed in and was made an administrator, beside somebody
-/// with a game.
+/// Creates an administrator with an account, and another player with a game.
 async fn administrator<'a>(app: &'a TestApp, name: &str) -> (Browser<'a>, Caller<'a>) {
     Caller::account(app).await.create("game").await;
     let browser = account(app, name).await;
@@ -28,7 +26,7 @@ async fn administrator<'a>(app: &'a TestApp, name: &str) -> (Browser<'a>, Caller
     (browser, admin)
 }
 
-/// Signs in again, as the page that asks for it leads to.
+/// Signs in again, as the page that asks for it does.
 async fn sign_in_again(app: &TestApp, browser: &mut Browser<'_>, name: &str) -> Answer {
     let (auth, back) = (
         app.origin("auth"),
@@ -118,7 +116,7 @@ async fn a_device_never_administers_whoever_let_it_in() {
     let told = refused.json::<Value>()["detail"].to_string();
     let whose = format!("belongs to {}", owner.username);
     assert!(told.contains(&whose) && told.contains("device"), "{told}");
-    // What is theirs is the device's business.
+    // The device may access their own projects.
     assert_eq!(device.create("own-game").await.status, 201);
 }
 
@@ -156,7 +154,7 @@ async fn what_was_refused_is_kept_with_where_it_came_from_and_not_without_end() 
     let kept = app.events_of(AuditKind::SignInFailed).await.len();
     assert!((2..=20).contains(&kept), "{kept} of one network are kept");
 
-    // None of them is kept for long; what changed something stays.
+    // None of these events is kept for long; events of changes stay.
     app.clock.advance(91 * 24 * 60 * 60 * 1_000);
     app.sweep_sessions().await;
     for kind in [AuditKind::SignInFailed, AuditKind::AdministrationRefused] {

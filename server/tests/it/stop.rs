@@ -1,4 +1,4 @@
-//! The graceful stop.
+//! The graceful shutdown.
 
 use std::time::Duration;
 
@@ -53,8 +53,8 @@ async fn requests_in_flight_finish_and_new_connections_are_refused() {
 #[tokio::test]
 async fn a_request_that_never_ends_holds_the_stop_up_for_ten_seconds() {
     let app = TestApp::start().await;
-    // The owner's backend takes the request and says nothing; the backend's own
-    // patience is a minute.
+    // The owner's backend accepts the request and does not respond; the time limit for backends is
+    // a minute.
     let backend = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", backend.local_addr().unwrap());
     let settings = BackendSettings {

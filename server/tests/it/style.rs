@@ -1,10 +1,10 @@
-//! The colours of the platform's pages: who sees little can read them.
+//! The colours of the platform's pages have enough contrast for people with low vision.
 
 use std::collections::HashMap;
 
 use crate::support::{TestApp, send};
 
-/// Text on what is behind it, and lines that show where a control is.
+/// Pairs of text and background colours, and of lines that show the edges of controls.
 const TEXT: [(&str, &str); 24] = [
     ("ink", "paper"),
     ("ink", "surface"),
@@ -59,7 +59,7 @@ fn contrast(one: &str, other: &str) -> f64 {
     (one.max(other) + 0.05) / (one.min(other) + 0.05)
 }
 
-/// The colours that a part of the stylesheet names.
+/// Returns the colours that a part of the stylesheet defines.
 fn colours(css: &str) -> HashMap<&str, &str> {
     css.lines()
         .filter_map(|line| {

@@ -1,4 +1,4 @@
-//! A server for one test, and a visitor who asks it.
+//! A server for one test, and a visitor who sends requests to it.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use uuid::Uuid;
 /// 2026-01-01, in milliseconds.
 pub(crate) const NOW: i64 = 1_767_225_600_000;
 
-/// A server on a port of its own, in a directory of its own.
+/// A server on its own port, in its own directory.
 pub(crate) struct TestApp {
     pub(crate) running: Running,
     pub(crate) clock: Arc<ManualClock>,
@@ -31,7 +31,7 @@ pub(crate) struct TestApp {
     client: reqwest::Client,
 }
 
-/// An answer, read to its end.
+/// A complete response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
@@ -40,17 +40,17 @@ pub(crate) struct Answer {
 }
 
 impl TestApp {
-    /// With the demo, and room for many guests.
+    /// Starts one with the demo, and with limits for many guests.
     pub(crate) async fn start() -> Self {
         Self::with(|_| {}).await
     }
 
-    /// With settings of the test's own.
+    /// Starts one with changed settings.
     pub(crate) async fn with(change: impl FnOnce(&mut Config)) -> Self {
         Self::in_directory(tempfile::tempdir().unwrap(), change).await
     }
 
-    /// On what an earlier server left behind.
+    /// Starts one with the data of an earlier server.
     pub(crate) async fn in_directory(
         directory: tempfile::TempDir,
         change: impl FnOnce(&mut Config),
@@ -58,7 +58,7 @@ impl TestApp {
         Self::start_in(directory, Arc::new(SystemDisk), change).await
     }
 
-    /// On a disk of which the test says how much is free.
+    /// Starts one on a disk whose free space the test sets.
     pub(crate) async fn on_disk(
         disk: Arc<dyn FreeSpace>,
         change: impl FnOnce(&mut Config),
@@ -116,7 +116,7 @@ impl TestApp {
         self.running.state.platform.origin.sub_domain(label)
     }
 
-    /// A request to the sub-domain `label`; `""` is the console.
+    /// Builds a request to the sub-domain `label`; `""` is the console.
     pub(crate) fn request(&self, method: Method, label: &str, path: &str) -> RequestBuilder {
         let platform = format!("platform.localhost:{}", self.port());
         let host = if label.is_empty() {
@@ -127,7 +127,7 @@ impl TestApp {
         self.request_host(method, &host, path)
     }
 
-    /// A request with this `Host`.
+    /// Builds a request with this `Host`.
     pub(crate) fn request_host(&self, method: Method, host: &str, path: &str) -> RequestBuilder {
         self.client
             .request(method, format!("http://{}{path}", self.running.address))
@@ -144,8 +144,8 @@ impl TestApp {
             .header("origin", self.origin("demo"))
     }
 
-    /// The cookie of a browser that has just signed `subject` in; as `guest`, if
-    /// it was one before.
+    /// Returns the cookie of a browser that has just signed in `subject`; as `guest`, if it was one
+    /// before.
     pub(crate) async fn sign_in(&self, subject: &str, guest: Option<Uuid>) -> String {
         let state = &self.running.state;
         let secret = SessionSecret::generate(&*state.platform.entropy);
@@ -174,7 +174,7 @@ impl TestApp {
         )
     }
 
-    /// A page as one browser sees it, with the session `session`.
+    /// Opens a page in one browser, with the session `session`.
     pub(crate) async fn open(&self, path: &str, session: Option<&str>) -> Opened {
         let mut request = self.get("auth", path);
         if let Some(session) = session {
@@ -189,7 +189,7 @@ impl TestApp {
         Opened { answer, cookies }
     }
 
-    /// Sends a form as the browser does that has `cookies`.
+    /// Sends a form like a browser with `cookies`.
     pub(crate) fn post_form(
         &self,
         path: &str,
@@ -212,8 +212,8 @@ impl TestApp {
         read(self.client.execute(request).await.unwrap()).await
     }
 
-    /// Changes the store behind the server's back, as an operator's command in
-    /// another process does.
+    /// Changes the store without telling the server, as an operator's command in another process
+    /// does.
     pub(crate) fn sql(&self, statement: &str) {
         self.database().execute_batch(statement).unwrap();
     }
@@ -240,24 +240,24 @@ impl TestApp {
     }
 }
 
-/// A page that was opened, and what its browser sends from then on.
+/// An opened page, and what its browser sends from then on.
 pub(crate) struct Opened {
     pub(crate) answer: Answer,
     pub(crate) cookies: String,
 }
 
 impl Opened {
-    /// The token that the page's forms carry.
+    /// Returns the token in the page's forms.
     pub(crate) fn token(&self) -> &str {
         self.hidden("csrf")
     }
 
-    /// The seal of the moment at which the page's forms were shown.
+    /// Returns the seal of the time at which the page's forms were shown.
     pub(crate) fn shown(&self) -> &str {
         self.hidden("shown")
     }
 
-    /// The value of the first hidden field of this name.
+    /// Returns the value of the first hidden field with this name.
     pub(crate) fn hidden(&self, name: &str) -> &str {
         let html = self.answer.text();
         let (_, rest) = html
@@ -294,7 +294,7 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    /// The slug of a problem, once its body and headers are what they must be.
+    /// Returns the slug of a problem, after checking its body and headers.
     pub(crate) fn problem(&self) -> String {
         assert_eq!(
             self.header("content-type"),
@@ -312,7 +312,7 @@ impl Answer {
         problem.type_uri.rsplit('/').next().unwrap().to_owned()
     }
 
-    /// What the token says, read without verification.
+    /// Returns the claims of the token, without verification.
     pub(crate) fn claims(&self) -> GameTokenClaims {
         let token = self.token();
         let payload = token.split('.').nth(1).unwrap();
@@ -327,7 +327,7 @@ impl Answer {
             .to_owned()
     }
 
-    /// `<name>=<value>` of the cookie that the answer sets.
+    /// Returns `<name>=<value>` of the cookie that the response sets.
     pub(crate) fn cookie(&self) -> Option<&str> {
         let cookie = self.header("set-cookie")?;
         cookie.split(';').next()

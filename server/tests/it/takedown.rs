@@ -1,5 +1,4 @@
-//! Projects that are disabled, deleted, restored and removed, and what their
-//! addresses answer meanwhile.
+//! Projects that are disabled, deleted, restored and removed, and the responses of their addresses.
 
 use platform_protocol::names::Environment;
 use platform_server::domain::audit::Actor;
@@ -11,7 +10,7 @@ use serde_json::{Value, json};
 use crate::caller::{Caller, archive};
 use crate::support::{Answer, TestApp, send};
 
-/// What browsers send when a person opens an address.
+/// The `Accept` header of browsers when a person opens an address.
 const PAGE: &str = "text/html,application/xhtml+xml,*/*;q=0.8";
 const FORGET: Option<&str> = Some("\"cache\", \"storage\"");
 
@@ -29,7 +28,7 @@ async fn open(app: &TestApp, label: &str) -> Answer {
     send(app.get(label, "/").header("accept", PAGE)).await
 }
 
-/// `POST /token` from the game's own page.
+/// Calls `POST /token` from the game's own page.
 async fn token(app: &TestApp, label: &str) -> Answer {
     let request = app
         .request(Method::POST, "auth", "/token")
@@ -83,7 +82,7 @@ async fn a_disabled_game_answers_a_problem_to_everything_and_gets_no_token() {
         assert!(page.text().contains("taken down"), "{}", page.text());
         let refused = token(&app, label).await;
         assert_eq!(refused.problem(), "project-disabled");
-        // Its pages that are still open read why.
+        // Its open pages can read the reason.
         let origin = app.origin(label);
         assert_eq!(
             refused.header("access-control-allow-origin"),
@@ -96,7 +95,7 @@ async fn a_disabled_game_answers_a_problem_to_everything_and_gets_no_token() {
     let ranking: Value = send(app.get("", "/api/ranking")).await.json();
     assert!(!ranking.to_string().contains("\"game\""), "{ranking}");
 
-    // It may be mended meanwhile.
+    // It can be fixed in the meantime.
     let files = archive(&[("index.html", b"<!doctype html>mended")]);
     assert_eq!(owner.deploy("prod", files).await.status, 201);
     let enabled = send(owner.ask(Method::POST, "/api/projects/game/enable")).await;
@@ -113,7 +112,7 @@ async fn an_owner_does_not_enable_what_an_administrator_disabled() {
     let reason = json!({ "reason": "It steals passwords." });
     let disabled = admin.post("/api/projects/game/disable", reason).await;
     assert_eq!(disabled.json::<Value>()["standing"]["by"], "platform");
-    // Neither by enabling nor by disabling it once more as its owner.
+    // Neither by enabling it, nor by disabling it again as its owner.
     owner.post("/api/projects/game/disable", json!({})).await;
     let enable = || send(owner.ask(Method::POST, "/api/projects/game/enable"));
     assert_eq!(enable().await.problem(), "not-allowed");
@@ -178,7 +177,7 @@ async fn a_project_whose_owner_is_suspended_is_said_to_be_down_for_that() {
         (&down["reason"], &down["removed_at"]),
         (&Value::Null, &Value::Null)
     );
-    // What somebody did to the project itself comes before that, and after.
+    // The project's own state takes precedence over its owner's, which then shows again.
     for (method, path, expected) in [
         (Method::POST, "/api/projects/game/disable", "disabled"),
         (Method::DELETE, "/api/projects/game", "deleted"),
@@ -212,8 +211,8 @@ async fn a_service_worker_whose_script_is_gone_unregisters_itself() {
     };
     assert_eq!(script("/sw.js").await.text(), "self.onfetch = () => {};");
 
-    // The next deployment has no worker, and what an earlier one had under a
-    // name with a hash is no worker either, though a page gets it.
+    // The next deployment has no worker, and an old file with a hash in its name is not served as a
+    // worker either, though a page gets it.
     let files = archive(&[("index.html", b"<!doctype html>game")]);
     assert_eq!(owner.deploy("prod", files).await.status, 201);
     assert_eq!(send(app.get("game", "/sw.js")).await.status, 404);
@@ -248,7 +247,7 @@ async fn browsers_forget_what_a_game_stored_after_it_was_taken_down_or_transferr
         assert_eq!(open(&app, "game").await.header("clear-site-data"), FORGET);
     }
     send(owner.ask(Method::POST, "/api/projects/game/enable")).await;
-    // Who comes back after that forgets once, and keeps what they store then.
+    // Players who return after that delete their data once, and keep what they store then.
     let first = open(&app, "game").await;
     assert_eq!(first.header("clear-site-data"), FORGET);
     let cookie = first.header("set-cookie").unwrap();
@@ -259,7 +258,7 @@ async fn browsers_forget_what_a_game_stored_after_it_was_taken_down_or_transferr
         send(request.header("cookie", &cookie))
     };
     assert_eq!(again().await.header("clear-site-data"), None);
-    // A file is no navigation.
+    // A request for a file is not a navigation.
     let file = send(app.get("game", "/index.html").header("accept", "*/*")).await;
     assert_eq!(file.header("clear-site-data"), None);
 
@@ -315,7 +314,7 @@ async fn a_deleted_project_is_restored_or_removed_with_its_files() {
     send(owner.ask(Method::DELETE, "/api/projects/game")).await;
     let before = running.games.files.list().await.unwrap().len();
     app.clock.advance(GRACE);
-    // The server may be at it as well.
+    // The server may be removing it at the same time.
     removal::remove_deleted(&running.projects).await.unwrap();
     assert_eq!(
         running.platform.store.find_project("game").await.unwrap(),

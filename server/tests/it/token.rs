@@ -1,4 +1,4 @@
-//! `POST /token`: who may ask, and with what.
+//! `POST /token`: who may call it, and with what.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -21,7 +21,7 @@ const NINE: [&str; 9] = [
     "sub",
     "username",
 ];
-/// What a browser says of where the request comes from.
+/// The browser's `Sec-Fetch-Site` of a request.
 const SITES: [Option<&str>; 5] = [
     Some("same-origin"),
     Some("same-site"),
@@ -36,7 +36,7 @@ const BODIES: [&[Option<&str>]; 3] = [
     &[Some("application/x-www-form-urlencoded")],
 ];
 
-/// Each origin, whether it may ask, and the rule that says so.
+/// Each origin, whether it is allowed, and the rule for it.
 fn origins(app: &TestApp) -> [(Option<String>, bool, &'static str); 9] {
     let demo = app.origin("demo");
     let port = app.port();
@@ -81,9 +81,8 @@ fn origins(app: &TestApp) -> [(Option<String>, bool, &'static str); 9] {
     ]
 }
 
-/// 5 × 9 × 3 = 135 cells. `Sec-Fetch-Site` and `Content-Type` change nothing:
-/// the browser writes `Origin` and no page can forge it, and the body is not
-/// looked at.
+/// 5 × 9 × 3 = 135 cells. `Sec-Fetch-Site` and `Content-Type` change nothing: the browser sets
+/// `Origin` and no page can forge it, and the body is not read.
 #[tokio::test]
 async fn the_origin_alone_decides_in_all_135_cells() {
     let app = TestApp::start().await;
@@ -278,7 +277,7 @@ async fn too_many_new_guests_are_told_to_come_back() {
         Some(app.origin("demo").as_str())
     );
     assert_eq!(app.count_players(), 30);
-    // Who is there already is not counted.
+    // An existing player is not counted.
     let again = send(app.post_token().header("cookie", first.cookie().unwrap())).await;
     assert_eq!(again.claims().sub, first.claims().sub);
     app.clock.advance(1_000);
@@ -286,7 +285,7 @@ async fn too_many_new_guests_are_told_to_come_back() {
     assert_eq!(send(app.post_token()).await.status, 429);
 }
 
-/// A new guest whose cookie came back once.
+/// Creates a guest whose cookie has come back once.
 async fn guest(app: &TestApp) -> String {
     let first = send(app.post_token()).await;
     let cookie = first.cookie().unwrap().to_owned();
@@ -310,7 +309,7 @@ async fn a_loop_that_keeps_no_cookie_locks_nobody_out_and_fills_no_store() {
         for _ in 0..40 {
             made += i32::from(send(app.post_token()).await.status == 200);
         }
-        // A visitor of another game, in the middle of it.
+        // A visitor of another game, during the flood.
         let visit = || {
             app.request(Method::POST, "auth", "/token")
                 .header("origin", &other)
@@ -325,9 +324,9 @@ async fn a_loop_that_keeps_no_cookie_locks_nobody_out_and_fills_no_store() {
     }
     assert!(made >= 300, "{made}");
     assert!(app.count_players() <= 32 + 10, "{}", app.count_players());
-    // And one of the same game, once it is over.
+    // And a visitor of the same game, after it.
     guest(&app).await;
-    // What nobody came back for is gone after minutes.
+    // Guests whose cookie never came back are removed after minutes.
     app.clock.advance(20 * 60_000);
     app.sweep_sessions().await;
     assert_eq!(app.count_players(), 11);
@@ -351,15 +350,15 @@ async fn a_guest_who_comes_back_after_the_sweep_is_the_same_player() {
     sweep().await;
     assert_eq!(app.count_players(), 0);
     let ask = || send(app.post_token().header("cookie", &cookie));
-    // Two of its tabs at once are one player.
+    // Two simultaneous tabs are one player.
     let (one, two) = tokio::join!(ask(), ask());
     for back in [&one, &two] {
         let (now, before) = (back.claims(), first.claims());
         assert_eq!((now.sub, now.username), (before.sub, before.username));
     }
     assert_eq!(app.count_players(), 1);
-    // Each has a cookie of its own, and whichever the browser keeps works. From
-    // now on the guest stays.
+    // Each gets a different cookie, and whichever the browser keeps works. From now on the guest
+    // stays.
     sweep().await;
     for back in [&one, &two] {
         let fresh = back.cookie().unwrap();
@@ -367,7 +366,7 @@ async fn a_guest_who_comes_back_after_the_sweep_is_the_same_player() {
         let again = send(app.post_token().header("cookie", fresh)).await;
         assert_eq!(again.claims().sub, first.claims().sub);
     }
-    // The old one leads nowhere any more.
+    // The old cookie is not valid any more.
     assert_ne!(ask().await.claims().sub, first.claims().sub);
 }
 
@@ -411,7 +410,8 @@ async fn an_address_holds_so_many_guests_and_those_it_holds_play_on() {
             200
         );
     }
-    // A day later only who came back since counts: one of them half a day on.
+    // A day later only guests that have come back since then count: one of them came back half a
+    // day later.
     app.clock.advance(12 * 3_600_000);
     assert_eq!(
         send(app.post_token().header("cookie", &cookies[0]))
@@ -441,8 +441,8 @@ async fn a_game_token_has_the_nine_claims_and_no_other() {
     let guest = send(app.post_token()).await.token();
     let session = app.sign_in("somebody", None).await;
     let account = send(app.post_token().header("cookie", session)).await;
-    // Those of test players are what `platform test-token` and the page that picks
-    // one have: the same claims.
+    // The tokens of test players have the same claims, from `platform test-token` and from the page
+    // that picks one.
     let (owner, _) = Caller::with_game(&app, "dev").await;
     let mut tokens = vec![guest, account.token()];
     for (is_guest, name) in [(false, "test-user-3"), (true, "test-guest-3")] {

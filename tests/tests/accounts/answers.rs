@@ -1,6 +1,6 @@
-//! What may be wrong with the way back from the provider: the state, the code,
-//! the browser, the issuer, and the provider's own refusals (RFC 6749 §4.1.2,
-//! RFC 9207, OpenID Connect Core 1.0 §3.1.2).
+//! What can be wrong with the provider's redirect back: the state, the code, the browser, the
+//! issuer, and the provider's own errors (RFC 6749 §4.1.2, RFC 9207, OpenID Connect Core 1.0
+//! §3.1.2).
 
 use platform_protocol::paths;
 use platform_tests::hostile_provider::HostileProvider;
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::scene::{PROVIDER, Scene, sets_session};
 
-/// `callback` with the parameter `name` set to `value`, or without it.
+/// Returns `callback` with the parameter `name` set to `value`, or without it.
 fn with(callback: &str, name: &str, value: Option<&str>) -> String {
     let mut url = Url::parse(callback).unwrap();
     let others: Vec<(String, String)> = url
@@ -26,7 +26,7 @@ fn with(callback: &str, name: &str, value: Option<&str>) -> String {
     url.into()
 }
 
-/// What is done to the address of a callback.
+/// A change of the address of a callback.
 type Spoil = fn(&str) -> String;
 
 fn parameter(callback: &str, name: &str) -> String {
@@ -35,7 +35,7 @@ fn parameter(callback: &str, name: &str) -> String {
     found.unwrap().1.into_owned()
 }
 
-/// The platform's own page, with a sentence and without what was sent.
+/// Asserts that this is the platform's own page, with a sentence and without the sent values.
 fn is_page(answer: &Answer, what: &str) {
     assert!(
         answer.status.is_client_error() || answer.status == 303,
@@ -83,7 +83,7 @@ async fn a_state_that_was_never_given_out_ends_on_the_sign_in_page() {
         assert_eq!(person.play().await.sub, guest.sub, "{given:?}");
     }
     assert_eq!(scene.provider.asked().await.token, 0, "no code was used");
-    // The right one is still good.
+    // The right address is still valid.
     assert_eq!(person.follow(&callback).await.see_other(), person.game());
     assert_eq!(person.play().await.sub, guest.sub);
 }
@@ -115,7 +115,7 @@ async fn parameters_that_come_twice_or_not_at_all_sign_nobody_in() {
             .came_to_nothing(what, &mut person, &guest, &before, &answer)
             .await;
     }
-    // No parameters at all, no query at all, and what is no query.
+    // No parameters at all, no query at all, and an invalid query.
     let (mut person, _) = scene.guest().await;
     let path = format!("{}{PROVIDER}", paths::CALLBACK);
     for query in ["", "?", "?&&&", "?state", "?%ff=%ff", "?state=%ff&code=%ff"] {
@@ -141,7 +141,7 @@ async fn a_sign_in_ends_once() {
     }
     before.demand_same(&scene.standing(), "replayed");
     assert_eq!(scene.provider.asked().await.token, tokens);
-    // The code once more, under a state that is good: the provider knows it.
+    // The same code again, with a valid state: the provider detects it.
     let used = parameter(&callback, "code");
     let fresh = person.reach_callback(PROVIDER, "alice").await;
     let answer = person.follow(&with(&fresh, "code", Some(&used))).await;
@@ -174,11 +174,11 @@ async fn a_sign_in_is_forgotten_after_ten_minutes() {
 #[tokio::test]
 async fn a_sign_in_ends_in_the_browser_that_began_it() {
     let scene = Scene::set().await;
-    // The attacker lays out their own account for the victim.
+    // The attacker prepares a callback to their own account for the victim.
     let (mut attacker, _) = scene.guest().await;
     let callback = attacker.reach_callback(PROVIDER, "mallory").await;
 
-    // A victim who never saw a form here, and one who did.
+    // One victim who has never seen a form here, and one who has.
     let (mut fresh, fresh_guest) = scene.guest().await;
     let (mut known, known_guest) = scene.guest().await;
     let game = known.game();
@@ -194,7 +194,7 @@ async fn a_sign_in_ends_in_the_browser_that_began_it() {
         assert!(claims.is_anon);
     }
     assert_eq!(scene.provider.asked().await.token, 0, "no code was used");
-    // It was not the victim's to use up.
+    // The victim could not use it up.
     assert_eq!(attacker.follow(&callback).await.see_other(), game);
 }
 
@@ -203,7 +203,7 @@ async fn a_guest_without_the_session_cookie_ends_its_sign_in_all_the_same() {
     let scene = Scene::set().await;
     let (mut person, guest) = scene.guest().await;
     let callback = person.reach_callback(PROVIDER, "alice").await;
-    // As in an in-app browser that keeps cookies of one kind only.
+    // As in an in-app browser that keeps only one kind of cookies.
     person.jar.remove(person.session_name());
     assert_eq!(person.follow(&callback).await.see_other(), person.game());
     let account = person.play().await;
@@ -219,7 +219,7 @@ async fn two_sign_ins_cannot_swap_their_answers() {
     let first = one.reach_callback(PROVIDER, "one").await;
     let second = two.reach_callback(PROVIDER, "two").await;
     let before = scene.lasting();
-    // Each other's state.
+    // With each other's state.
     for (person, guest, callback) in [
         (&mut one, &one_guest, &second),
         (&mut two, &two_guest, &first),
@@ -230,11 +230,11 @@ async fn two_sign_ins_cannot_swap_their_answers() {
             .came_to_nothing("state", person, guest, &before, &answer)
             .await;
     }
-    // A refusal with somebody else's state is nobody's.
+    // An error response with somebody else's state belongs to nobody.
     let refusal = with(&with(&second, "code", None), "error", Some("access_denied"));
     let answer = one.follow(&refusal).await;
     assert_eq!(answer.login_problem(), "other-browser");
-    // Each other's code. The provider refuses it, by the verifier.
+    // With each other's code. The provider refuses it because of the PKCE verifier.
     let code = parameter(&second, "code");
     let answer = one.follow(&with(&first, "code", Some(&code))).await;
     assert_eq!(answer.login_problem(), "failed");
@@ -246,7 +246,7 @@ async fn two_sign_ins_cannot_swap_their_answers() {
 #[tokio::test]
 async fn a_code_of_another_sign_in_fails_by_its_nonce_alone() {
     let scene = Scene::set().await;
-    // A provider that does not look at verifiers.
+    // A provider that does not check PKCE verifiers.
     scene.provider.behave(&json!({ "pkce": "ignored" })).await;
     let (mut one, one_guest) = scene.guest().await;
     let (mut two, two_guest) = scene.guest().await;
@@ -274,8 +274,8 @@ async fn an_answer_goes_to_the_provider_that_was_asked() {
     let platform = Platform::start(&[("honest", &honest), ("evil", &evil)]).await;
     let (mut person, guest) = Person::guest(&platform.site).await;
     let callback = person.reach_callback("honest", "alice").await;
-    // The same answer at the other provider's callback, which would send the
-    // code to the other's token endpoint.
+    // The same response at the other provider's callback, which would send the code to the other's
+    // token endpoint.
     let mixed = callback.replace("/callback/honest", "/callback/evil");
     assert_ne!(mixed, callback);
     let answer = person.follow(&mixed).await;
@@ -286,7 +286,7 @@ async fn an_answer_goes_to_the_provider_that_was_asked() {
     assert_eq!(honest.asked().await.token, 0);
     assert!(person.play().await.is_anon);
 
-    // An answer of one that says that it is from the other (RFC 9207 §2.4).
+    // A response that claims to be from the other provider (RFC 9207 §2.4).
     for (says, good) in [
         (json!({ "iss": evil.issuer }), false),
         (json!({ "iss": format!("{}/", honest.issuer) }), false),
@@ -305,7 +305,7 @@ async fn an_answer_goes_to_the_provider_that_was_asked() {
     }
     assert_eq!(person.play().await.sub, guest.sub);
 
-    // At a provider that nobody knows, and with a strange id.
+    // At an unknown provider, and with a strange id.
     for id in ["unknown", "", "..", "%2e%2e", "honest/x", "HONEST"] {
         let path = format!("{}{id}?{}", paths::CALLBACK, query(&[("state", "x")]));
         let answer = person.open(&path).await;
@@ -366,7 +366,7 @@ async fn a_refusal_of_the_provider_ends_on_the_sign_in_page() {
         assert_eq!(page.status, 200);
         assert!(page.body.contains("role=\"status\"") || page.body.contains("role=\"alert\""));
         assert!(!page.body.contains("alert(1)"), "{error}: {}", page.body);
-        // It is over, also for the code that may come after.
+        // The sign-in has ended, also for a code that may follow.
         assert_eq!(person.follow(&callback).await.login_problem(), "expired");
     }
 }

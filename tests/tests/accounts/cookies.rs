@@ -1,5 +1,5 @@
-//! Planted, doubled, huge and foreign cookies: session fixation, login CSRF,
-//! and what a sub-domain may toss in (RFC 6265 §8).
+//! Planted, repeated, huge and foreign cookies: session fixation, login CSRF, and cookies from
+//! sub-domains (RFC 6265 §8).
 
 use platform_tests::person::{Answer, Person};
 use platform_tests::platform::{Platform, Site};
@@ -8,12 +8,12 @@ use reqwest::{Method, Url};
 
 use crate::scene::{PROVIDER, Scene, sets_session};
 
-/// A cookie of the right form that was never issued.
+/// A well-formed cookie that was never issued.
 const NEVER_ISSUED: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 #[tokio::test]
 async fn a_session_that_was_planted_before_the_sign_in_opens_nothing_after_it() {
-    // When the attacker's cookie got into the victim's browser.
+    // Different moments at which the attacker's cookie gets into the victim's browser.
     for planted in [
         "before the page",
         "before the button",
@@ -51,8 +51,7 @@ async fn a_session_that_was_planted_before_the_sign_in_opens_nothing_after_it() 
         } else {
             assert_eq!(answer.slug(), "session-expired", "{planted}");
         }
-        // Signing out ends the victim's session alone, which the attacker
-        // cannot know.
+        // Signing out only ends the victim's session, which the attacker cannot know.
         attacker.sign_out().await;
         assert_eq!(victim.play().await.sub, account.sub);
     }
@@ -82,8 +81,8 @@ async fn every_sign_in_gives_a_new_session_and_ends_the_old_one() {
 #[tokio::test]
 async fn a_form_cookie_that_was_planted_begins_no_sign_in_of_the_attackers() {
     let scene = Scene::set().await;
-    // The attacker tosses their own form cookie into the victim's browser,
-    // which is what `__Host-` forbids over https, and lays out a callback.
+    // The attacker sets their own form cookie in the victim's browser, which `__Host-` prevents
+    // over https, and prepares a callback.
     let (mut attacker, _) = scene.guest().await;
     let callback = attacker.reach_callback(PROVIDER, "mallory").await;
     let (mut victim, guest) = scene.guest().await;
@@ -92,7 +91,7 @@ async fn a_form_cookie_that_was_planted_begins_no_sign_in_of_the_attackers() {
     let name = victim.form_name();
     let own = victim.jar[name].clone();
     let tossed = attacker.jar[name].clone();
-    // Beside the victim's own it is ambiguous, so neither counts.
+    // Together with the victim's own cookie it is ambiguous, so neither counts.
     let both = format!("{name}={own}; {name}={tossed}");
     let answer = with_cookies(&mut victim, &callback, &both).await;
     assert_ne!(answer.header("location"), game);
@@ -113,7 +112,7 @@ async fn with_cookies(person: &mut Person, address: &str, cookies: &str) -> Answ
     answer
 }
 
-/// Asks for a token with exactly these cookies.
+/// Requests a token with exactly these cookies.
 async fn token_with(site: &Site, cookies: &[&str]) -> (Person, Answer) {
     let mut person = Person::new(site);
     let origin = site.url("demo", "");
@@ -142,7 +141,7 @@ async fn of_two_cookies_of_one_name_the_one_of_a_session_counts() {
         let mut set = answer.headers.get_all(reqwest::header::SET_COOKIE).iter();
         assert!(set.any(|line| line == removes.as_str()), "{answer:?}");
     }
-    // Two that both name a session are refused.
+    // Two cookies that both name a session are refused.
     let (other, _) = scene.guest().await;
     let before = scene.platform.tables();
     let both = format!("{name}={good}; {name}={}", other.session());
@@ -179,14 +178,14 @@ async fn cookies_that_cannot_be_ours_are_as_none() {
         assert_ne!(claims.sub, guest.sub, "{cookies:.60}");
         assert!(claims.is_anon);
     }
-    // The sign-in page minds them as little.
+    // The sign-in page ignores them as well.
     for cookies in strange {
         let mut person = Person::new(site);
         let login = site.url("auth", "/login");
         let page = with_cookies(&mut person, &login, &cookies).await;
         assert_eq!(page.status, 200, "{cookies:.60}");
     }
-    // Beyond what a server reads of headers it is an error of its own.
+    // More headers than a server reads give a different error.
     let flood = format!("{name}={}", "x".repeat(1 << 20));
     let mut person = Person::new(site);
     let login = site.url("auth", "/login");
@@ -203,7 +202,7 @@ async fn over_https_only_cookies_with_the_prefix_count() {
     .await;
     let site = &platform.site;
     let mut person = Person::new(site);
-    // There is no demo outside of localhost, so the console asks.
+    // There is no demo outside of localhost, so the console requests a token.
     let origin = site.origin.clone();
     let ask = [(ORIGIN, origin.as_str())];
     let answer = person.ask(Method::POST, "/token", &ask, None).await;
@@ -231,7 +230,7 @@ async fn over_https_only_cookies_with_the_prefix_count() {
     let answer = other.ask(Method::POST, "/token", &ask, None).await;
     assert_ne!(claims(&answer).sub, sub);
 
-    // And beside the right one it changes nothing.
+    // Together with the right cookie it has no effect.
     person
         .jar
         .insert("platform-session".into(), NEVER_ISSUED.into());

@@ -1,4 +1,4 @@
-//! Token endpoints, key sets and metadata that are down, slow, huge or lie.
+//! Token endpoints, key sets and metadata that are down, slow, huge or wrong.
 
 use futures_util::future::join_all;
 use platform_tests::hostile_provider::HostileProvider;
@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 
 use crate::scene::{PROVIDER, Scene};
 
-/// 8 MiB, far more than any answer of a provider has.
+/// 8 MiB, much more than any response of a provider.
 const HUGE: u64 = 8 << 20;
-/// What must not end up in any page.
+/// This must not appear in any page.
 const MARKUP: &str = "<script>alert(1)</script>";
 
-/// The tests' name of a fault, the fault, and what the player is told.
+/// The name of a fault in the tests, the fault, and the message for the player.
 type Fault = (&'static str, Value, &'static str);
 
-/// Token endpoints that do not answer, or say no.
+/// Token endpoints that do not respond, or refuse.
 fn refusals() -> Vec<Fault> {
     let unavailable = |what, fault| (what, fault, "provider-unavailable");
     let failed = |what, fault| (what, fault, "failed");
@@ -38,7 +38,7 @@ fn refusals() -> Vec<Fault> {
     ]
 }
 
-/// Answers of token endpoints that are not what they should be.
+/// Invalid responses of token endpoints.
 fn wrong_answers() -> Vec<Fault> {
     let failed = |what, fault| (what, fault, "failed");
     let page = json!({ "content-type": "text/html" });
@@ -118,7 +118,7 @@ async fn while_the_provider_is_slow_guests_play_on() {
     assert_eq!(signing_in.await.unwrap(), other.game());
 }
 
-/// Every way in which what is asked first can be wrong.
+/// Every way in which the first requests can fail.
 fn first_faults() -> Vec<(&'static str, Value)> {
     let other = "https://evil.example";
     let discovery = |fault: Value| json!({ "discovery": fault });
@@ -199,7 +199,7 @@ async fn a_provider_that_cannot_be_discovered_is_said_to_be_unavailable() {
     before.demand_same(&platform.tables(), "unavailable providers");
     assert_eq!(person.play().await.sub, guest.sub);
 
-    // None of them is lost for good.
+    // None of them is lost permanently.
     for ((what, _), (id, provider)) in faults.iter().zip(&known) {
         provider.behave(&json!({})).await;
         let mut person = Person::new(&platform.site);
@@ -228,7 +228,7 @@ async fn a_key_set_without_a_key_for_signatures_signs_nobody_in() {
         scene
             .came_to_nothing(what, &mut person, &guest, &before, &answer)
             .await;
-        // The key is looked for again, a while later.
+        // The key is looked up again a while later.
         scene.platform.clock.advance(31_000);
         let later = json!({ "shift": { "iat": 31, "exp": 31 } });
         provider.behave(&later).await;

@@ -1,7 +1,6 @@
-//! The table of errors, row by row, as they go over the wire. Two rows are the
-//! browser's alone: a 401 of the game's backend, after which the runtime asks
-//! once more (`calls.rs` there), and status 0, which is no answer at all
-//! (`answers.rs` there).
+//! The table of errors, row by row, over HTTP. Two rows only exist in the browser: a 401 of the
+//! game's backend, after which the runtime repeats the call once (`calls.rs` there), and status 0,
+//! which means no response at all (`answers.rs` there).
 
 use platform_server::config::Period;
 use platform_tests::hostile_provider::HostileProvider;
@@ -12,8 +11,8 @@ use reqwest::header::{ACCEPT, ORIGIN};
 
 use crate::scene::PROVIDER;
 
-/// Everything that a problem of the token exchange carries (RFC 9457 §3), and
-/// the page that explains it.
+/// Checks every member of a problem of the token exchange (RFC 9457 §3), and the page that explains
+/// it.
 async fn is_problem(platform: &Platform, answer: &Answer, status: u16, slug: &str) {
     assert_eq!(answer.status.as_u16(), status);
     let problem = answer.problem();

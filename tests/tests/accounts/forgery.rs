@@ -1,5 +1,5 @@
-//! Forms that another site sends, or another browser: they change nothing
-//! (Fetch metadata, RFC 6454, the token in the form).
+//! Forms that another site or another browser sends have no effect (Fetch metadata, RFC 6454, the
+//! token in the form).
 
 use platform_protocol::paths;
 use platform_tests::person::{Answer, Person};
@@ -9,7 +9,7 @@ use crate::scene::{PROVIDER, Scene};
 
 const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// A form and its fields, of which one is the token.
+/// A form and its fields, one of which is the token.
 struct Form {
     path: String,
     fields: Vec<(&'static str, String)>,
@@ -32,7 +32,7 @@ impl Form {
     }
 }
 
-/// Every form of the auth service, filled in.
+/// Returns every form of the auth service, filled in.
 fn forms(game: &str) -> Vec<Form> {
     let redirect = || ("redirect", game.to_owned());
     let profile = |action: &str| Form {
@@ -142,7 +142,7 @@ async fn a_form_without_this_browsers_token_is_refused() {
             let answer = form.send(&mut person, token, &headers);
             is_refused(&answer.await, &format!("{} with {token:?}", form.path));
         }
-        // The right token twice, and with another.
+        // The right token twice, and together with another one.
         for more in [&good, &others] {
             let mut fields: Vec<(&str, &str)> =
                 vec![("csrf", good.as_str()), ("csrf", more.as_str())];
@@ -154,7 +154,7 @@ async fn a_form_without_this_browsers_token_is_refused() {
             let answer = person.submit_as(&form.path, &fields, &headers).await;
             assert!(answer.status.is_client_error(), "{}: {answer:?}", form.path);
         }
-        // The right token without its cookie, and with another's.
+        // The right token without its cookie, and with another browser's cookie.
         for cookie in [None, Some(other.jar[other.form_name()].clone())] {
             let mut stripped = person.clone();
             stripped.jar.remove(stripped.form_name());

@@ -1,5 +1,5 @@
-//! How many guests an address holds, and how fast it makes them. Guests that
-//! there are go on playing, whatever comes.
+//! How many guests an address may hold, and how fast it may create them. Existing guests can always
+//! continue to play.
 
 use platform_server::config::{Config, Period};
 use platform_tests::hostile_provider::HostileProvider;
@@ -56,7 +56,7 @@ async fn an_address_holds_fifty_guests_and_all_of_them_play_on() {
     for (person, guest) in &mut guests {
         assert_eq!(person.play().await.sub, guest.sub);
     }
-    // A cookie that means nothing makes nobody an exception.
+    // An invalid cookie is no way around the limit.
     let mut forger = Person::new(&platform.site);
     let name = forger.session_name().to_owned();
     forger.jar.insert(name, "A".repeat(43));
@@ -74,7 +74,7 @@ async fn many_at_once_are_let_in_and_count_as_their_cookies_come_back() {
         }
     });
     let mut all = futures_util::future::join_all(all).await;
-    // Their rows are few until then.
+    // Until then there are only a few rows.
     assert_eq!(platform.tables().rows("players").len(), 32);
     let mut good = 0;
     for (person, claims) in &mut all {
@@ -86,7 +86,7 @@ async fn many_at_once_are_let_in_and_count_as_their_cookies_come_back() {
             is_full(&answer);
         }
     }
-    // Who has a row is never refused, so that those can come on top.
+    // A guest with a row is never refused, so these may exceed the limit.
     assert!((50..=60).contains(&good), "{good}");
     is_full(&Person::new(&platform.site).token().await);
     assert_eq!(platform.tables().rows("players").len(), good);
@@ -100,7 +100,7 @@ async fn guests_that_are_idle_make_room() {
         guests.push(Person::guest(&platform.site).await);
     }
     is_full(&Person::new(&platform.site).token().await);
-    // Two of them are in use, and so go on to be held.
+    // Two of them are in use, and so continue to count.
     for _ in 0..3 {
         platform.clock.advance(DAY / 3);
         for (person, guest) in &mut guests[..2] {
@@ -110,7 +110,7 @@ async fn guests_that_are_idle_make_room() {
     platform.clock.advance(1_000);
     let (mut fourth, fourth_claims) = Person::guest(&platform.site).await;
     is_full(&Person::new(&platform.site).token().await);
-    // The one that was idle comes back all the same: it is never refused.
+    // The idle guest can still return: it is never refused.
     let (idle, idle_claims) = &mut guests[2];
     assert_eq!(idle.play().await.sub, idle_claims.sub);
     assert_eq!(fourth.play().await.sub, fourth_claims.sub);
@@ -139,13 +139,13 @@ async fn signing_in_makes_room_and_is_the_way_past_a_full_address() {
     .await;
     let (mut first, first_guest) = Person::guest(&platform.site).await;
     let (mut second, _) = Person::guest(&platform.site).await;
-    // Whoever is refused signs in without ever having been a guest.
+    // A player who is refused can sign in without ever having been a guest.
     let mut late = Person::new(&platform.site);
     is_full(&late.token().await);
     let account = late.become_account(PROVIDER, "late").await;
     assert_eq!(late.play().await.sub, account.sub);
     is_full(&Person::new(&platform.site).token().await);
-    // A link makes room for one, and a merge too.
+    // Linking a guest frees a slot, and so does merging one.
     let linked = first.become_account(PROVIDER, "first").await;
     assert_eq!(linked.sub, first_guest.sub);
     let (mut third, _) = Person::guest(&platform.site).await;
@@ -174,13 +174,13 @@ async fn behind_a_trusted_proxy_the_clients_address_counts() {
     }
     full("198.51.100.1").await;
     free("198.51.100.2").await;
-    // What the client itself wrote stands to the left and does not count.
+    // Addresses that the client itself wrote are on the left and do not count.
     full("203.0.113.9, 198.51.100.1").await;
     full("203.0.113.10, 198.51.100.1").await;
-    // An IPv4 address in IPv6 clothes is itself.
+    // An IPv4-mapped IPv6 address counts as the IPv4 address.
     full("::ffff:198.51.100.1").await;
     full("198.51.100.1:4711").await;
-    // A household has a /64 of IPv6 addresses at least.
+    // A household has at least a /64 of IPv6 addresses.
     free("2001:db8:0:1::1").await;
     free("2001:db8:0:1:ffff:ffff:ffff:ffff").await;
     full("2001:db8:0:1:1234::5").await;
@@ -210,7 +210,7 @@ async fn a_guest_that_moves_is_held_where_it_was_made() {
     let platform = platform(1, behind_proxy).await;
     let mut person = Person::new(&platform.site).from_address("198.51.100.1");
     let guest = person.play().await;
-    // On a train, into a full network: the guest goes on.
+    // A guest who moves into a full network can continue to play.
     let mut resident = Person::new(&platform.site).from_address("198.51.100.2");
     resident.play().await;
     let mut moved = person.clone().from_address("198.51.100.2");
@@ -252,7 +252,7 @@ async fn the_edge_answers_before_the_cap_where_both_are_reached() {
     }
     let answer = Person::new(&platform.site).token().await;
     assert!(answer.header("content-type").starts_with("text/plain"));
-    // Once the edge lets one through, the cap speaks.
+    // Once the rate limit allows a request, the cap applies.
     platform.clock.advance(2 * 60 * 60 * 1_000);
     is_full(&Person::new(&platform.site).token().await);
 }

@@ -1,6 +1,5 @@
-//! Which keys are fetched when: providers change them, and a token that names
-//! an unknown one must not make the platform ask for ever (OpenID Connect Core
-//! 1.0 §10.1.1).
+//! When keys are fetched: providers change them, and a token with an unknown key must not make the
+//! platform fetch them without limit (OpenID Connect Core 1.0 §10.1.1).
 
 use serde_json::json;
 
@@ -27,7 +26,7 @@ async fn a_provider_changes_its_keys_between_two_sign_ins() {
     );
     assert_eq!(after.discovery, before.discovery);
 
-    // And they are kept.
+    // And they are cached.
     let (mut third, _) = scene.guest().await;
     third.become_account(PROVIDER, "alice").await;
     assert_eq!(scene.provider.asked().await.jwks, after.jwks);
@@ -64,7 +63,7 @@ async fn an_unknown_kid_makes_the_platform_ask_once() {
         first,
         "the keys were fetched again and again"
     );
-    // A while later it is worth another look, but one.
+    // A while later another fetch is allowed, but only one.
     scene.platform.clock.advance(31_000);
     let (mut person, _) = scene.guest().await;
     for _ in 0..3 {
@@ -91,7 +90,7 @@ async fn a_key_set_that_fails_when_it_is_needed_signs_nobody_in() {
         ("empty", json!({ "body": "{\"keys\":[]}" }), "failed"),
     ] {
         let scene = Scene::set().await;
-        // Now the platform knows the keys.
+        // Now the platform has the keys.
         let (mut person, _) = scene.guest().await;
         person.become_account(PROVIDER, "before").await;
         scene.provider.add_key("ES256", "second").await;
@@ -116,7 +115,7 @@ async fn without_a_kid_the_one_key_is_taken() {
     let account = person.become_account(PROVIDER, "alice").await;
     assert_eq!(account.sub, guest.sub);
 
-    // Also where the key set names it by nothing.
+    // Also if the key set does not name the key.
     let scene = Scene::set().await;
     let (mut person, guest) = scene.guest().await;
     let nameless = json!({ "header": { "kid": null }, "hide": ["kid", "alg", "use"] });
@@ -131,7 +130,7 @@ async fn without_a_kid_and_with_several_keys_nobody_is_signed_in() {
     scene.provider.add_key("ES256", "second").await;
     let nameless = json!({ "header": { "kid": null } });
     scene.refused("nameless", &nameless, "failed").await;
-    // By name, either key will do.
+    // By name, both keys work.
     for key in ["first", "second"] {
         let (mut person, guest) = scene.guest().await;
         scene.provider.behave(&json!({ "key": key })).await;

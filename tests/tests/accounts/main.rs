@@ -1,22 +1,22 @@
-//! Signing in and accounts, attacked over plain HTTP: providers that
-//! misbehave, requests that no browser sends, and everything at once.
+//! Attacks on sign-in and accounts over plain HTTP: misbehaving providers, requests that no browser
+//! sends, and simultaneous requests.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | `scene` | what the tests of the callback have in common |
-//! | `tokens` | ID tokens that must not be believed, and the few odd ones that must |
+//! | `scene` | common code of the tests of the callback |
+//! | `tokens` | ID tokens that must be refused, and a few unusual ones that must be accepted |
 //! | `endpoints` | token endpoints, key sets and metadata that misbehave |
-//! | `answers` | what may be wrong with the way back from the provider |
-//! | `keys` | which keys are fetched when |
-//! | `secrets` | what the log and the store do not have |
+//! | `answers` | what can be wrong with the provider's redirect back |
+//! | `keys` | when keys are fetched |
+//! | `secrets` | what the log and the store must not contain |
 //! | `states` | every row of the table of states |
-//! | `errors` | every row of the table of errors that is not the browser's |
-//! | `cookies` | planted, doubled, huge and foreign cookies |
+//! | `errors` | every row of the table of errors, except for those of the browser |
+//! | `cookies` | planted, repeated, huge and foreign cookies |
 //! | `forgery` | forms that another site sends |
-//! | `guests` | how many guests an address holds |
-//! | `race` | the same identity from several browsers at once |
+//! | `guests` | how many guests an address may hold |
+//! | `race` | the same identity from several browsers at the same time |
 //! | `suspension` | suspended players, on every path |
-//! | `redirects` | where a sign-in leads in the end |
+//! | `redirects` | where a sign-in finally leads |
 
 #![expect(
     clippy::unwrap_used,

@@ -1,6 +1,5 @@
-//! The same identity from several browsers at once, against the real server
-//! program, with a delay before every step: one account every time, no guest
-//! half merged, nothing lost.
+//! The same identity from several browsers at the same time, against the real server program, with
+//! a delay before every step: always one account, no half-merged guest, nothing lost.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -24,12 +23,12 @@ use crate::scene::PROVIDER;
 const ROUNDS: usize = 200;
 /// Rounds of each other kind.
 const FEW: usize = 40;
-/// Rounds that run beside each other.
+/// Rounds that run concurrently.
 const BESIDE: usize = 8;
-/// Milliseconds before a step, at most; at the provider as well.
+/// The maximum delay before a step in milliseconds; also at the provider.
 const DELAY: u64 = 6;
 
-/// A delay of any length, so that the steps of two browsers meet in any order.
+/// A delay of random length, so that the steps of two browsers interleave in any order.
 async fn dawdle(random: &mut fastrand::Rng) {
     let moment = Duration::from_micros(random.u64(0..DELAY * 1_000));
     #[expect(
@@ -54,14 +53,14 @@ async fn sign_in(person: &mut Person, subject: &str, random: &mut fastrand::Rng)
     );
 }
 
-/// Who somebody was, and is.
+/// Who somebody was before, and is now.
 struct Told {
     guest: GameTokenClaims,
     account: GameTokenClaims,
     old: Person,
 }
 
-/// Comes as a guest and signs in, and asks at once who that is.
+/// Arrives as a guest, signs in, and asks immediately who the player is.
 async fn race(site: &Site, subject: &str, mut random: fastrand::Rng) -> Told {
     let (mut person, guest) = Person::guest(site).await;
     let old = person.clone();
@@ -113,7 +112,7 @@ impl Track {
     }
 }
 
-/// Players by id, with every column by its name.
+/// Returns the players by id, with every column by its name.
 fn players(tables: &Tables) -> HashMap<String, HashMap<String, String>> {
     let rows = tables.rows("players").iter();
     rows.map(|row| {
@@ -177,7 +176,7 @@ async fn one_identity_in_two_browsers_is_one_account_in_two_hundred_rounds() {
                 assert_ne!(row["merged_at"], "null", "round {round}");
                 merged += 1;
             }
-            // The session of before the sign-in opens nothing.
+            // The session before the sign-in gives no access.
             let mut old = told.old;
             assert_eq!(old.token().await.slug(), "session-expired", "round {round}");
         }
@@ -216,7 +215,7 @@ async fn one_guest_in_two_tabs_is_one_account() {
     for round in 0..FEW {
         let subject = format!("tabs-{round}");
         let (mut person, guest) = Person::guest(&site).await;
-        // Both tabs have seen a form, so they share the cookie of forms too.
+        // Both tabs have opened a form, so they share the cookie of forms, too.
         let game = person.game();
         person.login_form(PROVIDER, &game).await;
         let mut tab = person.clone();
@@ -263,7 +262,7 @@ async fn one_guest_with_two_identities_at_once_goes_to_one_of_them() {
             .filter(|account| account.sub == guest.sub)
             .count();
         assert_eq!(of_guest, 1, "round {round}: the guest went to one of them");
-        // Each identity comes back to its own.
+        // Each identity gets its own account again.
         for (subject, account) in subjects.iter().zip([one, two]) {
             let mut later = Person::new(&site);
             sign_in(&mut later, subject, &mut left).await;

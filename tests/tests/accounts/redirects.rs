@@ -1,5 +1,5 @@
-//! Where a sign-in leads in the end: only to addresses of this platform,
-//! looked at when it begins and again when it ends.
+//! Where a sign-in finally leads: only to addresses of this platform, checked when it begins and
+//! again when it ends.
 
 use platform_protocol::paths;
 use platform_tests::person::{Person, query};
@@ -26,7 +26,7 @@ async fn a_good_address_is_kept_through_the_whole_sign_in() {
         let callback = person.authorize(&begun, &format!("s{number}")).await;
         assert_eq!(person.follow(&callback).await.see_other(), address);
     }
-    // Without one it is the console.
+    // Without a return address, it leads to the console.
     let (mut person, _) = scene.guest().await;
     let page = person.open(paths::LOGIN).await;
     assert_eq!(page.status, 200);
@@ -44,7 +44,7 @@ async fn a_good_address_is_kept_through_the_whole_sign_in() {
     );
 }
 
-/// Addresses that lead elsewhere, or that some browser may believe to.
+/// Addresses that lead to another site, or that some browser may interpret so.
 fn hostile(person: &Person) -> Vec<String> {
     let game = person.game();
     let host = game.split('/').nth(2).unwrap();

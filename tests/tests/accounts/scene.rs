@@ -1,5 +1,5 @@
-//! What the tests of the callback have in common: a platform with a hostile
-//! provider, and a sign-in there that must come to nothing.
+//! Common code of the tests of the callback: a platform with a hostile provider, and a sign-in
+//! there that must fail.
 
 use platform_protocol::claims::GameTokenClaims;
 use platform_tests::hostile_provider::HostileProvider;
@@ -11,17 +11,16 @@ use serde_json::{Value, json};
 /// The provider's id in the settings.
 pub(crate) const PROVIDER: &str = "hostile";
 
-/// Tables in which a sign-in that came to nothing may leave something: it was
-/// begun, and that is over now.
+/// Tables in which a failed sign-in may leave a row: it was begun, and has ended.
 pub(crate) const ON_THE_WAY: &[&str] = &["pending_sign_ins"];
 
-/// The log of security events, and how a row of it begins to say that a sign-in
-/// failed, of nobody: that it failed is kept, and is all that may be.
+/// The audit log, and the start of a row that says that a sign-in failed, without a player. This
+/// row is all that a failed sign-in may leave.
 const EVENTS: &str = "audit_events";
 const FAILED: &str =
     "kind=sign-in-failed player=null other=null subject=hostile actor=null admin=null";
 
-/// So many of these events are kept of one network at least.
+/// At least this number of these events is kept per network.
 const KEPT_OF_NETWORK: usize = 20;
 
 /// A platform and its hostile provider.
@@ -32,43 +31,43 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// With a provider that signs with `ES256`.
+    /// Creates one with a provider that signs with `ES256`.
     pub(crate) async fn set() -> Self {
         Self::set_with(HostileProvider::start().await).await
     }
 
-    /// With this provider.
+    /// Creates one with this provider.
     pub(crate) async fn set_with(provider: HostileProvider) -> Self {
         let platform = Platform::start(&[(PROVIDER, &provider)]).await;
         Self { provider, platform }
     }
 
-    /// A guest.
+    /// Creates a guest.
     pub(crate) async fn guest(&self) -> (Person, GameTokenClaims) {
         Person::guest(&self.platform.site).await
     }
 
-    /// Everything in the store but the events that a sign-in failed.
+    /// Returns everything in the store except the events of failed sign-ins.
     pub(crate) fn standing(&self) -> Tables {
         let tables = self.platform.tables();
         tables.without_rows(EVENTS, |row| row.contains(FAILED))
     }
 
-    /// What of it a sign-in which comes to nothing leaves as it is.
+    /// Returns the part of it that a failed sign-in must not change.
     pub(crate) fn lasting(&self) -> Tables {
         self.standing().without(ON_THE_WAY)
     }
 
-    /// How many sign-ins failed, as the log of security events says.
+    /// Returns the number of failed sign-ins in the audit log.
     pub(crate) fn failed_sign_ins(&self) -> usize {
         let tables = self.platform.tables();
         let failed = |row: &&String| row.contains(FAILED);
         tables.rows(EVENTS).iter().filter(failed).count()
     }
 
-    /// Lets a guest sign in while the provider behaves as told. It must end on
-    /// the sign-in page with `problem`, change nothing but that one event says
-    /// so, unless that were too many, and be over; and once the provider behaves, the same guest signs in
+    /// Lets a guest sign in while the provider behaves as given. The sign-in must end on the
+    /// sign-in page with `problem`. It must change nothing, except for one event (unless there were
+    /// too many), and it must be over. Once the provider behaves correctly, the same guest signs in
     /// and keeps its id.
     pub(crate) async fn refused(&self, what: &str, behaviour: &Value, problem: &str) {
         let (mut person, guest) = self.guest().await;
@@ -89,8 +88,8 @@ impl Scene {
         self.still_signs_in(what, &mut person, &guest).await;
     }
 
-    /// Demands that `answer` gave nothing and that nothing else changed either:
-    /// `person` is the same guest as before.
+    /// Asserts that `answer` gave nothing and that nothing else changed: `person` is the same guest
+    /// as before.
     pub(crate) async fn came_to_nothing(
         &self,
         what: &str,
@@ -110,7 +109,7 @@ impl Scene {
         assert!(claims.is_anon, "{what}: no guest any more");
     }
 
-    /// Demands that `guest` can sign in as somebody new, and stays who it is.
+    /// Asserts that `guest` can sign in with a new identity and keeps its id.
     pub(crate) async fn still_signs_in(
         &self,
         what: &str,
@@ -123,7 +122,7 @@ impl Scene {
     }
 }
 
-/// Whether an answer sets or clears the session cookie.
+/// Whether a response sets or clears the session cookie.
 pub(crate) fn sets_session(answer: &Answer, person: &Person) -> bool {
     let name = person.session_name();
     let cookies = answer.headers.get_all("set-cookie");

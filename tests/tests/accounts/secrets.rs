@@ -1,5 +1,5 @@
-//! What the log and the store do not have: codes, tokens, cookies, states and
-//! the client's secret; and who a player is at the provider.
+//! What the log and the store must not contain: codes, tokens, cookies, states, the client's
+//! secret, and the player's identity at the provider.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::scene::PROVIDER;
 
 const SUBJECT: &str = "subject-at-the-provider-7c1f";
 
-/// What came by in the tests' sight, under the name of what it is.
+/// The secrets that the tests have seen, each with its kind.
 #[derive(Default)]
 struct Secrets(Vec<(&'static str, String)>);
 
@@ -57,7 +57,7 @@ impl Secrets {
     }
 }
 
-/// One sign-in, told in every detail.
+/// One sign-in in all its steps.
 async fn sign_in(
     site: &Site,
     provider: &HostileProvider,
@@ -151,7 +151,7 @@ async fn neither_log_nor_store_has_what_is_secret() {
 
     let store = bytes(data.path(), &["platform.db", "platform.db-wal"]);
     assert!(!store.is_empty());
-    // While a sign-in is on its way, its nonce and verifier have to be kept.
+    // While a sign-in is in progress, its nonce and verifier have to be stored.
     let kept = ["a nonce", "a verifier"];
     secrets.0.retain(|(what, _)| !kept.contains(what));
     secrets.add("who it was", SUBJECT);
@@ -197,7 +197,7 @@ async fn the_client_says_who_it_is_and_proves_who_began() {
     assert_eq!(request["form"]["redirect_uri"], callback.as_str());
     assert!(request["form"]["code_verifier"].as_str().unwrap().len() >= 43);
     assert!(request["form"].get("client_secret").is_none());
-    // What is not asked for cannot be wrong either.
+    // An endpoint that is never called cannot cause errors.
     assert_eq!(seen["userinfo"], 0);
 
     // Every sign-in has its own.

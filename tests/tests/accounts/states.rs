@@ -1,5 +1,5 @@
-//! The table of states, row by row, over HTTP. The one row that has no server
-//! in it, a local run's test guest, is the browser's: `local.rs` there.
+//! The table of states, row by row, over HTTP. The only row without a server, a local test guest,
+//! is tested in the browser: `local.rs` there.
 
 use platform_protocol::claims::PrincipalKind;
 use platform_protocol::paths;
@@ -18,7 +18,7 @@ use crate::scene::{PROVIDER, Scene};
 
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 
-/// 401 `session-expired`, and nobody new in its place.
+/// Asserts 401 `session-expired`, and that no new player takes its place.
 async fn is_expired(scene: &Scene, person: &mut Person) {
     let before = scene.platform.tables();
     for _ in 0..2 {
@@ -64,7 +64,7 @@ async fn a_guest_with_a_new_identity_becomes_an_account_and_keeps_its_id() {
     let identities = store.list_identities(id).await.unwrap();
     assert_eq!(identities.len(), 1);
     assert_eq!(identities[0].provider, PROVIDER);
-    // The same in every game.
+    // The same player in every game.
     let answer = person.token_for("dev-demo").await;
     assert_eq!(subject(&answer), guest.sub);
 }
@@ -86,14 +86,14 @@ async fn a_guest_with_a_known_identity_goes_into_its_account() {
     let after = second.become_account(PROVIDER, "alice").await;
     assert_eq!(after.sub, account.sub);
     assert_eq!(after.username, account.username);
-    // The guest can never mint again, and nobody takes its place.
+    // The guest never gets a token again, and no new guest takes its place.
     is_expired(&scene, &mut tab).await;
     let store = scene.platform.store();
     let merged = store.find_player(guest.sub.parse().unwrap()).await;
     let into = account.sub.parse().unwrap();
     let merged = merged.unwrap().unwrap();
     assert_eq!(merged.state, PlayerState::Merged { into });
-    // Its name is free, so that the account may take it.
+    // Its name is free, so the account may use it.
     assert_ne!(merged.username, guest.username);
     let now = scene.platform.running.state.platform.clock.now();
     store
@@ -104,9 +104,9 @@ async fn a_guest_with_a_known_identity_goes_into_its_account() {
         .rename_player(into, &account.username, Actor::Own.into(), now)
         .await
         .unwrap();
-    // The first browser is signed in still.
+    // The first browser is still signed in.
     assert_eq!(first.play().await.sub, account.sub);
-    // A guest that was merged can sign in, and it is the account that does.
+    // A merged guest can sign in, and becomes the account.
     assert_eq!(tab.become_account(PROVIDER, "alice").await.sub, account.sub);
 }
 
@@ -116,7 +116,7 @@ async fn an_account_whose_session_ended_expires_and_comes_back_by_signing_in() {
     let (mut person, guest) = scene.guest().await;
     person.become_account(PROVIDER, "alice").await;
 
-    // Ended by its own player in another browser.
+    // Ended by the player in another browser.
     let mut other = Person::new(&scene.platform.site);
     assert_eq!(other.become_account(PROVIDER, "alice").await.sub, guest.sub);
     let profile = other.open(paths::PROFILE).await;
@@ -177,7 +177,7 @@ async fn signing_out_signs_out_of_every_game_and_the_next_visit_is_a_new_guest()
             assert!(!seen.contains(&next), "{game}");
             seen.push(next);
         }
-        // The cookie itself is worth nothing, wherever somebody kept it.
+        // The cookie itself is not valid any more, wherever somebody kept it.
         let mut kept = before;
         let answer = kept.token().await;
         match answer.status.as_u16() {
@@ -185,7 +185,7 @@ async fn signing_out_signs_out_of_every_game_and_the_next_visit_is_a_new_guest()
             _ => assert_eq!(answer.slug(), "session-expired"),
         }
     }
-    // Signing out twice, or as nobody, is no error.
+    // Signing out twice, or without a session, is no error.
     person.sign_out().await;
     person.sign_out().await;
 }

@@ -1,5 +1,5 @@
-//! Suspended players: no token, no fresh guest, no way around it, and back to
-//! play as soon as the suspension is lifted.
+//! Suspended players: no token, no new guest, no way around it, and play again as soon as the
+//! suspension is lifted.
 
 use platform_server::domain::player::PlayerState;
 use platform_tests::hostile_provider::{CLIENT_ID, CLIENT_SECRET, HostileProvider};
@@ -29,7 +29,7 @@ fn is_suspended(answer: &Answer, reason: Option<&str>) {
     assert!(answer.headers.get("set-cookie").is_none());
 }
 
-/// A page that says so, and gives nothing.
+/// Asserts that this is a page that says so, and sets no session.
 fn is_suspended_page(answer: &Answer, person: &Person) {
     assert_eq!(answer.status, 403, "{answer:?}");
     assert!(answer.header("content-type").starts_with("text/html"));
@@ -58,9 +58,9 @@ async fn a_suspended_account_gets_no_token_from_any_of_its_sessions() {
         }
         assert_eq!(scene.platform.tables().rows("players").len(), players);
     }
-    // Nobody else is.
+    // Nobody else is suspended.
     assert_eq!(other.play().await.sub, other_guest.sub);
-    // The guest that went into the account is as gone as before.
+    // The guest that was merged into the account is as gone as before.
     let mut old = old;
     let answer = old.token().await;
     assert!(
@@ -93,11 +93,11 @@ async fn signing_in_to_a_suspended_account_merges_nobody() {
     scene
         .came_to_nothing("suspended", &mut other, &guest, &before, &answer)
         .await;
-    // From one that was never here: it gets no session either.
+    // From a new browser: it gets no session either.
     let mut fresh = Person::new(&scene.platform.site);
     let answer = fresh.sign_in(PROVIDER, "alice").await;
     is_suspended_page(&answer, &fresh);
-    // And from the suspended one itself, again and again.
+    // And from the suspended browser itself, repeatedly.
     for _ in 0..2 {
         let answer = person.sign_in(PROVIDER, "alice").await;
         is_suspended_page(&answer, &person);
@@ -105,7 +105,7 @@ async fn signing_in_to_a_suspended_account_merges_nobody() {
     }
     before.demand_same(&scene.lasting(), "signing in while suspended");
 
-    // Lifted, the guest goes into the account.
+    // After the suspension is lifted, the guest can be merged into the account.
     scene.platform.unsuspend(id(&account.sub)).await;
     assert_eq!(
         other.become_account(PROVIDER, "alice").await.sub,
@@ -136,7 +136,7 @@ async fn a_suspended_player_may_sign_out_and_another_may_sign_in_there() {
         PlayerState::Suspended { linked: true, .. }
     ));
 
-    // Signing out is no way to a fresh guest, and ends the session all the same.
+    // Signing out does not lead to a new guest, but it ends the session.
     person.sign_out().await;
     is_suspended(&person.token().await, Some(REASON));
     let mut kept = kept;
@@ -158,7 +158,7 @@ async fn a_suspended_guest_gets_no_token_and_whoever_signs_in_there_is_somebody_
     let store = scene.platform.store();
     scene.platform.suspend(id(&guest.sub), Some(REASON)).await;
     is_suspended(&person.token().await, Some(REASON));
-    // Somebody else, on the same machine.
+    // Another person on the same machine.
     let mut shared = person.clone();
     let other = shared.become_account(PROVIDER, "new-identity").await;
     assert_ne!(other.sub, guest.sub);
@@ -170,7 +170,7 @@ async fn a_suspended_guest_gets_no_token_and_whoever_signs_in_there_is_somebody_
     is_suspended(&person.token().await, Some(REASON));
 
     scene.platform.unsuspend(id(&guest.sub)).await;
-    // The session went with the sign-in, and so did the guest in this browser.
+    // The session ended with the sign-in, and so did the guest in this browser.
     assert_ne!(person.play().await.sub, guest.sub);
     assert_eq!(shared.play().await.sub, other.sub);
     assert_eq!(bob.play().await.sub, bobs.sub);
@@ -194,7 +194,7 @@ async fn the_operators_command_suspends_beside_a_running_server() {
 
     let (done, _) = operate(&["player", "suspend", sub, "--reason", REASON]);
     assert!(done);
-    // A new token is refused at once: the store is asked each time.
+    // A new token is refused at once: every request reads the store.
     is_suspended(&person.token().await, Some(REASON));
     let (done, shown) = operate(&["player", "show", sub]);
     assert!(done);
@@ -206,7 +206,7 @@ async fn the_operators_command_suspends_beside_a_running_server() {
     assert!(done);
     assert_eq!(person.play().await.sub, guest.sub);
 
-    // Ending every session is not suspending: the player signs in again.
+    // Ending every session is not a suspension: the player can sign in again.
     let (done, _) = operate(&["player", "end-sessions", sub]);
     assert!(done);
     poll::until("the sessions have ended", async || {
@@ -219,7 +219,7 @@ async fn the_operators_command_suspends_beside_a_running_server() {
         guest.sub
     );
 
-    // Nobody of that id.
+    // There is no player with this id.
     let nobody = "01890000-0000-7000-8000-000000000000";
     let (done, _) = operate(&["player", "suspend", nobody, "--reason", "x"]);
     assert!(!done);

@@ -1,5 +1,5 @@
-//! ID tokens that must not be believed, and the few odd ones that must
-//! (OpenID Connect Core 1.0 §3.1.3.7, RFC 7515, RFC 8725).
+//! ID tokens that must be refused, and a few unusual ones that must be accepted (OpenID Connect
+//! Core 1.0 §3.1.3.7, RFC 7515, RFC 8725).
 
 use platform_tests::hostile_provider::{CLIENT_ID, HostileProvider};
 use serde_json::{Value, json};
@@ -77,7 +77,7 @@ async fn odd_claims_that_are_for_us_sign_in() {
             json!({ "claims": { "sub": "y".repeat(255) } }),
         ),
         ("unknown claims", json!({ "claims": { "x": { "y": [1] } } })),
-        // A provider's clock may be a little off.
+        // A provider's clock may be slightly wrong.
         ("iat a little ahead", json!({ "shift": { "iat": 30 } })),
         ("exp just over", json!({ "shift": { "exp": -3_600 - 20 } })),
         ("no typ", json!({ "header": { "typ": null } })),
@@ -90,7 +90,7 @@ async fn odd_claims_that_are_for_us_sign_in() {
     }
 }
 
-/// Ways to sign that are nobody's signature, whatever the provider's key is.
+/// Signatures that are never valid, whatever the provider's key is.
 const NO_SIGNATURE: &[&str] = &[
     "none",
     "None",

@@ -1,4 +1,4 @@
-//! From guest to account and back, by pressing what a player presses.
+//! From guest to account and back, with the controls that a player uses.
 
 use platform_server::domain::player::PlayerState;
 use platform_tests::browser::Stage;
@@ -24,10 +24,10 @@ platform_tests::browser_tests![
     a_full_network_lets_in_whoever_signs_in,
 ];
 
-/// A page of the demo with everything that an address can carry.
+/// An address of the demo with every part that an address can have.
 const LEFT: &str = "/?a=1&b=%2F#frag";
 
-/// The demo game shows an account, by whichever name.
+/// Asserts that the demo game shows an account, with any name.
 async fn shows_an_account(stage: &Stage) {
     stage.control("Sign out").await;
     let session = &stage.browser().session;
@@ -61,7 +61,7 @@ async fn sign_in_and_out_and_in_again(stage: &Stage, way: Way) {
     assert_eq!(account.username, guest.username);
     shows_an_account(stage).await;
 
-    // Signed in here is signed in everywhere.
+    // A sign-in here counts everywhere.
     for (label, audience) in [("dev-demo", "game:dev-demo"), ("demo", "game:demo")] {
         stage.open(&world.url(label, "/")).await;
         let there = player(stage).await;
@@ -113,7 +113,7 @@ async fn a_sign_in_that_is_cancelled_changes_nothing_and_can_be_tried_again(stag
             matches!(untouched.state, PlayerState::Guest),
             "{untouched:?}"
         );
-        // The form is there again, and leads to where the first one would have.
+        // The form is shown again, and leads to the same address as the first one would have.
         way.sign_in(&stage, "grace").await;
         stage.arrives_at(&left).await;
         let account = player(&stage).await;
@@ -137,7 +137,7 @@ async fn a_provider_that_is_down_is_said_and_the_guest_plays_on(stage: Stage) {
     stage.press("Sign in with Gone").await;
     stage.arrives_with("problem=provider-unavailable").await;
     assert!(stage.status().await.ends_with('.'));
-    // The guest plays on, and the other provider is as good as ever.
+    // The guest continues to play, and the other provider still works.
     stage.open(&left).await;
     assert_eq!(player(&stage).await.sub, guest.sub);
     stage.press("Sign in").await;
@@ -160,16 +160,16 @@ async fn every_address_of_a_game_is_come_back_to(stage: Stage) {
         "/?'\"<>{}|^`~!$()*,;:@[]",
     ] {
         stage.open(&world.url("demo", address)).await;
-        // As the browser has it: it may spell some characters otherwise.
+        // In the browser's spelling, which may differ for some characters.
         let left = stage.run("return location.href").await;
         let left = left.as_str().unwrap();
         let login = stage.run("return platform.loginUrl()").await;
         stage.open(login.as_str().unwrap()).await;
-        // Who is signed in is asked again who they are.
+        // A player who is signed in is asked again who they are.
         way.sign_in(&stage, "noor").await;
         stage.arrives_at(left).await;
     }
-    // Another page than the present one.
+    // Another page than the current one.
     let login = stage
         .run("return platform.loginUrl('/index.html?level=\u{fc}#\u{2713}')")
         .await;
@@ -207,7 +207,7 @@ async fn a_game_in_a_frame_is_come_back_to(stage: Stage) {
 async fn a_full_network_lets_in_whoever_signs_in(stage: Stage) {
     let world = World::start_with(async |config| config.guests_per_address = 1).await;
     let first = world.visitor().mint("demo", None).await.unwrap();
-    // It counts once its cookie came back.
+    // It counts once its cookie has come back.
     let back = world.visitor().mint("demo", Some(&first.cookie)).await;
     assert_eq!(back.unwrap().claims.sub, first.claims.sub);
     let left = world.url("demo", LEFT);
@@ -228,7 +228,7 @@ async fn a_full_network_lets_in_whoever_signs_in(stage: Stage) {
         (name == account.username.as_str()).then_some(())
     })
     .await;
-    // Who is there already is not refused.
+    // An existing player is not refused.
     let again = world.visitor().mint("demo", Some(&first.cookie)).await;
     assert_eq!(again.unwrap().claims.sub, first.claims.sub);
 }

@@ -1,4 +1,4 @@
-//! `platform.fetch`: what comes back when it is not what the game wanted.
+//! `platform.fetch`: responses that are errors for the game.
 
 use platform_tests::backend::Answer;
 use platform_tests::browser::Stage;

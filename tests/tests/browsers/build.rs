@@ -1,5 +1,5 @@
-//! The Build page, by clicking: a game on its dev address, its log as it is
-//! played, its deployments.
+//! The Build page with the mouse: a game on its dev address, its log while it is played, its
+//! deployments.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ platform_tests::browser_tests![
     a_project_of_somebody_else_tells_nothing,
 ];
 
-/// A game that cancels every press, and says which keys it got.
+/// A game that cancels every press, and reports which keys it received.
 const GAME: &str = r#"<style>body { margin: 0; background: #246; color: #fff; font: 20px sans-serif } #board { height: 300px }</style>
     <script>
         window.keys = [];
@@ -41,21 +41,20 @@ const GAME: &str = r#"<style>body { margin: 0; background: #246; color: #fff; fo
         addEventListener('DOMContentLoaded', () => document.body.innerHTML = '<div id="board">The board</div>');
     </script>"#;
 
-/// A platform, somebody who owns a game on it, and their browser.
+/// A platform, an owner of a game on it, and their browser.
 pub(crate) struct Scene {
     pub(crate) platform: Platform,
     pub(crate) owner: Owner,
 }
 
 impl Scene {
-    /// Ada owns `game`, with `page` on its dev address, and looks at its Build
-    /// page.
+    /// Opens the Build page of Ada's project `game`, with `page` on its dev address.
     pub(crate) async fn open(stage: &Stage, page: PageBuilder) -> Self {
         let platform = Platform::start(&[]).await;
         Self::open_on(platform, stage, &[("index.html", &page.html())]).await
     }
 
-    /// The same on `platform`, with `files` on the dev address.
+    /// Opens it on `platform`, with `files` on the dev address.
     pub(crate) async fn open_on(platform: Platform, stage: &Stage, files: &[(&str, &str)]) -> Self {
         let owner = Owner::sign_in(&platform.site, "Ada").await;
         owner.create("game").await;
@@ -69,7 +68,7 @@ impl Scene {
         scene
     }
 
-    /// Sends records as a page of the game does, with the token of who plays it.
+    /// Sends records as a page of the game does, with the player's token.
     pub(crate) async fn log(&self, records: &[Value], token: Option<&str>) {
         let Site { origin, address } = &self.platform.site;
         let (_, port) = origin.rsplit_once(':').unwrap();
@@ -91,7 +90,7 @@ impl Scene {
     }
 }
 
-/// Does something in the game's frame, and comes back.
+/// Runs a script in the game's frame, and returns to the page.
 pub(crate) async fn in_game(stage: &Stage, script: &str) -> Value {
     let session = &stage.browser().session;
     poll::until("the game has loaded", async || {
@@ -108,7 +107,7 @@ pub(crate) async fn in_game(stage: &Stage, script: &str) -> Value {
     answer.json().clone()
 }
 
-/// Runs a script of the game's own, which fails as the game does.
+/// Runs a script of the game itself, which fails as the game does.
 pub(crate) async fn play(stage: &Stage, script: &str) {
     let script = format!(
         "const script = document.createElement('script'); script.textContent = {}; document.head.append(script)",
@@ -117,7 +116,7 @@ pub(crate) async fn play(stage: &Stage, script: &str) {
     in_game(stage, &script).await;
 }
 
-/// The entries of the log that are to be seen: level, count, text.
+/// Returns the visible entries of the log: level, count, text.
 pub(crate) async fn entries(stage: &Stage) -> Value {
     let script = "return [...document.querySelectorAll('.entry')].filter(entry => !entry.hidden).map(entry => [
         entry.querySelector('.level').textContent,
@@ -126,7 +125,7 @@ pub(crate) async fn entries(stage: &Stage) -> Value {
     stage.look(script, vec![]).await
 }
 
-/// Waits until an entry's text has `part` in it.
+/// Waits until an entry contains the text `part`.
 pub(crate) async fn logged(stage: &Stage, part: &str) {
     poll::until(&format!("the log says {part:?}"), async || {
         let entries = entries(stage).await;
@@ -180,7 +179,7 @@ async fn a_project_is_made_and_deployed_and_its_preview_takes_the_keyboard(stage
     stage.arrives_at(&format!("{origin}/build/game")).await;
     stage.says("Nothing is deployed here yet").await;
 
-    // It comes up by itself, and has a player.
+    // It appears without a reload, and has a player.
     let owner = Owner::sign_in(&platform.site, "Ada").await;
     let html = PageBuilder::new().before(GAME).html();
     owner.deploy("game", "dev", &[("index.html", &html)]).await;
@@ -274,7 +273,7 @@ async fn what_players_log_is_inert_text(stage: Stage) {
 async fn repeats_fold_and_the_log_is_filtered_paused_and_cleared(stage: Stage) {
     stage.tolerate_log("deliberate");
     let _scene = Scene::open(&stage, PageBuilder::new()).await;
-    // A record says who plays once the page knows it.
+    // A record names the player once the page knows it.
     in_game(&stage, "return platform.getAccessToken()").await;
     play(
         &stage,
@@ -309,7 +308,7 @@ async fn repeats_fold_and_the_log_is_filtered_paused_and_cleared(stage: Stage) {
     assert_eq!(entries(&stage).await, json!([]));
     in_game(&stage, "console.info('after it was cleared')").await;
     logged(&stage, "after it was cleared").await;
-    // What was there before is there again for who comes anew, and once.
+    // A page that is opened again shows the earlier records, once each.
     stage.reload().await;
     logged(&stage, "deliberate trouble").await;
     let again = entries(&stage).await;
@@ -438,7 +437,7 @@ async fn the_build_page_has_no_barrier_and_fits_a_phone(stage: Stage) {
     examine(&stage, "the page of a guest").await;
 }
 
-/// In a wide window the log is beside the preview, and nothing sticks out.
+/// In a wide window, the log is next to the preview, and nothing overflows.
 async fn lies_side_by_side_where_there_is_room(stage: &Stage) {
     let session = &stage.browser().session;
     let before = session.get_window_rect().await.unwrap();
@@ -457,8 +456,8 @@ async fn lies_side_by_side_where_there_is_room(stage: &Stage) {
     back.await.unwrap();
 }
 
-/// Looks at the page in every way there is, also for what is wider than it, and
-/// for what runs in it beside its own modules.
+/// Checks the page in every display mode, also for elements that are wider than it, and for scripts
+/// other than its own modules.
 pub(crate) async fn examine(stage: &Stage, what: &str) {
     if stage.engine() != Engine::WebKit {
         let active = "return [...document.scripts].filter(script =>

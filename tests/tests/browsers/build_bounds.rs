@@ -1,5 +1,5 @@
-//! What anybody who plays can make the Build page do is bounded, and what goes
-//! wrong on its way to the platform passes.
+//! Players can only cause a limited amount of work on the Build page, and failures of its requests
+//! are temporary.
 
 use platform_tests::browser::Stage;
 use platform_tests::gateway::{Fault, Gateway};
@@ -22,8 +22,8 @@ platform_tests::browser_tests![
     every_player_of_what_is_shown_can_be_chosen,
 ];
 
-/// Deploys a page with `scripts` that do nothing, each with a map that says
-/// where its first character stands; waits until the page shows them.
+/// Deploys a page with `scripts` that do nothing, each with a map for its first character, and
+/// waits until the page shows them.
 async fn deploy(scene: &Scene, stage: &Stage, scripts: &[&str]) {
     let mut files = vec![("index.html".to_owned(), QUIET.to_owned())];
     for name in scripts {
@@ -50,7 +50,7 @@ async fn deploy_files(scene: &Scene, stage: &Stage, files: &[(&str, &str)]) {
     .await;
 }
 
-/// An error at the first character of `file` of the game.
+/// Returns an error at the first character of `file` of the game.
 fn error_in(scene: &Scene, file: &str, message: &str) -> Value {
     let (scheme, host) = scene.platform.site.origin.split_once("://").unwrap();
     let mut record = record("error", message);
@@ -60,7 +60,7 @@ fn error_in(scene: &Scene, file: &str, message: &str) -> Value {
     record
 }
 
-/// Where the entry that says `text` is said to be.
+/// Returns the position that the entry with the text `text` shows.
 async fn place(stage: &Stage, text: &str) -> Value {
     let script = "const entry = [...document.querySelectorAll('.entry')].find(entry =>
             entry.querySelector('.text').textContent === arguments[0]);
@@ -76,7 +76,7 @@ async fn placed(stage: &Stage, text: &str, wanted: &str) {
     .await;
 }
 
-/// The paths below `path` that were asked for.
+/// Returns the requested paths below `path`.
 fn asked(gateway: &Gateway, path: &str) -> Vec<String> {
     let seen = gateway.seen(&Method::GET, path).into_iter();
     seen.map(|seen| seen.path).collect()
@@ -117,7 +117,7 @@ async fn one_script_under_many_addresses_is_read_once(stage: Stage) {
 }
 
 async fn what_nobody_sees_is_not_looked_up(stage: Stage) {
-    // Every engine has words of its own for a script that is not there.
+    // Every engine has a different message for a missing script.
     stage.tolerate_log("/missing-");
     let (scene, gateway) = behind_a_gateway(&stage).await;
     let records: Vec<Value> = (0..200)
@@ -132,7 +132,7 @@ async fn what_nobody_sees_is_not_looked_up(stage: Stage) {
     scene.log(&records, None).await;
     logged(&stage, "failed 199").await;
     let before = asked(&gateway, "/missing-").len();
-    // What was logged before comes all at once.
+    // The earlier log arrives all at once.
     stage.reload().await;
     logged(&stage, "failed 199").await;
     to_the_oldest(&stage).await;
@@ -170,12 +170,12 @@ async fn maps_that_are_too_large_or_never_end_are_given_up(stage: Stage) {
     gateway.spoil(Method::GET, "/large.js.map", answer(large), 1);
     let strange = br#"{"version":3,"sources":7,"mappings":"AAEE"}"#;
     gateway.spoil(Method::GET, "/strange.js.map", answer(strange.to_vec()), 1);
-    // As many as are read at once come first.
+    // First, as many as are read at the same time.
     for name in names {
         let record = error_in(&scene, &format!("{name}.js"), name);
         scene.log(&[record], None).await;
         poll::until("its map is asked for", async || {
-            // Once it is seen.
+            // Once it is visible.
             place(&stage, name).await;
             (asked(&gateway, &format!("/{name}.js")).len() == 2).then_some(())
         })
@@ -219,7 +219,7 @@ async fn an_error_of_an_earlier_deployment_is_where_its_sources_had_it(stage: St
     let before = asked(&gateway, "/bundle").len();
     stage.reload().await;
     placed(&stage, "of before", "src/bundle.js:3:3").await;
-    // The game's own address has it no more.
+    // The game's own address does not have it any more.
     assert_eq!(asked(&gateway, "/bundle").len(), before);
 }
 

@@ -1,6 +1,5 @@
-//! The Build page of games as others make them: with an engine that keeps every
-//! press to itself, and bundled, so that only a source map knows where an error
-//! is.
+//! The Build page with games built by common tools: with an engine that cancels every press, and
+//! bundled, so that only a source map knows the position of an error.
 
 use std::time::Duration;
 
@@ -40,7 +39,7 @@ impl Bundle {
         }
     }
 
-    /// The script without its last comment, which names the map.
+    /// Returns the script without its last comment, which names the map.
     fn bare(&self) -> &str {
         let (script, name) = self.script.rsplit_once("//# sourceMappingURL=").unwrap();
         assert_eq!(name.trim(), "game.js.map");
@@ -48,7 +47,7 @@ impl Bundle {
     }
 }
 
-/// Where `tests/engines/src/record.js` has `part`: `src/record.js:<line>:`.
+/// Returns the position of `part` in `tests/engines/src/record.js`: `src/record.js:<line>:`.
 fn source_of(part: &str) -> String {
     let source = include_str!("../../engines/src/record.js");
     let lines: Vec<_> = source.lines().map(|line| line.contains(part)).collect();
@@ -57,13 +56,13 @@ fn source_of(part: &str) -> String {
     format!("src/record.js:{line}:")
 }
 
-/// Presses a key, as the keyboard goes.
+/// Types keys to the focused element.
 async fn press(stage: &Stage, keys: &str) {
     let chain = stage.browser().session.action_chain().send_keys(keys);
     chain.perform().await.unwrap();
 }
 
-/// Waits until the newest entry says `part`; where it says that this was.
+/// Waits until the newest entry contains `part` with the position `wanted`.
 async fn place_of(stage: &Stage, part: &str, wanted: &str) -> Value {
     let script = "const entry = [...document.querySelectorAll('.entry')].find(entry =>
             entry.querySelector('.text').textContent.includes(arguments[0]));
@@ -77,7 +76,7 @@ async fn place_of(stage: &Stage, part: &str, wanted: &str) -> Value {
     .await
 }
 
-/// Waits for the game of `tests/engines` to run in the frame.
+/// Waits until the game of `tests/engines` runs in the frame.
 async fn plays(stage: &Stage) {
     poll::until("the game runs", async || {
         let frames = in_game(stage, "return globalThis.game?.work.length ?? 0").await;
@@ -130,14 +129,14 @@ async fn an_engine_s_game_gets_the_keyboard_on_the_first_click_and_its_errors_st
     taken.sort();
     assert!(taken[6] < Duration::from_secs(1), "{taken:?}");
 
-    // The error in its loop comes last, since the engine stops for it.
+    // The error in its loop comes last, since it stops the engine.
     press(&stage, "e").await;
     let wanted = source_of("throws in its update loop");
     place_of(&stage, "phaser throws in its update loop", &wanted).await;
     frames_name_sources(&stage, &wanted).await;
 }
 
-/// The stack of the newest entry leads from `first` into the engine's sources.
+/// Asserts that the stack of the newest entry leads from `first` into the engine's sources.
 async fn frames_name_sources(stage: &Stage, first: &str) {
     let open = "document.querySelector('.entry summary').click()";
     stage.look(open, vec![]).await;
@@ -151,7 +150,7 @@ async fn frames_name_sources(stage: &Stage, first: &str) {
     .await;
 }
 
-/// Deploys `files` and throws; waits until the error is shown at `wanted`.
+/// Deploys `files` and throws an error; waits until it is shown at `wanted`.
 async fn deployed_anew(scene: &Scene, stage: &Stage, files: &[(&str, &str)], wanted: &str) {
     let listed = "return document.querySelectorAll('#deployments li').length";
     let before = stage.look(listed, vec![]).await;
@@ -171,13 +170,13 @@ async fn maps_inside_of_scripts_and_maps_with_sections_are_read_as_well(stage: S
     stage.tolerate_log("throws later");
     let bundle = Bundle::of("pixi").await;
     let page = ("index.html", bundle.page.as_str());
-    // As bundlers write a map into the script.
+    // As bundlers embed a map in the script.
     let encoded = STANDARD.encode(&bundle.map);
     let inline = format!(
         "{}//# sourceMappingURL=data:application/json;charset=utf-8;base64,{encoded}\n",
         bundle.bare()
     );
-    // As tools that join scripts do: two lines of another one before it.
+    // As tools that concatenate scripts do: with two lines of another script before it.
     let joined = format!("var before = 1;\nvar after = 2;{}", bundle.script);
     let nothing = json!({ "version": 3, "sources": [], "names": [], "mappings": "" });
     let map: Value = serde_json::from_str(&bundle.map).unwrap();
@@ -196,7 +195,7 @@ async fn maps_inside_of_scripts_and_maps_with_sections_are_read_as_well(stage: S
 }
 
 async fn a_map_that_is_none_leaves_the_place_in_the_bundle(stage: Stage) {
-    // Firefox says the last of a read that ends with its page.
+    // Firefox reports a read that ends with its page.
     for part in ["throws later", "404", "CORS request did not succeed"] {
         stage.tolerate_log(part);
     }

@@ -1,4 +1,4 @@
-//! What players' pages log is text on the Build page, whatever is in it.
+//! The Build page only ever shows the logs of players' pages as text.
 
 use platform_tests::browser::Stage;
 use platform_tests::hostile;
@@ -15,9 +15,8 @@ platform_tests::browser_tests![
     hostile_titles_and_slugs_are_inert,
 ];
 
-/// What there is on the page, but for the text: the names of the log's
-/// elements, their attributes, whatever could run or lead somewhere, and
-/// characters that are not to be seen.
+/// Returns everything on the page except the text: the names of the log's elements, their
+/// attributes, everything that could run or navigate, and invisible characters.
 const LOOK: &str = r"
     const log = document.getElementById('records');
     const all = [...log.querySelectorAll('*')];
@@ -45,7 +44,7 @@ async fn hostile_records_are_inert_in_every_field(stage: Stage) {
     let texts = hostile::texts();
     let number = texts.len();
     logged(&stage, &format!("{}: ", number - 1)).await;
-    // New ones, and those that were there before.
+    // With new records, and with earlier ones.
     for _ in 0..2 {
         let open =
             "document.querySelectorAll('.entry summary').forEach(summary => summary.click())";
@@ -72,9 +71,8 @@ async fn hostile_records_are_inert_in_every_field(stage: Stage) {
     }
 }
 
-/// Nothing was lost on the way: what can be seen is shown as it was written, in
-/// the message, in the stack, as the place and among the metadata; what cannot
-/// has a name.
+/// Asserts that nothing was lost: visible characters are shown as they were written, in the
+/// message, in the stack, as the position and in the metadata; invisible ones are shown by name.
 fn says_everything(shown: &Value, texts: &[String]) {
     let shown: Vec<&str> = shown
         .as_array()
@@ -148,7 +146,7 @@ async fn hostile_titles_and_slugs_are_inert(stage: Stage) {
     }
 }
 
-/// The address of `text` below `base`, with every byte of it escaped.
+/// Returns the address of `text` below `base`, with every byte escaped.
 fn url_of(base: &str, text: &str) -> String {
     let escaped: String = text.bytes().map(|byte| format!("%{byte:02X}")).collect();
     format!("{base}{escaped}")

@@ -1,5 +1,5 @@
-//! What the Build page does when something comes in between: connections that
-//! break off, tokens and sessions that end, more records than anybody reads.
+//! How the Build page handles interruptions: connections that break, tokens and sessions that end,
+//! more records than anybody can read.
 
 use std::sync::Arc;
 
@@ -32,13 +32,13 @@ platform_tests::browser_tests![
     a_roll_back_that_is_refused_says_why,
 ];
 
-/// A page without a word in its log, in a frame that asks for nothing.
+/// A page that logs nothing, in a frame that requests nothing.
 pub(crate) const QUIET: &str =
     "<!doctype html><html lang=en><title>Quiet</title><link rel=icon href=data:,>";
 pub(crate) const LOGS: &str = "/api/projects/game/logs";
 pub(crate) const ENVIRONMENT: &str = "/api/projects/game/environments/dev";
 
-/// A Build page whose browser reaches the platform through a gateway alone.
+/// Opens a Build page whose browser reaches the platform only through a gateway.
 pub(crate) async fn behind_a_gateway(stage: &Stage) -> (Scene, Gateway) {
     let gateway = Gateway::listen().await;
     let origin = PlatformOrigin::local(gateway.port());
@@ -52,12 +52,12 @@ pub(crate) fn record(level: &str, message: &str) -> Value {
     json!({ "time": 0, "level": level, "source": "console", "message": message })
 }
 
-/// The player who looks at the page.
+/// Returns the player who uses the page.
 fn owner_of(scene: &Scene) -> Uuid {
     claims(&scene.owner.token).sub.parse().unwrap()
 }
 
-/// How often the page itself, and not the game, has asked for a token.
+/// Returns how often the page itself, and not the game, has requested a token.
 fn tokens(scene: &Scene, gateway: &Gateway) -> usize {
     let asked = gateway.seen(&Method::POST, "/token");
     let own = |origin: &str| origin == scene.platform.site.origin;
@@ -68,12 +68,12 @@ fn tokens(scene: &Scene, gateway: &Gateway) -> usize {
 }
 
 async fn a_stream_that_breaks_off_again_and_again_loses_and_repeats_nothing(stage: Stage) {
-    // An engine may say that a connection broke off.
+    // An engine may report that a connection broke.
     for part in ["Failed to load", "network connection", "ERR_", "connection"] {
         stage.tolerate_log(part);
     }
     let (scene, gateway) = behind_a_gateway(&stage).await;
-    // So it is with the streams from here on, the reloaded page's first too.
+    // The same applies to all later streams, including the first one of the reloaded page.
     gateway.stop_streams_after(6_000);
     stage.reload().await;
     stage.says("Live").await;
@@ -84,7 +84,7 @@ async fn a_stream_that_breaks_off_again_and_again_loses_and_repeats_nothing(stag
     for batch in records.chunks(10) {
         scene.log(batch, None).await;
     }
-    // Each connection shows something before it breaks off.
+    // Each connection shows something before it breaks.
     let mut before = 0;
     let shown = poll::until("the last record is shown", async || {
         let shown: Vec<(String, String, String)> =
@@ -115,7 +115,7 @@ async fn a_stream_that_breaks_off_again_and_again_loses_and_repeats_nothing(stag
         .collect();
     println!("followed by {} connections", last.len());
     assert!(last.len() >= 4, "it hardly broke off: {last:?}");
-    // The first two are of the page before it was loaded again.
+    // The first two are from the page before it was reloaded.
     assert!(
         last.is_sorted() && last[last.len() - 1] > last[1],
         "{last:?}"
@@ -156,7 +156,7 @@ async fn a_token_that_is_refused_is_renewed_once(stage: Stage) {
     scene.log(&[record("info", "it goes on")], None).await;
     logged(&stage, "it goes on").await;
 
-    // Another one that is refused as well ends it: nothing asks forever.
+    // A second refusal ends it: the page does not repeat the request for ever.
     gateway.spoil(
         Method::GET,
         ENVIRONMENT,
@@ -238,8 +238,8 @@ async fn a_suspended_account_reads_so_and_may_sign_in_as_somebody_else(stage: St
     stage
         .says("Your account is suspended: You know why. Sign in as somebody else to go on.")
         .await;
-    // No question is left over it. A new account would be a way round the
-    // suspension, so it is one that is there already.
+    // No question stays open. A new account would get around the suspension, so this is an existing
+    // one.
     Owner::sign_in(&platform.site, "Eve").await;
     stage.press("Sign in").await;
     Way::BuiltIn.sign_in(&stage, "Eve").await;
@@ -298,7 +298,7 @@ async fn the_three_variables_are_copied(stage: Stage) {
 
 async fn a_flood_is_folded_and_cut_and_leaves_the_page_usable(stage: Stage) {
     let scene = Scene::open_on(Platform::start(&[]).await, &stage, &[("index.html", QUIET)]).await;
-    // The longest that anything else on the page has waited.
+    // The longest time that any other task of the page has waited.
     let watch = "let last = performance.now();
         const note = now => { const data = document.documentElement.dataset;
             data.longest = Math.max(Number(data.longest ?? 0), now - last); last = now; };
@@ -319,7 +319,7 @@ async fn a_flood_is_folded_and_cut_and_leaves_the_page_usable(stage: Stage) {
         async move { scene.log(part, None).await }
     });
     futures_util::future::join_all(sent).await;
-    // In order, so that nothing waits to be shown when this is.
+    // In order, so that nothing else waits to be shown when this is shown.
     scene
         .log(&[record("error", "the last of them")], None)
         .await;
@@ -333,15 +333,14 @@ async fn a_flood_is_folded_and_cut_and_leaves_the_page_usable(stage: Stage) {
     assert!((100..=500).contains(&state[0].as_u64().unwrap()), "{state}");
     assert!(state[1].as_u64().unwrap() < 8_000, "{state}");
     assert!(state[2].as_u64().unwrap() <= 10, "{state}");
-    // Nobody reads that fast; but a machine that does something else beside is
-    // no reason to fail.
+    // Nobody can read that fast, but a busy machine must not make this test fail.
     assert!(state[3].as_f64().unwrap() < 3_000.0, "{state}");
-    // The page is no longer than what there is to see on it: the list scrolls by itself.
+    // The page is not longer than its visible content: the list has its own scrollbar.
     let below = "const end = document.body.getBoundingClientRect().bottom + scrollY;
         return document.documentElement.scrollHeight - Math.max(innerHeight, end)";
     let below = stage.look(below, vec![]).await;
     assert!(below.as_f64().unwrap() < 2.0, "{below} pixels of nothing");
-    // The rest is in the log still, and was not read out line by line.
+    // The rest is still in the log, and was not announced line by line.
     stage.press("Show errors only").await;
     let level = "return document.getElementById('level').value";
     assert_eq!(stage.look(level, vec![]).await, "error");
@@ -399,7 +398,7 @@ async fn records_are_filtered_by_player_source_and_level(stage: Stage) {
     assert_eq!(entries(&stage).await, json!([nobody]));
     choose(&stage, "player", "").await;
     assert_eq!(entries(&stage).await, json!([nobody, of(2), of(1)]));
-    // What comes later is filtered as well.
+    // Later records are filtered as well.
     scene
         .log(
             &[record("info", "too small"), record("error", "grave")],

@@ -1,4 +1,4 @@
-//! `platform.fetch`: what leaves the page.
+//! `platform.fetch`: the requests that leave the page.
 
 use std::sync::Arc;
 
@@ -19,21 +19,21 @@ platform_tests::browser_tests![
     an_abort_rejects_with_the_signals_reason,
 ];
 
-/// Opens a page that holds the tag alone.
+/// Opens a page that contains only the tag.
 pub(crate) async fn open(stage: &Stage) -> World {
     let world = World::start().await;
     stage.open(&world.publish(PageBuilder::new()).await).await;
     world
 }
 
-/// A backend's word that it does not take the token.
+/// The response of a backend that does not accept the token.
 const REFUSED: Answer = Answer {
     status: 401,
     headers: &[("content-type", "application/problem+json")],
     body: r#"{"type":"about:blank","title":"Unauthorized","status":401,"detail":"Who are you?"}"#,
 };
 
-/// Demands two calls with two tokens.
+/// Asserts that there were two calls with two different tokens.
 fn two_calls(world: &World, path: &str) -> [Call; 2] {
     let calls: [Call; 2] = world
         .backend
@@ -137,8 +137,8 @@ async fn the_second_refusal_is_final(stage: Stage) {
     assert_eq!(world.gateway.token_requests(), 2);
 }
 
-/// Scripts that must reject with the page's own `TypeError`, and may neither
-/// send anything nor ask for a token.
+/// Asserts that these scripts reject with the page's own `TypeError`, and neither send anything nor
+/// request a token.
 async fn demand_type_errors(stage: &Stage, world: &World, calls: &[String]) {
     stage.settle().await;
     let (requests, arrived) = (stage.requests(), world.gateway.count());
@@ -148,7 +148,7 @@ async fn demand_type_errors(stage: &Stage, world: &World, calls: &[String]) {
         );
         assert_eq!(stage.run(&body).await, json!([true, "TypeError"]), "{call}");
     }
-    // A request of the page's own comes after any that should not have left.
+    // A request of the page's own arrives after any request that should not have been sent.
     stage.run("await (await fetch('/?last')).text()").await;
     stage.settle().await;
     let after: Vec<_> = stage
@@ -278,12 +278,12 @@ async fn the_callers_headers_stay_and_authorization_is_the_platforms(stage: Stag
 
 async fn an_abort_rejects_with_the_signals_reason(stage: Stage) {
     let world = open(&stage).await;
-    // Before anything is asked for.
+    // Before any request.
     let early = "const reason = { enough: true };
         try { await platform.fetch('/api/early', { signal: AbortSignal.abort(reason) }) } catch (error) { return error === reason }";
     assert_eq!(stage.run(early).await, json!(true));
     assert_eq!(world.gateway.token_requests(), 0);
-    // While the token is on its way, then while the call is.
+    // During the token request, then during the call.
     for (method, path) in [(Method::POST, "/token"), (Method::GET, "/api/late")] {
         let gate = Gate::closed();
         world

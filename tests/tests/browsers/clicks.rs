@@ -1,5 +1,5 @@
-//! Clicks that were meant for another page: a game leads away between the two
-//! halves of a double click, and the second half lands on the platform's page.
+//! Clicks that were meant for another page: a game navigates away between the two clicks of a
+//! double click, and the second click hits the platform's page.
 
 use platform_tests::browser::Stage;
 use platform_tests::owner::Owner;
@@ -20,8 +20,8 @@ platform_tests::browser_tests![
     what_acts_by_one_press_on_the_console_waits_until_it_could_be_read,
 ];
 
-/// Where a button would be pressed: in its middle, or in the middle of the window
-/// where there is none whose text ends so.
+/// Returns where to press a button whose text ends with this: its centre, or the centre of the
+/// window if there is no such button.
 const MIDDLE: &str = "
     const button = [...document.querySelectorAll('button')].find(one => one.textContent.endsWith(arguments[0]));
     if (!button) return [Math.round(innerWidth / 2), Math.round(innerHeight / 2)];
@@ -29,18 +29,18 @@ const MIDDLE: &str = "
     const { x, y, width, height } = button.getBoundingClientRect();
     return [Math.round(x + width / 2), Math.round(y + height / 2)]";
 
-/// The same of the page that is open.
+/// Returns this for the open page.
 async fn middle(stage: &Stage, name: &str) -> (i64, i64) {
     let place = stage.look(MIDDLE, vec![json!(name)]).await;
     (place[0].as_i64().unwrap(), place[1].as_i64().unwrap())
 }
 
-/// Where the built-in provider is asked to sign somebody in.
+/// The page on which the built-in provider asks for a name.
 const AUTHORIZE: &str = "/demo-provider/authorize";
-/// Where the form of the sign-in page leads.
+/// The target of the form on the sign-in page.
 const LOGIN_WITH_DEMO: &str = "/login/demo";
 
-/// A game that leads to `address` as soon as a button of the mouse goes down.
+/// A game that navigates to `address` as soon as a mouse button goes down.
 async fn game_that_leads_to(world: &World, address: &str) -> String {
     let address = Value::from(address);
     let script = format!(
@@ -59,7 +59,7 @@ async fn a_double_click_in_a_game_lets_no_device_in(stage: Stage) {
     stage.arrives_at(&demo).await;
     assert!(!player(&stage).await.is_anon);
 
-    // The attacker's own device waits for its code.
+    // The attacker's own device waits for its code to be approved.
     let begun = begin(&world).await;
     let complete = begun["verification_uri_complete"].as_str().unwrap();
     let game = game_that_leads_to(&world, complete).await;
@@ -69,8 +69,7 @@ async fn a_double_click_in_a_game_lets_no_device_in(stage: Stage) {
         let press = session.action_chain().move_to(200, 200).click();
         press.perform().await.unwrap();
         stage.arrives_at(complete).await;
-        // As quick as a browser lets anybody be, and where the attacker knows
-        // that the button is.
+        // As fast as a browser allows, at the position where the attacker expects the button.
         let (x, y) = middle(&stage, "Approve").await;
         let press = session.action_chain().move_to(x, y).click();
         press.perform().await.unwrap();
@@ -81,7 +80,7 @@ async fn a_double_click_in_a_game_lets_no_device_in(stage: Stage) {
         let (_, answer) = ask_for_tokens(&world, &begun).await;
         assert_ne!(answer["token_type"], "Bearer", "the device was let in");
     }
-    // Whoever opens the address themselves has the buttons when they have read.
+    // A person who opens the address themselves gets the buttons after the reading time.
     stage.open("about:blank").await;
     stage.open(complete).await;
     stage.says("Only if you started this yourself").await;
@@ -99,7 +98,7 @@ async fn a_double_click_in_a_game_lets_no_device_in(stage: Stage) {
     stage.says("The device is signed in").await;
 }
 
-/// Where the browser is, and the link at a place of the page there.
+/// Returns the browser's address, and the link at a position of its page.
 const LINK_AT: &str = "
     const link = document.elementFromPoint(...arguments)?.closest('a, button');
     return [location.pathname, link?.textContent ?? null]";
@@ -131,7 +130,7 @@ async fn a_double_click_in_a_game_reads_of_the_sign_in_before_the_provider_is_as
             before,
             "the provider was asked before the page said so"
         );
-        // More clicks in the same place are on nothing.
+        // More clicks at the same position hit nothing.
         let there = stage.look(LINK_AT, vec![json!(x), json!(y)]).await;
         if there[0] == LOGIN_WITH_DEMO {
             assert_eq!(there[1], Value::Null, "a third click would be on a link");
@@ -144,7 +143,7 @@ async fn a_double_click_in_a_game_reads_of_the_sign_in_before_the_provider_is_as
             let now = player(&stage).await;
             assert_eq!((now.sub, now.is_anon), (guest.sub.clone(), true));
         } else {
-            // It goes on by itself.
+            // It continues on its own.
             stage.arrives_below(&world.url("auth", AUTHORIZE)).await;
         }
     }
@@ -152,7 +151,7 @@ async fn a_double_click_in_a_game_reads_of_the_sign_in_before_the_provider_is_as
     let statuses: Vec<_> = pressed.iter().filter_map(|seen| seen.status).collect();
     assert!(statuses.iter().all(|status| *status == 200), "{statuses:?}");
 
-    // Who has read the page is sent on at once.
+    // A person who has read the page is forwarded at once.
     stage.open(&home).await;
     stage.press("Sign in").await;
     stage.control("Sign in with Demo").await;
@@ -183,7 +182,7 @@ async fn what_acts_by_one_press_on_the_console_waits_until_it_could_be_read(stag
         (stage.look(listed, vec![]).await == 1).then_some(())
     })
     .await;
-    // All of it between two turns of the page, so that no time passes.
+    // All of this in one task of the page, so that no time passes.
     let hurried = "
         document.querySelector('#deployments button').click();
         const yes = document.getElementById('rollback-yes');
@@ -194,7 +193,7 @@ async fn what_acts_by_one_press_on_the_console_waits_until_it_could_be_read(stag
             document.getElementById('backend-remove').disabled, document.getElementById('isolation').disabled]";
     let held = stage.look(hurried, vec![]).await;
     assert_eq!(held, json!([true, true, true, true]));
-    // It comes by itself.
+    // It appears on its own.
     stage.click("#rollback-yes").await;
     stage.says("is shown now.").await;
     stage.click("#isolation").await;

@@ -1,5 +1,5 @@
-//! What a game does to its player by cookies and by signing them out, and how
-//! the player is the same one all the same.
+//! How a game can affect its player with cookies and by signing them out, and how the player stays
+//! the same one.
 
 use platform_protocol::claims::GameTokenClaims;
 use platform_tests::browser::{Engine, Stage};
@@ -16,7 +16,7 @@ platform_tests::browser_tests![
     a_guest_that_a_game_signed_out_is_gone_on_as_by_a_press,
 ];
 
-/// Sets so many cookies of so many bytes for the whole platform.
+/// Sets `cookies` cookies of `bytes` bytes each for the whole platform.
 fn flood(cookies: usize, bytes: usize) -> String {
     format!(
         "for (let number = 0; number < {cookies}; number += 1) {{
@@ -36,12 +36,12 @@ async fn is_still(stage: &Stage, world: &World, before: &GameTokenClaims, case: 
     assert!(world.gateway.token_requests() > asked, "{case}");
     for (label, path) in [("auth", "/login"), ("auth", "/profile"), ("demo", "/")] {
         stage.open(&world.url(label, path)).await;
-        // The page itself, not what it goes on to ask for.
+        // Only the page itself, not its later requests.
         let host = format!("{label}.");
         let mut seen = world.gateway.seen(&Method::GET, path);
         seen.retain(|seen| seen.path == path && seen.host.starts_with(&host));
         let status = seen.last().unwrap().status.unwrap();
-        // 304 where the browser has kept the page.
+        // 304 if the browser has cached the page.
         let good = matches!(status.as_u16(), 200 | 304);
         assert!(good, "{case}: {label}{path}: {status}");
     }
@@ -54,8 +54,7 @@ async fn cookies_that_a_game_sets_for_the_whole_platform_take_no_player_away(sta
     stage.open(&world.url("demo", "/")).await;
     let before = player(&stage).await;
     for (cookies, bytes) in [(400, 1), (70, 4_000), (110, 4_000)] {
-        // Others than Chromium know no priorities: what is pushed out there is
-        // gone.
+        // Only Chromium supports priorities: other engines evict the session.
         if cookies > 180 && stage.engine() != Engine::Chromium {
             continue;
         }
@@ -65,8 +64,8 @@ async fn cookies_that_a_game_sets_for_the_whole_platform_take_no_player_away(sta
         println!("{case} in {}: {set} bytes", stage.engine());
         is_still(&stage, &world, &before, &case).await;
     }
-    // After a few answers none of them is left: some twenty go with each, but
-    // one in four answers looks for them elsewhere.
+    // After a few responses none of them is left: each expires about twenty, but one of four
+    // responses expires those of other domains.
     let mut left = Value::Null;
     for _ in 0..6 {
         for _ in 0..4 {
@@ -111,7 +110,7 @@ async fn a_guest_that_a_game_signed_out_is_gone_on_as_by_a_press(stage: Stage) {
     let demo = world.url("demo", "/");
     stage.open(&demo).await;
     let before = player(&stage).await;
-    // Another game does it, without a word.
+    // Another game does it without any notice.
     let hostile = PageBuilder::new().file("after.html", &PageBuilder::new().html());
     stage.open(&world.publish(hostile).await).await;
     stage.run("void platform.signOut('/after.html')").await;
@@ -130,7 +129,7 @@ async fn a_guest_that_a_game_signed_out_is_gone_on_as_by_a_press(stage: Stage) {
     assert_eq!((back.sub, back.username), (before.sub, before.username));
     assert!(back.is_anon);
 
-    // And the other one is not lost either.
+    // And the other guest is not lost either.
     let page = world.url("auth", "/restore-guest");
     stage.open(&page).await;
     world.pass_reading();

@@ -28,7 +28,7 @@ async fn ask(world: &World, path: &str, fields: &[(&str, &str)]) -> (StatusCode,
     (answer.status(), answer.json().await.unwrap())
 }
 
-/// A device begins to be signed in; what it is told.
+/// A device starts to sign in; returns the response.
 pub(crate) async fn begin(world: &World) -> Value {
     let client = [("client_id", "platform-cli")];
     let (status, begun) = ask(world, "/device/authorization", &client).await;
@@ -36,7 +36,7 @@ pub(crate) async fn begin(world: &World) -> Value {
     begun
 }
 
-/// The device asks for its tokens.
+/// The device requests its tokens.
 pub(crate) async fn poll(world: &World, begun: &Value) -> (StatusCode, Value) {
     let fields = [
         ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
@@ -57,7 +57,7 @@ async fn a_device_is_let_in_turned_away_and_ended_by_its_person(stage: Stage) {
     stage.says("to let your device in").await;
     examine(&stage, "the sign-in page on the way to a device").await;
     way.sign_in(&stage, "ada").await;
-    // The code travels with what this browser alone can bring back.
+    // The code is passed on with a proof that only this browser can use.
     stage.arrives_below(&format!("{complete}&proof=")).await;
     stage.says(denied["user_code"].as_str().unwrap()).await;
     examine(&stage, "the decision").await;
@@ -68,7 +68,7 @@ async fn a_device_is_let_in_turned_away_and_ended_by_its_person(stage: Stage) {
     let (_, answer) = poll(&world, &denied).await;
     assert_eq!(answer["error"], "access_denied");
 
-    // The code is typed, wrong at first.
+    // The code is typed, first incorrectly.
     let begun = begin(&world).await;
     stage
         .open(begun["verification_uri"].as_str().unwrap())

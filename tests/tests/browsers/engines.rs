@@ -1,5 +1,5 @@
-//! Games with other people's engines, in a frame of another site's page: they
-//! get the keyboard on the first click, and what they say arrives.
+//! Games with third-party engines, in a frame of another site's page: they get the keyboard focus
+//! on the first click, and their logs arrive.
 
 use axum::body::Bytes;
 use platform_protocol::log::{LogLevel, LogSource};
@@ -17,14 +17,14 @@ platform_tests::browser_tests![
     without_the_runtime_a_click_leaves_the_keyboard_outside,
 ];
 
-/// The page around games, which is of another origin than they are.
+/// The page around the games, which has another origin.
 const FRAME: &str = include_str!("../../engines/frame.html");
 
-/// The tag, as it stands in each game's page.
+/// The tag as it is written in each game's page.
 const TAG: &str = r#"<script defer src="/__platform/runtime.js"></script>"#;
 
-/// Publishes the game with `engine`, with `tag` in place of the runtime's, and
-/// opens the page around it. The session is in the frame then.
+/// Publishes the game with `engine`, with `tag` instead of the runtime's tag, and opens the page
+/// around it. The session is in the frame then.
 async fn open(stage: &Stage, engine: &str, tag: &str) -> World {
     let world = World::start().await;
     let game = npm::games().await.join(engine);
@@ -57,7 +57,7 @@ async fn open(stage: &Stage, engine: &str, tag: &str) -> World {
     world
 }
 
-/// Goes into the frame.
+/// Switches the session to the frame.
 async fn enter(stage: &Stage) {
     let session = &stage.browser().session;
     session.enter_default_frame().await.unwrap();
@@ -65,8 +65,8 @@ async fn enter(stage: &Stage) {
     frame.enter_frame().await.unwrap();
 }
 
-/// A click on the middle of the game and then `keys`, by the browser's own
-/// mouse and keyboard, from the page around it.
+/// Clicks on the centre of the game and then types `keys`, with the browser's own mouse and
+/// keyboard, from the page around it.
 async fn click_and_type(stage: &Stage, keys: &str) {
     let session = &stage.browser().session;
     session.enter_default_frame().await.unwrap();
@@ -85,7 +85,7 @@ async fn click_and_type(stage: &Stage, keys: &str) {
 }
 
 async fn play(stage: Stage, engine: &str) {
-    // One engine also warns of what headless browsers lack, and of its frame.
+    // One engine also warns about features that headless browsers lack, and about its frame.
     for part in ["rejects a promise", "throws in its update loop", "[Warn]"] {
         stage.tolerate_log(part);
     }
@@ -114,7 +114,7 @@ async fn play(stage: Stage, engine: &str) {
     .await;
     assert_eq!(keys, json!(["w", "l", "r"]));
 
-    // The error comes last, since an engine may stop for it.
+    // The error comes last, since it may stop an engine.
     session
         .action_chain()
         .send_keys("e")
@@ -128,7 +128,7 @@ async fn play(stage: Stage, engine: &str) {
             .then_some(())
     })
     .await;
-    // The page around it goes away, and the game with it.
+    // The page around the game is closed, and so is the game.
     session.enter_default_frame().await.unwrap();
     stage.open("about:blank").await;
 
@@ -148,7 +148,7 @@ async fn play(stage: Stage, engine: &str) {
     let error = world
         .record(&format!("{engine} throws in its update loop"))
         .await;
-    // This one catches what its update loop throws, and says it.
+    // This engine catches errors of its update loop, and logs them.
     let source = if engine == "excalibur" {
         LogSource::Console
     } else {
@@ -171,8 +171,8 @@ async fn excalibur_in_a_frame_gets_the_keyboard_on_the_first_click_and_its_log_a
     play(stage, "excalibur").await;
 }
 
-/// What the runtime mends; without it these tests would show nothing. WebKit
-/// gives the frame the keyboard by itself.
+/// What the runtime fixes; without this, these tests would prove nothing. WebKit gives the frame
+/// the keyboard focus on its own.
 async fn without_the_runtime_a_click_leaves_the_keyboard_outside(stage: Stage) {
     let mends_itself = stage.engine() == Engine::WebKit;
     let (outside, inside) = if mends_itself {

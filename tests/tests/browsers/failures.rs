@@ -1,5 +1,4 @@
-//! What the demo game does when there is no token: each row of what games are
-//! asked to do then.
+//! What the demo game does without a token: each case of what games should do then.
 
 use platform_tests::browser::Stage;
 use platform_tests::gateway::Fault;
@@ -17,10 +16,10 @@ platform_tests::browser_tests![
     a_plain_429_is_asked_again_after_a_moment,
 ];
 
-/// The page that the game was opened on: the way back must lead there.
+/// The page on which the game was opened: the return address must lead there.
 const LEFT: &str = "/?a=1&b=%2F#frag";
 
-/// The same, as it stands in a query.
+/// The same as it is written in a query.
 const LEFT_IN_A_QUERY: &str = "%2F%3Fa%3D1%26b%3D%252F%23frag";
 
 async fn a_session_that_ended_and_a_full_network_lead_to_the_sign_in_page(stage: Stage) {
@@ -52,8 +51,8 @@ async fn a_suspended_player_is_told_so_and_neither_retried_nor_sent_to_sign_in(s
         let shown = session.find(By::Id(id)).await.unwrap().is_displayed().await;
         assert!(!shown.unwrap(), "#{id} has nothing to offer now");
     }
-    // Whatever else makes the game look again does not do so now. A request of
-    // the page's own comes after any that it could have caused.
+    // Nothing else makes the game check again now. A request of the page's own arrives after any
+    // that it could have caused.
     stage
         .run(
             "dispatchEvent(new Event('online'));
@@ -68,7 +67,7 @@ async fn a_suspended_player_is_told_so_and_neither_retried_nor_sent_to_sign_in(s
 
 async fn a_game_without_an_answer_is_played_offline_until_the_connection_is_back(stage: Stage) {
     let world = World::start().await;
-    // Firefox says so in its own words, as it knows of no cross-origin answer.
+    // Firefox reports it with its own message, since it sees no cross-origin response.
     stage.tolerate_log("CORS request did not succeed");
     world
         .gateway
@@ -84,7 +83,7 @@ async fn a_game_without_an_answer_is_played_offline_until_the_connection_is_back
     })
     .await;
     world.gateway.heal();
-    // The failure is shared for a second; then the next look finds a token.
+    // The failure is shared for a second; then the next request gets a token.
     poll::until("the game knows its player", async || {
         let known = stage
             .run(

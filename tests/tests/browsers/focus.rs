@@ -1,5 +1,4 @@
-//! Keyboard focus: a game in a frame gets it on the first press, and nothing
-//! else changes.
+//! Keyboard focus: a game in a frame gets it on the first press, and nothing else changes.
 
 use axum::body::Bytes;
 use platform_tests::browser::{Engine, Stage};
@@ -14,7 +13,7 @@ platform_tests::browser_tests![
     a_game_that_is_not_framed_keeps_its_focus_where_it_is,
 ];
 
-/// A game that cancels every press, is larger than its frame, and has fields.
+/// A game that cancels every press, is larger than its frame, and has input fields.
 const GAME: &str = r#"<style>body { margin: 0; height: 3000px } #board { height: 100px; background: #468 }</style>
     <script>
         window.keys = [];
@@ -80,7 +79,7 @@ async fn a_press_that_the_game_cancels_gives_the_frame_the_keyboard(stage: Stage
         json!(["a", "b", "c"])
     );
     session.enter_default_frame().await.unwrap();
-    // The page around can have it back.
+    // The page around it can take the focus back.
     let field = session.find(By::Id("elsewhere")).await.unwrap();
     session
         .action_chain()
@@ -98,7 +97,7 @@ async fn an_input_in_the_game_keeps_the_keyboard_while_it_is_typed_in(stage: Sta
     for id in ["name", "chat", "note"] {
         click(&stage, id).await;
         type_in(&stage, "ab").await;
-        // A press on the board that the game cancels takes nothing away.
+        // A press on the board that the game cancels does not take the focus away.
         click(&stage, "board").await;
         type_in(&stage, "c").await;
         let text = stage
@@ -116,7 +115,7 @@ async fn an_input_in_the_game_keeps_the_keyboard_while_it_is_typed_in(stage: Sta
 async fn taking_the_keyboard_scrolls_neither_page(stage: Stage) {
     let _world = open(&stage).await;
     let session = &stage.browser().session;
-    // WebKit's driver misses elements of frames in a page that is scrolled.
+    // WebKit's driver misses elements of frames in a scrolled page.
     let down = if stage.engine() == Engine::WebKit {
         0
     } else {
@@ -130,7 +129,7 @@ async fn taking_the_keyboard_scrolls_neither_page(stage: Stage) {
     stage.look("scrollTo(0, 40)", vec![]).await;
     session.enter_default_frame().await.unwrap();
     let frame = session.find(By::Id("game")).await.unwrap();
-    // The board is what is left of it at the top.
+    // The part of the board that is visible at the top.
     let press = session
         .action_chain()
         .move_to_element_with_offset(&frame, 0, -120)

@@ -1,4 +1,4 @@
-//! The harness itself: what it says about a page is what happened there.
+//! The harness itself: its reports about a page are correct.
 
 use platform_tests::backend::{Answer, Backend};
 use platform_tests::browser::Stage;
@@ -12,7 +12,7 @@ platform_tests::browser_tests![
     cookies_are_counted_on_every_host_and_deleted,
 ];
 
-/// A page that asks for nothing more.
+/// A page that requests nothing else.
 const PAGE: Answer = Answer {
     status: 200,
     headers: &[("content-type", "text/html")],
@@ -75,7 +75,7 @@ async fn every_request_of_a_page_is_seen(stage: Stage) {
         .await;
     assert_eq!(backend.calls("/again")[0].body, "four");
     let again = format!("{}/again", backend.url());
-    // What a browser tells of its network comes beside what a script gives.
+    // The browser's network events are independent of a script's result.
     poll::until("the page's request is seen", async || {
         let mut seen = stage.requests().into_iter();
         seen.find(|seen| seen.method == "POST" && seen.url == again)

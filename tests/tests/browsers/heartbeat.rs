@@ -30,7 +30,7 @@ platform_tests::browser_tests![
     a_test_program_does_not_count_on_a_platform_elsewhere,
 ];
 
-/// Two requests of the page's own, so that what it sent before has arrived.
+/// Sends two requests of the page's own, so that everything that it sent before has arrived.
 async fn catch_up(stage: &Stage) {
     stage
         .run("for (const n of [1, 2]) await (await fetch('/?caught-up')).text()")
@@ -63,7 +63,7 @@ async fn the_first_beat_comes_after_five_visible_seconds_and_then_every_thirty(s
     );
     world.record("line").await;
     assert_eq!(world.batches()[0].page, first.page, "a page has one id");
-    // Another load of it is another page.
+    // A reloaded page is another page.
     stage.reload().await;
     stage.run("await pass(5)").await;
     let beats = poll::until("a beat of the other page", async || {
@@ -121,7 +121,7 @@ async fn a_page_learns_with_its_next_beat_that_its_player_signed_out_elsewhere(s
         .run("window.told = 0; addEventListener('platform:playerchange', () => { told += 1 }); await pass(6)")
         .await;
     world.beats_reach(1).await;
-    // The token was made in a second before.
+    // The token was issued in an earlier second.
     world.pass_reading();
     world.end_sessions(&before.sub).await;
     assert_eq!(stage.run("return told").await, 0);
@@ -132,7 +132,7 @@ async fn a_page_learns_with_its_next_beat_that_its_player_signed_out_elsewhere(s
     .await;
     let now = player(&stage).await;
     assert_ne!(now.sub, before.sub);
-    // The next beat is of whoever plays now, and is taken.
+    // The next heartbeat has the new player's token, and is accepted.
     stage.run("await pass(30)").await;
     let answers = poll::until("three beats are answered", async || {
         let beats = world.gateway.seen(&Method::POST, "/__platform/heartbeat");
@@ -145,7 +145,7 @@ async fn a_page_learns_with_its_next_beat_that_its_player_signed_out_elsewhere(s
     assert_eq!(stage.run("return told").await, 1);
 }
 
-/// Makes the page think that it is hidden, or visible.
+/// Makes the page believe that it is hidden, or visible.
 fn hide(hidden: bool) -> String {
     format!(
         "Object.defineProperty(document, 'hidden', {{ value: {hidden}, configurable: true }});
@@ -213,7 +213,7 @@ async fn a_moving_gamepad_is_use_of_the_page(stage: Stage) {
     assert_eq!(idle, 10, "a pad that lies still is no use");
     stage.run("pad.timestamp++; await pass(1)").await;
     world.beats_reach(idle + 1).await;
-    // A frame may be forbidden to ask for pads.
+    // A frame may be forbidden to read gamepads.
     stage
         .run("navigator.getGamepads = () => { throw new DOMException('no', 'SecurityError') }; await pass(30)")
         .await;

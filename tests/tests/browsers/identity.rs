@@ -1,4 +1,4 @@
-//! Who the player is: the same one everywhere, until they sign out.
+//! The player is the same one everywhere, until they sign out.
 
 use platform_protocol::claims::GameTokenClaims;
 use platform_tests::browser::Stage;
@@ -23,10 +23,10 @@ platform_tests::browser_tests![
     a_tab_of_another_game_notices_a_sign_out_when_the_player_comes_back,
 ];
 
-/// Counts what a game is told of another player.
+/// Counts the events about a changed player that a game gets.
 const TOLD: &str = "<script>window.told = 0; addEventListener('platform:playerchange', () => { told += 1 })</script>";
 
-/// Waits until the page was told of another player.
+/// Waits until the page got the event about a changed player.
 async fn is_told(stage: &Stage) {
     poll::until("the game is told", async || {
         (stage.run("return told").await == json!(1)).then_some(())
@@ -154,12 +154,12 @@ async fn signing_out_clears_the_cookie_and_the_next_load_is_a_new_guest(stage: S
     let first = player(&stage).await;
     stage.run("void platform.signOut('/after.html')").await;
     stage.arrives_at(&world.url("arena", "/after.html")).await;
-    // The session's is gone; the other one leads back to the guest.
+    // The session's cookie is gone; the other one leads back to the guest.
     assert_eq!(stage.cookies().await, 1);
     let second = player(&stage).await;
     assert_ne!(second.sub, first.sub);
     assert!(second.is_anon);
-    // Where nothing else is said, it leads to the start page.
+    // By default it leads to the start page.
     stage.run("void platform.signOut()").await;
     stage.arrives_at(&world.url("arena", "/")).await;
     let third = player(&stage).await;
@@ -259,7 +259,7 @@ async fn a_tab_of_another_game_notices_a_sign_out_when_the_player_comes_back(sta
     assert_ne!(guest.sub, before.sub);
 
     session.switch_to_window(first).await.unwrap();
-    // A driver's window is not left as a person's is, so the events are made.
+    // A driver's window cannot be left like a person's, so the events are simulated.
     stage
         .run("await pass(11); dispatchEvent(new Event('focus'))")
         .await;

@@ -1,5 +1,5 @@
-//! The console by keyboard alone, from signing in to rolling a deploy back and
-//! searching the log: who has no mouse does all of it, and sees where they are.
+//! The console with the keyboard only, from signing in to rolling back a deploy and searching the
+//! log: a person without a mouse can do all of it, and the focus is always visible.
 
 use platform_tests::browser::Stage;
 use platform_tests::owner::Owner;
@@ -16,7 +16,7 @@ use crate::build_stream::record;
 
 platform_tests::browser_tests![a_developer_without_a_mouse_gets_everywhere];
 
-/// Presses of Tab from one end of a page to the other, at most.
+/// The maximum number of Tab presses from one end of a page to the other.
 const STOPS: usize = 80;
 
 async fn keys(stage: &Stage, keys: impl Into<TypingData>) {
@@ -24,17 +24,16 @@ async fn keys(stage: &Stage, keys: impl Into<TypingData>) {
     chain.send_keys(keys).perform().await.unwrap();
 }
 
-/// To the stop before this one.
+/// Returns to the previous stop.
 async fn back(stage: &Stage) {
     let chain = stage.browser().session.action_chain();
     let back = chain.key_down(Key::Shift).send_keys(Key::Tab);
     back.key_up(Key::Shift).perform().await.unwrap();
 }
 
-/// Presses Tab until something has the keyboard whose name begins with the words
-/// `name`, unless it has it by itself. At each stop before it, too, one sees
-/// where one is. What is behind the last stop differs: some browsers begin
-/// again, others go to controls of their own and stay there.
+/// Presses Tab until the focused element has a name that begins with the words `name`. The focus
+/// must be visible at each stop before it. What follows the last stop differs: some browsers start
+/// again, others move to their own controls and stay there.
 async fn reach(stage: &Stage, name: &str) {
     let mut passed = Vec::new();
     let is_it = |stop: &str| stop == name || stop.starts_with(&format!("{name} "));
@@ -57,14 +56,14 @@ async fn reach(stage: &Stage, name: &str) {
     panic!("{name:?} is not reached by Tab, but these are: {passed:?}");
 }
 
-/// Goes to what is called so, and presses it.
+/// Moves to the element with this name, and presses it.
 async fn enter(stage: &Stage, name: &str) {
     stage.control(name).await;
     reach(stage, name).await;
     keys(stage, Key::Enter).await;
 }
 
-/// Goes to the field of this label, and writes into it.
+/// Moves to the field with this label, and types into it.
 async fn write(stage: &Stage, label: &str, text: &str) {
     stage.field(label).await;
     reach(stage, label).await;
@@ -106,7 +105,7 @@ async fn a_developer_without_a_mouse_gets_everywhere(stage: Stage) {
     let records = [record("info", "a word"), record("error", "a mishap")];
     scene.log(&records, None).await;
     logged(&stage, "a mishap").await;
-    // Past the frame, which takes the keyboard and gives it back.
+    // Past the frame, which takes the keyboard focus and gives it back.
     enter(&stage, "Show errors only").await;
     let shown =
         "return [...document.querySelectorAll('.entry')].filter(entry => !entry.hidden).length";
@@ -128,7 +127,7 @@ async fn a_developer_without_a_mouse_gets_everywhere(stage: Stage) {
     .await;
     keys(&stage, Key::Enter).await;
     stage.says("Roll back?").await;
-    // The button comes when the question could be read.
+    // The button appears after the reading time of the question.
     stage.control("Roll back").await;
     back(&stage).await;
     assert_eq!(stage.focused().await, Some(("Roll back".to_owned(), true)));
@@ -137,7 +136,7 @@ async fn a_developer_without_a_mouse_gets_everywhere(stage: Stage) {
 
     stage.open(&format!("{origin}/projects/game")).await;
     stage.says("Test players").await;
-    // One arrow chooses another period.
+    // One arrow key chooses another period.
     reach(&stage, "24 hours").await;
     keys(&stage, Key::Right).await;
     let week = "return document.querySelector('[value=week]').checked";

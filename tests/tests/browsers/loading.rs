@@ -1,4 +1,4 @@
-//! The one tag: `platform` is there when the game's first line runs.
+//! The tag: `platform` is defined when the game's first line runs.
 
 use platform_tests::browser::Stage;
 use platform_tests::world::{PageBuilder, World};
@@ -77,7 +77,7 @@ async fn two_tags_warn_once_and_leave_the_first_object(stage: Stage) {
 async fn blocked_webassembly_is_said_once_and_every_call_rejects(stage: Stage) {
     let world = World::start().await;
     let policy = r#"<meta http-equiv="Content-Security-Policy" content="script-src 'self' 'unsafe-inline'">"#;
-    // Firefox also says in its own words what its policy has blocked.
+    // Firefox also reports with its own message what its policy has blocked.
     stage.expect_log("platform cannot start", 1);
     stage.tolerate_log("Content-Security-Policy: The page’s settings blocked");
     stage
@@ -118,7 +118,7 @@ async fn blocked_webassembly_is_said_once_and_every_call_rejects(stage: Stage) {
     assert_eq!(world.gateway.token_requests(), 0);
 }
 
-/// As in Chromium before version 114.
+/// Like Chromium before version 114.
 const ONLY_SMALL_MODULES: &str = r#"<script>
     const Native = WebAssembly.Module;
     WebAssembly.Module = function Module(bytes) {

@@ -1,5 +1,5 @@
-//! Local development: test players on a game maker's own machine, with a dev
-//! server that answers the four paths and nothing more.
+//! Local development: test players on a game developer's own machine, with a dev server that only
+//! implements the four paths.
 
 use std::collections::BTreeSet;
 
@@ -28,27 +28,27 @@ platform_tests::browser_tests![
     the_page_to_pick_a_test_player_on_has_no_barrier,
 ];
 
-/// A platform to have the runtime from, and a dev server. The platform must
-/// hear nothing of what happens on the dev server.
+/// Starts a platform that provides the runtime, and a dev server. The platform must not receive any
+/// request that happens on the dev server.
 async fn start() -> (World, DevServer) {
     let world = World::start().await;
     let dev = DevServer::listen(world.runtime_js().await).await;
     (world, dev)
 }
 
-/// What the badge says, and who the backend sees.
+/// Returns the text of the badge, and the player that the backend sees.
 const WHO: &str = "
     const badge = document.querySelector('platform-dev')?.shadowRoot;
     return [badge?.textContent.match(/DEV.*/)?.[0].trim(),
         (await (await platform.fetch('/api/me')).json()).username]";
 
-/// The page and its badge are of the player `name`.
+/// Asserts that the page and its badge have the player `name`.
 async fn demand(stage: &Stage, name: &str) {
     let who = stage.run(WHO).await;
     assert_eq!(who, json!([format!("DEV {name}"), name]));
 }
 
-/// Picks on the picker's page, with a click.
+/// Picks a player on the picker's page with a click.
 async fn pick(stage: &Stage, name: &str) {
     stage
         .run(&format!(
@@ -126,11 +126,11 @@ async fn a_test_player_is_found_by_number_and_picked_with_enter(stage: Stage) {
         (" 10 ", vec!["test-guest-10", "test-user-10"]),
         ("USER-7", vec!["test-user-7"]),
         ("nobody", vec![]),
-        // It may be the Enter that opened this page, which somebody still holds down.
+        // This may be the Enter that opened this page and is still held down.
         ("", vec![]),
     ] {
         stage.open(&login).await;
-        // The field has the keyboard from the start.
+        // The field has the focus from the start.
         if !text.is_empty() {
             let type_in = stage.browser().session.action_chain().send_keys(text);
             type_in.perform().await.unwrap();
@@ -260,7 +260,7 @@ async fn the_badge_is_reached_by_keyboard_and_covers_no_click_elsewhere(stage: S
             .await
             .unwrap();
     }
-    // What comes of a request leaves the keyboard where it is.
+    // The result of a request leaves the focus where it is.
     let focused = "await platform.getAccessToken({ forceRefresh: true });
         return document.activeElement.shadowRoot?.activeElement?.textContent.trim()";
     assert_eq!(stage.run(focused).await, json!("DEV test-guest-1"));
@@ -286,8 +286,7 @@ async fn the_badge_is_reached_by_keyboard_and_covers_no_click_elsewhere(stage: S
             "platform-dev"
         ])
     );
-    // A script that the page is taken from under has no answer, so the browser
-    // is asked where it is.
+    // A script whose page is left has no result, so the browser is asked for its address.
     let picker = stage.run("return platform.loginUrl()").await;
     session
         .action_chain()
@@ -351,7 +350,7 @@ async fn a_local_page_keeps_the_native_console_and_sends_nothing(stage: Stage) {
         )
         .await;
     assert_eq!(native, json!([true, true, true, true]));
-    // More time than the runtime waits anywhere else, as far as the page knows.
+    // More time than the runtime waits anywhere else, by the page's clock.
     stage.open(&dev.url("localhost", "/level")).await;
     stage.open(&dev.url("localhost", "/")).await;
     demand(&stage, "test-guest-1").await;
@@ -364,7 +363,7 @@ async fn a_local_page_keeps_the_native_console_and_sends_nothing(stage: Stage) {
     assert_eq!(world.gateway.count(), 0);
 }
 
-/// What `element` says, when it says `part`.
+/// Waits until the text of `element` contains `part`, and returns it.
 async fn says(stage: &Stage, element: &str, part: &str) -> String {
     let script = format!("return {element}.textContent");
     poll::until(part, async || {
@@ -375,13 +374,13 @@ async fn says(stage: &Stage, element: &str, part: &str) -> String {
     .await
 }
 
-/// What the badge says, when it says `part`.
+/// Waits until the text of the badge contains `part`, and returns it.
 async fn badge_says(stage: &Stage, part: &str) -> String {
     let badge = "document.querySelector('platform-dev').shadowRoot.querySelector('a')";
     says(stage, badge, part).await
 }
 
-/// What the picker says, when it says `part`.
+/// Waits until the text of the picker contains `part`, and returns it.
 async fn picker_says(stage: &Stage, part: &str) -> String {
     says(stage, "document.querySelector('[role=alert]')", part).await
 }
@@ -438,7 +437,7 @@ async fn a_dev_server_s_problem_is_shown_in_the_badge_and_the_picker(stage: Stag
 
 async fn a_dev_server_without_the_token_path_is_told_which_path_it_lacks(stage: Stage) {
     let (_world, dev) = start().await;
-    // As dev servers answer what they do not know: an error, or the start page.
+    // As dev servers respond to unknown paths: with an error, or with the start page.
     for (status, kind) in [
         (404, "text/html"),
         (405, "text/plain"),

@@ -1,4 +1,4 @@
-//! Frontend logs: what becomes a record, and what a record says.
+//! Frontend logs: what becomes a record, and the content of a record.
 
 use platform_protocol::log::{LogLevel, LogSource};
 use platform_tests::browser::{Engine, Stage};
@@ -20,14 +20,14 @@ platform_tests::browser_tests![
     failures_of_extensions_are_nobody_s_records,
 ];
 
-/// Opens `page`, whose time the test moves.
+/// Opens `page`, whose clock the test moves.
 pub(crate) async fn open(stage: &Stage, page: PageBuilder) -> World {
     let world = World::start().await;
     stage.open(&world.publish(page.clock()).await).await;
     world
 }
 
-/// The messages of `records`, in their order.
+/// Returns the messages of `records`, in their order.
 pub(crate) fn messages(records: &[Record]) -> Vec<&str> {
     records
         .iter()
@@ -105,7 +105,7 @@ async fn uncaught_errors_of_module_scripts_and_workers_are_recorded(stage: Stage
             "\n\nthrow new Error('deliberate in a worker');",
         );
     let world = open(&stage, page).await;
-    // The page's error event comes after the worker's own, which is this one.
+    // The page's error event comes after the worker's own event, which is this one.
     stage
         .run(
             "const worker = new Worker('worker.js');
@@ -217,7 +217,7 @@ async fn resources_that_do_not_load_are_recorded(stage: Stage) {
 async fn what_failed_to_load_before_the_runtime_ran_is_recorded_once(stage: Stage) {
     stage.tolerate_log("missing");
     stage.tolerate_log("heartbeat");
-    // It has failed, and its event is gone, before the deferred scripts run.
+    // It has failed, and its event is over, before the deferred scripts run.
     let page = PageBuilder::new().before(
         r#"<script src="/missing.js"></script>
         <script>{
@@ -231,7 +231,7 @@ async fn what_failed_to_load_before_the_runtime_ran_is_recorded_once(stage: Stag
     let world = open(&stage, page).await;
     stage.run("console.log('deliberate'); await pass(6)").await;
     let records = world.flushed(&stage).await;
-    // WebKit keeps no status, so nothing can be known there.
+    // WebKit keeps no status, so this cannot be known there.
     let kept = usize::from(stage.engine() != Engine::WebKit);
     let failed: Vec<_> = records
         .iter()
@@ -284,7 +284,7 @@ async fn every_console_method_is_recorded_with_its_level(stage: Stage) {
             .iter()
             .all(|record| record.url.is_none() && record.stack.is_none())
     );
-    // The player's own console has them all as well.
+    // The player's own console shows all of them as well.
     stage.settle().await;
     let said: Vec<_> = stage.log().into_iter().map(|entry| entry.text).collect();
     for method in ["debug", "trace", "log", "info", "warn", "error"] {
@@ -297,7 +297,7 @@ async fn every_console_method_is_recorded_with_its_level(stage: Stage) {
     }
 }
 
-/// Keeps what the browser's own console is given, and does not say it.
+/// Keeps what the browser's own console receives, without printing it.
 pub(crate) const QUIET: &str = "<script>
     window.said = [];
     for (const method of ['debug', 'trace', 'log', 'info', 'warn', 'error', 'assert']) {
@@ -386,7 +386,7 @@ async fn a_reported_error_has_its_metadata_and_never_rejects(stage: Stage) {
     ] {
         assert_eq!(find(message).metadata, metadata, "{message}");
     }
-    // What is no JSON is described, and the report is there all the same.
+    // A value that cannot be written as JSON is described, and the report is still sent.
     for message in ["cyclic", "bigint", "huge", "thrower"] {
         let metadata = find(message).metadata.as_ref();
         assert!(
@@ -465,7 +465,7 @@ async fn hostile_arguments_neither_throw_nor_hang_nor_recurse(stage: Stage) {
     assert!(!messages(&records).contains(&"from a getter"));
     assert!(said("text").len() > 1_000 && said("text").len() <= 8_192);
     assert_eq!(said("nan"), "NaN");
-    // After all that the log still works.
+    // After all this, the log still works.
     stage.run("console.log('as before')").await;
     assert!(messages(&world.flushed(&stage).await).contains(&"as before"));
 }

@@ -1,5 +1,5 @@
-//! Every page of the platform, in every state that a player can bring it into:
-//! nothing in anybody's way, and no script.
+//! Every page of the platform, in every state that a player can bring about: accessible, and
+//! without scripts.
 
 use platform_tests::accessibility::Look;
 use platform_tests::browser::{Engine, Stage};
@@ -15,8 +15,8 @@ platform_tests::browser_tests![
     no_page_has_a_barrier_or_a_script,
 ];
 
-/// What could run in a page: scripts, handlers in attributes, addresses that
-/// are scripts; and styles beside the stylesheet.
+/// Everything that could run in a page: scripts, event handler attributes, `javascript:` addresses;
+/// and styles other than the stylesheet.
 const ACTIVE: &str = "
     const found = [...document.scripts].map(script => script.outerHTML);
     for (const element of document.querySelectorAll('*')) {
@@ -29,9 +29,9 @@ const ACTIVE: &str = "
     }
     return found";
 
-/// Looks at the page that is shown, in every way there is.
+/// Checks the displayed page in every display mode.
 pub(crate) async fn examine(stage: &Stage, what: &str) {
-    // The proxy of the tests puts a script of its own into WebKit's pages.
+    // The tests' proxy adds its own script to WebKit's pages.
     if stage.engine() != Engine::WebKit {
         let active = stage.look(ACTIVE, vec![]).await;
         assert_eq!(active, json!([]), "{what} works without scripts");
@@ -81,7 +81,7 @@ async fn no_page_has_a_barrier_or_a_script(stage: Stage) {
     examine(&stage, "the refusal of a suspended player").await;
 }
 
-/// From guest to account, with a look at each page on the way.
+/// From guest to account, checking each page on the way.
 async fn sign_in_examined(stage: &Stage, world: &World, way: Way, demo: &str) {
     for problem in [
         "cancelled",
@@ -114,7 +114,7 @@ async fn sign_in_examined(stage: &Stage, world: &World, way: Way, demo: &str) {
     stage.fill("Name", "ada").await;
     stage.press("Sign in").await;
     stage.arrives_at(demo).await;
-    // A browser that has lost its cookies is one more that is signed in.
+    // A browser that has lost its cookies adds another signed-in session.
     stage.browser().renew().await;
     stage.open(demo).await;
     stage.press("Sign in").await;

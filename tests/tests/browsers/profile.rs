@@ -23,10 +23,10 @@ pub(crate) const SAVE: &str = "Save name";
 /// The button that ends the sessions of other browsers.
 pub(crate) const SIGN_OUT_OTHERS: &str = "Sign out everywhere else";
 
-/// The page that the demo game was left on.
+/// The address at which the demo game was left.
 const LEFT: &str = "/?a=1&b=%2F#frag";
 
-/// What the name's field holds.
+/// Returns the content of the name's field.
 async fn typed(stage: &Stage) -> String {
     let value = stage.field(NAME).await.prop("value").await.unwrap();
     value.unwrap_or_default()
@@ -55,7 +55,7 @@ async fn a_name_changed_on_the_profile_page_is_in_the_next_token(stage: Stage) {
     let renamed = player(&stage).await;
     assert_eq!(renamed.username, "Ada-Lovelace_1815");
     assert_eq!((&renamed.sub, renamed.is_anon), (&guest.sub, false));
-    // The game shows it, and its backend hears it.
+    // The game shows it, and its backend receives it.
     stage.says("Ada-Lovelace_1815").await;
     let me = stage
         .run("return (await platform.fetch('/api/me')).json()")
@@ -70,7 +70,7 @@ async fn a_name_that_cannot_be_had_is_explained_and_what_was_typed_is_kept(stage
     let taken = other.claims.username.to_uppercase();
     stage.open(&world.url("demo", LEFT)).await;
     let guest = player(&stage).await;
-    // A guest may have another name as well.
+    // A guest can change its name as well.
     stage.press(&guest.username).await;
     stage.arrives_below(&world.url("auth", "/profile?")).await;
     for wrong in [taken.as_str(), "no", "white space", "Adа-with-a-Cyrillic"] {
@@ -96,7 +96,7 @@ async fn a_name_that_cannot_be_had_is_explained_and_what_was_typed_is_kept(stage
     assert_eq!((&renamed.sub, renamed.is_anon), (&guest.sub, true));
 }
 
-/// Asks for a token in every way that there is; what each ends in.
+/// Requests a token in every possible way; returns each result.
 const ASK: &str = "
     const ends = async call => {
         try { await call(); return 'an answer' } catch (error) { return error.is?.('session-expired') ? 'session-expired' : String(error) }
@@ -140,19 +140,19 @@ async fn signing_out_everywhere_else_ends_the_session_of_another_browser_and_not
         "nothing is asked after the session has ended"
     );
     assert_eq!(world.backend.calls("/api/any").len(), calls_before);
-    // Loaded again it asks again, and no guest takes the account's place.
+    // After a reload it requests one again, and no guest replaces the account.
     stage.reload().await;
     assert_eq!(stage.run(ASK).await, ended);
     assert_eq!(world.gateway.token_requests(), before + 2);
 
-    // The demo game goes to sign in by itself, and is come back to.
+    // The demo game opens the sign-in page on its own, and is opened again from there.
     stage.open(&demo).await;
     stage.arrives_below(&world.url("auth", "/login?")).await;
     way.sign_in_again(&stage, "ada").await;
     stage.arrives_at(&demo).await;
     let back = player(&stage).await;
     assert_eq!((&back.sub, back.is_anon), (&guest.sub, false));
-    // The browser that ended the others was not ended.
+    // The browser that ended the others still has its session.
     let forced: Value = other
         .run("return platform.getAccessToken({ forceRefresh: true })")
         .await;
@@ -160,8 +160,7 @@ async fn signing_out_everywhere_else_ends_the_session_of_another_browser_and_not
     other.close().await;
 }
 
-/// Signs in as the player `sub` in another browser, and ends every session but
-/// that one.
+/// Signs in as the player `sub` in another browser, and ends every session except that one.
 async fn sign_in_and_end_the_others(other: &Stage, world: &World, sub: &str) {
     let way = Way::BuiltIn;
     let demo = world.url("demo", LEFT);
@@ -178,6 +177,6 @@ async fn sign_in_and_end_the_others(other: &Stage, world: &World, sub: &str) {
     other.arrives_with("saved=sign-out-others").await;
     other.press("Back to Firefly").await;
     other.arrives_at(&demo).await;
-    // Its request for a token is answered before anybody counts them.
+    // Its token request has got a response before anybody counts them.
     assert_eq!(player(other).await.sub, sub);
 }

@@ -1,4 +1,4 @@
-//! The server program itself, as somebody who has just built it runs it.
+//! The server program itself, as a developer runs it after building it.
 
 use platform_tests::browser::Stage;
 use platform_tests::server::Server;
@@ -20,7 +20,7 @@ async fn a_page_plays_on_when_the_program_was_killed_and_started_again(stage: St
     assert_eq!(me["is_anon"], true);
 
     server.kill();
-    // Firefox says so in its own words, as it knows of no cross-origin answer.
+    // Firefox reports it with its own message, since it sees no cross-origin response.
     stage.tolerate_log("CORS request did not succeed");
     for call in ["fetch('/api/me')", "getAccessToken({ forceRefresh: true })"] {
         let error = stage.refused(&format!("await platform.{call}")).await;
@@ -38,7 +38,7 @@ async fn a_page_plays_on_when_the_program_was_killed_and_started_again(stage: St
     );
 
     let server = Server::start_again(data.path(), port).await;
-    // Over a second after the failure, or before: this token is still good.
+    // More than a second after the failure, or before it: this token is still valid.
     assert_eq!(
         stage
             .run("return (await platform.fetch('/api/me')).json()")

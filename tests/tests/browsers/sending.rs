@@ -1,4 +1,4 @@
-//! Frontend logs: how much is sent, when, and what a failure costs.
+//! Frontend logs: how much is sent, when, and the effect of failures.
 
 use platform_protocol::limits::LOG_REQUEST_BYTES;
 use platform_protocol::log::{LogLevel, LogSource};
@@ -34,7 +34,7 @@ async fn ten_thousand_equal_lines_are_one_record(stage: Stage) {
     let records = world.flushed(&stage).await;
     assert_eq!(messages(&records), ["frame {late: true}"]);
     assert_eq!(records[0].count, Some(10_000));
-    // Equal lines of another second are another record.
+    // Equal lines in another second are another record.
     stage
         .run("console.warn('frame'); await pass(2); console.warn('frame'); console.warn('frame')")
         .await;
@@ -119,7 +119,7 @@ async fn errors_get_through_after_a_talkative_minute(stage: Stage) {
 }
 
 async fn large_records_stay_within_the_size_of_a_request(stage: Stage) {
-    // What the game handles itself the browser does not say, and is recorded.
+    // The browser does not report errors that the game handles, but they are recorded.
     let handled =
         "<script>addEventListener('unhandledrejection', event => event.preventDefault())</script>";
     let page = PageBuilder::new()
@@ -145,7 +145,7 @@ async fn large_records_stay_within_the_size_of_a_request(stage: Stage) {
         .await;
     stage.tolerate_log("");
     let records = world.flushed(&stage).await;
-    // Each request was checked on the way; these are the largest.
+    // Each request was checked when it arrived; these are the largest.
     let sizes: Vec<usize> = world
         .gateway
         .seen(&Method::POST, "/__platform/logs")
@@ -168,7 +168,7 @@ async fn large_records_stay_within_the_size_of_a_request(stage: Stage) {
             .count();
         assert!(count >= 5, "{count} records of {source:?}");
     }
-    // As much as can be kept, on the way out.
+    // The maximum amount, sent when the page is left.
     stage
         .run("await pass(61); for (let i = 0; i < 70; i++) console.log(i + '☃'.repeat(250)); console.log('the end')")
         .await;
@@ -199,7 +199,7 @@ async fn five_seconds_or_fifty_records_or_sixteen_kilobytes_send_a_batch(stage: 
     assert_eq!(arrived("many 50").await, 2);
     stage.run("await pass(60); for (let i = 1; i <= 9; i++) console.log('large', i, 'x'.repeat(1_990))").await;
     assert_eq!(arrived("large 8").await, 3);
-    // A page that is hidden may not come back.
+    // A page that is hidden may never return.
     stage
         .run(
             "console.log('hiding');
@@ -252,8 +252,7 @@ async fn after_a_429_nothing_is_sent_until_it_may_be_and_nothing_is_lost(stage: 
         requests[0].status.is_some().then_some(())
     })
     .await;
-    // The answer is there; the page has it once a later request of its own has
-    // gone to and fro.
+    // The response has arrived; the page has it once a later request of its own has completed.
     stage
         .run("await (await fetch('/?later')).text(); for (let i = 0; i < 60; i++) console.log('meanwhile', i); await pass(88)")
         .await;
@@ -288,7 +287,7 @@ async fn records_that_got_no_answer_are_sent_again(stage: Stage) {
         .spoil(Method::POST, "/__platform/logs", Fault::Drop, 1);
     stage.run("console.log('once'); await pass(6)").await;
     world.record("once").await;
-    // The page cannot say when it knows, so time goes on until it has tried again.
+    // The page cannot report when it knows, so time passes until it has tried again.
     poll::until("the second attempt", async || {
         stage.run("await pass(10)").await;
         (world.batches().len() > 1).then_some(())

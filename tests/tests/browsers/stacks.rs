@@ -1,4 +1,4 @@
-//! How the console reads stacks, as each engine writes them.
+//! How the console parses stacks in the format of each engine.
 
 use platform_tests::browser::Stage;
 use platform_tests::platform::Platform;
@@ -11,8 +11,8 @@ platform_tests::browser_tests![
     only_short_names_are_replaced_by_those_of_the_sources,
 ];
 
-/// The console, with the module that reads stacks as `window.reader`. Its pages
-/// let nothing be made into a script, so this asks by scripts that are there.
+/// Opens the console, with the module that parses stacks as `window.reader`. The policy of its
+/// pages does not allow new scripts, so this uses scripts that already exist.
 async fn console(stage: &Stage) -> Platform {
     let platform = Platform::start(&[]).await;
     stage.open(&format!("{}/build", platform.site.origin)).await;
@@ -26,7 +26,7 @@ async fn console(stage: &Stage) -> Platform {
     platform
 }
 
-/// Frames as `[call, file, line, column, whether it is the platform's]`.
+/// Returns frames as `[call, file, line, column, whether it is the platform's]`.
 async fn frames(stage: &Stage, stack: &str) -> Value {
     let read = "return window.reader.framesOf(arguments[0])
         .map(({ call, file, line, column, isOurs }) => [call, file, line, column, isOurs])";
@@ -51,7 +51,7 @@ async fn stacks_of_every_engine_are_read_alike(stage: Stage) {
     ] {
         assert_eq!(frames(&stage, stack).await, places(calls));
     }
-    // WebKit's stacks end without a line end, and their columns are those behind.
+    // WebKit's stacks end without a line break, and their columns are those after the expression.
     let behind = "const { countsBehind } = window.reader;
         return [countsBehind('f@https://a.example/a.js:1:2'), countsBehind('f@https://a.example/a.js:1:2\\n'),
             countsBehind('Error: no\\n    at f (https://a.example/a.js:1:2)'), countsBehind('')]";

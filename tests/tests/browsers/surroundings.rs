@@ -1,4 +1,4 @@
-//! What games, frameworks and frames do to the page around the runtime.
+//! How games, frameworks and frames change the page around the runtime.
 
 use axum::body::Bytes;
 use platform_tests::browser::Stage;
@@ -15,9 +15,9 @@ platform_tests::browser_tests![
     a_frame_without_an_origin_is_told_so_and_harms_nobody,
 ];
 
-/// What frameworks, test tools and extensions replace, made useless.
+/// Breaks everything that frameworks, test tools and extensions replace.
 ///
-/// A driver's own scripts use what is the page's, so it fails the runtime only.
+/// A driver's own scripts use the page's functions, so this only fails for the runtime.
 const REPLACED: &str = "
     window.calls = [];
     for (const name of ['fetch', 'Promise', 'setInterval', 'URL', 'Request', 'Date']) {

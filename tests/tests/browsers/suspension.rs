@@ -1,4 +1,4 @@
-//! A suspension reaches whoever is playing, and is lifted again.
+//! A suspension reaches the players of open pages, and can be lifted.
 
 use platform_tests::browser::Stage;
 use platform_tests::poll;
@@ -15,10 +15,10 @@ platform_tests::browser_tests![
     the_demo_tells_a_suspended_player_why_and_plays_again_when_it_is_lifted,
 ];
 
-/// What the operator wrote.
+/// The operator's reason.
 const REASON: &str = "You sold other players' lights. Write to help@platform.localhost.";
 
-/// What a call ends in.
+/// Returns the result of a call.
 const CALL: &str = "
     try { return (await platform.fetch('/api/any')).status } catch (error) {
         return [error.is('account-suspended'), error.status, error.message] }";
@@ -38,8 +38,8 @@ async fn a_player_who_is_suspended_while_playing_is_told_so_within_a_minute(stag
     assert_eq!(stage.run(CALL).await, json!(200));
 
     world.suspend(&account.sub, REASON).await;
-    // The page's own token is good for a quarter of an hour; the next beat,
-    // half a minute later at most, is what tells the page.
+    // The page's own token is valid for a quarter of an hour; the next heartbeat, within half a
+    // minute, tells the page.
     stage.run("await pass(31)").await;
     let told = json!([true, 403, REASON]);
     poll::until("the page knows", async || {
@@ -57,7 +57,7 @@ async fn a_player_who_is_suspended_while_playing_is_told_so_within_a_minute(stag
         "a call asks once, and nothing asks by itself"
     );
     assert_eq!(world.backend.calls("/api/any").len(), calls);
-    // A page that is left alone asks no more often than it would have beaten.
+    // A page that is left alone sends no more requests than it would have sent heartbeats.
     stage.run("await pass(120)").await;
     stage.run("await (await fetch('/?later')).text()").await;
     let alone = world.gateway.token_requests() - asked - 3;
@@ -95,7 +95,7 @@ async fn the_demo_tells_a_suspended_player_why_and_plays_again_when_it_is_lifted
         .await;
     assert_eq!(world.gateway.token_requests(), asked + 1);
 
-    // Signing in once more does not get past it, and says why as well.
+    // Signing in again does not get around it, and shows the reason as well.
     stage
         .open(&world.url("auth", &format!("/login?redirect={}", encoded(&game))))
         .await;
@@ -110,7 +110,7 @@ async fn the_demo_tells_a_suspended_player_why_and_plays_again_when_it_is_lifted
     stage.control("Play").await;
 }
 
-/// `address` as it stands in a query.
+/// Returns `address` as it is written in a query.
 fn encoded(address: &str) -> String {
     address.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }

@@ -9,7 +9,7 @@ platform_tests::browser_tests![
     a_visitor_who_has_a_disabled_games_worker_sees_that_it_is_down_and_loses_the_worker,
 ];
 
-/// A worker that answers for the game by itself, for ever.
+/// A worker that responds for the game on its own, for ever.
 const WORKER: &str = "
     self.addEventListener('install', () => self.skipWaiting());
     self.addEventListener('activate', (event) => event.waitUntil(self.clients.claim()));
@@ -26,7 +26,7 @@ async fn a_visitor_who_has_a_disabled_games_worker_sees_that_it_is_down_and_lose
     let game = world
         .publish(PageBuilder::new().file("sw.js", WORKER))
         .await;
-    // What it asks for is refused, which browsers write down.
+    // Its requests are refused, which browsers log.
     stage.tolerate_log("403");
     stage.open(&game).await;
     stage
@@ -40,9 +40,9 @@ async fn a_visitor_who_has_a_disabled_games_worker_sees_that_it_is_down_and_lose
     stage.says("The worker answers.").await;
 
     world.disable().await;
-    // A navigation is still the worker's. A second or so after it the browser looks
-    // for a newer worker, unless there was another navigation in between, and takes
-    // the one that unregisters itself.
+    // The worker still handles a navigation. About a second later, unless there was another
+    // navigation in between, the browser looks for a newer worker, and gets the one that
+    // unregisters itself.
     stage.open(&game).await;
     stage.says("The worker answers.").await;
     poll::until("the worker is gone", async || {

@@ -1,4 +1,4 @@
-//! When a token is asked for, and when not.
+//! When a token is requested, and when not.
 
 use std::sync::Arc;
 
@@ -48,8 +48,8 @@ async fn forced_callers_share_one_request_that_starts_after_the_one_before(stage
         .spoil(Method::POST, "/token", Fault::Hold(Arc::clone(&gate)), 1);
     stage.run("window.first = platform.getAccessToken()").await;
     gate.reached_by(1).await;
-    // The second script ends after a request of the page's own has gone to
-    // the gateway and back, so a request too early would have been there.
+    // The second script ends after a request of the page's own has gone to the gateway and back, so
+    // a request that is too early would have arrived.
     stage
         .run(
             "window.forced = [1, 2].map(() => platform.getAccessToken({ forceRefresh: true }));
@@ -79,8 +79,8 @@ async fn forced_callers_share_one_request_that_starts_after_the_one_before(stage
     assert_eq!(world.gateway.token_requests(), 2);
 }
 
-/// A device whose calendar is `skew` ms wrong, and whose clocks a test can
-/// move forward together through `window.jump`.
+/// Simulates a device whose calendar is `skew` ms wrong, and whose clocks a test can advance
+/// together through `window.jump`.
 fn clock(skew: i64) -> String {
     format!(
         "<script>
@@ -96,7 +96,7 @@ fn clock(skew: i64) -> String {
     )
 }
 
-/// A session of play over fourteen minutes; the tokens that were used.
+/// Plays for fourteen minutes; returns the tokens that were used.
 const PLAY: &str = "
     const tokens = [];
     for (const minutes of [0, 0, 5, 13, 14, 14]) {
@@ -128,7 +128,7 @@ async fn a_wrong_device_clock_costs_no_call_and_no_request(stage: Stage) {
     }
 }
 
-/// What asking for a token ends in: a token, or the error's facts.
+/// Requests a token; returns the token, or the members of the error.
 const ASK: &str = "try { return await platform.getAccessToken() } catch (error) {
     return [error instanceof platform.PlatformError, error.status, error.type, error.requestId, /^[A-Z].*\\.$/.test(error.message)] }";
 
@@ -136,9 +136,9 @@ fn no_answer() -> Value {
     json!([true, 0, "", "", true])
 }
 
-/// Ends the next token request without an answer.
+/// Drops the next token request without a response.
 fn lose_a_token(stage: &Stage, world: &World) {
-    // Firefox says so in its own words, as it knows of no cross-origin answer.
+    // Firefox reports it with its own message, since it sees no cross-origin response.
     stage.tolerate_log("CORS request did not succeed");
     world.gateway.spoil(Method::POST, "/token", Fault::Drop, 1);
 }
@@ -208,13 +208,13 @@ async fn a_refusal_arrives_as_the_problem_that_it_is(stage: Stage) {
         ]);
         assert_eq!(stage.run(&body).await, expected);
     }
-    // The edge limit on guest creation has no problem body.
+    // The rate limit on guest creation has no problem body.
     limit_guests(&world, "31", 1);
     stage.open(&page).await;
     assert_eq!(stage.run(ASK).await, json!([true, 429, "", "", true]));
 }
 
-/// Answers the next token requests as the edge limit on guest creation does.
+/// Responds to the next token requests like the rate limit on guest creation.
 fn limit_guests(world: &World, seconds: &str, times: usize) {
     let headers = vec![
         ("content-type", "text/plain".to_owned()),
@@ -271,7 +271,7 @@ async fn a_call_without_a_token_rejects_before_anything_is_sent(stage: Stage) {
     assert!(world.backend.calls("/api/any").is_empty());
 }
 
-/// Calls the backend without pause until it is told to stop.
+/// Calls the backend without a pause until it is stopped.
 const KEEP_PLAYING: &str = "
     window.playing = true; window.calls = 0; window.failures = [];
     (async () => {
@@ -280,7 +280,7 @@ const KEEP_PLAYING: &str = "
         }
     })();";
 
-/// Waits until the page has made some more calls; the key of its token.
+/// Waits until the page has made some more calls, and returns the key of its token.
 async fn play_on(stage: &Stage) -> Value {
     stage
         .run(

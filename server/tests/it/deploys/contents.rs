@@ -1,4 +1,4 @@
-//! Files of the platform's own go the way of an archive.
+//! Files of the platform itself are unpacked like an archive.
 
 use bytes::Bytes;
 use platform_protocol::names::Environment;

@@ -1,4 +1,4 @@
-//! Archives that nobody makes by accident.
+//! Archives that nobody creates by accident.
 
 use platform_checks::limits::{MAX_BYTES, MAX_FILES};
 use tar::EntryType;
@@ -7,7 +7,7 @@ use crate::caller::{archive, gzip};
 
 pub(super) const PAGE: Entry<'static> = (EntryType::Regular, b"index.html", b"page");
 
-/// Kind, name and content of a tar file's entry.
+/// Kind, name and content of an entry of a tar file.
 pub(super) type Entry<'a> = (EntryType, &'a [u8], &'a [u8]);
 
 pub(super) fn header(kind: EntryType, name: &[u8], size: u64) -> tar::Header {
@@ -29,12 +29,12 @@ pub(super) fn tar(entries: &[Entry<'_>]) -> Vec<u8> {
     builder.into_inner().unwrap()
 }
 
-/// A start page and one more entry.
+/// An archive with a start page and one more entry.
 pub(super) fn with(kind: EntryType, name: &[u8], content: &[u8]) -> Vec<u8> {
     gzip(&tar(&[PAGE, (kind, name, content)]))
 }
 
-/// A start page and what is said of the entry that follows.
+/// An archive with a start page and an extended header for the following entry.
 pub(super) fn said(kind: EntryType, content: &[u8]) -> Vec<u8> {
     let next = (EntryType::Regular, &b"next"[..], &b"next"[..]);
     gzip(&tar(&[PAGE, (kind, b"said", content), next]))
@@ -62,12 +62,12 @@ pub(super) fn flipped(mut archive: Vec<u8>, from_end: usize) -> Vec<u8> {
     archive
 }
 
-/// A header alone, as large as it says.
+/// A header without content, with this size.
 pub(super) fn of_size(size: u64) -> Vec<u8> {
     gzip(header(EntryType::Regular, b"index.html", size).as_bytes())
 }
 
-/// Names that no file may have, with what is said of each.
+/// Invalid names of files, each with the expected message.
 pub(super) fn bad_names() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let file = |name: &[u8]| with(EntryType::Regular, name, b"x");
     vec![
@@ -130,7 +130,7 @@ pub(super) fn bad_names() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     ]
 }
 
-/// Entries that are no files.
+/// Entries that are not files.
 pub(super) fn bad_kinds() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     vec![
         ("link", with(EntryType::Symlink, b"l", b""), "a link"),
@@ -169,7 +169,7 @@ pub(super) fn bad_kinds() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     ]
 }
 
-/// Archives that are damaged, or too much.
+/// Archives that are damaged, or too large.
 pub(super) fn bad_wholes() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let plain = tar(&[PAGE]);
     let whole = gzip(&plain);

@@ -1,4 +1,4 @@
-//! How much deployments may take, and a disk that is almost full.
+//! Storage limits for deployments, and a disk that is almost full.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::support::{Answer, TestApp, send};
 
 const MIB: u64 = 1024 * 1024;
 
-/// A game of about `bytes`, which no other game has.
+/// A game of about `bytes`, different from every other game.
 fn game(letter: u8, bytes: usize) -> Vec<u8> {
     archive(&[
         ("index.html", b"<!doctype html>"),
@@ -39,13 +39,13 @@ async fn a_project_keeps_no_more_than_it_may_and_earlier_deployments_go_first() 
     assert_eq!(project["files"]["quota_bytes"], json!(3 * MIB));
     let kept = project["files"]["bytes"].as_u64().unwrap();
     assert!((2 * MIB..2 * MIB + 32_768).contains(&kept), "{kept}");
-    // The same once more takes next to nothing.
+    // Deploying the same content again takes almost no space.
     assert_eq!(owner.deploy("dev", game(2, mib)).await.status, 201);
     let again: Value = owner.get("/api/projects/game").await.json();
     let more = again["files"]["bytes"].as_u64().unwrap() - kept;
     assert!(more < 1_024, "{more}");
 
-    // For a third one the first has to go, and what is shown stays.
+    // For a third deployment, the first has to be removed; the current one stays.
     let third = owner.deploy("prod", game(3, mib)).await;
     assert_eq!(third.status, 201, "{}", third.text());
     let warnings = &third.json::<Value>()["warnings"];
@@ -57,7 +57,7 @@ async fn a_project_keeps_no_more_than_it_may_and_earlier_deployments_go_first() 
         .collect();
     assert!(codes.contains(&"deployments-removed"), "{codes:?}");
 
-    // What cannot fit is refused, and nothing goes for it.
+    // A deployment that cannot fit is refused, and nothing is removed for it.
     let refused = owner.deploy("prod", game(4, 3 * mib)).await;
     assert_eq!(
         (refused.status.as_u16(), &*refused.problem()),
@@ -85,7 +85,7 @@ async fn all_projects_of_an_account_share_its_room() {
     let detail = refused.json::<Value>()["detail"].to_string();
     assert!(detail.contains("delete a project"), "{detail}");
     assert_eq!(deploy_to(&other, "three", game(2, mib)).await.status, 201);
-    // What is removed makes room.
+    // Removing deployments frees space.
     let state = &app.running.state;
     send(owner.ask(Method::DELETE, "/api/projects/one")).await;
     assert_eq!(deploy_to(&owner, "two", game(2, mib)).await.status, 409);
@@ -145,7 +145,8 @@ async fn on_a_disk_that_is_almost_full_nothing_new_is_kept_and_play_goes_on() {
     disk.set(501 * MIB);
     assert_eq!(owner.deploy("prod", game(2, 10)).await.status, 201);
     assert_eq!(log().await.status, 204);
-    // What would not fit above the floor is refused once it was unpacked.
+    // A deployment that would leave less free disk space than the floor is refused after it was
+    // unpacked.
     let mib = usize::try_from(MIB).unwrap();
     let refused = owner.deploy("prod", game(3, 2 * mib)).await;
     assert_eq!(refused.problem(), "unavailable");

@@ -1,5 +1,5 @@
-//! What is told of deployments: who made them, from where, what and of which
-//! sources.
+//! The information about deployments: who made them, from where, with which message and from which
+//! commit.
 
 use platform_server::domain::audit::{AuditKind, AuditQuery};
 use reqwest::Method;
@@ -67,7 +67,7 @@ async fn deployments_of_one_minute_differ_in_the_first_characters_of_their_ids()
     let app = TestApp::start().await;
     let owner = Caller::with_project(&app).await;
     let mut made = Vec::new();
-    // The clock stands still all the while, and they come in their order.
+    // The clock stands still all the time, and they are still listed in their order.
     for _ in 0..4 {
         let deployed: Value = deploy(&owner, "", "x").await.json();
         made.insert(0, deployed["short_id"].clone());

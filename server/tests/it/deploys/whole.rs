@@ -1,4 +1,4 @@
-//! What is shown and what is kept is whole, whatever goes on beside it.
+//! Current and kept deployments are complete, whatever happens concurrently.
 
 use std::io::{Read as _, Write as _};
 
@@ -97,13 +97,12 @@ async fn a_page_that_is_played_goes_on_loading_its_own_files() {
             .header("range", "bytes=0-3");
         let part = send(part).await;
         assert_eq!((part.status.as_u16(), part.text()), (206, "play"));
-        // Without a hash a name means the file of today.
+        // A name without a hash refers to the current file.
         assert_eq!(world.page().await, page);
     }
 }
 
-/// Once it is swept, ten deployments and the one that is shown are there with
-/// all of their files.
+/// After a sweep, ten deployments and the current one exist with all of their files.
 async fn what_is_kept_is_whole(store: &dyn Store, files: &FileStore) {
     deploy::sweep(store, files).await.unwrap();
     let kept = store
@@ -119,7 +118,7 @@ async fn what_is_kept_is_whole(store: &dyn Store, files: &FileStore) {
     }
 }
 
-/// Deploys, rollbacks and sweeps that all go on at one time.
+/// Deploys, roll-backs and sweeps run concurrently.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_sweep_takes_no_file_that_a_deployment_has() {
     const DEPLOYS: u32 = 50;
@@ -129,8 +128,8 @@ async fn the_sweep_takes_no_file_that_a_deployment_has() {
     let (store, files) = (&*state.platform.store, &*state.games.files);
     let deployments = &state.projects.deployments;
     let target = Target::of_platform("game", Environment::Prod);
-    // Deployments share files with some of those before and after them, so
-    // that a sweep finds files that are about to be used again.
+    // Deployments share files with some earlier and later ones, so that a sweep finds files that
+    // are about to be used again.
     let deploying = async |who: u32| {
         for number in 0..DEPLOYS {
             let content = [
@@ -155,7 +154,7 @@ async fn the_sweep_takes_no_file_that_a_deployment_has() {
         while !is_done() {
             let kept = store.list_deployments("game", Environment::Prod);
             if let Some(oldest) = kept.await.unwrap().last() {
-                // It may have been swept in between, and then nothing happens.
+                // It may have been swept in between; then nothing happens.
                 let by = Actor::Own.into();
                 let set =
                     store.set_current_deployment("game", Environment::Prod, oldest.id, by, NOW);

@@ -1,4 +1,4 @@
-//! Connections that last, and the others.
+//! Long-lived connections, and all other connections.
 
 use std::net::SocketAddr;
 
@@ -14,14 +14,14 @@ use super::sockets::{Socket, asked_for, echo, listen_with, open_of};
 use super::{read_head, rest, serve_raw, soon};
 use crate::support::TestApp;
 
-/// A WebSocket of the demo.
+/// Opens a WebSocket of the demo.
 async fn open(app: &TestApp, address: SocketAddr) -> Result<Socket, Error> {
     let (mut socket, _) = open_of(app, "demo", address, None).await?;
     soon(socket.next()).await.unwrap()?;
     Ok(socket)
 }
 
-/// A connection that has sent this request.
+/// Opens a connection and sends this request.
 async fn ask(app: &TestApp, address: SocketAddr, label: &str, rest: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let origin = app.origin(label);
@@ -72,7 +72,7 @@ async fn websockets_and_streams_leave_a_quarter_of_all_connections_to_the_others
     let refused = rest(ask(&app, address, "dev-demo", "Connection: close\r\n").await).await;
     assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
 
-    // Neither these nor connections that idle between requests keep anybody out.
+    // Neither these nor idle connections between requests keep other clients out.
     let mut idle = Vec::new();
     for _ in 0..10 {
         let mut one = ask(&app, address, "", "").await;
@@ -94,7 +94,7 @@ async fn websockets_and_streams_leave_a_quarter_of_all_connections_to_the_others
     soon(again).await;
 }
 
-/// A WebSocket of the game at `label`, by a proxy on this machine.
+/// Opens a WebSocket of the game at `label`, through a proxy on this machine.
 async fn open_for(
     client: &str,
     app: &TestApp,
@@ -119,8 +119,8 @@ async fn behind_a_trusted_proxy_no_client_takes_all_lasting_places() {
     app.set_api(echo().await).await;
     let backends = &app.running.state.hosting.backends;
     backends.add("demo", Environment::Dev, echo().await);
-    // 24 may last: two of a client, three of those around it, and six of a game
-    // once there are more than twelve.
+    // 24 connections may be long-lived: two per client, three per surrounding network, and six per
+    // game once there are more than twelve.
     let limits = ConnectionLimits {
         all: 32,
         ..ConnectionLimits::default()

@@ -1,4 +1,4 @@
-//! Requests that try to reach what they may not, or to be two at once.
+//! Requests that try to reach forbidden targets, or to be read as two requests.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,8 +11,8 @@ use tokio::sync::mpsc;
 use super::{answer_raw, read_head, rest, serve_raw, soon};
 use crate::support::{TestApp, send};
 
-/// A backend that answers 204 to every head on a connection, and hands over
-/// everything that it has read.
+/// A backend that responds with 204 to every head on a connection, and collects everything that it
+/// has read.
 async fn listening() -> (std::net::SocketAddr, Arc<Mutex<String>>) {
     let heard = Arc::new(Mutex::new(String::new()));
     let seen = Arc::clone(&heard);
@@ -112,8 +112,8 @@ async fn chunks_of_another_form_end_the_request() {
     }
 }
 
-/// With both a length and a coding, the coding counts (RFC 9112 §6.1), and the
-/// backend sees one of them.
+/// If there is both a length and a transfer coding, the coding counts (RFC 9112 §6.1), and the
+/// backend sees only one of them.
 #[tokio::test]
 async fn a_length_beside_a_coding_is_not_passed_on() {
     for headers in [
@@ -173,7 +173,7 @@ async fn the_platforms_own_paths_never_reach_a_backend() {
             assert_eq!(*heard.lock().unwrap(), "", "{method} {path}");
         }
     }
-    // The runtime is the platform's as well.
+    // The runtime belongs to the platform as well.
     let answer = send(app.get("demo", "/__platform/runtime.js")).await;
     assert_eq!(answer.status, 200);
     assert_eq!(*heard.lock().unwrap(), "");
@@ -271,7 +271,7 @@ async fn private_networks_are_refused_when_the_operator_says_so() {
         "0.0.0.0",
         "169.254.169.254",
     ] {
-        // As a setting that was made while it was allowed.
+        // As a setting that was made while it was still allowed.
         app.set_backend(&format!("http://{host}:{port}"), &["/api/"])
             .await;
         let answer = soon(send(app.get("demo", "/api/x"))).await;
@@ -291,19 +291,19 @@ async fn private_networks_are_refused_when_the_operator_says_so() {
 async fn a_backend_that_leads_back_to_the_platform_is_refused_with_a_sentence() {
     let app = TestApp::start().await;
     let platform = app.running.address;
-    // Straight back.
+    // Directly back to the platform.
     app.set_backend(&format!("http://{platform}"), &["/api/"])
         .await;
     let answer = soon(send(app.get("demo", "/api/x"))).await;
     assert_eq!(answer.problem(), "backend-unreachable");
-    // By way of somebody else.
+    // Through another server.
     let detour = serve_raw(move |mut stream| async move {
         let mut onwards = TcpStream::connect(platform).await.unwrap();
         let _ = copy_bidirectional(&mut stream, &mut onwards).await;
     });
     app.set_api(detour.await).await;
     let answer = soon(send(app.get("demo", "/api/x"))).await;
-    // The inner one's own problem, under its own id.
+    // The problem of the inner request, with its own id.
     assert_eq!(answer.status, 502);
     let problem: Problem = answer.json();
     assert!(problem.type_uri.ends_with("/backend-unreachable"));

@@ -1,4 +1,4 @@
-//! One game's backend takes nothing from another's.
+//! The backend of one game cannot use up the capacity of another's.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -71,8 +71,8 @@ async fn post_from(
     backends.forward(&backend, &game, &context, request).await
 }
 
-/// Backends with these settings, of which `slow` takes requests and says
-/// nothing; and the word that it has taken one.
+/// Creates backends with these settings, and a receiver that reports when `slow`, which never
+/// responds, has accepted a request.
 async fn slow(change: impl FnOnce(&mut Settings)) -> (Arc<Backends>, mpsc::UnboundedReceiver<()>) {
     let (arrived, seen) = mpsc::unbounded_channel();
     let slow = serve_raw(move |mut stream| {
@@ -92,7 +92,7 @@ async fn slow(change: impl FnOnce(&mut Settings)) -> (Arc<Backends>, mpsc::Unbou
     (backends, seen)
 }
 
-/// The requests of a test that wait for `slow`.
+/// The waiting requests of a test to `slow`.
 struct Crowd {
     backends: Arc<Backends>,
     seen: mpsc::UnboundedReceiver<()>,
@@ -100,7 +100,7 @@ struct Crowd {
 }
 
 impl Crowd {
-    /// None yet, at a backend with 32 places.
+    /// Creates an empty crowd, at a backend with 32 slots.
     async fn gather() -> Self {
         let (backends, seen) = slow(|settings| settings.in_flight = 32).await;
         Self {
@@ -110,7 +110,7 @@ impl Crowd {
         }
     }
 
-    /// So many requests of this client have come to the backend.
+    /// Lets `count` requests of this client reach the backend.
     async fn join(&mut self, client: &str, count: usize) {
         let client = client.parse::<IpAddr>().unwrap();
         for _ in 0..count {
@@ -121,7 +121,7 @@ impl Crowd {
         }
     }
 
-    /// The next request of this client is refused, because of its network.
+    /// Asserts that the next request of this client is refused, because of its network.
     async fn refuse(&self, client: &str) {
         let client = client.parse::<IpAddr>().unwrap();
         let refusal = soon(ask_from(client, &self.backends, "slow")).await;
@@ -138,7 +138,7 @@ async fn a_network_has_only_its_share_of_a_backend_that_is_more_than_half_taken(
     crowd.join("192.0.2.1", 2).await;
     crowd.join("192.0.2.2", 1).await;
     crowd.refuse("192.0.2.1").await;
-    // This machine has no share, and who gives up gives the place back.
+    // This machine has no share, and a client that gives up frees its slot.
     crowd.join("127.0.0.1", 13).await;
     crowd.waiting.shutdown().await;
     crowd.join("192.0.2.1", 1).await;
@@ -153,7 +153,7 @@ async fn a_network_borrows_what_is_free_of_a_backend_up_to_half() {
         let mut crowd = Crowd::gather().await;
         crowd.join(school, 16).await;
         crowd.refuse(school).await;
-        // It is more than those around it may have together now.
+        // This is more than the surrounding network may have together now.
         crowd.refuse(other).await;
         for number in 0..8 {
             crowd.join(&format!("198.51.{number}.1"), 2).await;
@@ -233,7 +233,7 @@ async fn a_backend_has_only_so_many_requests_in_progress_and_others_have_theirs(
         let answer = soon(ask(&backends, "quick")).await.unwrap();
         assert_eq!(answer.status(), 200);
     }
-    // Who gives up gives the place back.
+    // A client that gives up frees its slot.
     for task in &waiting {
         task.abort();
     }

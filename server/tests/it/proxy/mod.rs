@@ -1,4 +1,4 @@
-//! The way to a game's backend and back: real sockets on all three sides.
+//! Forwarding to a game's backend and back, with real sockets on all three sides.
 
 mod crowd;
 mod hostile;
@@ -22,10 +22,10 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::support::TestApp;
 
-/// Far more than anything here takes; reaching it is a failure.
+/// Much longer than anything here takes; reaching it is a failure.
 const NEVER: Duration = Duration::from_secs(20);
 
-/// Waits for what must come.
+/// Waits for something that must happen.
 async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(NEVER, what)
         .await
@@ -40,7 +40,7 @@ async fn serve(routes: Router) -> SocketAddr {
     address
 }
 
-/// A backend that does as it likes with every connection.
+/// A backend with a custom handler for every connection.
 async fn serve_raw<F, R>(handle: F) -> SocketAddr
 where
     F: Fn(TcpStream) -> R + Send + 'static,
@@ -56,7 +56,7 @@ where
     address
 }
 
-/// Reads to the end of a head.
+/// Reads a request head.
 async fn read_head(stream: &mut TcpStream) -> String {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -68,8 +68,8 @@ async fn read_head(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&head).into_owned()
 }
 
-/// A backend that answers every connection with these bytes, once it has read
-/// a head, and closes it.
+/// A backend that reads a request head, responds with these bytes on every connection, and closes
+/// it.
 async fn answer_raw(answer: &'static str) -> SocketAddr {
     serve_raw(move |mut stream| async move {
         read_head(&mut stream).await;
@@ -79,7 +79,7 @@ async fn answer_raw(answer: &'static str) -> SocketAddr {
 }
 
 impl TestApp {
-    /// Sends these paths of the demo to a backend, as its owner's setting.
+    /// Sets a backend for these paths of the demo, as its owner would.
     async fn set_backend(&self, url: &str, paths: &[&str]) {
         let settings = BackendSettings {
             url: url.to_owned(),
@@ -101,7 +101,7 @@ impl TestApp {
         state.hosting.refresh_all().await.unwrap();
     }
 
-    /// Sends the demo's `/api/` to a backend.
+    /// Sets a backend for the demo's `/api/`.
     async fn set_api(&self, backend: SocketAddr) {
         self.set_backend(&format!("http://{backend}"), &["/api/"])
             .await;
@@ -112,7 +112,7 @@ impl TestApp {
         format!("demo.platform.localhost:{}", self.port())
     }
 
-    /// A connection to the platform, after these bytes were sent.
+    /// Opens a connection to the platform and sends these bytes.
     async fn send_raw(&self, bytes: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.running.address).await.unwrap();
         stream.write_all(bytes.as_bytes()).await.unwrap();
@@ -120,10 +120,10 @@ impl TestApp {
     }
 }
 
-/// All that comes until the other end closes.
+/// Returns everything until the other side closes the connection.
 async fn rest(mut stream: TcpStream) -> String {
     let mut read = Vec::new();
-    // The end may be a reset.
+    // The connection may end with a reset.
     let _ = soon(stream.read_to_end(&mut read)).await;
     String::from_utf8_lossy(&read).into_owned()
 }

@@ -1,4 +1,4 @@
-//! Backends over TLS, whose certificates the machine must trust.
+//! Backends with TLS, whose certificates the machine must trust.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::program::{Server, program};
 use crate::support::TestApp;
 
-/// A backend with a certificate for `name`, and the one that signed it, as PEM.
+/// A backend with a certificate for `name`; returns its port, and the signing certificate as PEM.
 async fn serve(name: &str) -> (u16, String) {
     let mut authority = CertificateParams::default();
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

@@ -22,8 +22,8 @@ use crate::support::TestApp;
 
 pub(super) type Socket = WebSocketStream<TcpStream>;
 
-/// A backend that takes the subprotocol `bearer`, says which token and which
-/// origin it was shown, and then echoes. At `end` it closes with 4001.
+/// A backend that accepts the subprotocol `bearer`, reports the token and the origin that it
+/// received, and then echoes. At `end` it closes with 4001.
 #[expect(clippy::result_large_err, reason = "it is the callback's type")]
 pub(super) async fn echo() -> SocketAddr {
     serve_raw(|stream| async move {
@@ -66,7 +66,7 @@ fn close(code: u16, reason: &'static str) -> CloseFrame {
     }
 }
 
-/// Opens a WebSocket of the demo at this socket of the platform.
+/// Opens a WebSocket of the demo on this socket of the platform.
 async fn open_at(
     app: &TestApp,
     address: SocketAddr,
@@ -75,7 +75,7 @@ async fn open_at(
     open_of(app, "demo", address, protocols).await
 }
 
-/// The same of the game at `label`.
+/// Opens a WebSocket of the game at `label`.
 pub(super) async fn open_of(
     app: &TestApp,
     label: &str,
@@ -88,7 +88,7 @@ pub(super) async fn open_of(
     Ok((socket, response.map(|_| ())))
 }
 
-/// The request for a WebSocket of the game at `label`.
+/// Returns the request for a WebSocket of the game at `label`.
 pub(super) fn asked_for(app: &TestApp, label: &str, protocols: Option<&str>) -> Request {
     let origin = app.origin(label);
     let mut request = format!("{}/api/socket?a=b", origin.replace("http:", "ws:"))
@@ -165,7 +165,7 @@ async fn close_codes_pass_both_ways() {
     socket.close(Some(close(3999, "bye"))).await.unwrap();
     let heard = soon(heard.wait_for(Option::is_some)).await.unwrap().clone();
     assert_eq!(heard, Some(Message::Close(Some(close(3999, "bye")))));
-    // The answer to the close frame comes back.
+    // The response to the close frame arrives.
     while let Some(message) = soon(socket.next()).await {
         assert!(message.unwrap().is_close());
     }
@@ -203,7 +203,7 @@ async fn a_silent_websocket_is_not_cut() {
     })
     .await;
     app.set_api(echo().await).await;
-    // Every limit on time that there is, far below the silence.
+    // Every existing time limit, much shorter than the silence.
     let limits = ConnectionLimits {
         head: Duration::from_millis(200),
         stall: Duration::from_millis(200),
@@ -219,7 +219,7 @@ async fn a_silent_websocket_is_not_cut() {
     assert_eq!(answer, Message::text("still there"));
 }
 
-/// The same platform on a further socket.
+/// Serves the same platform on another socket.
 pub(super) async fn listen_with(
     app: &TestApp,
     limits: ConnectionLimits,
@@ -292,7 +292,7 @@ async fn a_refused_upgrade_is_answered_as_the_backend_did() {
     assert_eq!(answer.status(), 401);
     assert_eq!(answer.headers()["x-own"], "1");
 
-    // Not a WebSocket at all, whatever the backend says.
+    // Not a WebSocket at all, whatever the backend claims.
     let nonsense = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n\
                     Upgrade: websocket\r\nSec-WebSocket-Accept: AAAA\r\n\r\n";
     app.set_api(answer_raw(nonsense).await).await;
@@ -324,7 +324,7 @@ async fn a_websocket_gives_way_to_nobody() {
     let (mut socket, _) = open_at(&app, address, None).await.unwrap();
     soon(socket.next()).await.unwrap().unwrap();
     for _ in 0..50 {
-        // Each takes the place of the one before it.
+        // Each replaces the previous one.
         drop(TcpStream::connect(address).await.unwrap());
         let mut idle = TcpStream::connect(address).await.unwrap();
         let _ = idle.write_all(b"GET / HT").await;

@@ -1,4 +1,4 @@
-//! Bodies that come piece by piece, and visitors who go away in between.
+//! Bodies that arrive in pieces, and visitors who disconnect in between.
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, watch};
 use super::{read_head, serve, serve_raw, soon};
 use crate::support::TestApp;
 
-/// A body of what is sent, and the way to send it.
+/// Returns a sender and a body that streams what is sent.
 fn pieces() -> (mpsc::UnboundedSender<&'static str>, Body) {
     let (sender, receiver) = mpsc::unbounded_channel::<&'static str>();
     let stream = stream::unfold(receiver, |mut receiver| async {
@@ -35,7 +35,7 @@ async fn an_answer_reaches_the_page_piece_by_piece() {
     let backend = serve(Router::new().route("/api/events", get(events))).await;
     app.set_api(backend).await;
 
-    // The head is there before the first piece.
+    // The head arrives before the first piece.
     let mut response = soon(app.get("demo", "/api/events").send()).await.unwrap();
     assert_eq!(response.headers()["content-type"], "text/event-stream");
     for piece in ["data: 1\n\n", ": alive\n\n", "data: 2\n\n"] {
@@ -97,8 +97,8 @@ async fn large_bodies_arrive_whole() {
     assert!(answer.body == sent, "five megabytes there and back");
 }
 
-/// A backend that says how far a request has come: 1 when its head is there, 2
-/// when the connection has ended. It writes `answer` in between.
+/// A backend that reports the progress of a request: 1 when its head has arrived, 2 when the
+/// connection has ended. It writes `answer` in between.
 async fn watched(answer: &'static str) -> (std::net::SocketAddr, watch::Receiver<u8>) {
     let (progress, seen) = watch::channel(0);
     let address = serve_raw(move |mut stream| {
@@ -108,7 +108,7 @@ async fn watched(answer: &'static str) -> (std::net::SocketAddr, watch::Receiver
             stream.write_all(answer.as_bytes()).await.unwrap();
             progress.send_replace(1);
             let mut byte = [0];
-            // Its end, or a reset.
+            // The end of the connection, or a reset.
             let _ = stream.read(&mut byte).await;
             progress.send_replace(2);
         }

@@ -1,5 +1,4 @@
-//! What is open to a game's backend when the game is taken down, or its backend
-//! is changed.
+//! Open connections to a game's backend when the game is taken down, or its backend is changed.
 
 use std::net::SocketAddr;
 
@@ -21,8 +20,7 @@ use super::{read_head, serve_raw, soon};
 use crate::caller::{Caller, archive};
 use crate::support::{NOW, TestApp, send};
 
-/// The project `game` of an account, with a backend that echoes, as the demo has
-/// one.
+/// Creates an account with the project `game`, and a backend that echoes, as the demo has one.
 async fn with_game(app: &TestApp) -> Caller<'_> {
     let owner = Caller::with_project(app).await;
     let backends = &app.running.state.hosting.backends;
@@ -50,14 +48,14 @@ async fn is_open(socket: &mut Socket) -> bool {
         && matches!(soon(socket.next()).await, Some(Ok(message)) if message == sent)
 }
 
-/// Waits for the end.
+/// Waits until the socket is closed.
 async fn ends(socket: &mut Socket) {
     let last = soon(socket.next()).await;
     assert!(!matches!(last, Some(Ok(_))), "{last:?}");
 }
 
-/// A backend that streams for ever, or at `/api/wait` says nothing; and the word
-/// that it was asked.
+/// A backend that streams without end, and does not respond at `/api/wait`; the receiver reports
+/// each request.
 async fn endless() -> (SocketAddr, mpsc::UnboundedReceiver<()>) {
     let (asked, seen) = mpsc::unbounded_channel();
     let address = serve_raw(move |mut stream| {
@@ -143,7 +141,7 @@ async fn what_an_operators_command_takes_down_ends_when_the_games_are_read_again
         .change_standing("game", change, Actor::Operator.into(), NOW);
     changed.await.unwrap();
     assert!(is_open(&mut game).await, "nobody has told the server");
-    // What it does twice a minute.
+    // The work that it does twice a minute.
     app.learn_games().await;
     ends(&mut game).await;
     assert!(is_open(&mut other).await);
@@ -184,7 +182,7 @@ async fn a_request_that_found_a_backend_before_it_was_removed_does_not_reach_it(
             .set_backend("demo", Environment::Prod, None, Actor::Own.into(), 0);
     removed.await.unwrap();
     app.learn_games().await;
-    // Another one in its place is not the one that was found.
+    // A new backend is not the one that the request had used.
     app.set_api(backend).await;
 
     let peer = SocketAddr::from(([127, 0, 0, 1], 9));

@@ -1,4 +1,4 @@
-//! Backends that are not there, too slow, or no backends at all.
+//! Backends that do not exist, are too slow, or are no backends at all.
 
 use axum::Router;
 use axum::http::{Method, StatusCode};
@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use super::{answer_raw, read_head, serve, serve_raw, soon};
 use crate::support::{TestApp, send};
 
-/// A platform whose backends get one second.
+/// A platform that waits one second for backends.
 async fn impatient() -> TestApp {
     TestApp::with(|config| {
         config.backend_timeout_seconds = 1;
@@ -44,9 +44,9 @@ async fn a_backend_that_cannot_be_asked_is_unreachable() {
         format!("http://{other}"),
         format!("http://{bad_length}"),
         format!("http://{two_lengths}"),
-        // RFC 6761 §6.4: there is no such name.
+        // RFC 6761 §6.4: this name never exists.
         "http://nowhere.invalid".to_owned(),
-        // TLS is spoken to one that speaks none.
+        // TLS to a backend that does not support it.
         format!("https://{plain}"),
     ] {
         app.set_backend(&url, &["/api/"]).await;
@@ -126,7 +126,7 @@ async fn what_a_backend_answers_itself_is_passed_on_as_it_is() {
     }
     let answer = send(app.get("demo", "/api/500")).await;
     assert_eq!((answer.status.as_u16(), answer.text()), (500, problem));
-    // A redirect is the page's to follow.
+    // The page has to follow a redirect itself.
     let answer = send(app.get("demo", "/api/moved")).await;
     assert_eq!(answer.status, 302);
     assert_eq!(answer.header("location"), Some("http://10.0.0.1/secret"));
@@ -137,7 +137,7 @@ async fn what_a_backend_answers_itself_is_passed_on_as_it_is() {
 #[tokio::test]
 async fn a_connection_that_the_backend_closed_meanwhile_costs_no_request() {
     let app = TestApp::start().await;
-    // It says that it keeps the connection, and closes it after one answer.
+    // It announces a persistent connection, and closes it after one response.
     let hasty = serve_raw(|mut stream| async move {
         read_head(&mut stream).await;
         let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok";
@@ -173,7 +173,7 @@ async fn an_answer_before_the_end_of_a_request_is_the_answer() {
             assert_eq!((answer.status.as_u16(), answer.text()), (401, "no"));
         }
     }
-    // Who closes without an answer has given none.
+    // A backend that closes without a response has not responded.
     app.set_api(deaf).await;
     let sent = app
         .request(Method::POST, "demo", "/api/x")

@@ -1,5 +1,4 @@
-//! A provider's button that is pressed as soon as it is shown, after another
-//! page has led to the sign-in page.
+//! A provider's button that is pressed immediately, after another page has led to the sign-in page.
 
 use platform_server::http::seal::PRESS_MILLIS;
 use reqwest::Method;
@@ -8,7 +7,7 @@ use super::game;
 use crate::browser::{Browser, hidden_field};
 use crate::support::{Answer, TestApp};
 
-/// Opens the sign-in page as a browser does that says who led there.
+/// Opens the sign-in page like a browser that names the site which led there.
 async fn open(app: &TestApp, browser: &mut Browser<'_>, site: Option<&str>) -> Answer {
     let query = url::form_urlencoded::Serializer::new(String::new())
         .append_pair("redirect", &game(app))
@@ -27,7 +26,7 @@ fn says_when_it_was_shown(page: &Answer) -> bool {
     page.text().contains("name=\"shown\"")
 }
 
-/// Presses the button of the page, with every field that its form has.
+/// Presses the button of the page, with every field of its form.
 async fn press(app: &TestApp, browser: &mut Browser<'_>, page: &Answer) -> Answer {
     let mut fields = vec![
         ("csrf", hidden_field(page, "csrf")),
@@ -71,7 +70,7 @@ async fn a_sign_in_that_another_page_led_to_is_said_before_it_goes_on() {
         }
         assert!(!said.text().contains("<form"), "nothing is to be pressed");
 
-        // It is the sign-in that it would have been at once.
+        // It is the same sign-in as without the delay.
         let page = browser.get(address).await;
         assert_eq!(page.status, 200, "{page:?}");
         let fields = [

@@ -36,7 +36,7 @@ async fn a_guest_who_signs_in_stays_the_same_player() {
     assert_eq!(account.username, guest.username);
     assert!(!account.is_anon);
 
-    // What the browser held before opens nothing any more.
+    // The browser's previous cookie gives no access any more.
     browser.set_cookie("platform-session", &before);
     let refused = browser.token().await;
     assert_eq!(refused.problem(), "session-expired");
@@ -57,10 +57,10 @@ async fn the_same_name_is_the_same_account_in_another_browser() {
     assert_eq!(done.location(), game(&app));
     assert_eq!(second.token().await.claims().sub, guest.sub);
 
-    // The second guest was merged, and can never mint again.
+    // The second guest was merged, and never gets a token again.
     second.set_cookie("platform-session", &other_session);
     assert_eq!(second.token().await.problem(), "session-expired");
-    // The first browser plays on.
+    // The first browser continues to play.
     assert_eq!(first.token().await.claims().sub, guest.sub);
 }
 
@@ -112,7 +112,7 @@ async fn a_sign_in_belongs_to_the_browser_that_began_it() {
     assert_eq!(tricked.setback(), ("other-browser".to_owned(), None));
     assert_eq!(app.count_players(), 0);
 
-    // It stays there for the one who began it.
+    // It is still there for the browser that began it.
     assert_eq!(attacker.get(&callback).await.location(), game(&app));
 }
 
@@ -133,7 +133,7 @@ async fn who_cancels_is_the_guest_that_they_were() {
     let claims = browser.token().await.claims();
     assert_eq!((claims.sub, claims.is_anon), (guest.sub, true));
 
-    // That sign-in is over.
+    // That sign-in has ended.
     let again = browser.get(&callback).await;
     assert_eq!(again.setback(), ("expired".to_owned(), Some(game(&app))));
 }
@@ -178,7 +178,7 @@ async fn an_unknown_state_leads_back_to_the_game_that_it_began_in() {
         page.text()
     );
 
-    // It is checked as every address to go back to.
+    // It is checked like every return address.
     let held = browser.cookie("platform-form").unwrap().to_owned();
     let (secret, _) = held.split_once('.').unwrap();
     for tossed in [
@@ -223,7 +223,7 @@ async fn what_no_provider_would_answer_is_refused_and_changes_nothing() {
         let expected = (expected.to_owned(), Some(game(&app)));
         assert_eq!(back.setback(), expected, "{query}");
     }
-    // None of them was the answer, so the true one is still awaited.
+    // None of them was the right response, so the right one is still expected.
     let back = browser
         .get(&format!(
             "{auth}/callback/demo?code=wrong&state={state}&iss={auth}/demo-provider"
@@ -271,7 +271,7 @@ async fn who_wants_another_account_is_asked_which() {
     let twice = browser.post(&format!("{login}/demo"), &twice).await;
     assert_eq!(twice.problem(), "invalid-request");
 
-    // Nobody else is asked twice who they are.
+    // Other players are not asked twice who they are.
     let mut guest = Browser::new(&app);
     guest.token().await;
     let page = guest.get(&login).await;
@@ -403,7 +403,7 @@ async fn a_new_identity_in_a_suspended_players_browser_is_let_in() {
         let claims = browser.token().await.claims();
         assert_ne!(claims.sub, suspended);
         assert!(!claims.is_anon);
-        // The suspension is as good as it was.
+        // The suspension stays unchanged.
         let left = store.find_player(id).await.unwrap().unwrap();
         assert!(matches!(left.state, PlayerState::Suspended { .. }));
     }

@@ -1,5 +1,4 @@
-//! Providers that are not ours: how often they are asked, and what comes of it
-//! when they are down.
+//! External providers: how often they are asked, and the effect of their failures.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +16,7 @@ use super::game;
 use crate::browser::Browser;
 use crate::support::TestApp;
 
-/// A provider that has metadata and an empty key set, and counts who asks.
+/// A provider with metadata and an empty key set that counts its requests.
 struct Metadata {
     issuer: String,
     asked: Arc<AtomicUsize>,

@@ -1,5 +1,5 @@
-//! Administration, by clicking: finding players, and each action with its
-//! question and its line in the audit log.
+//! Administration with the mouse: finding players, and each action with its question and its line
+//! in the audit log.
 
 pub(crate) mod page;
 pub(crate) mod platform;
@@ -40,7 +40,7 @@ impl Account {
     }
 }
 
-/// A platform with an administrator, and somebody else.
+/// A platform with an administrator and another player.
 struct Scene {
     platform: Platform,
     admin: Account,
@@ -64,7 +64,7 @@ impl Scene {
         }
     }
 
-    /// The administrator looks at a page.
+    /// Opens a page as the administrator.
     async fn open(stage: &Stage, path: &str) -> Self {
         let scene = Self::set().await;
         stage.open(&scene.url(path)).await;
@@ -83,7 +83,7 @@ impl Scene {
     }
 }
 
-/// What an element says, once it says anything.
+/// Returns the text of an element once it is not empty.
 async fn text(stage: &Stage, selector: &str) -> String {
     poll::until(&format!("{selector} says something"), async || {
         let script = "return document.querySelector(arguments[0])?.innerText || null";
@@ -93,7 +93,7 @@ async fn text(stage: &Stage, selector: &str) -> String {
     .await
 }
 
-/// Waits until the newest event that the page lists begins so.
+/// Waits until the newest event on the page begins with this text.
 async fn happened(stage: &Stage, sentence: &str) {
     poll::until(&format!("the last event is {sentence:?}"), async || {
         let script = "return document.querySelector('#events li .what')?.textContent ?? null";
@@ -103,7 +103,7 @@ async fn happened(stage: &Stage, sentence: &str) {
     .await;
 }
 
-/// Whether a question is open, and what it says.
+/// Returns the text of the open question, if there is one.
 async fn question(stage: &Stage) -> Option<String> {
     let script =
         "const ask = document.getElementById('ask'); return ask.open ? ask.innerText : null";
@@ -118,8 +118,8 @@ async fn answered(stage: &Stage) {
     .await;
 }
 
-/// The name of a guest who comes with this browser's address, and comes back:
-/// only then does the address hold it.
+/// Creates a guest from this browser's address whose cookie has come back, since only then it
+/// counts for the address, and returns its name.
 async fn guest(scene: &Scene) -> String {
     let (_, claims) = Person::guest(&scene.platform.site).await;
     claims.username

@@ -1,4 +1,4 @@
-//! Who may look at administration, and its pages as a whole.
+//! Who may see administration, and its pages as a whole.
 
 use platform_server::clock::{Clock as _, SystemClock};
 use platform_server::domain::administration::Granted;
@@ -46,7 +46,7 @@ async fn who_may_not_administer_reads_what_to_do(stage: Stage) {
     stage.says("You have no project yet").await;
     assert_eq!(stage.look(link, vec![]).await, json!(["grid", 0]));
 
-    // The operator does what the page says, and nothing is started anew.
+    // The operator follows the page's advice, and nothing is restarted.
     let granted = scene.platform.store().grant_admin(
         scene.eve.sub,
         Actor::Operator.into(),
@@ -107,8 +107,7 @@ async fn what_players_wrote_is_inert_in_administration(stage: Stage) {
     let scene = Scene::open(&stage, "/admin").await;
     let store = scene.platform.store();
     let now = SystemClock.now();
-    // Names and slugs are checked where they come in; these stand for a check
-    // that fails.
+    // Names and slugs are checked when they are set; these simulate a check that fails.
     let hostile = [
         "<img src onerror=hurt=1>",
         "javascript:hurt=1//",
@@ -157,7 +156,7 @@ async fn what_players_wrote_is_inert_in_administration(stage: Stage) {
         answered(&stage).await;
         inert(text).await;
         stage.press("Suspend…").await;
-        // What nobody sees in a field is refused.
+        // Invisible characters in a field are refused.
         let reason = text.replace(['\u{1b}', '\u{202e}'], "");
         stage.fill("Reason", &reason).await;
         stage.press("Suspend").await;

@@ -1,4 +1,4 @@
-//! What is of the whole platform: its keys, projects and audit log.
+//! The platform as a whole: its keys, projects and audit log.
 
 use platform_server::clock::{Clock as _, SystemClock};
 use platform_server::domain::audit::Actor;
@@ -49,7 +49,7 @@ async fn an_administrator_rotates_and_revokes_the_signing_keys(stage: Stage) {
     stage.press("Revoke").await;
     answered(&stage).await;
     stage.says("The key is revoked.").await;
-    // A new one signs, for which nobody waits; the published one stays.
+    // A new key signs without a waiting time; the published one stays.
     let signing = "return [...document.querySelectorAll('#keys li')]
         .find(row => row.querySelector('b').textContent === 'Signing').querySelector('code').textContent";
     let signing = stage.look(signing, vec![]).await;
@@ -113,7 +113,7 @@ async fn an_administrator_gives_a_project_to_another_player(stage: Stage) {
         .await;
     assert_eq!(status, 200);
 
-    // A guest owns nothing, which is said before the last question.
+    // A guest cannot own a project; the page says so before the last question.
     let guest = guest(&scene).await;
     stage.fill("Slug or owner", "other").await;
     stage.press("Transfer… other-game").await;
@@ -133,7 +133,7 @@ async fn an_administrator_disables_a_project_and_its_owner_reads_why(stage: Stag
         .await;
     stage.press("Disable").await;
     stage.says("Write a sentence for the owner.").await;
-    // Longer than a name can be.
+    // Longer than any name.
     let reason = "It sends players to a site that asks them for the password of their mail.";
     stage.fill("Reason", reason).await;
     stage.press("Disable").await;
@@ -142,7 +142,7 @@ async fn an_administrator_disables_a_project_and_its_owner_reads_why(stage: Stag
     let standing = scene.platform.store().find_standing("first-game").await;
     let disabled = standing.unwrap().unwrap().disabled.unwrap();
     assert_eq!(disabled.reason.as_deref(), Some(reason));
-    // The other question of this page asks for what it did before.
+    // The other question of this page still asks for its own input.
     stage.press("Transfer… first-game").await;
     stage.fill("New owner", "nobody-here").await;
     stage.press("Go on").await;

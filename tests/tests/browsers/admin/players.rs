@@ -102,7 +102,7 @@ async fn an_administrator_ends_a_players_sessions(stage: Stage) {
     let scene = Scene::open(&stage, "/admin").await;
     let (admin, eve) = (&scene.admin.name, &scene.eve.name);
     stage.open(&scene.page_of(&scene.eve)).await;
-    // By the keyboard alone: nothing is done by accident, and Escape leaves.
+    // With the keyboard only: nothing is done by accident, and Escape closes the question.
     let button = stage.control("End sessions…").await;
     button.send_keys(Key::Enter + "").await.unwrap();
     let asked = question(&stage).await.unwrap();
@@ -157,7 +157,7 @@ async fn an_administrator_finds_guests_by_their_address(stage: Stage) {
     stage.press("Find").await;
     stage.press(&guest).await;
     stage.says("None: the player has not signed in").await;
-    // Ending a guest's one session loses the player, which the question says.
+    // Ending a guest's only session loses the player; the question says so.
     stage.press("End sessions…").await;
     let asked = question(&stage).await.unwrap();
     assert!(asked.contains("is gone for good"), "{asked}");

@@ -1,4 +1,4 @@
-//! What goes wrong: errors by deployment, and the search for records.
+//! Errors by deployment, and the search for records.
 
 use platform_protocol::log::{LogLevel, LogSource};
 use platform_server::domain::counting::{HOUR, MINUTE};
@@ -29,7 +29,7 @@ async fn errors_are_counted_and_the_log_is_searched_by_the_page(stage: Stage) {
     let second = scene.deploy("prod").await;
     broken.count = 2;
     scene.log(second, 2 * HOUR, vec![broken]).await;
-    // Records keep the order in which they came.
+    // Records keep their order of arrival.
     for ago in (0..4).rev() {
         let many = (0..30).map(|round| entry(&format!("round {ago}.{round}"), LogLevel::Info));
         scene.log(second, ago * MINUTE, many.collect()).await;
@@ -102,7 +102,7 @@ async fn a_search_that_runs_backwards_is_refused_in_words(stage: Stage) {
     stage.says("From is not before To").await;
     let wrong = "return [document.activeElement.id, document.getElementById('from').ariaInvalid]";
     assert_eq!(stage.look(wrong, vec![]).await, json!(["from", "true"]));
-    // In another environment it is as wrong, and nothing of this one stays.
+    // The same input is invalid in the other environment, and nothing of this one stays.
     stage.click("#env-dev").await;
     let left =
         "return ['records', 'search-state'].map(id => document.getElementById(id).textContent)

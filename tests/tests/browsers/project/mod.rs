@@ -1,4 +1,4 @@
-//! The project page, by clicking: who plays, what goes wrong, what is set.
+//! The project page with the mouse: players, errors, settings.
 
 pub(crate) mod log;
 pub(crate) mod page;
@@ -25,7 +25,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// A platform, somebody who owns `game` on it, and their browser.
+/// A platform, the owner of `game` on it, and their browser.
 struct Scene {
     platform: Platform,
     owner: Owner,
@@ -42,7 +42,7 @@ impl Scene {
         Self { platform, owner }
     }
 
-    /// Ada signs in and looks at the project page.
+    /// Ada signs in and opens the project page.
     async fn open(&self, stage: &Stage) {
         stage.open(&self.page()).await;
         stage.press("Sign in").await;
@@ -59,7 +59,7 @@ impl Scene {
         self.platform.clock.now()
     }
 
-    /// Deploys a page to `environment`; the deployment's id.
+    /// Deploys a page to `environment` and returns the deployment's id.
     async fn deploy(&self, environment: &str) -> Uuid {
         let page = PageBuilder::new().html();
         let files = [("index.html", page.as_str())];
@@ -67,7 +67,7 @@ impl Scene {
         deployed["id"].as_str().unwrap().parse().unwrap()
     }
 
-    /// Production has had up to 40 players for a week, and 900 different ones.
+    /// Production has had up to 40 players for a week, and 900 unique ones.
     async fn play(&self) {
         let now = Span::Minute.start(self.now());
         let minutes = (0..7 * 24 * 60).map(|back| PlayerCount {
@@ -97,7 +97,7 @@ impl Scene {
         store.add_player_counts(vec![counts]).await.unwrap();
     }
 
-    /// One player has been in production, for a second of a minute.
+    /// One player has been in production, for one second of a minute.
     async fn play_alone(&self) {
         let now = self.now();
         let mut players = Distinct::default();
@@ -160,7 +160,7 @@ fn entry(message: &str, level: LogLevel) -> LogEntry {
     }
 }
 
-/// Waits until `script` gives `expected`.
+/// Waits until `script` returns `expected`.
 async fn comes_to(stage: &Stage, script: &str, expected: Value) {
     poll::until(&format!("{script} gives {expected}"), async || {
         (stage.look(script, vec![]).await == expected).then_some(())
@@ -168,7 +168,7 @@ async fn comes_to(stage: &Stage, script: &str, expected: Value) {
     .await;
 }
 
-/// The texts of the page's elements that `selector` selects.
+/// Returns the texts of the elements that match `selector`.
 async fn texts(stage: &Stage, selector: &str) -> Value {
     let script =
         "return [...document.querySelectorAll(arguments[0])].map(element => element.textContent)";

@@ -1,4 +1,4 @@
-//! The project page as a whole: a fresh one, one with everything on it, and what others wrote.
+//! The project page as a whole: a new one, one with all content, and texts from others.
 
 use platform_protocol::log::{LogLevel, LogSource};
 use platform_server::domain::counting::MINUTE;
@@ -106,7 +106,7 @@ async fn what_others_wrote_is_inert_on_the_project_page(stage: Stage) {
     let found = stage.look(found, vec![]).await;
     assert_eq!(found, json!([null, 1, false, false]));
 
-    // What is typed here, and what is refused of it, is text as well.
+    // Input, and the errors about it, are shown as text as well.
     stage.tolerate_log("400");
     stage.fill("Address", texts[0]).await;
     stage.fill("Paths, one a line", texts[1]).await;
@@ -192,7 +192,7 @@ async fn the_project_page_has_no_barrier_and_fits_a_phone(stage: Stage) {
     examine(&stage, "an environment where nobody played").await;
 }
 
-/// In a wide window settings are beside each other, and nothing sticks out.
+/// In a wide window, the settings are next to each other, and nothing overflows.
 async fn lies_in_columns_where_there_is_room(stage: &Stage) {
     let session = &stage.browser().session;
     let before = session.get_window_rect().await.unwrap();

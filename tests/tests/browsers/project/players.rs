@@ -1,4 +1,4 @@
-//! Who plays, as pictures, tables and numbers.
+//! The number of players, as charts, tables and numbers.
 
 use platform_tests::browser::Stage;
 use platform_tests::poll;

@@ -1,4 +1,4 @@
-//! What is set for an environment, and what it hands out.
+//! The settings of an environment, and the tokens and variables that it provides.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ async fn a_backend_is_refused_without_loss_then_saved_and_taken_away(stage: Stag
     stage.tolerate_log("400");
     stage.press("Save").await;
     stage.says("A backend has an address").await;
-    // What is wrong stands at the field that it is about, with what was meant.
+    // An error appears at its field, with a correction.
     stage.fill("Address", "127.0.0.1:3000").await;
     stage.press("Save").await;
     stage.says("write http://127.0.0.1:3000.").await;
@@ -132,7 +132,7 @@ async fn who_may_show_the_game_in_a_frame_is_set_on_the_page(stage: Stage) {
     stage.says("Saved: this is who may show").await;
     let two = json!(["https://portal.example", "https://b.example"]);
     assert_eq!(ancestors().await, two);
-    // The page has them as the platform does.
+    // The page shows them in the platform's form.
     let typed = "return document.getElementById('frames-origins').value";
     let kept = json!("https://portal.example\nhttps://b.example");
     assert_eq!(stage.look(typed, vec![]).await, kept);
@@ -179,7 +179,7 @@ async fn an_environment_that_does_not_come_is_not_taken_for_the_other_one(stage:
     assert_eq!(set["backend"]["url"], "http://127.0.0.1:3000");
     assert_eq!(scene.environment("prod").await["backend"], Value::Null);
 
-    // As long as it does not come, nothing can be set for either.
+    // Until the response arrives, no setting of either environment can be changed.
     let gate = Gate::closed();
     gateway.spoil(Method::GET, production, Fault::Hold(Arc::clone(&gate)), 1);
     stage.click("#env-prod").await;

@@ -1,4 +1,4 @@
-//! Taking a project down on its page, and putting it up again.
+//! Taking a project down on its page, and showing it again.
 
 use platform_server::clock::Clock as _;
 use platform_server::domain::audit::Actor;
@@ -11,7 +11,7 @@ use super::{Scene, comes_to};
 platform_tests::browser_tests![a_project_is_taken_down_and_put_up_on_its_page];
 
 const REASON: &str = "A bug eats progress.";
-/// What stands at the top, and in the card, and which buttons there are.
+/// Returns whether the notice at the top and the card are shown, and the available buttons.
 const SHOWN: &str = "const text = (id) => document.getElementById(id).textContent;
     const there = ['disable', 'enable', 'delete', 'restore'].filter(
         (change) => !document.getElementById(`takedown-${change}`).hidden);
@@ -33,7 +33,7 @@ async fn a_project_is_taken_down_and_put_up_on_its_page(stage: Stage) {
     stage.press("Disable").await;
     stage.says("The project is disabled.").await;
     stage.says(REASON).await;
-    // When it was stands in both places.
+    // Both places show the time.
     comes_to(&stage, SHOWN, json!([true, ["enable", "delete"]])).await;
     // The Build page says why it shows no game.
     stage
@@ -52,7 +52,7 @@ async fn a_project_is_taken_down_and_put_up_on_its_page(stage: Stage) {
     stage.press("Restore").await;
     stage.says("The game is shown.").await;
 
-    // What its owner could not undo is not offered.
+    // An owner is not offered what they could not undo.
     let store = scene.platform.store();
     let reason = Some(REASON.to_owned());
     let disable = Change::Disable { reason };
