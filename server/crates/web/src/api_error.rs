@@ -1,7 +1,7 @@
-//! Problem Details (RFC 9457): how a handler says no.
+//! Errors of handlers as Problem Details (RFC 9457).
 //!
-//! A handler answers with a [`ApiError`], which knows neither the request's id
-//! nor the auth service's address. The entry turns it into the body.
+//! A handler returns an [`ApiError`], which knows neither the request's id nor the auth service's
+//! address. The entry converts it into the body.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -15,7 +15,7 @@ use platform_protocol::problem::{MEDIA_TYPE, Problem, ProblemCode};
 use super::request_id::RequestId;
 use platform_store::StoreError;
 
-/// A request that is answered with a problem.
+/// A request that fails with a problem.
 #[derive(Clone, Debug)]
 pub struct ApiError {
     slug: ProblemCode,
@@ -26,7 +26,7 @@ pub struct ApiError {
 }
 
 impl ApiError {
-    /// The problem `slug` with its own status and sentence.
+    /// Creates the problem `slug` with its default status and sentence.
     #[must_use]
     pub fn new(slug: ProblemCode) -> Self {
         let status =
@@ -41,13 +41,13 @@ impl ApiError {
         }
     }
 
-    /// A fault of ours. The cause goes to the log alone.
+    /// An internal error. Only the log contains the cause.
     #[must_use]
     pub fn internal(cause: &(dyn Error + 'static)) -> Self {
         Self::new(ProblemCode::Internal).with_cause(chain(cause))
     }
 
-    /// The platform cannot answer now. The cause goes to the log alone.
+    /// The platform cannot respond at the moment. Only the log contains the cause.
     #[must_use]
     pub fn unavailable(cause: &(dyn Error + 'static)) -> Self {
         Self::new(ProblemCode::Unavailable)
@@ -55,8 +55,7 @@ impl ApiError {
             .with_header(header::RETRY_AFTER, HeaderValue::from_static("1"))
     }
 
-    /// The player is suspended; with what they may be told, where there is
-    /// anything.
+    /// The player is suspended; `reason` is shown to the player, if there is one.
     #[must_use]
     pub fn suspended(reason: Option<String>) -> Self {
         let refusal = Self::new(ProblemCode::AccountSuspended);
@@ -75,7 +74,7 @@ impl ApiError {
         refusal.with_header(header::CONNECTION, HeaderValue::from_static("close"))
     }
 
-    /// The request's head could not be read, which is answered with `status`.
+    /// The request's head could not be parsed; the response has this status.
     #[must_use]
     pub fn unread(status: StatusCode) -> Self {
         let mut refusal = Self::new(ProblemCode::InvalidRequest).with_detail(match status {
@@ -90,57 +89,57 @@ impl ApiError {
         refusal
     }
 
-    /// With a sentence that says more; it may be shown to a player.
+    /// Sets a more specific sentence, which may be shown to a player.
     #[must_use]
     pub fn with_detail(mut self, detail: impl Into<Cow<'static, str>>) -> Self {
         self.detail = detail.into();
         self
     }
 
-    /// With a cause that only the log gets to see.
+    /// Sets a cause that only the log contains.
     #[must_use]
     pub fn with_cause(mut self, cause: impl Into<String>) -> Self {
         self.cause = Some(cause.into());
         self
     }
 
-    /// With a header.
+    /// Adds a header.
     #[must_use]
     pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.push((name, value));
         self
     }
 
-    /// Which problem it is.
+    /// Returns the problem's code.
     #[must_use]
     pub const fn slug(&self) -> ProblemCode {
         self.slug
     }
 
-    /// The status of the answer.
+    /// Returns the status of the response.
     #[must_use]
     pub const fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// The sentence for the player.
+    /// Returns the sentence for the player.
     #[must_use]
     pub fn detail(&self) -> &str {
         &self.detail
     }
 
-    /// What only the log gets to see.
+    /// Returns the cause, which only the log contains.
     #[must_use]
     pub fn cause(&self) -> Option<&str> {
         self.cause.as_deref()
     }
 
-    /// The body of the answer.
+    /// Returns the body of the response.
     pub fn body(&self, auth_url: &str, id: &RequestId) -> Body {
         Body::from(self.problem(auth_url, id))
     }
 
-    /// The problem as JSON (RFC 9457 §3).
+    /// Returns the problem as JSON (RFC 9457 §3).
     pub fn problem(&self, auth_url: &str, id: &RequestId) -> Vec<u8> {
         let problem = Problem {
             type_uri: format!(

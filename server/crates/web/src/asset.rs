@@ -1,4 +1,4 @@
-//! Small files that are kept in memory in every coding.
+//! Small files that are kept in memory in every content coding.
 
 use std::io::Write as _;
 
@@ -19,7 +19,7 @@ use super::encoding::{self, Coding};
 /// Characters of the hash in an `ETag`, 132 bits.
 const ETAG_CHARS: usize = 22;
 
-/// A file in every coding that we offer.
+/// A file in every content coding that we offer.
 #[derive(Debug)]
 pub struct Asset {
     identity: Variant,
@@ -36,10 +36,10 @@ struct Variant {
     etag: HeaderValue,
 }
 
-/// A file's bytes in every coding.
+/// A file's bytes in every content coding.
 #[derive(Clone, Debug)]
 pub struct Packed {
-    /// As they are.
+    /// Uncompressed.
     pub plain: Bytes,
     /// In gzip (RFC 1952).
     pub gzip: Bytes,
@@ -51,7 +51,7 @@ impl Packed {
     /// Compresses `plain`, which takes a moment.
     ///
     /// # Errors
-    /// Only if a compressor fails.
+    /// Returns an error only if a compressor fails.
     pub fn new(plain: Bytes) -> std::io::Result<Self> {
         let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
         gzip.write_all(&plain)?;
@@ -63,7 +63,7 @@ impl Packed {
     }
 }
 
-/// A file that the build script of the crate that says so has packed, by its name.
+/// Embeds a file that the build script of the calling crate has compressed, by its name.
 #[macro_export]
 macro_rules! packed {
     ($name:literal) => {
@@ -87,7 +87,7 @@ macro_rules! packed {
 pub use packed;
 
 impl Asset {
-    /// A file with these bytes and headers.
+    /// Creates a file with these bytes and headers.
     #[must_use]
     pub fn new(packed: Packed, content_type: &'static str, cache_control: &'static str) -> Self {
         let digest = URL_SAFE_NO_PAD.encode(Sha256::digest(&packed.plain));
@@ -111,14 +111,14 @@ impl Asset {
         }
     }
 
-    /// The same, to be loaded by pages of any origin.
+    /// Allows pages of any origin to load it.
     #[must_use]
     pub fn for_any_origin(mut self) -> Self {
         self.cross_origin = true;
         self
     }
 
-    /// Answers a `GET` or `HEAD` with these headers.
+    /// Responds to a `GET` or `HEAD` with these headers.
     #[must_use]
     pub fn answer(&self, request: &HeaderMap) -> Response {
         let coding = encoding::choose(request, |_| true);
@@ -157,7 +157,7 @@ impl Asset {
 /// Whether `If-None-Match` names this `ETag` (RFC 9110 §13.1.2).
 #[must_use]
 pub fn is_unchanged(request: &HeaderMap, etag: &HeaderValue) -> bool {
-    // Most name the one that they got.
+    // Most requests contain exactly the `ETag` that they received.
     match request.get(header::IF_NONE_MATCH) {
         None => return false,
         Some(named) if named == etag => return true,

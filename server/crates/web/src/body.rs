@@ -1,4 +1,4 @@
-//! Request bodies that must be small, and must arrive soon.
+//! Request bodies with a small size limit and a short time limit.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use platform_protocol::problem::ProblemCode;
 
 use super::api_error::ApiError;
 
-/// How long a small body may take to arrive.
+/// The time limit for a small body to arrive.
 const ARRIVAL: Duration = Duration::from_secs(10);
 
-/// Whether the one `Content-Type` is `media_type`, in any case (RFC 9110
-/// §8.3.1) and whatever its parameters.
+/// Whether there is exactly one `Content-Type`, with `media_type` in any case (RFC 9110 §8.3.1) and
+/// any parameters.
 #[must_use]
 pub fn is(headers: &HeaderMap, media_type: &str) -> bool {
     let mut types = headers.get_all(header::CONTENT_TYPE).iter();
@@ -33,7 +33,7 @@ pub fn is(headers: &HeaderMap, media_type: &str) -> bool {
 /// Reads a whole body of at most `limit` bytes.
 ///
 /// # Errors
-/// `payload-too-large`, 408, or `invalid-request` where it breaks off.
+/// `payload-too-large`, 408, or `invalid-request` if the connection breaks.
 pub async fn read(body: Body, limit: usize) -> Result<Bytes, ApiError> {
     if body.is_end_stream() {
         return Ok(Bytes::new());

@@ -1,13 +1,13 @@
-//! Which browser a request comes from, in the few words by which its owner
-//! knows it again: "Firefox on Linux".
+//! Describes the browser of a request in a few words by which its owner recognises it, such as
+//! "Firefox on Linux".
 //!
-//! `User-Agent` (RFC 9110 §10.1.5) says what it likes, so nothing of it is
-//! kept: the words are ours, and what is not known is no browser.
+//! A client can put anything into `User-Agent` (RFC 9110 §10.1.5), so nothing of it is stored: the
+//! words are our own, and an unknown browser is not described.
 
 use axum::http::{HeaderMap, header};
 
-/// Parts of `User-Agent` by which browsers are known. Most claim to be others
-/// as well, so those that others claim to be stand last.
+/// Substrings of `User-Agent` that identify browsers. Most browsers also claim to be others, so
+/// names that others claim come last.
 const BROWSERS: [(&str, &str); 12] = [
     ("Edg/", "Edge"),
     ("EdgA/", "Edge"),
@@ -23,7 +23,7 @@ const BROWSERS: [(&str, &str); 12] = [
     ("Safari/", "Safari"),
 ];
 
-/// The same of what they run on.
+/// Substrings that identify operating systems.
 const SYSTEMS: [(&str, &str); 8] = [
     ("iPhone", "iPhone"),
     ("iPad", "iPad"),
@@ -35,7 +35,7 @@ const SYSTEMS: [(&str, &str); 8] = [
     ("Linux", "Linux"),
 ];
 
-/// The browser that sends the request; none that is not known.
+/// Returns a description of the browser that sends the request, or `None` if it is unknown.
 #[must_use]
 pub fn describe(headers: &HeaderMap) -> Option<String> {
     let agent = headers.get(header::USER_AGENT)?.to_str().ok()?;

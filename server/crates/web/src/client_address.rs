@@ -1,4 +1,4 @@
-//! Who asks: the peer, or what a chain of trusted proxies says.
+//! The address of the client: the peer, or the address that a chain of trusted proxies gives.
 
 use std::net::{AddrParseError, IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
@@ -7,9 +7,9 @@ use axum::http::{HeaderMap, HeaderName};
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// The address of the client: the peer, or where the peer is a trusted proxy,
-/// the right-most entry of `X-Forwarded-For` that is no trusted proxy itself.
-/// Entries to the left of it may be anyone's invention.
+/// Returns the address of the client: the peer, or if the peer is a trusted proxy, the right-most
+/// entry of `X-Forwarded-For` that is not itself a trusted proxy. Anybody can forge the entries to
+/// the left of it.
 #[must_use]
 pub fn client_address(
     peer: IpAddr,
@@ -23,8 +23,7 @@ pub fn client_address(
     let values = headers.get_all(X_FORWARDED_FOR).iter().rev();
     let entries = values.flat_map(|value| value.as_bytes().rsplit(|byte| *byte == b','));
     for entry in entries {
-        // An entry that cannot be read hides everything to its left, on other
-        // lines too.
+        // An unreadable entry hides everything to its left, on other lines too.
         let entry = std::str::from_utf8(entry.trim_ascii()).ok();
         let Some(address) = entry.and_then(address_of) else {
             break;
@@ -51,13 +50,13 @@ fn address_of(entry: &str) -> Option<IpAddr> {
     address.ok().map(|address| address.to_canonical())
 }
 
-/// What counts as one address for limits: an IPv4 address, or the /64 of an
-/// IPv6 one, since a household gets at least that much to choose from.
+/// The unit that counts as one address for limits: an IPv4 address, or the /64 of an IPv6 address,
+/// since a household can choose from at least that many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Network(IpAddr);
 
 impl Network {
-    /// The network of an address.
+    /// Returns the network of an address.
     #[must_use]
     pub const fn of(address: IpAddr) -> Self {
         match address.to_canonical() {
@@ -69,9 +68,8 @@ impl Network {
         }
     }
 
-    /// What is around it, of which one customer of a provider can have many
-    /// networks: the /24 of an IPv4 address, or the /48 of an IPv6 one (RFC 6177
-    /// §2).
+    /// Returns the surrounding network, in which one customer of a provider can have many networks:
+    /// the /24 of an IPv4 address, or the /48 of an IPv6 address (RFC 6177 §2).
     #[must_use]
     pub const fn around(self) -> IpAddr {
         match self.0 {
@@ -88,8 +86,7 @@ impl Network {
 impl FromStr for Network {
     type Err = AddrParseError;
 
-    /// The network of an address that a person has written, or the network
-    /// itself as it is written here.
+    /// Parses an address that a person has written, or a network in the format of this type.
     fn from_str(text: &str) -> Result<Self, AddrParseError> {
         let text = text.trim();
         let address = text.strip_suffix("/64").unwrap_or(text);

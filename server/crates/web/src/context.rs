@@ -1,4 +1,4 @@
-//! What is known of a request before a handler sees it.
+//! Facts about a request that are known before a handler runs.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
@@ -10,21 +10,21 @@ use super::client_address::Network;
 use super::request_id::RequestId;
 use platform_domain::audit::{Actor, By, Source};
 
-/// The facts that the entry found, for handlers as an extractor.
+/// The facts that the entry determined, as an extractor for handlers.
 #[derive(Clone, Debug)]
 pub struct Context {
     /// The id of this request.
     pub id: RequestId,
-    /// The connection's other end.
+    /// The address of the connection's peer.
     pub peer: SocketAddr,
     /// Whether the peer is a trusted proxy.
     pub trusted_peer: bool,
-    /// The client's address, behind trusted proxies too.
+    /// The client's address, also behind trusted proxies.
     pub client: IpAddr,
 }
 
 impl Context {
-    /// What the log of security events keeps of where a request came from.
+    /// Returns what the audit log records about the origin of a request.
     #[must_use]
     pub fn source(&self) -> Source {
         Source {
@@ -33,14 +33,14 @@ impl Context {
         }
     }
 
-    /// A player's own act, by this request.
+    /// Returns the actor for a player's own act in this request.
     #[must_use]
     pub fn own(&self) -> By {
         By::request(Actor::Own, self.source())
     }
 }
 
-/// The context of a request that did not come through the entry: nobody's.
+/// The peer of a request that did not come through the entry.
 const NOBODY: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), 0);
 
 impl<S: Sync> FromRequestParts<S> for Context {

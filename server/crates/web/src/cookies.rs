@@ -1,5 +1,5 @@
-//! The session cookie (RFC 6265bis): the one thing that says who a player is.
-//! And what every cookie of ours has in common.
+//! The session cookie (RFC 6265bis), the only thing that identifies a player, and code that is
+//! common to all of our cookies.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use base64::Engine as _;
@@ -10,16 +10,16 @@ use cookie::{Cookie, SameSite};
 use platform_domain::left_guest::LeftSecret;
 use platform_domain::session::{SESSION_MILLIS, SessionSecret};
 
-/// Over https: the prefix makes browsers refuse it from a sub-domain.
+/// The name over https: browsers do not accept this prefix from a sub-domain.
 const SECURE_NAME: &str = "__Host-platform-session";
-/// Over http, which only an origin under `localhost` may use.
+/// The name over http, which only an origin under `localhost` may use.
 const PLAIN_NAME: &str = "platform-session";
 
-/// The cookie beside it: what leads back to guests that were signed out.
+/// The cookie with which signed-out guests can be restored.
 const SECURE_LEFT_NAME: &str = "__Host-platform-guests";
 const PLAIN_LEFT_NAME: &str = "platform-guests";
 
-/// The name of the cookie that leads back to guests that were signed out.
+/// Returns the name of the cookie with which signed-out guests can be restored.
 #[must_use]
 pub const fn left_cookie_name(secure: bool) -> &'static str {
     if secure {
@@ -29,25 +29,25 @@ pub const fn left_cookie_name(secure: bool) -> &'static str {
     }
 }
 
-/// The name of the session cookie.
+/// Returns the name of the session cookie.
 #[must_use]
 pub const fn session_cookie_name(secure: bool) -> &'static str {
     if secure { SECURE_NAME } else { PLAIN_NAME }
 }
 
-/// What the request says about the session.
+/// The session cookie of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum SessionCookie {
     /// No session cookie, or one that this platform cannot have issued.
     Absent,
     /// One that may name a session.
     Present(SessionSecret),
-    /// Several of the name, and these may name a session: someone tossed one
-    /// in, and the request does not say which (RFC 6265 §8.6).
+    /// There are several cookies with the name, and these may name a session: another host has set
+    /// one of them, and the request does not say which (RFC 6265 §8.6).
     Several(Vec<SessionSecret>),
 }
 
-/// How many of one name are looked at.
+/// The maximum number of cookies with one name that are read.
 const LOOKED_AT: usize = 4;
 
 /// Reads the session cookie.
@@ -75,14 +75,14 @@ pub fn read_session(headers: &HeaderMap, secure: bool) -> SessionCookie {
     }
 }
 
-/// The cookies of one name in a request.
+/// The cookies with one name in a request.
 pub(super) enum Named {
     None,
     One(String),
     Several,
 }
 
-/// Looks for the cookies of one name.
+/// Finds the cookies with one name.
 pub(super) fn find(headers: &HeaderMap, name: &str) -> Named {
     let mut values = values(headers, name);
     match (values.next(), values.next()) {
@@ -92,12 +92,12 @@ pub(super) fn find(headers: &HeaderMap, name: &str) -> Named {
     }
 }
 
-/// The values of the cookies of one name.
+/// Returns the values of the cookies with one name.
 fn values(headers: &HeaderMap, name: &str) -> impl Iterator<Item = String> {
     let lines = headers.get_all(header::COOKIE).iter();
-    // By hand, and in bytes: a library that trims more than RFC 6265bis §5.6
-    // does, such as the white space of Unicode, takes names for ours that a
-    // browser did not, and so lets any sub-domain past `__Host-`.
+    // Parsed by hand, and as bytes: a library that trims more than RFC 6265bis §5.6 does, such as
+    // Unicode white space, would accept names as ours that a browser did not, and so would let any
+    // sub-domain bypass `__Host-`.
     let pieces = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
     pieces.filter_map(move |piece| {
         let mut halves = piece.splitn(2, |byte| *byte == b'=');
@@ -109,12 +109,12 @@ fn values(headers: &HeaderMap, name: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// Whether the request has one cookie of this name, and of this value.
+/// Whether the request has exactly one cookie with this name, and it has this value.
 pub fn holds(headers: &HeaderMap, name: &str, value: &str) -> bool {
     matches!(find(headers, name), Named::One(found) if found == value)
 }
 
-/// Without the spaces and tabs around it, which are all that a browser trims.
+/// Trims spaces and tabs, which are all that a browser trims.
 fn trim(mut bytes: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = bytes {
         bytes = rest;
@@ -122,7 +122,7 @@ fn trim(mut bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// The 256 bits of a cookie's value.
+/// Decodes the 256 bits of a cookie's value.
 pub(super) fn decode(value: &str) -> Option<[u8; 32]> {
     let mut bytes = [0; 32];
     match URL_SAFE_NO_PAD.decode_slice(value, &mut bytes) {
@@ -131,21 +131,21 @@ pub(super) fn decode(value: &str) -> Option<[u8; 32]> {
     }
 }
 
-/// `Set-Cookie` that gives the browser this session for 400 days.
+/// Returns the `Set-Cookie` value that sets this session for 400 days.
 #[must_use]
 pub fn set_session(secret: &SessionSecret, secure: bool) -> HeaderValue {
     let value = URL_SAFE_NO_PAD.encode(secret.expose());
     set_cookie(value, secure, Duration::milliseconds(SESSION_MILLIS))
 }
 
-/// `Set-Cookie` that takes the session from the browser.
+/// Returns the `Set-Cookie` value that removes the session.
 #[must_use]
 pub fn clear_session(secure: bool) -> HeaderValue {
     set_cookie(String::new(), secure, Duration::ZERO)
 }
 
-/// What leads back to the guests that were signed out in this browser. None
-/// where there is no such cookie, or several, of which one was tossed in.
+/// Reads the secret with which signed-out guests of this browser can be restored. Returns `None` if
+/// there is no such cookie, or several, one of which another host has set.
 #[must_use]
 pub fn read_left(headers: &HeaderMap, secure: bool) -> Option<LeftSecret> {
     match find(headers, left_cookie_name(secure)) {
@@ -154,7 +154,7 @@ pub fn read_left(headers: &HeaderMap, secure: bool) -> Option<LeftSecret> {
     }
 }
 
-/// `Set-Cookie` that lets the browser come back to guests, for 400 days.
+/// Returns the `Set-Cookie` value with which the browser can restore guests, for 400 days.
 #[must_use]
 pub fn set_left(secret: &LeftSecret, secure: bool) -> HeaderValue {
     let value = URL_SAFE_NO_PAD.encode(secret.expose());
@@ -162,8 +162,8 @@ pub fn set_left(secret: &LeftSecret, secure: bool) -> HeaderValue {
     lasting(left_cookie_name(secure), value, secure, life)
 }
 
-/// The name of the cookie that says that foreign cookies were found and are on
-/// their way out.
+/// Returns the name of the cookie that records that foreign cookies were found and are being
+/// expired.
 const fn healed_name(secure: bool) -> &'static str {
     if secure {
         "__Host-platform-healed"
@@ -172,14 +172,13 @@ const fn healed_name(secure: bool) -> &'static str {
     }
 }
 
-/// Whether this browser was told within the last minutes that its session was
-/// pushed out.
+/// Whether this browser was informed within the last minutes that its session was evicted.
 #[must_use]
 pub fn was_healed(headers: &HeaderMap, secure: bool) -> bool {
     !matches!(find(headers, healed_name(secure)), Named::None)
 }
 
-/// `Set-Cookie` that keeps for ten minutes that this browser was told.
+/// Returns the `Set-Cookie` value that records for ten minutes that this browser was informed.
 #[must_use]
 pub fn set_healed(secure: bool) -> HeaderValue {
     lasting(
@@ -205,11 +204,11 @@ fn lasting(name: &str, value: String, secure: bool, max_age: Duration) -> Header
     header_value(&cookie)
 }
 
-/// A cookie of ours as a header that no log shows.
+/// Returns a cookie of ours as a header that is never logged.
 pub(super) fn header_value(cookie: &Cookie<'_>) -> HeaderValue {
-    // Chromium keeps cookies of this priority when it makes room (Cookie
-    // Priority, draft-west-cookie-priority); others do not look at it. Name,
-    // base64url and attributes are visible ASCII, so this cannot fail.
+    // Chromium evicts cookies of this priority last (Cookie Priority, draft-west-cookie-priority);
+    // other browsers ignore it. Name, base64url and attributes are visible ASCII, so this cannot
+    // fail.
     let mut header = HeaderValue::from_str(&format!("{cookie}; Priority=High"))
         .unwrap_or(HeaderValue::from_static(""));
     header.set_sensitive(true);

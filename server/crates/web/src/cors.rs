@@ -1,10 +1,10 @@
-//! What answers carry for origins that may ask with the player's cookie (Fetch,
-//! "HTTP-CORS protocol"). [`with_cookie`] is the layer of the routes that such
-//! origins ask. Which origins these are is decided in `games/catalogue.rs`.
+//! CORS headers for origins that may send requests with the player's cookie (Fetch, "HTTP-CORS
+//! protocol"). [`with_cookie`] is the layer of the routes for such requests. `games/catalogue.rs`
+//! decides which origins these are.
 //!
-//! The `Origin` header alone decides. A browser writes it and no page can forge
-//! it, so what `Sec-Fetch-Site` or `Content-Type` say adds nothing: an allowed
-//! origin is a game of this platform and same-site by construction.
+//! Only the `Origin` header decides. A browser sets it and no page can forge it, so
+//! `Sec-Fetch-Site` and `Content-Type` add nothing: an allowed origin is a game of this platform
+//! and same-site by construction.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use platform_protocol::problem::ProblemCode;
 
 use super::api_error::ApiError;
 
-/// An origin that may ask, and the audience of the tokens that it gets.
+/// An allowed origin, and the audience of its tokens.
 #[derive(Clone, Debug)]
 pub struct AllowedOrigin {
     /// The origin, exactly as browsers write it.
     pub origin: HeaderValue,
     /// `game:<slug>`, `game:dev-<slug>` or `platform:console`.
     pub audience: Arc<str>,
-    /// Whether it is a game that is not shown, whose pages get no tokens.
+    /// Whether the game is taken down; its pages then get no tokens.
     pub taken_down: bool,
 }
 
@@ -40,19 +40,19 @@ impl<S: Sync> FromRequestParts<S> for AllowedOrigin {
     }
 }
 
-/// Which origins may ask with the player's cookie.
+/// The origins that may send requests with the player's cookie.
 pub trait Origins: Send + Sync + 'static {
-    /// The origin of this spelling, if it may ask.
+    /// Returns the origin with this exact text, if it is allowed.
     fn find(&self, origin: &str) -> Option<AllowedOrigin>;
 }
 
-/// In the extensions of an answer that programs alone ask for: it is no page, however
-/// it was asked for, and its `Vary` is complete.
+/// A response extension for addresses that only programs request: the response is never a page,
+/// however it was requested, and its `Vary` is complete.
 #[derive(Clone, Copy, Debug)]
 pub struct ForPrograms;
 
-/// The layer of routes that ask with the player's cookie from a game's page. Whatever
-/// answers there, an error too, the page may read.
+/// The layer of routes that games' pages request with the player's cookie. The page may read every
+/// response, including errors.
 pub async fn with_cookie<O: Origins>(
     State(origins): State<Arc<O>>,
     mut request: Request,
@@ -78,9 +78,8 @@ pub fn single_origin(headers: &HeaderMap) -> Option<&str> {
     }
 }
 
-/// Puts on an answer what an allowed caller's browser wants to see. Without a
-/// caller only caches are told that the answer depends on the origin, and on
-/// nothing else: these addresses have no pages.
+/// Adds the CORS headers for an allowed caller to a response. Without a caller, only caches are
+/// told that the response depends on the origin and on nothing else: these addresses have no pages.
 fn apply(headers: &mut HeaderMap, caller: Option<&AllowedOrigin>) {
     headers.insert(header::VARY, HeaderValue::from_static("Origin"));
     let Some(caller) = caller else { return };
@@ -95,8 +94,8 @@ fn apply(headers: &mut HeaderMap, caller: Option<&AllowedOrigin>) {
     );
 }
 
-/// The further headers of an answer to a preflight. The runtime never causes
-/// one; a page that sends a content type or a request id of its own does.
+/// Returns the additional headers of the response to a preflight. The runtime never causes one; a
+/// page that sets its own content type or request id does.
 #[must_use]
 pub fn preflight_headers() -> HeaderMap {
     HeaderMap::from_iter([

@@ -1,11 +1,10 @@
-//! Forms that only our own pages can send.
+//! Protection of forms against requests from other sites (CSRF).
 //!
-//! Every page with a form gives the browser a cookie of random bits that no
-//! script and no other host can read, and every form carries a token that
-//! follows from it. Another site can make a browser post, and so send the
-//! cookie, but it cannot know the token. The same cookie binds a sign-in to
-//! the browser that began it, so that nobody ends a sign-in that somebody else
-//! began (RFC 9700 §4.7).
+//! Every page with a form sets a cookie of random bits that no script and no other host can read,
+//! and every form contains a token that is derived from it. Another site can make a browser send a
+//! POST request with the cookie, but it cannot know the token. The same cookie binds a sign-in to
+//! the browser that began it, so that nobody can complete a sign-in that somebody else began (RFC
+//! 9700 §4.7).
 
 use std::fmt;
 
@@ -22,24 +21,24 @@ use super::cookies::{self, Named};
 use super::cors::single_origin;
 use platform_domain::entropy::Entropy;
 
-/// Over https: the prefix makes browsers refuse it from a sub-domain.
+/// The name over https: browsers do not accept this prefix from a sub-domain.
 const SECURE_NAME: &str = "__Host-platform-form";
-/// Over http, which only an origin under `localhost` may use.
+/// The name over http, which only an origin under `localhost` may use.
 const PLAIN_NAME: &str = "platform-form";
 
-/// The name of the field that carries the token.
+/// The name of the form field with the token.
 pub const FIELD: &str = "csrf";
 
-/// The name of the browser's cookie.
+/// Returns the name of the browser's cookie.
 #[must_use]
 pub const fn browser_cookie_name(secure: bool) -> &'static str {
     if secure { SECURE_NAME } else { PLAIN_NAME }
 }
 
-/// Between the secret and an address: a character that base64url has not.
+/// Separates the secret from an address; base64url does not contain this character.
 const SEPARATOR: char = '.';
 
-/// The secret of a cookie's value, and the address behind it.
+/// Splits a cookie's value into the secret and the address after it.
 fn halves(value: &str) -> (&str, Option<&str>) {
     match value.split_once(SEPARATOR) {
         Some((secret, address)) => (secret, Some(address)),
@@ -57,8 +56,8 @@ fn cookie_of(value: String, secure: bool) -> HeaderValue {
     cookies::header_value(&cookie)
 }
 
-/// The address that this browser's last sign-in goes back to, as its cookie has
-/// it: to be checked as one that a request gave.
+/// Returns the return address of this browser's last sign-in from its cookie. It must be checked
+/// like an address from a request.
 #[must_use]
 pub fn address_to_go_back_to(headers: &HeaderMap, secure: bool) -> Option<String> {
     let Named::One(value) = cookies::find(headers, browser_cookie_name(secure)) else {
@@ -68,21 +67,21 @@ pub fn address_to_go_back_to(headers: &HeaderMap, secure: bool) -> Option<String
     String::from_utf8(address).ok()
 }
 
-/// 256 random bits that one browser holds until it is closed. Nothing is kept
-/// of it on the server; all that leaves it are hashes. Its cookie also has
-/// where the browser's last sign-in goes back to.
+/// 256 random bits that a browser keeps until it is closed. The server does not store them, and
+/// only hashes of them are ever sent. The cookie also contains the return address of the browser's
+/// last sign-in.
 #[derive(Clone)]
 pub struct BrowserSecret([u8; 32]);
 
 impl BrowserSecret {
-    /// A new secret.
+    /// Generates a new secret.
     #[must_use]
     pub fn generate(entropy: &dyn Entropy) -> Self {
         Self(entropy.bytes())
     }
 
-    /// The secret in the request's cookie. None where there is no such cookie,
-    /// or one that is not ours, or several of the name.
+    /// Reads the secret from the request's cookie. Returns `None` if there is no such cookie, an
+    /// invalid one, or several with the name.
     #[must_use]
     pub fn read(headers: &HeaderMap, secure: bool) -> Option<Self> {
         match cookies::find(headers, browser_cookie_name(secure)) {
@@ -91,9 +90,8 @@ impl BrowserSecret {
         }
     }
 
-    /// `Set-Cookie` that gives it to the browser together with the address that
-    /// a sign-in goes back to, so that one whose `state` is gone leads there
-    /// as well.
+    /// Returns the `Set-Cookie` value with the secret and the return address of a sign-in, so that
+    /// a sign-in whose `state` is gone still leads there.
     #[must_use]
     pub fn set_cookie_going_back(&self, secure: bool, address: &str) -> HeaderValue {
         let address = URL_SAFE_NO_PAD.encode(address);
@@ -101,8 +99,8 @@ impl BrowserSecret {
         cookie_of(value, secure)
     }
 
-    /// The browser's secret, and `Set-Cookie` where it has none that counts and
-    /// so gets a new one. For pages with forms.
+    /// Returns the browser's secret. If the browser has no valid one, generates a new one and
+    /// returns its `Set-Cookie` value, too. For pages with forms.
     #[must_use]
     pub fn of_browser(
         headers: &HeaderMap,
@@ -117,35 +115,34 @@ impl BrowserSecret {
         (fresh, Some(cookie))
     }
 
-    /// `Set-Cookie` that gives it to the browser, until that is closed.
+    /// Returns the `Set-Cookie` value that keeps the secret until the browser is closed.
     #[must_use]
     pub fn set_cookie(&self, secure: bool) -> HeaderValue {
         cookie_of(URL_SAFE_NO_PAD.encode(self.0), secure)
     }
 
-    /// What forms carry: 43 characters of base64url, from which the cookie
-    /// cannot be found.
+    /// Returns the token for forms: 43 characters of base64url, from which the cookie cannot be
+    /// computed.
     #[must_use]
     pub fn form_token(&self) -> String {
         URL_SAFE_NO_PAD.encode(self.derive(b"platform form token"))
     }
 
-    /// Whether a form carried the token of this browser. The time that it
-    /// takes says nothing about the token.
+    /// Whether a form contains the token of this browser. The comparison takes constant time.
     #[must_use]
     pub fn accepts(&self, form_token: &str) -> bool {
         let expected = self.form_token();
         expected.as_bytes().ct_eq(form_token.as_bytes()).into()
     }
 
-    /// What is kept with a sign-in that this browser began.
+    /// Returns the value that is stored with a sign-in that this browser began.
     #[must_use]
     pub fn binding(&self) -> [u8; 32] {
         self.derive(b"platform sign-in binding")
     }
 
-    /// A purpose is a fixed text and the secret of fixed length, so no two
-    /// purposes hash the same bytes.
+    /// Derives a value for one purpose. A purpose is a fixed text and the secret has a fixed
+    /// length, so two purposes never hash the same bytes.
     pub(super) fn derive(&self, purpose: &[u8]) -> [u8; 32] {
         Sha256::new()
             .chain_update(purpose)
@@ -162,18 +159,16 @@ impl fmt::Debug for BrowserSecret {
     }
 }
 
-/// Refuses a form that another site sent, and one without the token of the
-/// browser that sends it. `token` is the form's field [`FIELD`].
+/// Rejects a form from another site, and one without the token of the browser that sends it.
+/// `token` is the form's field [`FIELD`].
 ///
-/// What a browser says of itself (Fetch Metadata, `Origin`) is looked at where
-/// it says it; a browser too old to say it has the token alone. A game is of
-/// the same site as the auth service, and yet not a page that may send its
-/// forms.
+/// Headers about the sender (Fetch Metadata, `Origin`) are checked if the browser sends them; for
+/// an older browser only the token counts. A game is on the same site as the auth service, but may
+/// not send its forms.
 ///
 /// # Errors
-/// `not-allowed`; `invalid-request` where the browser sends two cookies of the
-/// name, since nobody can tell which one another page has tossed in
-/// (RFC 6265 §8.6).
+/// `not-allowed`; `invalid-request` if the browser sends two cookies with the name, since the
+/// server cannot know which one another page has set (RFC 6265 §8.6).
 pub fn check_form(
     headers: &HeaderMap,
     secure: bool,
@@ -205,23 +200,22 @@ pub fn check_form(
         })
 }
 
-/// Whether the browser says of a form which [`check_form`] refuses that one of
-/// our own pages sent it: the page is older than the browser's cookie, and what
-/// was typed into it may be shown to the person once more.
+/// Whether the browser says that one of our own pages sent a form that [`check_form`] rejects: the
+/// page is then older than the browser's cookie, and the person's input may be shown to them again.
 #[must_use]
 pub fn is_own_stale_form(headers: &HeaderMap, secure: bool, auth_url: &str) -> bool {
     let cookies = cookies::find(headers, browser_cookie_name(secure));
     sender(headers, auth_url) == Sender::Own && !matches!(cookies, Named::Several)
 }
 
-/// Which page sent a form, as the browser says.
+/// The page that sent a form, according to the browser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sender {
-    /// One of ours.
+    /// One of our own pages.
     Own,
-    /// The browser is too old to say.
+    /// Unknown, since the browser is too old.
     Unknown,
-    /// Another one.
+    /// Another page.
     Foreign,
 }
 

@@ -1,14 +1,13 @@
-//! How many files and connections the system lets this process have open.
+//! The number of files and connections that the system lets this process open.
 
-/// What the process has open beside its visitors' connections: databases,
-/// files, archives on their way in, connections to backends that are kept.
+/// The number of files that the process opens in addition to visitors' connections: databases,
+/// files, uploaded archives, idle connections to backends.
 const OTHERS: u64 = 256;
-/// What a process may have open where the system does not say: the least that
-/// systems set.
+/// The limit that is assumed if the system does not report one: the lowest common value.
 const USUAL: u64 = 1_024;
 
-/// Raises the number of open files and connections to the most that the system
-/// lets this process set for itself (`RLIMIT_NOFILE`), and answers which.
+/// Raises the limit of open files and connections to the maximum that the process may set itself
+/// (`RLIMIT_NOFILE`), and returns it.
 pub(super) fn raise() -> u64 {
     match rlimit::increase_nofile_limit(u64::MAX) {
         Ok(limit) => limit,
@@ -23,7 +22,7 @@ pub(super) fn raise() -> u64 {
     }
 }
 
-/// How many visitors' connections fit: each may take one more to a backend.
+/// Returns how many visitors' connections are possible: each may need another one to a backend.
 pub(super) fn connections(descriptors: u64) -> usize {
     let connections = descriptors.saturating_sub(OTHERS) / 2;
     usize::try_from(connections).unwrap_or(usize::MAX)

@@ -1,8 +1,8 @@
-//! Which content coding a client takes (RFC 9110 §12.5.3).
+//! Negotiation of the content coding (RFC 9110 §12.5.3).
 
 use axum::http::{HeaderMap, header};
 
-/// A content coding that we have ready.
+/// A content coding that may be available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Coding {
     /// As it is.
@@ -14,7 +14,7 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// Its name in `Content-Encoding`.
+    /// Returns its name in `Content-Encoding`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -25,9 +25,8 @@ impl Coding {
     }
 }
 
-/// Of the codings that are there the one that the client weighs highest; of
-/// equals the smallest. The file as it is is always there, also for a client
-/// that refuses everything.
+/// Returns the available coding with the highest weight of the client, and of several the smallest
+/// one. The uncompressed file is always available, even for a client that refuses every coding.
 #[must_use]
 pub fn choose(headers: &HeaderMap, is_there: impl Fn(Coding) -> bool) -> Coding {
     let mut brotli = None;
@@ -52,7 +51,7 @@ pub fn choose(headers: &HeaderMap, is_there: impl Fn(Coding) -> bool) -> Coding 
     }
     let brotli = brotli.or(others).unwrap_or(0);
     let gzip = gzip.or(others).unwrap_or(0);
-    // What is not named is acceptable, but last of all.
+    // A coding that is not named is acceptable, but comes last.
     let identity = identity.unwrap_or(1);
     let gzip = if is_there(Coding::Gzip) { gzip } else { 0 };
     if brotli > 0 && brotli >= gzip && brotli >= identity && is_there(Coding::Brotli) {
@@ -64,7 +63,7 @@ pub fn choose(headers: &HeaderMap, is_there: impl Fn(Coding) -> bool) -> Coding 
     }
 }
 
-/// An entry's name and its weight in thousandths. An unreadable weight is none.
+/// Returns an entry's name and its weight in thousandths. An unreadable weight counts as zero.
 fn weighed(entry: &str) -> (&str, u16) {
     let (name, parameters) = entry.split_once(';').unwrap_or((entry, ""));
     let weight = match parameters.trim() {
@@ -74,7 +73,7 @@ fn weighed(entry: &str) -> (&str, u16) {
             .or_else(|| parameters.strip_prefix("Q="))
             .and_then(|weight| weight.trim().parse::<f32>().ok())
             .filter(|weight| (0.0..=1.0).contains(weight))
-            // At most 1,000 after the check above.
+            // At most 1,000, because of the check above.
             .map_or(0, |weight| (weight * 1_000.0).round() as u16),
     };
     (name.trim(), weight)

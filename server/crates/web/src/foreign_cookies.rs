@@ -1,13 +1,10 @@
-//! Cookies that somebody else has set on the platform's domain, and getting rid
-//! of them.
+//! Detects and expires cookies that others have set on the platform's domain.
 //!
-//! A game's script can set cookies on the domain that it shares with the auth
-//! service (RFC 6265 §8.6). Enough of them push ours out of the room that a
-//! browser gives a domain, or make every request too large. Scripts cannot set
-//! a cookie with the prefix `__Host-` for another host, so whatever has no such
-//! name is not ours, and the auth service and the console let it expire. What a
-//! proxy or a CDN in front sets is not ours either; the operator names those
-//! cookies, and they stay.
+//! A game's script can set cookies on the domain that it shares with the auth service (RFC 6265
+//! §8.6). Many of them evict our cookies from the browser's storage for the domain, or make every
+//! request too large. Scripts cannot set a cookie with the prefix `__Host-` for another host, so a
+//! cookie without this prefix is not ours, and the auth service and the console expire it. Cookies
+//! of a proxy or a CDN in front are not ours either; the operator names them, and they are kept.
 
 use std::collections::BTreeMap;
 
@@ -15,45 +12,43 @@ use axum::http::{HeaderMap, HeaderValue, header};
 
 use platform_domain::origin::PlatformOrigin;
 
-/// From so many foreign cookies on, ours may have been pushed out: browsers keep
-/// about 180 for the sites under one domain, and leave 150 when they make room.
+/// From this number of foreign cookies on, our cookies may have been evicted: browsers keep about
+/// 180 for the sites under one domain, and leave 150 when they evict some.
 const MANY: usize = 100;
-/// `Set-Cookie` lines in one answer and their bytes, at most: proxies read
-/// answers' heads into buffers of 4 KiB, and programs take 100 headers. What is
-/// left over goes with the next answers.
+/// The maximum number of `Set-Cookie` lines in one response and of their bytes: proxies buffer
+/// response heads in 4 KiB, and programs accept 100 headers. The remaining cookies are expired by
+/// the next responses.
 const LINES: usize = 40;
 const BYTES: usize = 3 * 1_024;
-/// Longest path that is guessed at.
+/// The maximum length of a path for which a cookie is expired.
 const PATH_BYTES: usize = 128;
-/// How often a cookie that the operator keeps may come in one request: for the
-/// host and for the domain above. Whatever comes more often was tossed in, for
-/// one path after the other.
+/// How often a cookie that the operator keeps may occur in one request: once for the host and once
+/// for the domain above. If it occurs more often, a game has set it for several paths.
 const KEPT: usize = 2;
 
-/// The cookies of a request that need something done.
+/// The cookies of a request that need to be expired.
 #[derive(Debug, Default)]
 struct Found<'a> {
-    /// Foreign ones by name, in the order in which they came.
+    /// Names of foreign cookies, in their order in the request.
     foreign: Vec<&'a [u8]>,
-    /// Ours of which there are several: all but one were tossed in.
+    /// Names of our cookies that occur several times: all but one were set by others.
     doubled: Vec<&'a [u8]>,
 }
 
-/// Whether a cookie is ours by its name. Over http, which is for `localhost`
-/// alone, nothing keeps others from taking such names.
+/// Whether a cookie is ours by its name. Over http, which is only allowed for `localhost`, others
+/// can use such names, too.
 fn is_ours(name: &[u8], secure: bool) -> bool {
     let prefix: &[u8] = if secure { b"__Host-" } else { b"platform-" };
     name.starts_with(prefix)
 }
 
-/// Whether a name is one that the platform gives to cookies of its own, on any
-/// scheme.
+/// Whether a name is one of the platform's own cookie names, for any scheme.
 #[must_use]
 pub fn is_platforms(name: &str) -> bool {
     is_ours(name.as_bytes(), true) || is_ours(name.as_bytes(), false)
 }
 
-/// The names of the cookies in a request; one without a name is `""`.
+/// Returns the names of the cookies in a request; a cookie without a name has `""`.
 fn names(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
     let lines = headers.get_all(header::COOKIE).iter();
     let pieces = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
@@ -82,25 +77,23 @@ fn find<'a>(headers: &'a HeaderMap, secure: bool, keep: &[String]) -> Found<'a> 
     found
 }
 
-/// Whether the operator keeps the cookies of this name, which is matched exactly
-/// (RFC 6265 §5.3).
+/// Whether the operator keeps the cookies with exactly this name (RFC 6265 §5.3).
 fn is_kept(name: &[u8], keep: &[String]) -> bool {
     keep.iter().any(|kept| kept.as_bytes() == name)
 }
 
-/// Whether so many foreign cookies came that ours may have been pushed out.
+/// Whether there are so many foreign cookies that ours may have been evicted.
 #[must_use]
 pub fn are_many(headers: &HeaderMap, secure: bool) -> bool {
     names(headers).filter(|name| !is_ours(name, secure)).count() >= MANY
 }
 
-/// The `Set-Cookie` lines that let the foreign cookies of a request expire, as
-/// far as they fit, and those that were tossed in under our names. A request
-/// does not say for which domain and path a cookie was set, so what games can
-/// choose is gone through: the platform's domain, and the paths that lead to
-/// this one, each with and without `Partitioned`. `turn` says where to begin
-/// where not all of them fit: each answer begins elsewhere, so that none stays
-/// because others do. Those that are called as in `keep` are left alone.
+/// Returns the `Set-Cookie` lines that expire the foreign cookies of a request, and cookies of
+/// others with our names, as far as they fit. A request does not say for which domain and path a
+/// cookie was set, so all choices of games are tried: the platform's domain, and the paths that
+/// lead to this one, each with and without `Partitioned`. If not all lines fit, `turn` says with
+/// which one to begin: each response begins at a different one, so that every cookie gets its turn.
+/// Cookies named in `keep` are left alone.
 #[must_use]
 pub fn expire(
     headers: &HeaderMap,
@@ -129,11 +122,11 @@ pub fn expire(
     }
     let parents = parents(origin.host());
     if found.foreign.len() >= MANY {
-        // Cookies of the domains above may be somebody's own, and are left
-        // alone until they are used as a weapon.
+        // Cookies of the domains above may belong to somebody else, and are left alone unless they
+        // are used for an attack.
         scopes.extend(parents.iter().map(|domain| (domain.as_str(), "/")));
     }
-    // The first scope is by far the likeliest one, so most answers begin there.
+    // The first scope is by far the most likely one, so most responses begin there.
     let first = if turn.is_multiple_of(4) {
         turn / 4 % scopes.len()
     } else {
@@ -151,7 +144,7 @@ pub fn expire(
     lines.values
 }
 
-/// The paths of cookies that are sent to `path` (RFC 6265 §5.1.4).
+/// Returns the paths of cookies that are sent to `path` (RFC 6265 §5.1.4).
 fn paths_to(path: &str) -> Vec<&str> {
     let mut paths = vec!["/"];
     if path.len() > PATH_BYTES || path.contains(';') || !path.is_ascii() {
@@ -166,8 +159,8 @@ fn paths_to(path: &str) -> Vec<&str> {
     paths
 }
 
-/// The domains above the platform's own that cookies can be set for, as the
-/// attribute: every one of two labels or more.
+/// Returns the domains above the platform's own for which cookies can be set, as the attribute: all
+/// with two labels or more.
 fn parents(host: &str) -> Vec<String> {
     let dots = host.match_indices('.');
     let above = dots.filter_map(|(dot, _)| host.get(dot + 1..));
@@ -175,12 +168,12 @@ fn parents(host: &str) -> Vec<String> {
     above.map(|domain| format!("; Domain={domain}")).collect()
 }
 
-/// `Set-Cookie` lines of an answer.
+/// The `Set-Cookie` lines of a response.
 struct Lines {
     values: Vec<HeaderValue>,
     bytes: usize,
     secure: &'static str,
-    /// Whether the line with `Partitioned` stands before the one without.
+    /// Whether the line with `Partitioned` comes before the one without.
     partitioned_first: bool,
 }
 
@@ -194,11 +187,10 @@ impl Lines {
         }
     }
 
-    /// Both kinds of a cookie: one that was set with `Partitioned` (CHIPS) lies in
-    /// a jar of its own, and leaves it only by a line that has the attribute as
-    /// well. Such lines are taken with `Secure` alone. Of a name that is so long
-    /// that only one line fits, each kind has its turn. Returns whether there was
-    /// room.
+    /// Adds lines for both kinds of a cookie: one that was set with `Partitioned` (CHIPS) is in a
+    /// separate jar, and can only be expired by a line with the same attribute, which is only
+    /// accepted with `Secure`. If the name is so long that only one line fits, the kinds take
+    /// turns. Returns whether the lines fitted.
     fn add(&mut self, name: &[u8], domain: &str, path: &str) -> bool {
         let mut kinds = [self.secure, "; Secure; Partitioned"];
         if self.partitioned_first {
@@ -210,16 +202,16 @@ impl Lines {
     }
 
     fn add_line(&mut self, name: &[u8], domain: &str, path: &str, kind: &str) -> bool {
-        // A cookie without a name must have a value, or it is none.
+        // A cookie without a name must have a value to be valid.
         let value = if name.is_empty() { "=x" } else { "=" };
         let rest = format!("{value}; Max-Age=0; Path={path}{domain}{kind}");
         let mut line = name.to_vec();
         line.extend_from_slice(rest.as_bytes());
-        // What no header can carry was in none.
+        // A name that cannot be in a header was in none.
         let Ok(line) = HeaderValue::from_bytes(&line) else {
             return true;
         };
-        // One line always fits, or a cookie with a long enough name would stay.
+        // At least one line is always added, or a cookie with a long name would stay.
         let fits = self.values.is_empty() || self.bytes + line.len() <= BYTES;
         if self.values.len() >= LINES || !fits {
             return false;

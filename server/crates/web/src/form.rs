@@ -1,4 +1,4 @@
-//! What a form of the platform's own pages posts.
+//! Forms posted by the platform's own pages.
 
 use axum::body::Body;
 use axum::http::HeaderMap;
@@ -8,8 +8,8 @@ use url::form_urlencoded;
 use super::api_error::ApiError;
 use super::body;
 
-/// Bytes of a form, at most: a return address, a token and a name, each in
-/// the longest spelling that percent-encoding gives it.
+/// The maximum size of a form in bytes: a return address, a token and a name, each in the longest
+/// percent-encoding.
 const MAX_BYTES: usize = 8 * 1_024;
 
 const MEDIA_TYPE: &str = "application/x-www-form-urlencoded";
@@ -19,10 +19,10 @@ const MEDIA_TYPE: &str = "application/x-www-form-urlencoded";
 pub struct Form(Vec<(String, String)>);
 
 impl Form {
-    /// Reads a body of `application/x-www-form-urlencoded`.
+    /// Reads a body of type `application/x-www-form-urlencoded`.
     ///
     /// # Errors
-    /// `unsupported-media-type`, and those of [`body::read`].
+    /// `unsupported-media-type`, and the errors of [`body::read`].
     pub async fn read(headers: &HeaderMap, body: Body) -> Result<Self, ApiError> {
         if !body::is(headers, MEDIA_TYPE) {
             return Err(ProblemCode::UnsupportedMediaType.into());
@@ -31,17 +31,17 @@ impl Form {
         Ok(Self(form_urlencoded::parse(&body).into_owned().collect()))
     }
 
-    /// Reads the query of an address, which is written like a form.
+    /// Parses the query of an address, which has the same format as a form.
     #[must_use]
     pub fn of_query(query: Option<&str>) -> Self {
         let query = query.unwrap_or_default().as_bytes();
         Self(form_urlencoded::parse(query).into_owned().collect())
     }
 
-    /// The one field of this name, if there is any.
+    /// Returns the only field with this name, if there is one.
     ///
     /// # Errors
-    /// `invalid-request` where it is there twice.
+    /// `invalid-request` if there are two.
     pub fn field(&self, name: &str) -> Result<Option<&str>, ApiError> {
         let mut values = self.0.iter().filter(|(given, _)| given == name);
         match (values.next(), values.next()) {

@@ -1,15 +1,13 @@
-//! A text that many are sent piece by piece. Each piece is packed once for all
-//! of them, and fits behind whatever somebody was sent before.
+//! A text that is streamed to many readers in pieces. Each piece is compressed once for all of
+//! them, and can follow anything that a reader received before.
 //!
-//! A gzip file (RFC 1952) is a head, deflate blocks (RFC 1951), and the sum and
-//! the length of the whole text. A piece that is deflated by itself refers to
-//! nothing before it, and a flush behind it ends on a byte's boundary without
-//! ending the file. So the same bytes are right in everybody's file, and what
-//! each has of its own is the sum, which is combined from those of the pieces.
+//! A gzip file (RFC 1952) consists of a head, deflate blocks (RFC 1951), and the checksum and the
+//! length of the whole text. A piece that is deflated separately refers to nothing before it, and a
+//! flush after it ends at a byte boundary without ending the file. So the same bytes are valid in
+//! every reader's file. Only the checksum differs, and it is combined from those of the pieces.
 //!
-//! How small something packs tells how alike its parts are, also to somebody
-//! who sees only the length. So nothing secret belongs into one piece with what
-//! strangers wrote.
+//! The compressed size reveals how similar the parts of a text are, even to somebody who only sees
+//! the length. So secrets must never be in the same piece as text from strangers.
 
 use std::sync::Arc;
 
@@ -17,17 +15,16 @@ use bytes::Bytes;
 use flate2::{Compress, Compression, Crc, FlushCompress};
 use tokio::sync::OnceCell;
 
-/// What a file begins with: deflate, no name, no time, an unknown system.
+/// The start of a file: deflate, no name, no time, an unknown system.
 const HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
-/// How a flush ends: the length of an empty stored block, and its complement.
+/// The end of a flush: the length of an empty stored block, and its complement.
 const FLUSHED: [u8; 4] = [0, 0, 0xff, 0xff];
 /// The last deflate block, which is empty.
 const LAST_BLOCK: [u8; 2] = [3, 0];
-/// Bytes from which on a piece takes long enough to pack that others would
-/// notice.
+/// The size in bytes from which compressing a piece would noticeably delay other tasks.
 const LARGE: usize = 64 * 1024;
 
-/// A piece of text. Clones share what was packed of it.
+/// A piece of text. Clones share its compressed form.
 #[derive(Clone, Debug)]
 pub struct SharedChunk {
     plain: Bytes,
@@ -60,14 +57,14 @@ impl SharedChunk {
         }
     }
 
-    /// The text as it is.
+    /// Returns the uncompressed text.
     #[must_use]
     pub fn plain(&self) -> &Bytes {
         &self.plain
     }
 
-    /// It deflated. That is done once, beside the server's threads if it is
-    /// large; whoever else is sent it waits for that without holding up others.
+    /// Returns the deflated text. It is deflated once, outside of the server's threads if it is
+    /// large; other readers wait for it without delaying anything else.
     async fn deflated(&self) -> &Deflated {
         let deflated = self.deflated.get_or_init(async || {
             if self.plain.len() < LARGE {
@@ -75,7 +72,7 @@ impl SharedChunk {
             }
             let plain = self.plain.clone();
             let deflating = tokio::task::spawn_blocking(move || Deflated::of(&plain));
-            // It does not come to that when the server stops.
+            // This is not reached when the server stops.
             deflating
                 .await
                 .unwrap_or_else(|_| Deflated::of(&self.plain))
@@ -95,14 +92,13 @@ impl Deflated {
     }
 }
 
-/// Deflate blocks of a whole text, which end on a byte's boundary with the empty
-/// block of a flush.
+/// Deflates a whole text. The blocks end at a byte boundary with the empty block of a flush.
 ///
-/// A flush is done only when a call leaves room in what it writes to: before
-/// that the encoder may hold back both text and the flush itself.
+/// A flush is complete only when a call leaves space in its output buffer: until then the encoder
+/// may hold back both text and the flush itself.
 fn blocks(text: &[u8]) -> Vec<u8> {
     let mut encoder = Compress::new(Compression::fast(), false);
-    // What does not pack is stored, with a few bytes for every 64 KiB.
+    // Incompressible text is stored, with a few additional bytes for every 64 KiB.
     let mut blocks = Vec::with_capacity(text.len() + text.len() / 8 + 1024);
     loop {
         let taken = usize::try_from(encoder.total_in()).unwrap_or(usize::MAX);
@@ -117,7 +113,7 @@ fn blocks(text: &[u8]) -> Vec<u8> {
     }
 }
 
-/// One reader's file, as far as it was sent.
+/// The state of one reader's file.
 #[derive(Debug)]
 pub struct GzipStream {
     takes_gzip: bool,
@@ -133,7 +129,8 @@ enum Step {
 }
 
 impl GzipStream {
-    /// An empty file for who takes gzip, or the text as it is.
+    /// Creates an empty gzip file, or an uncompressed stream for a reader that does not accept
+    /// gzip.
     #[must_use]
     pub fn new(takes_gzip: bool) -> Self {
         Self {
@@ -143,7 +140,7 @@ impl GzipStream {
         }
     }
 
-    /// The next bytes of the file.
+    /// Returns the next bytes of the file.
     pub async fn pack(&mut self, piece: &SharedChunk) -> Bytes {
         let is_new = std::mem::replace(&mut self.step, Step::Begun) == Step::New;
         if !self.takes_gzip {
@@ -158,8 +155,7 @@ impl GzipStream {
         }
     }
 
-    /// The last bytes of the file, where there are any; nothing for a second
-    /// time.
+    /// Returns the last bytes of the file, if there are any; `None` when called again.
     pub fn end(&mut self) -> Option<Bytes> {
         let was = std::mem::replace(&mut self.step, Step::Ended);
         if !self.takes_gzip || was != Step::Begun {

@@ -1,7 +1,6 @@
-//! The memory that the heads of requests may take, of all connections and of
-//! each network. A head may be large, since the cookies of all sites under one
-//! domain go into it, and whoever sends large ones slowly must not take the
-//! room of everybody else.
+//! The memory budget for the heads of requests, of all connections and of each network. A head may
+//! be large, since it contains the cookies of all sites under one domain, and a client that sends
+//! large heads slowly must not use up the memory for all others.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -15,13 +14,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::client_address::Network;
 
-/// Bytes of a request's head, at most: 180 cookies of 4,096 bytes, which is
-/// what browsers keep for the sites under one domain, and some room.
+/// The maximum size of a request's head in bytes: 180 cookies of 4,096 bytes, which is what
+/// browsers keep for the sites under one domain, and some reserve.
 pub(super) const MAX_HEAD: usize = 768 * 1_024;
-/// Bytes of a head that every connection may hold without asking.
+/// The bytes of a head that every connection may use without the budget.
 const FREE: usize = 32 * 1_024;
 
-/// What is left for large heads.
+/// The remaining budget for large heads.
 #[derive(Debug)]
 pub(super) struct HeadBudget {
     total: usize,
@@ -32,12 +31,12 @@ pub(super) struct HeadBudget {
 #[derive(Debug, Default)]
 struct Taken {
     all: usize,
-    /// Networks that hold none are not in it.
+    /// Only contains networks that use some of the budget.
     networks: HashMap<Network, usize>,
 }
 
 impl HeadBudget {
-    /// So many bytes for all connections, and for those of one network.
+    /// Creates a budget for all connections and for the connections of one network.
     pub(super) fn new(total: usize, per_network: usize) -> Arc<Self> {
         Arc::new(Self {
             total,
@@ -46,8 +45,8 @@ impl HeadBudget {
         })
     }
 
-    /// A meter for a new connection. Behind a trusted proxy are many visitors,
-    /// so for those there is no `network`, and the share of one is not looked at.
+    /// Creates a meter for a new connection. A trusted proxy serves many visitors, so its
+    /// connections have no `network`, and no limit per network.
     pub(super) fn meter(self: &Arc<Self>, network: Option<Network>) -> Arc<HeadMeter> {
         Arc::new(HeadMeter {
             budget: Arc::clone(self),
@@ -64,7 +63,7 @@ impl HeadBudget {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes so many bytes more, or none.
+    /// Takes `bytes` from the budget, or nothing if they are not available.
     fn take(&self, network: Option<Network>, bytes: usize) -> bool {
         let mut taken = self.lock();
         if taken.all + bytes > self.total {
@@ -94,23 +93,23 @@ impl HeadBudget {
     }
 }
 
-/// What one connection holds for the head that it reads or answers.
+/// The memory that one connection uses for the head that it reads or is responding to.
 #[derive(Debug)]
 pub(super) struct HeadMeter {
     budget: Arc<HeadBudget>,
     network: Option<Network>,
-    /// Bytes that have arrived in all, of bodies too.
+    /// The number of bytes that have arrived, including bodies.
     arrived: Arc<AtomicU64>,
     state: Mutex<Reading>,
 }
 
 #[derive(Debug, Default)]
 struct Reading {
-    /// Whether what arrives now belongs to a head.
+    /// Whether arriving bytes belong to a head.
     counts: bool,
-    /// How much of it has arrived.
+    /// The number of bytes of the head that have arrived.
     bytes: usize,
-    /// How much of that was taken from the budget.
+    /// The number of these that were taken from the budget.
     taken: usize,
 }
 
@@ -119,7 +118,7 @@ impl HeadMeter {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// So many bytes more have arrived. Answers whether they may be kept.
+    /// Counts arrived bytes. Returns whether they may be kept.
     fn count(&self, bytes: usize) -> bool {
         self.arrived
             .fetch_add(u64::try_from(bytes).unwrap_or(u64::MAX), Ordering::Relaxed);
@@ -127,7 +126,7 @@ impl HeadMeter {
         if !reading.counts {
             return true;
         }
-        // A body that nobody reads goes by here too, and is not kept.
+        // A body that nobody reads is counted here, too, but is not kept.
         let bytes = (reading.bytes + bytes).min(MAX_HEAD);
         let wanted = bytes.saturating_sub(FREE);
         let more = wanted.saturating_sub(reading.taken);
@@ -139,19 +138,18 @@ impl HeadMeter {
         true
     }
 
-    /// The head is whole and its request is being answered; what arrives until
-    /// the guard is dropped is no head.
+    /// Marks the head as complete: bytes that arrive until the guard is dropped belong to no head.
     pub(super) fn answer(self: &Arc<Self>) -> Answering {
         self.lock().counts = false;
         Answering(Arc::clone(self))
     }
 
-    /// Counts the bytes that arrive, of bodies too.
+    /// Returns the counter of arrived bytes, including bodies.
     pub(super) fn arrived(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.arrived)
     }
 
-    /// No head follows any more: the connection becomes another protocol's.
+    /// Marks that no other head follows: the connection switches to another protocol.
     pub(super) fn retire(&self) {
         let mut reading = self.lock();
         self.release(&mut reading);
@@ -173,7 +171,7 @@ impl Drop for HeadMeter {
     }
 }
 
-/// A request is being answered. Dropping it gives back what its head took.
+/// A request in progress. Dropping it returns what its head took from the budget.
 #[derive(Debug)]
 pub(super) struct Answering(Arc<HeadMeter>);
 
@@ -185,8 +183,7 @@ impl Drop for Answering {
     }
 }
 
-/// A connection whose heads are counted. One whose head finds no room any more
-/// ends with an error.
+/// A connection whose heads are counted. It ends with an error if the budget is exhausted.
 #[derive(Debug)]
 pub(super) struct Metered<S> {
     stream: S,

@@ -1,4 +1,4 @@
-//! What a game's page posts to the platform: small JSON documents.
+//! Small JSON documents that a game's page posts to the platform.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -10,8 +10,8 @@ use serde::Deserialize;
 use super::api_error::ApiError;
 use super::body;
 
-/// Refuses what a page of another site makes a browser send. Without the
-/// header it was no browser of today, and no other page stands behind it.
+/// Rejects requests that a page of another site makes a browser send. A request without the header
+/// does not come from a current browser, so no such page can have caused it.
 ///
 /// # Errors
 /// `not-allowed`
@@ -23,10 +23,10 @@ pub fn refuse_cross_site(headers: &HeaderMap) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Reads a body of `application/json` and of at most `limit` bytes.
+/// Reads a body of type `application/json` of at most `limit` bytes.
 ///
 /// # Errors
-/// `unsupported-media-type`, and those of [`body::read`].
+/// `unsupported-media-type`, and the errors of [`body::read`].
 pub async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Bytes, ApiError> {
     if !is_json(headers) {
         return Err(ProblemCode::UnsupportedMediaType.into());
@@ -39,8 +39,8 @@ pub async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Bytes
 /// # Errors
 /// `invalid-request`
 pub fn parse<'body, T: Deserialize<'body>>(body: &'body [u8]) -> Result<T, ApiError> {
-    // What is wrong is no secret: the page sent it. But it may quote what the
-    // page sent, so nothing of it is logged.
+    // The error is no secret, since the page sent the body. But it may quote the body, so it is not
+    // logged.
     serde_json::from_slice(body).map_err(|_| ProblemCode::InvalidRequest.into())
 }
 
@@ -48,7 +48,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     body::is(headers, "application/json")
 }
 
-/// An answer without a body that no cache keeps.
+/// Returns a response without a body that no cache stores.
 #[must_use]
 pub fn nothing() -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();

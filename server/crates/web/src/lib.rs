@@ -1,37 +1,37 @@
-//! What every answer goes through, whichever handler gives it.
+//! Everything that is common to the requests and responses of all handlers.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`serve`] | listening, connections and their limits, the graceful stop |
-//! | `head_budget` | the memory that requests' heads may take |
-//! | [`places`] | who may have a connection, and who gives way to whom |
-//! | `descriptors` | how many connections the system lets us have |
-//! | `turn` | what becomes of a connection's place while it is used |
-//! | `unread` | answers to what is no request |
-//! | [`tls`] | TLS to others |
-//! | [`shares`] | how many of something each holds |
-//! | [`context`] | what is known of a request before a handler sees it |
+//! | [`serve`] | listening, connections and their limits, graceful shutdown |
+//! | `head_budget` | the memory budget for requests' heads |
+//! | [`places`] | the slots for connections, and which connection is closed for another one |
+//! | `descriptors` | how many connections the system allows |
+//! | `turn` | whether a connection is in use, and the state of its slot |
+//! | `unread` | responses to unreadable requests |
+//! | [`tls`] | TLS to other servers |
+//! | [`shares`] | how many of something each holder has |
+//! | [`context`] | facts about a request that are known before a handler runs |
 //! | [`api_error`] | Problem Details (RFC 9457) |
 //! | [`navigation`] | whether a person opens an address |
 //! | [`request_id`] | `X-Request-Id` |
-//! | [`client_address`] | who asks, behind trusted proxies too |
+//! | [`client_address`] | the client's address, also behind trusted proxies |
 //! | [`cookies`] | the session cookie |
 //! | [`foreign_cookies`] | cookies that others set on the platform's domain |
-//! | [`cors`] | which origins may ask with the player's cookie |
-//! | [`limiter`] | limits on how often somebody may do something |
-//! | [`api`] | what calls of the project API are read with and answered with |
-//! | [`encoding`] | which content coding a client takes |
+//! | [`cors`] | CORS for origins that may send the player's cookie |
+//! | [`limiter`] | rate limits |
+//! | [`api`] | parsing of requests and building of responses of the project API |
+//! | [`encoding`] | negotiation of the content coding |
 //! | [`asset`] | small files kept in memory, compressed once |
-//! | [`gzip_stream`] | a text sent piece by piece to many, compressed once |
+//! | [`gzip_stream`] | a text streamed to many readers, compressed once |
 //! | [`page`] | HTML pages and their security headers |
-//! | [`browser`] | which browser asks, in a few words |
-//! | [`body`] | request bodies that must be small |
-//! | [`pace`] | how fast something has to move that is waited for |
-//! | [`json`] | what a game's page posts to the platform |
-//! | [`form`] | what the platform's own pages post |
-//! | [`oauth`] | what OAuth clients send, and the errors that they are told |
-//! | [`csrf`] | forms that only our own pages can send |
-//! | [`seal`] | what a page tells its own browser, and the time before a press counts |
+//! | [`browser`] | a short description of a request's browser |
+//! | [`body`] | request bodies with a small size limit |
+//! | [`pace`] | the minimum speed of transfers |
+//! | [`json`] | JSON documents that a game's page posts |
+//! | [`form`] | forms that the platform's own pages post |
+//! | [`oauth`] | parameters and errors of the OAuth endpoints |
+//! | [`csrf`] | protection of forms against other sites |
+//! | [`seal`] | sealed values for a browser, and the time before a press counts |
 
 pub mod api;
 pub mod api_error;

@@ -1,5 +1,4 @@
-//! Limits on how often somebody may do something: so much in a time, and so
-//! much at once after a quiet one.
+//! Rate limits: a number of events per period, with a burst after a quiet time.
 
 use std::hash::Hash;
 use std::num::NonZeroU32;
@@ -16,19 +15,19 @@ use platform_protocol::problem::ProblemCode;
 use super::api_error::ApiError;
 use platform_domain::clock::Clock;
 
-/// How much somebody may do in a time.
+/// How many events are allowed per period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// How many in a period.
+    /// The number of events per period.
     pub count: NonZeroU32,
     /// The period.
     pub period: Period,
-    /// How many at once after a quiet time.
+    /// The number of events that may happen at once after a quiet time.
     pub burst: NonZeroU32,
 }
 
 impl Rate {
-    /// A rate of the defaults; zero counts as one.
+    /// Creates a default rate; zero counts as one.
     #[must_use]
     pub const fn new(count: u32, period: Period, burst: u32) -> Self {
         const fn at_least_one(number: u32) -> NonZeroU32 {
@@ -56,8 +55,8 @@ pub enum Period {
     Hour,
 }
 
-/// Our clock, as the limiter reads it. Time of day would not do: set back by
-/// an hour, it would lock out for an hour whoever came just before.
+/// Our clock, as the limiter reads it. It cannot use the time of day: if that were set back by an
+/// hour, recent clients would be locked out for an hour.
 #[derive(Clone, Debug)]
 struct LimiterClock(Arc<dyn Clock>);
 
@@ -69,7 +68,7 @@ impl GovernorClock for LimiterClock {
     }
 }
 
-/// Counts by key: a network, a game.
+/// Counts events by key: a network, a game.
 #[derive(Debug)]
 pub struct Limiter<K: Hash + Eq + Clone> {
     limiter: RateLimiter<K, HashMapStateStore<K>, LimiterClock, NoOpMiddleware<Duration>>,
@@ -77,7 +76,7 @@ pub struct Limiter<K: Hash + Eq + Clone> {
 }
 
 impl<K: Hash + Eq + Clone> Limiter<K> {
-    /// A limiter of this rate.
+    /// Creates a limiter with this rate.
     #[must_use]
     pub fn new(rate: &Rate, clock: Arc<dyn Clock>) -> Self {
         let quota = match rate.period {
@@ -94,19 +93,19 @@ impl<K: Hash + Eq + Clone> Limiter<K> {
         Self { limiter, clock }
     }
 
-    /// Counts one.
+    /// Counts one event.
     ///
     /// # Errors
-    /// How long to wait, where the limit is reached.
+    /// How long to wait, if the limit is reached.
     pub fn count(&self, key: &K) -> Result<(), Duration> {
         self.count_many(key, NonZeroU32::MIN)
     }
 
-    /// Counts `many` at once: all of them, or none. Where there are more than
-    /// the limit ever lets through at once, they count as that many.
+    /// Counts `many` events at once: all of them, or none. A number larger than the burst counts as
+    /// the burst.
     ///
     /// # Errors
-    /// How long to wait, where the limit is reached.
+    /// How long to wait, if the limit is reached.
     pub fn count_many(&self, key: &K, many: NonZeroU32) -> Result<(), Duration> {
         let counted = match self.limiter.check_key_n(key, many) {
             Ok(counted) => counted,
@@ -118,21 +117,21 @@ impl<K: Hash + Eq + Clone> Limiter<K> {
         counted.map_err(|until| until.wait_time_from(self.clock.now()))
     }
 
-    /// Forgets those who have been quiet for long enough.
+    /// Removes keys that have been quiet for long enough.
     pub fn sweep(&self) {
         self.limiter.retain_recent();
         self.limiter.shrink_to_fit();
     }
 }
 
-/// The value of `Retry-After` (RFC 9110 §10.2.3): whole seconds, at least one.
+/// Returns the value of `Retry-After` (RFC 9110 §10.2.3): whole seconds, at least one.
 #[must_use]
 pub fn retry_after(wait: Duration) -> HeaderValue {
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
     HeaderValue::from(seconds.max(1))
 }
 
-/// 429, with when to come back.
+/// Returns a 429 with the waiting time.
 #[must_use]
 pub fn too_many_requests(wait: Duration) -> ApiError {
     ApiError::new(ProblemCode::TooManyRequests).with_header(header::RETRY_AFTER, retry_after(wait))
@@ -191,7 +190,7 @@ mod tests {
         assert_eq!(many(8), Ok(()));
         assert_eq!(many(4), Err(Duration::from_secs(2)));
         assert_eq!(many(2), Ok(()));
-        // More than ever pass at once are as many as may.
+        // A number larger than the burst counts as the burst.
         assert!(many(50).is_err());
         clock.advance(10_000);
         assert_eq!(many(50), Ok(()));

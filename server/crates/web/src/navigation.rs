@@ -1,12 +1,11 @@
-//! Whether a person opens an address in a browser, or a program asks.
+//! Whether a person opens an address in a browser, or a program requests it.
 
 use axum::http::{HeaderMap, header};
 use platform_protocol::paths;
 use platform_protocol::problem::ProblemCode;
 
-/// Whether a browser opens the address to show it: it names HTML, and says
-/// that it navigates (Fetch Metadata), or, where it says nothing, names HTML
-/// first.
+/// Whether a browser opens the address to show it: it accepts HTML, and says that it navigates
+/// (Fetch Metadata), or, without that header, accepts HTML first.
 #[must_use]
 pub fn is_navigation(headers: &HeaderMap) -> bool {
     let accept = headers.get_all(header::ACCEPT);
@@ -22,7 +21,7 @@ pub fn is_navigation(headers: &HeaderMap) -> bool {
     }
 }
 
-/// The way to the sign-in page, for problems that signing in solves.
+/// Returns the link to the sign-in page for problems that signing in solves.
 #[must_use]
 pub fn sign_in(slug: ProblemCode, auth_url: &str) -> Option<String> {
     matches!(

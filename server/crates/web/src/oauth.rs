@@ -1,5 +1,4 @@
-//! Errors of the endpoints that OAuth clients ask (RFC 6749 §5.2), and the
-//! parameters that they send.
+//! Errors of the endpoints for OAuth clients (RFC 6749 §5.2), and the parameters of their requests.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -14,7 +13,7 @@ use super::api_error::ApiError;
 use super::form::Form;
 use super::limiter::retry_after;
 
-/// The code of an error, where the standards name it.
+/// The code of an error, as the standards name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     /// RFC 6749 §5.2
@@ -50,21 +49,21 @@ impl Code {
     }
 }
 
-/// An answer that gives no token.
+/// A response without a token.
 #[derive(Debug)]
 pub enum OauthError {
-    /// What the client did, or what it must wait for.
+    /// An error of the client, or a state in which it must wait.
     Error {
         /// The code.
         code: Code,
-        /// The status; 400 but for what HTTP has a word of its own for.
+        /// The status; 400 unless HTTP has a more specific one.
         status: StatusCode,
         /// A sentence for the person.
         description: Cow<'static, str>,
-        /// Headers that the status brings along.
+        /// Headers that the status requires.
         headers: Vec<(HeaderName, HeaderValue)>,
     },
-    /// A fault of the platform, which is answered as everywhere else.
+    /// An internal error, which is returned as everywhere else.
     Fault(ApiError),
 }
 
@@ -75,7 +74,7 @@ struct Content<'a> {
 }
 
 impl OauthError {
-    /// An error with a sentence.
+    /// Creates an error with a sentence.
     pub fn new(code: Code, description: impl Into<Cow<'static, str>>) -> Self {
         Self::Error {
             code,
@@ -85,7 +84,7 @@ impl OauthError {
         }
     }
 
-    /// The client asks too often. It may ask again in a while.
+    /// The client sends too many requests. It may try again after `wait`.
     #[must_use]
     pub fn too_many_requests(wait: Duration) -> Self {
         Self::Error {
@@ -107,7 +106,7 @@ impl<R: Into<ApiError>> From<R> for OauthError {
             code: Code::InvalidRequest,
             status: refusal.status(),
             description: match refusal.slug() {
-                // Its own sentence speaks to whoever opened a page.
+                // The problem's own sentence is written for a person who opened a page.
                 ProblemCode::InvalidRequest | ProblemCode::UnsupportedMediaType => {
                     "The request is no form, or has a parameter twice.".into()
                 }
@@ -144,10 +143,10 @@ impl IntoResponse for OauthError {
     }
 }
 
-/// 200 with a document that nobody keeps (RFC 6749 §5.1).
+/// Returns 200 with a document that is not cached (RFC 6749 §5.1).
 ///
 /// # Errors
-/// It is no JSON.
+/// Returns an error if it cannot be written as JSON.
 pub fn answer(content: &impl Serialize) -> Result<Response, ApiError> {
     let json = serde_json::to_vec(content).map_err(|error| ApiError::internal(&error))?;
     let mut response = Response::new(Body::from(json));
@@ -160,12 +159,12 @@ pub fn answer(content: &impl Serialize) -> Result<Response, ApiError> {
     Ok(response)
 }
 
-/// What a client sends.
+/// The parameters of a client's request.
 #[derive(Debug)]
 pub struct Parameters(Form);
 
 impl Parameters {
-    /// Reads the form of a client that has this id.
+    /// Reads the form of a client with this id.
     ///
     /// # Errors
     /// `invalid_request`, `invalid_client`.
@@ -175,7 +174,7 @@ impl Parameters {
         client_id: &str,
     ) -> Result<Self, OauthError> {
         let parameters = Self(Form::read(headers, body).await?);
-        // A public client has nothing but its name (RFC 6749 §3.2.1).
+        // A public client only has its name (RFC 6749 §3.2.1).
         if parameters.required("client_id")? == client_id {
             return Ok(parameters);
         }
@@ -185,10 +184,10 @@ impl Parameters {
         ))
     }
 
-    /// A parameter. One without a value is as good as none (RFC 6749 §3.2).
+    /// Returns a parameter. One without a value counts as missing (RFC 6749 §3.2).
     ///
     /// # Errors
-    /// `invalid_request` where it is missing, or is there twice.
+    /// `invalid_request` if it is missing, or if there are two.
     pub fn required(&self, name: &str) -> Result<&str, OauthError> {
         let value = self.0.field(name)?.filter(|value| !value.is_empty());
         value.ok_or_else(|| {

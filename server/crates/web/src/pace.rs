@@ -1,6 +1,6 @@
-//! How fast something has to move that is waited for: the body of a request, or
-//! the reading of an answer. One byte now and then would hold for hours what all
-//! share.
+//! The minimum speed of a transfer on which the server waits: the body of a request, or the reading
+//! of a response. A client that sends one byte now and then would otherwise hold shared resources
+//! for hours.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -8,17 +8,17 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
 
-/// How fast it has to move. Time in which nobody waits for it does not count.
+/// The minimum speed. Time in which the server does not wait does not count.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// So many bytes, or the rest,
+    /// This number of bytes, or the rest,
     pub bytes: u64,
-    /// may be waited for this long.
+    /// must be transferred within this waiting time.
     pub within: Duration,
 }
 
 impl Default for Pace {
-    /// What the slowest of mobile networks can do.
+    /// The speed of the slowest mobile networks.
     fn default() -> Self {
         Self {
             bytes: 64 * 1024,
@@ -27,20 +27,20 @@ impl Default for Pace {
     }
 }
 
-/// How long it was waited for, since so many bytes moved last.
+/// The waiting time since the last `bytes` bytes were transferred.
 #[derive(Debug)]
 pub struct Waiting {
     pace: Pace,
     bytes: u64,
-    /// What is left of the time, beside what goes by now.
+    /// The remaining time, without the current wait.
     left: Duration,
-    /// Since when it is waited for.
+    /// When the current wait began.
     since: Option<Instant>,
     end: Option<Pin<Box<Sleep>>>,
 }
 
 impl Waiting {
-    /// Nothing is waited for yet.
+    /// Creates it in the state without a current wait.
     #[must_use]
     pub const fn new(pace: Pace) -> Self {
         Self {
@@ -52,11 +52,11 @@ impl Waiting {
         }
     }
 
-    /// It is waited for. Ready where that has taken too long.
+    /// Starts or continues to wait. Ready if it has taken too long.
     pub fn poll_over(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let is_new = self.since.is_none();
         let end = *self.since.get_or_insert_with(Instant::now) + self.left;
-        // A connection's silence is real time, whatever clock tests move.
+        // This measures real time, even if tests use another clock.
         let sleep = self
             .end
             .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(end)));
@@ -66,7 +66,7 @@ impl Waiting {
         sleep.as_mut().poll(context)
     }
 
-    /// So many bytes have moved.
+    /// Records that bytes were transferred.
     pub fn moved(&mut self, bytes: u64) {
         if let Some(since) = self.since.take() {
             self.left = self.left.saturating_sub(since.elapsed());

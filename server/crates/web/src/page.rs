@@ -1,5 +1,5 @@
-//! HTML pages: all but the console's for developers work without scripts, and
-//! say so to the browser.
+//! HTML pages: all except the console's pages for developers work without scripts, and their policy
+//! forbids scripts.
 
 use askama::Template;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
@@ -14,23 +14,23 @@ pub const STYLESHEET: &str = "/static/platform.css";
 /// The path of the icon of all pages, on every host that has pages.
 pub const ICON: &str = "/static/platform.svg";
 
-/// Nothing but our own stylesheet, and no frame around the page.
+/// Allows only our own stylesheet and icon, and no frame around the page.
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; \
                       base-uri 'none'; frame-ancestors 'none'";
 
 /// What every page shows around its own content.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// Before the paths of stylesheet and icon: nothing, or an origin.
+    /// The prefix of the paths of stylesheet and icon: empty, or an origin.
     pub assets: String,
-    /// The platform's first page.
+    /// The address of the platform's home page.
     pub home: String,
-    /// The platform's name: the host that its players know.
+    /// The platform's name: its host.
     pub host: String,
 }
 
 impl Layout {
-    /// For pages on a host that has stylesheet and icon itself.
+    /// For pages on a host that serves stylesheet and icon itself.
     #[must_use]
     pub fn new(origin: &PlatformOrigin) -> Self {
         Self {
@@ -40,7 +40,7 @@ impl Layout {
         }
     }
 
-    /// For pages on any host, which takes its looks from the platform's own.
+    /// For pages on any host, which load stylesheet and icon from the platform.
     #[must_use]
     pub fn anywhere(origin: &PlatformOrigin) -> Self {
         Self {
@@ -50,20 +50,20 @@ impl Layout {
     }
 }
 
-/// Where the forms of a page lead in the end. Chromium holds every redirect
-/// after a form to the page's policy, not only the address that it names.
+/// The final target of the forms of a page. Chromium checks every redirect after a form against the
+/// page's policy, not only the form's own address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FormTarget {
-    /// To this host alone.
+    /// Only this host.
     Own,
-    /// To a provider's pages, and from there to a game: anywhere over https.
+    /// A provider's pages, and then a game: any address over https.
     Providers,
-    /// The same on a platform that has no TLS itself, under `localhost`.
+    /// The same on a platform without TLS, under `localhost`.
     PlainProviders,
 }
 
 impl FormTarget {
-    /// That of forms which begin a sign-in.
+    /// Returns the target of forms that begin a sign-in.
     #[must_use]
     pub const fn of_sign_in(origin: &PlatformOrigin) -> Self {
         if origin.is_secure() {
@@ -88,7 +88,7 @@ impl FormTarget {
     }
 }
 
-/// The same for a page that takes its looks from the platform's own address.
+/// Returns the policy for a page that loads its stylesheet from the platform's own address.
 fn policy_from(home: &str) -> Option<HeaderValue> {
     let policy = format!(
         "default-src 'none'; style-src {home}; img-src {home}; form-action 'none'; base-uri \
@@ -106,7 +106,7 @@ pub fn render(status: StatusCode, template: &impl Template) -> Response {
     }
 }
 
-/// Renders a page of the platform's own that shows pictures which games have.
+/// Renders a page of the platform that shows games' images.
 #[must_use]
 pub fn render_games(
     status: StatusCode,
@@ -125,9 +125,8 @@ pub fn render_games(
     }
 }
 
-/// Renders a page for developers, whose own scripts ask the project API, and
-/// which may show the game at `game`, an origin, and nothing else, in a frame,
-/// and read its files.
+/// Renders a page for developers, whose own scripts call the project API. The page may show `game`,
+/// an origin, in a frame and read its files, and nothing else.
 #[must_use]
 pub fn render_console(template: &impl Template, auth_url: &str, game: Option<&str>) -> Response {
     let html = match template.render() {
@@ -148,9 +147,8 @@ pub fn render_console(template: &impl Template, auth_url: &str, game: Option<&st
     }
 }
 
-/// Renders a project's page, whose own scripts ask the project API, and which
-/// shows pictures that they are answered with and reads the files of the game's
-/// two `addresses`, for source maps.
+/// Renders a project's page, whose own scripts call the project API. It shows images from the
+/// responses, and reads the files of the game's two `addresses` because of source maps.
 #[must_use]
 pub fn render_project(template: &impl Template, auth_url: &str, addresses: [&str; 2]) -> Response {
     let html = match template.render() {
@@ -169,7 +167,7 @@ pub fn render_project(template: &impl Template, auth_url: &str, addresses: [&str
     }
 }
 
-/// Renders a page with forms: it is about one player, so it is kept nowhere.
+/// Renders a page with forms: it is about one player, so it is never cached.
 #[must_use]
 pub fn render_form(status: StatusCode, template: &impl Template, target: FormTarget) -> Response {
     let html = match template.render() {
@@ -179,9 +177,8 @@ pub fn render_form(status: StatusCode, template: &impl Template, target: FormTar
     let mut response = answer(status, html, HeaderValue::from_static(target.policy()));
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // With `no-referrer` a browser would write `Origin: null` on the form's
-    // request (Fetch, "append a request `Origin` header"), and we could not
-    // tell our own pages from others.
+    // With `no-referrer` a browser would send `Origin: null` with the form's request (Fetch,
+    // "append a request `Origin` header"), and we could not distinguish our own pages from others.
     headers.insert(
         header::REFERRER_POLICY,
         HeaderValue::from_static("same-origin"),
@@ -189,8 +186,8 @@ pub fn render_form(status: StatusCode, template: &impl Template, target: FormTar
     response
 }
 
-/// Renders a page for any host, with its looks from `home`, an origin. `None`
-/// if it could not.
+/// Renders a page for any host, with the stylesheet from `home`, an origin. Returns `None` if this
+/// fails.
 #[must_use]
 pub fn render_from(home: &str, status: StatusCode, template: &impl Template) -> Option<Response> {
     Some(answer(status, template.render().ok()?, policy_from(home)?))
@@ -208,13 +205,13 @@ fn answer(status: StatusCode, html: String, policy: HeaderValue) -> Response {
             HeaderName::from_static("cross-origin-opener-policy"),
             "same-origin",
         ),
-        // No other site loads it as a picture or a script.
+        // Other sites cannot load it as an image or a script.
         (
             HeaderName::from_static("cross-origin-resource-policy"),
             "same-origin",
         ),
-        // No other host of the site shares memory or `document.domain` with it
-        // (HTML, "origin-keyed agent clusters").
+        // Other hosts of the site do not share memory or `document.domain` with it (HTML,
+        // "origin-keyed agent clusters").
         (HeaderName::from_static("origin-agent-cluster"), "?1"),
     ];
     for (name, value) in fixed {

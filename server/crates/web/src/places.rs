@@ -1,12 +1,11 @@
-//! Who may have a connection: how many there are in all, of one network and of
-//! the networks around it, and which one ends when a newcomer needs its place.
+//! The slots for connections: how many there are in total, per network and per surrounding network,
+//! and which connection is closed when a new one needs its slot.
 //!
-//! A connection *waits* while it has not sent a whole head: it is new, or idle
-//! between two requests. Nothing is lost with it that a browser would not ask
-//! for again by itself, so the one that has waited longest gives way. One whose
-//! request is being answered, or that is a WebSocket, never does.
+//! A connection *waits* while it has not sent a whole request head: it is new, or idle between two
+//! requests. If it is closed, a browser simply connects again, so the connection that has waited
+//! longest is closed first. A connection with a request in progress or a WebSocket is never closed.
 //!
-//! Some of these last: `lasting` says how many may.
+//! Some connections are long-lived: `lasting` limits how many.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -23,28 +22,27 @@ use self::lasting::Crowd;
 pub(crate) use self::lasting::LONG;
 pub use self::lasting::{Lasting, Stay};
 
-/// The order in which those go that may: first those that wait, since the oldest;
-/// then those that lag.
+/// The order in which connections are closed: first those that wait, oldest first; then those that
+/// lag.
 type Rank = (bool, u64);
 
-/// What connections are counted by, beside their number in all.
+/// The groups by which connections are counted, in addition to their total number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Group {
     /// One network, as for all other limits.
     Network(Network),
-    /// What is around it: what one customer of a provider can have many
-    /// networks of.
+    /// The surrounding network, in which one customer of a provider can have many networks.
     Around(IpAddr),
 }
 
 impl Group {
-    /// What is around this address.
+    /// Returns the surrounding network of this address.
     pub const fn around(address: IpAddr) -> Self {
         Self::Around(Network::of(address).around())
     }
 }
 
-/// The places of one listening socket.
+/// The slots of one listening socket.
 #[derive(Clone, Debug)]
 pub(super) struct Places(Arc<Shared>);
 
@@ -52,20 +50,20 @@ pub(super) struct Places(Arc<Shared>);
 struct Shared {
     all: usize,
     table: Mutex<Table>,
-    /// Those that last.
+    /// The long-lived connections.
     crowd: Crowd,
-    /// Something ended, or began to wait.
+    /// Notifies that a connection ended, or began to wait.
     changed: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Table {
     held: usize,
-    /// Those that were told to end and have not yet.
+    /// The number of connections that were told to close and have not closed yet.
     leaving: usize,
-    /// The number of the next one that waits or lags.
+    /// The number for the next connection that waits or lags.
     next: u64,
-    /// Those that wait or lag.
+    /// The connections that wait or lag.
     waiting: BTreeMap<Rank, CancellationToken>,
     groups: HashMap<Group, Members>,
 }
@@ -76,17 +74,17 @@ struct Members {
     waiting: BTreeSet<Rank>,
 }
 
-/// Why there was no place.
+/// The reason why there was no slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Full {
-    /// One will be free.
+    /// A slot will be free soon.
     ForNow,
-    /// The network has all that it may have, and none of them waits.
+    /// The network has reached its limit, and none of its connections waits.
     ForThem,
 }
 
 impl Places {
-    /// So many places in all.
+    /// Creates `all` slots.
     pub(super) fn new(all: usize) -> Self {
         Self(Arc::new(Shared {
             all,
@@ -96,9 +94,9 @@ impl Places {
         }))
     }
 
-    /// A place for a new connection of these groups, each with how many it may
-    /// have; none where one of them has that many, all in use. Where all
-    /// connections there may be are in use, it waits until one ends.
+    /// Returns a slot for a new connection in these groups, each with its limit, or `None` if one
+    /// of the groups has reached its limit and all of its connections are in use. If all slots are
+    /// in use, it waits until a connection ends.
     pub(super) async fn take(&self, groups: &[(Group, usize)]) -> Option<Place> {
         loop {
             let changed = self.0.changed.notified();
@@ -110,7 +108,7 @@ impl Places {
         }
     }
 
-    /// Waits until no connection is left.
+    /// Waits until there are no connections.
     pub(super) async fn empty(&self) {
         loop {
             let changed = self.0.changed.notified();
@@ -160,7 +158,7 @@ impl Places {
 }
 
 impl Table {
-    /// Tells one that waits to end. It is counted until it has.
+    /// Tells a waiting connection to close. It is counted until it has closed.
     fn dismiss(&mut self, rank: Rank) {
         if let Some(give_way) = self.waiting.remove(&rank) {
             give_way.cancel();
@@ -169,7 +167,7 @@ impl Table {
     }
 }
 
-/// A connection's place. The last owner gives it back.
+/// A connection's slot. It is freed when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub(crate) struct Place(Arc<Held>);
 
@@ -178,18 +176,17 @@ struct Held {
     places: Places,
     groups: Vec<Group>,
     give_way: CancellationToken,
-    /// Its rank among those that wait or lag.
+    /// The connection's rank among those that wait or lag.
     since: Mutex<Option<Rank>>,
 }
 
 impl Place {
-    /// From now on the connection waits for its peer.
+    /// Marks that the connection waits for its peer.
     pub(super) fn wait(&self) {
         self.give_way(false);
     }
 
-    /// From now on the connection gives way where none waits: it does not keep
-    /// its pace.
+    /// Marks that the connection is too slow: it is closed for a new one if no connection waits.
     pub(super) fn lag(&self) {
         if !matches!(*self.0.since(), Some((true, _))) {
             self.give_way(true);
@@ -199,7 +196,7 @@ impl Place {
     fn give_way(&self, lags: bool) {
         let held = &*self.0;
         let mut table = held.places.table();
-        // Who was dismissed ends, whatever else it does.
+        // A connection that was told to close is closed, whatever else it does.
         if held.give_way.is_cancelled() {
             return;
         }
@@ -217,7 +214,7 @@ impl Place {
         held.places.0.changed.notify_waiters();
     }
 
-    /// From now on the connection is in use.
+    /// Marks that the connection is in use.
     pub(super) fn use_it(&self) {
         let mut table = self.0.places.table();
         self.0.stop_waiting(&mut table);
@@ -227,13 +224,13 @@ impl Place {
         &self.0.places.0.crowd
     }
 
-    /// Whether the connection would end for a newcomer.
+    /// Whether the connection would be closed for a new one.
     #[cfg(test)]
     pub(super) fn gives_way(&self) -> bool {
         self.0.since().is_some()
     }
 
-    /// Waits until a newcomer needs the place.
+    /// Waits until a new connection needs the slot.
     pub(super) async fn dismissed(&self) {
         self.0.give_way.cancelled().await;
     }
@@ -342,11 +339,11 @@ mod tests {
         let other = places.try_take(&groups("198.51.100.1")).unwrap();
         let first = places.try_take(&groups("192.0.2.1")).unwrap();
         let second = places.try_take(&groups("192.0.2.1")).unwrap();
-        // It has had a request in between, so it has not waited for long.
+        // It has had a request in between, so it has not waited long.
         first.use_it();
         first.wait();
         for _ in 0..2 {
-            // However often is asked, one newcomer costs one place.
+            // However often it asks, a new connection takes only one slot.
             let full = places.try_take(&groups("192.0.2.1")).unwrap_err();
             assert_eq!(full, Full::ForNow);
             assert!(is_dismissed(&second) && !is_dismissed(&first) && !is_dismissed(&other));
@@ -364,7 +361,7 @@ mod tests {
         let (slow, slower, waiting) = (take(), take(), take());
         slower.lag();
         slow.lag();
-        // It goes on lagging, and its turn comes no later.
+        // It still lags, and keeps its position in the order.
         slower.lag();
         let mut newcomers = Vec::new();
         for next in [waiting, slower, slow] {
@@ -392,7 +389,7 @@ mod tests {
         let (newcomer, ()) = tokio::join!(newcomer, leaving);
         let newcomer = newcomer.unwrap();
         assert!(!is_dismissed(&busy));
-        // Now both are in use, and the next one waits for an end.
+        // Now both are in use, and the next one waits until one of them ends.
         newcomer.use_it();
         assert_eq!(places.try_take(&[]).unwrap_err(), Full::ForNow);
         let next = places.take(&[]);

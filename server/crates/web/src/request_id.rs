@@ -1,4 +1,4 @@
-//! `X-Request-Id`: the id under which a request is logged, on every answer.
+//! `X-Request-Id`: the id under which a request is logged, in every response.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use base64::Engine as _;
@@ -18,7 +18,7 @@ const OWN_CHARS: usize = 22;
 pub struct RequestId(HeaderValue);
 
 impl RequestId {
-    /// A new id of 128 random bits.
+    /// Generates an id of 128 random bits.
     #[must_use]
     pub fn generate(entropy: &dyn Entropy) -> Self {
         let mut text = [0; OWN_CHARS];
@@ -29,7 +29,7 @@ impl RequestId {
         HeaderValue::from_bytes(text).map_or(Self::unknown(), Self)
     }
 
-    /// The id that a trusted proxy gave, if it is well-formed.
+    /// Returns the id that a trusted proxy gave, if it is well-formed.
     #[must_use]
     pub fn from_proxy(headers: &HeaderMap) -> Option<Self> {
         let value = headers.get(X_REQUEST_ID)?;
@@ -39,22 +39,22 @@ impl RequestId {
         well_formed.then(|| Self(value.clone()))
     }
 
-    /// Stands where no id is known.
+    /// A placeholder if no id is known.
     #[must_use]
     pub const fn unknown() -> Self {
         Self(HeaderValue::from_static("-"))
     }
 
-    /// As it stands in the header.
+    /// Returns the header's value.
     #[must_use]
     pub const fn header(&self) -> &HeaderValue {
         &self.0
     }
 
-    /// As text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        // Both ways to make one let nothing but ASCII in.
+        // Both constructors allow only ASCII.
         self.0.to_str().unwrap_or_default()
     }
 }

@@ -1,11 +1,10 @@
-//! What a page of ours tells its own browser in an address or in a form, and
-//! believes when it comes back: from that browser alone, and with its time.
+//! Sealed values that a page puts into an address or a form for its own browser. They are only
+//! accepted from the same browser, and contain their time.
 //!
-//! A game can lead a browser to any address of the auth service while the
-//! person clicks, so an address by itself is believed nothing, and a form that
-//! acts by one press does nothing before it could be read. Nothing is kept for
-//! this on the server: a seal follows from the secret of the browser's form
-//! cookie ([`BrowserSecret`]), which no script and no other host can read.
+//! A game can navigate a browser to any address of the auth service while the person clicks. So an
+//! address alone is never trusted, and a form that acts with one click has no effect before it
+//! could be read. The server stores nothing for this: a seal is derived from the secret in the
+//! browser's form cookie ([`BrowserSecret`]), which no script and no other host can read.
 
 use axum::http::HeaderMap;
 use base64::Engine as _;
@@ -16,17 +15,17 @@ use super::csrf::BrowserSecret;
 use platform_domain::clock::Millis;
 use platform_domain::device::UserCode;
 
-/// The field of a form that says when the form was shown.
+/// The form field with the time at which the form was shown.
 pub const SHOWN: &str = "shown";
 
-/// How long a form has to have been shown before a press of it counts: longer
-/// than the second click of a double click that began on another page.
+/// How long a form must have been shown before a press counts: longer than a double click that
+/// began on another page.
 pub const PRESS_MILLIS: Millis = 2_000;
 
-/// Bytes of a seal, at most: the time has 20, its stop one, the hash 43.
+/// The maximum size of a seal in bytes: the time has 20, the full stop one, the hash 43.
 const MAX_BYTES: usize = 64;
 
-/// What is sealed. No two of them have the same text.
+/// The sealed values. No two of them have the same text.
 #[derive(Clone, Copy, Debug)]
 pub enum Sealed<'a> {
     /// A form was shown.
@@ -34,12 +33,12 @@ pub enum Sealed<'a> {
     /// The person at this browser entered this code, or opened its address
     /// themselves.
     Code(&'a UserCode),
-    /// The person at this browser decided so on a device.
+    /// The decision about a device that the person at this browser made.
     Decision(&'a str),
 }
 
 impl Sealed<'_> {
-    /// No value has a colon or a NUL in it.
+    /// No value contains a colon or a NUL.
     fn text(self, at: Millis) -> String {
         let (kind, value) = match self {
             Self::Form => ("form", ""),
@@ -51,16 +50,16 @@ impl Sealed<'_> {
 }
 
 impl BrowserSecret {
-    /// The seal of `what` at `now`: the time, and a hash that only we and this
-    /// browser's cookie can make. Letters, digits, `-`, `_` and one full stop.
+    /// Returns the seal of `what` at `now`: the time, and a hash that only we can compute, with
+    /// this browser's cookie. It consists of letters, digits, `-`, `_` and one full stop.
     #[must_use]
     pub fn seal(&self, what: Sealed<'_>, now: Millis) -> String {
         let hash = self.derive(what.text(now).as_bytes());
         format!("{now}.{}", URL_SAFE_NO_PAD.encode(hash))
     }
 
-    /// How long ago `what` was sealed; none for anything but a seal of it for
-    /// this browser. It is negative where the clock was set back.
+    /// Returns how long ago `what` was sealed, or `None` if this is not its seal for this browser.
+    /// The result is negative if the clock was set back.
     #[must_use]
     pub fn age_of_seal(&self, what: Sealed<'_>, seal: &str, now: Millis) -> Option<Millis> {
         if !may_be_seal(seal) {
@@ -81,8 +80,8 @@ impl BrowserSecret {
             .is_some_and(|age| (0..life).contains(&age))
     }
 
-    /// Whether a form had been shown for long enough when it was pressed.
-    /// `shown` is its field [`SHOWN`].
+    /// Whether a form had been shown long enough when it was submitted. `shown` is its field
+    /// [`SHOWN`].
     #[must_use]
     pub fn was_shown(&self, shown: Option<&str>, now: Millis) -> bool {
         shown
@@ -91,17 +90,17 @@ impl BrowserSecret {
     }
 }
 
-/// Whether a text has the characters of a seal and no others, so that it can
-/// stand in an address as it is.
+/// Whether a text only contains characters of a seal, so that it can be put into an address
+/// unchanged.
 #[must_use]
 pub fn may_be_seal(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     !text.is_empty() && text.len() <= MAX_BYTES && text.bytes().all(plain)
 }
 
-/// Whether the person opened the address themselves, and no page led there:
-/// they typed it, chose a bookmark, or another program opened it (Fetch
-/// Metadata, `Sec-Fetch-Site: none`). A browser that does not say so was led.
+/// Whether the person opened the address themselves: they typed it, chose a bookmark, or another
+/// program opened it (Fetch Metadata, `Sec-Fetch-Site: none`). Without this header, the answer is
+/// no.
 #[must_use]
 pub fn opened_by_person(headers: &HeaderMap) -> bool {
     let mut sites = headers.get_all("sec-fetch-site").iter();
@@ -109,9 +108,8 @@ pub fn opened_by_person(headers: &HeaderMap) -> bool {
     first.is_some_and(|site| site == "none") && sites.next().is_none()
 }
 
-/// Whether a page of another host led here, a game's for one (Fetch Metadata,
-/// `Sec-Fetch-Site: same-site` or `cross-site`). A program says nothing, and
-/// counts as not led.
+/// Whether a page of another host led here, such as a game (Fetch Metadata, `Sec-Fetch-Site:
+/// same-site` or `cross-site`). Without this header, as from a program, the answer is no.
 #[must_use]
 pub fn led_by_another_site(headers: &HeaderMap) -> bool {
     let mut sites = headers.get_all("sec-fetch-site").iter();

@@ -1,4 +1,4 @@
-//! Listening, connections and their limits, and the graceful stop.
+//! Listening, connections and their limits, and graceful shutdown.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
@@ -25,56 +25,54 @@ use super::request_id::RequestId;
 use super::turn::{Answering, Turn};
 use super::unread::Explained;
 
-/// Connections at one time, at most, however many files may be open.
+/// The maximum number of connections, however many files may be open.
 const MOST: usize = 16_384;
-/// Connections at one time, at least, however few files may be open.
+/// The minimum number of connections, however few files may be open.
 const LEAST: usize = 64;
-/// Where there are fewer, the operator is told.
+/// If there are fewer than this, the operator is warned.
 const FEW: usize = 1_024;
-/// Which part of all connections one network may hold, and which part those
-/// around it may hold together.
+/// The part of all connections that one network may hold, and the part for its surrounding network.
 const SHARES: (usize, usize) = (8, 4);
-/// How long a connection is silent before the system asks whether its peer is
-/// still there, and between two questions; after three it is over. A phone that
-/// loses its network says nothing, and its WebSocket would stay for good.
+/// How long a connection is silent before the system checks whether its peer still exists, and the
+/// time between two checks; after three the connection is closed. A phone that loses its network
+/// sends nothing, and its WebSocket would stay open forever.
 pub const SILENT: Duration = Duration::from_secs(60);
 const ASK_AGAIN: Duration = Duration::from_secs(20);
 const QUESTIONS: u32 = 3;
-/// How long requests in flight may take to finish once the stop has begun.
+/// How long requests in progress may take to finish after the shutdown has begun.
 pub const DRAIN: Duration = Duration::from_secs(10);
 /// The pause after an error of `accept`, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// What one connection may take, and how many one network may hold. Nobody
-/// may use up what all share by being slow or silent.
+/// Limits for one connection, and for the connections of one network. No client may use up shared
+/// resources by being slow or silent.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionLimits {
-    /// How long a request's head may take, and how long a connection may idle
-    /// between two requests.
+    /// The time limit for a request's head, and for a connection that is idle between two requests.
     pub head: Duration,
-    /// How long a peer may take to read 64 KiB, or the rest, of what it has asked
-    /// for. Time in which nothing waits to be sent does not count.
+    /// The time limit for a peer to read 64 KiB, or the rest, of a response. Time in which no data
+    /// waits to be sent does not count.
     pub stall: Duration,
-    /// How long a request may take before its connection counts as one that
-    /// lasts. So often is also looked whether its peer keeps reading.
+    /// How long a request may take before its connection counts as long-lived. This is also the
+    /// interval for checking whether its peer still reads.
     pub long: Duration,
-    /// Connections at one time. Where all are held, the one that has waited
-    /// longest for a request ends for the next, or else one whose peer does not
-    /// read; where there is none, further ones stay in the system's queue.
+    /// The maximum number of connections. If all are in use, the one that has waited longest for a
+    /// request is closed for the next one, or one whose peer does not read; if there is none, new
+    /// connections stay in the system's queue.
     pub all: usize,
-    /// Connections of one network at one time.
+    /// The maximum number of connections per network.
     pub per_network: usize,
-    /// Connections at one time of the networks around one: the /24 of an IPv4
-    /// address, or the /48 of an IPv6 one.
+    /// The maximum number of connections per surrounding network: the /24 of an IPv4 address, or
+    /// the /48 of an IPv6 address.
     pub per_neighbourhood: usize,
-    /// Connections of this machine at one time: programs that measure, and
-    /// tests, are many visitors in one.
+    /// The maximum number of connections from this machine: programs that measure, and tests,
+    /// simulate many visitors.
     pub per_loopback: usize,
-    /// Bytes of large heads that all connections hold at one time.
+    /// The maximum number of bytes of large heads of all connections.
     pub heads: usize,
-    /// Bytes of large heads that the connections of one network hold.
+    /// The maximum number of bytes of large heads of the connections of one network.
     pub heads_per_network: usize,
-    /// How long requests in flight may take to finish once the stop has begun.
+    /// How long requests in progress may take to finish after the shutdown has begun.
     pub drain: Duration,
 }
 
@@ -96,8 +94,8 @@ impl Default for ConnectionLimits {
 }
 
 impl ConnectionLimits {
-    /// As many connections as this process can have open. It raises what the
-    /// system lets it have open as far as it may.
+    /// Returns limits for as many connections as this process can have open. It raises the system's
+    /// limit as far as it may.
     #[must_use]
     pub fn of_this_process() -> Self {
         let descriptors = descriptors::raise();
@@ -113,7 +111,7 @@ impl ConnectionLimits {
         limits
     }
 
-    /// So many connections, of which no network holds more than its part.
+    /// Returns limits for `all` connections, with the parts for each network.
     fn of(all: usize) -> Self {
         let usual = Self::default();
         let all = all.clamp(LEAST, usual.all);
@@ -125,7 +123,7 @@ impl ConnectionLimits {
         }
     }
 
-    /// What a network's connections are counted by, and how many there may be.
+    /// Returns the groups by which a network's connections are counted, and their limits.
     fn groups(&self, peer: SocketAddr) -> Vec<(Group, usize)> {
         let address = peer.ip().to_canonical();
         let network = Group::Network(Network::of(address));
@@ -139,24 +137,23 @@ impl ConnectionLimits {
     }
 }
 
-/// What answers the requests that connections bring.
+/// Responds to the requests of connections.
 pub trait Application: Send + Sync + 'static {
-    /// Answers one request of `peer`.
+    /// Responds to a request of `peer`.
     fn answer(
         &self,
         peer: SocketAddr,
         request: Request<Body>,
     ) -> impl Future<Output = Response> + Send;
 
-    /// The id and the problem body of an answer to a head that could not be read.
+    /// Returns the id and the problem body of a response to a head that could not be parsed.
     fn explain_unread(&self, status: StatusCode) -> (RequestId, Vec<u8>);
 
-    /// Whether the address is that of a trusted proxy.
+    /// Whether this is the address of a trusted proxy.
     fn trusts(&self, address: IpAddr) -> bool;
 }
 
-/// Serves until `stopping` turns true, then lets requests in flight finish,
-/// for as long as `limits` say.
+/// Serves until `stopping` becomes true, then lets requests in progress finish, within the limit.
 pub async fn serve<A: Application>(
     listener: TcpListener,
     app: A,
@@ -196,8 +193,8 @@ pub async fn serve<A: Application>(
     }
 }
 
-/// The next connection that has a place. It is taken from the system's queue
-/// first: only a newcomer makes another one give way.
+/// Returns the next connection that has a slot. It is taken from the system's queue first: only a
+/// new connection causes another one to be closed.
 async fn next<A: Application>(
     listener: &TcpListener,
     places: &Places,
@@ -213,8 +210,8 @@ async fn next<A: Application>(
     Some((stream, peer, place?))
 }
 
-/// Which network a connection counts for. Behind a trusted proxy are many
-/// visitors, so for those there is none.
+/// Returns the network for which a connection counts. A trusted proxy serves many visitors, so its
+/// connections count for none.
 fn network_of<A: Application>(peer: SocketAddr, app: &A) -> Option<Network> {
     let address = peer.ip().to_canonical();
     (!app.trusts(address)).then(|| Network::of(address))
@@ -223,8 +220,8 @@ fn network_of<A: Application>(peer: SocketAddr, app: &A) -> Option<Network> {
 async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
     match listener.accept().await {
         Ok((stream, peer)) => {
-            // Without it an answer in two segments waits for the peer's
-            // delayed acknowledgement, 40 ms.
+            // Otherwise a response in two segments waits for the peer's delayed acknowledgement, 40
+            // ms.
             if let Err(error) = stream.set_nodelay(true) {
                 tracing::debug!(%error, "TCP_NODELAY could not be set");
             }
@@ -244,8 +241,8 @@ async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
     }
 }
 
-/// The protocol of every connection: HTTP/1.1, with limits. A builder that
-/// first finds out the protocol would wait for a silent peer for ever.
+/// The protocol of every connection: HTTP/1.1, with limits. A builder that detects the protocol
+/// first would wait for a silent peer forever.
 fn protocol(limits: &ConnectionLimits) -> Builder {
     let mut builder = Builder::new();
     builder
@@ -255,7 +252,7 @@ fn protocol(limits: &ConnectionLimits) -> Builder {
     builder
 }
 
-/// Answers the requests of one connection, and after the stop no further one.
+/// Responds to the requests of one connection, and to no further one after the shutdown has begun.
 async fn connection<A: Application>(
     protocol: Builder,
     (stream, meter, limits): (TcpStream, Arc<HeadMeter>, ConnectionLimits),
@@ -281,8 +278,7 @@ async fn connection<A: Application>(
         let stay = Stay::at(&in_use);
         let answering = Answering::begin(&turn, &stay);
         let mut request = request.map(Body::new);
-        // A WebSocket goes on holding the place when the connection is out of
-        // our hands.
+        // A WebSocket continues to hold the slot after the connection was handed over.
         request.extensions_mut().insert(stay);
         async move {
             let response = app.answer(peer, request).await;
@@ -296,7 +292,7 @@ async fn connection<A: Application>(
     let connection = protocol.serve_connection(io, service).with_upgrades();
     let mut connection = pin!(connection);
     let stop = async {
-        // An error means that the server is gone, which is a stop too.
+        // An error means that the server was dropped, which also stops the connection.
         let _ = stopping.wait_for(|stopping| *stopping).await;
     };
     let ended = tokio::select! {
@@ -317,8 +313,8 @@ async fn connection<A: Application>(
     }
 }
 
-/// Looks again and again how a connection's requests get on. hyper does not ask
-/// for more of an answer while its peer reads nothing of what is there.
+/// Checks regularly how fast a connection's request progresses. hyper does not produce more of a
+/// response while its peer does not read.
 async fn watch_over(turn: Arc<Turn>, long: Duration, pace: Pace) -> Infallible {
     loop {
         tokio::time::sleep_until(turn.look(long, pace)).await;

@@ -1,12 +1,12 @@
-//! How many of something each one of many holds: uploads of a player, requests
-//! of a network. Nobody may hold all that there are.
+//! Counts how many of something each holder has, such as uploads of a player or requests of a
+//! network, so that no holder can use up all of them.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Counts by holder. Holders of nothing are not in it.
+/// Counts by holder. Only contains holders of at least one.
 #[derive(Clone, Debug)]
 pub struct Shares<K>(Arc<Mutex<HashMap<K, usize>>>);
 
@@ -17,7 +17,7 @@ impl<K> Default for Shares<K> {
 }
 
 impl<K: Clone + Eq + Hash> Shares<K> {
-    /// One more for `holder`, who may have `limit` at one time.
+    /// Adds one for `holder`, who may have `limit` at the same time.
     #[must_use]
     pub fn take(&self, holder: K, limit: usize) -> Option<Share<K>> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -43,7 +43,7 @@ impl<K: Clone + Eq + Hash> Shares<K> {
     }
 }
 
-/// One of what a holder holds; dropping it gives it back.
+/// One item of a holder; dropping it frees the item.
 #[derive(Debug)]
 #[must_use = "dropping it gives it back"]
 pub struct Share<K: Clone + Eq + Hash> {

@@ -1,15 +1,15 @@
-//! TLS to others: rustls with ring, and the machine's own certificates.
+//! TLS to other servers: rustls with ring, and the machine's own certificates.
 
 use std::sync::Arc;
 
 use hyper_rustls::ConfigBuilderExt as _;
 use rustls::{ClientConfig, RootCertStore};
 
-/// The settings of a client. One that is not `trusting` trusts nobody, and the
-/// machine need not have certificates.
+/// Returns the settings of a client. If it is not `trusting`, it trusts no certificate, and the
+/// machine need not have any.
 ///
 /// # Errors
-/// The machine's certificates cannot be read.
+/// Returns an error if the machine's certificates cannot be read.
 pub fn client(trusting: bool) -> Result<ClientConfig, rustls::Error> {
     let ring = Arc::new(rustls::crypto::ring::default_provider());
     let builder =

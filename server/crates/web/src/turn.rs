@@ -1,11 +1,11 @@
-//! Whose turn it is on one connection, and what becomes of its place meanwhile.
+//! Tracks whether one connection is in use, and the state of its slot meanwhile.
 //!
-//! A connection is in use from the end of a request's head until all of the
-//! answer has been written: what is handed over may be megabytes that the peer
-//! has yet to read. A request that takes long lasts, if it may. One that does
-//! not keep its pace, because its peer does not read or because it may not last
-//! and nothing moves, gives way where a newcomer needs its place and no
-//! connection waits for a request. Nothing else ends it.
+//! A connection is in use from the end of a request's head until the whole response has been
+//! written: the part that was handed over may be megabytes that the peer has yet to read. A request
+//! that takes long becomes long-lived, if the limits allow it. A request is too slow if its peer
+//! does not read, or if it may not become long-lived and nothing is transferred. Its connection is
+//! closed if a new one needs the slot and no connection waits for a request. Nothing else closes
+//! it.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,35 +22,35 @@ use tokio::time::Instant;
 use super::pace::Pace;
 use super::places::{Lasting, Stay};
 
-/// Whose turn it is on one connection.
+/// The state of one connection.
 #[derive(Debug)]
 pub(super) struct Turn {
-    /// A request is being answered: the answer is not yet handed over whole.
+    /// Whether a request is in progress: its response is not yet handed over completely.
     answering: AtomicBool,
-    /// All that was handed over has been written.
+    /// Whether everything that was handed over has been written.
     written: AtomicBool,
-    /// The system takes no more for now: the peer has not read what was sent.
+    /// Whether the system accepts no more data for now: the peer has not read what was sent.
     blocked: AtomicBool,
-    /// Bytes that were sent, and that have arrived.
+    /// The number of bytes that were sent, and that have arrived.
     sent: AtomicU64,
     arrived: Arc<AtomicU64>,
-    /// The request whose answer is not yet written.
+    /// The request whose response is not yet written.
     current: Mutex<Option<Current>>,
 }
 
 #[derive(Debug)]
 struct Current {
     stay: Stay,
-    /// Since when it is answered, or was last looked at.
+    /// When the request began, or was last checked.
     since: Instant,
-    /// Bytes that had moved then.
+    /// The number of bytes transferred by then.
     moved: u64,
-    /// It takes long, and counts as one that lasts.
+    /// Set if it takes long and counts as long-lived.
     lasting: Option<Lasting>,
 }
 
 impl Turn {
-    /// Nobody's yet. `arrived` counts the bytes that arrive.
+    /// Creates the state without a request. `arrived` counts the bytes that arrive.
     pub(super) fn new(arrived: Arc<AtomicU64>) -> Self {
         Self {
             answering: AtomicBool::new(false),
@@ -62,13 +62,13 @@ impl Turn {
         }
     }
 
-    // One task at a time has the connection, so no order has to be kept.
+    // Only one task at a time uses the connection, so no memory ordering is needed.
     pub(super) fn is_hypers(&self) -> bool {
         !self.answering.load(Ordering::Relaxed) && self.written.load(Ordering::Relaxed)
     }
 
-    /// All that was handed over so far has been written. After the whole answer,
-    /// the connection waits for its peer.
+    /// Records that everything handed over so far has been written. After the whole response, the
+    /// connection waits for its peer.
     pub(super) fn flushed(&self) {
         let answering = self.answering.load(Ordering::Relaxed);
         let was_written = self.written.swap(!answering, Ordering::Relaxed);
@@ -81,7 +81,7 @@ impl Turn {
         }
     }
 
-    /// So many bytes were sent, or none where the system takes no more.
+    /// Records that bytes were sent, or `None` if the system accepts no more.
     pub(super) fn sent(&self, bytes: Option<u64>) {
         self.blocked.store(bytes.is_none(), Ordering::Relaxed);
         self.sent.fetch_add(bytes.unwrap_or(0), Ordering::Relaxed);
@@ -92,8 +92,8 @@ impl Turn {
         arrived.wrapping_add(self.sent.load(Ordering::Relaxed))
     }
 
-    /// Looks how the request gets on, if it was not looked at for so long.
-    /// Returns when to look again.
+    /// Checks how the request progresses, if the last check was long enough ago. Returns when to
+    /// check again.
     pub(super) fn look(&self, long: Duration, pace: Pace) -> Instant {
         let now = Instant::now();
         let mut current = self.current();
@@ -118,10 +118,10 @@ impl Turn {
 }
 
 impl Current {
-    /// What becomes of its place.
+    /// Decides about the state of its slot.
     fn judge(&mut self, keeps_pace: bool, blocked: bool) {
         let place = self.stay.place();
-        // WebSockets and streams are silent for as long as they like.
+        // WebSockets and streams may be silent for any time.
         if self.stay.is_upload() || self.stay.lasts_beside(self.lasting.as_ref()) {
             place.use_it();
         } else if blocked && !keeps_pace {
@@ -140,15 +140,15 @@ impl Current {
     }
 }
 
-/// One request, from the end of its head until its answer is handed over.
+/// A request, from the end of its head until its response is handed over.
 #[derive(Debug)]
 pub(super) struct Answering {
-    /// None once the connection is another protocol's.
+    /// `None` once the connection has switched to another protocol.
     turn: Option<Arc<Turn>>,
 }
 
 impl Answering {
-    /// A head was read whole.
+    /// Begins after a whole head was read.
     pub(super) fn begin(turn: &Arc<Turn>, stay: &Stay) -> Self {
         stay.place().use_it();
         turn.answering.store(true, Ordering::Relaxed);
@@ -165,10 +165,10 @@ impl Answering {
         }
     }
 
-    /// Lives on in the body of the answer.
+    /// Moves into the body of the response.
     pub(super) fn go_with(mut self, mut response: Response<Body>) -> Response<Answered> {
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-            // What follows is no HTTP, and in use until it ends.
+            // What follows is not HTTP, and in use until it ends.
             self.turn = None;
         }
         let lasting = response.extensions_mut().remove::<Lasting>();
@@ -188,12 +188,12 @@ impl Drop for Answering {
     }
 }
 
-/// The body of an answer. hyper drops it once it has taken over the last byte.
+/// The body of a response. hyper drops it once it has taken over the last byte.
 #[derive(Debug)]
 pub(super) struct Answered {
     body: Body,
     _answering: Answering,
-    /// It is a stream.
+    /// Set for a stream.
     _lasting: Option<Lasting>,
 }
 
@@ -255,7 +255,7 @@ mod tests {
         let places = Places::new(1);
         let mut asked = Asked::at(&places).await;
         assert!(!asked.turn.is_hypers());
-        // What was handed over so far is written, and more will come.
+        // Everything handed over so far is written, and more will come.
         asked.turn.flushed();
         assert!(!asked.gives_way());
         asked.answering = None;
@@ -274,7 +274,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_request_that_takes_long_lasts_and_goes_on_where_too_many_do() {
-        // Of two connections, one may last.
+        // One of two connections may be long-lived.
         let places = Places::new(2);
         let (first, second) = (Asked::at(&places).await, Asked::at(&places).await);
         tokio::time::advance(LONG / 2).await;
@@ -283,11 +283,11 @@ mod tests {
         tokio::time::advance(LONG / 2).await;
         first.look();
         assert!(second.stay.last().is_err());
-        // It has brought what a slow network can: it stays.
+        // It has delivered as much as a slow network can, so it stays.
         second.turn.arrived.store(64 * 1024, Ordering::Relaxed);
         second.look();
         assert!(!first.gives_way() && !second.gives_way());
-        // Nothing has moved since.
+        // Nothing has been transferred since then.
         tokio::time::advance(LONG).await;
         second.look();
         assert!(second.gives_way());
@@ -302,7 +302,7 @@ mod tests {
         let places = Places::new(2);
         let (asked, other) = (Asked::at(&places).await, Asked::at(&places).await);
         let a_while = || tokio::time::advance(LONG);
-        // As much as the system takes at once.
+        // As much as the system accepts at once.
         asked.turn.sent(Some(1_000_000));
         asked.turn.sent(None);
         a_while().await;
@@ -322,7 +322,7 @@ mod tests {
     async fn a_stream_may_be_silent_and_an_upload_may_take_its_time() {
         let places = Places::new(2);
         let (stream, upload) = (Asked::at(&places).await, Asked::at(&places).await);
-        // No further one may last.
+        // No other one may be long-lived.
         let lasting = stream.stay.last().unwrap();
         upload.stay.is_of([192, 0, 2, 1].into(), None);
         upload.stay.mark_upload();

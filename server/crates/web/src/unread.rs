@@ -1,10 +1,9 @@
-//! Answers to what is no request: a head that cannot be read.
+//! Responses to unreadable requests: heads that cannot be parsed.
 //!
-//! hyper answers those by itself, 400, 414 or 431 with an empty body, asks
-//! nobody, and has no switch for it. So the connection is watched: what is
-//! written while no request is being answered, and after all of the answer
-//! before it has been written, can only be hyper's own. It gets the request id
-//! and the problem body that every answer of the platform has.
+//! hyper responds to these itself, with 400, 414 or 431 and an empty body, and offers no way to
+//! change it. So the connection is watched: everything that is written while no request is in
+//! progress, and after the previous response has been written completely, can only be hyper's own
+//! response. It gets the request id and the problem body that every response of the platform has.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -22,20 +21,20 @@ use super::pace::{Pace, Waiting};
 use super::request_id::{RequestId, X_REQUEST_ID};
 use super::turn::Turn;
 
-/// How long the rest of what cannot be read is still taken, and how many bytes
-/// of it. If the connection were closed at once, a client that is still writing
-/// would see it reset, and never the answer (RFC 9112 §9.6).
+/// How long the rest of an unreadable request is still read, and how many bytes of it. If the
+/// connection were closed at once, a client that is still writing would see a reset, and never the
+/// response (RFC 9112 §9.6).
 const LINGER: (Duration, usize) = (Duration::from_secs(2), 4 * 1024 * 1024);
 
-/// A connection whose every answer has a request id, and whose peer has to read
-/// them. `explain` makes the id and the body of an answer with this status.
+/// A connection on which every response has a request id, and whose peer has to read them.
+/// `explain` returns the id and the body of a response with this status.
 #[derive(Debug)]
 pub(super) struct Explained<T, F> {
     stream: T,
     turn: Arc<Turn>,
     explain: F,
     reading: Waiting,
-    /// What is sent in place of hyper's answer, as far as it is not yet.
+    /// The remaining bytes that replace hyper's response.
     own: Bytes,
     refused: bool,
     lingering: Option<(Pin<Box<Sleep>>, usize)>,
@@ -58,7 +57,7 @@ where
         }
     }
 
-    /// Whether `bytes` were an answer of hyper's own, which is replaced.
+    /// Whether `bytes` were a response of hyper's own, which is replaced.
     fn replaces(&mut self, bytes: &[u8]) -> bool {
         if !self.turn.is_hypers() {
             return false;
@@ -90,7 +89,7 @@ where
         Poll::Ready(Ok(()))
     }
 
-    /// What became of writing, in time.
+    /// Applies the time limit to the result of a write.
     fn paced(
         &mut self,
         written: Poll<io::Result<usize>>,
@@ -112,7 +111,7 @@ where
         written
     }
 
-    /// Reads and throws away, until the peer has closed too.
+    /// Reads and discards data until the peer has closed, too.
     fn poll_rest(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Some((patience, left)) = &mut self.lingering else {
             return Poll::Ready(());
@@ -135,8 +134,8 @@ where
     }
 }
 
-/// The status of an answer that hyper makes by itself, and what stands before
-/// and after the length of its empty body.
+/// Returns the status of a response that hyper makes itself, and the text before and after the
+/// length of its empty body.
 fn own_answer(bytes: &[u8]) -> Option<(StatusCode, &[u8], &[u8])> {
     const NO_BODY: &[u8] = b"content-length: 0\r\n";
     if !bytes.starts_with(b"HTTP/1.") || !bytes.ends_with(b"\r\n\r\n") {
@@ -217,7 +216,7 @@ where
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         ready!(self.poll_own(context))?;
-        // An answer without a body is in one piece.
+        // A response without a body is one piece.
         if let [head] = pieces
             && self.replaces(head)
         {

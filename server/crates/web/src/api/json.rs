@@ -1,4 +1,4 @@
-//! JSON of the project API: what calls are sent and what they answer.
+//! JSON of the project API: bodies of requests and responses.
 
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderValue, header};
@@ -10,13 +10,13 @@ use super::invalid;
 use crate::api_error::ApiError;
 use crate::json;
 
-/// Bytes of a request's JSON, at most.
+/// The maximum size of a request's JSON in bytes.
 const BYTES: usize = 16 * 1024;
 
-/// The JSON object of a request, and that of an answer, which no cache keeps.
+/// The JSON object of a request, or of a response, which no cache stores.
 ///
-/// A handler names it after whatever says who may call: the extractors run in their
-/// order, and nobody else learns what is wrong with a body.
+/// A handler lists it after the extractors that check the caller: extractors run in order, and a
+/// caller who is not allowed must not learn what is wrong with the body.
 #[derive(Clone, Copy, Debug)]
 pub struct ApiJson<T>(pub T);
 
@@ -26,11 +26,11 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for ApiJson<T> {
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
         let bytes = json::read(&parts.headers, body, BYTES).await?;
-        // A list would be taken for the members in their order.
+        // serde would read a list as the members in their order.
         if bytes.trim_ascii_start().first() != Some(&b'{') {
             return Err(invalid("The request's body is to be a JSON object."));
         }
-        // The body is the caller's own, so that the answer may say what is wrong.
+        // The body is the caller's own, so the response may say what is wrong.
         serde_json::from_slice(&bytes).map(Self).map_err(|error| {
             invalid(format!(
                 "The request's JSON is not what is asked for: {error}."

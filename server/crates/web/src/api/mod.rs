@@ -1,10 +1,10 @@
-//! What every call of the project API is read with and answered with.
+//! Parsing of requests and building of responses for all calls of the project API.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`json`] | bodies and answers |
-//! | [`query`] | queries, and what is wrong with them |
-//! | [`range`] | the time that a query asks about |
+//! | [`json`] | bodies and responses |
+//! | [`query`] | queries and their errors |
+//! | [`range`] | the time range of a query |
 
 pub mod json;
 pub mod query;
@@ -29,7 +29,7 @@ pub enum EnvironmentName {
     Prod,
 }
 
-/// Says what is wrong with a request.
+/// Returns `invalid-request` with this sentence.
 pub fn invalid(sentence: impl Into<Cow<'static, str>>) -> ApiError {
     ApiError::new(ProblemCode::InvalidRequest).with_detail(sentence)
 }

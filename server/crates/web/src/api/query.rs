@@ -1,7 +1,7 @@
-//! The query of a call, read into the struct that describes it.
+//! The query of a call, deserialised into the struct that describes it.
 //!
-//! The sentence that says what is wrong follows from the struct: its fields are the
-//! parameters that there are, and the type of a field says what its values are.
+//! The error sentence is derived from the struct: its fields are the existing parameters, and the
+//! type of a field describes its values.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, btree_map};
@@ -22,7 +22,7 @@ use utoipa::{PartialSchema, ToSchema};
 use super::invalid;
 use crate::api_error::ApiError;
 
-/// A call's query. `T` refuses unknown parameters by `#[serde(deny_unknown_fields)]`.
+/// A call's query. `T` rejects unknown parameters with `#[serde(deny_unknown_fields)]`.
 #[derive(Clone, Copy, Debug)]
 pub struct ApiQuery<T>(pub T);
 
@@ -35,7 +35,7 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for ApiQuery<T> {
     }
 }
 
-/// Reads a query. A parameter that is there more than once has its last value.
+/// Parses a query. A repeated parameter has its last value.
 ///
 /// # Errors
 /// What is wrong with the query.
@@ -48,8 +48,8 @@ pub fn read<T: DeserializeOwned>(query: &str) -> Result<T, QueryError> {
     T::deserialize(MapAccessDeserializer::new(parameters))
 }
 
-/// Reads a value by `parse`. Where that returns nothing, the sentence says that the
-/// parameter is `expected`.
+/// Parses a value with `parse`. If that returns `None`, the error sentence says that the parameter
+/// must be `expected`.
 ///
 /// # Errors
 /// The value cannot be parsed.
@@ -65,24 +65,24 @@ pub fn value<'de, D: Deserializer<'de>, T>(
     }
 }
 
-/// A number of plain digits. Rust's parser would take a plus sign.
+/// Parses a number of plain digits. Rust's parser would accept a plus sign.
 pub fn digits<T: FromStr>(text: &str) -> Option<T> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| text.parse().ok()).flatten()
 }
 
-/// A whole number from `MIN` to `MAX`.
+/// An integer from `MIN` to `MAX`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Within<const MIN: i32, const MAX: i32>(i32);
 
 impl<const MIN: i32, const MAX: i32> Within<MIN, MAX> {
-    /// The number.
+    /// Returns the number.
     #[must_use]
     pub const fn get(self) -> i32 {
         self.0
     }
 
-    /// The number as a count; what is below 0 is 0.
+    /// Returns the number as a count; a negative number is 0.
     #[must_use]
     pub fn count(self) -> usize {
         usize::try_from(self.0).unwrap_or(0)
@@ -127,13 +127,13 @@ impl<const MIN: i32, const MAX: i32> ToSchema for Within<MIN, MAX> {
     }
 }
 
-/// What is wrong with a query.
+/// An error in a query.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QueryError {
-    /// A sentence that can be shown.
+    /// A sentence that can be shown to the caller.
     #[error("{0}")]
     Sentence(String),
-    /// What a value has to be; the name of its parameter is added.
+    /// A description of valid values; the name of the parameter is added.
     #[error("A value of the query is {0}.")]
     Expected(String),
 }
@@ -170,10 +170,10 @@ fn listed(names: &[&str], before_last: &str) -> String {
     }
 }
 
-/// The parameters of a query, by name.
+/// The parameters of a query by name.
 struct Parameters<'a> {
     left: btree_map::Iter<'a, Cow<'a, str>, Cow<'a, str>>,
-    /// The one whose name was read.
+    /// The parameter whose name was read.
     next: Option<(&'a str, Value<'a>)>,
 }
 

@@ -1,6 +1,6 @@
-//! The time that a call asks about.
+//! The time range of a query.
 //!
-//! What is wrong is answered by a sentence that can be shown.
+//! Errors are sentences that can be shown to the caller.
 
 use std::borrow::Cow;
 
@@ -17,8 +17,8 @@ const TIME: &str = "`from` and `to` are times as RFC 3339 writes them, 2026-11-2
 const ORDER: &str = "`from` is before `to`.";
 const YEARS: &str = "`from` and `to` are in the years 1 to 9998.";
 
-/// The times that are answered about. RFC 3339 writes the years 0 to 9999, and
-/// answers round up, and may be for clocks that are hours away from UTC.
+/// The supported times. RFC 3339 allows the years 0 to 9999, and responses may round up or use
+/// clocks that are hours away from UTC.
 const ERA: std::ops::Range<Millis> = -62_135_596_800_000..253_370_764_800_000;
 
 /// The parameter `from` or `to` of a query, in milliseconds since the Unix epoch.
@@ -27,7 +27,7 @@ pub struct Time(pub Millis);
 
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        // A `+` in a query stands for a space, and few remember to write `%2B`.
+        // A `+` in a query means a space, and few callers write `%2B`.
         let text = String::deserialize(from)?.replace(' ', "+");
         let time = parse_rfc3339(&text).ok_or_else(|| de::Error::custom(TIME))?;
         Ok(Self(time))
@@ -49,17 +49,17 @@ impl ToSchema for Time {
     }
 }
 
-/// The time that a query asks about.
+/// The time range of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// What is asked for begins then.
+    /// The start, inclusive.
     pub from: Option<Millis>,
-    /// What is asked for ends before then.
+    /// The end, exclusive.
     pub to: Option<Millis>,
 }
 
 impl Range {
-    /// From one time to the other.
+    /// Creates a range between two times.
     #[must_use]
     pub fn new(from: Option<Time>, to: Option<Time>) -> Self {
         let millis = |time: Option<Time>| time.map(|Time(millis)| millis);
@@ -69,7 +69,7 @@ impl Range {
         }
     }
 
-    /// Refuses what ends before it begins.
+    /// Rejects a range that ends before it begins.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -80,8 +80,8 @@ impl Range {
         }
     }
 
-    /// From when to when: the day until `now` where nothing else is asked for,
-    /// and at most as long as `longest`, else `too_long` is what is wrong.
+    /// Returns start and end. The default is the day until `now`. A range that is longer than
+    /// `longest` is rejected with the sentence `too_long`.
     ///
     /// # Errors
     /// What is wrong with it.

@@ -1,4 +1,4 @@
-//! The cookie's attributes, and whose forms are taken.
+//! Tests of the cookie's attributes, and of accepted and rejected forms.
 
 use super::*;
 use platform_domain::entropy::SystemEntropy;

@@ -1,11 +1,9 @@
-//! Connections that last: WebSockets, streams, and whatever takes longer than
-//! [`LONG`]. They may hold three quarters of all places, so that requests that
-//! are answered at once always find one.
+//! Long-lived connections: WebSockets, streams, and requests that take longer than [`LONG`]. They
+//! may use three quarters of all slots, so that short requests always find one.
 //!
-//! No client holds more than its part of that, and neither do those around a
-//! client together; nor does one game, once more than half of it is taken. What
-//! counts is the client of a request, not the peer of its connection: behind a
-//! trusted proxy all have the same peer.
+//! One client may hold only a part of these, and so may its surrounding network, and one game once
+//! more than half are in use. The client of a request counts, not the peer of its connection:
+//! behind a trusted proxy, all have the same peer.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -21,32 +19,31 @@ use tokio::time::Instant;
 use super::{Group, Network, Place};
 use crate::api_error::ApiError;
 
-/// How long a request may take before its connection counts as one that lasts.
+/// How long a request may take before its connection counts as long-lived.
 pub(crate) const LONG: Duration = Duration::from_secs(10);
-/// Which part of all places those that last may hold: three quarters.
+/// The part of all slots that long-lived connections may use: three quarters.
 const PART: (usize, usize) = (3, 4);
-/// Which part of those one network may hold, those around it together, and one
-/// game once they are scarce. A network may not borrow what is free: it would
-/// leave a game nothing of its part.
+/// The parts of these for one network, for its surrounding network, and for one game once they are
+/// scarce. A network may not use free slots of others: it would leave nothing of a game's part to
+/// the game.
 const OF_A_NETWORK: usize = 16;
 const OF_THOSE_AROUND: usize = 8;
 const OF_A_GAME: usize = 4;
-/// The log says at most so often that all are held.
+/// The minimum time between two warnings that all are in use.
 const WARN_AGAIN: Duration = Duration::from_secs(60);
-/// When somebody without such a place may try again.
+/// When a refused client may try again.
 const LATER: HeaderValue = HeaderValue::from_static("5");
 
-/// Who holds some of the places of those that last.
+/// A holder of slots for long-lived connections.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Holder {
     Clients(Group),
-    /// The game that is reached, by the audience of its tokens, or the
-    /// platform's own pages.
+    /// The requested game, by the audience of its tokens, or the platform's own pages.
     Game(Option<Arc<str>>),
 }
 
 impl Holder {
-    /// How many of so many it may have.
+    /// Returns how many of `of` slots it may hold.
     const fn most(&self, of: usize, are_scarce: bool) -> usize {
         match self {
             Self::Clients(Group::Network(_)) => of.div_ceil(OF_A_NETWORK),
@@ -56,7 +53,7 @@ impl Holder {
         }
     }
 
-    /// Why it gets no further one.
+    /// Returns the error for a holder at its limit.
     fn refusal(&self) -> ApiError {
         too_many(match self {
             Self::Clients(_) => {
@@ -76,7 +73,7 @@ fn too_many(detail: &'static str) -> ApiError {
         .with_header(header::RETRY_AFTER, LATER)
 }
 
-/// Who asked for what.
+/// The client and the game of a request.
 #[derive(Debug)]
 struct Whose {
     client: IpAddr,
@@ -84,8 +81,8 @@ struct Whose {
 }
 
 impl Whose {
-    /// Who holds what lasts. This machine has no limit: programs that measure
-    /// are many visitors in one.
+    /// Returns the holders of a long-lived request. This machine has no limit: programs that
+    /// measure simulate many visitors.
     fn holders(&self) -> Vec<Holder> {
         if self.client.is_loopback() {
             return Vec::new();
@@ -99,7 +96,7 @@ impl Whose {
     }
 }
 
-/// All those that last.
+/// All long-lived connections.
 #[derive(Debug)]
 pub(super) struct Crowd {
     most: usize,
@@ -109,14 +106,14 @@ pub(super) struct Crowd {
 #[derive(Debug, Default)]
 struct Counts {
     all: usize,
-    /// Holders of none are not in it.
+    /// Only contains holders of at least one.
     holders: HashMap<Holder, usize>,
-    /// When the log last said that they are too many.
+    /// When the log last warned that there are too many.
     warned: Option<Instant>,
 }
 
 impl Crowd {
-    /// Their part of so many places, and at least one.
+    /// Returns their part of all slots, at least one.
     pub(super) fn of(places: usize) -> Self {
         Self {
             most: (places * PART.0 / PART.1).max(1),
@@ -124,7 +121,7 @@ impl Crowd {
         }
     }
 
-    /// One more, for these holders.
+    /// Adds one for these holders.
     fn enter(&self, holders: &[Holder]) -> Result<(), ApiError> {
         let mut counts = self.counts();
         if counts.all >= self.most {
@@ -148,7 +145,7 @@ impl Crowd {
         Ok(())
     }
 
-    /// One less.
+    /// Removes one.
     fn leave(&self, holders: Vec<Holder>) {
         let mut counts = self.counts();
         counts.all -= 1;
@@ -168,7 +165,7 @@ impl Crowd {
 }
 
 impl Counts {
-    /// Tells the operator, now and then.
+    /// Warns the operator, at most once per [`WARN_AGAIN`].
     fn warn(&mut self, most: usize) {
         if self.warned.is_none_or(|at| at.elapsed() >= WARN_AGAIN) {
             self.warned = Some(Instant::now());
@@ -181,21 +178,21 @@ impl Counts {
     }
 }
 
-/// One request, and the place of the connection that it came by.
+/// A request, and the slot of its connection.
 #[derive(Clone, Debug)]
 pub struct Stay(Arc<One>);
 
 #[derive(Debug)]
 struct One {
     place: Place,
-    /// Known once the request's head was understood.
+    /// Known once the request's head is parsed.
     whose: OnceLock<Whose>,
-    /// It is an archive, which has a place of its own where it is kept.
+    /// The request uploads an archive; archives have their own limits.
     is_upload: AtomicBool,
     lasts: Mutex<Lasts>,
 }
 
-/// For how many reasons a request lasts, and who holds that.
+/// The number of reasons why a request is long-lived, and its holders.
 #[derive(Debug, Default)]
 struct Lasts {
     reasons: usize,
@@ -203,7 +200,7 @@ struct Lasts {
 }
 
 impl Stay {
-    /// A request came by the connection of this place.
+    /// Creates the state of a request on the connection with this slot.
     pub(crate) fn at(place: &Place) -> Self {
         Self(Arc::new(One {
             place: place.clone(),
@@ -213,18 +210,18 @@ impl Stay {
         }))
     }
 
-    /// The place of its connection.
+    /// Returns the slot of its connection.
     pub(crate) fn place(&self) -> &Place {
         &self.0.place
     }
 
-    /// It is this client's, and for this game, if for one.
+    /// Sets the request's client and game, if it is for one.
     pub fn is_of(&self, client: IpAddr, game: Option<Arc<str>>) {
-        // A request has one client.
+        // A request has one client, so this is set once.
         let _ = self.0.whose.set(Whose { client, game });
     }
 
-    /// It is an upload, which is neither counted nor cut off, however long it takes.
+    /// Marks it as an upload, which is neither counted nor cut off, however long it takes.
     pub fn mark_upload(&self) {
         self.0.is_upload.store(true, Ordering::Relaxed);
     }
@@ -234,12 +231,12 @@ impl Stay {
         self.0.is_upload.load(Ordering::Relaxed)
     }
 
-    /// Whether it lasts for another reason than this one.
+    /// Whether it is long-lived for another reason than this one.
     pub(crate) fn lasts_beside(&self, this: Option<&Lasting>) -> bool {
         self.0.lasts().reasons > usize::from(this.is_some())
     }
 
-    /// From now on it lasts, unless too many do.
+    /// Makes it long-lived, unless there are too many.
     ///
     /// # Errors
     /// `unavailable`
@@ -263,7 +260,7 @@ impl One {
     }
 }
 
-/// A request lasts. The last owner ends that.
+/// A reason for a request to be long-lived. It ends when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub struct Lasting {
     _reason: Arc<Reason>,
@@ -322,7 +319,7 @@ mod tests {
         let refusal = held[6].last().unwrap_err();
         assert_eq!(refusal.status(), 503);
         assert!(places.0.crowd.counts().warned.is_some());
-        // For a further reason it is no further one.
+        // Another reason of the same request is not counted again.
         let again = held[0].last().unwrap();
         assert_eq!(places.0.crowd.counts().all, 6);
         drop(lasting.remove(0));
@@ -331,14 +328,14 @@ mod tests {
         assert!(held[6].last().is_ok());
         drop(lasting);
         assert!(is_empty(&places));
-        // However few there are, one may last.
+        // However few slots there are, one may be long-lived.
         let one = Stay::at(&Places::new(1).try_take(&[]).unwrap());
         assert!(one.last().is_ok());
     }
 
     #[test]
     fn a_client_and_those_around_it_have_their_part_of_what_lasts() {
-        // 96 may last.
+        // 96 may be long-lived.
         let places = Places::new(128);
         for (clients, most) in [
             (&["192.0.2.1"][..], 6),
