@@ -158,6 +158,7 @@ async fn games(store: &dyn Store, directory: &Path, owner: Uuid, now: Millis) ->
                 files: kept.map(|(path, file)| (path.to_owned(), file)).into(),
                 created_at: now,
                 made: Made::default(),
+                inspection: None,
             };
             store.add_deployment(deployment, Actor::Own.into()).await?;
         }

@@ -187,7 +187,7 @@ impl Platform {
     async fn look_for_games(&self, store: &dyn Store) {
         let catalogue = &self.running.state.games.catalogue;
         catalogue
-            .refresh_all(store)
+            .refresh_all(store, &self.running.state.games.files)
             .await
             .expect("games can be read");
     }

@@ -286,7 +286,7 @@ impl World {
         let looked = state
             .games
             .catalogue
-            .refresh_all(&*state.platform.store)
+            .refresh_all(&*state.platform.store, &state.games.files)
             .await;
         looked.expect("the store answers");
     }

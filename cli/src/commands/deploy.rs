@@ -41,10 +41,19 @@ struct Deployed {
     warnings: Vec<Answered>,
 }
 
+/// A warning in an answer of the platform.
 #[derive(Debug, Deserialize, Serialize)]
-struct Answered {
+pub(super) struct Answered {
     code: String,
     message: String,
+}
+
+impl Answered {
+    /// Prints the warning to standard error.
+    pub(super) fn note(&self) {
+        let (message, code) = (plain(&self.message), plain(&self.code));
+        terminal::warn(format_args!("{message} ({code})"));
+    }
 }
 
 /// Deploys a folder.
@@ -101,8 +110,7 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
         .iter()
         .filter(|warning| !said(&warning.code))
     {
-        let (message, code) = (plain(&warning.message), plain(&warning.code));
-        terminal::warn(format_args!("{message} ({code})"));
+        warning.note();
     }
     if !deployed.short_id.is_empty() {
         let of = revision.map_or_else(String::new, |revision| format!(", of revision {revision}"));

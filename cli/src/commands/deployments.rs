@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Context;
+use super::deploy::Answered;
 use crate::failure::Failure;
 use crate::terminal::{self, plain};
 
@@ -17,6 +18,9 @@ pub(super) struct View {
     pub(super) url: String,
     /// The kept deployments, newest first.
     pub(super) deployments: Vec<Deployment>,
+    /// The warnings of the deployment that is shown.
+    #[serde(default)]
+    pub(super) warnings: Vec<Answered>,
 }
 
 /// One deployment.

@@ -57,6 +57,9 @@ pub(super) async fn run(
         })
         .await?;
     let view: View = answer.json()?;
+    for warning in &view.warnings {
+        warning.note();
+    }
     terminal::note(format_args!("Showing {what}{before}."));
     terminal::print(&format!("{}\n", plain(&view.url)))
 }

@@ -77,6 +77,23 @@ async fn a_rollback_goes_to_the_one_before_the_current_or_to_the_one_that_is_nam
     assert_eq!(body(1), json!({"deployment": "id-3"}));
 }
 
+#[tokio::test]
+async fn a_rollback_prints_the_warnings_of_the_deployment_that_it_shows() {
+    let platform = Platform::start().await;
+    let home = Home::signed_in(&platform).await;
+    platform.say(&format!("GET - {DEV}"), &[(200, environment(Some(1)))]);
+    let mut after = environment(Some(2));
+    after["warnings"] = json!([{"code": "runtime-not-loaded", "message": "Load the runtime."}]);
+    platform.say(&format!("POST - {DEV}/rollback"), &[(200, after)]);
+    let outcome = home.run(&["rollback", "-p", "game"]).await.succeeded();
+    assert!(
+        outcome
+            .stderr
+            .contains("Load the runtime. (runtime-not-loaded)"),
+        "{outcome:?}"
+    );
+}
+
 /// Two deployments in the same minute, as the platform returns them.
 fn told() -> Value {
     let one = |id: &str, at: &str, message: Option<&str>, current: bool| {

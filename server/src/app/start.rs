@@ -30,8 +30,6 @@ use crate::games::GamesState;
 use crate::games::catalogue::Catalogue;
 use crate::games::files::{FileError, FileStore};
 use crate::games::live::MemoryPresence;
-use crate::games::page_metadata::PageMetadata;
-use crate::games::page_warnings::PageWarnings;
 use crate::hosting::HostingState;
 use crate::hosting::backends::{self, Assertions, Backends};
 use crate::hosting::contents::Contents;
@@ -237,8 +235,6 @@ fn assemble(
         platform: Arc::clone(platform),
         catalogue: Catalogue::new(platform.origin.clone()),
         files,
-        page_metadata: PageMetadata::default(),
-        page_warnings: PageWarnings::default(),
         presence: Arc::new(MemoryPresence::new()),
     });
     let tokens = GameTokens::new(

@@ -12,9 +12,12 @@ use tokio::sync::Mutex;
 use uuid::Uuid;
 
 use crate::clock::Millis;
+use crate::domain::errors::chain;
 use crate::domain::project::{
-    BackendSettings, Deployment, EnvironmentRecord, Frames, HostedEnvironment,
+    BackendSettings, Deployment, EnvironmentRecord, Frames, HostedEnvironment, Inspection,
 };
+use crate::games::files::FileStore;
+use crate::games::inspection::inspect_kept;
 use crate::games::lasting::Lasting;
 use crate::http::cors::AllowedOrigin;
 use crate::origin::PlatformOrigin;
@@ -90,8 +93,12 @@ impl Catalogue {
     ///
     /// # Errors
     /// The store's; the games then stay as they were.
-    pub async fn refresh_all(&self, store: &dyn Store) -> Result<(), StoreError> {
-        let read = async || self.read(store, None).await;
+    pub async fn refresh_all(
+        &self,
+        store: &dyn Store,
+        files: &FileStore,
+    ) -> Result<(), StoreError> {
+        let read = async || self.read(store, files, None).await;
         self.refreshing.share(read).await
     }
 
@@ -99,11 +106,21 @@ impl Catalogue {
     ///
     /// # Errors
     /// The store's; the games then stay as they were.
-    pub async fn refresh(&self, store: &dyn Store, slug: &str) -> Result<(), StoreError> {
-        self.read(store, Some(slug)).await
+    pub async fn refresh(
+        &self,
+        store: &dyn Store,
+        files: &FileStore,
+        slug: &str,
+    ) -> Result<(), StoreError> {
+        self.read(store, files, Some(slug)).await
     }
 
-    async fn read(&self, store: &dyn Store, slug: Option<&str>) -> Result<(), StoreError> {
+    async fn read(
+        &self,
+        store: &dyn Store,
+        files: &FileStore,
+        slug: Option<&str>,
+    ) -> Result<(), StoreError> {
         let _reading = self.reading.lock().await;
         let known = self.games.load_full();
         let mut games = match slug {
@@ -116,30 +133,37 @@ impl Catalogue {
             }
             None => Games::new(),
         };
+        let mut inspected = Vec::new();
         for hosted in store.list_hosted(slug).await? {
             let label = hosted.record.environment.label(&hosted.record.slug);
-            let game = self.game(store, &label, hosted, known.get(&*label)).await?;
+            let known = known.get(&*label).and_then(|game| game.shown());
+            let shown = match (hosted.record.deployment, known) {
+                (Some(id), Some(known)) if known.deployment.id == id => Some(known),
+                (Some(id), _) => {
+                    let shown = read(store, &hosted.record, id).await?;
+                    let address = format!("{}/", self.origin.sub_domain(&label));
+                    inspect_older(shown, address, files, &mut inspected).await
+                }
+                (None, _) => None,
+            };
+            let game = self.game(&label, hosted, shown);
             games.insert(label.into(), Arc::new(game));
         }
+        keep_inspections(store, inspected).await;
         self.games.store(Arc::new(games));
         Ok(())
     }
 
-    /// The game at `label`, which was `before`.
-    async fn game(
+    /// The game at `label`, which shows `shown`.
+    fn game(
         &self,
-        store: &dyn Store,
         label: &str,
         HostedEnvironment { record, standing }: HostedEnvironment,
-        before: Option<&Arc<Game>>,
-    ) -> Result<Game, StoreError> {
-        let known = before.and_then(|game| game.deployment.as_ref().zip(Some(&game.lasting)));
-        let (deployment, lasting) = match (record.deployment, known) {
-            (Some(id), Some((known, lasting))) if known.id == id => {
-                (Some(Arc::clone(known)), Arc::clone(lasting))
-            }
-            (Some(id), _) => read(store, &record, id).await?,
-            (None, _) => (None, Arc::default()),
+        shown: Option<Shown>,
+    ) -> Game {
+        let (deployment, lasting) = match shown {
+            Some(shown) => (Some(shown.deployment), shown.lasting),
+            None => (None, Arc::default()),
         };
         let origin = self.origin.sub_domain(label);
         let audience: Arc<str> = record.environment.audience(&record.slug).into();
@@ -147,7 +171,7 @@ impl Catalogue {
         // A page is there only once something is deployed, and a page that is not
         // there asks for no tokens.
         let asks = deployment.is_some() || taken_down;
-        Ok(Game {
+        Game {
             caller: asks
                 .then(|| caller(&origin, &audience, taken_down))
                 .flatten(),
@@ -162,7 +186,7 @@ impl Catalogue {
             framing: framing(&record.frames, &self.origin),
             backend: record.backend,
             slug: record.slug,
-        })
+        }
     }
 
     /// The game at this host label, which is lower case.
@@ -216,20 +240,82 @@ fn framing(frames: &Frames, platform: &PlatformOrigin) -> Option<HeaderValue> {
     HeaderValue::try_from(directive).ok()
 }
 
-/// What is deployed, and which of its files never change. One that was swept in
+/// What a game shows.
+struct Shown {
+    deployment: Arc<Deployment>,
+    /// Which of its files never change.
+    lasting: Arc<Lasting>,
+}
+
+impl Game {
+    fn shown(&self) -> Option<Shown> {
+        Some(Shown {
+            deployment: self.deployment.clone()?,
+            lasting: Arc::clone(&self.lasting),
+        })
+    }
+}
+
+/// Reads a deployment, and which of its files never change. One that was swept in
 /// between is no longer the current one.
 async fn read(
     store: &dyn Store,
     record: &EnvironmentRecord,
     id: Uuid,
-) -> Result<(Option<Arc<Deployment>>, Arc<Lasting>), StoreError> {
+) -> Result<Option<Shown>, StoreError> {
     let Some(deployment) = store.find_deployment(id).await? else {
-        return Ok((None, Arc::default()));
+        return Ok(None);
     };
     let changed = store.list_changed_paths(&record.slug, record.environment);
     let changed = changed.await?.into_iter().collect();
     let lasting = Lasting::of(deployment.files.keys(), &changed);
-    Ok((Some(Arc::new(deployment)), Arc::new(lasting)))
+    Ok(Some(Shown {
+        deployment: Arc::new(deployment),
+        lasting: Arc::new(lasting),
+    }))
+}
+
+/// Inspects a deployment of an older version of the program, which has no inspection, and
+/// adds the result to `inspected`, which is written to the store.
+async fn inspect_older(
+    shown: Option<Shown>,
+    address: String,
+    files: &FileStore,
+    inspected: &mut Vec<(Uuid, Inspection)>,
+) -> Option<Shown> {
+    let mut shown = shown?;
+    if shown.deployment.inspection.is_some() {
+        return Some(shown);
+    }
+    match inspect_kept(&shown.deployment, address, files).await {
+        Ok(found) => {
+            inspected.push((shown.deployment.id, found.clone()));
+            let deployment = Arc::make_mut(&mut shown.deployment);
+            deployment.inspection = Some(found);
+        }
+        // Until the next start the game has its slug for a title, and no warnings.
+        Err(error) => {
+            let error = chain(&error);
+            tracing::error!(
+                slug = shown.deployment.slug,
+                error,
+                "the page cannot be read"
+            );
+        }
+    }
+    Some(shown)
+}
+
+/// Writes the inspections to the store, in one write. If it fails, the next start inspects
+/// the deployments again.
+async fn keep_inspections(store: &dyn Store, inspected: Vec<(Uuid, Inspection)>) {
+    if inspected.is_empty() {
+        return;
+    }
+    if let Err(error) = store.set_inspections(inspected).await {
+        let error = chain(&error);
+        tracing::error!(error, "inspections of deployments could not be stored");
+    }
 }
 
 fn caller(origin: &str, audience: &str, taken_down: bool) -> Option<AllowedOrigin> {

@@ -7,18 +7,18 @@
 //! | [`files`] | deployed files by their content |
 //! | [`marks`], [`lasting`] | which files of a deployment never change under their names |
 //! | [`page_metadata`] | titles and pictures, by their pages |
-//! | [`page_warnings`] | how their pages should load the runtime and do not |
+//! | [`inspection`] | what the files of a deployment say: title, pictures, warnings |
 //! | [`live`] | who is playing: what may be lost |
 //! | [`takedown`] | what is answered for a game that was taken down |
 
 pub mod catalogue;
 pub mod files;
 pub mod hosts;
+pub mod inspection;
 pub mod lasting;
 pub mod live;
 pub mod marks;
 pub mod page_metadata;
-pub mod page_warnings;
 mod state;
 pub mod takedown;
 

@@ -2,44 +2,35 @@
 //! the pictures that these name.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use lol_html::html_content::{Element, TextChunk};
 use lol_html::{RewriteStrSettings, element, rewrite_str, text};
-use moka::sync::Cache;
 use percent_encoding::percent_decode_str;
 use platform_protocol::invisible::is_invisible;
 use platform_protocol::names::Environment;
 use unicode_normalization::char::is_combining_mark;
-use url::Url;
+use url::{Position, Url};
 
-use crate::domain::project::Deployment;
+use crate::domain::project::Inspection;
 use crate::domain::username::MAX_MARKS;
 use crate::games::catalogue::Game;
-use crate::games::files::FileStore;
 
 /// Bytes of a game's page in which its title and picture are looked for.
-const HEAD: u64 = 16 * 1024;
+const HEAD: usize = 16 * 1024;
 /// Characters of a title, at most.
 const TITLE: usize = 60;
 /// Bytes of an address, at most.
 const ADDRESS: usize = 2_000;
-/// Pages that are remembered, at most.
-const REMEMBERED: u64 = 10_000;
-
-/// What game's pages say of themselves, by the pages' content, so that each is
-/// read once.
-#[derive(Clone, Debug)]
-pub struct PageMetadata(Cache<String, Arc<Metadata>>);
 
 /// What a page says of itself.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Metadata {
+pub(super) struct PageMetadata {
     /// Its title, if it can be shown.
-    title: Option<String>,
+    pub(super) title: Option<String>,
     /// The addresses of pictures, the best first.
-    pictures: Vec<String>,
+    pub(super) pictures: Vec<String>,
 }
 
 /// What a game looks like in a list.
@@ -51,58 +42,28 @@ pub struct GameListing {
     pub picture: Option<String>,
 }
 
-impl Default for PageMetadata {
-    fn default() -> Self {
-        Self(Cache::new(REMEMBERED))
-    }
-}
-
-impl PageMetadata {
-    /// What a game is called: its page's title, or its slug.
-    pub async fn title(&self, game: &Game, files: &FileStore) -> String {
-        titled(game, &self.said(game, files).await.unwrap_or_default())
-    }
-
+impl GameListing {
     /// What a game looks like. `is_file` says whether a file answers at a path of
     /// it: a backend would learn of everybody who looks at the list.
-    pub async fn of(
-        &self,
-        game: &Game,
-        files: &FileStore,
-        is_file: impl Fn(&str) -> bool,
-    ) -> GameListing {
-        let said = self.said(game, files).await.unwrap_or_default();
-        GameListing {
-            title: titled(game, &said),
-            picture: game.deployment.as_ref().and_then(|deployment| {
-                let own = |address: &String| {
-                    own_picture(address, &game.origin, deployment)
-                        .filter(|picture| is_file(picture.path()))
-                };
-                said.pictures.iter().find_map(own).map(String::from)
-            }),
+    #[must_use]
+    pub fn of(game: &Game, is_file: impl Fn(&str) -> bool) -> Self {
+        let pictures = inspection(game).map(|found| found.pictures.as_slice());
+        let address = |picture: &String| {
+            let address = Url::parse(&format!("{}{picture}", game.origin)).ok()?;
+            is_file(address.path()).then(|| String::from(address))
+        };
+        Self {
+            title: title(game),
+            picture: pictures.unwrap_or_default().iter().find_map(address),
         }
-    }
-
-    async fn said(&self, game: &Game, files: &FileStore) -> Option<Arc<Metadata>> {
-        let page = game.deployment.as_ref()?.files.get("index.html")?;
-        if let Some(known) = self.0.get(&page.sha256) {
-            return Some(known);
-        }
-        // A page that cannot be read now has a title another time.
-        let head = files
-            .read_range(&page.sha256, 0..page.size.min(HEAD))
-            .await
-            .ok()?;
-        let said = Arc::new(read(&String::from_utf8_lossy(&head)));
-        self.0.insert(page.sha256.clone(), Arc::clone(&said));
-        Some(said)
     }
 }
 
-/// The title that a game's page says, or the game's slug.
-fn titled(game: &Game, said: &Metadata) -> String {
-    let title = said.title.clone().unwrap_or_else(|| game.slug.clone());
+/// What a game is called: its page's title, or its slug.
+#[must_use]
+pub fn title(game: &Game) -> String {
+    let title = inspection(game).and_then(|found| found.title.clone());
+    let title = title.unwrap_or_else(|| game.slug.clone());
     match game.environment {
         Environment::Prod => title,
         // Nobody should take the one for the other.
@@ -110,10 +71,27 @@ fn titled(game: &Game, said: &Metadata) -> String {
     }
 }
 
-/// The picture's own address, if it is one of the game's files. What others
-/// have would tell them who looks at the list.
-fn own_picture(address: &str, origin: &str, deployment: &Deployment) -> Option<Url> {
-    let base = Url::parse(origin).ok()?;
+fn inspection(game: &Game) -> Option<&Inspection> {
+    game.deployment.as_ref()?.inspection.as_ref()
+}
+
+impl PageMetadata {
+    /// Reads the page at `address`. Returns only pictures that are the game's own files: a
+    /// picture elsewhere would tell its server who looks at the list.
+    pub(super) fn read(page: &[u8], address: &str, is_own: impl Fn(&str) -> bool) -> Self {
+        let head = page.get(..HEAD).unwrap_or(page);
+        let found = read(&String::from_utf8_lossy(head));
+        let base = Url::parse(address).ok();
+        let own = |picture: &String| own_picture(picture, base.as_ref()?, &is_own);
+        let mut pictures: Vec<String> = found.pictures.iter().filter_map(own).collect();
+        let mut seen = HashSet::new();
+        pictures.retain(|picture| seen.insert(picture.clone()));
+        Self { pictures, ..found }
+    }
+}
+
+/// A picture's own address from the path on, if it is one of the game's files.
+fn own_picture(address: &str, base: &Url, is_own: impl Fn(&str) -> bool) -> Option<String> {
     let found = base.join(address).ok()?;
     if found.origin() != base.origin() {
         return None;
@@ -121,12 +99,12 @@ fn own_picture(address: &str, origin: &str, deployment: &Deployment) -> Option<U
     let path = percent_decode_str(found.path()).decode_utf8().ok()?;
     let path = path.strip_prefix('/')?;
     let kind = mime_guess::from_path(path).first()?;
-    let shown = kind.type_() == mime_guess::mime::IMAGE && deployment.files.contains_key(path);
-    shown.then_some(found)
+    let shown = kind.type_() == mime_guess::mime::IMAGE && is_own(path);
+    shown.then(|| found[Position::BeforePath..].to_owned())
 }
 
 /// Reads the beginning of a page.
-fn read(html: &str) -> Metadata {
+fn read(html: &str) -> PageMetadata {
     let title = Rc::new(RefCell::new(None::<String>));
     // By how well they stand for a game: what is shown where a link to it is
     // shared, then what stands for it on a phone, then in a tab.
@@ -176,10 +154,10 @@ fn read(html: &str) -> Metadata {
             settings.append_element_content_handler(handler)
         });
     if rewrite_str(html, settings).is_err() {
-        return Metadata::default();
+        return PageMetadata::default();
     }
     let title = title.take().and_then(|title| shown(&title));
-    Metadata {
+    PageMetadata {
         title,
         pictures: pictures.take().into_iter().flatten().collect(),
     }
@@ -213,7 +191,6 @@ fn is_odd(char: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::project::{FileEntry, Made};
 
     #[test]
     fn only_a_plain_title_is_a_games_name() {
@@ -260,23 +237,8 @@ mod tests {
 
     #[test]
     fn only_the_games_own_pictures_are_shown() {
-        let entry = FileEntry {
-            sha256: "0".repeat(64),
-            size: 1,
-        };
-        let files = ["a.png", "b c.webp", "page.html"];
-        let deployment = Deployment {
-            id: uuid::Uuid::nil(),
-            slug: "game".into(),
-            environment: Environment::Prod,
-            files: files
-                .iter()
-                .map(|name| ((*name).to_owned(), entry.clone()))
-                .collect(),
-            created_at: 0,
-            made: Made::default(),
-        };
-        let origin = "http://game.platform.localhost:8787";
+        let is_own = |path: &str| ["a.png", "b c.webp", "page.html"].contains(&path);
+        let base = Url::parse("http://game.platform.localhost:8787/").unwrap();
         for (address, expected) in [
             ("a.png", Some("/a.png")),
             ("./a.png?v=2", Some("/a.png?v=2")),
@@ -291,9 +253,8 @@ mod tests {
             ("page.html", None),
             ("../../a.png", Some("/a.png")),
         ] {
-            let expected = expected.map(|path| format!("{origin}{path}"));
-            let found = own_picture(address, origin, &deployment).map(String::from);
-            assert_eq!(found, expected, "{address}");
+            let found = own_picture(address, &base, is_own);
+            assert_eq!(found.as_deref(), expected, "{address}");
         }
     }
 }

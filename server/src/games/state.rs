@@ -5,8 +5,6 @@ use std::sync::Arc;
 use crate::games::catalogue::Catalogue;
 use crate::games::files::FileStore;
 use crate::games::live::Presence;
-use crate::games::page_metadata::PageMetadata;
-use crate::games::page_warnings::PageWarnings;
 use crate::http::cors::{AllowedOrigin, Origins};
 use crate::platform::Platform;
 
@@ -19,10 +17,6 @@ pub struct GamesState {
     pub catalogue: Catalogue,
     /// Deployed files by their content.
     pub files: Arc<FileStore>,
-    /// What the games look like in a list.
-    pub page_metadata: PageMetadata,
-    /// How their pages should load the runtime and do not.
-    pub page_warnings: PageWarnings,
     /// Who is playing.
     pub presence: Arc<dyn Presence>,
 }

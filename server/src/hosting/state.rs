@@ -32,7 +32,8 @@ impl HostingState {
     /// The store's; what was known stays so.
     pub async fn refresh(&self, slug: &str) -> Result<(), StoreError> {
         let catalogue = &self.games.catalogue;
-        catalogue.refresh(&*self.platform.store, slug).await?;
+        let (store, files) = (&*self.platform.store, &self.games.files);
+        catalogue.refresh(store, files, slug).await?;
         self.backends.follow(catalogue, Some(slug));
         Ok(())
     }
@@ -43,7 +44,8 @@ impl HostingState {
     /// The store's; what was known stays so.
     pub async fn refresh_all(&self) -> Result<(), StoreError> {
         let catalogue = &self.games.catalogue;
-        catalogue.refresh_all(&*self.platform.store).await?;
+        let (store, files) = (&*self.platform.store, &self.games.files);
+        catalogue.refresh_all(store, files).await?;
         self.backends.follow(catalogue, None);
         Ok(())
     }

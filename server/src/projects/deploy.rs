@@ -20,7 +20,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use platform_checks::Warning;
 use platform_protocol::names::Environment;
 
 pub use self::deployments::Deployments;
@@ -99,9 +98,6 @@ impl Target {
 pub struct Published {
     /// What the environment shows now.
     pub deployment: Deployment,
-    /// How its page should load the runtime and does not, and which files should
-    /// hardly be public.
-    pub warnings: Vec<Warning>,
     /// Earlier deployments that were removed to make room for it.
     pub removed: usize,
 }

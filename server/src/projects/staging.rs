@@ -17,9 +17,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::domain::project::FileEntry;
 use crate::games::files::hex;
+use crate::games::inspection::INDEX;
 
-/// The page that every game starts with.
-pub const INDEX: &str = "index.html";
 /// Bytes that are copied at one time.
 const PIECE: usize = 64 * 1024;
 

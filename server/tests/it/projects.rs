@@ -164,6 +164,54 @@ async fn a_project_is_rolled_back_only_so_often_within_an_hour() {
 }
 
 #[tokio::test]
+async fn an_inspection_is_kept_with_its_deployment_and_made_up_for_where_an_older_version_deployed()
+{
+    const LISTED: &[u8] = b"<head><title>Firefly</title>\
+        <meta property=og:image content=cover.png>";
+    let app = TestApp::start().await;
+    let cookie = app.sign_in("owner", None).await;
+    let files = app.directory.path().join("files");
+    let owner = Caller::with_cookie(&app, Some(&cookie)).await;
+    owner.create("game").await;
+    let archive = archive(&[("index.html", LISTED), ("cover.png", b"x")]);
+    assert_eq!(owner.deploy("prod", archive).await.status, 201);
+    // The page of an inspected deployment is not read again.
+    let aside = app.directory.path().join("aside");
+    std::fs::rename(&files, &aside).unwrap();
+    let app = app.restart(|config| config.demo = false).await;
+    assert_listed(&app, &cookie).await;
+    // An older version stores no inspection.
+    let database = rusqlite::Connection::open(app.directory.path().join("platform.db")).unwrap();
+    let changed = database.execute("UPDATE deployments SET inspection = NULL", []);
+    assert!(changed.unwrap() > 0);
+    std::fs::remove_dir_all(&files).unwrap();
+    std::fs::rename(&aside, &files).unwrap();
+    let app = app.restart(|config| config.demo = false).await;
+    assert_listed(&app, &cookie).await;
+    let kept = database.query_row(
+        "SELECT count(*) FROM deployments d JOIN projects p ON p.id = d.project
+         WHERE p.slug = 'game' AND d.inspection IS NOT NULL",
+        [],
+        |row| row.get::<_, i64>(0),
+    );
+    assert_eq!(kept.unwrap(), 1);
+}
+
+/// The game is listed with what its page says, and its owner is told what is wrong.
+async fn assert_listed(app: &TestApp, cookie: &str) {
+    let ranking: Value = send(app.get("", "/api/ranking")).await.json();
+    let games = ranking["games"].as_array().unwrap();
+    let game = games.iter().find(|game| game["slug"] == "game").unwrap();
+    assert_eq!(game["title"], "Firefly");
+    let picture = format!("{}/cover.png", app.origin("game"));
+    assert_eq!(game["picture"], picture);
+    let owner = Caller::with_cookie(app, Some(cookie)).await;
+    let shown = owner.get("/api/projects/game/environments/prod").await;
+    let shown: Value = shown.json();
+    assert_eq!(shown["warnings"][0]["code"], "runtime-not-loaded");
+}
+
+#[tokio::test]
 async fn a_project_whose_page_was_lost_is_shown_all_the_same() {
     let app = TestApp::start().await;
     let cookie = app.sign_in("owner", None).await;

@@ -87,6 +87,32 @@ pub struct Deployment {
     pub created_at: Millis,
     /// Who made it, from where and why.
     pub made: Made,
+    /// What the deploy found in its files. `None` if an older version of the program made
+    /// it and its files were not inspected since.
+    pub inspection: Option<Inspection>,
+}
+
+/// What the files of a deployment say, worked out once, when it is deployed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct Inspection {
+    /// The title of its page, if it is plain text.
+    pub title: Option<String>,
+    /// The pictures that its page names and that are its own files: path and query of
+    /// each, the best first.
+    pub pictures: Vec<String>,
+    /// What is wrong with how its page loads the runtime, and which files should hardly
+    /// be public.
+    pub warnings: Vec<DeploymentWarning>,
+}
+
+/// One thing that is wrong with a deployment.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct DeploymentWarning {
+    /// The code, such as `runtime-not-loaded`.
+    pub code: String,
+    /// A sentence that says what to do.
+    pub message: String,
 }
 
 /// A file of a deployment, addressed by its content.

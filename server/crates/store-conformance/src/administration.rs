@@ -251,6 +251,7 @@ pub async fn events_say_where_they_came_from(place: &dyn Place) {
             files: BTreeMap::new(),
             created_at: NOW,
             made: Made::default(),
+            inspection: None,
         };
         store.add_deployment(deployment, by()).await.unwrap();
         seen(AuditKind::Deployed, Some(&format!("dev {id}"))).await;
@@ -483,6 +484,7 @@ pub async fn a_copy_is_a_whole_store_of_that_moment(place: &dyn Place) {
         ]),
         created_at: NOW,
         made: Made::default(),
+        inspection: None,
     };
     store
         .add_deployment(deployment.clone(), Actor::Own.into())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use platform_domain::audit::Actor;
 use platform_domain::clock::Millis;
-use platform_domain::project::{Deployment, FileEntry, Made};
+use platform_domain::project::{Deployment, DeploymentWarning, FileEntry, Inspection, Made};
 use platform_protocol::names::Environment;
 use platform_protocol::names::Environment::{Dev, Prod};
 use platform_store::{Store, StoreError};
@@ -44,6 +44,14 @@ pub(crate) fn deployment(
             message: Some("Fix the rings".into()),
             revision: Some("3f2a9c1b".into()),
         },
+        inspection: Some(Inspection {
+            title: Some("A \"game\"".into()),
+            pictures: vec!["/cover.png?v=2".into()],
+            warnings: vec![DeploymentWarning {
+                code: "runtime-not-loaded".into(),
+                message: "Put it there.".into(),
+            }],
+        }),
     }
 }
 
@@ -89,6 +97,34 @@ pub async fn a_deployment_comes_back_as_it_was(place: &dyn Place) {
     add(&*store, &added).await;
     assert_eq!(store.find_deployment(added.id).await.unwrap(), Some(added));
     assert_eq!(store.find_deployment(Uuid::nil()).await.unwrap(), None);
+}
+
+pub async fn an_inspection_is_set_once(place: &dyn Place) {
+    let store = with_project(place, "demo").await;
+    let inspected = deployment("demo", Prod, NOW, &[("index.html", 'a')]);
+    let older = Deployment {
+        inspection: None,
+        ..deployment("demo", Dev, NOW, &[("index.html", 'a')])
+    };
+    let found = |title: &str| Inspection {
+        title: Some(title.to_owned()),
+        ..Inspection::default()
+    };
+    for one in [&inspected, &older] {
+        add(&*store, one).await;
+    }
+    for title in ["one", "other"] {
+        // A deployment that was removed in the meantime is no error.
+        let ids = [inspected.id, older.id, Uuid::nil()];
+        let found = ids.map(|id| (id, found(title))).to_vec();
+        store.set_inspections(found).await.unwrap();
+    }
+    let kept = store.find_deployment(older.id).await.unwrap().unwrap();
+    assert_eq!(kept.inspection, Some(found("one")));
+    let current = store.find_current_deployment("demo", Dev).await.unwrap();
+    assert_eq!(current, Some(kept));
+    let kept = store.find_deployment(inspected.id).await.unwrap();
+    assert_eq!(kept, Some(inspected), "an inspection that is set stays");
 }
 
 pub async fn deployments_are_listed_newest_first_with_what_they_add_up_to(place: &dyn Place) {

@@ -68,6 +68,7 @@ pub(crate) fn deployment(slug: &str, environment: Environment, paths: &[&str]) -
         files,
         created_at: NOW,
         made: Made::default(),
+        inspection: None,
     }
 }
 

@@ -83,6 +83,7 @@ macro_rules! suite {
             }
             deployments {
                 a_deployment_comes_back_as_it_was
+                an_inspection_is_set_once
                 deployments_are_listed_newest_first_with_what_they_add_up_to
                 an_earlier_deployment_of_the_same_environment_can_be_shown_again
                 a_kept_file_is_one_whose_bytes_never_changed

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use platform_domain::audit::{AuditKind, By};
 use platform_domain::clock::Millis;
-use platform_domain::project::{Deployment, DeploymentSummary, FileEntry, Made};
+use platform_domain::project::{Deployment, DeploymentSummary, FileEntry, Inspection, Made};
 use platform_protocol::names::Environment;
 use platform_store::{DeploymentStore, StoreError};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
@@ -111,6 +111,12 @@ impl DeploymentStore for SqliteStore {
             .await
     }
 
+    async fn set_inspections(&self, found: Vec<(Uuid, Inspection)>) -> Result<(), StoreError> {
+        self.main
+            .write(move |connection| set_inspections(connection, &found))
+            .await
+    }
+
     async fn sweep_deployments(
         &self,
         slug: &str,
@@ -141,10 +147,10 @@ pub(super) fn add_deployment(
     connection
         .prepare_cached(
             "INSERT INTO deployments (id, project, environment, created_at, files, bytes, position,
-                 deployed_by, client, network, message, revision)
+                 deployed_by, client, network, message, revision, inspection)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6,
                  (SELECT ifnull(max(position), 0) + 1 FROM deployments WHERE project = ?2),
-                 ?7, ?8, ?9, ?10, ?11)",
+                 ?7, ?8, ?9, ?10, ?11, ?12)",
         )?
         .execute(params![
             id,
@@ -158,6 +164,7 @@ pub(super) fn add_deployment(
             deployment.made.network,
             deployment.made.message,
             deployment.made.revision,
+            deployment.inspection.as_ref().map(json),
         ])?;
     deployed_files::add(connection, deployment)?;
     show(connection, project, deployment.environment, deployment.id)?;
@@ -242,18 +249,18 @@ pub(super) fn find_deployment(
     let found = transaction
         .prepare_cached(
             "SELECT p.slug, d.environment, d.created_at, d.deployed_by, d.client, d.network,
-                 d.message, d.revision
+                 d.message, d.revision, d.inspection
              FROM deployments d JOIN projects p ON p.id = d.project WHERE d.id = ?1",
         )?
         .query_row([id.as_bytes().as_slice()], |row| {
             let place = (row.get(0)?, row.get::<_, String>(1)?, row.get(2)?);
-            Ok((place, made(row, 3)))
+            Ok((place, made(row, 3), inspection(row, 8, &id)))
         })
         .optional()?;
-    let Some(((slug, environment, created_at), made)) = found else {
+    let Some(((slug, environment, created_at), made, inspection)) = found else {
         return Ok(None);
     };
-    let made = made?;
+    let (made, inspection) = (made?, inspection?);
     Ok(Some(Deployment {
         id,
         slug,
@@ -261,6 +268,7 @@ pub(super) fn find_deployment(
         files: deployed_files::list_files(&transaction, id)?,
         created_at,
         made,
+        inspection,
     }))
 }
 
@@ -308,6 +316,39 @@ fn made(row: &Row<'_>, first: usize) -> Result<Made, Error> {
     })
 }
 
+/// Reads the inspection of a deployment from `column`. `key` names the row in an error.
+fn inspection(
+    row: &Row<'_>,
+    column: usize,
+    key: &dyn std::fmt::Display,
+) -> Result<Option<Inspection>, Error> {
+    let kept: Option<String> = row.get(column)?;
+    let read = kept.map(|kept| serde_json::from_str(&kept)).transpose();
+    read.map_err(|_| {
+        StoreError::Corrupt {
+            table: "deployments",
+            column: "inspection",
+            row: key.to_string(),
+        }
+        .into()
+    })
+}
+
+/// The inspection as JSON. It holds only lists and texts, so this cannot fail.
+fn json(inspection: &Inspection) -> String {
+    serde_json::json!(inspection).to_string()
+}
+
+fn set_inspections(connection: &Connection, found: &[(Uuid, Inspection)]) -> Result<(), Error> {
+    let mut set = connection.prepare_cached(
+        "UPDATE deployments SET inspection = ?2 WHERE id = ?1 AND inspection IS NULL",
+    )?;
+    for (id, inspection) in found {
+        set.execute(params![id.as_bytes(), json(inspection)])?;
+    }
+    Ok(())
+}
+
 pub(super) fn sweep_deployments(
     connection: &Connection,
     slug: &str,
@@ -348,19 +389,26 @@ pub(super) fn find_current_deployment(
     let transaction = connection.unchecked_transaction()?;
     let found = transaction
         .prepare_cached(
-            "SELECT d.id, d.created_at, d.deployed_by, d.client, d.network, d.message, d.revision
+            "SELECT d.id, d.created_at, d.deployed_by, d.client, d.network, d.message, d.revision,
+                 d.inspection
              FROM projects p
              JOIN current_deployments c ON c.project = p.id AND c.environment = ?2
              JOIN deployments d ON d.id = c.deployment WHERE p.slug = ?1",
         )?
         .query_row([slug, environment.as_str()], |row| {
-            Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?, made(row, 2)))
+            let inspection = inspection(row, 7, &slug);
+            Ok((
+                row.get::<_, Vec<u8>>(0)?,
+                row.get(1)?,
+                made(row, 2),
+                inspection,
+            ))
         })
         .optional()?;
-    let Some((id, created_at, made)) = found else {
+    let Some((id, created_at, made, inspection)) = found else {
         return Ok(None);
     };
-    let made = made?;
+    let (made, inspection) = (made?, inspection?);
     let id = uuid(&id, "deployments", "id", || slug.to_owned())?;
     let files = deployed_files::list_files(&transaction, id)?;
     Ok(Some(Deployment {
@@ -370,5 +418,6 @@ pub(super) fn find_current_deployment(
         files,
         created_at,
         made,
+        inspection,
     }))
 }

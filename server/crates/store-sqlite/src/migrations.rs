@@ -88,6 +88,10 @@ pub(super) const MAIN: Schema = Schema(&[
         "V19__ended_sessions",
         include_str!("../migrations/0019_ended_sessions.sql"),
     ),
+    (
+        "V20__inspections",
+        include_str!("../migrations/0020_inspections.sql"),
+    ),
 ]);
 
 /// Frontend log records.
@@ -177,7 +181,8 @@ mod tests {
     use crate::SqliteStore;
     use platform_domain::counting::HOUR;
     use platform_domain::log::{ErrorQuery, LogQuery, LogSearch};
-    use platform_store::LogStore as _;
+    use platform_domain::project::Inspection;
+    use platform_store::{DeploymentStore as _, LogStore as _};
 
     /// The start of an hour.
     const FIRST: i64 = 500_000 * HOUR;
@@ -346,6 +351,43 @@ mod tests {
         let swept = store.sweep_log_records(FIRST + 1, 100).await.unwrap();
         assert_eq!(swept, 5);
         assert_eq!(store.log_bytes("a").await.unwrap(), 329 + 169);
+    }
+
+    #[tokio::test]
+    async fn a_deployment_of_an_older_version_can_be_read_and_is_inspected_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("platform.db");
+        let mut connection = Connection::open(&file).unwrap();
+        let before = Schema(MAIN.0.get(..19).unwrap());
+        before
+            .bring_up_to_date(&mut connection, SchemaPolicy::Upgrade)
+            .unwrap();
+        let id = Uuid::from_bytes([1; 16]);
+        connection
+            .execute_batch(
+                "INSERT INTO projects (slug, created_at) VALUES ('a', 1);
+                 INSERT INTO deployments (id, project, environment, created_at)
+                     VALUES (x'01010101010101010101010101010101', 1, 'prod', 1)",
+            )
+            .unwrap();
+        connection.close().unwrap();
+        let store = SqliteStore::open(&file, SchemaPolicy::Upgrade)
+            .await
+            .unwrap();
+        let inspection = async || {
+            let found = store.find_deployment(id).await.unwrap();
+            found.unwrap().inspection
+        };
+        assert_eq!(inspection().await, None);
+        let found = |title: &str| Inspection {
+            title: Some(title.to_owned()),
+            ..Inspection::default()
+        };
+        for title in ["one", "other"] {
+            let set = store.set_inspections(vec![(id, found(title))]);
+            set.await.unwrap();
+            assert_eq!(inspection().await, Some(found("one")));
+        }
     }
 
     #[test]

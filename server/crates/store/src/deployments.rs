@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use platform_domain::audit::By;
 use platform_domain::clock::Millis;
-use platform_domain::project::{Deployment, DeploymentSummary, FileEntry};
+use platform_domain::project::{Deployment, DeploymentSummary, FileEntry, Inspection};
 use platform_protocol::names::Environment;
 use uuid::Uuid;
 
@@ -75,6 +75,11 @@ pub trait DeploymentStore: Send + Sync {
         slug: &str,
         environment: Environment,
     ) -> Result<Vec<String>, StoreError>;
+
+    /// Sets the inspections of deployments that have none, because an older version of the
+    /// program made them. An inspection that is set stays as it is; an unknown deployment is
+    /// ignored.
+    async fn set_inspections(&self, found: Vec<(Uuid, Inspection)>) -> Result<(), StoreError>;
 
     /// Removes the deployments of an environment except its current one and the newest `keep`.
     /// Returns how many were removed.

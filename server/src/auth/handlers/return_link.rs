@@ -5,6 +5,7 @@ use platform_protocol::paths;
 
 use crate::auth::AuthState;
 use crate::auth::redirect::ReturnAddress;
+use crate::games::page_metadata;
 
 /// Where a page leads back to.
 #[derive(Debug)]
@@ -39,16 +40,7 @@ pub(super) struct Link {
 impl ReturnLink {
     /// Finds out what the game is called.
     pub(super) async fn of(state: &AuthState, address: &ReturnAddress) -> Self {
-        let game = match address.game(state) {
-            Some(game) => Some(
-                state
-                    .games
-                    .page_metadata
-                    .title(&game, &state.games.files)
-                    .await,
-            ),
-            None => None,
-        };
+        let game = address.game(state).map(|game| page_metadata::title(&game));
         let device = address.is_device_page(state);
         let path = address.console_path(state);
         let page = path.as_deref().and_then(developers_page);

@@ -460,6 +460,7 @@ mod tests {
                 .collect::<BTreeMap<_, _>>(),
             created_at: 0,
             made: Made::default(),
+            inspection: None,
         };
         let file = |name: &str| Found::File(name.to_owned());
         for (path, expected) in [

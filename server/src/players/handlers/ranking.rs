@@ -9,6 +9,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::domain::date::rfc3339;
+use crate::games::page_metadata::GameListing;
 use crate::http::api::ApiJson;
 use crate::http::api_error::ApiError;
 use crate::players::PlayersState;
@@ -71,11 +72,10 @@ pub async fn rank(state: &PlayersState) -> Result<Vec<RankedGame>, ApiError> {
     let mut listed = Vec::with_capacity(games.len());
     for (players_day, playing, game) in games {
         let is_file = |path: &str| state.hosting.backends.find(&game, path).is_none();
-        let page_metadata = &state.games.page_metadata;
-        let face = page_metadata.of(&game, &state.games.files, is_file).await;
+        let listing = GameListing::of(&game, is_file);
         listed.push(RankedGame {
-            title: face.title,
-            picture: face.picture,
+            title: listing.title,
+            picture: listing.picture,
             url: format!("{}/", game.origin),
             players_now: u64::try_from(playing).unwrap_or(u64::MAX),
             players_day,

@@ -9,21 +9,20 @@ use std::sync::Arc;
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use platform_checks::{Warning, warnings_of};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
 use super::room::make_room;
 use super::upload::{Limits, Upload, UploadQueue, too_large};
 use super::{DeployError, Published, Target};
-use crate::domain::project::{Deployment, FileEntry};
+use crate::domain::project::{Deployment, FileEntry, Inspection};
 use crate::games::files::FileStore;
-use crate::games::page_warnings::PAGE_BYTES;
+use crate::games::inspection::{INDEX, PAGE_BYTES, inspect};
 use crate::hosting::HostingState;
 use crate::http::api_error::ApiError;
 use crate::platform::Platform;
 use crate::projects::archive::{self, ArchiveError};
-use crate::projects::staging::{INDEX, StagedFile, StagedFiles, StagingError, stage};
+use crate::projects::staging::{StagedFile, StagedFiles, StagingError, stage};
 use crate::store::StoreError;
 
 /// Files that are written at one time.
@@ -38,10 +37,10 @@ pub struct Deployments {
     deployed: Notify,
 }
 
-/// Staged files, with what their page does wrong.
+/// Staged files, with what was found in them.
 struct Staged {
     files: StagedFiles,
-    warnings: Vec<Warning>,
+    inspection: Inspection,
 }
 
 impl Deployments {
@@ -150,7 +149,7 @@ impl Deployments {
     async fn publish(&self, staged: Staged, target: &Target) -> Result<Published, DeployError> {
         let Staged {
             files: staged,
-            warnings,
+            inspection,
         } = staged;
         let entry = |(path, file): (&String, &StagedFile)| (path.clone(), file.entry.clone());
         let files: BTreeMap<String, FileEntry> = staged.iter().map(entry).collect();
@@ -158,14 +157,13 @@ impl Deployments {
         let store = &self.hosting.games.files;
         let guard = store.keep().await;
         keep_all(store, staged).await?;
-        let deployment = self.record(target, files).await?;
+        let deployment = self.record(target, files, inspection).await?;
         drop(guard);
         self.deployed.notify_one();
         let shown = self.hosting.refresh(&target.slug).await;
         shown.map_err(DeployError::Store)?;
         Ok(Published {
             deployment,
-            warnings,
             removed,
         })
     }
@@ -174,6 +172,7 @@ impl Deployments {
         &self,
         target: &Target,
         files: BTreeMap<String, FileEntry>,
+        inspection: Inspection,
     ) -> Result<Deployment, DeployError> {
         let store = &self.platform.store;
         let deployment = Deployment {
@@ -184,6 +183,7 @@ impl Deployments {
             files,
             created_at: self.platform.clock.now(),
             made: target.made.clone(),
+            inspection: Some(inspection),
         };
         let added = store.add_deployment(deployment.clone(), target.by.clone());
         match added.await {
@@ -216,9 +216,8 @@ impl Staged {
             .get(INDEX)
             .map_or(Ok(Vec::new()), |page| beginning(&page.at));
         let page = page.map_err(StagingError::Io)?;
-        let names = files.keys().map(String::as_str);
-        let warnings = warnings_of(&String::from_utf8_lossy(&page), address, names);
-        Ok(Self { files, warnings })
+        let inspection = inspect(&page, address, &files);
+        Ok(Self { files, inspection })
     }
 }
 

@@ -208,10 +208,8 @@ impl DeployedView {
             url: state.platform.origin.sub_domain(&label),
             files: deployment.files.len() as u64,
             bytes: deployment.files.values().map(|file| file.size).sum(),
-            warnings: published
-                .warnings
-                .iter()
-                .map(WarningView::from)
+            warnings: WarningView::all(&deployment)
+                .into_iter()
                 .chain(of_removed(published.removed))
                 .collect(),
         }

@@ -1,9 +1,7 @@
 //! What the project API answers.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use platform_checks::Warning;
 use platform_protocol::names::Environment;
 use platform_protocol::paths;
 use serde::Serialize;
@@ -13,7 +11,8 @@ use uuid::Uuid;
 use super::frames::Ancestors;
 use crate::domain::date::rfc3339;
 use crate::domain::project::{
-    BackendSettings, DeploymentSummary, EnvironmentRecord, Frames, Project, short_id,
+    BackendSettings, Deployment, DeploymentSummary, DeploymentWarning, EnvironmentRecord, Frames,
+    Project, short_id,
 };
 use crate::domain::takedown::{Authority, Standing};
 use crate::hosting::backends::Trial;
@@ -380,52 +379,30 @@ async fn warnings(
     label: &str,
     id: Uuid,
 ) -> Result<Vec<WarningView>, ApiError> {
-    let views = |warnings: &[Warning]| warnings.iter().map(WarningView::from).collect();
-    if let Some(known) = state.games.page_warnings.known(&id) {
-        return Ok(views(&known));
-    }
     let shown = state.games.catalogue.find(label).and_then(|game| {
         let deployment = game.deployment.clone();
         deployment.filter(|deployment| deployment.id == id)
     });
-    // Another node may have made it a moment ago.
-    let deployment = match shown {
-        Some(deployment) => Some(deployment),
-        None => state
-            .platform
-            .store
-            .find_deployment(id)
-            .await?
-            .map(Arc::new),
-    };
-    let Some(deployment) = deployment else {
-        return Ok(Vec::new());
-    };
-    let address = format!("{}/", state.platform.origin.sub_domain(label));
-    let found = state
-        .games
-        .page_warnings
-        .of(&deployment, address, &state.games.files);
-    match found.await {
-        Ok(warnings) => Ok(views(&warnings)),
-        Err(error) => {
-            // Whoever is to roll back needs the rest of the answer.
-            tracing::error!(%label, error = &error as &dyn std::error::Error, "the page cannot be read");
-            Ok(Vec::new())
-        }
+    if let Some(shown) = shown {
+        return Ok(WarningView::all(&shown));
     }
+    // Another node may have made it a moment ago.
+    let found = state.platform.store.find_deployment(id).await?;
+    Ok(found.as_ref().map(WarningView::all).unwrap_or_default())
 }
 
 fn settings(record: EnvironmentRecord) -> (Option<BackendSettings>, bool, Frames) {
     (record.backend, record.isolated, record.frames)
 }
 
-impl From<&Warning> for WarningView {
-    fn from(warning: &Warning) -> Self {
-        Self {
-            code: warning.code.as_str().to_owned(),
-            message: warning.message.clone(),
-        }
+impl WarningView {
+    /// The warnings of a deployment.
+    pub(super) fn all(deployment: &Deployment) -> Vec<Self> {
+        let found = deployment.inspection.iter();
+        let warnings = found.flat_map(|found| found.warnings.iter().cloned());
+        warnings
+            .map(|DeploymentWarning { code, message }| Self { code, message })
+            .collect()
     }
 }
 

@@ -1,0 +1,96 @@
+//! What a deployment's files say: the title and the pictures of its page, how its page
+//! loads the runtime, and which files should hardly be public.
+//!
+//! The deploy inspects the files and keeps the result with the deployment. A deployment
+//! of an older version of the program is inspected when the catalogue first reads it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use platform_checks::{Warning, warnings_of};
+
+use super::page_metadata::PageMetadata;
+use crate::domain::project::{Deployment, DeploymentWarning, Inspection};
+use crate::games::files::{FileError, FileStore};
+
+/// The page that every game starts with.
+pub const INDEX: &str = "index.html";
+/// How many bytes of the page are searched for the tag that loads the runtime.
+pub const PAGE_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Inspects the `page` that is shown at `address`, and the paths of the deployment's
+/// `files`. This blocks: a page of megabytes takes milliseconds.
+#[must_use]
+pub fn inspect<File>(page: &[u8], address: &str, files: &BTreeMap<String, File>) -> Inspection {
+    let metadata = PageMetadata::read(page, address, |path| files.contains_key(path));
+    let paths = files.keys().map(String::as_str);
+    let warnings = warnings_of(&String::from_utf8_lossy(page), address, paths);
+    Inspection {
+        title: metadata.title,
+        pictures: metadata.pictures,
+        warnings: warnings.into_iter().map(kept).collect(),
+    }
+}
+
+fn kept(warning: Warning) -> DeploymentWarning {
+    DeploymentWarning {
+        code: warning.code.as_str().to_owned(),
+        message: warning.message,
+    }
+}
+
+/// Inspects a deployment whose files are in the file store.
+///
+/// # Errors
+/// Its page cannot be read.
+pub(super) async fn inspect_kept(
+    deployment: &Arc<Deployment>,
+    address: String,
+    files: &FileStore,
+) -> Result<Inspection, FileError> {
+    let page = match deployment.files.get(INDEX) {
+        // An empty file has no range to read.
+        Some(page) if page.size > 0 => {
+            let range = 0..page.size.min(PAGE_BYTES);
+            files.read_range(&page.sha256, range).await?
+        }
+        _ => bytes::Bytes::new(),
+    };
+    let deployment = Arc::clone(deployment);
+    let inspected =
+        tokio::task::spawn_blocking(move || inspect(&page, &address, &deployment.files));
+    // It fails only while the process ends, and nobody reads the result then.
+    Ok(inspected.await.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The JSON of an inspection stays below this many bytes.
+    const BOUND: usize = 64 * 1024;
+
+    #[test]
+    fn an_inspection_is_small_however_much_a_page_and_its_files_say() {
+        let pictures = (0..5_000).map(|number| format!("{}{number}.png", "\u{fc}".repeat(5)));
+        let secrets = (0..5_000).map(|number| format!("{}{number}.pem", "\u{fc}".repeat(500)));
+        let files: BTreeMap<String, ()> = pictures.chain(secrets).map(|path| (path, ())).collect();
+        let icons = files.keys().filter(|path| path.ends_with("png"));
+        let mut page = format!("<script src=//a/{}></script>", "b".repeat(5_000));
+        for path in icons {
+            page.push_str(&format!("<link rel=icon href={path}>"));
+        }
+        page.push_str(&format!("<title>{}</title>", "t".repeat(100_000)));
+        let found = inspect(page.as_bytes(), "https://game.example/", &files);
+        assert!(found.pictures.len() > 200 && !found.warnings.is_empty());
+        assert!(serde_json::json!(found).to_string().len() < BOUND);
+    }
+
+    #[test]
+    fn a_picture_that_is_named_twice_is_kept_once() {
+        let page = "<head><link rel=icon href=a.png><link rel=apple-touch-icon href=/a.png>";
+        let files = BTreeMap::from([("a.png".to_owned(), ())]);
+        let found = inspect(page.as_bytes(), "https://game.example/", &files);
+        assert_eq!(found.pictures, ["/a.png"]);
+    }
+}
