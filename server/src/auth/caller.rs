@@ -1,4 +1,4 @@
-//! Who asks, and what they may do.
+//! Extractors for the caller of the project API, and checks of the caller's rights.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -22,26 +22,26 @@ use crate::http::api_error::ApiError;
 use crate::http::context::Context;
 use crate::http::limiter::too_many_requests;
 
-/// Characters of a call's path that the log of events keeps.
+/// The maximum number of characters of a call's path in the audit log.
 const CALL_CHARS: usize = 120;
 
-/// The player whose token came with the request. The session or the device that
-/// the token was minted for has not ended.
+/// The player whose token the request contains. The session or the device for which the token was
+/// minted has not ended.
 #[derive(Clone, Debug)]
 pub struct ApiCaller {
     /// The player.
     pub player: Uuid,
     /// Whether it is a guest.
     pub is_guest: bool,
-    /// When its token ends, in milliseconds since the Unix epoch.
+    /// When the token expires, in milliseconds since the Unix epoch.
     pub expires_at: Millis,
-    /// Whether it may administer, from a browser where it has just signed in:
-    /// the operator has named it in the settings or by a command.
+    /// Whether the player is an administrator, named in the settings or granted by a command.
+    /// [`Self::administers`] says whether the caller may administer at the moment.
     pub is_admin: bool,
-    /// Where the request came from.
+    /// The origin of the request.
     pub source: Source,
     rights: ConsoleRights,
-    /// Whether its sign-in is young enough for administration.
+    /// Whether the sign-in is recent enough for administration.
     is_fresh: bool,
     /// Method and path.
     call: String,
@@ -84,7 +84,7 @@ where
     }
 }
 
-/// A caller who has signed in, and so may have projects.
+/// A caller with an account, who may therefore have projects.
 #[derive(Clone, Debug)]
 pub struct AccountCaller(pub ApiCaller);
 
@@ -105,7 +105,7 @@ where
     }
 }
 
-/// RFC 6750 §3: with how to authenticate.
+/// RFC 6750 §3: includes how to authenticate.
 fn not_signed_in(sentence: &'static str) -> ApiError {
     ApiError::new(ProblemCode::NotSignedIn)
         .with_detail(sentence)
@@ -116,9 +116,9 @@ fn ended() -> ApiError {
     not_signed_in("This sign-in has ended. Please sign in again.")
 }
 
-/// Who holds what the token hangs on, unless that has ended. The store is asked
-/// each time, and once: what somebody else ended, suspended, granted or revoked
-/// holds with the next request.
+/// Returns the holder of the session or device that the token depends on, unless it has ended. Each
+/// request reads the store once, so that an end, a suspension, a grant or a revocation takes effect
+/// with the next request.
 async fn holder(state: &AuthState, hold: &Hold, player: Uuid) -> Result<Holder, ApiError> {
     let holder = state
         .platform
@@ -141,11 +141,11 @@ fn is_admin(state: &AuthState, holder: &Holder) -> bool {
 }
 
 impl ApiCaller {
-    /// Looks anew whether the caller is signed in, and may administer: what
-    /// takes longer than a request must not outlive the right to it.
+    /// Checks again whether the caller is signed in and may administer, so that a long request does
+    /// not outlive the caller's rights.
     ///
     /// # Errors
-    /// `not-signed-in`, `account-suspended`; the store's.
+    /// `not-signed-in`, `account-suspended`; errors of the store.
     pub async fn look_again(&mut self, state: &AuthState) -> Result<(), ApiError> {
         let holder = holder(state, &self.rights.hold, self.player).await?;
         self.is_admin = is_admin(state, &holder);
@@ -153,7 +153,7 @@ impl ApiCaller {
         Ok(())
     }
 
-    /// Refuses whoever may not administer just now. That is kept.
+    /// Rejects callers who may not administer at the moment, and records this.
     ///
     /// # Errors
     /// `not-allowed`, `step-up-required`.
@@ -170,14 +170,14 @@ impl ApiCaller {
         }
     }
 
-    /// Whether the caller may administer just now, with this token.
+    /// Whether the caller may administer at the moment, with this token.
     #[must_use]
     pub fn administers(&self) -> bool {
         self.is_admin && self.step_up("").is_none()
     }
 
-    /// Why an administrator may not administer just now; `about` is a sentence
-    /// to begin with.
+    /// Returns why an administrator may not administer at the moment; `about` is the first
+    /// sentence.
     fn step_up(&self, about: &str) -> Option<ApiError> {
         let sentence = if !self.rights.may_administer {
             "Administration needs a sign-in of the last 15 minutes in a browser: a device has no \
@@ -191,7 +191,7 @@ impl ApiCaller {
         Some(ApiError::new(ProblemCode::StepUpRequired).with_detail(detail))
     }
 
-    /// Keeps that administration was refused.
+    /// Records that administration was refused.
     async fn refused(&self, state: &AuthState, refusal: ApiError) -> ApiError {
         let refused = Refused {
             kind: AuditKind::AdministrationRefused,
@@ -203,8 +203,8 @@ impl ApiCaller {
         refusal
     }
 
-    /// The project of this slug, if the caller may see and change it: the
-    /// owner, and an administrator who has just signed in.
+    /// Returns the project with this slug, if the caller may see and change it: the owner, or an
+    /// administrator with a recent sign-in.
     ///
     /// # Errors
     /// `not-found`, `not-allowed`, `step-up-required`.
@@ -241,7 +241,7 @@ impl ApiCaller {
         }
     }
 
-    /// The same for a call that changes the project, or acts as its developer.
+    /// Returns the project for a call that changes it, or acts as its developer.
     ///
     /// # Errors
     /// `not-found`, `not-allowed`, `step-up-required`, `project-disabled` for a
@@ -260,8 +260,8 @@ impl ApiCaller {
         Ok(project)
     }
 
-    /// As whom the log of events knows the caller in what they do to this
-    /// project: an administrator is one only to other people's.
+    /// Returns the actor that the audit log records for the caller's act on this project: for their
+    /// own projects, administrators act as owners.
     #[must_use]
     pub fn by(&self, project: &Project) -> By {
         let actor = if project.owner == Some(self.player) {

@@ -1,9 +1,8 @@
-//! How often devices may ask to be signed in, and how often people may type
-//! the code of one.
+//! Rate limits for devices that sign in, and for people who type codes.
 //!
-//! A code that a person can type can be guessed (RFC 8628 §5.1): it has 34
-//! bits and lives for 15 minutes. An account that types ten a minute finds one
-//! of a thousand waiting codes once in five years.
+//! A code that a person can type can be guessed (RFC 8628 §5.1): it has 34 bits and is valid for 15
+//! minutes. An account that types ten codes a minute finds one of a thousand waiting codes once in
+//! five years.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,14 +13,13 @@ use crate::clock::Clock;
 use crate::http::client_address::Network;
 use crate::http::limiter::{Limiter, Period, Rate};
 
-/// Sign-ins that devices of one network may begin. Behind one address may be a
-/// whole school.
+/// How many sign-ins devices of one network may start. A whole school may share one address.
 const BEGIN: Rate = Rate::new(30, Period::Minute, 30);
-/// Questions of the devices of one network: a classroom that waits.
+/// How many requests devices of one network may send, such as a classroom of waiting devices.
 const ASK: Rate = Rate::new(20, Period::Second, 200);
-/// Codes that one account may look at.
+/// How many codes one account may look up.
 const CODES: Rate = Rate::new(10, Period::Minute, 20);
-/// Codes that all accounts in one network may look at.
+/// How many codes all accounts in one network may look up together.
 const CODES_OF_NETWORK: Rate = Rate::new(60, Period::Minute, 120);
 
 /// The limits.
@@ -34,7 +32,7 @@ pub struct DeviceLimits {
 }
 
 impl DeviceLimits {
-    /// Limits by this clock.
+    /// Creates the limits with this clock.
     #[must_use]
     pub fn new(clock: &Arc<dyn Clock>) -> Self {
         Self {
@@ -45,18 +43,18 @@ impl DeviceLimits {
         }
     }
 
-    /// Counts a sign-in that a device begins.
+    /// Counts a sign-in that a device starts.
     ///
     /// # Errors
-    /// How long to wait, where the limit is reached.
+    /// How long to wait, if the limit is reached.
     pub fn begin(&self, network: &Network) -> Result<(), Duration> {
         self.begin.count(network)
     }
 
-    /// Counts a question of a device: for a token, or to end its sign-in.
+    /// Counts a request of a device for a token, or to end its sign-in.
     ///
     /// # Errors
-    /// How long to wait, where the limit is reached.
+    /// How long to wait, if the limit is reached.
     pub fn ask(&self, network: &Network) -> Result<(), Duration> {
         self.ask.count(network)
     }
@@ -64,13 +62,13 @@ impl DeviceLimits {
     /// Counts a code that a person typed.
     ///
     /// # Errors
-    /// How long to wait, where a limit is reached.
+    /// How long to wait, if a limit is reached.
     pub fn look_at_code(&self, player: &Uuid, network: &Network) -> Result<(), Duration> {
         self.codes.count(player)?;
         self.codes_of_network.count(network)
     }
 
-    /// Forgets those who have been quiet for long enough.
+    /// Removes keys that have been quiet for long enough.
     pub fn sweep(&self) {
         self.begin.sweep();
         self.ask.sweep();

@@ -1,6 +1,5 @@
-//! Whose sessions ended, for what must know it without asking the store: a game
-//! token outlives the session that it was made of, and a page that plays shows
-//! it with every heartbeat.
+//! A cache of ended sessions, for checks that must not read the store: a game token outlives the
+//! session from which it was minted, and an open page sends it with every heartbeat.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,21 +15,20 @@ use crate::clock::Millis;
 use crate::platform::jobs::{Job, JobError, Schedule};
 use crate::store::{Store, StoreError};
 
-/// How often the store is asked. With the time between two heartbeats it stays
-/// below a minute.
+/// The interval of reading the store. Together with the time between two heartbeats it is less than
+/// a minute.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
-/// The players of whom a session ended within the life of a token, and when the
-/// last one did.
+/// Players with a session that ended within the lifetime of a token, and when the last one did.
 #[derive(Debug, Default)]
 pub struct Endings(ArcSwap<HashMap<Uuid, Millis>>);
 
 impl Endings {
-    /// Reads the store again. `token_seconds` is the life of a game token: none is
-    /// left that is older.
+    /// Reads the store again. `token_seconds` is the lifetime of a game token: there are no older
+    /// tokens.
     ///
     /// # Errors
-    /// The store's; what was known stays so.
+    /// Errors of the store; the cache then stays unchanged.
     pub async fn refresh(
         &self,
         store: &dyn Store,
@@ -45,14 +43,13 @@ impl Endings {
         Ok(())
     }
 
-    /// Whether a session of the player ended after a token was made, as far as was
-    /// known some seconds ago. `issued` is the token's `iat`, which is in whole
-    /// seconds (RFC 7519 §4.1.6): a session that ended in the same second does not
-    /// count, or the token of the session after it would be taken for the old
-    /// one's.
+    /// Whether a session of the player ended after a token was issued, according to the cache,
+    /// which is a few seconds old. `issued` is the token's `iat` in whole seconds (RFC 7519
+    /// §4.1.6). A session that ended in the same second does not count; otherwise the token of the
+    /// next session would be mistaken for one of the old session.
     ///
-    /// The token may be of another session of the player, which goes on: its page
-    /// asks for a new one, and nothing else changes.
+    /// The token may belong to another session of the player that has not ended: its page then
+    /// requests a new token, and nothing else changes.
     #[must_use]
     pub fn any_since(&self, player: &Uuid, issued: u64) -> bool {
         let after = issued.saturating_add(1).saturating_mul(1_000);
@@ -64,7 +61,7 @@ impl Endings {
     }
 }
 
-/// Follows the store.
+/// The job that reads the store.
 #[derive(Debug)]
 pub(crate) struct ReadEndings(pub(crate) Arc<AuthState>);
 

@@ -1,4 +1,4 @@
-//! The edge limits on guest creation.
+//! The rate limits on guest creation.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use crate::clock::Clock;
 use crate::http::client_address::Network;
 use crate::http::limiter::{Limiter, Rate};
 
-/// How many games' worth of guests one network may make.
+/// The number of games whose limits one network may use in total.
 const GAMES: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
 
-/// How fast guests are made. Each game has a share of its own in a network's
-/// limit: one that asks in a loop for players of its own holds up no other.
+/// How fast guests may be created. Each game has a separate limit per network, so that a game that
+/// requests players in a loop does not block other games.
 #[derive(Debug)]
 pub struct GuestLimits {
     games: Limiter<(Network, Arc<str>)>,
@@ -20,7 +20,7 @@ pub struct GuestLimits {
 }
 
 impl GuestLimits {
-    /// `rate` is that of one network and one game.
+    /// Creates the limits; `rate` is that of one network and one game.
     #[must_use]
     pub fn new(rate: &Rate, clock: &Arc<dyn Clock>) -> Self {
         let all = Rate {
@@ -34,16 +34,16 @@ impl GuestLimits {
         }
     }
 
-    /// Counts one guest of this network, for the game of this audience.
+    /// Counts one guest of this network, for the game with this audience.
     ///
     /// # Errors
-    /// How long to wait, where a limit is reached.
+    /// How long to wait, if a limit is reached.
     pub fn count(&self, network: Network, audience: &str) -> Result<(), Duration> {
         self.games.count(&(network, audience.into()))?;
         self.networks.count(&network)
     }
 
-    /// Forgets those who have been quiet for long enough.
+    /// Removes keys that have been quiet for long enough.
     pub fn sweep(&self) {
         self.games.sweep();
         self.networks.sweep();

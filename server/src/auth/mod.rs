@@ -1,17 +1,17 @@
 //! Players: their sessions and tokens, signing in and out, and their profiles.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`handlers`] | the endpoints, one a file |
-//! | [`caller`] | who calls the project API, and what they may do |
-//! | [`keys`], [`tokens`] | the signing keys; verifying what was signed with them |
+//! | [`handlers`] | the endpoints, one per file |
+//! | [`caller`] | the caller of the project API, and their rights |
+//! | [`keys`], [`tokens`] | the signing keys; verification of tokens |
 //! | [`oidc`] | signing in with OpenID providers |
-//! | [`demo_provider`] | a provider for a platform on one's own machine |
-//! | [`redirect`] | where a player goes back to |
-//! | [`suspensions`], [`endings`] | who is suspended, and whose sessions ended, while their tokens live |
+//! | [`demo_provider`] | a provider for a platform on a developer's machine |
+//! | [`redirect`] | return addresses of the auth service's pages |
+//! | [`suspensions`], [`endings`] | suspensions and ended sessions, while their tokens live |
 //! | [`sessions`] | sweeping sessions |
-//! | [`guests`], [`devices`] | how fast guests are made, and how often devices may ask |
-//! | [`refusals`] | keeping what was refused, within bounds |
+//! | [`guests`], [`devices`] | rate limits on creating guests, and on devices |
+//! | [`refusals`] | recording refusals, within limits |
 
 pub mod caller;
 pub mod demo_provider;

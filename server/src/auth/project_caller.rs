@@ -1,7 +1,7 @@
-//! Who calls about a project, and what they may do with it.
+//! Extractors for callers of a project's endpoints, which check their rights.
 //!
-//! A handler that names one of these extractors before its query or body reads
-//! neither for a caller who may not.
+//! If a handler lists one of these extractors before its query or body, neither is read for a
+//! caller who is not allowed.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub struct EnvironmentPath {
 /// A caller who may see the project that the path names.
 #[derive(Clone, Debug)]
 pub struct ProjectReader {
-    /// Who calls.
+    /// The caller.
     pub caller: ApiCaller,
     /// The project.
     pub project: Project,
@@ -53,7 +53,7 @@ pub struct ProjectReader {
 /// developer.
 #[derive(Clone, Debug)]
 pub struct ProjectEditor {
-    /// Who calls.
+    /// The caller.
     pub caller: ApiCaller,
     /// The project, which is not deleted.
     pub project: Project,
@@ -62,27 +62,27 @@ pub struct ProjectEditor {
 /// A caller who may see the environment that the path names.
 #[derive(Clone, Debug)]
 pub struct EnvironmentReader {
-    /// Who calls.
+    /// The caller.
     pub caller: ApiCaller,
     /// The project.
     pub project: Project,
-    /// Which of its environments.
+    /// The environment.
     pub environment: Environment,
 }
 
 /// A caller who may change the environment that the path names.
 #[derive(Clone, Debug)]
 pub struct EnvironmentEditor {
-    /// Who calls.
+    /// The caller.
     pub caller: ApiCaller,
     /// The project, which is not deleted.
     pub project: Project,
-    /// Which of its environments.
+    /// The environment.
     pub environment: Environment,
 }
 
 impl ProjectReader {
-    /// As whom the log of events knows the caller.
+    /// Returns the actor that the audit log records for the caller.
     #[must_use]
     pub fn by(&self) -> By {
         self.caller.by(&self.project)
@@ -90,7 +90,7 @@ impl ProjectReader {
 }
 
 impl ProjectEditor {
-    /// As whom the log of events knows the caller.
+    /// Returns the actor that the audit log records for the caller.
     #[must_use]
     pub fn by(&self) -> By {
         self.caller.by(&self.project)
@@ -98,7 +98,7 @@ impl ProjectEditor {
 }
 
 impl EnvironmentEditor {
-    /// As whom the log of events knows the caller.
+    /// Returns the actor that the audit log records for the caller.
     #[must_use]
     pub fn by(&self) -> By {
         self.caller.by(&self.project)
@@ -170,7 +170,7 @@ where
     }
 }
 
-/// The slug that the path has; what cannot be decoded names no project.
+/// Returns the slug in the path; a path that cannot be decoded names no project.
 async fn slug<S: Send + Sync>(parts: &mut Parts, state: &S) -> String {
     let path = Path::<ProjectPath>::from_request_parts(parts, state).await;
     path.map(|Path(path)| path.slug).unwrap_or_default()

@@ -1,10 +1,9 @@
-//! Where a player goes back to: the `redirect` of the auth service's pages.
+//! Return addresses: the parameter `redirect` of the auth service's pages.
 //!
-//! Open redirects live where two parsers disagree, so an address has to be
-//! plain before it is parsed, its parsed origin has to be exactly one of this
-//! platform's, and only what our parser wrote is ever sent to a browser. Of
-//! the auth service's own pages one alone is an address to go back to, in the
-//! one spelling that it gives itself.
+//! Open redirects exist where two parsers disagree. So an address must be plain before it is
+//! parsed, its parsed origin must be exactly one of this platform's, and only the output of our
+//! parser is ever sent to a browser. Of the auth service's own pages, only one is a valid return
+//! address, in the exact form that the page itself uses.
 
 use std::sync::Arc;
 
@@ -17,27 +16,27 @@ use crate::games::catalogue::Game;
 use crate::http::api_error::ApiError;
 use crate::http::seal::may_be_seal;
 
-/// The name of the parameter, in queries and in forms.
+/// The name of the parameter in queries and forms.
 pub const REDIRECT: &str = "redirect";
 
 /// The path of the page that signs in a device.
 pub const DEVICE_PAGE: &str = "/device";
-/// The name of its parameter (RFC 8628 §3.3.1).
+/// The name of its parameter for the code (RFC 8628 §3.3.1).
 pub const USER_CODE: &str = "user_code";
-/// The parameter beside it that makes it believed: a seal of this browser
+/// The parameter that makes the code accepted: a seal of this browser
 /// ([`Sealed`](crate::http::seal::Sealed)).
 pub const PROOF: &str = "proof";
 
-/// Bytes of an address, at most, as given and as written by our parser.
+/// The maximum number of bytes of an address, both as given and as written by our parser.
 const MAX_BYTES: usize = 2_048;
 
-/// An absolute address on the console or on a game of this platform, in the
-/// one spelling that our parser gives it, or that of [`DEVICE_PAGE`].
+/// An absolute address on the console or on a game of this platform as our parser writes it, or the
+/// address of [`DEVICE_PAGE`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReturnAddress(String);
 
 impl ReturnAddress {
-    /// Checks the address that a request gave; without one it is the console's.
+    /// Checks the address of a request; the default is the console's.
     ///
     /// # Errors
     /// `invalid-redirect`
@@ -56,22 +55,21 @@ impl ReturnAddress {
         .ok_or_else(|| ProblemCode::InvalidRedirect.into())
     }
 
-    /// The console's first page.
+    /// Returns the console's home page.
     #[must_use]
     pub fn console(state: &AuthState) -> Self {
         Self(format!("{}/", state.platform.origin))
     }
 
-    /// The page that signs in a device; with a code, and the seal without
-    /// which the page does not believe an address.
+    /// Returns the page that signs in a device; if given, with a code and the seal that the page
+    /// requires to accept it.
     #[must_use]
     pub fn device(state: &AuthState, code: Option<(&UserCode, &str)>) -> Self {
         let (code, proof) = code.unzip();
         Self(device_address(&state.platform.auth_url, code, proof))
     }
 
-    /// The same, out of a query. Given twice it is nobody's guess which one
-    /// counts, so it is refused.
+    /// Checks the address in a query. A repeated parameter is rejected, since it is ambiguous.
     ///
     /// # Errors
     /// `invalid-redirect`
@@ -85,7 +83,7 @@ impl ReturnAddress {
         }
     }
 
-    /// The address, in visible ASCII.
+    /// Returns the address, in visible ASCII.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -97,7 +95,7 @@ impl ReturnAddress {
         device_page(&state.platform.auth_url, &self.0).is_some()
     }
 
-    /// The path of the console that it leads to; none anywhere else.
+    /// Returns the path if it leads to the console.
     #[must_use]
     pub fn console_path(&self, state: &AuthState) -> Option<String> {
         let url = Url::parse(&self.0).ok()?;
@@ -105,7 +103,7 @@ impl ReturnAddress {
         here.then(|| url.path().to_owned())
     }
 
-    /// The game that it leads to; none for the console.
+    /// Returns the game to which it leads; `None` for the console.
     #[must_use]
     pub fn game(&self, state: &AuthState) -> Option<Arc<Game>> {
         let url = Url::parse(&self.0).ok()?;
@@ -127,9 +125,8 @@ fn device_address(auth_url: &str, code: Option<&UserCode>, proof: Option<&str>) 
     address
 }
 
-/// The address of the page that signs in a device, if it is `given` to the
-/// letter: nothing is parsed but the code and the characters of the seal, and
-/// nothing else of the text is kept.
+/// Returns the address of the page that signs in a device, if `given` matches it exactly: only the
+/// code and the characters of the seal are parsed, and nothing else of the text is used.
 fn device_page(auth_url: &str, given: &str) -> Option<String> {
     let query = given.split_once('?').map(|(_, query)| query);
     let mut values = query
@@ -142,8 +139,8 @@ fn device_page(auth_url: &str, given: &str) -> Option<String> {
     (page == given).then_some(page)
 }
 
-/// The address in our parser's spelling, if its origin is `known` and no other
-/// parser could have found another one.
+/// Returns the address as our parser writes it, if its origin is `known` and no other parser could
+/// have found another one.
 fn canonical(given: &str, known: impl Fn(&str) -> bool) -> Option<String> {
     if given.len() > MAX_BYTES || !is_plain(given) {
         return None;
@@ -155,17 +152,16 @@ fn canonical(given: &str, known: impl Fn(&str) -> bool) -> Option<String> {
     if !plain || !known(&url.origin().ascii_serialization()) {
         return None;
     }
-    // Past the path a backslash is a character like any other, which our
-    // parser leaves as it is and others may not.
+    // After the path, a backslash is a normal character, which our parser keeps; other parsers may
+    // not.
     let url = String::from(url).replace('\\', "%5C");
     (url.len() <= MAX_BYTES).then_some(url)
 }
 
-/// Whether every parser finds the same host: scheme, two slashes, a host and
-/// port of plain characters, and no backslash or white space that some parsers
-/// drop or turn into a slash. Percent-encoding and letters beyond ASCII are
-/// decoded and mapped by some (RFC 3986 §3.2.2 against the URL Standard), so
-/// no host has them.
+/// Whether every parser finds the same host: the address has a scheme, two slashes, a host and port
+/// of plain characters, and no backslash or white space that some parsers drop or turn into a
+/// slash. Some parsers decode percent-encoding and map letters beyond ASCII (RFC 3986 §3.2.2,
+/// unlike the URL Standard), so a host may not contain either.
 fn is_plain(given: &str) -> bool {
     if given.chars().any(|char| char.is_control() || char == ' ') {
         return false;

@@ -1,7 +1,6 @@
-//! Keeping what was refused: failed sign-ins, and administration by whom it is
-//! not for. Anybody can cause these events, so few of one network are kept, few
-//! of the networks around it, few of one player, few of one kind, and none for
-//! long. How many were left out is kept instead.
+//! Records refusals: failed sign-ins, and refused administration. Anyone can cause these events, so
+//! only a few are kept per network, per surrounding network, per player and per kind, and none for
+//! long. The number of events that were left out is recorded instead.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -16,19 +15,19 @@ use crate::domain::errors::chain;
 use crate::http::client_address::Network;
 use crate::http::limiter::{Limiter, Period, Rate};
 
-/// Events of one kind and network.
+/// Events of one kind per network.
 const OF_NETWORK: Rate = Rate::new(60, Period::Hour, 20);
-/// Of the networks around it together: whoever has one often has many.
+/// Events per surrounding network: a customer of a provider often has many networks.
 const OF_GROUP: Rate = Rate::new(60, Period::Hour, 40);
-/// Of one player, who can ask from many networks.
+/// Events per player, who can send requests from many networks.
 const OF_PLAYER: Rate = Rate::new(60, Period::Hour, 20);
-/// Of all networks: whoever has many addresses fills no disk either, and takes
-/// no room from another kind.
+/// Events of all networks: even an attacker with many addresses cannot fill the disk, or use up the
+/// limit of another kind.
 const OF_KIND: Rate = Rate::new(600, Period::Hour, 600);
-/// How often it is said how many were left out.
+/// How often the number of events that were left out is recorded.
 const TOLD_EVERY: Millis = 60 * 60 * 1_000;
 
-/// How many refusals are kept.
+/// The limits on recorded refusals.
 #[derive(Debug)]
 pub struct RefusalLimits {
     of_network: Limiter<(AuditKind, String)>,
@@ -38,16 +37,16 @@ pub struct RefusalLimits {
     left_out: Mutex<HashMap<AuditKind, LeftOut>>,
 }
 
-/// What was left out of one kind.
+/// The events of one kind that were left out.
 #[derive(Debug, Default)]
 struct LeftOut {
-    /// How many since it was last said.
+    /// The number since it was last recorded.
     count: u64,
     told_at: Option<Millis>,
 }
 
 impl RefusalLimits {
-    /// Limits by this clock.
+    /// Creates the limits with this clock.
     #[must_use]
     pub fn new(clock: &Arc<dyn Clock>) -> Self {
         Self {
@@ -59,11 +58,10 @@ impl RefusalLimits {
         }
     }
 
-    /// Whether one more of this kind, network and player is kept; if not, it
-    /// counts as left out. What a narrower limit refuses takes nothing of a
-    /// wider one.
+    /// Whether another event of this kind, network and player is kept; if not, it is counted as
+    /// left out. An event that a narrower limit refuses does not count against a wider one.
     fn take(&self, kind: AuditKind, network: &str, player: Option<Uuid>) -> bool {
-        // What has no network shares one.
+        // Events without a network share one.
         let around = network
             .parse::<Network>()
             .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), Network::around);
@@ -83,15 +81,14 @@ impl RefusalLimits {
         of_kind.count = of_kind.count.saturating_add(count);
     }
 
-    /// How many of which kind were left out and are to be told now: once in
-    /// [`TOLD_EVERY`], or at once where that is the last chance. They count as
-    /// told.
+    /// Returns how many events of which kind were left out and must be recorded now: once in
+    /// [`TOLD_EVERY`], or at once if this is the last chance. They are then counted as recorded.
     fn take_left_out(&self, now: Millis, last: bool) -> Vec<(AuditKind, u64)> {
         let mut left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
         let mut due = Vec::new();
         for (kind, of_kind) in left_out.iter_mut() {
             let since = of_kind.told_at.map(|told_at| now.saturating_sub(told_at));
-            // A clock that was set back keeps nothing from being told.
+            // A clock that was set back does not prevent recording.
             let is_time = since.is_none_or(|since| !(0..TOLD_EVERY).contains(&since));
             if of_kind.count > 0 && (is_time || last) {
                 due.push((*kind, std::mem::take(&mut of_kind.count)));
@@ -101,7 +98,7 @@ impl RefusalLimits {
         due
     }
 
-    /// Forgets the networks and players that have been quiet for long enough.
+    /// Removes networks and players that have been quiet for long enough.
     pub fn sweep(&self) {
         self.of_network.sweep();
         self.of_group.sweep();
@@ -109,8 +106,8 @@ impl RefusalLimits {
     }
 }
 
-/// Keeps that somebody was refused, if not too many were. If it cannot be kept,
-/// they are refused all the same.
+/// Records a refusal, unless there were too many. If this fails, the caller is refused all the
+/// same.
 pub(crate) async fn keep(state: &AuthState, refused: Refused, source: Source) {
     let limits = &state.limits.refusals;
     if !limits.take(refused.kind, &source.network, refused.player) {
@@ -131,8 +128,8 @@ pub(crate) async fn keep(state: &AuthState, refused: Refused, source: Source) {
     }
 }
 
-/// Keeps how many refusals of which kind were left out, if it is time to say so
-/// or this is the last chance.
+/// Records how many refusals of which kind were left out, if it is time to do so or this is the
+/// last chance.
 pub async fn tell_left_out(state: &AuthState, last: bool) {
     let now = state.platform.clock.now();
     for (kind, count) in state.limits.refusals.take_left_out(now, last) {

@@ -1,4 +1,4 @@
-//! Sweeping sessions, sign-ins and routine events that mean nothing any more.
+//! Sweeps expired sessions, sign-ins and routine events.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,15 +10,15 @@ use crate::clock::Millis;
 use crate::platform::jobs::{Job, JobError, Schedule};
 use crate::store::{Store, StoreError};
 
-/// How often it is looked for them.
+/// The interval of sweeping.
 const LOOK: Duration = Duration::from_secs(10 * 60);
-/// How many one write removes, so that no player waits for it.
+/// The maximum number of rows per write, so that no player waits for it.
 const BATCH: usize = 500;
 
-/// Removes all of them, in small writes. Answers how many.
+/// Removes all of them in small writes, and returns their number.
 ///
 /// # Errors
-/// The store's; what was removed until then stays so.
+/// Errors of the store; rows that were already removed stay removed.
 pub async fn sweep(store: &dyn Store, now: Millis) -> Result<usize, StoreError> {
     let mut removed = 0;
     loop {
@@ -37,7 +37,7 @@ pub async fn sweep(store: &dyn Store, now: Millis) -> Result<usize, StoreError> 
     }
 }
 
-/// Sweeps now and then.
+/// The job that sweeps.
 #[derive(Debug)]
 pub(crate) struct SweepSessions(pub(crate) Arc<AuthState>);
 

@@ -1,4 +1,4 @@
-//! What the auth service's handlers are handed.
+//! The state of the auth service's handlers.
 
 use std::sync::Arc;
 
@@ -20,54 +20,54 @@ use crate::http::client_address::Network;
 use crate::http::limiter::{Limiter, Period, Rate};
 use crate::platform::Platform;
 
-/// How often one player may take another name. Each is an event that is kept.
+/// How often one player may change their name. Each change is a stored event.
 const RENAMES: Rate = Rate::new(10, Period::Hour, 10);
-/// Calls of the project API that one player may make: far more than a command
-/// line ever does, and too few to keep the store busy.
+/// How many calls of the project API one player may make: many more than a command line needs, and
+/// too few to overload the store.
 const CALLS: Rate = Rate::new(20, Period::Second, 200);
 
 /// The parts of the auth service.
 #[derive(Debug)]
 pub struct AuthState {
-    /// What every slice uses.
+    /// The state that every slice uses.
     pub platform: Arc<Platform>,
-    /// The games that players come from and go back to.
+    /// The games: where players come from and return to.
     pub games: Arc<GamesState>,
     /// The signing keys.
     pub keys: Arc<KeyRing>,
-    /// Who signs players in.
+    /// The identity providers.
     pub providers: Providers,
-    /// The built-in provider, where there is one.
+    /// The built-in provider, if it exists.
     pub demo_provider: Option<Arc<DemoProvider>>,
     /// Verifies game tokens.
     pub tokens: GameTokens,
-    /// Whose tokens are still valid and no longer wanted.
+    /// Suspended players whose tokens are still valid.
     pub suspensions: Suspensions,
-    /// Whose tokens are still valid and of a session that ended.
+    /// Ended sessions whose tokens are still valid.
     pub endings: Endings,
-    /// How often players may do what costs something.
+    /// Rate limits for expensive actions.
     pub limits: AuthLimits,
 }
 
-/// How often players, and those who want to be some, may do what costs something.
+/// Rate limits for expensive actions of players and visitors.
 #[derive(Debug)]
 pub struct AuthLimits {
-    /// The edge limits on guest creation.
+    /// The rate limits on guest creation.
     pub guests: GuestLimits,
-    /// The limit on sign-ins that begin.
+    /// The limit on starting sign-ins.
     pub sign_ins: Limiter<Network>,
     /// The limits on devices that sign in.
     pub devices: DeviceLimits,
-    /// The limit on new names, for one player.
+    /// The limit on new names per player.
     pub renames: Limiter<Uuid>,
-    /// How many refusals the log of events keeps.
+    /// The limits on refusals in the audit log.
     pub refusals: RefusalLimits,
-    /// The limit on calls of the project API, by player.
+    /// The limit on calls of the project API per player.
     pub calls: Limiter<Uuid>,
 }
 
 impl AuthLimits {
-    /// The limits of the settings.
+    /// Creates the limits of the settings.
     #[must_use]
     pub fn new(config: &Config, clock: &Arc<dyn Clock>) -> Self {
         Self {
@@ -80,7 +80,7 @@ impl AuthLimits {
         }
     }
 
-    /// Forgets those who have been quiet for long enough.
+    /// Removes keys that have been quiet for long enough.
     pub fn sweep(&self) {
         self.guests.sweep();
         self.sign_ins.sweep();

@@ -1,6 +1,5 @@
-//! Who is suspended, for what must know it without asking the store: a token
-//! that is still valid outlives the suspension of its player, and a page that
-//! plays shows it with every heartbeat.
+//! A cache of suspended players, for checks that must not read the store: a valid token outlives
+//! the suspension of its player, and an open page sends it with every heartbeat.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,21 +16,20 @@ use crate::http::api_error::ApiError;
 use crate::platform::jobs::{Job, JobError, Schedule};
 use crate::store::{Store, StoreError};
 
-/// How often the store is asked, for what other nodes and the operator's
-/// commands do. With the time between two heartbeats it stays below a minute.
+/// The interval of reading the store, for changes by other nodes and the operator's commands.
+/// Together with the time between two heartbeats it is less than a minute.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
-/// The players that were suspended within the life of a token, and what each
-/// may be told.
+/// The players that were suspended within the lifetime of a token, each with the reason to show.
 #[derive(Debug, Default)]
 pub struct Suspensions(ArcSwap<HashMap<Uuid, Option<String>>>);
 
 impl Suspensions {
-    /// Reads the store again. `token_seconds` is the life of a game token:
-    /// whoever was suspended before that has none any more.
+    /// Reads the store again. `token_seconds` is the lifetime of a game token: players who were
+    /// suspended before that have none any more.
     ///
     /// # Errors
-    /// The store's; what was known stays so.
+    /// Errors of the store; the cache then stays unchanged.
     pub async fn refresh(
         &self,
         store: &dyn Store,
@@ -46,8 +44,8 @@ impl Suspensions {
         Ok(())
     }
 
-    /// Refuses a player who is suspended, with the reason, as far as was known
-    /// some seconds ago.
+    /// Rejects a suspended player with the reason, according to the cache, which is a few seconds
+    /// old.
     ///
     /// # Errors
     /// `account-suspended`
@@ -58,14 +56,14 @@ impl Suspensions {
         }
     }
 
-    /// Whether the player is suspended, as far as was known some seconds ago.
+    /// Whether the player is suspended, according to the cache, which is a few seconds old.
     #[must_use]
     pub fn contains(&self, player: &Uuid) -> bool {
         self.0.load().contains_key(player)
     }
 }
 
-/// Follows the store.
+/// The job that reads the store.
 #[derive(Debug)]
 pub(crate) struct ReadSuspensions(pub(crate) Arc<AuthState>);
 

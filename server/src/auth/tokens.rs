@@ -1,10 +1,9 @@
-//! Verifying the platform's own game tokens, by the rules of the verifier that
-//! games use, against the keys that are published now.
+//! Verifies the platform's own game tokens, with the rules of the verifier for games, against the
+//! currently published keys.
 //!
-//! A page shows the same token with every request for minutes, so what was
-//! verified is remembered: a token costs one verification, not one a request.
-//! It is remembered for as long as the keys stay: one that was taken back takes
-//! along what was verified with it, and the others cost one verification more.
+//! A page sends the same token with every request for minutes, so verified tokens are cached: a
+//! token is verified once, and not at every request. It is cached as long as the key set stays the
+//! same. After a key was revoked, its tokens are rejected, and all others are verified once more.
 
 use std::sync::Arc;
 
@@ -25,8 +24,8 @@ use crate::auth::keys::KeyRing;
 use crate::clock::{Clock, Millis};
 use crate::domain::console_token::{Hold, may_administer};
 
-/// Tokens that are remembered; beyond that, those that were not shown for
-/// longest are verified again.
+/// The maximum number of cached tokens; beyond that, those that were used least recently are
+/// verified again.
 const REMEMBERED: u64 = 100_000;
 
 /// A verified token.
@@ -34,24 +33,23 @@ const REMEMBERED: u64 = 100_000;
 pub struct VerifiedToken {
     /// The player, `sub`.
     pub player: Uuid,
-    /// Everything that a game token says.
+    /// The claims of a game token.
     pub claims: GameTokenClaims,
-    /// What a console token says beyond that; none for a game's.
+    /// The additional claims of a console token; `None` for a game's.
     pub console: Option<ConsoleRights>,
 }
 
-/// What a console token says beyond who it is.
+/// The additional claims of a console token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConsoleRights {
-    /// What it hangs on.
+    /// The session or device that it depends on.
     pub hold: Hold,
-    /// Whether it is good for administration, should its bearer be an
-    /// administrator.
+    /// Whether it allows administration, if its player is an administrator.
     pub may_administer: bool,
 }
 
 impl ConsoleRights {
-    /// Reads them off a token whose signature and claims are good.
+    /// Reads the rights from a token whose signature and claims are valid.
     fn of(token: &str) -> Result<Self, VerifyError> {
         let payload = token.split('.').nth(1).unwrap_or_default();
         let claims: Option<ConsoleTokenClaims> = URL_SAFE_NO_PAD
@@ -66,7 +64,7 @@ impl ConsoleRights {
     }
 }
 
-/// A key set, parsed, and the document that it was parsed from.
+/// A parsed key set, and the document from which it was parsed.
 #[derive(Debug)]
 struct Published {
     document: Arc<str>,
@@ -80,19 +78,18 @@ pub struct GameTokens {
     clock: Arc<dyn Clock>,
     issuer: String,
     published: ArcSwapOption<Published>,
-    /// By the token's SHA-256: whoever reads the memory learns no token.
+    /// The keys are the tokens' SHA-256, so that reading the memory reveals no token.
     verified: Cache<[u8; 32], Remembered>,
 }
 
-/// What was verified, and with which key set: a key may have been taken back
-/// since.
+/// A verified token, and the key set with which it was verified: a key may have been revoked since.
 #[derive(Clone, Debug)]
 struct Remembered {
     document: Arc<str>,
     token: Arc<VerifiedToken>,
 }
 
-/// When the oldest token was made that may still be good, if each lives for
+/// Returns when the oldest token that may still be valid was issued, if each is valid for
 /// `token_seconds`.
 #[must_use]
 pub fn oldest(token_seconds: u64, now: Millis) -> Millis {
@@ -101,7 +98,7 @@ pub fn oldest(token_seconds: u64, now: Millis) -> Millis {
 }
 
 impl GameTokens {
-    /// Verifies what `ring` signs for `issuer`.
+    /// Creates a verifier for tokens that `ring` signs for `issuer`.
     #[must_use]
     pub fn new(ring: Arc<KeyRing>, clock: Arc<dyn Clock>, issuer: String) -> Self {
         Self {
@@ -111,14 +108,14 @@ impl GameTokens {
             published: ArcSwapOption::empty(),
             verified: Cache::builder()
                 .max_capacity(REMEMBERED)
-                // Tokens end and are never shown again, however often they were.
+                // Tokens expire and are never used again, however often they were used.
                 .eviction_policy(EvictionPolicy::lru())
                 .build(),
         }
     }
 
-    /// The verified token of a request's `Authorization` header, if there is
-    /// one for `audience`.
+    /// Returns the verified token of a request's `Authorization` header, if there is one for
+    /// `audience`.
     #[must_use]
     pub fn of(&self, headers: &HeaderMap, audience: &str) -> Option<Arc<VerifiedToken>> {
         let Credentials::Token(token) = bearer(headers) else {
@@ -129,8 +126,8 @@ impl GameTokens {
             .ok()
     }
 
-    /// Whether a request has a token that would have to be verified, which costs
-    /// more than most requests: it was not seen before.
+    /// Whether a request has a token that is not cached, so that it must be verified, which is more
+    /// expensive than most requests.
     #[must_use]
     pub fn are_new(&self, headers: &HeaderMap) -> bool {
         match bearer(headers) {
@@ -155,7 +152,7 @@ impl GameTokens {
             Arc::ptr_eq(&known.document, &document)
         };
         if let Some(Remembered { token: known, .. }) = remembered.filter(of_these_keys) {
-            // What can change since: the time, and who is asking.
+            // The things that may have changed since: the time, and the audience.
             return if known.claims.aud != audience {
                 Err(VerifyError::Audience)
             } else if now >= known.claims.exp.saturating_add(CLOCK_LEEWAY_SECONDS) {
@@ -189,7 +186,7 @@ impl GameTokens {
         Ok(verified)
     }
 
-    /// The published keys, parsed once for each document.
+    /// Returns the published keys, parsed once for each document.
     fn published(&self) -> Result<Arc<Published>, VerifyError> {
         let document = self.ring.key_set();
         if let Some(published) = self.published.load_full()

@@ -1,5 +1,5 @@
-//! The demo provider's rules: what is asked of it, granted, and exchanged
-//! (OpenID Connect Core 1.0 §3.1).
+//! The demo provider's rules: authorization requests, codes, and their exchange (OpenID Connect
+//! Core 1.0 §3.1).
 
 use std::fmt;
 use std::time::Duration;
@@ -14,15 +14,15 @@ use url::Url;
 use super::DemoProvider;
 use crate::auth::keys::KeyError;
 
-/// How long one may think about a name.
+/// How long a person may take to enter a name.
 pub(super) const REQUEST_LIFE: Duration = Duration::from_secs(600);
-/// How long a code may take to its exchange (RFC 6749 §4.1.2).
+/// The lifetime of a code (RFC 6749 §4.1.2).
 pub(super) const CODE_LIFE: Duration = Duration::from_secs(60);
-/// Life of an ID token, in seconds.
+/// The lifetime of an ID token, in seconds.
 const TOKEN_SECONDS: i64 = 300;
-/// Characters of a name, at most.
+/// The maximum number of characters of a name.
 pub const MAX_NAME_CHARS: usize = 64;
-/// Bytes of any parameter, at most.
+/// The maximum number of bytes of any parameter.
 const MAX_PARAMETER_BYTES: usize = 512;
 
 /// An authorization request as it arrives.
@@ -52,23 +52,23 @@ impl fmt::Debug for Asked<'_> {
     }
 }
 
-/// A request that waits for its answer.
+/// A request that waits for the person's decision.
 pub(super) struct Request {
     state: Option<String>,
     nonce: Option<String>,
     challenge: String,
 }
 
-/// What a code stands for.
+/// The data of a code.
 pub(super) struct Grant {
     subject: String,
-    /// When the person said who they are, in seconds since the Unix epoch.
+    /// When the person entered the name, in seconds since the Unix epoch.
     said_at: i64,
     nonce: Option<String>,
     challenge: String,
 }
 
-/// What a client brings to the token endpoint.
+/// The parameters of a request to the token endpoint.
 pub struct Exchange<'a> {
     /// The client's id and secret.
     pub client: Option<(&'a str, &'a str)>,
@@ -88,11 +88,12 @@ impl fmt::Debug for Exchange<'_> {
     }
 }
 
-/// Nobody knows where the answer should go (RFC 6749 §4.1.2.1).
+/// The redirect address is invalid, so there is no address for an error response (RFC 6749
+/// §4.1.2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrongAddress;
 
-/// Why there is no token (RFC 6749 §5.2).
+/// Why no token is issued (RFC 6749 §5.2).
 #[derive(Debug)]
 pub enum Refused {
     /// `invalid_client`
@@ -105,8 +106,8 @@ pub enum Refused {
     Key(KeyError),
 }
 
-/// The token endpoint's answer (OpenID Connect Core 1.0 §3.1.3.3). The access
-/// token opens nothing, since there is nothing to open.
+/// The token endpoint's response (OpenID Connect Core 1.0 §3.1.3.3). The access token gives access
+/// to nothing, since there is nothing to access.
 #[derive(Serialize)]
 pub struct NewToken {
     access_token: String,
@@ -134,8 +135,7 @@ struct IdTokenClaims<'a> {
 }
 
 impl DemoProvider {
-    /// Keeps a request, and answers its id for the form; or where to send the
-    /// browser with an error.
+    /// Stores a request, and returns its id for the form, or the address for an error redirect.
     ///
     /// # Errors
     /// [`WrongAddress`]
@@ -168,14 +168,14 @@ impl DemoProvider {
         Ok(Ok(id))
     }
 
-    /// Whether a request waits under this id.
+    /// Whether a request with this id is waiting.
     #[must_use]
     pub fn is_waiting(&self, request: &str) -> bool {
         self.requests.has(request, self.clock.elapsed())
     }
 
-    /// Answers a request with a code for whoever has this name, which is one
-    /// of [`subject_of`]. None if there is no such request.
+    /// Grants a request for the person with this name, which is a result of [`subject_of`], and
+    /// returns the redirect with a code. Returns `None` if there is no such request.
     #[must_use]
     pub fn grant(&self, request: &str, subject: String) -> Option<Url> {
         let request = self.requests.take(request, self.clock.elapsed())?;
@@ -191,7 +191,7 @@ impl DemoProvider {
         self.back(request.state.as_deref(), &answer).ok()
     }
 
-    /// Answers a request with a refusal of the person. None if there is no
+    /// Denies a request, and returns the redirect with the error. Returns `None` if there is no
     /// such request.
     #[must_use]
     pub fn cancel(&self, request: &str) -> Option<Url> {
@@ -200,8 +200,7 @@ impl DemoProvider {
         self.back(request.state.as_deref(), &answer).ok()
     }
 
-    /// Exchanges a code for a token. A code is gone after the first try,
-    /// whatever comes of it.
+    /// Exchanges a code for a token. A code is removed at the first try, whatever the result.
     ///
     /// # Errors
     /// [`Refused`]
@@ -244,7 +243,8 @@ impl DemoProvider {
         })
     }
 
-    /// The client's address with an answer: it says who answers (RFC 9207 §2).
+    /// Returns the client's redirect address with the response, which names the issuer (RFC 9207
+    /// §2).
     fn back(&self, state: Option<&str>, answer: &[(&str, &str)]) -> Result<Url, WrongAddress> {
         let mut address = Url::parse(&self.redirect).map_err(|_| WrongAddress)?;
         address
@@ -256,8 +256,8 @@ impl DemoProvider {
     }
 }
 
-/// Who has this name: the same name is the same person, however it is
-/// capitalised. None if it is no name.
+/// Returns the person with this name: the same name in any case is the same person. Returns `None`
+/// if the name is invalid.
 #[must_use]
 pub fn subject_of(name: &str) -> Option<String> {
     let name = name.trim();

@@ -1,15 +1,14 @@
-//! The built-in demo provider: an OpenID provider for a platform that runs on
-//! the developer's own machine, so that a fresh checkout shows the whole
-//! journey from guest to account.
+//! The built-in demo provider: an OpenID provider for a platform on a developer's own machine, so
+//! that a new checkout supports everything from guest to account.
 //!
-//! It asks for a name and believes it, so it exists only where the platform's
-//! origin is under `localhost` and no provider is set up. To the rest of the
-//! platform it is a provider like any other, spoken to over HTTP.
+//! It asks for a name and accepts any, so it exists only if the platform's origin is under
+//! `localhost` and no provider is configured. The rest of the platform uses it like any other
+//! provider, over HTTP.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`grant`] | its rules: what is asked, granted and exchanged |
-//! | [`single_use`] | what may be used once, and not for long |
+//! | [`grant`] | its rules: requests, grants and their exchange |
+//! | [`single_use`] | values that can be used once, for a short time |
 
 pub mod grant;
 mod single_use;
@@ -29,8 +28,7 @@ use crate::config::provider::{DEMO_PROVIDER, IdentityProvider};
 use crate::entropy::Entropy;
 use crate::origin::PlatformOrigin;
 
-/// What its paths on the auth service start with; with `{auth_url}` before it,
-/// its issuer.
+/// The prefix of its paths on the auth service; `{auth_url}` and this prefix are its issuer.
 pub const PREFIX: &str = "/demo-provider";
 /// Its metadata (OpenID Connect Discovery 1.0 §4).
 pub const METADATA: &str = "/demo-provider/.well-known/openid-configuration";
@@ -41,7 +39,7 @@ pub const AUTHORIZE: &str = "/demo-provider/authorize";
 /// Its token endpoint.
 pub const TOKEN: &str = "/demo-provider/token";
 
-/// The provider, all of it in memory.
+/// The provider, whose data is all in memory.
 #[derive(Debug)]
 pub struct DemoProvider {
     auth_url: String,
@@ -76,8 +74,8 @@ pub struct Metadata<'a> {
 }
 
 impl DemoProvider {
-    /// The provider of a platform that has no other and never leaves the
-    /// machine. None for any other platform.
+    /// Returns the provider for a platform that has no other and runs only on this machine. Returns
+    /// `None` for any other platform.
     ///
     /// # Errors
     /// [`KeyError`], which is not expected.
@@ -109,7 +107,7 @@ impl DemoProvider {
         })))
     }
 
-    /// The platform's side of it, as the settings of any provider.
+    /// Returns its registration at the platform, in the form of any provider's settings.
     #[must_use]
     pub fn registration(&self) -> IdentityProvider {
         IdentityProvider {
@@ -122,7 +120,7 @@ impl DemoProvider {
         }
     }
 
-    /// What it says of itself.
+    /// Returns its metadata.
     #[must_use]
     pub fn metadata(&self) -> Metadata<'_> {
         let address = |path: &str| format!("{}{path}", self.auth_url);
@@ -144,7 +142,7 @@ impl DemoProvider {
         }
     }
 
-    /// Its key set as JSON.
+    /// Returns its key set as JSON.
     #[must_use]
     pub fn key_set(&self) -> &str {
         self.key.key_set()

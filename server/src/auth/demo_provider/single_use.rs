@@ -1,15 +1,15 @@
-//! What may be used once, and not for long: requests and codes in memory.
+//! Values that can be used once, for a short time: requests and codes in memory.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Entries that are kept, at most; the oldest go first. One person at one
-/// machine needs a handful.
+/// The maximum number of entries; the oldest are removed first. One person on one machine needs
+/// only a few.
 const MOST: usize = 1_024;
 
-/// Values under secret ids, each to be taken out once.
+/// Values under secret ids, each of which can be taken once.
 pub(super) struct SingleUse<T> {
     life: Duration,
     entries: Mutex<VecDeque<Entry<T>>>,
@@ -22,7 +22,7 @@ struct Entry<T> {
 }
 
 impl<T> SingleUse<T> {
-    /// Values that can be taken for `life` after they were added.
+    /// Creates an empty collection, whose values can be taken for `life` after they were added.
     pub(super) const fn new(life: Duration) -> Self {
         Self {
             life,
@@ -30,8 +30,7 @@ impl<T> SingleUse<T> {
         }
     }
 
-    /// Keeps a value under an id that nobody can guess, at `now` of a clock
-    /// that never goes back.
+    /// Adds a value under an id that cannot be guessed. `now` is from a monotonic clock.
     pub(super) fn add(&self, id: String, value: T, now: Duration) {
         let mut entries = self.lock();
         self.forget_old(&mut entries, now);
@@ -42,7 +41,7 @@ impl<T> SingleUse<T> {
         entries.push_back(Entry { id, since, value });
     }
 
-    /// The value of this id, which is then there no more.
+    /// Removes and returns the value with this id.
     pub(super) fn take(&self, id: &str, now: Duration) -> Option<T> {
         let mut entries = self.lock();
         self.forget_old(&mut entries, now);
@@ -50,7 +49,7 @@ impl<T> SingleUse<T> {
         entries.remove(place).map(|entry| entry.value)
     }
 
-    /// Whether there is a value of this id.
+    /// Whether there is a value with this id.
     pub(super) fn has(&self, id: &str, now: Duration) -> bool {
         let mut entries = self.lock();
         self.forget_old(&mut entries, now);
@@ -66,7 +65,7 @@ impl<T> SingleUse<T> {
         }
     }
 
-    /// Nobody panics while they hold it, and half a change cannot be seen.
+    /// No holder panics, and no partial change is ever visible.
     fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<Entry<T>>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,5 +1,5 @@
-//! `GET {auth_url}/callback/<provider>`: a browser comes back from a provider
-//! (OpenID Connect Core 1.0 §3.1.2.5), and its player is signed in.
+//! `GET {auth_url}/callback/<provider>`: a browser returns from a provider (OpenID Connect Core 1.0
+//! §3.1.2.5), and its player is signed in.
 
 use std::sync::Arc;
 
@@ -27,17 +27,17 @@ use crate::http::cookies;
 use crate::http::csrf::{self, BrowserSecret};
 use crate::http::form::Form;
 
-/// Bytes of a `state`, at most: ours have 43.
+/// The maximum number of bytes of a `state`: ours have 43.
 const MAX_STATE_BYTES: usize = 128;
-/// Bytes of a code, at most: some providers put a whole token into it.
+/// The maximum number of bytes of a code: some providers put a whole token into it.
 const MAX_CODE_BYTES: usize = 8 * 1_024;
-/// Bytes of an issuer and of an error code, at most.
+/// The maximum number of bytes of an issuer and of an error code.
 const MAX_SHORT_BYTES: usize = 1_024;
-/// Characters of a failure's reason that the log of events keeps.
+/// The maximum number of characters of a failure's reason in the audit log.
 const KEPT_CHARS: usize = 200;
 
-/// The error codes that say that the player changed their mind: RFC 6749
-/// §4.1.2.1, and what providers say in its place.
+/// Error codes for a player who cancelled: those of RFC 6749 §4.1.2.1, and others that providers
+/// use instead.
 const CANCELS: [&str; 5] = [
     "access_denied",
     "consent_required",
@@ -46,12 +46,11 @@ const CANCELS: [&str; 5] = [
     "user_denied",
 ];
 
-/// Answers 303: to the address that the player left, signed in; or to the
-/// sign-in page, where nothing has changed.
+/// Returns 303 to the address that the player left, signed in; or to the sign-in page, with nothing
+/// changed.
 ///
 /// # Errors
-/// `not-found`, `invalid-request`, `invalid-redirect`, `account-suspended`;
-/// the store's.
+/// `not-found`, `invalid-request`, `invalid-redirect`, `account-suspended`; errors of the store.
 pub async fn handle(
     State(state): State<Arc<AuthState>>,
     path: RawPathParams,
@@ -64,7 +63,7 @@ pub async fn handle(
     let held = held::secret(&state, &headers).await?;
     let held = held.map(|secret| secret.hash());
     let query = Form::of_query(query.as_deref());
-    // Whatever became of the sign-in: this browser's last one began there.
+    // Whatever the result, this is where the browser's last sign-in began.
     let began = csrf::address_to_go_back_to(&headers, secure);
     let began = began.and_then(|address| ReturnAddress::read(&state, Some(&address)).ok());
     let began = began.as_ref().map(ReturnAddress::as_str);
@@ -92,7 +91,7 @@ pub async fn handle(
             return back_to_login(&state, began, SignInNotice::Expired);
         }
     };
-    // Games come and go, so the address is checked once more before anything
+    // Games may have been removed meanwhile, so the address is checked again before anything
     // happens.
     let redirect = ReturnAddress::read(&state, Some(&pending.redirect))?;
     match identify(provider, &returned, &pending).await {
@@ -114,7 +113,7 @@ pub async fn handle(
     }
 }
 
-/// What the browser brought back.
+/// The parameters with which the browser returned.
 struct Returned<'a> {
     state: &'a str,
     issuer: Option<&'a str>,
@@ -127,8 +126,8 @@ enum Outcome<'a> {
 }
 
 impl<'a> Returned<'a> {
-    /// None if it is no answer of a provider: a parameter is there twice
-    /// (RFC 6749 §3.1) or too long, or there is neither code nor error.
+    /// Returns `None` if this is not a valid response of a provider: a parameter is repeated (RFC
+    /// 6749 §3.1) or too long, or there is neither code nor error.
     fn read(query: &'a Form) -> Option<Self> {
         let field = |name, most| match query.field(name) {
             Ok(Some(text)) if text.len() > most => Err(()),
@@ -137,8 +136,8 @@ impl<'a> Returned<'a> {
         };
         let code = field("code", MAX_CODE_BYTES).ok()?;
         let error = field("error", MAX_SHORT_BYTES).ok()?;
-        // One that we cannot have given out is as good as none, and that is as
-        // good as unknown.
+        // A value that we cannot have issued is treated like a missing one, which is treated like
+        // an unknown one.
         let state = query.field("state").ok()?.unwrap_or_default();
         let state = if state.len() > MAX_STATE_BYTES {
             ""
@@ -163,9 +162,9 @@ impl<'a> Returned<'a> {
 enum Failure {
     /// The sign-in began at another provider.
     OtherProvider,
-    /// The provider answered with an error of its own.
+    /// The provider responded with an error.
     Answered(String),
-    /// The exchange.
+    /// The exchange failed.
     Exchange(SignInError),
 }
 
@@ -180,7 +179,7 @@ impl Failure {
         }
     }
 
-    /// What happened, for those who run the platform.
+    /// Returns the reason, for the operator.
     fn reason(&self) -> String {
         match self {
             Self::OtherProvider => "the sign-in began at another provider".to_owned(),
@@ -189,9 +188,9 @@ impl Failure {
         }
     }
 
-    /// Says what happened to the operator, who alone can mend most of it.
+    /// Logs the reason for the operator, who alone can fix most of these errors.
     fn log(&self, provider: &Provider, context: &Context) {
-        // A player who changes their mind is no news.
+        // A player who cancels is not worth a warning.
         if self.setback() == SignInNotice::Cancelled {
             return;
         }
@@ -205,7 +204,7 @@ impl Failure {
     }
 }
 
-/// Keeps that a sign-in failed, and why.
+/// Records that a sign-in failed, and why.
 async fn failed(state: &AuthState, provider: &Provider, context: &Context, why: &str) {
     keep_failed(state, provider.id(), context, why).await;
 }
@@ -250,8 +249,7 @@ async fn identify(
     provider.finish(answer).await.map_err(Failure::Exchange)
 }
 
-/// An error code is of a few visible characters (RFC 6749 §4.1.2.1). Anything
-/// else is not repeated.
+/// An error code consists of visible characters (RFC 6749 §4.1.2.1). Anything else is not repeated.
 fn shown(error: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     if error.len() <= 64 && error.bytes().all(plain) {
@@ -261,14 +259,14 @@ fn shown(error: &str) -> String {
     }
 }
 
-/// What the provider has vouched for.
+/// What the provider has verified.
 struct Proved {
     identity: Identity,
-    /// When the player proved it, where the provider says so.
+    /// When the player authenticated, if the provider says so.
     at: Option<Millis>,
 }
 
-/// The one store operation that changes anything.
+/// The only operation of the store that changes anything.
 async fn complete(
     state: &AuthState,
     proved: Proved,
@@ -284,9 +282,9 @@ async fn complete(
         guest: pending.guest,
         held,
         session: secret.hash(),
-        // Clocks may differ a little. A provider that does not say when it asked
-        // the player may have remembered them, unless it was told to ask: only
-        // then does the sign-in count as fresh.
+        // Clocks may differ slightly. A provider that does not say when the player authenticated
+        // may have remembered the player, unless it was told to ask: only then does the sign-in
+        // count as recent.
         authenticated_at: match proved.at {
             Some(at) => at.min(now),
             None if pending.again => now,

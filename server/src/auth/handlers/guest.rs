@@ -1,5 +1,5 @@
-//! Guests: who comes without a session becomes one, and whose row was swept
-//! before the cookie came back is made again, the same player as before.
+//! Creates guests: a visitor without a session becomes one, and a guest whose row was swept before
+//! the cookie came back is created again as the same player.
 
 use std::time::Duration;
 
@@ -12,23 +12,22 @@ use crate::http::api_error::ApiError;
 use crate::http::client_address::Network;
 use crate::store::{GuestCap, NewGuest, StoreError};
 
-/// What became of a visitor who has no session.
+/// The result for a visitor without a session.
 #[derive(Debug)]
 pub(super) enum Made {
-    /// A guest, and the secret of their new session.
+    /// A guest, and the secret of the new session.
     Guest(Player, SessionSecret),
-    /// Nothing: too many guests are made here just now.
+    /// None, since too many guests are being created here at the moment.
     TooFast(Duration),
 }
 
-/// Makes a guest of somebody who plays the game of this audience. Where the
-/// browser sent a cookie that no session has, the guest is the one that follows
-/// from it: either the platform gave it out, and its row was swept, or nobody
-/// ever had it. The session is a new one all the same, since nobody chooses the
-/// secret of theirs.
+/// Creates a guest who plays the game with this audience. If the browser sent a cookie that has no
+/// session, the guest is derived from it: either the platform issued it and its row was swept, or
+/// it was never used. The session is a new one all the same, since clients must not choose their
+/// secret.
 ///
 /// # Errors
-/// `guest-limit-reached`; the store's.
+/// `guest-limit-reached`; errors of the store.
 pub(super) async fn make(
     state: &AuthState,
     audience: &str,
@@ -56,8 +55,8 @@ pub(super) async fn make(
     Ok(Made::Guest(player, secret))
 }
 
-/// Makes the guest of a cookie again that no session has. None where the player
-/// who followed from it is somebody else by now, such as an account.
+/// Creates the guest of a cookie without a session again. Returns `None` if the derived player is
+/// different by now, such as an account.
 async fn bring_back(
     state: &AuthState,
     network: Network,
@@ -76,12 +75,11 @@ async fn bring_back(
     }
 }
 
-/// The session of a cookie, for those who are about to do more with it than to
-/// play. A guest whose row was swept is made again; no cap holds them up, since
-/// what they played must not be lost.
+/// Returns the session of a cookie, for requests that do more with it than play. A guest whose row
+/// was swept is created again; no limit applies, since their progress must not be lost.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub(super) async fn find_or_make(
     state: &AuthState,
     network: Network,
@@ -96,7 +94,7 @@ pub(super) async fn find_or_make(
     state.platform.store.lookup_session(&secret.hash()).await
 }
 
-/// The guest that follows from a secret.
+/// Returns the guest that is derived from a secret.
 fn of_secret(
     secret: &SessionSecret,
     session: SessionHash,
@@ -114,8 +112,8 @@ fn of_secret(
     }
 }
 
-/// Keeps the address's hold on a guest in use. If it fails, the player goes on
-/// all the same.
+/// Records that a guest was seen, so that it keeps counting for its address. If this fails, the
+/// player continues all the same.
 pub(super) async fn see(state: &AuthState, player: &Player, now: Millis) {
     if !player.wants_to_be_seen(now, state.platform.config.guest_idle()) {
         return;

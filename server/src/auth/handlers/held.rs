@@ -1,5 +1,4 @@
-//! The session that a browser holds, also where another page has tossed a
-//! second cookie in (RFC 6265 §8.6).
+//! The session of a browser, even if another page has set a second cookie (RFC 6265 §8.6).
 
 use axum::http::HeaderMap;
 use platform_protocol::problem::ProblemCode;
@@ -9,13 +8,12 @@ use crate::domain::session::SessionSecret;
 use crate::http::api_error::ApiError;
 use crate::http::cookies::{self, SessionCookie};
 
-/// The secret of the session cookie. Of several that of the one which names a
-/// session; the tossed one expires with the answer
-/// (`web/foreign_cookies.rs`).
+/// Returns the secret of the session cookie. If there are several, returns the one that names a
+/// session; the response expires the others (`web/foreign_cookies.rs`).
 ///
 /// # Errors
-/// `invalid-request` where nobody can tell which one is the browser's own. With
-/// that answer the tossed one expires as well, so the next request is good.
+/// `invalid-request` if the browser's own cookie cannot be determined. This response expires the
+/// others, too, so the next request works.
 pub(super) async fn secret(
     state: &AuthState,
     headers: &HeaderMap,

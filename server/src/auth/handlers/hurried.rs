@@ -1,6 +1,6 @@
-//! The page between the sign-in page and the provider, for a button that was
-//! pressed as soon as it was shown: the press may have been meant for the page
-//! that led to the sign-in page, so the player reads what happens, and can stay.
+//! The page between the sign-in page and the provider, for a button that was pressed immediately:
+//! the click may have been meant for the page that led to the sign-in page, so the player can read
+//! what happens, and can stay.
 
 use askama::Template;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
@@ -14,10 +14,10 @@ use crate::http::api_error::ApiError;
 use crate::http::csrf::BrowserSecret;
 use crate::http::page::{self, FormTarget, Layout};
 
-/// Seconds after which the page goes on to the provider by itself.
+/// The number of seconds after which the page continues to the provider.
 const PAUSE_SECONDS: u32 = 3;
 
-/// How a page goes on by itself (HTML, "shared declarative refresh steps").
+/// The header with which a page continues automatically (HTML, "shared declarative refresh steps").
 const REFRESH: HeaderName = HeaderName::from_static("refresh");
 
 #[derive(Template)]
@@ -25,24 +25,23 @@ const REFRESH: HeaderName = HeaderName::from_static("refresh");
 struct Page<'a> {
     frame: Layout,
     way_back: ReturnLink,
-    /// What players call the provider.
+    /// The provider's name.
     provider: &'a str,
-    /// Where it signs the player in.
+    /// The address at which it signs the player in.
     address: &'a str,
     seconds: u32,
 }
 
-/// Whether the button of a form was pressed before it could be read. `shown` is
-/// the form's field, which only forms have whose page another site led to: a
-/// press of any other form counts at once.
+/// Whether the button of a form was pressed before it could be read. `shown` is the form's field,
+/// which only exists if another site led to the page: otherwise every click counts at once.
 pub(super) fn is_hurried(browser: &BrowserSecret, shown: Option<&str>, now: Millis) -> bool {
     shown.is_some() && !browser.was_shown(shown, now)
 }
 
-/// Answers 200 with a page that goes on to `address`, where `provider` signs the
-/// player in, after [`PAUSE_SECONDS`].
+/// Returns 200 with a page that continues to `address`, where `provider` signs the player in, after
+/// [`PAUSE_SECONDS`].
 ///
-/// # Errors
+/// Returns `internal` if the address cannot be in a header.
 /// `internal` if the address cannot stand in a header.
 pub(super) async fn pause(
     state: &AuthState,
@@ -59,8 +58,8 @@ pub(super) async fn pause(
         address,
         seconds: PAUSE_SECONDS,
     };
-    // The address holds the sign-in's state: the page is kept nowhere, and the
-    // provider is told no referrer.
+    // The address contains the sign-in's state: the page is never cached, and no referrer is sent
+    // to the provider.
     let mut response = page::render_form(StatusCode::OK, &page, FormTarget::Own);
     response.headers_mut().insert(REFRESH, refresh);
     Ok(response)
@@ -82,7 +81,7 @@ mod tests {
             (Some(&*shown), NOW, true),
             (Some(&*shown), NOW + PRESS_MILLIS - 1, true),
             (Some(&*shown), NOW + PRESS_MILLIS, false),
-            // No seal of ours says when.
+            // The value is not one of our seals.
             (Some(""), NOW + PRESS_MILLIS, true),
         ] {
             assert_eq!(

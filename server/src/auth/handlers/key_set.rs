@@ -11,12 +11,12 @@ use bytes::Bytes;
 
 use crate::auth::AuthState;
 
-/// Answers the key set, for anyone.
+/// Returns the key set, for everyone.
 pub async fn handle(State(state): State<Arc<AuthState>>) -> Response {
     public_json(Bytes::copy_from_slice(state.keys.key_set().as_bytes()))
 }
 
-/// JSON that anyone may read and keep for ten minutes
+/// Returns JSON that everyone may read and cache for ten minutes
 /// ([`platform_protocol::limits::KEY_SET_CACHE_SECONDS`]).
 pub(crate) fn public_json(json: Bytes) -> Response {
     let mut response = Response::new(Body::from(json));

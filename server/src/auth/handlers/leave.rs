@@ -1,4 +1,4 @@
-//! Signing a browser out, so that a guest can be come back to.
+//! Signs a browser out so that its guest can be restored.
 
 use axum::http::{HeaderMap, HeaderValue};
 
@@ -9,11 +9,10 @@ use crate::domain::session::SessionHash;
 use crate::http::cookies;
 use crate::store::StoreError;
 
-/// Ends a session. Answers the cookie that leads back to its guest, where it
-/// was one.
+/// Ends a session. Returns the cookie with which its guest can be restored, if it was one.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub(super) async fn sign_out(
     state: &AuthState,
     headers: &HeaderMap,

@@ -1,4 +1,4 @@
-//! `GET {auth_url}/login`: the sign-in page, one button a provider.
+//! `GET {auth_url}/login`: the sign-in page, with one button per provider.
 
 use std::sync::Arc;
 
@@ -27,27 +27,26 @@ struct Page {
     frame: Layout,
     way_back: ReturnLink,
     problem: Option<&'static str>,
-    /// Whether the session that the browser holds is over.
+    /// Whether the browser's session has ended.
     ended: bool,
-    /// Whether something asks for a fresh sign-in.
+    /// Whether a recent sign-in is required.
     again: bool,
-    /// Who played in this browser last, if they are suspended.
+    /// The last player of this browser, if they are suspended.
     suspended: Option<Suspended>,
     signed_in: Option<String>,
     guest: Option<String>,
-    /// The guests that were signed out here.
+    /// The guests that were signed out in this browser.
     left: Option<Offer>,
     profile: String,
     providers: Vec<Provider>,
     csrf: String,
-    /// The seal of the moment at which the forms are shown.
+    /// The seal of the time at which the forms are shown.
     shown: String,
-    /// Whether another site's page led here, perhaps between the two halves of a
-    /// double click.
+    /// Whether another site's page led here, perhaps between the two clicks of a double click.
     led: bool,
 }
 
-/// A player who is suspended, as whoever is at their browser reads it.
+/// A suspended player, as the sign-in page describes them.
 struct Suspended {
     username: String,
     reason: Option<String>,
@@ -57,9 +56,9 @@ struct Suspended {
 pub(super) struct Provider {
     /// Its id, a path segment.
     pub(super) id: String,
-    /// What players call it.
+    /// The provider's name.
     pub(super) name: String,
-    /// The first letter of its name, for the eye alone.
+    /// The first letter of its name, as a decoration.
     initial: String,
 }
 
@@ -74,18 +73,18 @@ impl Provider {
     }
 }
 
-/// Answers `GET /login`.
+/// Responds to `GET /login`.
 ///
 /// # Errors
-/// `invalid-redirect`; the store's.
+/// `invalid-redirect`; errors of the store.
 pub async fn handle(
     State(state): State<Arc<AuthState>>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let address = ReturnAddress::from_query(&state, query.as_deref())?;
-    // A suspended player is not turned away here: somebody else may want to
-    // sign in with this browser.
+    // A suspended player can open this page, since somebody else may want to sign in with this
+    // browser.
     let mut ended = false;
     let mut suspended = None;
     let (signed_in, guest) = match Visitor::of(&state, &headers).await? {
@@ -132,14 +131,14 @@ pub async fn handle(
     Ok(response)
 }
 
-/// Who signs players in here.
+/// Returns the configured providers.
 pub(super) fn providers(state: &AuthState) -> Vec<Provider> {
     let known = state.providers.list();
     known.map(|(id, name)| Provider::new(id, name)).collect()
 }
 
-/// Why the player is back without being signed in, or is who they were before,
-/// as a sentence.
+/// Returns a sentence that explains why the player is here again without being signed in, or as the
+/// same player.
 fn problem(query: Option<&str>, signed_in: bool) -> Option<&'static str> {
     let query = query.unwrap_or_default().as_bytes();
     let (_, code) = form_urlencoded::parse(query).find(|(name, _)| name == "problem")?;

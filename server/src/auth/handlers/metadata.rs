@@ -1,5 +1,5 @@
-//! `GET {auth_url}/.well-known/oauth-authorization-server`: where things are
-//! on the auth service (RFC 8414 §2).
+//! `GET {auth_url}/.well-known/oauth-authorization-server`: the metadata of the auth service (RFC
+//! 8414 §2).
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use super::key_set::public_json;
 use crate::auth::AuthState;
 use crate::http::api_error::ApiError;
 
-/// `POST /token` is no OAuth token endpoint (it takes a cookie, not a grant),
-/// so the one of devices is named.
+/// The token endpoint is the one for devices: `POST /token` is not an OAuth token endpoint, since
+/// it uses a cookie and not a grant.
 #[derive(Serialize)]
 struct Metadata<'a> {
     issuer: &'a str,
@@ -28,7 +28,7 @@ struct Metadata<'a> {
     grant_types_supported: [&'static str; 2],
 }
 
-/// Answers the metadata, for anyone.
+/// Returns the metadata, for everyone.
 pub async fn handle(State(state): State<Arc<AuthState>>) -> Response {
     let at = |path: &str| format!("{}{path}", state.platform.auth_url);
     let metadata = Metadata {
@@ -36,7 +36,7 @@ pub async fn handle(State(state): State<Arc<AuthState>>) -> Response {
         jwks_uri: at(paths::JWKS),
         device_authorization_endpoint: at(device::AUTHORIZATION),
         token_endpoint: at(device::TOKEN),
-        // A client that anybody can have keeps no secret (RFC 6749 §2.1).
+        // A client that everyone can download cannot keep a secret (RFC 6749 §2.1).
         token_endpoint_auth_methods_supported: ["none"],
         revocation_endpoint: at(device::REVOKE),
         revocation_endpoint_auth_methods_supported: ["none"],

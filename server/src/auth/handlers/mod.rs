@@ -1,4 +1,4 @@
-//! The endpoints of the auth service, one a file.
+//! The endpoints of the auth service, one per file.
 
 pub mod callback;
 pub mod demo_provider;

@@ -1,5 +1,5 @@
-//! `POST {auth_url}/new-guest`: who cannot or will not sign in again goes on as
-//! somebody new.
+//! `POST {auth_url}/new-guest`: lets a player who cannot or does not want to sign in again continue
+//! as a new guest.
 
 use std::sync::Arc;
 
@@ -17,20 +17,18 @@ use crate::http::api_error::ApiError;
 use crate::http::cookies;
 use crate::http::seal::SHOWN;
 
-/// The path. It is beside that of the sign-in page rather than below it, where
-/// providers have theirs.
+/// The path. It is next to the path of the sign-in page and not below it, since the paths below are
+/// for providers.
 pub const PATH: &str = "/new-guest";
 
-/// Answers 303 to the return address, with a browser that has no session any
-/// more: the game that it comes to makes it a guest. A session that is still
-/// good stays, since a guest could never come back to it. A press that came
-/// before the page could be read leads back to it.
+/// Returns 303 to the return address, and removes the session from the browser: the game there then
+/// creates a guest. A valid session is kept, since a guest without its cookie would be lost. A
+/// click that came before the page could be read leads back to the page.
 ///
 /// # Errors
-/// `not-allowed` for a form that is not ours, `invalid-request`,
-/// `invalid-redirect`, `unsupported-media-type`, `payload-too-large`,
-/// `account-suspended`: a new guest is no way around a suspension; the
-/// store's.
+/// `not-allowed` for a form that is not ours, `invalid-request`, `invalid-redirect`,
+/// `unsupported-media-type`, `payload-too-large`; `account-suspended`, since a new guest must not
+/// get around a suspension; errors of the store.
 pub async fn handle(
     State(state): State<Arc<AuthState>>,
     headers: HeaderMap,

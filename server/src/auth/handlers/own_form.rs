@@ -1,4 +1,4 @@
-//! A form of the auth service's own pages, with what each of them carries.
+//! A form of the auth service's own pages, with the fields that all of them have.
 
 use axum::body::Body;
 use axum::http::HeaderMap;
@@ -9,18 +9,18 @@ use crate::http::api_error::ApiError;
 use crate::http::csrf::{self, BrowserSecret, check_form};
 use crate::http::form::Form;
 
-/// What one of the service's own pages has sent.
+/// A submitted form of one of the service's own pages.
 pub(super) struct OwnForm {
     /// The fields.
     pub(super) form: Form,
-    /// The secret of the browser, for which the form was made.
+    /// The secret of the browser for which the form was made.
     pub(super) secret: BrowserSecret,
-    /// Where its page leads back to.
+    /// The return address of its page.
     pub(super) address: ReturnAddress,
 }
 
 impl OwnForm {
-    /// Reads a form, and refuses one that is not from a page of ours in this browser.
+    /// Reads a form, and rejects one that does not come from a page of ours in this browser.
     ///
     /// # Errors
     /// `not-allowed` for a form that is not ours, `invalid-request`,

@@ -1,5 +1,5 @@
-//! `GET {auth_url}/restore-guest` and `POST` to it: a guest that was signed out
-//! in this browser, by a game that did it unasked as well, is gone on as.
+//! `GET {auth_url}/restore-guest` and `POST` to it: restores a guest that was signed out in this
+//! browser, for example by a game without the player's consent.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub const PATH: &str = "/restore-guest";
 const GUEST: &str = "guest";
 /// The parameter that says that a button was pressed before it could be read.
 const HURRIED: &str = "hurried";
-/// How many guests the page lists.
+/// The maximum number of guests on the page.
 const LISTED: usize = 20;
 
 #[derive(Template)]
@@ -49,40 +49,40 @@ struct Page {
     frame: Layout,
     way_back: ReturnLink,
     csrf: String,
-    /// The seal of the moment at which the forms are shown.
+    /// The seal of the time at which the forms are shown.
     shown: String,
     /// Whether a button was pressed before it could be read.
     hurried: bool,
     left: Vec<Left>,
-    /// The account that the browser is signed in to.
+    /// The account to which the browser is signed in.
     signed_in: Option<String>,
-    /// The guest whom the browser has now.
+    /// The current guest of the browser.
     guest: Option<String>,
     profile: String,
 }
 
-/// A guest that can be gone on as.
+/// A guest that can be restored.
 struct Left {
     id: Uuid,
     name: String,
     left: Date,
 }
 
-/// What other pages say of the guests that were signed out here.
+/// What other pages say about the guests that were signed out in this browser.
 pub(super) struct Offer {
-    /// The one that was a guest for the longest time.
+    /// The name of the oldest guest.
     pub(super) name: String,
-    /// How many more there are.
+    /// The number of further guests.
     pub(super) more: usize,
-    /// The page that leads back to them.
+    /// The address of the page that restores them.
     pub(super) address: String,
 }
 
 impl Offer {
-    /// What there is to come back to, for whoever goes on to `address`.
+    /// Returns which guests can be restored, with a link that returns to `address`.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub(super) async fn of(
         state: &AuthState,
         headers: &HeaderMap,
@@ -109,11 +109,11 @@ async fn left_guests(state: &AuthState, headers: &HeaderMap) -> Result<Vec<LeftG
     }
 }
 
-/// Answers `GET /restore-guest`.
+/// Responds to `GET /restore-guest`.
 ///
 /// # Errors
-/// `invalid-redirect`, `account-suspended`: another guest is no way around a
-/// suspension; the store's.
+/// `invalid-redirect`; `account-suspended`, since another guest must not get around a suspension;
+/// errors of the store.
 pub async fn show(
     State(state): State<Arc<AuthState>>,
     RawQuery(query): RawQuery,
@@ -141,7 +141,7 @@ pub async fn show(
         guest,
         profile: page_path(paths::PROFILE, &address, &[]),
     };
-    // As signing in does, it leads to a game in the end.
+    // Like a sign-in, it finally leads to a game.
     let target = FormTarget::of_sign_in(&state.platform.origin);
     let mut response = page::render_form(StatusCode::OK, &page, target);
     if let Some(cookie) = set_cookie {
@@ -160,14 +160,13 @@ impl Left {
     }
 }
 
-/// Answers `POST /restore-guest`: 303 to the return address, as that guest; or
-/// back to the page where there is no such guest any more, and where the button
-/// was pressed before it could be read.
+/// Responds to `POST /restore-guest` with 303 to the return address as that guest, or back to the
+/// page if the guest does not exist any more or the button was pressed before it could be read.
 ///
 /// # Errors
-/// `not-allowed` for a form that is not ours and for who is signed in to an
-/// account, `invalid-request`, `invalid-redirect`, `unsupported-media-type`,
-/// `payload-too-large`, `too-many-requests`, `account-suspended`; the store's.
+/// `not-allowed` for a form that is not ours and for a browser that is signed in to an account,
+/// `invalid-request`, `invalid-redirect`, `unsupported-media-type`, `payload-too-large`,
+/// `too-many-requests`, `account-suspended`; errors of the store.
 pub async fn restore(
     State(state): State<Arc<AuthState>>,
     context: Context,
@@ -197,7 +196,7 @@ pub async fn restore(
     };
     let held = match held::secret(&state, &headers).await? {
         None => None,
-        // The session that is made here is left at once.
+        // The session that is created here is left immediately.
         Some(secret) => guest::find_or_make(&state, network, &secret).await?,
     };
     let secret = SessionSecret::generate(&*state.platform.entropy);

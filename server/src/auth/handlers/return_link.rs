@@ -1,4 +1,4 @@
-//! The way back from a page of the auth service, in words.
+//! The return link of a page of the auth service, in words.
 
 use platform_protocol::names::check_slug_form;
 use platform_protocol::paths;
@@ -7,38 +7,36 @@ use crate::auth::AuthState;
 use crate::auth::redirect::ReturnAddress;
 use crate::games::page_metadata;
 
-/// Where a page leads back to.
+/// The target of a page's return link.
 #[derive(Debug)]
 pub(super) struct ReturnLink {
     /// The address.
     pub(super) address: String,
-    /// The game that it leads to; none for the platform's own pages.
+    /// The game to which it leads; `None` for the platform's own pages.
     pub(super) game: Option<String>,
-    /// Whether it leads to a device that waits to be signed in, for which
-    /// nobody goes on as a guest.
+    /// Whether it leads to a device that waits for approval, for which a guest cannot continue.
     pub(super) device: bool,
-    /// The page for developers that it leads to, in words. Guests are shown
-    /// nothing there.
+    /// The name of the page for developers to which it leads. Guests see nothing there.
     pub(super) page: Option<String>,
-    /// What stands on the link.
+    /// The text of the link.
     pub(super) label: String,
-    /// The same, for who has done here what they came for.
+    /// The text of the link after the player has finished here.
     pub(super) onward: String,
-    /// Where who does not sign in goes, and what stands on the link to it.
+    /// The link for a player who does not sign in.
     pub(super) as_guest: Link,
 }
 
-/// An address and its words.
+/// An address and its text.
 #[derive(Debug)]
 pub(super) struct Link {
-    /// Where it leads.
+    /// The address.
     pub(super) address: String,
-    /// What stands on it.
+    /// The text.
     pub(super) label: String,
 }
 
 impl ReturnLink {
-    /// Finds out what the game is called.
+    /// Looks up the game's name.
     pub(super) async fn of(state: &AuthState, address: &ReturnAddress) -> Self {
         let game = address.game(state).map(|game| page_metadata::title(&game));
         let device = address.is_device_page(state);
@@ -73,10 +71,10 @@ impl ReturnLink {
     }
 }
 
-/// What the platform's first page is called.
+/// The name of the platform's home page.
 const ALL_GAMES: &str = "all games";
 
-/// What a page for developers is called, by its path on the console.
+/// Returns the name of a page for developers by its path on the console.
 fn developers_page(path: &str) -> Option<String> {
     let of_project = |pages: &str, words: &str| {
         let slug = path.strip_prefix(pages)?.strip_prefix('/')?;
@@ -93,7 +91,7 @@ fn developers_page(path: &str) -> Option<String> {
         .or_else(|| of_project(paths::PROJECT_PAGES, "the project"))
 }
 
-/// The path of a page with the way back in its query.
+/// Returns the path of a page with the return address in its query.
 pub(super) fn page_path(path: &str, address: &ReturnAddress, more: &[(&str, &str)]) -> String {
     let query = url::form_urlencoded::Serializer::new(String::new())
         .append_pair(crate::auth::redirect::REDIRECT, address.as_str())

@@ -1,5 +1,5 @@
-//! `POST {auth_url}/login/<provider>`: a player chose a provider, and the
-//! browser is sent there.
+//! `POST {auth_url}/login/<provider>`: a player has chosen a provider, and the browser is
+//! redirected to it.
 
 use std::sync::Arc;
 
@@ -31,28 +31,28 @@ use crate::http::seal::SHOWN;
 
 /// The name of the provider in the path.
 const PROVIDER: &str = "provider";
-/// The field of a form that is for another account than the one that the
-/// provider remembers in this browser.
+/// The form field for signing in with another account than the one that the provider remembers in
+/// this browser.
 const ANOTHER: &str = "another";
 
-/// The parameter of the sign-in page, and the field of its forms, that is for a
-/// fresh sign-in: the provider asks, whomever it remembers.
+/// The parameter of the sign-in page, and the field of its forms, for a new sign-in: the provider
+/// asks, even if it remembers somebody.
 pub(super) const AGAIN: &str = "again";
 
-/// What the sign-in page is told of a sign-in that came to nothing.
+/// What the sign-in page says about a failed sign-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SignInNotice {
-    /// The player said no.
+    /// The player cancelled.
     Cancelled,
-    /// What the provider answered is not to be believed, or is an error.
+    /// The provider's response is invalid, or an error.
     Failed,
-    /// The provider does not answer.
+    /// The provider does not respond.
     ProviderUnavailable,
-    /// It was never begun, or is over, or took too long.
+    /// It was never started, has ended, or took too long.
     Expired,
-    /// Another browser began it, or this one has lost its cookies.
+    /// Another browser started it, or this one has lost its cookies.
     OtherBrowser,
-    /// A form of the profile page came when nobody was signed in any more.
+    /// A form of the profile page was submitted after the session had ended.
     NotSaved,
     /// A button was pressed before its page could be read.
     Hurried,
@@ -72,14 +72,13 @@ impl SignInNotice {
     }
 }
 
-/// Answers 303: to the provider, or back to the sign-in page if the provider
-/// does not answer. A form whose button was pressed before it could be read is
-/// answered with a page that goes on to the provider a little later.
+/// Returns 303 to the provider, or back to the sign-in page if the provider does not respond. If
+/// the button was pressed before it could be read, the response is a page that continues to the
+/// provider a little later.
 ///
 /// # Errors
-/// `not-found`, `not-allowed`, `invalid-request`, `invalid-redirect`,
-/// `unsupported-media-type`, `payload-too-large`, `too-many-requests`; the
-/// store's.
+/// `not-found`, `not-allowed`, `invalid-request`, `invalid-redirect`, `unsupported-media-type`,
+/// `payload-too-large`, `too-many-requests`; errors of the store.
 pub async fn handle(
     State(state): State<Arc<AuthState>>,
     path: RawPathParams,
@@ -144,14 +143,13 @@ pub async fn handle(
     } else {
         see_other(address)?
     };
-    // The sign-in is kept for minutes, the way back for as long as the browser
-    // is open.
+    // The sign-in is stored for minutes, the return address as long as the browser is open.
     let cookie = browser.set_cookie_going_back(secure, redirect.as_str());
     response.headers_mut().insert(header::SET_COOKIE, cookie);
     Ok(response)
 }
 
-/// The provider that the path names.
+/// Returns the provider that the path names.
 ///
 /// # Errors
 /// `not-found`
@@ -165,8 +163,8 @@ pub(super) fn provider_of<'a>(
         .ok_or_else(|| ProblemCode::NotFound.into())
 }
 
-/// The guest that this browser plays as, who may become an account. One that
-/// is suspended is linked only if that is lifted on the way.
+/// Returns the current guest of this browser, which may become an account. A suspended guest is
+/// linked only if the suspension is lifted meanwhile.
 async fn guest_of(
     state: &AuthState,
     headers: &HeaderMap,
@@ -187,8 +185,7 @@ async fn guest_of(
     }))
 }
 
-/// 303 to the sign-in page, which says what happened. A return address that is
-/// known goes with it.
+/// Returns 303 to the sign-in page with a message, and with the return address if it is known.
 pub(super) fn back_to_login(
     state: &AuthState,
     redirect: Option<&str>,
@@ -198,7 +195,7 @@ pub(super) fn back_to_login(
     see_other(&format!("{}{path}", state.platform.auth_url))
 }
 
-/// The path of the sign-in page, which says what happened.
+/// Returns the path of the sign-in page with a message.
 pub(super) fn login_path(redirect: Option<&str>, setback: SignInNotice) -> String {
     let query = form_urlencoded::Serializer::new(String::new())
         .extend_pairs(redirect.map(|redirect| (REDIRECT, redirect)))
@@ -207,9 +204,8 @@ pub(super) fn login_path(redirect: Option<&str>, setback: SignInNotice) -> Strin
     format!("{}?{query}", paths::LOGIN)
 }
 
-/// 303 (RFC 9110 §15.4.4), which turns a form into a visit, and which nobody
-/// keeps. The address that it leads away from may hold a code, so the browser
-/// tells it nobody.
+/// Returns 303 (RFC 9110 §15.4.4), which turns the form into a `GET` and is never cached. The
+/// current address may contain a code, so the browser does not send it as a referrer.
 pub(super) fn see_other(address: &str) -> Result<Response, ApiError> {
     let location = HeaderValue::from_str(address).map_err(|error| ApiError::internal(&error))?;
     let mut response = StatusCode::SEE_OTHER.into_response();

@@ -1,6 +1,6 @@
-//! `POST {auth_url}/sign-out`: ends the session and clears the cookie, in
-//! every game at once. A suspended player's browser keeps the cookie. Any game
-//! may ask for it, so a guest can be come back to: `restore_guest.rs`.
+//! `POST {auth_url}/sign-out`: ends the session and clears the cookie, in every game at once. A
+//! suspended player's browser keeps the cookie. Any game may call it, so a guest can be restored:
+//! `restore_guest.rs`.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use crate::http::context::Context;
 use crate::http::cookies;
 use crate::http::cors::AllowedOrigin;
 
-/// Answers 204, whether there was a session or not.
+/// Returns 204, whether there was a session or not.
 ///
 /// # Errors
-/// `unknown-origin`, `invalid-request`; the store's.
+/// `unknown-origin`, `invalid-request`; errors of the store.
 pub async fn handle(
     State(state): State<Arc<AuthState>>,
     caller: AllowedOrigin,
@@ -35,7 +35,7 @@ pub async fn handle(
     let secure = state.platform.origin.is_secure();
     let (mut cleared, mut left) = (true, None);
     if let Some(secret) = held::secret(&state, &headers).await? {
-        // A guest whose row was swept can be come back to as well.
+        // A guest whose row was swept can be restored as well.
         let network = Network::of(context.client);
         let mut session = state.platform.store.lookup_session(&secret.hash()).await?;
         if session.is_none() && state.limits.guests.count(network, &caller.audience).is_ok() {
@@ -43,9 +43,8 @@ pub async fn handle(
         }
         if let Some(session) = session {
             left = leave::sign_out(&state, &headers, &session.hash, context.own()).await?;
-            // A browser without a cookie would be a fresh guest, and that is no
-            // way round a suspension. Lifted, the session has ended all the
-            // same.
+            // A browser without a cookie would become a new guest, which would get around the
+            // suspension. When the suspension is lifted, the session has ended all the same.
             cleared = !matches!(session.player.state, PlayerState::Suspended { .. });
         }
     }

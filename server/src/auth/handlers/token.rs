@@ -1,5 +1,5 @@
-//! `POST {auth_url}/token`: the session cookie is exchanged for a game token.
-//! A visitor without a usable one becomes a guest in the same answer.
+//! `POST {auth_url}/token`: exchanges the session cookie for a game token. A visitor without a
+//! valid cookie becomes a guest in the same response.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,11 +31,10 @@ use crate::http::cors::{self, AllowedOrigin};
 use crate::http::foreign_cookies;
 use crate::http::limiter::retry_after;
 
-/// The endpoint takes no body; whoever sends one all the same may send this
-/// many bytes, which are not looked at.
+/// The endpoint takes no body. Bodies up to this number of bytes are accepted and ignored.
 pub(super) const IGNORED_BODY_BYTES: usize = 1_024;
 
-/// Answers `POST /token`.
+/// Responds to `POST /token`.
 ///
 /// # Errors
 /// `unknown-origin`, `project-disabled`, `invalid-request`, `session-expired`, `account-suspended`,
@@ -70,7 +69,7 @@ pub async fn handle(
         (_, held) => return new_guest(&state, &caller, &context, held).await,
     };
     match session.status(now) {
-        // It ended, so its secret leads to no guest any more.
+        // The session has ended, so its secret leads to no guest any more.
         SessionStatus::Stranger => new_guest(&state, &caller, &context, None).await,
         SessionStatus::Expired => Err(ProblemCode::SessionExpired.into()),
         SessionStatus::Suspended(reason) => Err(suspended(reason)),
@@ -90,7 +89,7 @@ pub async fn handle(
     }
 }
 
-/// Answers `OPTIONS` on the paths that ask with the player's cookie.
+/// Responds to `OPTIONS` on the paths that games' pages request with the player's cookie.
 pub async fn preflight(_: AllowedOrigin) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
     response.headers_mut().extend(cors::preflight_headers());
@@ -101,10 +100,9 @@ pub(super) fn suspended(reason: Option<String>) -> ApiError {
     ApiError::suspended(reason)
 }
 
-/// Other pages have set so many cookies that the player's own may have been
-/// pushed out. A new guest in their place would not be noticed, so they are told
-/// once. The answer lets the cookies expire, and the next request is as good as
-/// any.
+/// Other pages have set so many cookies that the player's own may have been evicted. The player
+/// would not notice a new guest, so they are informed once. The response expires the cookies, and
+/// the next request is handled normally.
 fn pushed_out(secure: bool) -> ApiError {
     ApiError::new(ProblemCode::InvalidRequest)
         .with_header(header::SET_COOKIE, cookies::set_healed(secure))
@@ -115,8 +113,8 @@ fn pushed_out(secure: bool) -> ApiError {
         )
 }
 
-/// Renewal is for the next 400 days, not for this answer: if it fails, the
-/// player still gets their token.
+/// A renewal is for the next 400 days, not for this response: if it fails, the player still gets a
+/// token.
 async fn renew(state: &AuthState, secret: &SessionSecret, now: Millis) -> bool {
     match state
         .platform
@@ -135,7 +133,7 @@ async fn renew(state: &AuthState, secret: &SessionSecret, now: Millis) -> bool {
     }
 }
 
-/// Makes a guest, of the cookie that no session has where there is one.
+/// Creates a guest, derived from the cookie without a session if there is one.
 async fn new_guest(
     state: &AuthState,
     caller: &AllowedOrigin,
@@ -153,8 +151,8 @@ async fn new_guest(
     }
 }
 
-/// The one 429 without a problem body: nothing is wrong with the player, and
-/// the runtime only has to ask again.
+/// The only 429 without a problem body: the player is not at fault, and the runtime only has to
+/// repeat the request.
 fn too_many_guests(wait: Duration) -> Response {
     let mut response = (
         StatusCode::TOO_MANY_REQUESTS,
@@ -167,10 +165,10 @@ fn too_many_guests(wait: Duration) -> Response {
     response
 }
 
-/// A player's token for `audience`, which lives for `life` seconds.
+/// Returns a player's token for `audience`, which is valid for `life` seconds.
 ///
 /// # Errors
-/// It cannot be signed.
+/// Returns an error if it cannot be signed.
 fn mint(
     state: &AuthState,
     player: &Player,
@@ -185,11 +183,11 @@ fn mint(
         .map_err(|error| ApiError::internal(&error))
 }
 
-/// A player's token for the platform's own API, which ends with `hold`; and its
-/// life in seconds.
+/// Returns a player's token for the platform's own API, which ends with `hold`, and its lifetime in
+/// seconds.
 ///
 /// # Errors
-/// It cannot be signed.
+/// Returns an error if it cannot be signed.
 pub(super) fn mint_console(
     state: &AuthState,
     player: &Player,
@@ -203,7 +201,7 @@ pub(super) fn mint_console(
     Ok((token, life))
 }
 
-/// What every token says of its player.
+/// Returns the claims that every token has about its player.
 fn claims(
     state: &AuthState,
     player: &Player,

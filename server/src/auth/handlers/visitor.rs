@@ -1,4 +1,4 @@
-//! Who opens a page of the auth service, by the session cookie.
+//! The visitor of a page of the auth service, by the session cookie.
 
 use axum::http::HeaderMap;
 use platform_protocol::problem::ProblemCode;
@@ -10,31 +10,30 @@ use crate::domain::session::{Session, SessionStatus};
 use crate::http::api_error::ApiError;
 use crate::http::browser;
 
-/// Who opens a page.
+/// The visitor of a page.
 #[derive(Debug)]
 pub(super) enum Visitor {
-    /// Nobody that is signed in: no session, a guest's that ended, or several,
-    /// of which nobody can tell which one was tossed in.
+    /// Nobody who is signed in: there is no session, or one of a guest that has ended, or several
+    /// cookies of which the browser's own is unknown.
     Unknown,
-    /// Who holds an account's session that ended, or one of a guest that went
-    /// into an account: games send them here until they sign in again, or say
-    /// that they want to be somebody new.
+    /// The browser has an ended session of an account, or one of a merged guest: games send it here
+    /// until the player signs in again, or chooses to be a new player.
     Ended,
     /// A guest.
     Guest(Session),
     /// An account.
     Account(Session),
-    /// A player whom the platform suspended.
+    /// A suspended player.
     Suspended {
-        /// The name that they play under.
+        /// The player's name.
         username: String,
-        /// What they may be told.
+        /// The reason that is shown to the player.
         reason: Option<String>,
     },
 }
 
-/// Keeps in which browser a session is, where that is not known yet or the
-/// session is due to be renewed. If it fails, the player's page names it later.
+/// Records the browser of a session, if it is not known yet or the session is due for renewal. If
+/// this fails, the player's page shows the browser later.
 pub(super) async fn note_browser(
     state: &AuthState,
     headers: &HeaderMap,
@@ -59,10 +58,10 @@ pub(super) async fn note_browser(
 }
 
 impl Visitor {
-    /// Looks the visitor up.
+    /// Looks up the visitor.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub(super) async fn of(state: &AuthState, headers: &HeaderMap) -> Result<Self, ApiError> {
         let secret = match held::secret(state, headers).await {
             Ok(Some(secret)) => secret,

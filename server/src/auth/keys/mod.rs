@@ -1,9 +1,9 @@
-//! The signing keys: made, kept, published, used and rotated.
+//! The signing keys: creation, storage, publication, use and rotation.
 //!
-//! Private keys lie in the store, since every node needs the same ones; the
-//! embedded store's file is readable by its owner alone, and with an
-//! operator's secret they are sealed besides. `sign` picks the key by the
-//! clock from a ring in memory, and never touches the store.
+//! Private keys are in the store, since every node needs the same ones. The embedded store's file
+//! is readable only by its owner, and with an operator's secret the keys are also encrypted
+//! ("sealed"). `sign` chooses the key by the clock from a ring in memory, and never accesses the
+//! store.
 
 mod secret;
 mod signer;
@@ -33,10 +33,10 @@ use crate::domain::key::{
 use crate::entropy::Entropy;
 use crate::store::{Store, StoreError};
 
-/// Why keys could not be read, made or used.
+/// Why keys could not be read, created or used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// The operator's secret is too short to be one.
+    /// The operator's secret is too short.
     #[error("the key secret has fewer than {MIN_SECRET_BYTES} bytes; take one from a generator")]
     SecretTooShort,
     /// A key is sealed, and no secret was given.
@@ -44,30 +44,30 @@ pub enum KeyError {
         "signing key {kid} is sealed: set PLATFORM_KEY_SECRET to the key secret that sealed it"
     )]
     SecretMissing {
-        /// Which key.
+        /// The id of the key.
         kid: String,
     },
-    /// A key is sealed under another secret, or was changed in the store.
+    /// A key is sealed with another secret, or was changed in the store.
     #[error(
         "signing key {kid} cannot be opened with this PLATFORM_KEY_SECRET: set the key secret that sealed it, or PLATFORM_KEY_SECRET_OLD to it"
     )]
     WrongSecret {
-        /// Which key.
+        /// The id of the key.
         kid: String,
     },
-    /// What the store holds is not the private key of this `kid`.
+    /// The stored value is not the private key of this `kid`.
     #[error("signing key {kid} is damaged")]
     Malformed {
-        /// Which key.
+        /// The id of the key.
         kid: String,
     },
-    /// No key has this `kid`.
+    /// There is no key with this `kid`.
     #[error("there is no signing key {kid}; `platform-server keys list` shows those there are")]
     Unknown {
-        /// Which key.
+        /// The id of the key.
         kid: String,
     },
-    /// Keys are to be sealed, and no secret was given.
+    /// Keys cannot be sealed without a secret.
     #[error("there is no key secret to seal with: set PLATFORM_KEY_SECRET")]
     NoSecret,
     /// There is no key, or the signature could not be made.
@@ -76,7 +76,7 @@ pub enum KeyError {
     /// Claims or keys could not be written as JSON.
     #[error("JSON could not be written")]
     Json(#[from] serde_json::Error),
-    /// Others changed the keys again and again while this ring tried to.
+    /// Other nodes changed the keys repeatedly while this one tried to.
     #[error("the signing keys are being changed by others; try again")]
     Contended,
     /// The store failed.
@@ -84,37 +84,37 @@ pub enum KeyError {
     Store(#[from] StoreError),
 }
 
-/// A key as an operator may see it: nothing of it is secret.
+/// The public information about a key, for operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyInfo {
     /// RFC 7638 thumbprint.
     pub kid: String,
-    /// What it does now.
+    /// Its current phase.
     pub phase: KeyPhase,
     /// Whether it is sealed in the store.
     pub sealed: bool,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Millis,
-    /// From when on it signs.
+    /// When it starts to sign.
     pub signs_from: Millis,
-    /// When it stops signing, if another key follows it.
+    /// When it stops signing, if another key follows.
     pub stops_at: Option<Millis>,
 }
 
 /// A key that is ready to sign.
 #[derive(Debug)]
 struct ReadyKey {
-    /// The JOSE header, encoded, with the dot that follows it.
+    /// The encoded JOSE header, with the dot that follows it.
     header: String,
     signer: Arc<dyn Signer>,
     public: PublicJwk,
     stored: StoredKey,
 }
 
-/// All keys at one moment. Never changed, only replaced as a whole.
+/// All keys at one moment. It is never changed, only replaced as a whole.
 #[derive(Debug)]
 struct Ring {
-    /// In the order of the store: the newest last.
+    /// In the order of the store, the newest last.
     keys: Vec<Arc<ReadyKey>>,
     schedule: KeySchedule,
     key_set: Arc<str>,
@@ -129,8 +129,8 @@ pub struct KeyRing {
     token_millis: Millis,
     secrets: KeySecrets,
     ring: ArcSwap<Ring>,
-    /// Held while the keys are read and put in place: what was read earlier never
-    /// replaces what was read later, and so brings no revoked key back.
+    /// Held while the keys are read and replaced: an older result must never replace a newer one,
+    /// which could restore a revoked key.
     refreshing: Mutex<()>,
 }
 
@@ -139,15 +139,15 @@ struct KeySet<'a> {
     keys: Vec<&'a PublicJwk>,
 }
 
-/// How often to look again when another node was first.
+/// The number of attempts if another node is faster.
 const ATTEMPTS: usize = 8;
 
 impl KeyRing {
-    /// Reads the keys, and makes the first one where there is none.
-    /// `token_seconds` is the life of the game tokens that will be signed.
+    /// Reads the keys, and creates the first one if there is none. `token_seconds` is the lifetime
+    /// of the game tokens that will be signed.
     ///
     /// # Errors
-    /// [`KeyError`], above all when the secret is not the right one.
+    /// [`KeyError`], most likely because of a wrong secret.
     pub async fn open(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
@@ -178,17 +178,17 @@ impl KeyRing {
         Ok(Arc::new(ring))
     }
 
-    /// A game token with these claims, in compact form (RFC 7515 §3.1), signed
-    /// by the key whose turn it is.
+    /// Returns a game token with these claims, in compact form (RFC 7515 §3.1), signed by the
+    /// current key.
     ///
     /// # Errors
-    /// [`KeyError::Signing`] or [`KeyError::Json`]; neither is expected.
+    /// [`KeyError::Signing`] or [`KeyError::Json`]; neither happens in practice.
     pub fn sign<C: Serialize>(&self, claims: &C) -> Result<String, KeyError> {
         let key = self.signing()?;
         key.sign(&key.header, claims)
     }
 
-    /// An assertion with these claims, for a game's backend.
+    /// Returns an assertion with these claims, for a game's backend.
     ///
     /// # Errors
     /// As [`KeyRing::sign`].
@@ -198,7 +198,7 @@ impl KeyRing {
         key.sign(&header, claims)
     }
 
-    /// The key whose turn it is.
+    /// Returns the current signing key.
     fn signing(&self) -> Result<Arc<ReadyKey>, KeyError> {
         let ring = self.ring.load();
         let index = ring.schedule.signing_at(self.clock.now());
@@ -206,21 +206,20 @@ impl KeyRing {
         Ok(Arc::clone(&ring.keys[index]))
     }
 
-    /// The published key set (RFC 7517 §5) as JSON. It is the same string, and
-    /// the same allocation, until [`KeyRing::refresh`] finds another.
+    /// Returns the published key set (RFC 7517 §5) as JSON. It is the same allocation until
+    /// [`KeyRing::refresh`] finds a different key set.
     #[must_use]
     pub fn key_set(&self) -> Arc<str> {
         Arc::clone(&self.ring.load().key_set)
     }
 
-    /// Reads the keys again, adds one if the last is 90 days old, and forgets
-    /// those that are out of the key set. To be called every few seconds: a key
-    /// that another node or the operator took back must not be believed here any
-    /// longer, and one that was added has to be published here as well long
-    /// before it signs.
+    /// Reads the keys again, adds a new one if the last is 90 days old, and forgets those that are
+    /// no longer in the key set. It must be called every few seconds: a key that another node or
+    /// the operator has revoked must no longer be trusted here, and a new key must be published
+    /// here long before it signs.
     ///
     /// # Errors
-    /// [`KeyError`]; the ring then stays what it was.
+    /// [`KeyError`]; the ring then stays unchanged.
     pub async fn refresh(&self) -> Result<(), KeyError> {
         let _refreshing = self.refreshing.lock().await;
         let now = self.clock.now();
@@ -238,7 +237,7 @@ impl KeyRing {
             } else {
                 KeyTimes::following(now, self.token_millis)
             };
-            // If it was not added, another node was first, and its key is read.
+            // If it was not added, another node was faster, and its key is read.
             let after = stored.last().map(|key| key.kid.as_str());
             self.add(times, after, Actor::Own.into()).await?;
             stored = self.store.list_keys().await?;
@@ -263,8 +262,7 @@ impl KeyRing {
         Ok(())
     }
 
-    /// Adds a key, published now, that signs 21 minutes later. Answers its
-    /// `kid`.
+    /// Adds a key, which is published now and signs 21 minutes later. Returns its `kid`.
     ///
     /// # Errors
     /// [`KeyError`].
@@ -282,12 +280,11 @@ impl KeyRing {
         Err(KeyError::Contended)
     }
 
-    /// Takes the key `kid` back: from now on this node publishes it no more and
-    /// believes nothing that it signed. If it was the one that signs, a new key
-    /// does so at once; answers that one's `kid`.
+    /// Revokes the key `kid`: from now on this node does not publish it, and trusts nothing that it
+    /// signed. If it was the signing key, a new key signs at once; returns the new key's `kid`.
     ///
     /// # Errors
-    /// [`KeyError`], above all [`KeyError::Unknown`].
+    /// [`KeyError`], most likely [`KeyError::Unknown`].
     pub async fn revoke(&self, kid: &str, by: impl Into<By>) -> Result<Option<String>, KeyError> {
         let by = by.into();
         for _ in 0..ATTEMPTS {
@@ -318,11 +315,11 @@ impl KeyRing {
         Err(KeyError::Contended)
     }
 
-    /// Seals every key under the present secret that does not lie so yet, and
-    /// answers how many these were.
+    /// Seals every key with the current secret that is not yet sealed with it, and returns their
+    /// number.
     ///
     /// # Errors
-    /// [`KeyError`], above all [`KeyError::NoSecret`].
+    /// [`KeyError`], most likely [`KeyError::NoSecret`].
     pub async fn reseal(&self) -> Result<usize, KeyError> {
         let secret = self.secrets.present.as_ref().ok_or(KeyError::NoSecret)?;
         let mut resealed = Vec::new();
@@ -342,7 +339,7 @@ impl KeyRing {
         Ok(count)
     }
 
-    /// Every key that this node knows, oldest first.
+    /// Returns every key that this node knows, oldest first.
     #[must_use]
     pub fn list(&self) -> Vec<KeyInfo> {
         let now = self.clock.now();
@@ -361,8 +358,8 @@ impl KeyRing {
             .collect()
     }
 
-    /// Makes a key and adds it after the newest one. `None` if that one is the
-    /// newest no longer.
+    /// Creates a key and adds it after the newest one. Returns `None` if that is no longer the
+    /// newest one.
     async fn add(
         &self,
         times: KeyTimes,
@@ -382,7 +379,7 @@ impl KeyRing {
         Ok(added.then_some(kid))
     }
 
-    /// A new key as the store keeps it.
+    /// Creates a key in its stored form.
     fn make(&self, times: KeyTimes) -> Result<StoredKey, KeyError> {
         let private = PrivateKey::generate(&*self.entropy);
         let kid = private.public().kid().to_owned();
@@ -403,7 +400,7 @@ impl KeyRing {
         })
     }
 
-    /// Puts a ring of these keys in the place of the present one.
+    /// Replaces the ring by one with these keys.
     fn replace(&self, stored: Vec<StoredKey>) -> Result<(), KeyError> {
         let present = self.ring.load();
         if present.keys.iter().map(|key| &key.stored).eq(&stored) {
@@ -413,7 +410,7 @@ impl KeyRing {
         let keys = stored
             .into_iter()
             .map(|stored| {
-                // One `kid` is one key, however it is sealed by now.
+                // One `kid` is one key, even if it is sealed differently now.
                 let known = present.keys.iter().find(|key| key.stored.kid == stored.kid);
                 match known {
                     Some(ready) if ready.stored == stored => Ok(Arc::clone(ready)),
@@ -426,7 +423,7 @@ impl KeyRing {
             keys: keys.iter().map(|key| &key.public).collect(),
         };
         let key_set = serde_json::to_string(&key_set)?;
-        // Whoever remembers what was verified goes by which string it is.
+        // Caches of verified tokens compare the identity of this string.
         let key_set = if *key_set == *present.key_set {
             Arc::clone(&present.key_set)
         } else {
@@ -440,7 +437,7 @@ impl KeyRing {
         Ok(())
     }
 
-    /// Opens a key of the store and checks that it is what it says.
+    /// Opens a stored key and checks that it matches its `kid`.
     fn ready(&self, stored: StoredKey) -> Result<ReadyKey, KeyError> {
         let kid = || stored.kid.clone();
         let der = self.secrets.private_of(&stored)?;
@@ -460,11 +457,11 @@ impl KeyRing {
 }
 
 impl ReadyKey {
-    /// A JWT in compact form (RFC 7515 §3.1) with this header, encoded, with the
+    /// Returns a JWT in compact form (RFC 7515 §3.1) with this encoded header, which includes the
     /// dot that follows it.
     fn sign(&self, header: &str, claims: &impl Serialize) -> Result<String, KeyError> {
         let payload = serde_json::to_vec(claims)?;
-        // A third more for base64, and 87 for the signature with its dot.
+        // A third more for base64, and 87 bytes for the signature with its dot.
         let mut token = String::with_capacity(header.len() + payload.len() * 4 / 3 + 91);
         token.push_str(header);
         URL_SAFE_NO_PAD.encode_string(&payload, &mut token);
@@ -474,7 +471,7 @@ impl ReadyKey {
         Ok(token)
     }
 
-    /// The same key, which lies in another way in the store by now.
+    /// Returns the same key with its new stored form.
     fn lying_as(&self, stored: StoredKey) -> Self {
         Self {
             header: self.header.clone(),
@@ -485,7 +482,7 @@ impl ReadyKey {
     }
 }
 
-/// A JOSE header, encoded, with the dot that follows it.
+/// Returns an encoded JOSE header, with the dot that follows it.
 fn encoded_header(typ: &str, kid: &str) -> Result<String, KeyError> {
     let header = serde_json::to_vec(&GameTokenHeader {
         alg: ALGORITHM.into(),

@@ -1,4 +1,4 @@
-//! The operator's secret, under which private keys lie in the store.
+//! The operator's secret, with which private keys are sealed in the store.
 
 use std::fmt;
 
@@ -13,16 +13,16 @@ use crate::domain::key::{MIN_SECRET_BYTES, StoredKey};
 use crate::entropy::Entropy;
 
 const NONCE_BYTES: usize = 24;
-/// Binds the derived key to this one use of the secret.
+/// Binds the derived key to this use of the secret.
 const PURPOSE: &[u8] = b"platform signing key, version 1";
 
-/// The operator's secret. Whoever has it and the store can mint tokens.
+/// The operator's secret. Anyone who has it and the store can mint tokens.
 #[derive(Clone)]
 pub struct KeySecret(Zeroizing<[u8; 32]>);
 
 impl KeySecret {
-    /// A secret from at least [`MIN_SECRET_BYTES`] random bytes, in any form
-    /// that is the same at every start.
+    /// Creates a secret from at least [`MIN_SECRET_BYTES`] random bytes, in any form that is the
+    /// same at every start.
     ///
     /// # Errors
     /// [`KeyError::SecretTooShort`].
@@ -31,15 +31,15 @@ impl KeySecret {
             return Err(KeyError::SecretTooShort);
         }
         let mut key = Zeroizing::new([0; 32]);
-        // RFC 5869. One block of output cannot be too long.
+        // RFC 5869. The output of one block cannot be too long.
         Hkdf::<Sha256>::new(None, text.as_bytes())
             .expand(PURPOSE, key.as_mut_slice())
             .map_err(|_| KeyError::SecretTooShort)?;
         Ok(Self(key))
     }
 
-    /// Seals a private key: a random nonce, then the ciphertext with its tag.
-    /// The `kid` is authenticated with it, so no sealed key passes for another.
+    /// Seals a private key: the result is a random nonce, then the ciphertext with its tag. The
+    /// `kid` is authenticated with it, so a sealed key cannot be used as another one.
     pub(super) fn seal(
         &self,
         private: &[u8],
@@ -62,7 +62,7 @@ impl KeySecret {
         Ok([nonce.as_slice(), &sealed].concat())
     }
 
-    /// Opens what [`KeySecret::seal`] made.
+    /// Opens the result of [`KeySecret::seal`].
     pub(super) fn open(&self, sealed: &[u8], kid: &str) -> Result<Zeroizing<Vec<u8>>, KeyError> {
         let (nonce, ciphertext) =
             sealed
@@ -89,8 +89,8 @@ impl KeySecret {
     }
 }
 
-/// The secrets of a platform: the present one, which seals, and the one before
-/// it, which only opens what still lies sealed under it.
+/// The secrets of a platform: the current one, which seals, and the previous one, which only opens
+/// keys that are still sealed with it.
 #[derive(Clone, Debug, Default)]
 pub struct KeySecrets {
     /// Seals and opens.
@@ -100,7 +100,7 @@ pub struct KeySecrets {
 }
 
 impl KeySecrets {
-    /// The private key of `key`, however it lies in the store.
+    /// Returns the private key of `key`, sealed or not.
     pub(super) fn private_of(&self, key: &StoredKey) -> Result<Zeroizing<Vec<u8>>, KeyError> {
         if !key.sealed {
             return Ok(Zeroizing::new(key.private.clone()));

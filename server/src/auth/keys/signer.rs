@@ -1,5 +1,4 @@
-//! ES256 (RFC 7518 §3.4) behind a small trait, so that another engine may take
-//! the place of `p256`.
+//! ES256 (RFC 7518 §3.4) behind a small trait, so that another implementation can replace `p256`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,14 +15,13 @@ use crate::entropy::Entropy;
 
 /// Signs with one private key.
 pub trait Signer: Send + Sync + std::fmt::Debug {
-    /// The ES256 signature of `message`: `r` and `s`, 32 bytes each
-    /// (RFC 7515, appendix A.3). `None` if the engine failed.
+    /// Returns the ES256 signature of `message`: `r` and `s`, 32 bytes each (RFC 7515, appendix
+    /// A.3), or `None` if the implementation failed.
     fn sign(&self, message: &[u8]) -> Option<[u8; 64]>;
 }
 
-/// The engine of the `p256` crate; its nonces are deterministic (RFC 6979), and
-/// of the two spellings of a signature it makes the lower one, which verifiers
-/// may insist on.
+/// The implementation of the `p256` crate. Its nonces are deterministic (RFC 6979), and of the two
+/// forms of a signature it produces the one with the lower `s`, which verifiers may require.
 #[derive(Debug)]
 struct P256(SigningKey);
 
@@ -34,11 +32,11 @@ impl Signer for P256 {
     }
 }
 
-/// A private key, out of the store or on its way into it.
+/// A private key in memory.
 pub(super) struct PrivateKey(SecretKey);
 
-/// A public key as a JWK (RFC 7517 §4, RFC 7518 §6.2.1), with the members in
-/// the order in which RFC 7638 §3.3 wants the required ones.
+/// A public key as a JWK (RFC 7517 §4, RFC 7518 §6.2.1). The required members are in the order of
+/// RFC 7638 §3.3.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct PublicJwk {
     crv: &'static str,
@@ -58,39 +56,39 @@ impl PublicJwk {
 }
 
 impl PrivateKey {
-    /// A new key.
+    /// Generates a new key.
     pub(super) fn generate(entropy: &dyn Entropy) -> Self {
         loop {
             let bytes = Zeroizing::new(entropy.bytes::<32>());
-            // Zero, and numbers not below the order of the curve, are no keys:
-            // one draw in 2³² is such.
+            // Zero, and numbers not below the order of the curve, are invalid keys: one draw in 2³²
+            // gives one.
             if let Ok(key) = SecretKey::from_slice(bytes.as_slice()) {
                 return Self(key);
             }
         }
     }
 
-    /// The key in PKCS#8 DER (RFC 5958).
+    /// Parses a key in PKCS#8 DER (RFC 5958).
     pub(super) fn from_pkcs8(der: &[u8]) -> Option<Self> {
         SecretKey::from_pkcs8_der(der).ok().map(Self)
     }
 
-    /// PKCS#8 DER of the key.
+    /// Returns the key in PKCS#8 DER.
     pub(super) fn to_pkcs8(&self) -> Option<Zeroizing<Vec<u8>>> {
         Some(Zeroizing::new(
             self.0.to_pkcs8_der().ok()?.as_bytes().to_vec(),
         ))
     }
 
-    /// What may be published of it.
+    /// Returns the public key.
     pub(super) fn public(&self) -> PublicJwk {
         let point = self.0.public_key().to_sec1_point(false);
         // The uncompressed form: one byte 4, then x and y of 32 bytes each.
         let bytes = point.as_bytes();
         let x = URL_SAFE_NO_PAD.encode(&bytes[1..33]);
         let y = URL_SAFE_NO_PAD.encode(&bytes[33..65]);
-        // RFC 7638 §3: the required members alone, in order, without spaces.
-        // What base64url makes needs no escapes in JSON.
+        // RFC 7638 §3: only the required members, in order, without spaces. base64url needs no
+        // escapes in JSON.
         let thumbprint = format!(r#"{{"crv":"P-256","kty":"EC","x":"{x}","y":"{y}"}}"#);
         let kid = URL_SAFE_NO_PAD.encode(Sha256::digest(thumbprint));
         PublicJwk {
@@ -104,7 +102,7 @@ impl PrivateKey {
         }
     }
 
-    /// The engine that signs with it.
+    /// Returns the signer with this key.
     pub(super) fn into_signer(self) -> Box<dyn Signer> {
         Box::new(P256(self.0.into()))
     }
@@ -130,8 +128,8 @@ mod tests {
         assert_ne!(signer.sign(b"message"), signer.sign(b"massage"));
     }
 
-    /// RFC 6979, appendix A.2.5: P-256 with SHA-256, message "sample". The
-    /// standard's `s` is the higher one; ours is the order less it.
+    /// RFC 6979, appendix A.2.5: P-256 with SHA-256, message "sample". The standard's `s` is the
+    /// higher one; ours is the order minus it.
     #[test]
     fn the_signature_of_the_standards_example_is_as_given_there_with_the_lower_s() {
         let hex = |text: &str| -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! A signing key that is in no store: it lives as long as the process.
+//! A signing key that is not stored: it exists as long as the process.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,7 +9,7 @@ use super::signer::{PrivateKey, Signer};
 use super::{KeyError, KeySet};
 use crate::entropy::Entropy;
 
-/// One ES256 key and its key set. It has nothing to do with game tokens.
+/// One ES256 key and its key set. It is independent of game tokens.
 #[derive(Debug)]
 pub struct EphemeralKey {
     header: String,
@@ -18,10 +18,10 @@ pub struct EphemeralKey {
 }
 
 impl EphemeralKey {
-    /// A new key.
+    /// Generates a new key.
     ///
     /// # Errors
-    /// [`KeyError::Json`], which is not expected.
+    /// [`KeyError::Json`], which does not happen in practice.
     pub fn generate(entropy: &dyn Entropy) -> Result<Self, KeyError> {
         let private = PrivateKey::generate(entropy);
         let public = private.public();
@@ -38,16 +38,16 @@ impl EphemeralKey {
         })
     }
 
-    /// The key set (RFC 7517 §5) as JSON.
+    /// Returns the key set (RFC 7517 §5) as JSON.
     #[must_use]
     pub fn key_set(&self) -> &str {
         &self.key_set
     }
 
-    /// A JWT with these claims, in compact form (RFC 7515 §3.1).
+    /// Returns a JWT with these claims, in compact form (RFC 7515 §3.1).
     ///
     /// # Errors
-    /// [`KeyError::Signing`] or [`KeyError::Json`]; neither is expected.
+    /// [`KeyError::Signing`] or [`KeyError::Json`]; neither happens in practice.
     pub fn sign(&self, claims: &impl Serialize) -> Result<String, KeyError> {
         let payload = URL_SAFE_NO_PAD.encode(serde_json::to_vec(claims)?);
         let mut token = format!("{}.{payload}", self.header);

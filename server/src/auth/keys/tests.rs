@@ -1,5 +1,5 @@
-//! The key ring on a store and a clock that is moved, its tokens verified by
-//! another library than the one that signs.
+//! Tests of the key ring with a store and a manual clock; its tokens are verified by another
+//! library than the one that signs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ impl World {
         self.ring_with([secret, None], TOKEN_SECONDS).await
     }
 
-    /// A ring under these secrets, the present one and the one before.
+    /// Opens a ring with these secrets, the current one and the previous one.
     async fn ring_with(
         &self,
         secrets: [Option<&str>; 2],
@@ -178,21 +178,21 @@ async fn a_second_node_signs_with_the_same_key() {
     assert_eq!(first.key_set(), second.key_set());
 }
 
-/// What one minute of the simulated day left behind.
+/// The state after one minute of the simulated day.
 struct Minute {
     token: String,
     key_set: Arc<str>,
 }
 
-/// Lives through a day: every minute the ring is refreshed, a token is signed
-/// and the key set is kept. Another process rotates at `rotations`.
+/// Simulates a day: every minute the ring is refreshed, a token is signed and the key set is
+/// recorded. Another process rotates at `rotations`.
 async fn live_a_day(world: &World, rotations: &[usize]) -> Vec<Minute> {
     let ring = world.ring().await;
     let mut day = Vec::new();
     for minute in 0..24 * 60 {
         ring.refresh().await.unwrap();
-        // The operator's process comes after the refresh, so that the server
-        // learns of the key as late as it can.
+        // The operator's process runs after the refresh, so that the server learns of the key as
+        // late as possible.
         if rotations.contains(&minute) {
             world.ring().await.rotate(Actor::Operator).await.unwrap();
         }
@@ -214,8 +214,8 @@ fn assert_every_token_verifies(day: &[Minute]) {
         .collect();
     for (signed, minute) in day.iter().enumerate() {
         let kid = kid(&minute.token);
-        // A verifier's key set is up to ten minutes older than the token, and
-        // may be fetched at any later minute of the token's life.
+        // A verifier's key set is up to ten minutes older than the token, and may be fetched at any
+        // later minute of the token's lifetime.
         let life = usize::try_from(TOKEN_SECONDS / 60).unwrap();
         let window = signed.saturating_sub(10)..=(signed + life).min(day.len() - 1);
         let mut known: Option<&Value> = None;
@@ -247,7 +247,7 @@ async fn no_token_of_a_day_with_two_rotations_is_ever_rejected() {
     let day = live_a_day(&world, &[100, 700]).await;
     assert_every_token_verifies(&day);
     assert_eq!(signers(&day), 3);
-    // A day later the old private keys are gone from the store.
+    // A day later, the old private keys have been removed from the store.
     world.clock.advance(DAY);
     world.ring().await.refresh().await.unwrap();
     assert_eq!(world.store.list_keys().await.unwrap().len(), 1);
@@ -274,8 +274,7 @@ async fn the_rotated_key_signs_after_twenty_one_minutes_and_the_old_one_lingers(
     world.clock.advance(1);
     assert_eq!(kid(&ring.sign(&world.claims()).unwrap()), new);
     assert_eq!(phases(), [KeyPhase::Retiring, KeyPhase::Signing]);
-    // Half an hour for the longest token that there is, one of a test player,
-    // and ten minutes.
+    // Half an hour for the longest-lived token, one of a test player, and ten minutes.
     world.clock.advance(40 * MINUTE - 1);
     ring.refresh().await.unwrap();
     assert!(published(&ring.key_set()).contains_key(&old));
@@ -291,7 +290,7 @@ async fn an_old_key_is_believed_as_long_as_the_longest_token_that_it_signed() {
     let world = World::new().await;
     let long = world.ring_with([None, None], 7_200).await.unwrap();
     let old = long.list()[0].kid.clone();
-    // The setting is shorter after a restart; the tokens of before live on.
+    // The setting is shorter after a restart, but earlier tokens are still valid.
     let ring = world.ring().await;
     ring.rotate(Actor::Operator).await.unwrap();
     world.clock.advance((21 + 120 + 10) * MINUTE - 1);
@@ -332,8 +331,7 @@ async fn revoking_a_key_that_does_not_sign_leaves_the_one_that_does() {
     assert_eq!(ring.list().len(), 1);
     let next = ring.rotate(Actor::Operator).await.unwrap();
     world.clock.advance(22 * MINUTE);
-    // It only verifies by now; it must not sign again when it is alone with the
-    // successor of the other.
+    // It only verifies now; it must not sign again when it is alone with the other's successor.
     let successor = ring.revoke(&next, Actor::Operator).await.unwrap().unwrap();
     assert_eq!(kid(&ring.sign(&world.claims()).unwrap()), successor);
     assert_eq!(ring.revoke(&signing, Actor::Operator).await.unwrap(), None);
@@ -365,7 +363,7 @@ async fn keys_are_sealed_anew_beside_a_ring_that_has_both_secrets() {
     assert_eq!(ring.reseal().await.unwrap(), 0);
     let key_set = ring.key_set();
     assert!(ring.list()[0].sealed);
-    // A ring that was opened before has the key already.
+    // A ring that was opened before already has the key.
     unsealed.refresh().await.unwrap();
     assert_eq!(unsealed.key_set(), key_set);
     assert!(world.try_ring(None).await.is_err());

@@ -1,5 +1,5 @@
-//! HTTP to providers: short timeouts, bounded bodies, no redirects, no proxy,
-//! and plain http to this machine alone.
+//! The HTTP client for providers: short timeouts, limited bodies, no redirects, no proxy, and plain
+//! http only to this machine.
 
 use std::fmt;
 use std::future::Future;
@@ -20,12 +20,12 @@ use platform_loopback::Resolver;
 use crate::domain::errors::innermost;
 use crate::http::tls;
 
-/// For the connection alone.
+/// The timeout for connecting.
 const CONNECT: Duration = Duration::from_secs(5);
-/// For one request as a whole, its answer's body included. A player waits
-/// meanwhile.
+/// The timeout for one request as a whole, including the body of its response. A player waits
+/// during this time.
 const TOTAL: Duration = Duration::from_secs(10);
-/// Bytes of an answer, at most: metadata, keys and tokens are far smaller.
+/// The maximum number of bytes of a response: metadata, keys and tokens are much smaller.
 const MAX_BODY_BYTES: usize = 1024 * 1024;
 
 const USER_AGENT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
@@ -35,33 +35,33 @@ type Connector = HttpsConnector<HttpConnector<Resolver>>;
 /// Why there is no client.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// TLS cannot be had: the machine's certificates cannot be read.
+    /// TLS is not available: the machine's certificates cannot be read.
     #[error("TLS cannot be set up; install the machine's CA certificates")]
     Tls(#[source] rustls::Error),
 }
 
-/// Why a request has no answer that is worth reading. It holds no address,
-/// since an address may hold a code.
+/// Why a request has no usable response. It contains no address, since an address may contain a
+/// code.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum HttpError {
     /// Plain http to another machine.
     #[error("an address is neither https nor on this machine")]
     Insecure,
-    /// No answer, or one that broke off.
+    /// No response, or an incomplete one.
     #[error("the request failed: {0}")]
     Transport(String),
-    /// No answer in time.
+    /// No response in time.
     #[error("no whole answer within {} s", TOTAL.as_secs())]
     Timeout,
-    /// More than anyone needs.
+    /// The response is too large.
     #[error("the answer has more than {MAX_BODY_BYTES} bytes")]
     TooLarge,
-    /// The server says itself that it cannot answer now.
+    /// The server says that it is not available now.
     #[error("the answer has status {0}")]
     Status(StatusCode),
 }
 
-/// One client for all providers, with connections that are kept.
+/// One client for all providers, with a pool of connections.
 #[derive(Clone)]
 pub(super) struct HttpClient {
     client: Client<Connector, Full<Bytes>>,
@@ -74,8 +74,8 @@ impl fmt::Debug for HttpClient {
 }
 
 impl HttpClient {
-    /// A client. Without `over_tls` nobody will be trusted over https, and the
-    /// machine need not have certificates.
+    /// Creates a client. Without `over_tls` it trusts no certificate, and the machine need not have
+    /// any.
     ///
     /// # Errors
     /// [`ClientError::Tls`]
@@ -102,7 +102,7 @@ impl HttpClient {
             .headers_mut()
             .insert(header::USER_AGENT, HeaderValue::from_static(USER_AGENT));
         let response = self.client.request(request).await.map_err(|error| {
-            // The outer causes say only that sending failed.
+            // The outer causes only say that sending failed.
             HttpError::Transport(innermost(&error).to_string())
         })?;
         let status = response.status();
@@ -131,8 +131,8 @@ impl<'c> AsyncHttpClient<'c> for HttpClient {
     }
 }
 
-/// Codes and secrets travel over TLS (OpenID Connect Core 1.0 §3.1.2.1), or
-/// not at all: within this machine.
+/// Codes and secrets are sent over TLS (OpenID Connect Core 1.0 §3.1.2.1), or only within this
+/// machine.
 fn is_safe(uri: &Uri) -> bool {
     match uri.scheme_str() {
         Some("https") => true,
@@ -141,8 +141,7 @@ fn is_safe(uri: &Uri) -> bool {
     }
 }
 
-/// Whether a host, an IPv6 address in brackets, is a loopback address or a
-/// name for one.
+/// Whether a host, with an IPv6 address in brackets, is a loopback address or a name for one.
 pub(super) fn is_this_machine(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     match bare.parse::<IpAddr>() {

@@ -1,4 +1,4 @@
-//! What makes an ID token good (OpenID Connect Core 1.0 §3.1.3.7).
+//! Verification of ID tokens (OpenID Connect Core 1.0 §3.1.3.7).
 
 use chrono::{DateTime, TimeDelta, Utc};
 use openidconnect::core::{
@@ -12,15 +12,15 @@ use openidconnect::{
 use super::shown;
 use crate::clock::Millis;
 
-/// How far the provider's clock may be from ours, either way.
+/// The allowed difference between the provider's clock and ours, in both directions.
 const LEEWAY: TimeDelta = TimeDelta::seconds(60);
-/// Characters of a subject, at most (OpenID Connect Core 1.0 §2, `sub`).
+/// The maximum number of characters of a subject (OpenID Connect Core 1.0 §2, `sub`).
 const MAX_SUBJECT_CHARS: usize = 255;
 
-/// Signatures that only the provider can make. `none` is nobody's signature.
-/// With HS256 and its kin the client secret is the key, so that whoever learns
-/// it could be every player; and a verifier that takes both kinds may be
-/// talked into using a public key as a secret (RFC 8725 §2.1).
+/// Algorithms whose signatures only the provider can create. `none` is no signature. With HS256 and
+/// similar ones the client secret is the key, so anyone who knows it could sign in as any player;
+/// and a verifier that accepts both kinds may be tricked into using a public key as a secret (RFC
+/// 8725 §2.1).
 const ALGORITHMS: [CoreJwsSigningAlgorithm; 9] = [
     CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha256,
     CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha384,
@@ -33,38 +33,37 @@ const ALGORITHMS: [CoreJwsSigningAlgorithm; 9] = [
     CoreJwsSigningAlgorithm::EdDsa,
 ];
 
-/// What a token is held against.
+/// The expected values of a token.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expected<'a> {
     pub(super) issuer: &'a IssuerUrl,
     pub(super) client_id: &'a ClientId,
     pub(super) nonce: &'a Nonce,
-    /// When the sign-in began; no token of it is older.
+    /// When the sign-in began; its tokens are not older.
     pub(super) started_at: Millis,
-    /// Whether the provider had to ask the player anew.
+    /// Whether the provider had to ask the player again.
     pub(super) again: bool,
     pub(super) now: Millis,
 }
 
-/// What a good token says.
+/// The values of a valid token.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Proved {
     pub(super) subject: String,
-    /// When the player proved to be it: the claim `auth_time`, where it is
-    /// there.
+    /// When the player authenticated: the claim `auth_time`, if it exists.
     pub(super) authenticated_at: Option<Millis>,
 }
 
-/// Why a token is not believed. The text is for the log.
+/// Why a token is rejected. The text is for the log.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TokenError {
-    /// None of the keys is the one that it names.
+    /// The token names a key that is not in the key set.
     UnknownKey,
-    /// Whatever else.
+    /// Any other reason.
     Bad(String),
 }
 
-/// Verifies a token by `keys` and answers what it says.
+/// Verifies a token with `keys` and returns its values.
 ///
 /// # Errors
 /// [`TokenError`]
@@ -75,15 +74,15 @@ pub(super) fn verify(
 ) -> Result<Proved, TokenError> {
     let now = time(expected.now)?;
     let earliest = time(expected.started_at)? - LEEWAY;
-    // A verifier without the client secret cannot verify what is signed with
-    // it, whatever the list above says.
+    // A verifier without the client secret cannot verify signatures made with it, whatever the list
+    // above contains.
     let verifier = IdTokenVerifier::new_public_client(
         expected.client_id.clone(),
         expected.issuer.clone(),
         keys.clone(),
     )
     .set_allowed_algs(ALGORITHMS)
-    // It compares with `exp` alone.
+    // The library only compares this with `exp`.
     .set_time_fn(move || now - LEEWAY)
     .set_issue_time_verifier_fn(move |issued| {
         if issued > now + LEEWAY {
@@ -119,9 +118,9 @@ pub(super) fn verify(
     })
 }
 
-/// When the player proved to be it. A provider that was to ask anew, and says
-/// that it did so before it was asked, did not (OpenID Connect Core 1.0
-/// §3.1.3.7, 13). One that does not say is taken by its word, the sign-in.
+/// Returns when the player authenticated. If the provider had to ask again, but `auth_time` is
+/// before the sign-in, the token is rejected (OpenID Connect Core 1.0 §3.1.3.7, 13). A provider
+/// without `auth_time` is trusted to have asked.
 fn check_authentication(
     claims: &CoreIdTokenClaims,
     now: DateTime<Utc>,
@@ -146,8 +145,8 @@ fn check_authentication(
     Ok(Some(at.timestamp_millis()))
 }
 
-/// `azp` names us where it is there. Where there are several audiences it has
-/// to be; but the verifier trusts none beside us anyway.
+/// `azp` must name us if it exists. With several audiences it must exist, but the verifier trusts
+/// no audience except us anyway.
 fn check_party(claims: &CoreIdTokenClaims, client_id: &ClientId) -> Result<(), TokenError> {
     match claims.authorized_party() {
         Some(party) if party != client_id => Err(TokenError::Bad(

@@ -1,5 +1,5 @@
-//! What a provider says of itself (OpenID Connect Discovery 1.0 §3) and the
-//! keys that it signs with, kept between sign-ins.
+//! A provider's metadata (OpenID Connect Discovery 1.0 §3) and its signing keys, cached between
+//! sign-ins.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,14 +24,14 @@ use super::client::{HttpClient, HttpError, is_this_machine};
 use super::{SignInError, shown};
 use crate::clock::Clock;
 
-/// How long metadata and keys are good for.
+/// How long metadata and keys are cached.
 const LIFE: Duration = Duration::from_secs(600);
-/// How often an unknown `kid` is worth another look at the key set.
+/// The minimum time between two fetches of the key set because of an unknown `kid`.
 const KEYS_AGAIN: Duration = Duration::from_secs(30);
-/// For the metadata and the key set together.
+/// The timeout for the metadata and the key set together.
 const DISCOVERY: Duration = Duration::from_secs(10);
 
-/// Members of the metadata that are younger than OpenID Connect.
+/// Members of the metadata that are newer than OpenID Connect.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct Younger {
     /// RFC 9207 §3.
@@ -66,7 +66,7 @@ pub(super) type DiscoveredClient = CoreClient<
     EndpointMaybeSet,
 >;
 
-/// What the platform is at the provider.
+/// The platform's registration at the provider.
 #[derive(Debug)]
 pub(super) struct Registration {
     pub(super) issuer: IssuerUrl,
@@ -75,12 +75,12 @@ pub(super) struct Registration {
     pub(super) redirect: RedirectUrl,
 }
 
-/// What is known of a provider once it was asked.
+/// The cached information about a provider.
 #[derive(Debug)]
 pub(super) struct Known {
-    /// Speaks to its endpoints.
+    /// The client for its endpoints.
     pub(super) client: DiscoveredClient,
-    /// Whether it names itself in every answer (RFC 9207 §2.3).
+    /// Whether it names itself in every response (RFC 9207 §2.3).
     pub(super) says_issuer: bool,
     keys: ArcSwap<CoreJsonWebKeySet>,
     keys_address: JsonWebKeySetUrl,
@@ -88,23 +88,23 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Its keys, as they were seen last.
+    /// Returns its keys, as fetched last.
     pub(super) fn keys(&self) -> Arc<CoreJsonWebKeySet> {
         self.keys.load_full()
     }
 }
 
-/// The metadata of one provider, asked for when it is needed.
+/// The metadata of one provider, fetched when needed.
 #[derive(Debug)]
 pub(super) struct Discovery {
     registration: Registration,
     http: HttpClient,
     clock: Arc<dyn Clock>,
     known: ArcSwapOption<Known>,
-    /// Held while the provider is asked, so that it is asked once by all who
-    /// wait; then how that ended where it failed.
+    /// Held while the provider is asked, so that one request serves all who wait; then contains the
+    /// error, if it failed.
     asking: Mutex<Option<SignInError>>,
-    /// How often the provider was asked.
+    /// The number of requests to the provider.
     asked: AtomicU64,
     /// When the keys were last fetched again.
     keys_again: Mutex<Option<Duration>>,
@@ -135,7 +135,7 @@ impl Discovery {
         &*self.clock
     }
 
-    /// What is known of the provider, from memory where it is fresh.
+    /// Returns the information about the provider, from the cache if it is recent.
     ///
     /// # Errors
     /// [`SignInError::Unavailable`]
@@ -148,7 +148,7 @@ impl Discovery {
         if let Some(known) = self.fresh() {
             return Ok(known);
         }
-        // Whoever asked meanwhile asked for everyone who waited.
+        // The request of another task was for everyone who waited.
         if self.asked.load(Ordering::Acquire) != asked
             && let Some(failure) = &*failure
         {
@@ -184,17 +184,17 @@ impl Discovery {
         self.clock.elapsed().saturating_sub(known.since)
     }
 
-    /// Something went wrong that new metadata may mend: the next sign-in asks
-    /// for it, unless it was asked just now.
+    /// Records an error that new metadata may fix: the next sign-in fetches it, unless it was
+    /// fetched just now.
     pub(super) fn doubt(&self, known: &Known) {
         if self.age(known) >= KEYS_AGAIN {
             self.known.store(None);
         }
     }
 
-    /// The keys once more, after a token named one that is not among `seen`:
-    /// providers change their keys (OpenID Connect Core 1.0 §10.1.1). None if
-    /// that was done just now, so that nobody can make us ask all the time.
+    /// Fetches the keys again, after a token named one that is not among `seen`: providers change
+    /// their keys (OpenID Connect Core 1.0 §10.1.1). Returns `None` if they were fetched just now,
+    /// so that nobody can cause unlimited requests.
     ///
     /// # Errors
     /// [`SignInError::Unavailable`]
@@ -227,8 +227,8 @@ impl Discovery {
             client_secret,
             redirect,
         } = &self.registration;
-        // It checks that the document's issuer is this one, character by
-        // character (OpenID Connect Discovery 1.0 §4.3).
+        // The library checks that the document's issuer is this one, character by character (OpenID
+        // Connect Discovery 1.0 §4.3).
         let metadata = Metadata::discover_async(issuer.clone(), &self.http)
             .await
             .map_err(|error| unavailable("the metadata", &error))?;
@@ -274,8 +274,8 @@ impl Discovery {
     }
 }
 
-/// How the platform says who it is at the token endpoint. Where the metadata
-/// says nothing it is the first (OpenID Connect Discovery 1.0 §3).
+/// Returns how the platform authenticates at the token endpoint. The default is the first method
+/// (OpenID Connect Discovery 1.0 §3).
 fn auth_type(methods: Option<&[CoreClientAuthMethod]>) -> Option<AuthType> {
     let Some(methods) = methods else {
         return Some(AuthType::BasicAuth);
@@ -297,7 +297,7 @@ fn is_safe(address: &Url) -> bool {
     }
 }
 
-/// What went wrong, without the answer's body.
+/// Returns the error without the response's body.
 fn unavailable(what: &str, error: &DiscoveryError<HttpError>) -> SignInError {
     let problem = match error {
         DiscoveryError::Request(error) => error.to_string(),

@@ -1,13 +1,12 @@
-//! Signing in with OpenID Connect (OpenID Connect Core 1.0, authorization code
-//! with PKCE). Of what a provider knows about a player, the platform asks for
-//! one thing alone: who it is, as the provider's issuer and subject.
+//! Signing in with OpenID Connect (OpenID Connect Core 1.0, authorization code with PKCE). The
+//! platform only requests the player's identity at the provider: issuer and subject.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`provider`] | one provider: the way there, and what comes back |
-//! | [`metadata`] | what a provider says of itself, and its keys |
-//! | [`id_token`] | what makes an ID token good |
-//! | [`client`] | HTTP to providers, with limits |
+//! | [`provider`] | one provider: starting and completing a sign-in |
+//! | [`metadata`] | a provider's metadata, and its keys |
+//! | [`id_token`] | verification of ID tokens |
+//! | [`client`] | the HTTP client for providers, with limits |
 
 mod client;
 mod id_token;
@@ -24,15 +23,15 @@ pub use self::provider::{Answer, Beginning, Provider, Subject, Who};
 use crate::clock::Clock;
 use crate::config::provider::IdentityProvider;
 
-/// The most bytes of a provider's text that go to the log.
+/// The maximum number of characters of a provider's text in the log.
 const LOGGED_CHARS: usize = 200;
 
-/// Every provider that players may sign in with, in the order of the settings.
+/// Every provider for sign-ins, in the order of the settings.
 #[derive(Debug, Default)]
 pub struct Providers(Vec<Provider>);
 
 impl Providers {
-    /// The providers of the settings. None of them is asked anything yet.
+    /// Creates the providers of the settings, without any request to them.
     ///
     /// # Errors
     /// [`ProvidersError`]
@@ -62,51 +61,49 @@ impl Providers {
             .map(Self)
     }
 
-    /// Id and name of each, for the buttons of the sign-in page.
+    /// Returns id and name of each, for the buttons of the sign-in page.
     pub fn list(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0
             .iter()
             .map(|provider| (provider.id(), provider.name()))
     }
 
-    /// The provider of this id.
+    /// Returns the provider with this id.
     #[must_use]
     pub fn find(&self, id: &str) -> Option<&Provider> {
         self.0.iter().find(|provider| provider.id() == id)
     }
 }
 
-/// Why the providers could not be made ready at the start.
+/// Why the providers could not be created at the start.
 #[derive(Debug, thiserror::Error)]
 pub enum ProvidersError {
-    /// There is no way to them.
+    /// The HTTP client could not be created.
     #[error("no identity provider can be reached from here")]
     Client(#[from] ClientError),
-    /// The issuer, or the address that a provider sends players back to, is
-    /// not one.
+    /// The issuer, or the callback address, is not a valid address.
     #[error("the addresses of the identity provider `{id}` cannot be used")]
     Address {
-        /// Which provider.
+        /// The id of the provider.
         id: String,
-        /// What is wrong.
+        /// The error.
         source: ParseError,
     },
 }
 
-/// Why a sign-in did not come to its end. The texts are for the log: they name
-/// no code, no token and no secret.
+/// Why a sign-in could not be completed. The texts are for the log: they contain no code, no token
+/// and no secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignInError {
-    /// The provider does not answer, or not as one; later it may.
+    /// The provider does not respond, or not correctly; it may work later.
     #[error("the provider is not available: {0}")]
     Unavailable(String),
-    /// What the provider answered is not to be believed.
+    /// The provider's response is invalid or an error.
     #[error("{0}")]
     Refused(String),
 }
 
-/// A provider's text as it may stand in a log line: short, and nothing but
-/// visible characters.
+/// Returns a provider's text for a log line: short, and only visible characters.
 fn shown(text: &str) -> String {
     text.chars()
         .take(LOGGED_CHARS)

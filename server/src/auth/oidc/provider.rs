@@ -1,4 +1,4 @@
-//! One provider: the way there, and what comes back.
+//! One provider: starting and completing a sign-in.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,11 +24,10 @@ use crate::clock::{Clock, Millis};
 use crate::config::provider::IdentityProvider;
 use crate::entropy::Entropy;
 
-/// The scope that makes a request one of OpenID Connect; the library sends it
-/// by itself.
+/// The scope that makes a request one of OpenID Connect; the library always sends it.
 const OPENID: &str = "openid";
 
-/// A provider that players may sign in with.
+/// A provider for sign-ins.
 #[derive(Debug)]
 pub struct Provider {
     id: String,
@@ -37,29 +36,29 @@ pub struct Provider {
     discovery: Discovery,
 }
 
-/// Whom a sign-in is for.
+/// Whom the provider should sign in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
-    /// Whoever the provider remembers in this browser, if anybody.
+    /// The person that the provider remembers in this browser, if any.
     Anyone,
-    /// Somebody else perhaps: the provider asks, whomever it remembers. This
-    /// is `prompt=login`, which every provider knows (OpenID Connect Core 1.0
-    /// §15.1); not every one knows `select_account`.
+    /// Perhaps another person: the provider asks, even if it remembers somebody. This is
+    /// `prompt=login`, which every provider supports (OpenID Connect Core 1.0 §15.1); not all
+    /// support `select_account`.
     Another,
-    /// Whoever it is, proved anew: for what asks for a fresh sign-in (OpenID
+    /// Anyone, but with a new authentication: for actions that require a recent sign-in (OpenID
     /// Connect Core 1.0 §3.1.2.1, `prompt=login` and `max_age`).
     Again,
 }
 
-/// A sign-in that begins: where the browser goes, and what is kept here.
+/// A started sign-in: the address for the browser, and the values that are stored.
 pub struct Beginning {
     /// The provider's authorization endpoint with its parameters.
     pub address: Url,
-    /// Comes back with the answer (RFC 6749 §4.1.1).
+    /// Returned with the response (RFC 6749 §4.1.1).
     pub state: String,
-    /// Comes back in the ID token (OpenID Connect Core 1.0 §3.1.2.1).
+    /// Returned in the ID token (OpenID Connect Core 1.0 §3.1.2.1).
     pub nonce: String,
-    /// Proves to the token endpoint who began (RFC 7636 §4.1).
+    /// Proves to the token endpoint who started the sign-in (RFC 7636 §4.1).
     pub pkce_verifier: String,
 }
 
@@ -69,21 +68,20 @@ impl fmt::Debug for Beginning {
     }
 }
 
-/// What a browser brought back from a provider, and what was kept of the
-/// beginning.
+/// The response that a browser brought from a provider, and the stored values of the sign-in.
 #[derive(Clone, Copy)]
 pub struct Answer<'a> {
     /// The authorization code.
     pub code: &'a str,
-    /// Who the answer says that it is from (RFC 9207).
+    /// The issuer that the response names (RFC 9207).
     pub issuer: Option<&'a str>,
-    /// As kept.
+    /// The stored value.
     pub nonce: &'a str,
-    /// As kept.
+    /// The stored value.
     pub pkce_verifier: &'a str,
-    /// As kept.
+    /// The stored value.
     pub started_at: Millis,
-    /// As kept: whether the provider had to ask.
+    /// The stored value: whether the provider had to ask.
     pub again: bool,
 }
 
@@ -93,15 +91,15 @@ impl fmt::Debug for Answer<'_> {
     }
 }
 
-/// Who signed in: the subject is unique at its issuer, and never given to
-/// anyone else (OpenID Connect Core 1.0 §2).
+/// The person who signed in: the subject is unique at its issuer, and never given to anyone else
+/// (OpenID Connect Core 1.0 §2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
     /// The provider's issuer.
     pub issuer: String,
-    /// The player there.
+    /// The person's subject there.
     pub subject: String,
-    /// When the player proved to be it, where the provider says so.
+    /// When the person authenticated, if the provider says so.
     pub authenticated_at: Option<Millis>,
 }
 
@@ -132,22 +130,22 @@ impl Provider {
         })
     }
 
-    /// The path segment of its addresses.
+    /// Returns the path segment of its addresses.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// What stands on its button.
+    /// Returns the text of its button.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Begins a sign-in.
+    /// Starts a sign-in.
     ///
     /// # Errors
-    /// [`SignInError::Unavailable`] if the provider cannot be asked where.
+    /// [`SignInError::Unavailable`] if the provider's metadata is not available.
     pub async fn begin(&self, entropy: &dyn Entropy, who: Who) -> Result<Beginning, SignInError> {
         let known = self.discovery.known().await?;
         let state = CsrfToken::new(secret(entropy));
@@ -177,14 +175,14 @@ impl Provider {
         })
     }
 
-    /// Whether an answer that names `issuer`, or nobody, may be from this
-    /// provider: one that names another is a mix-up attack (RFC 9207 §2.4).
+    /// Whether a response that names `issuer`, or no issuer, may be from this provider: one that
+    /// names another is a mix-up attack (RFC 9207 §2.4).
     #[must_use]
     pub fn may_be(&self, issuer: Option<&str>) -> bool {
         issuer.is_none_or(|issuer| issuer == self.discovery.registration().issuer.as_str())
     }
 
-    /// Ends a sign-in: exchanges the code, and verifies the ID token.
+    /// Completes a sign-in: exchanges the code, and verifies the ID token.
     ///
     /// # Errors
     /// [`SignInError`]
@@ -259,13 +257,12 @@ impl Provider {
     }
 }
 
-/// 256 random bits, in characters that every parameter may have.
+/// Returns 256 random bits, in characters that every parameter may have.
 fn secret(entropy: &dyn Entropy) -> String {
     URL_SAFE_NO_PAD.encode(entropy.bytes::<32>())
 }
 
-/// What went wrong, without anything of the answer but its error code: the
-/// rest may be a token.
+/// Returns the error with only the error code of the response: the rest may contain a token.
 fn refused(error: &CoreRequestTokenError<HttpError>) -> SignInError {
     match error {
         RequestTokenError::Request(error) => {

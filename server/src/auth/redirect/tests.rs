@@ -1,8 +1,8 @@
-//! Tables of addresses, hostile and odd.
+//! Tables of hostile and unusual addresses.
 
 use super::*;
 
-/// What a platform on this machine and one on the internet know.
+/// Checks an address with the origins of a platform on this machine and of one on the internet.
 fn check(given: &str) -> Option<String> {
     const KNOWN: [&str; 6] = [
         "http://platform.localhost:8787",
@@ -25,7 +25,7 @@ const HOSTILE: &[&str] = &[
     "#start",
     "demo.platform.localhost:8787",
     "demo.platform.localhost:8787/level",
-    // Relative to a scheme, in the spellings that browsers take.
+    // Relative to a scheme, in the forms that browsers accept.
     "//evil.example/",
     "///evil.example/",
     "////evil.example/",
@@ -119,7 +119,7 @@ const HOSTILE: &[&str] = &[
     "http://evil.example%00.demo.platform.localhost:8787/",
     "http://evil.example%5c.demo.platform.localhost:8787/",
     "http%3a%2f%2fdemo.platform.localhost%3a8787%2f",
-    // Hosts that mapping (UTS 46) makes ours, or that look like ours.
+    // Hosts that become ours by mapping (UTS 46), or that look like ours.
     "http://demo\u{3002}platform.localhost:8787/",
     "http://demo.platform\u{ff0e}localhost:8787/",
     "http://demo.platform\u{ff61}localhost:8787/",
@@ -133,7 +133,7 @@ const HOSTILE: &[&str] = &[
     "https://evil.example\u{ff0f}chess.games.example/",
     "https://evil.example\u{ff1f}chess.games.example/",
     "https://evil.example\u{ff20}chess.games.example/",
-    // Dots too many, and names around ours.
+    // Too many dots, and names that contain ours.
     "http://demo.platform.localhost.:8787/",
     "http://platform.localhost.:8787/",
     "https://chess.games.example./",
@@ -149,7 +149,7 @@ const HOSTILE: &[&str] = &[
     "https://games.example.evil.example/",
     "https://games.exampl/",
     "https://games.examples/",
-    // This machine by its numbers.
+    // This machine by its numeric addresses.
     "http://127.0.0.1:8787/",
     "http://127.1:8787/",
     "http://2130706433:8787/",
@@ -158,7 +158,7 @@ const HOSTILE: &[&str] = &[
     "http://0:8787/",
     "http://[::1]:8787/",
     "http://[::ffff:127.0.0.1]:8787/",
-    // An address of ours inside of another's.
+    // An address of ours inside another one.
     "http://evil.example/?redirect=http://demo.platform.localhost:8787/",
     "http://evil.example/http://demo.platform.localhost:8787/",
     "http://evil.example#http://demo.platform.localhost:8787/",

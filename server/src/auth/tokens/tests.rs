@@ -1,4 +1,4 @@
-//! The platform's own tokens, on a clock and a key ring that are moved.
+//! Tests of the platform's own tokens, with a manual clock and a key ring.
 
 use platform_protocol::claims::PrincipalKind;
 
@@ -83,7 +83,7 @@ async fn a_token_is_verified_once_and_remembered_until_its_end() {
         assert_eq!(world.verify(&token), Ok(()));
         assert_eq!(world.remembered(), 1);
     }
-    // 900 s of life and 60 s of leeway, remembered or not.
+    // 900 s of lifetime and 60 s of leeway, cached or not.
     world.clock.advance(16 * MINUTE - 1_000);
     assert_eq!(world.verify(&token), Ok(()));
     world.clock.advance(1_000);

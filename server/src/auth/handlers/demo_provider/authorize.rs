@@ -1,7 +1,6 @@
-//! `{auth_url}/demo-provider/authorize`: the page where one types a name.
+//! `{auth_url}/demo-provider/authorize`: the page on which a person types a name.
 //!
-//! The form needs no token against other sites: it works once, with an id that
-//! only the page knows.
+//! The form needs no CSRF token: it works once, with an id that only the page knows.
 
 use std::sync::Arc;
 
@@ -33,7 +32,7 @@ struct Page<'a> {
     wrong: bool,
 }
 
-/// Answers `GET`: the page, or 303 back to the platform with an error.
+/// Responds to `GET` with the page, or with 303 back to the platform with an error.
 ///
 /// # Errors
 /// `invalid-request`
@@ -68,8 +67,7 @@ pub async fn page(
     }
 }
 
-/// Answers `POST`: 303 back to the platform, or the page once more where what
-/// was typed is no name.
+/// Responds to `POST` with 303 back to the platform, or with the page again if the name is invalid.
 ///
 /// # Errors
 /// `unsupported-media-type`, `payload-too-large`, `invalid-request`.

@@ -1,10 +1,9 @@
-//! The endpoints of the built-in demo provider, below
-//! `{auth_url}/demo-provider`. They are there where the provider is.
+//! The endpoints of the built-in demo provider, below `{auth_url}/demo-provider`, if it exists.
 //!
-//! | module | answers |
+//! | module | endpoints |
 //! |---|---|
 //! | this one | metadata and key set |
-//! | [`authorize`] | the page where one types a name |
+//! | [`authorize`] | the page on which a person types a name |
 //! | [`token`] | the exchange of a code |
 
 pub mod authorize;
@@ -21,17 +20,17 @@ use serde::Serialize;
 use crate::auth::demo_provider::DemoProvider;
 use crate::http::api_error::ApiError;
 
-/// Answers `GET …/.well-known/openid-configuration`.
+/// Responds to `GET …/.well-known/openid-configuration`.
 ///
 /// # Errors
-/// None that is expected.
+/// None in practice.
 pub async fn metadata(
     Extension(provider): Extension<Arc<DemoProvider>>,
 ) -> Result<Response, ApiError> {
     json(StatusCode::OK, &provider.metadata())
 }
 
-/// Answers `GET …/jwks.json`.
+/// Responds to `GET …/jwks.json`.
 pub async fn key_set(Extension(provider): Extension<Arc<DemoProvider>>) -> Response {
     fresh(StatusCode::OK, provider.key_set().to_owned())
 }
@@ -41,7 +40,7 @@ fn json(status: StatusCode, value: &impl Serialize) -> Result<Response, ApiError
     Ok(fresh(status, json))
 }
 
-/// JSON that nobody keeps: keys and codes end with the process.
+/// Returns JSON that is not cached: keys and codes end with the process.
 fn fresh(status: StatusCode, json: String) -> Response {
     let mut response = Response::new(Body::from(json));
     *response.status_mut() = status;

@@ -1,5 +1,5 @@
-//! `POST {auth_url}/demo-provider/token`: a code is exchanged for an ID token
-//! (OpenID Connect Core 1.0 §3.1.3).
+//! `POST {auth_url}/demo-provider/token`: exchanges a code for an ID token (OpenID Connect Core 1.0
+//! §3.1.3).
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ struct Error {
     error: &'static str,
 }
 
-/// Answers the token, or an error of RFC 6749 §5.2.
+/// Returns the token, or an error of RFC 6749 §5.2.
 ///
 /// # Errors
 /// `unsupported-media-type`, `payload-too-large`, `invalid-request`.
@@ -31,8 +31,7 @@ pub async fn handle(
     body: Body,
 ) -> Result<Response, ApiError> {
     let form = Form::read(&headers, body).await?;
-    // Id and secret are base64url, so that their encoding as a form
-    // (RFC 6749 §2.3.1) leaves them as they are.
+    // Id and secret are base64url, so form encoding (RFC 6749 §2.3.1) does not change them.
     let basic = headers.typed_get::<Authorization<Basic>>();
     let exchange = Exchange {
         client: basic

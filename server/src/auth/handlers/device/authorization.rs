@@ -1,5 +1,4 @@
-//! `POST {auth_url}/device/authorization`: a device begins to be signed in
-//! (RFC 8628 §3.1).
+//! `POST {auth_url}/device/authorization`: a device starts to sign in (RFC 8628 §3.1).
 
 use std::sync::Arc;
 
@@ -18,7 +17,7 @@ use crate::http::client_address::Network;
 use crate::http::context::Context;
 use crate::http::oauth::{self, OauthError, Parameters};
 
-/// Codes to try: that the first is taken happens once in a million years.
+/// The number of codes to try: the first one is taken once in a million years.
 const ATTEMPTS: usize = 4;
 
 #[derive(Serialize)]
@@ -31,11 +30,10 @@ struct Answer<'a> {
     interval: i64,
 }
 
-/// Answers the two codes.
+/// Returns the two codes.
 ///
 /// # Errors
-/// `invalid_request`, `invalid_client`, `slow_down` with status 429; the
-/// store's.
+/// `invalid_request`, `invalid_client`, `slow_down` with status 429; errors of the store.
 pub async fn handle(
     State(state): State<Arc<AuthState>>,
     context: Context,

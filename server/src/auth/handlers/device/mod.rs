@@ -1,13 +1,13 @@
 //! Signing in a device without a browser (RFC 8628): the command line.
 //!
-//! | module | answers |
+//! | module | endpoint for |
 //! |---|---|
-//! | [`authorization`] | the device, with a code for its person |
-//! | [`page`] | the person, who types the code and decides |
-//! | [`token`] | the device: whether it was let in, and its next tokens |
-//! | [`revoke`] | the device that signs out |
+//! | [`authorization`] | the device, which gets a code for the user |
+//! | [`page`] | the user, who types the code and decides |
+//! | [`token`] | the device, which polls for approval and refreshes its tokens |
+//! | [`revoke`] | the device, which signs out |
 //!
-//! `step` is what [`page`] shows.
+//! `step` renders the states of [`page`].
 
 pub mod authorization;
 pub mod page;
@@ -24,20 +24,20 @@ use crate::http::client_address::Network;
 use crate::http::context::Context;
 use crate::http::oauth::{OauthError, Parameters};
 
-/// Where a device begins (RFC 8628 §3.1).
+/// The path where a device starts to sign in (RFC 8628 §3.1).
 pub const AUTHORIZATION: &str = "/device/authorization";
-/// Where it gets its tokens (RFC 8628 §3.4, RFC 6749 §6).
+/// The path where it gets its tokens (RFC 8628 §3.4, RFC 6749 §6).
 pub const TOKEN: &str = "/device/token";
-/// Where it signs out (RFC 7009).
+/// The path where it signs out (RFC 7009).
 pub const REVOKE: &str = "/device/revoke";
 
-/// The grant of a device code (RFC 8628 §3.4).
+/// The grant type of a device code (RFC 8628 §3.4).
 pub const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
-/// The grant of a refresh token (RFC 6749 §6).
+/// The grant type of a refresh token (RFC 6749 §6).
 pub const REFRESH_GRANT: &str = "refresh_token";
 
-/// Reads what the command line sends about its sign-in, and counts the call against its
-/// network's limit.
+/// Parses the parameters of a request of the command line, and counts it against its network's
+/// limit.
 ///
 /// # Errors
 /// `invalid_request`, `invalid_client`, `slow_down` with status 429.

@@ -1,12 +1,11 @@
-//! `GET {auth_url}/device` and `POST` to it: a person types the code that a
-//! device shows, sees what asks, and decides (RFC 8628 §3.3).
+//! `GET {auth_url}/device` and `POST` to it: a person types the code that a device shows, sees what
+//! asks for access, and decides (RFC 8628 §3.3).
 //!
-//! Whoever has talked somebody into typing a code has their account
-//! (RFC 8628 §5.4), and a game can lead its player here between two clicks. So
-//! nothing happens by opening an address. A code in one is believed only if the
-//! person opened it themselves, or if this browser's person entered it here
-//! before. The page says what asks and from where, its form names the account
-//! that it was shown to, and a press counts once the page could be read.
+//! An attacker who persuades somebody to type a code gets access to their account (RFC 8628 §5.4),
+//! and a game can navigate its player here between two clicks. So opening an address does nothing.
+//! A code in an address is accepted only if the person opened the address themselves, or entered
+//! the code in this browser before. The page shows what asks for access and from where, its form
+//! names the account to which it was shown, and a click counts only after the page could be read.
 
 use std::sync::Arc;
 
@@ -38,17 +37,17 @@ use crate::http::seal::{SHOWN, Sealed, opened_by_person};
 const ACTION: &str = "action";
 const APPROVE: &str = "approve";
 const DENY: &str = "deny";
-/// The parameter that says what was decided just before.
+/// The parameter that says which decision was just made.
 const DONE: &str = "done";
-/// For how long the address that says so is believed.
+/// How long the address with this parameter is valid.
 const DONE_MILLIS: Millis = 10 * 60 * 1_000;
-/// The field that names the account that a form was shown to.
+/// The field that names the account to which a form was shown.
 const ACCOUNT: &str = "account";
 
-/// Answers `GET /device`.
+/// Responds to `GET /device`.
 ///
 /// # Errors
-/// `account-suspended`, `invalid-request`, `too-many-requests`; the store's.
+/// `account-suspended`, `invalid-request`, `too-many-requests`; errors of the store.
 pub async fn show(
     State(state): State<Arc<AuthState>>,
     RawQuery(query): RawQuery,
@@ -72,13 +71,13 @@ pub async fn show(
     Ok(step.render(&state, session, &secret, set_cookie))
 }
 
-/// What an address says, as far as it is believed.
+/// The accepted parts of an address.
 struct Given<'a> {
-    /// The code that the person brought themselves.
+    /// The code that the person provided themselves.
     own: Option<&'a str>,
     /// Whether there is a code that somebody else may have put there.
     led: bool,
-    /// What was decided at this browser just before.
+    /// The decision that was just made in this browser.
     decided: Option<&'a str>,
 }
 
@@ -109,13 +108,12 @@ impl<'a> Given<'a> {
     }
 }
 
-/// Answers `POST /device`.
+/// Responds to `POST /device`.
 ///
 /// # Errors
-/// `not-allowed` for a form that is not ours, `account-suspended`,
-/// `invalid-request`, `too-many-requests`; the store's. A code that does not
-/// count and a press that came too soon are no errors of this kind: their
-/// answer is the page again.
+/// `not-allowed` for a form that is not ours, `account-suspended`, `invalid-request`,
+/// `too-many-requests`; errors of the store. An invalid code and a click that came too early are no
+/// such errors: the response is the page again.
 pub async fn decide(
     State(state): State<Arc<AuthState>>,
     context: Context,
@@ -141,8 +139,8 @@ pub async fn decide(
         Some(DENY) => DENY,
         Some(_) => return Err(ProblemCode::InvalidRequest.into()),
     };
-    // Somebody else has signed in with this browser since the page was shown:
-    // nobody decides for an account that they did not see.
+    // Another person has signed in with this browser since the page was shown: nobody decides for
+    // an account that they did not see.
     if form.field(ACCOUNT)? != Some(session.player.id.to_string().as_str()) {
         return see_other(with_code(&state, &secret, Some(&code)).as_str());
     }
@@ -158,7 +156,7 @@ pub async fn decide(
     let store = &state.platform.store;
     let decided = store.decide_device_authorization(&code, player, approves, by, now);
     match decided.await? {
-        // By itself a reload then repeats nothing (RFC 9110 §15.4.4).
+        // After a redirect, a reload does not repeat the decision (RFC 9110 §15.4.4).
         Decided::Done => see_other(&decision(&state, &secret, action)),
         Decided::Suspended { reason } => Err(suspended(reason)),
         Decided::Guest => to_sign_in(&state, &secret, Some(typed), None),
@@ -168,8 +166,8 @@ pub async fn decide(
     }
 }
 
-/// The session of a visitor who has an account: a guest has nothing yet that a
-/// device could be signed in to.
+/// Returns the session of a visitor with an account: a guest has nothing that a device could
+/// access.
 async fn account(state: &AuthState, headers: &HeaderMap) -> Result<Option<Session>, ApiError> {
     match Visitor::of(state, headers).await? {
         Visitor::Unknown | Visitor::Ended | Visitor::Guest(_) => Ok(None),
@@ -178,13 +176,13 @@ async fn account(state: &AuthState, headers: &HeaderMap) -> Result<Option<Sessio
     }
 }
 
-/// The address of this page with a code that this browser's person brought.
+/// Returns the address of this page with the code that the person provided in this browser.
 fn with_code(state: &AuthState, secret: &BrowserSecret, code: Option<&UserCode>) -> ReturnAddress {
     let proof = code.map(|code| secret.seal(Sealed::Code(code), state.platform.clock.now()));
     ReturnAddress::device(state, code.zip(proof.as_deref()))
 }
 
-/// The address that says what was decided.
+/// Returns the address that says which decision was made.
 fn decision(state: &AuthState, secret: &BrowserSecret, action: &str) -> String {
     let proof = secret.seal(Sealed::Decision(action), state.platform.clock.now());
     format!(
@@ -193,7 +191,7 @@ fn decision(state: &AuthState, secret: &BrowserSecret, action: &str) -> String {
     )
 }
 
-/// To the sign-in page, which leads back here with the code.
+/// Redirects to the sign-in page, which leads back here with the code.
 fn to_sign_in(
     state: &AuthState,
     secret: &BrowserSecret,
@@ -203,7 +201,7 @@ fn to_sign_in(
     let code = typed.and_then(UserCode::parse);
     let address = with_code(state, secret, code.as_ref());
     let mut response = see_other(&page_path(paths::LOGIN, &address, &[]))?;
-    // The way back is believed of this browser alone.
+    // The return address is only accepted from this browser.
     if let Some(cookie) = set_cookie {
         response.headers_mut().insert(header::SET_COOKIE, cookie);
     }
@@ -219,7 +217,7 @@ fn count_code(state: &AuthState, session: &Session, context: &Context) -> Result
         .map_err(too_many_requests)
 }
 
-/// What stands behind a code.
+/// Looks up a code.
 async fn look_up(
     state: &AuthState,
     session: &Session,

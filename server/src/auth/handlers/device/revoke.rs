@@ -13,12 +13,11 @@ use crate::domain::device::TokenHash;
 use crate::http::context::Context;
 use crate::http::oauth::OauthError;
 
-/// Answers 200, also for a token that there is not: it is as good as ended
-/// (RFC 7009 §2.2). The device's access tokens end with it.
+/// Returns 200, also for an unknown token, which counts as revoked (RFC 7009 §2.2). The device's
+/// access tokens end with it.
 ///
 /// # Errors
-/// `invalid_request`, `invalid_client`, `slow_down` with status 429; the
-/// store's.
+/// `invalid_request`, `invalid_client`, `slow_down` with status 429; errors of the store.
 pub async fn handle(
     State(state): State<Arc<AuthState>>,
     context: Context,

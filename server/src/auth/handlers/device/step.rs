@@ -1,5 +1,4 @@
-//! What the page for devices shows: the field for a code, what asks, or what
-//! was decided.
+//! The states of the page for devices: the field for a code, the question, or the decision.
 
 use askama::Template;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -16,14 +15,14 @@ use crate::http::csrf::BrowserSecret;
 use crate::http::page::{self, FormTarget, Layout};
 use crate::http::seal::Sealed;
 
-/// What a code that no device shows is answered with.
+/// The message for a code that no device is waiting for.
 pub(super) const NO_SUCH_CODE: &str = "No device waits with this code. It may be mistyped, used \
                                        already, or older than 15 minutes: look at your device, or \
                                        begin there again.";
-/// What anything else is answered with.
+/// The message for any other input.
 pub(super) const NO_CODE: &str =
     "A code has eight letters, such as BCDF-GHJK, with no vowel, no Y and no digit.";
-/// Characters of what somebody typed that are shown again.
+/// The maximum number of characters of the input that are shown again.
 const SHOWN_CHARS: usize = 32;
 
 #[derive(Template)]
@@ -31,7 +30,7 @@ const SHOWN_CHARS: usize = 32;
 struct Page {
     frame: Layout,
     csrf: String,
-    /// The seal of the moment at which the forms are shown.
+    /// The seal of the time at which the forms are shown.
     shown: String,
     username: String,
     account: String,
@@ -39,34 +38,34 @@ struct Page {
     step: Step,
 }
 
-/// What the page is about.
+/// The state of the page.
 pub(super) enum Step {
-    /// The code is typed.
+    /// The person types a code.
     Enter {
-        /// What was typed before.
+        /// The previous input.
         typed: String,
-        /// What is wrong with it.
+        /// The error in it.
         error: Option<&'static str>,
-        /// Whether the address had a code that is not believed.
+        /// Whether the address had a code that was not accepted.
         led: bool,
     },
-    /// What asks is shown.
+    /// The page shows what asks for access.
     Decide(Asking),
-    /// The person let the device in.
+    /// The person approved the device.
     Approved,
-    /// The person turned the device away.
+    /// The person denied the device.
     Denied,
 }
 
-/// A device that asks to be signed in.
+/// A device that asks for access.
 pub(super) struct Asking {
     /// The code that it shows.
     pub(super) code: UserCode,
-    /// What people call it.
+    /// The name of the client.
     pub(super) client: String,
-    /// The address that it asked from.
+    /// The address from which it asked.
     pub(super) network: String,
-    /// How long ago that was, in words.
+    /// How long ago it asked, in words.
     pub(super) begun: String,
     /// Whether it is in another network than the browser.
     pub(super) elsewhere: bool,
@@ -75,7 +74,7 @@ pub(super) struct Asking {
 }
 
 impl Step {
-    /// The field for a code, empty.
+    /// Returns the empty field for a code.
     pub(super) const fn enter(led: bool) -> Self {
         Self::Enter {
             typed: String::new(),
@@ -84,7 +83,7 @@ impl Step {
         }
     }
 
-    /// The field for a code again, with what is wrong.
+    /// Returns the field for a code with the input and its error.
     pub(super) fn refused(typed: &str, error: &'static str) -> Self {
         let visible = typed.chars().filter(|char| !char.is_control());
         Self::Enter {
@@ -94,7 +93,7 @@ impl Step {
         }
     }
 
-    /// The status of the page that shows it.
+    /// Returns the status of the page in this state.
     fn status(&self) -> StatusCode {
         match self {
             Self::Enter {
@@ -106,8 +105,8 @@ impl Step {
         }
     }
 
-    /// Renders the page, for the browser of this secret; with `set_cookie`
-    /// where it has just got it.
+    /// Renders the page for the browser with this secret; `set_cookie` is set if the browser gets
+    /// the secret now.
     pub(super) fn render(
         self,
         state: &AuthState,
@@ -134,7 +133,7 @@ impl Step {
     }
 }
 
-/// How long ago something was, in words.
+/// Returns how long ago something was, in words.
 pub(super) fn ago(passed: Millis) -> String {
     match passed / 60_000 {
         ..=0 => "less than a minute ago".to_owned(),

@@ -1,6 +1,5 @@
-//! `POST {auth_url}/device/token`: a device gets its tokens, with the code
-//! that a person has approved (RFC 8628 §3.4) or with its refresh token
-//! (RFC 6749 §6).
+//! `POST {auth_url}/device/token`: issues tokens to a device, for a code that a person has approved
+//! (RFC 8628 §3.4) or for its refresh token (RFC 6749 §6).
 
 use std::sync::Arc;
 
@@ -23,7 +22,7 @@ use crate::domain::player::Player;
 use crate::http::context::Context;
 use crate::http::oauth::{self, Code, OauthError};
 
-/// The sentence for a device that has to be signed in again.
+/// The sentence for a device that has to sign in again.
 const ENDED: &str = "This sign-in has ended. Sign in again.";
 
 #[derive(Serialize)]
@@ -36,11 +35,11 @@ struct Answer<'a> {
     refresh_token: &'a str,
 }
 
-/// Answers the tokens.
+/// Returns the tokens.
 ///
 /// # Errors
-/// Those of RFC 6749 §5.2 and RFC 8628 §3.5; the store's. A suspended account
-/// is `access_denied`.
+/// Those of RFC 6749 §5.2 and RFC 8628 §3.5; errors of the store. A suspended account is
+/// `access_denied`.
 pub async fn handle(
     State(state): State<Arc<AuthState>>,
     context: Context,
@@ -116,13 +115,12 @@ fn refreshed(refreshed: Refreshed) -> Result<(Player, Uuid), OauthError> {
     match refreshed {
         Refreshed::Given { player, device } => Ok((player, device)),
         Refreshed::Suspended { reason } => Err(suspended(reason)),
-        // Who holds a copy need not know that it was noticed.
+        // The holder of a copy need not know that it was detected.
         Refreshed::Unknown | Refreshed::Reused => Err(OauthError::new(Code::InvalidGrant, ENDED)),
     }
 }
 
-/// No `invalid_grant`, since the token is good again when the suspension is
-/// lifted.
+/// Not `invalid_grant`, since the token is valid again when the suspension is lifted.
 fn suspended(reason: Option<String>) -> OauthError {
     let sentence =
         reason.unwrap_or_else(|| ProblemCode::AccountSuspended.default_detail().to_owned());

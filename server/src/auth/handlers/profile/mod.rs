@@ -1,5 +1,5 @@
-//! `GET {auth_url}/profile` and `POST` to it: the player's name, how they sign
-//! in, and in which browsers and devices they are.
+//! `GET {auth_url}/profile` and `POST` to it: the player's name, their identities, and their
+//! browsers and devices.
 
 mod page;
 
@@ -33,7 +33,7 @@ use crate::http::seal::SHOWN;
 use crate::store::StoreError;
 
 const ACTION: &str = "action";
-/// The field that names the player whom a form was shown to.
+/// The field that names the player to whom a form was shown.
 const ACCOUNT: &str = "account";
 const USERNAME: &str = "username";
 
@@ -43,15 +43,15 @@ const SIGN_OUT_OTHERS: &str = "sign-out-others";
 const END_SESSION: &str = "end-session";
 const END_DEVICE: &str = "end-device";
 
-/// What a press that came too soon is answered with.
+/// The message for a click that came too early.
 const HURRIED: &str = "Nothing was done yet: the button was pressed within two seconds of being \
                        shown, as happens with a click that was meant for another page. Press it \
                        again if you want it.";
-/// What a form of another browser session is answered with.
+/// The message for a form of another browser session.
 const STALE: &str = "Nothing was saved: this page was open for longer than your browser kept its \
                      cookie of it, as happens when a browser is closed in between. What you typed \
                      is still here; send it again.";
-/// What a form that was shown to another player is answered with.
+/// The message for a form that was shown to another player.
 const OTHER_PLAYER: &str = "Nothing was saved: since this page was shown, somebody else has come \
                             to play in this browser. What you typed is still here; it would be \
                             their name.";
@@ -70,16 +70,16 @@ impl Saved {
     }
 }
 
-/// A name that was not taken: the form is shown again with what was typed.
+/// A name that was rejected: the form is shown again with the input.
 struct NotRenamed {
     status: ProblemCode,
     error: String,
 }
 
-/// Answers `GET /profile`.
+/// Responds to `GET /profile`.
 ///
 /// # Errors
-/// `invalid-redirect`, `account-suspended`; the store's.
+/// `invalid-redirect`, `account-suspended`; errors of the store.
 pub async fn show(
     State(state): State<Arc<AuthState>>,
     RawQuery(query): RawQuery,
@@ -98,14 +98,13 @@ pub async fn show(
     Ok(page.render(StatusCode::OK, set_cookie))
 }
 
-/// Answers `POST /profile`.
+/// Responds to `POST /profile`.
 ///
 /// # Errors
-/// `not-allowed` for a form that is not ours, `invalid-redirect`,
-/// `account-suspended`, `invalid-request` for an action that there is not; the
-/// store's. A name that cannot be had, a form that is too old and a press that
-/// came too soon are no errors of this kind: their answer is the page, which
-/// says so, with what was typed.
+/// `not-allowed` for a form that is not ours, `invalid-redirect`, `account-suspended`,
+/// `invalid-request` for an unknown action; errors of the store. A rejected name, a form that is
+/// too old and a click that came too early are no such errors: the response is the page with a
+/// message and the input.
 pub async fn change(
     State(state): State<Arc<AuthState>>,
     context: Context,
@@ -155,10 +154,10 @@ pub async fn change(
     .await
 }
 
-/// What a form of the page may ask for.
+/// The actions of the page's forms.
 const ACTIONS: [&str; 5] = [RENAME, SIGN_OUT, SIGN_OUT_OTHERS, END_SESSION, END_DEVICE];
 
-/// Does what a form asks for.
+/// Performs a form's action.
 async fn act(
     state: &AuthState,
     headers: &HeaderMap,
@@ -192,7 +191,7 @@ async fn act(
         Some(END_SESSION) => {
             let id = form.field("session")?.ok_or(ProblemCode::InvalidRequest)?;
             let sessions = store.list_sessions(player, now).await?;
-            // One that is there no more has ended as well.
+            // A session that does not exist any more has ended, too.
             if let Some(named) = sessions.iter().find(|one| one.hash.public_id() == id) {
                 store
                     .end_session_of(player, &named.hash, context.own(), now)
@@ -203,20 +202,20 @@ async fn act(
         Some(END_DEVICE) => {
             let device = form.field("device")?.and_then(|id| id.parse().ok());
             let device = device.ok_or(ProblemCode::InvalidRequest)?;
-            // One that is there no more has ended as well.
+            // A device that does not exist any more has ended, too.
             store.end_device(player, device, context.own(), now).await?;
             END_DEVICE
         }
         Some(SIGN_OUT) => return sign_out(state, headers, &session, address, context).await,
         _ => return Err(ProblemCode::InvalidRequest.into()),
     };
-    // By itself a reload then repeats nothing (RFC 9110 §15.4.4).
+    // After a redirect, a reload does not repeat the action (RFC 9110 §15.4.4).
     let saved = [("saved", action)];
     Ok(see_other(&page_path(paths::PROFILE, address, &saved)))
 }
 
-/// Ends the session of this browser. It leads to the sign-in page: the page's
-/// policy lets its forms lead to no game.
+/// Ends the session of this browser and leads to the sign-in page: the page's policy does not let
+/// its forms lead to a game.
 async fn sign_out(
     state: &AuthState,
     headers: &HeaderMap,
@@ -233,7 +232,7 @@ async fn sign_out(
     Ok(response)
 }
 
-/// The session of a visitor who has a profile.
+/// Returns the session of a visitor with a profile.
 async fn session(state: &AuthState, headers: &HeaderMap) -> Result<Option<Session>, ApiError> {
     match Visitor::of(state, headers).await? {
         Visitor::Unknown | Visitor::Ended => Ok(None),

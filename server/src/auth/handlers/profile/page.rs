@@ -1,4 +1,4 @@
-//! What the profile page shows.
+//! The content of the profile page.
 
 use askama::Template;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -25,36 +25,36 @@ pub(super) struct Page {
     frame: Layout,
     way_back: ReturnLink,
     csrf: String,
-    /// The seal of the moment at which the forms are shown.
+    /// The seal of the time at which the forms are shown.
     shown: String,
-    /// The player that they are of.
+    /// The player of the forms.
     account: Uuid,
     username: String,
     is_guest: bool,
     sign_in: String,
-    /// What was done just before.
+    /// The result of the last action.
     pub(super) saved: Option<Saved>,
-    /// Why what was asked for was not done.
+    /// Why the last action was not performed.
     pub(super) problem: Option<&'static str>,
-    /// What stands in the name's field.
+    /// The content of the name's field.
     pub(super) typed: String,
-    /// What is wrong with it.
+    /// The error in it.
     pub(super) error: Option<String>,
     identities: Vec<Linked>,
-    /// The browsers that the player is in, this one first.
+    /// The player's browsers, this one first.
     browsers: Vec<Browser>,
     devices: Vec<SignedIn>,
-    /// How many other sessions the player has.
+    /// The number of the player's other sessions.
     others: usize,
 }
 
-/// A browser that the player is in.
+/// A browser with a session of the player.
 struct Browser {
-    /// Which session it is.
+    /// The id of the session.
     id: String,
-    /// What it is called.
+    /// The description of the browser.
     name: String,
-    /// Whether the page is open in it.
+    /// Whether the page is open in this browser.
     is_here: bool,
     since: Date,
     used: Date,
@@ -74,10 +74,10 @@ struct SignedIn {
     used: Date,
 }
 
-/// What was done just before.
+/// The result of the last action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Saved {
-    /// The player has another name.
+    /// The name was changed.
     Name,
     /// All other sessions and devices have ended.
     SessionsEnded,
@@ -88,10 +88,10 @@ pub(super) enum Saved {
 }
 
 impl Page {
-    /// The page as it is without anything that has just happened.
+    /// Creates the page without the result of an action.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub(super) async fn of(
         state: &AuthState,
         address: &ReturnAddress,
@@ -105,7 +105,7 @@ impl Page {
             .into_iter()
             .map(|one| Browser::of(one, &session.hash))
             .collect();
-        // A stable sort: the others stay in the order of their use.
+        // The sort is stable: the others stay in the order of their use.
         browsers.sort_by_key(|browser| !browser.is_here);
         let identities = state.platform.store.list_identities(player.id).await?;
         let devices = state.platform.store.list_devices(player.id, now).await?;
@@ -144,8 +144,7 @@ impl Page {
         })
     }
 
-    /// Renders it; with `set_cookie` where the browser has just got the secret
-    /// of its forms.
+    /// Renders the page; `set_cookie` is set if the browser gets the secret of its forms now.
     pub(super) fn render(&self, status: StatusCode, set_cookie: Option<HeaderValue>) -> Response {
         let mut response = page::render_form(status, self, FormTarget::Own);
         if let Some(cookie) = set_cookie {
@@ -167,8 +166,7 @@ impl Browser {
     }
 }
 
-/// What a provider is called. One that is no longer in the settings has only
-/// its id left.
+/// Returns the name of a provider, or its id if it is not in the settings any more.
 fn provider_name(state: &AuthState, id: String) -> String {
     login::providers(state)
         .into_iter()

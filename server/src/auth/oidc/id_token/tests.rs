@@ -1,4 +1,4 @@
-//! ID tokens that are to be believed, and those that are not.
+//! Tests of valid and invalid ID tokens.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -213,8 +213,7 @@ fn a_key_that_is_not_in_the_set_is_told_apart() {
     assert_eq!(verify(&token, &none), Err(TokenError::UnknownKey));
 }
 
-/// A key that does not name itself, signed with by hand, since one of ours
-/// always does.
+/// Signs by hand with a key without an id, since our own keys always have one.
 fn nameless(private: [u8; 32]) -> (Value, String) {
     let secret = SecretKey::from_slice(&private).unwrap();
     let point = secret.public_key().to_sec1_point(false);
