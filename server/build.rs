@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Builds `loader/dist`, unless it is that of the sources as they are, copies
 /// `runtime.js` to `out`, and returns its source map.
 fn copy_runtime(workspace_root: PathBuf, out: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
-    for file in platform_loader::fresh::watched(&workspace_root) {
+    for file in platform_loader::up_to_date::watched(&workspace_root) {
         println!("cargo:rerun-if-changed={}", file.display());
     }
     let dist = workspace_root.join("loader/dist");
@@ -69,7 +69,7 @@ fn copy_runtime(workspace_root: PathBuf, out: &Path) -> Result<Vec<u8>, Box<dyn 
     // A cargo that keeps no such file runs this once more, and no more than that.
     let run = out.join("../invoked.timestamp");
     if run.exists() {
-        platform_loader::fresh::date_back(&options.workspace_root, &run)?;
+        platform_loader::up_to_date::date_back(&options.workspace_root, &run)?;
     }
     Ok(map)
 }

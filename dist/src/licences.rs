@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::linked::Crate;
+use crate::linked_crates::Crate;
 
 /// The prefixes of licence files, in lower case.
 const BEGINNINGS: [&str; 6] = [

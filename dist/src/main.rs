@@ -5,18 +5,18 @@
 //! | module | holds |
 //! |---|---|
 //! | [`programs`] | building the same program in any folder |
-//! | [`linked`] | which crates are in it |
+//! | [`linked_crates`] | which crates are in it |
 //! | [`licences`] | their licences |
-//! | [`materials`] | the bill of materials |
+//! | [`sbom`] | the bill of materials |
 //! | [`archive`] | the archive |
 //! | [`run`] | running other programs |
 
 mod archive;
 mod licences;
-mod linked;
-mod materials;
+mod linked_crates;
 mod programs;
 mod run;
+mod sbom;
 
 use std::env;
 use std::fs;
@@ -129,7 +129,7 @@ fn verified(root: &Path, toolchain: &Toolchain, seconds: u64) -> Result<Release>
 /// changed since.
 fn make(root: &Path, toolchain: &Toolchain, seconds: u64, is_changed: bool) -> Result<Release> {
     let built = programs::build(root, toolchain, seconds)?;
-    let crates = linked::crates(root, &toolchain.host)?;
+    let crates = linked_crates::crates(root, &toolchain.host)?;
     let version = env!("CARGO_PKG_VERSION");
     let mut files = Files::default();
     let read =
@@ -151,7 +151,7 @@ fn make(root: &Path, toolchain: &Toolchain, seconds: u64, is_changed: bool) -> R
     )?;
     files.add(
         "platform.cdx.json",
-        materials::bill(&crates, version, seconds)?.into_bytes(),
+        sbom::bill(&crates, version, seconds)?.into_bytes(),
         false,
     )?;
     let top = top(version, &toolchain.host, is_changed);

@@ -13,11 +13,11 @@
 //! dependencies. The program `loader` calls it as well.
 
 pub mod assemble;
-pub mod fresh;
 pub mod glue;
 pub mod module;
 pub mod report;
 pub mod shrink;
+pub mod up_to_date;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -63,7 +63,7 @@ pub fn build(options: &Options) -> Result<Built> {
 
 fn build_locked(root: &Path, dist: &Path) -> Result<Report> {
     let tools = shrink::Tools::find(root);
-    let inputs = fresh::inputs(root, &tools)?;
+    let inputs = up_to_date::inputs(root, &tools)?;
     let stamp = dist.join("inputs");
     if fs::read_to_string(&stamp).is_ok_and(|built| built == inputs)
         && let Ok(report) = Report::load(root)

@@ -15,7 +15,7 @@
 //! | [`world`] | a platform in this process, with games published on it |
 //! | [`identity_provider`] | independent providers to sign in with |
 //! | [`sign_in`] | signing in as players do, with the controls of the pages |
-//! | [`sent`] | what the runtime in a page sent on its own |
+//! | [`runtime_requests`] | what the runtime in a page sent on its own |
 //! | [`dev_server`] | a game developer's own server on this machine |
 //! | [`server`] | the real server program as a child process |
 //! | [`snippets`] | the documents' backends in other languages, as programs |
@@ -64,7 +64,7 @@ pub mod poll;
 pub mod process;
 pub mod python;
 pub mod raw;
-pub mod sent;
+pub mod runtime_requests;
 pub mod server;
 pub mod settings;
 pub mod sign_in;

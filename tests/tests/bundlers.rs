@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Stdio;
 
-use platform_server::games::lasting::Lasting;
-use platform_server::hosting::earlier::may_answer;
+use platform_server::games::immutable_files::Lasting;
+use platform_server::hosting::earlier_deployments::may_answer;
 use platform_tests::deployer::{Deployer, archive};
 use platform_tests::server::Server;
 use platform_tests::{npm, settings};

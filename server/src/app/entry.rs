@@ -25,11 +25,11 @@ use crate::games::takedown::{self, Forgetting};
 use crate::hosting::handlers::game_files;
 use crate::http::api_error::ApiError;
 use crate::http::client_address::client_address;
-use crate::http::context::Context;
 use crate::http::cors::ForPrograms;
 use crate::http::foreign_cookies;
 use crate::http::navigation;
 use crate::http::places::Stay;
+use crate::http::request_context::Context;
 use crate::http::request_id::{RequestId, X_REQUEST_ID};
 use crate::http::serve::Application;
 

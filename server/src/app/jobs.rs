@@ -9,14 +9,14 @@ use tokio::task::JoinSet;
 
 use crate::app::state::AppState;
 use crate::auth::AuthState;
-use crate::auth::endings::ReadEndings;
-use crate::auth::refusals;
+use crate::auth::ended_sessions::ReadEndings;
+use crate::auth::refusal_log;
 use crate::auth::sessions::SweepSessions;
 use crate::auth::suspensions::ReadSuspensions;
 use crate::hosting::HostingState;
 use crate::logs::SweepLogs;
 use crate::platform::jobs::{Job, JobError, Schedule, spawn};
-use crate::players::counting::keep::CountPlayers;
+use crate::players::counting::persistence::CountPlayers;
 use crate::projects::deploy::SweepDeployments;
 
 /// How often games are read again, for what other nodes have done, and what is
@@ -86,7 +86,7 @@ impl Job for NoteRefusals {
     }
 
     async fn run(&mut self) -> Result<(), JobError> {
-        refusals::tell_left_out(&self.0, false).await;
+        refusal_log::tell_left_out(&self.0, false).await;
         Ok(())
     }
 }

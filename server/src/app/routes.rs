@@ -12,15 +12,15 @@ use crate::app::state::AppState;
 use crate::app::{guard, openapi};
 use crate::auth::demo_provider::{self, DemoProvider};
 use crate::auth::handlers::{
-    callback, demo_provider as demo, device, key_set, login, metadata, new_guest, profile,
-    restore_guest, sign_in, sign_out, token,
+    callback, demo_provider as demo, device, key_set, metadata, new_guest, profile, restore_guest,
+    sign_in_page, sign_out, start_sign_in, token,
 };
 use crate::auth::redirect::DEVICE_PAGE;
 use crate::console::handlers::{
     admin as admin_pages, build, console, icon, problem_page, project, security_txt, stylesheet,
 };
 use crate::games::GamesState;
-use crate::hosting::handlers::{runtime_files, whereabouts};
+use crate::hosting::handlers::{platform_json, runtime_files};
 use crate::http::api_error::ApiError;
 use crate::http::cors;
 use crate::http::page::{ICON, STYLESHEET};
@@ -107,15 +107,15 @@ fn auth_routes(state: &AppState) -> Router<AppState> {
     let routes = Router::new()
         .route(paths::JWKS, get(key_set::handle))
         .route(paths::METADATA, get(metadata::handle))
-        .route(paths::PLATFORM, get(whereabouts::handle))
+        .route(paths::PLATFORM, get(platform_json::handle))
         .route(
             &format!("{}{{slug}}", paths::PROBLEMS),
             get(problem_page::handle),
         )
-        .route(paths::LOGIN, get(login::handle))
+        .route(paths::LOGIN, get(sign_in_page::handle))
         .route(
             &format!("{}/{{provider}}", paths::LOGIN),
-            post(sign_in::handle),
+            post(start_sign_in::handle),
         )
         .route(new_guest::PATH, post(new_guest::handle))
         .route(
@@ -169,7 +169,7 @@ fn game_routes() -> Router<AppState> {
     Router::new()
         .route(paths::RUNTIME_JS, get(runtime_files::script))
         .route(paths::RUNTIME_MAP, get(runtime_files::source_map))
-        .route(paths::PLATFORM, get(whereabouts::handle))
+        .route(paths::PLATFORM, get(platform_json::handle))
         .route(paths::HEARTBEAT, post(players::heartbeat::handle))
         .route(paths::LOGS, post(logs::ingest::handle))
         .route("/__platform", any(nothing_here))

@@ -15,12 +15,12 @@ use crate::app::jobs;
 use crate::app::routes::routes;
 use crate::app::state::{AppState, Parts};
 use crate::auth::demo_provider::DemoProvider;
-use crate::auth::endings::Endings;
+use crate::auth::ended_sessions::Endings;
+use crate::auth::game_tokens::GameTokens;
 use crate::auth::keys::{KeyError, KeyRing, KeySecret, KeySecrets};
 use crate::auth::oidc::{Providers, ProvidersError};
-use crate::auth::refusals;
+use crate::auth::refusal_log;
 use crate::auth::suspensions::Suspensions;
-use crate::auth::tokens::GameTokens;
 use crate::auth::{AuthLimits, AuthState};
 use crate::clock::Clock;
 use crate::config::{Config, Secret};
@@ -32,7 +32,7 @@ use crate::games::files::{FileError, FileStore};
 use crate::games::live::MemoryPresence;
 use crate::hosting::HostingState;
 use crate::hosting::backends::{self, Assertions, Backends};
-use crate::hosting::contents::Contents;
+use crate::hosting::file_cache::Contents;
 use crate::hosting::runtime::{RuntimeError, RuntimeFiles};
 use crate::http::serve::{ConnectionLimits, DRAIN, serve};
 use crate::logs::streams::LogStreams;
@@ -125,7 +125,7 @@ impl Running {
         while self.server.join_next().await.is_some() {}
         self.background.shutdown().await;
         let (state, store) = (&self.state, &*self.state.platform.store);
-        refusals::tell_left_out(&state.auth, true).await;
+        refusal_log::tell_left_out(&state.auth, true).await;
         let counted = state
             .players
             .counting

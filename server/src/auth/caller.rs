@@ -11,16 +11,16 @@ use platform_protocol::problem::ProblemCode;
 use uuid::Uuid;
 
 use crate::auth::AuthState;
-use crate::auth::refusals;
-use crate::auth::tokens::ConsoleRights;
+use crate::auth::game_tokens::ConsoleRights;
+use crate::auth::refusal_log;
 use crate::clock::Millis;
 use crate::domain::audit::{Actor, AuditKind, By, Refused, Source};
 use crate::domain::console_token::{Hold, Holder};
 use crate::domain::player::PlayerState;
 use crate::domain::project::Project;
 use crate::http::api_error::ApiError;
-use crate::http::context::Context;
 use crate::http::limiter::too_many_requests;
+use crate::http::request_context::Context;
 
 /// The maximum number of characters of a call's path in the audit log.
 const CALL_CHARS: usize = 120;
@@ -199,7 +199,7 @@ impl ApiCaller {
             subject: Some(refusal.slug().as_str().to_owned()),
             detail: self.call.clone(),
         };
-        refusals::keep(state, refused, self.source.clone()).await;
+        refusal_log::keep(state, refused, self.source.clone()).await;
         refusal
     }
 

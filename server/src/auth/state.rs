@@ -6,13 +6,13 @@ use uuid::Uuid;
 
 use crate::auth::demo_provider::DemoProvider;
 use crate::auth::devices::DeviceLimits;
-use crate::auth::endings::Endings;
-use crate::auth::guests::GuestLimits;
+use crate::auth::ended_sessions::Endings;
+use crate::auth::game_tokens::GameTokens;
+use crate::auth::guest_limits::GuestLimits;
 use crate::auth::keys::KeyRing;
 use crate::auth::oidc::Providers;
-use crate::auth::refusals::RefusalLimits;
+use crate::auth::refusal_log::RefusalLimits;
 use crate::auth::suspensions::Suspensions;
-use crate::auth::tokens::GameTokens;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::games::GamesState;

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use crate::auth::AuthState;
-use crate::auth::tokens;
+use crate::auth::game_tokens;
 use crate::clock::Millis;
 use crate::http::api_error::ApiError;
 use crate::platform::jobs::{Job, JobError, Schedule};
@@ -37,7 +37,7 @@ impl Suspensions {
         now: Millis,
     ) -> Result<(), StoreError> {
         let players = store
-            .list_suspended_players(tokens::oldest(token_seconds, now))
+            .list_suspended_players(game_tokens::oldest(token_seconds, now))
             .await?;
         let players = players.into_iter().map(|player| (player.id, player.reason));
         self.0.store(players.collect::<HashMap<_, _>>().into());

@@ -18,10 +18,10 @@ use crate::domain::project::{
 };
 use crate::games::files::FileStore;
 use crate::games::inspection::inspect_kept;
-use crate::games::lasting::Lasting;
+use crate::games::immutable_files::Lasting;
 use crate::http::cors::AllowedOrigin;
 use crate::origin::PlatformOrigin;
-use crate::platform::sharing::Turns;
+use crate::platform::single_flight::Turns;
 use crate::store::{Store, StoreError};
 
 /// One environment of one project, at an address of its own.

@@ -5,19 +5,19 @@
 //! | [`catalogue`] | which games there are, in memory |
 //! | [`hosts`] | whose address a request was sent to |
 //! | [`files`] | deployed files by their content |
-//! | [`marks`], [`lasting`] | which files of a deployment never change under their names |
+//! | [`content_hash`], [`immutable_files`] | which files of a deployment never change under their names |
 //! | [`page_metadata`] | titles and pictures, by their pages |
 //! | [`inspection`] | what the files of a deployment say: title, pictures, warnings |
 //! | [`live`] | who is playing: what may be lost |
 //! | [`takedown`] | what is answered for a game that was taken down |
 
 pub mod catalogue;
+pub mod content_hash;
 pub mod files;
 pub mod hosts;
 pub mod inspection;
 pub mod lasting;
 pub mod live;
-pub mod marks;
 pub mod page_metadata;
 mod state;
 pub mod takedown;

@@ -4,13 +4,13 @@
 //! |---|---|
 //! | `paths` | which paths a backend answers, and which are the platform's |
 //! | `headers` | what a backend hears, and what a page gets |
-//! | `reach` | which addresses a backend may have |
-//! | `silence` | answers that stop in the middle |
-//! | `open` | what ends when a game is taken down |
-//! | `trial` | whether one answers when it is set |
+//! | `address_policy` | which addresses a backend may have |
+//! | `response_body` | answers that stop in the middle |
+//! | `open_connections` | what ends when a game is taken down |
+//! | `connection_test` | whether one answers when it is set |
 //! | `assertion` | what the platform says of itself to a backend |
 //! | `forward` | what a proxy does with a request and its answer, WebSockets included |
-//! | `early` | answers that come before all of a request was sent |
+//! | `early_response` | answers that come before all of a request was sent |
 
 use std::collections::HashMap;
 use std::fmt;
@@ -36,32 +36,32 @@ use crate::config::Config;
 use crate::domain::errors::chain;
 use crate::domain::project::BackendSettings;
 use crate::games::catalogue::{Catalogue, Game};
-use crate::hosting::upload::{self, Upload};
+use crate::hosting::request_body::{self, Upload};
 use crate::http::api_error::ApiError;
 use crate::http::client_address::Network;
-use crate::http::context::Context;
+use crate::http::fair_shares::{Share, Shares};
 use crate::http::places::{Group, Lasting, Stay};
-use crate::http::shares::{Share, Shares};
+use crate::http::request_context::Context;
 use crate::http::tls;
 use crate::origin::PlatformOrigin;
 
+mod address_policy;
 mod assertion;
-mod early;
+mod connection_test;
+mod early_response;
 mod forward;
 mod headers;
-mod open;
+mod open_connections;
 mod paths;
-mod reach;
-mod silence;
-mod trial;
+mod response_body;
 
+pub use self::address_policy::AddressPolicy;
 pub use self::assertion::Assertions;
 use self::assertion::LastAssertion;
+pub use self::connection_test::Trial;
 use self::forward::{BackendClient, Handshake};
-use self::open::{Door, Doors};
+use self::open_connections::{Door, Doors};
 pub use self::paths::is_reserved;
-pub use self::reach::AddressPolicy;
-pub use self::trial::Trial;
 
 /// The paths of a game that its backend answers where nothing else is set.
 const PATHS: &str = "/api/";
@@ -99,7 +99,7 @@ impl fmt::Debug for Backend {
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// What a request's body may take, and how long an answer may take to begin.
-    pub limits: upload::Limits,
+    pub limits: request_body::Limits,
     /// How long an answer may be silent in its middle.
     pub idle: Duration,
     /// Requests that one backend may have open at one time.
@@ -113,9 +113,9 @@ impl Settings {
     #[must_use]
     pub fn new(config: &Config, origin: &PlatformOrigin, listening: SocketAddr) -> Self {
         Self {
-            limits: upload::Limits {
+            limits: request_body::Limits {
                 quiet: Duration::from_secs(config.backend_timeout_seconds),
-                ..upload::Limits::default()
+                ..request_body::Limits::default()
             },
             idle: Duration::from_secs(config.backend_idle_seconds),
             in_flight: IN_FLIGHT,
@@ -382,7 +382,7 @@ impl Backends {
             }
             _ => {
                 let idle = self.settings.idle;
-                Ok(response.map(|body| silence::listen(body, idle, answers, held)))
+                Ok(response.map(|body| response_body::listen(body, idle, answers, held)))
             }
         }
     }
@@ -474,7 +474,7 @@ fn client(reach: AddressPolicy) -> Result<BackendClient, rustls::Error> {
         .with_tls_config(tls)
         .https_or_http()
         .enable_http1()
-        .wrap_connector(reach::Connector::new(Arc::new(reach)));
+        .wrap_connector(address_policy::Connector::new(Arc::new(reach)));
     Ok(Client::builder(TokioExecutor::new())
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::games::GamesState;
 use crate::hosting::backends::Backends;
-use crate::hosting::contents::Contents;
+use crate::hosting::file_cache::Contents;
 use crate::hosting::runtime::RuntimeFiles;
 use crate::platform::Platform;
 use crate::store::StoreError;

@@ -7,11 +7,11 @@
 //! |---|---|
 //! | [`disk`] | how much of the disk is free, and refusing below a floor |
 //! | [`jobs`] | periodic work beside the requests |
-//! | [`sharing`] | work that is done once for all who want it at one time |
+//! | [`single_flight`] | work that is done once for all who want it at one time |
 
 pub mod disk;
 pub mod jobs;
-pub mod sharing;
+pub mod single_flight;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

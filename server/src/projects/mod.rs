@@ -25,7 +25,7 @@ use utoipa_axum::routes;
 
 use self::handlers::{
     backend, create_project, deployed_file, deployment, environment, frames, isolation,
-    list_projects, project, rollback, standing, test_token,
+    list_projects, project, rollback, takedown, test_token,
 };
 pub use self::state::ProjectsState;
 use crate::auth::AuthState;
@@ -39,10 +39,10 @@ where
 {
     OpenApiRouter::default()
         .routes(routes!(list_projects::handle, create_project::handle))
-        .routes(routes!(project::handle, standing::delete))
-        .routes(routes!(standing::disable))
-        .routes(routes!(standing::enable))
-        .routes(routes!(standing::restore))
+        .routes(routes!(project::handle, takedown::delete))
+        .routes(routes!(takedown::disable))
+        .routes(routes!(takedown::enable))
+        .routes(routes!(takedown::restore))
         .routes(routes!(test_token::handle))
         .routes(routes!(environment::handle))
         .routes(routes!(rollback::handle))

@@ -1,6 +1,6 @@
 //! The audit log is bounded, even if somebody repeats an action without end.
 
-use platform_server::auth::refusals;
+use platform_server::auth::refusal_log;
 use platform_server::domain::audit::{AuditEvent, AuditKind, AuditQuery, GIVEN_MILLIS};
 use serde_json::{Value, json};
 
@@ -141,7 +141,7 @@ async fn refusals_that_are_too_many_to_be_kept_are_counted_in_the_log() {
         assert_eq!(refused.problem(), "not-allowed");
     }
     let refusals = events(&app, Some(AuditKind::AdministrationRefused)).await;
-    refusals::tell_left_out(&app.running.state.auth, true).await;
+    refusal_log::tell_left_out(&app.running.state.auth, true).await;
     let told = events(&app, Some(AuditKind::EventsLeftOut)).await;
     assert!(!told.is_empty());
     let left_out = |event: &AuditEvent| {
@@ -153,7 +153,7 @@ async fn refusals_that_are_too_many_to_be_kept_are_counted_in_the_log() {
     assert_eq!(refusals.len() + left_out, 50, "none is lost uncounted");
     // Nothing was left out since then.
     app.clock.advance(GIVEN_MILLIS);
-    refusals::tell_left_out(&app.running.state.auth, true).await;
+    refusal_log::tell_left_out(&app.running.state.auth, true).await;
     let now = events(&app, Some(AuditKind::EventsLeftOut)).await;
     assert_eq!(now, told);
 }

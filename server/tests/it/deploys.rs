@@ -1,11 +1,11 @@
 //! Deploys under attack: malicious archives, uploads with false headers, uploads that stall or
 //! disconnect, and many at once. The current game stays available.
 
+mod atomicity;
 mod contents;
+mod deployment_details;
 mod hostile;
 mod room;
-mod told;
-mod whole;
 
 use std::path::PathBuf;
 use std::time::Duration;

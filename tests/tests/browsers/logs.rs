@@ -2,7 +2,7 @@
 
 use platform_protocol::log::{LogLevel, LogSource};
 use platform_tests::browser::{Engine, Stage};
-use platform_tests::sent::Record;
+use platform_tests::runtime_requests::Record;
 use platform_tests::world::{PageBuilder, World};
 use serde_json::{Value, json};
 

@@ -10,7 +10,6 @@
 
 mod accounts;
 mod admin;
-mod answers;
 mod build;
 mod build_bounds;
 mod build_games;
@@ -22,6 +21,7 @@ mod cookies;
 mod devices;
 mod engines;
 mod failures;
+mod fetch_errors;
 mod focus;
 mod harness;
 mod heartbeat;
@@ -30,13 +30,13 @@ mod keyboard;
 mod loading;
 mod local;
 mod logs;
+mod page_environment;
 mod pages;
 mod profile;
 mod program;
 mod project;
 mod sending;
 mod stacks;
-mod surroundings;
 mod suspension;
 mod takedown;
 mod tokens;
@@ -72,7 +72,7 @@ fn main() -> std::process::ExitCode {
         keyboard::TESTS,
         tokens::TESTS,
         calls::TESTS,
-        answers::TESTS,
+        fetch_errors::TESTS,
         failures::TESTS,
         logs::TESTS,
         sending::TESTS,
@@ -80,7 +80,7 @@ fn main() -> std::process::ExitCode {
         local::TESTS,
         focus::TESTS,
         engines::TESTS,
-        surroundings::TESTS,
+        page_environment::TESTS,
     ];
     platform_tests::suite::run(&files.concat())
 }

@@ -5,12 +5,12 @@
 //! | [`serve`] | listening, connections and their limits, graceful shutdown |
 //! | `head_budget` | the memory budget for requests' heads |
 //! | [`places`] | the slots for connections, and which connection is closed for another one |
-//! | `descriptors` | how many connections the system allows |
-//! | `turn` | whether a connection is in use, and the state of its slot |
-//! | `unread` | responses to unreadable requests |
+//! | `open_files` | how many connections the system allows |
+//! | `connection_state` | whether a connection is in use, and the state of its slot |
+//! | `unreadable_head` | responses to unreadable requests |
 //! | [`tls`] | TLS to other servers |
-//! | [`shares`] | how many of something each holder has |
-//! | [`context`] | facts about a request that are known before a handler runs |
+//! | [`fair_shares`] | how many of something each holder has |
+//! | [`request_context`] | facts about a request that are known before a handler runs |
 //! | [`api_error`] | Problem Details (RFC 9457) |
 //! | [`navigation`] | whether a person opens an address |
 //! | [`request_id`] | `X-Request-Id` |
@@ -26,7 +26,7 @@
 //! | [`page`] | HTML pages and their security headers |
 //! | [`browser`] | a short description of a request's browser |
 //! | [`body`] | request bodies with a small size limit |
-//! | [`pace`] | the minimum speed of transfers |
+//! | [`minimum_rate`] | the minimum speed of transfers |
 //! | [`json`] | JSON documents that a game's page posts |
 //! | [`form`] | forms that the platform's own pages post |
 //! | [`oauth`] | parameters and errors of the OAuth endpoints |
@@ -39,27 +39,27 @@ pub mod asset;
 pub mod body;
 pub mod browser;
 pub mod client_address;
-pub mod context;
+mod connection_state;
 pub mod cookies;
 pub mod cors;
 pub mod csrf;
-mod descriptors;
 pub mod encoding;
+pub mod fair_shares;
 pub mod foreign_cookies;
 pub mod form;
 pub mod gzip_stream;
 mod head_budget;
 pub mod json;
 pub mod limiter;
+pub mod minimum_rate;
 pub mod navigation;
 pub mod oauth;
-pub mod pace;
+mod open_files;
 pub mod page;
 pub mod places;
+pub mod request_context;
 pub mod request_id;
 pub mod seal;
 pub mod serve;
-pub mod shares;
 pub mod tls;
-mod turn;
-mod unread;
+mod unreadable_head;

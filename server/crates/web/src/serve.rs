@@ -17,13 +17,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 use super::client_address::Network;
-use super::descriptors;
+use super::connection_state::{Answering, Turn};
 use super::head_budget::{HeadBudget, HeadMeter, MAX_HEAD, Metered};
-use super::pace::Pace;
+use super::minimum_rate::Pace;
+use super::open_files;
 use super::places::{Group, LONG, Place, Places, Stay};
 use super::request_id::RequestId;
-use super::turn::{Answering, Turn};
-use super::unread::Explained;
+use super::unreadable_head::Explained;
 
 /// The maximum number of connections, however many files may be open.
 const MOST: usize = 16_384;
@@ -98,8 +98,8 @@ impl ConnectionLimits {
     /// limit as far as it may.
     #[must_use]
     pub fn of_this_process() -> Self {
-        let descriptors = descriptors::raise();
-        let limits = Self::of(descriptors::connections(descriptors));
+        let descriptors = open_files::raise();
+        let limits = Self::of(open_files::connections(descriptors));
         if limits.all < FEW {
             tracing::warn!(
                 descriptors,

@@ -7,13 +7,13 @@ use axum::extract::{RawPathParams, RawQuery, State};
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 
-use super::held;
-use super::sign_in::{SignInNotice, back_to_login, provider_of, see_other};
+use super::browser_session;
+use super::start_sign_in::{SignInNotice, back_to_login, provider_of, see_other};
 use super::token::suspended;
 use crate::auth::AuthState;
 use crate::auth::oidc::{Answer, Provider, SignInError, Subject};
 use crate::auth::redirect::ReturnAddress;
-use crate::auth::refusals;
+use crate::auth::refusal_log;
 use crate::clock::Millis;
 use crate::domain::audit::{AuditKind, Refused};
 use crate::domain::errors::chain;
@@ -22,10 +22,10 @@ use crate::domain::session::{SessionHash, SessionSecret};
 use crate::domain::sign_in::{PendingSignIn, SignIn, SignInOutcome, StateHash, TakenSignIn};
 use crate::domain::username;
 use crate::http::api_error::ApiError;
-use crate::http::context::Context;
 use crate::http::cookies;
 use crate::http::csrf::{self, BrowserSecret};
 use crate::http::form::Form;
+use crate::http::request_context::Context;
 
 /// The maximum number of bytes of a `state`: ours have 43.
 const MAX_STATE_BYTES: usize = 128;
@@ -60,7 +60,7 @@ pub async fn handle(
 ) -> Result<Response, ApiError> {
     let provider = provider_of(&state, &path)?;
     let secure = state.platform.origin.is_secure();
-    let held = held::secret(&state, &headers).await?;
+    let held = browser_session::secret(&state, &headers).await?;
     let held = held.map(|secret| secret.hash());
     let query = Form::of_query(query.as_deref());
     // Whatever the result, this is where the browser's last sign-in began.
@@ -216,7 +216,7 @@ async fn keep_failed(state: &AuthState, provider: &str, context: &Context, why: 
         subject: Some(provider.to_owned()),
         detail: why.chars().take(KEPT_CHARS).collect(),
     };
-    refusals::keep(state, refused, context.source()).await;
+    refusal_log::keep(state, refused, context.source()).await;
 }
 
 async fn identify(

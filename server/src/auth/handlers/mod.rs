@@ -1,21 +1,21 @@
 //! The endpoints of the auth service, one per file.
 
+mod browser_session;
 pub mod callback;
+mod confirm_sign_in;
 pub mod demo_provider;
 pub mod device;
 mod guest;
-mod held;
-mod hurried;
 pub mod key_set;
 mod leave;
-pub mod login;
 pub mod metadata;
 pub mod new_guest;
 mod own_form;
+mod page_visitor;
 pub mod profile;
 pub mod restore_guest;
 mod return_link;
-pub mod sign_in;
+pub mod sign_in_page;
 pub mod sign_out;
+pub mod start_sign_in;
 pub mod token;
-mod visitor;

@@ -9,9 +9,9 @@ use axum::http::{HeaderMap, header};
 use axum::response::Response;
 
 use super::own_form::OwnForm;
-use super::sign_in::{SignInNotice, back_to_login, see_other};
+use super::page_visitor::Visitor;
+use super::start_sign_in::{SignInNotice, back_to_login, see_other};
 use super::token::suspended;
-use super::visitor::Visitor;
 use crate::auth::AuthState;
 use crate::http::api_error::ApiError;
 use crate::http::cookies;

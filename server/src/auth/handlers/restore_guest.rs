@@ -13,11 +13,11 @@ use platform_protocol::problem::ProblemCode;
 use uuid::Uuid;
 
 use super::own_form::OwnForm;
+use super::page_visitor::Visitor;
 use super::return_link::{ReturnLink, page_path};
-use super::sign_in::see_other;
+use super::start_sign_in::see_other;
 use super::token::suspended;
-use super::visitor::Visitor;
-use super::{guest, held};
+use super::{browser_session, guest};
 use crate::auth::AuthState;
 use crate::auth::redirect::ReturnAddress;
 use crate::domain::date::Date;
@@ -25,12 +25,12 @@ use crate::domain::left_guest::{LeftGuest, Restore, Restored};
 use crate::domain::session::SessionSecret;
 use crate::http::api_error::ApiError;
 use crate::http::client_address::Network;
-use crate::http::context::Context;
 use crate::http::cookies;
 use crate::http::csrf::BrowserSecret;
 use crate::http::form::Form;
 use crate::http::limiter::too_many_requests;
 use crate::http::page::{self, FormTarget, Layout};
+use crate::http::request_context::Context;
 use crate::http::seal::{SHOWN, Sealed};
 use crate::store::StoreError;
 
@@ -194,7 +194,7 @@ pub async fn restore(
     let Some(browser) = cookies::read_left(&headers, secure) else {
         return to_page();
     };
-    let held = match held::secret(&state, &headers).await? {
+    let held = match browser_session::secret(&state, &headers).await? {
         None => None,
         // The session that is created here is left immediately.
         Some(secret) => guest::find_or_make(&state, network, &secret).await?,

@@ -10,15 +10,15 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 
 use super::token::IGNORED_BODY_BYTES;
-use super::{guest, held, leave};
+use super::{browser_session, guest, leave};
 use crate::auth::AuthState;
 use crate::domain::player::PlayerState;
 use crate::http::api_error::ApiError;
 use crate::http::body;
 use crate::http::client_address::Network;
-use crate::http::context::Context;
 use crate::http::cookies;
 use crate::http::cors::AllowedOrigin;
+use crate::http::request_context::Context;
 
 /// Returns 204, whether there was a session or not.
 ///
@@ -34,7 +34,7 @@ pub async fn handle(
     body::read(request_body, IGNORED_BODY_BYTES).await?;
     let secure = state.platform.origin.is_secure();
     let (mut cleared, mut left) = (true, None);
-    if let Some(secret) = held::secret(&state, &headers).await? {
+    if let Some(secret) = browser_session::secret(&state, &headers).await? {
         // A guest whose row was swept can be restored as well.
         let network = Network::of(context.client);
         let mut session = state.platform.store.lookup_session(&secret.hash()).await?;

@@ -13,9 +13,9 @@ use platform_protocol::names::CONSOLE_AUDIENCE;
 use platform_protocol::problem::ProblemCode;
 use platform_protocol::token::{BEARER, TokenAnswer};
 
+use super::browser_session;
 use super::guest::{self, Made};
-use super::held;
-use super::visitor::note_browser;
+use super::page_visitor::note_browser;
 use crate::auth::AuthState;
 use crate::clock::Millis;
 use crate::domain::console_token::{self, Hold};
@@ -25,11 +25,11 @@ use crate::games::takedown;
 use crate::http::api_error::ApiError;
 use crate::http::body;
 use crate::http::client_address::Network;
-use crate::http::context::Context;
 use crate::http::cookies;
 use crate::http::cors::{self, AllowedOrigin};
 use crate::http::foreign_cookies;
 use crate::http::limiter::retry_after;
+use crate::http::request_context::Context;
 
 /// The endpoint takes no body. Bodies up to this number of bytes are accepted and ignored.
 pub(super) const IGNORED_BODY_BYTES: usize = 1_024;
@@ -53,7 +53,7 @@ pub async fn handle(
         return Err(takedown::refusal());
     }
 
-    let held = held::secret(&state, &headers).await?;
+    let held = browser_session::secret(&state, &headers).await?;
     if held.is_none()
         && foreign_cookies::are_many(&headers, secure)
         && !cookies::was_healed(&headers, secure)

@@ -5,9 +5,9 @@
 //! ("sealed"). `sign` chooses the key by the clock from a ring in memory, and never accesses the
 //! store.
 
+mod ephemeral_key;
 mod secret;
 mod signer;
-mod sole;
 #[cfg(test)]
 mod tests;
 
@@ -21,10 +21,10 @@ use platform_protocol::limits::TEST_TOKEN_SECONDS;
 use serde::Serialize;
 use tokio::sync::Mutex;
 
+pub use self::ephemeral_key::EphemeralKey;
 pub use self::secret::{KeySecret, KeySecrets};
 pub use self::signer::Signer;
 use self::signer::{PrivateKey, PublicJwk};
-pub use self::sole::EphemeralKey;
 use crate::clock::{Clock, Millis};
 use crate::domain::audit::{Actor, By};
 use crate::domain::key::{

@@ -15,7 +15,7 @@ use hyper_util::rt::TokioIo;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::reach;
+use super::address_policy;
 use crate::domain::errors::chain;
 
 /// How long both ends may take to hand over a connection that becomes a tunnel.
@@ -33,7 +33,7 @@ const HOP_BY_HOP: [HeaderName; 6] = [
 ];
 
 /// One client for all backends: it keeps their connections apart by address.
-pub(super) type BackendClient = Client<HttpsConnector<reach::Connector>, Body>;
+pub(super) type BackendClient = Client<HttpsConnector<address_policy::Connector>, Body>;
 
 /// Removes the headers of one connection, and those that `Connection` names
 /// (RFC 9110 §7.6.1).

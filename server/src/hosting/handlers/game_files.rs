@@ -14,19 +14,19 @@ use platform_protocol::problem::ProblemCode;
 use crate::domain::project::{Deployment, FileEntry};
 use crate::games::catalogue::Game;
 use crate::games::files::FileError;
-use crate::games::lasting::is_clear;
+use crate::games::immutable_files::is_clear;
 use crate::games::takedown;
 use crate::hosting::HostingState;
 use crate::hosting::backends::{Backend, is_reserved};
-use crate::hosting::contents::Contents;
-use crate::hosting::earlier::may_answer;
+use crate::hosting::earlier_deployments::may_answer;
+use crate::hosting::file_cache::Contents;
 use crate::hosting::headers::{self, Lives};
 use crate::hosting::range::{Wanted, wanted};
 use crate::http::api_error::ApiError;
 use crate::http::asset::is_unchanged;
-use crate::http::context::Context;
 use crate::http::encoding::{self, Coding};
 use crate::http::navigation::is_navigation;
+use crate::http::request_context::Context;
 
 /// What a directory shows.
 const INDEX: &str = "index.html";

@@ -7,10 +7,10 @@
 //! | module | holds |
 //! |---|---|
 //! | [`tally`] | the players of one environment since the last time it was kept |
-//! | [`keep`] | keeping it, and removing what is old |
+//! | [`persistence`] | keeping it, and removing what is old |
 //! | [`ranking`] | the games by their players |
 
-pub mod keep;
+pub mod persistence;
 pub mod ranking;
 pub mod tally;
 
@@ -46,7 +46,7 @@ pub struct Counting {
 
 impl Counting {
     /// Goes on where the last process stopped. The games are ranked a moment
-    /// later, by `keep::CountPlayers`.
+    /// later, by `persistence::CountPlayers`.
     ///
     /// # Errors
     /// The store's.

@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use super::spool::{Room, Spool, Spooled};
 use crate::http::api_error::ApiError;
-use crate::http::shares::{Share, Shares};
+use crate::http::fair_shares::{Share, Shares};
 use crate::store::make_private_directory;
 
 /// Archives that are unpacked at one time.

@@ -10,6 +10,6 @@ pub mod isolation;
 pub mod list_projects;
 pub mod project;
 pub mod rollback;
-pub mod standing;
+pub mod takedown;
 pub mod test_token;
 pub mod views;

@@ -13,7 +13,7 @@ use platform_server::config::Config;
 use platform_server::games::catalogue::Game;
 use platform_server::hosting::backends::{Backends, Settings};
 use platform_server::http::api_error::ApiError;
-use platform_server::http::context::Context;
+use platform_server::http::request_context::Context;
 use platform_server::http::request_id::RequestId;
 use platform_server::origin::PlatformOrigin;
 use tokio::sync::mpsc;

@@ -1,13 +1,13 @@
 //! Forwarding to a game's backend and back, with real sockets on all three sides.
 
 mod crowd;
+mod failing_backends;
 mod hostile;
 mod limits;
 mod secure;
 mod sockets;
 mod streaming;
 mod takedown;
-mod trouble;
 
 use std::future::Future;
 use std::net::SocketAddr;

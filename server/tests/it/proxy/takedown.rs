@@ -7,7 +7,7 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use platform_protocol::names::Environment;
 use platform_server::domain::audit::Actor;
 use platform_server::domain::takedown::Change;
-use platform_server::http::context::Context;
+use platform_server::http::request_context::Context;
 use platform_server::http::request_id::RequestId;
 use reqwest::Method;
 use serde_json::json;

@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use platform_protocol::problem::ProblemCode;
 
-use super::super::sign_in::see_other;
+use super::super::start_sign_in::see_other;
 use crate::auth::AuthState;
 use crate::auth::demo_provider::grant::{MAX_NAME_CHARS, subject_of};
 use crate::auth::demo_provider::{AUTHORIZE, Asked, DemoProvider};

@@ -18,20 +18,20 @@ use platform_protocol::problem::ProblemCode;
 
 use super::step::{Asking, NO_CODE, NO_SUCH_CODE, Step, ago};
 use crate::auth::AuthState;
+use crate::auth::handlers::page_visitor::Visitor;
 use crate::auth::handlers::return_link::page_path;
-use crate::auth::handlers::sign_in::see_other;
+use crate::auth::handlers::start_sign_in::see_other;
 use crate::auth::handlers::token::suspended;
-use crate::auth::handlers::visitor::Visitor;
 use crate::auth::redirect::{DEVICE_PAGE, PROOF, ReturnAddress, USER_CODE};
 use crate::clock::Millis;
 use crate::domain::device::{CODE_MILLIS, Decided, UserCode, client_name};
 use crate::domain::session::Session;
 use crate::http::api_error::ApiError;
 use crate::http::client_address::Network;
-use crate::http::context::Context;
 use crate::http::csrf::{self, BrowserSecret};
 use crate::http::form::Form;
 use crate::http::limiter::too_many_requests;
+use crate::http::request_context::Context;
 use crate::http::seal::{SHOWN, Sealed, opened_by_person};
 
 const ACTION: &str = "action";

@@ -15,20 +15,20 @@ use url::form_urlencoded;
 
 use self::page::{Page, Saved};
 use super::leave;
+use super::page_visitor::{Visitor, note_browser};
 use super::return_link::page_path;
-use super::sign_in::{SignInNotice, login_path};
+use super::start_sign_in::{SignInNotice, login_path};
 use super::token::suspended;
-use super::visitor::{Visitor, note_browser};
 use crate::auth::AuthState;
 use crate::auth::redirect::{REDIRECT, ReturnAddress};
 use crate::domain::session::Session;
 use crate::domain::username::{self, Username};
 use crate::http::api_error::ApiError;
-use crate::http::context::Context;
 use crate::http::cookies;
 use crate::http::csrf::{self, BrowserSecret};
 use crate::http::form::Form;
 use crate::http::limiter::too_many_requests;
+use crate::http::request_context::Context;
 use crate::http::seal::SHOWN;
 use crate::store::StoreError;
 

@@ -7,8 +7,8 @@ use platform_protocol::paths;
 use uuid::Uuid;
 
 use crate::auth::AuthState;
-use crate::auth::handlers::login;
 use crate::auth::handlers::return_link::{ReturnLink, page_path};
+use crate::auth::handlers::sign_in_page;
 use crate::auth::redirect::ReturnAddress;
 use crate::domain::date::Date;
 use crate::domain::device::client_name;
@@ -168,7 +168,7 @@ impl Browser {
 
 /// Returns the name of a provider, or its id if it is not in the settings any more.
 fn provider_name(state: &AuthState, id: String) -> String {
-    login::providers(state)
+    sign_in_page::providers(state)
         .into_iter()
         .find_map(|provider| (provider.id == id).then_some(provider.name))
         .unwrap_or(id)

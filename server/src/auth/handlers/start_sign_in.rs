@@ -12,9 +12,9 @@ use platform_protocol::problem::ProblemCode;
 use url::form_urlencoded;
 use uuid::Uuid;
 
+use super::browser_session;
+use super::confirm_sign_in;
 use super::guest;
-use super::held;
-use super::hurried;
 use super::own_form::OwnForm;
 use crate::auth::AuthState;
 use crate::auth::oidc::{Provider, Who};
@@ -25,8 +25,8 @@ use crate::domain::player::PlayerState;
 use crate::domain::sign_in::{PendingSignIn, StateHash};
 use crate::http::api_error::ApiError;
 use crate::http::client_address::Network;
-use crate::http::context::Context;
 use crate::http::limiter::too_many_requests;
+use crate::http::request_context::Context;
 use crate::http::seal::SHOWN;
 
 /// The name of the provider in the path.
@@ -107,7 +107,7 @@ pub async fn handle(
         .map_err(too_many_requests)?;
 
     let started_at = state.platform.clock.now();
-    let hurried = hurried::is_hurried(&browser, form.field(SHOWN)?, started_at);
+    let hurried = confirm_sign_in::is_hurried(&browser, form.field(SHOWN)?, started_at);
     let guest = guest_of(&state, &headers, network, started_at).await?;
     let beginning = match provider.begin(&*state.platform.entropy, who).await {
         Ok(beginning) => beginning,
@@ -139,7 +139,7 @@ pub async fn handle(
     state.platform.store.add_pending_sign_in(pending).await?;
     let address = beginning.address.as_str();
     let mut response = if hurried {
-        hurried::pause(&state, &redirect, provider.name(), address).await?
+        confirm_sign_in::pause(&state, &redirect, provider.name(), address).await?
     } else {
         see_other(address)?
     };
@@ -171,7 +171,7 @@ async fn guest_of(
     network: Network,
     now: Millis,
 ) -> Result<Option<Uuid>, ApiError> {
-    let Some(secret) = held::secret(state, headers).await? else {
+    let Some(secret) = browser_session::secret(state, headers).await? else {
         return Ok(None);
     };
     let session = guest::find_or_make(state, network, &secret).await?;

@@ -3,7 +3,7 @@
 use axum::http::HeaderMap;
 use platform_protocol::problem::ProblemCode;
 
-use super::{guest, held};
+use super::{browser_session, guest};
 use crate::auth::AuthState;
 use crate::domain::errors::chain;
 use crate::domain::session::{Session, SessionStatus};
@@ -63,7 +63,7 @@ impl Visitor {
     /// # Errors
     /// Errors of the store.
     pub(super) async fn of(state: &AuthState, headers: &HeaderMap) -> Result<Self, ApiError> {
-        let secret = match held::secret(state, headers).await {
+        let secret = match browser_session::secret(state, headers).await {
             Ok(Some(secret)) => secret,
             Ok(None) => return Ok(Self::Unknown),
             Err(refusal) if refusal.slug() == ProblemCode::InvalidRequest => {

@@ -9,10 +9,10 @@ use axum::response::Response;
 use platform_protocol::paths;
 use url::form_urlencoded;
 
+use super::page_visitor::Visitor;
 use super::restore_guest::Offer;
 use super::return_link::{ReturnLink, page_path};
-use super::sign_in::AGAIN;
-use super::visitor::Visitor;
+use super::start_sign_in::AGAIN;
 use crate::auth::AuthState;
 use crate::auth::redirect::ReturnAddress;
 use crate::http::api_error::ApiError;

@@ -8,7 +8,7 @@
 //! - A page is never kept, and neither is a path that had other bytes in one of
 //!   the deployments that are kept: whatever it is called, its name does not say
 //!   what is in it.
-//! - A clear hash (see [`marks`](super::marks)) is enough by itself.
+//! - A clear hash (see [`marks`](super::content_hash)) is enough by itself.
 //! - Else the folder decides. A bundler names all code that it writes into a
 //!   folder in one way. Where each script and stylesheet of a folder ends with as
 //!   many characters behind the same separator, and one of them is a clear hash
@@ -18,7 +18,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::marks::{Mark, marks};
+use super::content_hash::{Mark, marks};
 
 /// The folder that Vite writes to.
 const VITE_FOLDER: &str = "assets";

@@ -14,7 +14,7 @@ use platform_protocol::problem::ProblemCode;
 use tokio::sync::watch;
 
 use crate::http::api_error::ApiError;
-use crate::http::pace::{Pace, Waiting};
+use crate::http::minimum_rate::{Pace, Waiting};
 
 /// What a body and the answer to it may take.
 #[derive(Clone, Copy, Debug)]

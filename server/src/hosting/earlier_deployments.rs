@@ -18,7 +18,7 @@
 use platform_checks::private;
 
 use super::headers::is_scriptable;
-use crate::games::marks::is_of_mark;
+use crate::games::content_hash::is_of_mark;
 
 /// Characters that the shortest hash in use has.
 const SHORTEST_HASH: usize = 8;

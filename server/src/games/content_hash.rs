@@ -5,7 +5,7 @@
 //! name that is taken for a hash and is none is kept by browsers for a year,
 //! with nothing that the game's maker could do; the other way round, a browser
 //! asks once more whether the file is still the same. So what is in doubt is no
-//! hash here; [`lasting`](super::lasting) looks at a whole folder, and knows more.
+//! hash here; [`lasting`](super::immutable_files) looks at a whole folder, and knows more.
 
 /// Characters of a hash, at least.
 const SHORTEST: usize = 8;

@@ -21,7 +21,7 @@ use tokio::net::TcpStream;
 use tower::Service;
 use url::Host;
 
-use super::early::EarlyResponseStream;
+use super::early_response::EarlyResponseStream;
 use crate::config::PrivateBackends;
 use crate::http::serve::SILENT;
 use crate::origin::PlatformOrigin;

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use crate::auth::AuthState;
-use crate::auth::tokens;
+use crate::auth::game_tokens;
 use crate::clock::Millis;
 use crate::platform::jobs::{Job, JobError, Schedule};
 use crate::store::{Store, StoreError};
@@ -36,7 +36,7 @@ impl Endings {
         now: Millis,
     ) -> Result<(), StoreError> {
         let ended = store
-            .list_ended_sessions(tokens::oldest(token_seconds, now))
+            .list_ended_sessions(game_tokens::oldest(token_seconds, now))
             .await?;
         self.0
             .store(ended.into_iter().collect::<HashMap<_, _>>().into());

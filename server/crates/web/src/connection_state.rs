@@ -19,7 +19,7 @@ use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::time::Instant;
 
-use super::pace::Pace;
+use super::minimum_rate::Pace;
 use super::places::{Lasting, Stay};
 
 /// The state of one connection.

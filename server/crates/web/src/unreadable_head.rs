@@ -17,9 +17,9 @@ use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
 use platform_protocol::problem::MEDIA_TYPE;
 use tokio::time::Sleep;
 
-use super::pace::{Pace, Waiting};
+use super::connection_state::Turn;
+use super::minimum_rate::{Pace, Waiting};
 use super::request_id::{RequestId, X_REQUEST_ID};
-use super::turn::Turn;
 
 /// How long the rest of an unreadable request is still read, and how many bytes of it. If the
 /// connection were closed at once, a client that is still writing would see a reset, and never the

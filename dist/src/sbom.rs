@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use crate::linked::Crate;
+use crate::linked_crates::Crate;
 
 /// The bill of a release made at `seconds` (Unix).
 ///
