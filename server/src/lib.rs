@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`domain`], [`clock`], [`entropy`], [`origin`] | players, sessions, keys, projects: states and transitions; time and randomness, handed in |
 //! | [`store`] | what must never be lost |
-//! | [`http`] | what every answer goes through |
+//! | [`web`] | what every answer goes through |
 //! | [`config`] | the settings |
 //! | [`platform`] | what every slice is handed |
 //! | [`games`] | which games there are, and what they look like |
@@ -35,4 +35,4 @@ pub mod store;
 
 pub use app::{Running, StartError, start, start_on};
 pub use platform_domain::{self as domain, clock, entropy, origin};
-pub use platform_web as http;
+pub use platform_web as web;

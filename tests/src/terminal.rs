@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::sync::OnceLock;
 
 use platform_server::clock::{Clock as _, SystemClock};
-use platform_server::http::seal::PRESS_MILLIS;
+use platform_server::web::seal::PRESS_MILLIS;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::process::{Child, Command};

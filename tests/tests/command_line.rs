@@ -4,7 +4,7 @@
 
 use platform_server::domain::audit::Actor;
 use platform_server::domain::console_token::CONSOLE_TOKEN_SECONDS;
-use platform_server::http::seal::PRESS_MILLIS;
+use platform_server::web::seal::PRESS_MILLIS;
 use platform_tests::person::Person;
 use platform_tests::platform::Platform;
 use platform_tests::terminal::{self, Outcome, Terminal, form, press};

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::auth::AuthState;
 use crate::auth::caller::ApiCaller;
 use crate::domain::audit::{Actor, By, Source};
-use crate::http::api_error::ApiError;
+use crate::web::api_error::ApiError;
 
 /// The administrator whose token came with the request, and who has signed in
 /// within the last minutes, in a browser.

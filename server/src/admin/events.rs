@@ -12,9 +12,9 @@ use super::names::{mentioned, names_of};
 use super::views::{EventView, EventsView};
 use crate::admin::AdminState;
 use crate::domain::audit::{ActorKind, AuditKind, AuditQuery};
-use crate::http::api::query::{Within, digits, value};
-use crate::http::api::{ApiJson, ApiQuery};
-use crate::http::api_error::ApiError;
+use crate::web::api::query::{Within, digits, value};
+use crate::web::api::{ApiJson, ApiQuery};
+use crate::web::api_error::ApiError;
 
 /// Events of one answer where nothing else is asked for.
 const EVENTS: usize = 100;
@@ -106,7 +106,7 @@ fn before<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::api::query::read;
+    use crate::web::api::query::read;
 
     #[test]
     fn events_are_chosen_or_it_is_said_what_is_wrong() {

@@ -11,10 +11,10 @@ use super::views::PlayerView;
 use crate::admin::AdminState;
 use crate::domain::administration::HoldingAddress;
 use crate::domain::date::rfc3339;
-use crate::http::api::query::Within;
-use crate::http::api::{ApiJson, ApiQuery};
-use crate::http::api_error::ApiError;
-use crate::http::client_address::Network;
+use crate::web::api::query::Within;
+use crate::web::api::{ApiJson, ApiQuery};
+use crate::web::api_error::ApiError;
+use crate::web::client_address::Network;
 
 /// Addresses, or guests, of one answer where nothing else is asked for.
 const ENTRIES: usize = 100;

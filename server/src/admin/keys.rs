@@ -14,9 +14,9 @@ use crate::admin::AdminState;
 use crate::auth::keys::{KeyError, KeyInfo};
 use crate::domain::date::rfc3339;
 use crate::domain::key::KeyPhase;
-use crate::http::api::ApiJson;
-use crate::http::api_error::ApiError;
-use crate::http::limiter::too_many_requests;
+use crate::web::api::ApiJson;
+use crate::web::api_error::ApiError;
+use crate::web::limiter::too_many_requests;
 
 /// The signing keys.
 #[derive(Debug, Serialize, ToSchema)]

@@ -37,7 +37,7 @@ use uuid::Uuid;
 
 use crate::auth::AuthState;
 use crate::domain::player::Player;
-use crate::http::api_error::ApiError;
+use crate::web::api_error::ApiError;
 
 /// The calls of administration, with their descriptions.
 pub fn routes<S>() -> OpenApiRouter<S>

@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::views::PlayerNames;
 use crate::admin::AdminState;
 use crate::domain::audit::{Actor, AuditEvent};
-use crate::http::api_error::ApiError;
+use crate::web::api_error::ApiError;
 
 /// The players who had a part in an event.
 pub(super) fn mentioned(event: &AuditEvent) -> impl Iterator<Item = Uuid> + use<> {

@@ -13,9 +13,9 @@ use super::caller::AdminCaller;
 use crate::admin::AdminState;
 use crate::auth::project_caller::ProjectPath;
 use crate::domain::administration::Transferred;
-use crate::http::api::{ApiJson, invalid};
-use crate::http::api_error::ApiError;
 use crate::projects::handlers::views::ProjectView;
+use crate::web::api::{ApiJson, invalid};
+use crate::web::api_error::ApiError;
 
 /// The owner to be.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -14,8 +14,8 @@ use crate::admin::AdminState;
 use crate::domain::audit::AuditQuery;
 use crate::domain::identity::LinkedIdentity;
 use crate::domain::player::{Player, PlayerState};
-use crate::http::api::ApiJson;
-use crate::http::api_error::ApiError;
+use crate::web::api::ApiJson;
+use crate::web::api_error::ApiError;
 
 /// Merged guests that are shown, at most.
 const MERGED: usize = 100;

@@ -11,9 +11,9 @@ use super::caller::AdminCaller;
 use super::views::{PlayerView, PlayersView};
 use crate::admin::AdminState;
 use crate::domain::username::{self, MAX_CHARS};
-use crate::http::api::query::Within;
-use crate::http::api::{ApiJson, ApiQuery, invalid};
-use crate::http::api_error::ApiError;
+use crate::web::api::query::Within;
+use crate::web::api::{ApiJson, ApiQuery, invalid};
+use crate::web::api_error::ApiError;
 
 /// Players of one answer where nothing else is asked for.
 const PLAYERS: usize = 20;

@@ -13,9 +13,9 @@ use super::names::names_of;
 use super::views::PlayerNames;
 use crate::admin::AdminState;
 use crate::domain::date::rfc3339;
-use crate::http::api::ApiJson;
-use crate::http::api_error::ApiError;
 use crate::projects::handlers::views::StandingView;
+use crate::web::api::ApiJson;
+use crate::web::api_error::ApiError;
 
 /// Every project.
 #[derive(Debug, Serialize, ToSchema)]

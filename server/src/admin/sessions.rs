@@ -9,8 +9,8 @@ use utoipa::ToSchema;
 use super::caller::AdminCaller;
 use super::{NamedPlayer, PlayerPath};
 use crate::admin::AdminState;
-use crate::http::api::ApiJson;
-use crate::http::api_error::ApiError;
+use crate::web::api::ApiJson;
+use crate::web::api_error::ApiError;
 
 /// What was ended.
 #[derive(Debug, Serialize, ToSchema)]

@@ -14,8 +14,8 @@ use super::views::PlayerDetailsView;
 use super::{NamedPlayer, PlayerPath};
 use crate::admin::AdminState;
 use crate::domain::player::{PlayerState, REASON_CHARS, parse_reason};
-use crate::http::api::{ApiJson, invalid};
-use crate::http::api_error::ApiError;
+use crate::web::api::{ApiJson, invalid};
+use crate::web::api_error::ApiError;
 
 /// Why a player is suspended.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -23,15 +23,15 @@ use crate::games::catalogue::Game;
 use crate::games::hosts::{self, Site};
 use crate::games::takedown::{self, Forgetting};
 use crate::hosting::handlers::game_files;
-use crate::http::api_error::ApiError;
-use crate::http::client_address::client_address;
-use crate::http::cors::ForPrograms;
-use crate::http::foreign_cookies;
-use crate::http::navigation;
-use crate::http::places::Stay;
-use crate::http::request_context::Context;
-use crate::http::request_id::{RequestId, X_REQUEST_ID};
-use crate::http::serve::Application;
+use crate::web::api_error::ApiError;
+use crate::web::client_address::client_address;
+use crate::web::cors::ForPrograms;
+use crate::web::foreign_cookies;
+use crate::web::navigation;
+use crate::web::places::Stay;
+use crate::web::request_context::Context;
+use crate::web::request_id::{RequestId, X_REQUEST_ID};
+use crate::web::serve::Application;
 
 /// Browsers come by TLS alone for so long (RFC 6797). Not `includeSubDomains`:
 /// every address of the platform says it for itself, and others under its name

@@ -6,11 +6,11 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use platform_protocol::paths;
 
-use crate::http::api_error::ApiError;
-use crate::http::navigation::sign_in;
-use crate::http::page::{self, Layout};
-use crate::http::request_id::RequestId;
 use crate::origin::PlatformOrigin;
+use crate::web::api_error::ApiError;
+use crate::web::navigation::sign_in;
+use crate::web::page::{self, Layout};
+use crate::web::request_id::RequestId;
 
 #[derive(Template)]
 #[template(path = "refusal.html")]

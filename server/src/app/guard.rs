@@ -10,8 +10,8 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 use platform_protocol::problem::ProblemCode;
 
-use crate::http::api_error::ApiError;
-use crate::http::places::Stay;
+use crate::web::api_error::ApiError;
+use crate::web::places::Stay;
 
 /// How long a handler may take to begin its answer.
 pub(super) const HANDLING: Duration = Duration::from_secs(40);

@@ -12,9 +12,9 @@ mod common;
 
 use self::common::Common;
 use crate::app::state::AppState;
-use crate::http::api::{ApiJson, EnvironmentName};
 use crate::logs::handlers::search::{Level, Source};
 use crate::players::handlers::player_chart::{Chart, Theme};
+use crate::web::api::{ApiJson, EnvironmentName};
 use crate::{admin, logs, players, projects};
 
 /// Problem Details (RFC 9457).

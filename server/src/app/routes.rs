@@ -21,12 +21,12 @@ use crate::console::handlers::{
 };
 use crate::games::GamesState;
 use crate::hosting::handlers::{platform_json, runtime_files};
-use crate::http::api_error::ApiError;
-use crate::http::cors;
-use crate::http::page::{ICON, STYLESHEET};
 use crate::logs::handlers as logs;
 use crate::players::handlers as players;
 use crate::projects;
+use crate::web::api_error::ApiError;
+use crate::web::cors;
+use crate::web::page::{ICON, STYLESHEET};
 
 /// Where browsers look for an icon that no page has named.
 const FAVICON: &str = "/favicon.ico";

@@ -34,7 +34,6 @@ use crate::hosting::HostingState;
 use crate::hosting::backends::{self, Assertions, Backends};
 use crate::hosting::file_cache::Contents;
 use crate::hosting::runtime::{RuntimeError, RuntimeFiles};
-use crate::http::serve::{ConnectionLimits, DRAIN, serve};
 use crate::logs::streams::LogStreams;
 use crate::logs::{LogLimits, LogsState};
 use crate::origin::PlatformOrigin;
@@ -46,6 +45,7 @@ use crate::projects::ProjectsState;
 use crate::projects::deploy::{Deployments, UploadQueue};
 use crate::projects::settings_limits::SettingsLimits;
 use crate::store::{self, ConnectError, SchemaPolicy, Store, StoreError};
+use crate::web::serve::{ConnectionLimits, DRAIN, serve};
 
 /// Why the server did not start; a line for the operator.
 #[derive(Debug, thiserror::Error)]

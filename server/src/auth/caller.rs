@@ -18,9 +18,9 @@ use crate::domain::audit::{Actor, AuditKind, By, Refused, Source};
 use crate::domain::console_token::{Hold, Holder};
 use crate::domain::player::PlayerState;
 use crate::domain::project::Project;
-use crate::http::api_error::ApiError;
-use crate::http::limiter::too_many_requests;
-use crate::http::request_context::Context;
+use crate::web::api_error::ApiError;
+use crate::web::limiter::too_many_requests;
+use crate::web::request_context::Context;
 
 /// The maximum number of characters of a call's path in the audit log.
 const CALL_CHARS: usize = 120;

@@ -10,8 +10,8 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::clock::Clock;
-use crate::http::client_address::Network;
-use crate::http::limiter::{Limiter, Period, Rate};
+use crate::web::client_address::Network;
+use crate::web::limiter::{Limiter, Period, Rate};
 
 /// How many sign-ins devices of one network may start. A whole school may share one address.
 const BEGIN: Rate = Rate::new(30, Period::Minute, 30);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Clock;
-use crate::http::client_address::Network;
-use crate::http::limiter::{Limiter, Rate};
+use crate::web::client_address::Network;
+use crate::web::limiter::{Limiter, Rate};
 
 /// The number of games whose limits one network may use in total.
 const GAMES: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
@@ -54,7 +54,7 @@ impl GuestLimits {
 mod tests {
     use super::*;
     use crate::clock::ManualClock;
-    use crate::http::limiter::Period;
+    use crate::web::limiter::Period;
 
     #[test]
     fn a_game_that_asks_in_a_loop_takes_a_tenth_of_its_network() {

@@ -16,8 +16,8 @@ use crate::auth::AuthState;
 use crate::auth::caller::ApiCaller;
 use crate::domain::audit::By;
 use crate::domain::project::Project;
-use crate::http::api::EnvironmentName;
-use crate::http::api_error::ApiError;
+use crate::web::api::EnvironmentName;
+use crate::web::api_error::ApiError;
 
 /// A path that names a project.
 #[derive(Debug, Deserialize, IntoParams)]

@@ -13,8 +13,8 @@ use url::{Url, form_urlencoded};
 use crate::auth::AuthState;
 use crate::domain::device::UserCode;
 use crate::games::catalogue::Game;
-use crate::http::api_error::ApiError;
-use crate::http::seal::may_be_seal;
+use crate::web::api_error::ApiError;
+use crate::web::seal::may_be_seal;
 
 /// The name of the parameter in queries and forms.
 pub const REDIRECT: &str = "redirect";
@@ -24,7 +24,7 @@ pub const DEVICE_PAGE: &str = "/device";
 /// The name of its parameter for the code (RFC 8628 §3.3.1).
 pub const USER_CODE: &str = "user_code";
 /// The parameter that makes the code accepted: a seal of this browser
-/// ([`Sealed`](crate::http::seal::Sealed)).
+/// ([`Sealed`](crate::web::seal::Sealed)).
 pub const PROOF: &str = "proof";
 
 /// The maximum number of bytes of an address, both as given and as written by our parser.

@@ -12,8 +12,8 @@ use crate::auth::AuthState;
 use crate::clock::{Clock, Millis};
 use crate::domain::audit::{Actor, AuditKind, By, Refused, Source};
 use crate::domain::errors::chain;
-use crate::http::client_address::Network;
-use crate::http::limiter::{Limiter, Period, Rate};
+use crate::web::client_address::Network;
+use crate::web::limiter::{Limiter, Period, Rate};
 
 /// Events of one kind per network.
 const OF_NETWORK: Rate = Rate::new(60, Period::Hour, 20);

@@ -16,9 +16,9 @@ use crate::auth::suspensions::Suspensions;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::games::GamesState;
-use crate::http::client_address::Network;
-use crate::http::limiter::{Limiter, Period, Rate};
 use crate::platform::Platform;
+use crate::web::client_address::Network;
+use crate::web::limiter::{Limiter, Period, Rate};
 
 /// How often one player may change their name. Each change is a stored event.
 const RENAMES: Rate = Rate::new(10, Period::Hour, 10);

@@ -12,9 +12,9 @@ use uuid::Uuid;
 use crate::auth::AuthState;
 use crate::auth::game_tokens;
 use crate::clock::Millis;
-use crate::http::api_error::ApiError;
 use crate::platform::jobs::{Job, JobError, Schedule};
 use crate::store::{Store, StoreError};
+use crate::web::api_error::ApiError;
 
 /// The interval of reading the store, for changes by other nodes and the operator's commands.
 /// Together with the time between two heartbeats it is less than a minute.

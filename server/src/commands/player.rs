@@ -10,8 +10,8 @@ use platform_server::domain::date::rfc3339_seconds;
 use platform_server::domain::errors::chain;
 use platform_server::domain::player::{Player, PlayerState, REASON_CHARS, parse_reason};
 use platform_server::domain::username::{MAX_CHARS, MIN_CHARS};
-use platform_server::http::client_address::Network;
 use platform_server::store::{Store, StoreError};
+use platform_server::web::client_address::Network;
 use uuid::Uuid;
 
 use crate::Failure;

@@ -25,9 +25,9 @@ use uuid::Uuid;
 
 use crate::clock::Millis;
 use crate::domain::room::RoomLimits;
-pub use crate::http::limiter::{Period, Rate};
 use crate::origin::PlatformOrigin;
 use crate::store::GuestCap;
+pub use crate::web::limiter::{Period, Rate};
 use provider::IdentityProvider;
 
 /// A value that must never be shown or logged.

@@ -10,7 +10,7 @@ use ipnet::IpNet;
 
 use super::{LogFormat, Period, PrivateBackends, Rate, Secret};
 use crate::domain::key::MIN_SECRET_BYTES;
-use crate::http::foreign_cookies;
+use crate::web::foreign_cookies;
 
 /// Longest name of a cookie that is kept.
 const COOKIE_NAME_BYTES: usize = 256;

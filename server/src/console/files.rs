@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::http::asset::{Asset, Packed, packed};
+use crate::web::asset::{Asset, Packed, packed};
 
 /// Pages and scripts of one version belong together, so browsers ask each time
 /// whether a script is still the same.

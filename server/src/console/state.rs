@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::console::files::ConsoleFiles;
-use crate::http::asset::{Asset, packed};
 use crate::platform::Platform;
 use crate::players::PlayersState;
+use crate::web::asset::{Asset, packed};
 
 /// The parts of the platform's own pages.
 #[derive(Debug)]

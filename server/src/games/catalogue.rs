@@ -17,12 +17,12 @@ use crate::domain::project::{
     BackendSettings, Deployment, EnvironmentRecord, Frames, HostedEnvironment, Inspection,
 };
 use crate::games::files::FileStore;
-use crate::games::inspection::inspect_kept;
 use crate::games::immutable_files::Lasting;
-use crate::http::cors::AllowedOrigin;
+use crate::games::inspection::inspect_kept;
 use crate::origin::PlatformOrigin;
 use crate::platform::single_flight::Turns;
 use crate::store::{Store, StoreError};
+use crate::web::cors::AllowedOrigin;
 
 /// One environment of one project, at an address of its own.
 #[derive(Clone, Debug)]

@@ -7,8 +7,8 @@ use axum::http::{HeaderName, header};
 use platform_protocol::problem::ProblemCode;
 
 use crate::games::catalogue::{Catalogue, Game};
-use crate::http::api_error::ApiError;
 use crate::origin::{AUTH_LABEL, PlatformOrigin};
+use crate::web::api_error::ApiError;
 
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 

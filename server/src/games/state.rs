@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::games::catalogue::Catalogue;
 use crate::games::files::FileStore;
 use crate::games::live::Presence;
-use crate::http::cors::{AllowedOrigin, Origins};
 use crate::platform::Platform;
+use crate::web::cors::{AllowedOrigin, Origins};
 
 /// The games, and what is known of them.
 #[derive(Debug)]

@@ -15,9 +15,9 @@ use platform_protocol::problem::ProblemCode;
 use crate::clock::Millis;
 use crate::domain::takedown::FORGETTING;
 use crate::games::catalogue::Game;
-use crate::http::api_error::ApiError;
-use crate::http::cookies;
-use crate::http::navigation::is_navigation;
+use crate::web::api_error::ApiError;
+use crate::web::cookies;
+use crate::web::navigation::is_navigation;
 
 /// How a browser marks a request for the script of a service worker (Service
 /// Workers, "Update").

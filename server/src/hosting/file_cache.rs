@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 
 use crate::domain::project::FileEntry;
 use crate::games::files::{FileError, FileStore};
-use crate::http::encoding::Coding;
+use crate::web::encoding::Coding;
 
 /// Bytes of a file that is kept in memory, at most.
 const KEPT: u64 = 1024 * 1024;

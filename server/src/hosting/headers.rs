@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
-use crate::http::encoding::Coding;
+use crate::web::encoding::Coding;
 
 /// A browser asks each time whether the file is still the same one.
 const ASK_AGAIN: HeaderValue = HeaderValue::from_static("no-cache");

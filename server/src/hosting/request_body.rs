@@ -13,8 +13,8 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use platform_protocol::problem::ProblemCode;
 use tokio::sync::watch;
 
-use crate::http::api_error::ApiError;
-use crate::http::minimum_rate::{Pace, Waiting};
+use crate::web::api_error::ApiError;
+use crate::web::minimum_rate::{Pace, Waiting};
 
 /// What a body and the answer to it may take.
 #[derive(Clone, Copy, Debug)]

@@ -2,8 +2,8 @@
 
 use platform_protocol::paths::SETTINGS_PLACEHOLDER;
 
-use crate::http::asset::{Asset, Packed, packed};
 use crate::origin::PlatformOrigin;
+use crate::web::asset::{Asset, Packed, packed};
 
 const SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/runtime.js"));
 

@@ -18,14 +18,14 @@ use self::handlers::{errors, search, stream};
 use crate::auth::AuthState;
 use crate::clock::{Clock, Millis};
 use crate::config::Config;
-use crate::http::client_address::Network;
-use crate::http::fair_shares::Shares;
-use crate::http::limiter::{Limiter, Rate};
 use crate::logs::streams::LogStreams;
 use crate::platform::Platform;
 use crate::platform::jobs::{Job, JobError, Schedule};
 use crate::projects::removal::sweep_removed;
 use crate::store::{LOG_WRITES, Store, StoreError};
+use crate::web::client_address::Network;
+use crate::web::fair_shares::Shares;
+use crate::web::limiter::{Limiter, Rate};
 
 /// How often projects are looked for whose records take more than they may.
 const LOOK: Duration = Duration::from_secs(10);

@@ -21,8 +21,8 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::domain::log::LogId;
-use crate::http::gzip_stream::SharedChunk;
 use crate::store::StoreError;
+use crate::web::gzip_stream::SharedChunk;
 
 /// Streams that one player may have open at one time.
 pub const STREAMS: usize = 10;

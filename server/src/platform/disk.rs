@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use axum::http::{HeaderValue, header};
 use platform_protocol::problem::ProblemCode;
 
-use crate::http::api_error::ApiError;
+use crate::web::api_error::ApiError;
 
 /// When to come back: disks do not become empty within seconds.
 const COME_AGAIN: HeaderValue = HeaderValue::from_static("60");

@@ -9,8 +9,8 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::clock::Clock;
-use crate::http::api_error::ApiError;
-use crate::http::limiter::{Limiter, Period, Rate, too_many_requests};
+use crate::web::api_error::ApiError;
+use crate::web::limiter::{Limiter, Period, Rate, too_many_requests};
 
 /// Writes of one project's settings by its owner: more than people and their
 /// programs ever need.

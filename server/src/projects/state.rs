@@ -7,10 +7,10 @@ use crate::auth::caller::ApiCaller;
 use crate::domain::project::Project;
 use crate::games::GamesState;
 use crate::hosting::HostingState;
-use crate::http::api_error::ApiError;
 use crate::platform::Platform;
 use crate::projects::deploy::Deployments;
 use crate::projects::settings_limits::SettingsLimits;
+use crate::web::api_error::ApiError;
 
 /// The parts that projects need.
 #[derive(Debug)]

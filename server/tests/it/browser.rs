@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use platform_server::entropy::SystemEntropy;
-use platform_server::http::csrf::BrowserSecret;
-use platform_server::http::seal::Sealed;
+use platform_server::web::csrf::BrowserSecret;
+use platform_server::web::seal::Sealed;
 use reqwest::header::HeaderName;
 use reqwest::{Method, RequestBuilder};
 use url::Url;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use platform_server::app::entry::App;
 use platform_server::app::routes::routes;
-use platform_server::http::serve::{ConnectionLimits, serve};
+use platform_server::web::serve::{ConnectionLimits, serve};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;

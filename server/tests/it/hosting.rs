@@ -480,8 +480,8 @@ async fn a_backend_that_cannot_be_reached_is_a_problem() {
     use platform_server::config::Config;
     use platform_server::games::catalogue::Game;
     use platform_server::hosting::backends::{Backends, Settings};
-    use platform_server::http::request_context::Context;
-    use platform_server::http::request_id::RequestId;
+    use platform_server::web::request_context::Context;
+    use platform_server::web::request_id::RequestId;
 
     let origin = platform_server::origin::PlatformOrigin::local(8787);
     // A port that was free a moment ago, and on which nothing listens.

@@ -1,7 +1,7 @@
 //! Restoring a guest after a game has signed it out.
 
 use platform_server::domain::audit::{Actor, AuditKind};
-use platform_server::http::seal::PRESS_MILLIS;
+use platform_server::web::seal::PRESS_MILLIS;
 use reqwest::Method;
 use reqwest::header::HeaderName;
 

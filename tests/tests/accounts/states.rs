@@ -5,7 +5,7 @@ use platform_protocol::claims::PrincipalKind;
 use platform_protocol::paths;
 use platform_server::domain::audit::Actor;
 use platform_server::domain::player::PlayerState;
-use platform_server::http::seal::PRESS_MILLIS;
+use platform_server::web::seal::PRESS_MILLIS;
 use platform_tests::hostile_provider::HostileProvider;
 use platform_tests::person::{Answer, Person};
 use platform_tests::platform::Platform;

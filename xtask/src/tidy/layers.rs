@@ -29,7 +29,6 @@ const ALIASES: &[(&str, &str)] = &[
     ("clock", "domain"),
     ("entropy", "domain"),
     ("origin", "domain"),
-    ("http", "web"),
 ];
 
 /// Names that are allowed anywhere: crates that only tests link.
@@ -239,11 +238,11 @@ mod tests {
                 false,
             ),
             ("auth/caller.rs", "use crate::auth::keys;", false),
-            ("auth/caller.rs", "use crate::http::cookies;", false),
+            ("auth/caller.rs", "use crate::web::cookies;", false),
             ("auth/caller.rs", "let a = crate::app::state::x();", true),
             ("games/catalogue.rs", "use crate::hosting::range;", true),
             ("logs/mod.rs", "use crate::players::counting;", true),
-            ("config/mod.rs", "use crate::http::limiter::Rate;", false),
+            ("config/mod.rs", "use crate::web::limiter::Rate;", false),
             (
                 "commands/keys.rs",
                 "use platform_server::app::start;",

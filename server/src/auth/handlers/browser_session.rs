@@ -5,8 +5,8 @@ use platform_protocol::problem::ProblemCode;
 
 use crate::auth::AuthState;
 use crate::domain::session::SessionSecret;
-use crate::http::api_error::ApiError;
-use crate::http::cookies::{self, SessionCookie};
+use crate::web::api_error::ApiError;
+use crate::web::cookies::{self, SessionCookie};
 
 /// Returns the secret of the session cookie. If there are several, returns the one that names a
 /// session; the response expires the others (`web/foreign_cookies.rs`).

@@ -21,11 +21,11 @@ use crate::domain::identity::Identity;
 use crate::domain::session::{SessionHash, SessionSecret};
 use crate::domain::sign_in::{PendingSignIn, SignIn, SignInOutcome, StateHash, TakenSignIn};
 use crate::domain::username;
-use crate::http::api_error::ApiError;
-use crate::http::cookies;
-use crate::http::csrf::{self, BrowserSecret};
-use crate::http::form::Form;
-use crate::http::request_context::Context;
+use crate::web::api_error::ApiError;
+use crate::web::cookies;
+use crate::web::csrf::{self, BrowserSecret};
+use crate::web::form::Form;
+use crate::web::request_context::Context;
 
 /// The maximum number of bytes of a `state`: ours have 43.
 const MAX_STATE_BYTES: usize = 128;

@@ -10,9 +10,9 @@ use super::return_link::ReturnLink;
 use crate::auth::AuthState;
 use crate::auth::redirect::ReturnAddress;
 use crate::clock::Millis;
-use crate::http::api_error::ApiError;
-use crate::http::csrf::BrowserSecret;
-use crate::http::page::{self, FormTarget, Layout};
+use crate::web::api_error::ApiError;
+use crate::web::csrf::BrowserSecret;
+use crate::web::page::{self, FormTarget, Layout};
 
 /// The number of seconds after which the page continues to the provider.
 const PAUSE_SECONDS: u32 = 3;
@@ -69,7 +69,7 @@ pub(super) async fn pause(
 mod tests {
     use super::*;
     use crate::entropy::SystemEntropy;
-    use crate::http::seal::{PRESS_MILLIS, Sealed};
+    use crate::web::seal::{PRESS_MILLIS, Sealed};
 
     #[test]
     fn only_a_form_that_says_when_it_was_shown_is_pressed_too_soon() {

@@ -8,9 +8,9 @@ use crate::clock::Millis;
 use crate::domain::errors::chain;
 use crate::domain::player::Player;
 use crate::domain::session::{Session, SessionHash, SessionSecret};
-use crate::http::api_error::ApiError;
-use crate::http::client_address::Network;
 use crate::store::{GuestCap, NewGuest, StoreError};
+use crate::web::api_error::ApiError;
+use crate::web::client_address::Network;
 
 /// The result for a visitor without a session.
 #[derive(Debug)]

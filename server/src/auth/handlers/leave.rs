@@ -6,8 +6,8 @@ use crate::auth::AuthState;
 use crate::domain::audit::By;
 use crate::domain::left_guest::{LeftSecret, SignedOut};
 use crate::domain::session::SessionHash;
-use crate::http::cookies;
 use crate::store::StoreError;
+use crate::web::cookies;
 
 /// Ends a session. Returns the cookie with which its guest can be restored, if it was one.
 ///

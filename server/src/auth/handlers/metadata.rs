@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::device;
 use super::key_set::public_json;
 use crate::auth::AuthState;
-use crate::http::api_error::ApiError;
+use crate::web::api_error::ApiError;
 
 /// The token endpoint is the one for devices: `POST /token` is not an OAuth token endpoint, since
 /// it uses a cookie and not a grant.

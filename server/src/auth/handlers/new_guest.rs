@@ -13,9 +13,9 @@ use super::page_visitor::Visitor;
 use super::start_sign_in::{SignInNotice, back_to_login, see_other};
 use super::token::suspended;
 use crate::auth::AuthState;
-use crate::http::api_error::ApiError;
-use crate::http::cookies;
-use crate::http::seal::SHOWN;
+use crate::web::api_error::ApiError;
+use crate::web::cookies;
+use crate::web::seal::SHOWN;
 
 /// The path. It is next to the path of the sign-in page and not below it, since the paths below are
 /// for providers.

@@ -5,9 +5,9 @@ use axum::http::HeaderMap;
 
 use crate::auth::AuthState;
 use crate::auth::redirect::{REDIRECT, ReturnAddress};
-use crate::http::api_error::ApiError;
-use crate::http::csrf::{self, BrowserSecret, check_form};
-use crate::http::form::Form;
+use crate::web::api_error::ApiError;
+use crate::web::csrf::{self, BrowserSecret, check_form};
+use crate::web::form::Form;
 
 /// A submitted form of one of the service's own pages.
 pub(super) struct OwnForm {

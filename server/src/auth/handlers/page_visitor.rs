@@ -7,8 +7,8 @@ use super::{browser_session, guest};
 use crate::auth::AuthState;
 use crate::domain::errors::chain;
 use crate::domain::session::{Session, SessionStatus};
-use crate::http::api_error::ApiError;
-use crate::http::browser;
+use crate::web::api_error::ApiError;
+use crate::web::browser;
 
 /// The visitor of a page.
 #[derive(Debug)]

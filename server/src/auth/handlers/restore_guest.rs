@@ -23,16 +23,16 @@ use crate::auth::redirect::ReturnAddress;
 use crate::domain::date::Date;
 use crate::domain::left_guest::{LeftGuest, Restore, Restored};
 use crate::domain::session::SessionSecret;
-use crate::http::api_error::ApiError;
-use crate::http::client_address::Network;
-use crate::http::cookies;
-use crate::http::csrf::BrowserSecret;
-use crate::http::form::Form;
-use crate::http::limiter::too_many_requests;
-use crate::http::page::{self, FormTarget, Layout};
-use crate::http::request_context::Context;
-use crate::http::seal::{SHOWN, Sealed};
 use crate::store::StoreError;
+use crate::web::api_error::ApiError;
+use crate::web::client_address::Network;
+use crate::web::cookies;
+use crate::web::csrf::BrowserSecret;
+use crate::web::form::Form;
+use crate::web::limiter::too_many_requests;
+use crate::web::page::{self, FormTarget, Layout};
+use crate::web::request_context::Context;
+use crate::web::seal::{SHOWN, Sealed};
 
 /// The path.
 pub const PATH: &str = "/restore-guest";

@@ -15,11 +15,11 @@ use super::return_link::{ReturnLink, page_path};
 use super::start_sign_in::AGAIN;
 use crate::auth::AuthState;
 use crate::auth::redirect::ReturnAddress;
-use crate::http::api_error::ApiError;
-use crate::http::csrf::BrowserSecret;
-use crate::http::form::Form;
-use crate::http::page::{self, FormTarget, Layout};
-use crate::http::seal::{Sealed, led_by_another_site};
+use crate::web::api_error::ApiError;
+use crate::web::csrf::BrowserSecret;
+use crate::web::form::Form;
+use crate::web::page::{self, FormTarget, Layout};
+use crate::web::seal::{Sealed, led_by_another_site};
 
 #[derive(Template)]
 #[template(path = "login.html")]

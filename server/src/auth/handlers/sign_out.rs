@@ -13,12 +13,12 @@ use super::token::IGNORED_BODY_BYTES;
 use super::{browser_session, guest, leave};
 use crate::auth::AuthState;
 use crate::domain::player::PlayerState;
-use crate::http::api_error::ApiError;
-use crate::http::body;
-use crate::http::client_address::Network;
-use crate::http::cookies;
-use crate::http::cors::AllowedOrigin;
-use crate::http::request_context::Context;
+use crate::web::api_error::ApiError;
+use crate::web::body;
+use crate::web::client_address::Network;
+use crate::web::cookies;
+use crate::web::cors::AllowedOrigin;
+use crate::web::request_context::Context;
 
 /// Returns 204, whether there was a session or not.
 ///

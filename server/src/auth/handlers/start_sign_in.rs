@@ -23,11 +23,11 @@ use crate::clock::Millis;
 use crate::domain::errors::chain;
 use crate::domain::player::PlayerState;
 use crate::domain::sign_in::{PendingSignIn, StateHash};
-use crate::http::api_error::ApiError;
-use crate::http::client_address::Network;
-use crate::http::limiter::too_many_requests;
-use crate::http::request_context::Context;
-use crate::http::seal::SHOWN;
+use crate::web::api_error::ApiError;
+use crate::web::client_address::Network;
+use crate::web::limiter::too_many_requests;
+use crate::web::request_context::Context;
+use crate::web::seal::SHOWN;
 
 /// The name of the provider in the path.
 const PROVIDER: &str = "provider";

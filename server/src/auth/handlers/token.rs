@@ -22,14 +22,14 @@ use crate::domain::console_token::{self, Hold};
 use crate::domain::player::Player;
 use crate::domain::session::{SessionHash, SessionSecret, SessionStatus};
 use crate::games::takedown;
-use crate::http::api_error::ApiError;
-use crate::http::body;
-use crate::http::client_address::Network;
-use crate::http::cookies;
-use crate::http::cors::{self, AllowedOrigin};
-use crate::http::foreign_cookies;
-use crate::http::limiter::retry_after;
-use crate::http::request_context::Context;
+use crate::web::api_error::ApiError;
+use crate::web::body;
+use crate::web::client_address::Network;
+use crate::web::cookies;
+use crate::web::cors::{self, AllowedOrigin};
+use crate::web::foreign_cookies;
+use crate::web::limiter::retry_after;
+use crate::web::request_context::Context;
 
 /// The endpoint takes no body. Bodies up to this number of bytes are accepted and ignored.
 pub(super) const IGNORED_BODY_BYTES: usize = 1_024;

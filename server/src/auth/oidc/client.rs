@@ -18,7 +18,7 @@ use openidconnect::{AsyncHttpClient, HttpRequest, HttpResponse};
 use platform_loopback::Resolver;
 
 use crate::domain::errors::innermost;
-use crate::http::tls;
+use crate::web::tls;
 
 /// The timeout for connecting.
 const CONNECT: Duration = Duration::from_secs(5);

@@ -19,8 +19,8 @@ use uuid::Uuid;
 use super::build;
 use crate::console::ConsoleState;
 use crate::domain::audit::AuditKind;
-use crate::http::api_error::ApiError;
-use crate::http::page::{self, Layout};
+use crate::web::api_error::ApiError;
+use crate::web::page::{self, Layout};
 
 /// One of the pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

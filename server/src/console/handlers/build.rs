@@ -17,8 +17,8 @@ use url::form_urlencoded;
 
 use crate::auth::redirect::REDIRECT;
 use crate::console::ConsoleState;
-use crate::http::api_error::ApiError;
-use crate::http::page::{self, Layout};
+use crate::web::api_error::ApiError;
+use crate::web::page::{self, Layout};
 
 #[derive(Template)]
 #[template(path = "projects.html")]

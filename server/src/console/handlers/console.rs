@@ -10,9 +10,9 @@ use axum::response::Response;
 use platform_protocol::paths;
 
 use crate::console::ConsoleState;
-use crate::http::api_error::ApiError;
-use crate::http::page::{self, Layout};
 use crate::players::handlers::ranking::{RankedGame, rank};
+use crate::web::api_error::ApiError;
+use crate::web::page::{self, Layout};
 
 #[derive(Template)]
 #[template(path = "console.html")]

@@ -10,9 +10,9 @@ use axum::response::Response;
 use platform_protocol::problem::ProblemCode;
 
 use crate::console::ConsoleState;
-use crate::http::api_error::ApiError;
-use crate::http::navigation::sign_in;
-use crate::http::page::{self, Layout};
+use crate::web::api_error::ApiError;
+use crate::web::navigation::sign_in;
+use crate::web::page::{self, Layout};
 
 #[derive(Template)]
 #[template(path = "problem.html")]

@@ -12,8 +12,8 @@ use platform_protocol::problem::ProblemCode;
 
 use super::build::sign_in;
 use crate::console::ConsoleState;
-use crate::http::api_error::ApiError;
-use crate::http::page::{self, Layout};
+use crate::web::api_error::ApiError;
+use crate::web::page::{self, Layout};
 
 #[derive(Template)]
 #[template(path = "project.html")]

@@ -12,7 +12,7 @@ use time::{Duration, OffsetDateTime};
 use crate::clock::Millis;
 use crate::console::ConsoleState;
 use crate::domain::date::rfc3339;
-use crate::http::api_error::ApiError;
+use crate::web::api_error::ApiError;
 
 /// Where it is.
 pub const PATH: &str = "/.well-known/security.txt";

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::clock::Millis;
 use crate::domain::page::PageId;
-use crate::http::api_error::ApiError;
+use crate::web::api_error::ApiError;
 
 /// How old the last beat of a page may be for its player to count as playing.
 pub const PLAYING_MILLIS: Millis = PLAYING_SECONDS as Millis * 1_000;

@@ -23,8 +23,8 @@ use url::Host;
 
 use super::early_response::EarlyResponseStream;
 use crate::config::PrivateBackends;
-use crate::http::serve::SILENT;
 use crate::origin::PlatformOrigin;
+use crate::web::serve::SILENT;
 
 /// How long a backend may take to accept a connection, and how long finding
 /// its address may take.

@@ -10,10 +10,10 @@ use platform_protocol::claims::ASSERTION_HEADER;
 use super::forward::drop_hop_by_hop;
 use crate::games::catalogue::Game;
 use crate::games::takedown::forgot_cookie_name;
-use crate::http::cookies::session_cookie_name;
-use crate::http::csrf::browser_cookie_name;
-use crate::http::request_context::Context;
-use crate::http::request_id::X_REQUEST_ID;
+use crate::web::cookies::session_cookie_name;
+use crate::web::csrf::browser_cookie_name;
+use crate::web::request_context::Context;
+use crate::web::request_id::X_REQUEST_ID;
 
 /// What a backend may believe, and so comes from the platform alone. With it
 /// go all names that begin with `x-forwarded-`. And what was meant for a proxy.

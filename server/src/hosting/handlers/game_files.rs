@@ -22,11 +22,11 @@ use crate::hosting::earlier_deployments::may_answer;
 use crate::hosting::file_cache::Contents;
 use crate::hosting::headers::{self, Lives};
 use crate::hosting::range::{Wanted, wanted};
-use crate::http::api_error::ApiError;
-use crate::http::asset::is_unchanged;
-use crate::http::encoding::{self, Coding};
-use crate::http::navigation::is_navigation;
-use crate::http::request_context::Context;
+use crate::web::api_error::ApiError;
+use crate::web::asset::is_unchanged;
+use crate::web::encoding::{self, Coding};
+use crate::web::navigation::is_navigation;
+use crate::web::request_context::Context;
 
 /// What a directory shows.
 const INDEX: &str = "index.html";

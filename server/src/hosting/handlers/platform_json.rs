@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::auth::handlers::key_set::public_json;
 use crate::hosting::HostingState;
-use crate::http::api_error::ApiError;
+use crate::web::api_error::ApiError;
 
 #[derive(Serialize)]
 struct Whereabouts<'a> {

@@ -13,10 +13,10 @@ use crate::clock::Millis;
 use crate::domain::counting::{DAY, HOUR, Span};
 use crate::domain::date::rfc3339;
 use crate::domain::log::{ERRORS_KNOWN, ErrorCount, ErrorQuery};
-use crate::http::api::range::{Range, Time};
-use crate::http::api::{ApiJson, ApiQuery, EnvironmentName, invalid};
-use crate::http::api_error::ApiError;
 use crate::logs::LogsState;
+use crate::web::api::range::{Range, Time};
+use crate::web::api::{ApiJson, ApiQuery, EnvironmentName, invalid};
+use crate::web::api_error::ApiError;
 
 /// Deployments of one answer, at most.
 const DEPLOYMENTS: usize = 100;
@@ -128,7 +128,7 @@ impl From<ErrorCount> for DeploymentErrors {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::api::query::read;
+    use crate::web::api::query::read;
 
     const NOW: Millis = 1_795_262_400_000;
 

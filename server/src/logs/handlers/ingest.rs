@@ -23,15 +23,15 @@ use crate::clock::Millis;
 use crate::domain::log::{LogEntry, NewLogRecords};
 use crate::domain::page::PageId;
 use crate::games::catalogue::Game;
-use crate::http::api_error::ApiError;
-use crate::http::client_address::Network;
-use crate::http::json;
-use crate::http::limiter::too_many_requests;
-use crate::http::request_context::Context;
 use crate::logs::LogsState;
 use crate::logs::sanitize::{mend_surrogates, shortened, sound_metadata};
 use crate::logs::{LogRates, WAITING};
 use crate::store::StoreError;
+use crate::web::api_error::ApiError;
+use crate::web::client_address::Network;
+use crate::web::json;
+use crate::web::limiter::too_many_requests;
+use crate::web::request_context::Context;
 
 /// How far a page's clock is believed to be behind: a record may have waited
 /// that long. Beyond it, and ahead of ours, the page's clock is wrong.

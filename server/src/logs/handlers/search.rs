@@ -14,11 +14,11 @@ use uuid::Uuid;
 use crate::auth::project_caller::{ProjectPath, ProjectReader};
 use crate::domain::date::rfc3339;
 use crate::domain::log::{LogId, LogQuery, LogSearch, LogSearchPage, StoredLogRecord};
-use crate::http::api::query::{Within, digits, value};
-use crate::http::api::range::{Range, Time};
-use crate::http::api::{ApiJson, ApiQuery, EnvironmentName, invalid};
-use crate::http::api_error::ApiError;
 use crate::logs::LogsState;
+use crate::web::api::query::{Within, digits, value};
+use crate::web::api::range::{Range, Time};
+use crate::web::api::{ApiJson, ApiQuery, EnvironmentName, invalid};
+use crate::web::api_error::ApiError;
 
 /// Records of one answer where nothing else is asked for.
 const RECORDS: usize = 100;

@@ -23,15 +23,15 @@ use crate::auth::caller::ApiCaller;
 use crate::auth::project_caller::{ProjectPath, ProjectReader};
 use crate::domain::errors::chain;
 use crate::domain::log::{LogId, LogTail};
-use crate::http::api::query::digits;
-use crate::http::api::{ApiQuery, EnvironmentName, invalid};
-use crate::http::api_error::ApiError;
-use crate::http::encoding::{self, Coding};
-use crate::http::gzip_stream::{GzipStream, SharedChunk};
-use crate::http::limiter::too_many_requests;
 use crate::logs::LogsState;
 use crate::logs::streams::{Follower, Found, Sent};
 use crate::store::StoreError;
+use crate::web::api::query::digits;
+use crate::web::api::{ApiQuery, EnvironmentName, invalid};
+use crate::web::api_error::ApiError;
+use crate::web::encoding::{self, Coding};
+use crate::web::gzip_stream::{GzipStream, SharedChunk};
+use crate::web::limiter::too_many_requests;
 
 /// What a client that comes back says that it has seen last.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -386,7 +386,7 @@ impl Follow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::api::query::read;
+    use crate::web::api::query::read;
 
     #[test]
     fn the_header_says_where_to_go_on_and_wins_over_the_query() {

@@ -14,9 +14,9 @@ use platform_protocol::problem::ProblemCode;
 
 use crate::domain::page::PageId;
 use crate::games::catalogue::Game;
-use crate::http::api_error::ApiError;
-use crate::http::json;
 use crate::players::PlayersState;
+use crate::web::api_error::ApiError;
+use crate::web::json;
 
 /// Answers 204. Where a session of the player has ended since the token was
 /// made, it is as good as none: `not-signed-in`, and the page finds out whom it

@@ -14,12 +14,12 @@ use super::players::{Asked, points};
 use crate::auth::project_caller::{ProjectPath, ProjectReader};
 use crate::clock::Millis;
 use crate::domain::counting::{DistinctCount, MINUTE};
-use crate::http::api::query::Within;
-use crate::http::api::range::{Range, Time};
-use crate::http::api::{ApiQuery, EnvironmentName, invalid};
-use crate::http::api_error::ApiError;
 use crate::players::PlayersState;
 use crate::players::charts::{self, Look, Point};
+use crate::web::api::query::Within;
+use crate::web::api::range::{Range, Time};
+use crate::web::api::{ApiQuery, EnvironmentName, invalid};
+use crate::web::api_error::ApiError;
 
 /// Pixels that a chart is wide where nothing else is asked for.
 const WIDTH: usize = 800;
@@ -169,7 +169,7 @@ impl ChartQuery {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::api::query::read;
+    use crate::web::api::query::read;
 
     const NOW: Millis = 1_795_262_400_000;
 

@@ -11,10 +11,10 @@ use crate::auth::project_caller::{ProjectPath, ProjectReader};
 use crate::clock::Millis;
 use crate::domain::counting::{DAY, DISTINCT_ERROR, DistinctCount, PlayerCount, Span};
 use crate::domain::date::rfc3339;
-use crate::http::api::range::{Range, Time};
-use crate::http::api::{ApiJson, ApiQuery, EnvironmentName, invalid};
-use crate::http::api_error::ApiError;
 use crate::players::PlayersState;
+use crate::web::api::range::{Range, Time};
+use crate::web::api::{ApiJson, ApiQuery, EnvironmentName, invalid};
+use crate::web::api_error::ApiError;
 
 /// The longest time that is shown in minutes.
 const IN_MINUTES: Millis = 2 * DAY;
@@ -208,7 +208,7 @@ impl From<DistinctCount> for DistinctView {
 mod tests {
     use super::*;
     use crate::domain::counting::{HOUR, MINUTE};
-    use crate::http::api::query::read;
+    use crate::web::api::query::read;
 
     const NOW: Millis = 1_795_262_400_000;
 

@@ -10,9 +10,9 @@ use utoipa::ToSchema;
 
 use crate::domain::date::rfc3339;
 use crate::games::page_metadata::GameListing;
-use crate::http::api::ApiJson;
-use crate::http::api_error::ApiError;
 use crate::players::PlayersState;
+use crate::web::api::ApiJson;
+use crate::web::api_error::ApiError;
 
 /// Games that are listed, at most: who plays none of these has its address.
 const LISTED: usize = 200;

@@ -19,11 +19,11 @@ use crate::domain::project::{Deployment, FileEntry, Inspection};
 use crate::games::files::FileStore;
 use crate::games::inspection::{INDEX, PAGE_BYTES, inspect};
 use crate::hosting::HostingState;
-use crate::http::api_error::ApiError;
 use crate::platform::Platform;
 use crate::projects::archive::{self, ArchiveError};
 use crate::projects::staging::{StagedFile, StagedFiles, StagingError, stage};
 use crate::store::StoreError;
+use crate::web::api_error::ApiError;
 
 /// Files that are written at one time.
 const WRITES_AT_ONCE: usize = 4;

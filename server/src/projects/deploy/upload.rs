@@ -18,9 +18,9 @@ use tokio::sync::{Semaphore, SemaphorePermit, mpsc};
 use uuid::Uuid;
 
 use super::spool::{Room, Spool, Spooled};
-use crate::http::api_error::ApiError;
-use crate::http::fair_shares::{Share, Shares};
 use crate::store::make_private_directory;
+use crate::web::api_error::ApiError;
+use crate::web::fair_shares::{Share, Shares};
 
 /// Archives that are unpacked at one time.
 const UNPACKED_AT_ONCE: usize = 4;

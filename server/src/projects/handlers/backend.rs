@@ -13,9 +13,9 @@ use super::views::{EnvironmentView, TriedEnvironmentView};
 use crate::auth::project_caller::{EnvironmentEditor, EnvironmentPath};
 use crate::domain::project::BackendSettings;
 use crate::hosting::backends::{AddressPolicy, is_reserved};
-use crate::http::api::{ApiJson, invalid};
-use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
+use crate::web::api::{ApiJson, invalid};
+use crate::web::api_error::ApiError;
 
 /// Paths of one backend, at most.
 const PATHS: usize = 20;

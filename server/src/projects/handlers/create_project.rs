@@ -13,10 +13,10 @@ use uuid::Uuid;
 use super::views::ProjectView;
 use crate::auth::caller::AccountCaller;
 use crate::domain::project::Project;
-use crate::http::api::{ApiJson, invalid};
-use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 use crate::store::StoreError;
+use crate::web::api::{ApiJson, invalid};
+use crate::web::api_error::ApiError;
 
 /// The project to make.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -14,9 +14,9 @@ use utoipa::IntoParams;
 use uuid::Uuid;
 
 use crate::auth::project_caller::{EnvironmentPath, EnvironmentReader};
-use crate::http::api::{ApiQuery, invalid};
-use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
+use crate::web::api::{ApiQuery, invalid};
+use crate::web::api_error::ApiError;
 
 /// A path that names a deployment.
 #[derive(Debug, Deserialize, IntoParams)]

@@ -18,14 +18,14 @@ use utoipa::{IntoParams, ToSchema};
 use super::views::WarningView;
 use crate::auth::project_caller::{EnvironmentEditor, EnvironmentPath};
 use crate::domain::project::{MESSAGE_CHARS, Made, parse_message, parse_revision, short_id};
-use crate::http::api::{ApiJson, ApiQuery};
-use crate::http::api_error::ApiError;
-use crate::http::body;
 use crate::platform::disk;
 use crate::projects::ProjectsState;
 use crate::projects::archive::ArchiveError;
 use crate::projects::deploy::{DeployError, Published, Target, linger};
 use crate::projects::staging::StagingError;
+use crate::web::api::{ApiJson, ApiQuery};
+use crate::web::api_error::ApiError;
+use crate::web::body;
 
 /// Bytes of a program's name and version, at most.
 const CLIENT_BYTES: usize = 60;

@@ -7,9 +7,9 @@ use axum::extract::State;
 
 use super::views::EnvironmentView;
 use crate::auth::project_caller::{EnvironmentPath, EnvironmentReader};
-use crate::http::api::ApiJson;
-use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
+use crate::web::api::ApiJson;
+use crate::web::api_error::ApiError;
 
 /// Answers one environment.
 ///

@@ -11,9 +11,9 @@ use utoipa::ToSchema;
 use super::views::EnvironmentView;
 use crate::auth::project_caller::{EnvironmentEditor, EnvironmentPath};
 use crate::domain::project::Frames;
-use crate::http::api::{ApiJson, invalid};
-use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
+use crate::web::api::{ApiJson, invalid};
+use crate::web::api_error::ApiError;
 
 /// Origins of one environment, at most.
 const ORIGINS: usize = 20;

@@ -9,9 +9,9 @@ use utoipa::ToSchema;
 
 use super::views::EnvironmentView;
 use crate::auth::project_caller::{EnvironmentEditor, EnvironmentPath};
-use crate::http::api::ApiJson;
-use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
+use crate::web::api::ApiJson;
+use crate::web::api_error::ApiError;
 
 /// Whether pages are isolated.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -8,9 +8,9 @@ use utoipa::ToSchema;
 
 use super::views::ProjectView;
 use crate::auth::caller::ApiCaller;
-use crate::http::api::ApiJson;
-use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
+use crate::web::api::ApiJson;
+use crate::web::api_error::ApiError;
 
 /// Some projects.
 #[derive(Debug, Serialize, ToSchema)]

@@ -6,9 +6,9 @@ use axum::extract::State;
 
 use super::views::ProjectView;
 use crate::auth::project_caller::{ProjectPath, ProjectReader};
-use crate::http::api::ApiJson;
-use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
+use crate::web::api::ApiJson;
+use crate::web::api_error::ApiError;
 
 /// Answers one project.
 ///

@@ -11,10 +11,10 @@ use uuid::Uuid;
 
 use super::views::EnvironmentView;
 use crate::auth::project_caller::{EnvironmentEditor, EnvironmentPath};
-use crate::http::api::ApiJson;
-use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 use crate::store::StoreError;
+use crate::web::api::ApiJson;
+use crate::web::api_error::ApiError;
 
 /// Where to go back to.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -14,9 +14,9 @@ use super::views::ProjectView;
 use crate::auth::project_caller::{ProjectPath, ProjectReader};
 use crate::domain::player::{REASON_CHARS, parse_reason};
 use crate::domain::takedown::{Change, Changed};
-use crate::http::api::{ApiJson, invalid};
-use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
+use crate::web::api::{ApiJson, invalid};
+use crate::web::api_error::ApiError;
 
 /// Why a project is disabled.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -14,10 +14,10 @@ use serde_json::Number;
 use utoipa::ToSchema;
 
 use crate::auth::project_caller::{ProjectEditor, ProjectPath};
-use crate::http::api::{ApiJson, invalid};
-use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
 use crate::store::StoreError;
+use crate::web::api::{ApiJson, invalid};
+use crate::web::api_error::ApiError;
 
 /// Which test player.
 #[derive(Debug, Deserialize, ToSchema)]

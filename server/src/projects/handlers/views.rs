@@ -16,8 +16,8 @@ use crate::domain::project::{
 };
 use crate::domain::takedown::{Authority, Standing};
 use crate::hosting::backends::Trial;
-use crate::http::api_error::ApiError;
 use crate::projects::ProjectsState;
+use crate::web::api_error::ApiError;
 
 /// A game: a slug with a dev and a prod environment.
 #[derive(Debug, Serialize, ToSchema)]

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use futures_util::StreamExt as _;
 use platform_protocol::names::Environment;
-use platform_server::http::serve::ConnectionLimits;
+use platform_server::web::serve::ConnectionLimits;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_tungstenite::client_async;

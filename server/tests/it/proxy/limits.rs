@@ -12,10 +12,10 @@ use platform_protocol::names::Environment;
 use platform_server::config::Config;
 use platform_server::games::catalogue::Game;
 use platform_server::hosting::backends::{Backends, Settings};
-use platform_server::http::api_error::ApiError;
-use platform_server::http::request_context::Context;
-use platform_server::http::request_id::RequestId;
 use platform_server::origin::PlatformOrigin;
+use platform_server::web::api_error::ApiError;
+use platform_server::web::request_context::Context;
+use platform_server::web::request_id::RequestId;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 

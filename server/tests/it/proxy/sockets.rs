@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::{SinkExt as _, StreamExt as _};
 use platform_server::app::entry::App;
 use platform_server::app::routes::routes;
-use platform_server::http::serve::{ConnectionLimits, serve as serve_platform};
+use platform_server::web::serve::{ConnectionLimits, serve as serve_platform};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;

@@ -1,6 +1,6 @@
 //! A provider's button that is pressed immediately, after another page has led to the sign-in page.
 
-use platform_server::http::seal::PRESS_MILLIS;
+use platform_server::web::seal::PRESS_MILLIS;
 use reqwest::Method;
 
 use super::game;

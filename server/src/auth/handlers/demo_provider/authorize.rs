@@ -16,10 +16,10 @@ use super::super::start_sign_in::see_other;
 use crate::auth::AuthState;
 use crate::auth::demo_provider::grant::{MAX_NAME_CHARS, subject_of};
 use crate::auth::demo_provider::{AUTHORIZE, Asked, DemoProvider};
-use crate::http::api_error::ApiError;
-use crate::http::form::Form;
-use crate::http::page::{self, FormTarget, Layout};
 use crate::origin::PlatformOrigin;
+use crate::web::api_error::ApiError;
+use crate::web::form::Form;
+use crate::web::page::{self, FormTarget, Layout};
 
 #[derive(Template)]
 #[template(path = "demo_provider.html")]

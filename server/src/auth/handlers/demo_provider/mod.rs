@@ -18,7 +18,7 @@ use axum::response::Response;
 use serde::Serialize;
 
 use crate::auth::demo_provider::DemoProvider;
-use crate::http::api_error::ApiError;
+use crate::web::api_error::ApiError;
 
 /// Responds to `GET …/.well-known/openid-configuration`.
 ///

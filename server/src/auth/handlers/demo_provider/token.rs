@@ -13,8 +13,8 @@ use serde::Serialize;
 
 use super::json;
 use crate::auth::demo_provider::{DemoProvider, Exchange, Refused};
-use crate::http::api_error::ApiError;
-use crate::http::form::Form;
+use crate::web::api_error::ApiError;
+use crate::web::form::Form;
 
 #[derive(Serialize)]
 struct Error {

@@ -13,9 +13,9 @@ use crate::auth::redirect::{DEVICE_PAGE, USER_CODE};
 use crate::domain::device::{
     CLIENT_ID, CODE_MILLIS, DeviceSecret, INTERVAL_SECONDS, NewDeviceAuthorization, UserCode,
 };
-use crate::http::client_address::Network;
-use crate::http::oauth::{self, OauthError, Parameters};
-use crate::http::request_context::Context;
+use crate::web::client_address::Network;
+use crate::web::oauth::{self, OauthError, Parameters};
+use crate::web::request_context::Context;
 
 /// The number of codes to try: the first one is taken once in a million years.
 const ATTEMPTS: usize = 4;

@@ -20,9 +20,9 @@ use axum::http::HeaderMap;
 
 use crate::auth::AuthState;
 use crate::domain::device::CLIENT_ID;
-use crate::http::client_address::Network;
-use crate::http::oauth::{OauthError, Parameters};
-use crate::http::request_context::Context;
+use crate::web::client_address::Network;
+use crate::web::oauth::{OauthError, Parameters};
+use crate::web::request_context::Context;
 
 /// The path where a device starts to sign in (RFC 8628 §3.1).
 pub const AUTHORIZATION: &str = "/device/authorization";

@@ -10,8 +10,8 @@ use axum::response::{IntoResponse as _, Response};
 use super::read_parameters;
 use crate::auth::AuthState;
 use crate::domain::device::TokenHash;
-use crate::http::oauth::OauthError;
-use crate::http::request_context::Context;
+use crate::web::oauth::OauthError;
+use crate::web::request_context::Context;
 
 /// Returns 200, also for an unknown token, which counts as revoked (RFC 7009 §2.2). The device's
 /// access tokens end with it.

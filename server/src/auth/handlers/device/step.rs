@@ -11,9 +11,9 @@ use crate::auth::redirect::ReturnAddress;
 use crate::clock::Millis;
 use crate::domain::device::UserCode;
 use crate::domain::session::Session;
-use crate::http::csrf::BrowserSecret;
-use crate::http::page::{self, FormTarget, Layout};
-use crate::http::seal::Sealed;
+use crate::web::csrf::BrowserSecret;
+use crate::web::page::{self, FormTarget, Layout};
+use crate::web::seal::Sealed;
 
 /// The message for a code that no device is waiting for.
 pub(super) const NO_SUCH_CODE: &str = "No device waits with this code. It may be mistyped, used \

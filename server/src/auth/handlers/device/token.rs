@@ -19,8 +19,8 @@ use crate::auth::handlers::token::mint_console;
 use crate::domain::console_token::Hold;
 use crate::domain::device::{DeviceSecret, FreshDevice, Redeemed, Refreshed, TokenHash};
 use crate::domain::player::Player;
-use crate::http::oauth::{self, Code, OauthError};
-use crate::http::request_context::Context;
+use crate::web::oauth::{self, Code, OauthError};
+use crate::web::request_context::Context;
 
 /// The sentence for a device that has to sign in again.
 const ENDED: &str = "This sign-in has ended. Sign in again.";

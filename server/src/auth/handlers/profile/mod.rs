@@ -23,14 +23,14 @@ use crate::auth::AuthState;
 use crate::auth::redirect::{REDIRECT, ReturnAddress};
 use crate::domain::session::Session;
 use crate::domain::username::{self, Username};
-use crate::http::api_error::ApiError;
-use crate::http::cookies;
-use crate::http::csrf::{self, BrowserSecret};
-use crate::http::form::Form;
-use crate::http::limiter::too_many_requests;
-use crate::http::request_context::Context;
-use crate::http::seal::SHOWN;
 use crate::store::StoreError;
+use crate::web::api_error::ApiError;
+use crate::web::cookies;
+use crate::web::csrf::{self, BrowserSecret};
+use crate::web::form::Form;
+use crate::web::limiter::too_many_requests;
+use crate::web::request_context::Context;
+use crate::web::seal::SHOWN;
 
 const ACTION: &str = "action";
 /// The field that names the player to whom a form was shown.

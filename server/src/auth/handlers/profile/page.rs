@@ -13,10 +13,10 @@ use crate::auth::redirect::ReturnAddress;
 use crate::domain::date::Date;
 use crate::domain::device::client_name;
 use crate::domain::session::{Session, SessionHash, SessionSummary};
-use crate::http::api_error::ApiError;
-use crate::http::csrf::BrowserSecret;
-use crate::http::page::{self, FormTarget, Layout};
-use crate::http::seal::Sealed;
+use crate::web::api_error::ApiError;
+use crate::web::csrf::BrowserSecret;
+use crate::web::page::{self, FormTarget, Layout};
+use crate::web::seal::Sealed;
 
 /// The page.
 #[derive(Template)]
