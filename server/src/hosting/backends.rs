@@ -1,16 +1,16 @@
-//! The games' own backends, and the way there: a reverse proxy.
+//! The reverse proxy to games' own backends.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | `paths` | which paths a backend answers, and which are the platform's |
-//! | `headers` | what a backend hears, and what a page gets |
-//! | `address_policy` | which addresses a backend may have |
-//! | `response_body` | answers that stop in the middle |
-//! | `open_connections` | what ends when a game is taken down |
-//! | `connection_test` | whether one answers when it is set |
-//! | `assertion` | what the platform says of itself to a backend |
-//! | `forward` | what a proxy does with a request and its answer, WebSockets included |
-//! | `early_response` | answers that come before all of a request was sent |
+//! | `paths` | which paths belong to a backend, and which to the platform |
+//! | `headers` | the headers of forwarded requests and responses |
+//! | `reach` | which addresses a backend may have |
+//! | `silence` | responses that stall |
+//! | `open` | closing of open connections when a game is taken down |
+//! | `trial` | the test request when a backend is set |
+//! | `assertion` | the signed statement in forwarded requests |
+//! | `forward` | forwarding of requests and responses, including WebSockets |
+//! | `early` | responses that arrive before the whole request was sent |
 
 use std::collections::HashMap;
 use std::fmt;
@@ -63,29 +63,28 @@ use self::forward::{BackendClient, Handshake};
 use self::open_connections::{Door, Doors};
 pub use self::paths::is_reserved;
 
-/// The paths of a game that its backend answers where nothing else is set.
+/// The default paths of a game that are forwarded to its backend.
 const PATHS: &str = "/api/";
-/// How long a connection that nobody uses is kept. Node and other servers close
-/// theirs after 5 s, and a request that meets the closing is lost.
+/// How long an idle connection is kept. Node and other servers close theirs after 5 s, and a
+/// request that is sent at that moment is lost.
 const KEPT: Duration = Duration::from_secs(4);
-/// Connections that are kept for one backend, at most.
+/// The maximum number of idle connections per backend.
 const KEPT_CONNECTIONS: usize = 64;
-/// Requests and WebSockets that one backend may have open at one time, so that
-/// one that does not answer takes nothing from those of other games.
+/// The maximum number of concurrent requests and WebSockets per backend, so that a backend that
+/// does not respond does not affect other games.
 const IN_FLIGHT: usize = 1_024;
-/// Which part of those one network may have, and which part it and those around
-/// it may have together, once more than half are taken: few visitors cannot take
-/// all of them, and a school may be one network. This machine itself may have
-/// all: programs that measure are many visitors in one.
+/// The part of these that one network may use, and the part for it and its surrounding network
+/// together, once more than half are in use: few visitors cannot use all of them, but a school may
+/// share one network. This machine has no limit: programs that measure simulate many visitors.
 const SHARES: (usize, usize) = (16, 8);
 
-/// One backend, and which paths of its game it answers.
+/// A backend, and the paths of its game that are forwarded to it.
 pub struct Backend {
     settings: BackendSettings,
     places: Arc<Semaphore>,
     networks: Shares<Group>,
     assertion: LastAssertion,
-    /// Its game has no backend any more. What takes its place has the same.
+    /// Set when its game has no backend any more. Its replacement shares this flag.
     removed: Arc<AtomicBool>,
 }
 
@@ -95,21 +94,21 @@ impl fmt::Debug for Backend {
     }
 }
 
-/// How backends are asked.
+/// Settings for requests to backends.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What a request's body may take, and how long an answer may take to begin.
+    /// The limits for a request's body, and for the time until a response begins.
     pub limits: request_body::Limits,
-    /// How long an answer may be silent in its middle.
+    /// How long a response may stall.
     pub idle: Duration,
-    /// Requests that one backend may have open at one time.
+    /// The maximum number of concurrent requests per backend.
     pub in_flight: usize,
-    /// Which addresses a backend may have.
+    /// The addresses that a backend may have.
     pub reach: AddressPolicy,
 }
 
 impl Settings {
-    /// Those of the platform's settings.
+    /// Returns the values of the platform's settings.
     #[must_use]
     pub fn new(config: &Config, origin: &PlatformOrigin, listening: SocketAddr) -> Self {
         Self {
@@ -130,13 +129,13 @@ type Key = (String, Environment);
 /// The backends of all games.
 type Table = HashMap<Key, Arc<Backend>>;
 
-/// Every backend that there is. One may be set while requests are answered.
+/// All backends. They may be changed while requests are in progress.
 pub struct Backends {
-    /// The platform's own, which no setting changes.
+    /// The platform's own backends, which no setting changes.
     built_in: ArcSwap<Table>,
-    /// What the games' owners have set. It goes before the others.
+    /// The backends that games' owners have set. They take precedence.
     set: ArcSwap<Table>,
-    /// Held while they are changed.
+    /// Held while the backends are changed.
     following: Mutex<()>,
     client: BackendClient,
     /// The platform's name in `Via`.
@@ -157,10 +156,10 @@ impl fmt::Debug for Backends {
 }
 
 impl Backends {
-    /// No backends yet.
+    /// Creates an empty set of backends.
     ///
     /// # Errors
-    /// TLS cannot be set up at all.
+    /// Returns an error if TLS cannot be set up at all.
     pub fn new(origin: &PlatformOrigin, settings: Settings) -> Result<Self, rustls::Error> {
         let name = origin.to_string();
         let name = name
@@ -181,26 +180,26 @@ impl Backends {
         })
     }
 
-    /// Signs what is forwarded.
+    /// Sets the signer for forwarded requests.
     #[must_use]
     pub fn signed_by(mut self, assertions: Assertions) -> Self {
         self.assertions = Some(assertions);
         self
     }
 
-    /// Which addresses a backend may have.
+    /// Returns the addresses that a backend may have.
     #[must_use]
     pub const fn reach(&self) -> &AddressPolicy {
         &self.settings.reach
     }
 
-    /// Ends all WebSockets, those to come included: the server stops.
+    /// Closes all current and later WebSockets, because the server stops.
     pub fn close(&self) {
         self.closing.cancel();
     }
 
-    /// Sends the `/api/` of a game there from now on, unless its owner has set
-    /// another backend.
+    /// Forwards `/api/` of a game to this backend from now on, unless its owner has set another
+    /// one.
     pub fn add(&self, slug: &str, environment: Environment, backend: SocketAddr) {
         let settings = BackendSettings {
             url: format!("http://{backend}"),
@@ -214,21 +213,19 @@ impl Backends {
         });
     }
 
-    /// Whether the platform's own backend answers for a game while its owner has
-    /// set none.
+    /// Whether a game uses the platform's own backend because its owner has set none.
     #[must_use]
     pub fn is_built_in(&self, slug: &str, environment: Environment) -> bool {
         let key = (slug.to_owned(), environment);
         self.built_in.load().contains_key(&key)
     }
 
-    /// Follows a change of all games, or of those of one project. What is open to a
-    /// backend that was taken away ends, and what is open to the backends of games that
-    /// are not shown: their WebSockets, and answers on their way. What is open to one
-    /// whose address or paths were changed goes on there.
+    /// Applies a change of all games, or of those of one project. Closes WebSockets and unfinished
+    /// responses of removed backends, and of games that are taken down. If only the address or
+    /// paths of a backend change, open connections continue with the old one.
     pub fn follow(&self, catalogue: &Catalogue, slug: Option<&str>) {
         {
-            // No older look goes over a newer one.
+            // An older state must not replace a newer one.
             let _following = self.following.lock();
             match slug {
                 Some(slug) => self.follow_project(catalogue, slug),
@@ -270,7 +267,7 @@ impl Backends {
         self.replace(others.chain(own));
     }
 
-    /// Makes `set` what the games' owners have set.
+    /// Replaces the backends that games' owners have set by `set`.
     fn replace<'a>(&self, set: impl Iterator<Item = (Key, &'a BackendSettings)>) {
         let before = self.set.load_full();
         let table: Table = set
@@ -286,8 +283,8 @@ impl Backends {
         let table = Arc::new(table);
         self.set.store(Arc::clone(&table));
         for (key, gone) in before.iter().filter(|(key, _)| !table.contains_key(*key)) {
-            // A request that found it before comes to a closed door, or, if it
-            // comes later, sees this.
+            // A request that found the backend before this finds it closed, or, if it comes later,
+            // sees this flag.
             gone.removed.store(true, Ordering::Release);
             self.doors.end(key);
         }
@@ -303,19 +300,19 @@ impl Backends {
         })
     }
 
-    /// The backend that answers this path of a game, if any.
+    /// Returns the backend for this path of a game, if any.
     #[must_use]
     pub fn find(&self, game: &Game, path: &str) -> Option<Arc<Backend>> {
         let key = (game.slug.clone(), game.environment);
         let set = self.set.load().get(&key).cloned();
         let backend = set.or_else(|| self.built_in.load().get(&key).cloned())?;
         let answers = |prefix: &String| paths::is_below(path, prefix);
-        // Some are the platform's, whatever was set.
+        // Reserved paths belong to the platform, whatever was set.
         (backend.settings.paths.iter().any(answers) && !is_reserved(path)).then_some(backend)
     }
 
-    /// Refuses a request that has been here before: a backend that leads back
-    /// to the platform would ask itself without end.
+    /// Rejects a request that has been here before: a backend that leads back to the platform would
+    /// cause an endless loop.
     ///
     /// # Errors
     /// `backend-unreachable`
@@ -327,8 +324,7 @@ impl Backends {
         Ok(())
     }
 
-    /// Sends a request to a backend and answers what it answers, streaming
-    /// both ways.
+    /// Forwards a request to a backend and returns its response, streaming in both directions.
     ///
     /// # Errors
     /// `backend-unreachable`, `backend-timeout`, `payload-too-large`,
@@ -387,7 +383,7 @@ impl Backends {
         }
     }
 
-    /// A place for one more request at a backend, and its network's share in it.
+    /// Takes a slot for another request to a backend, and a share for its network.
     fn place(
         &self,
         backend: &Backend,
@@ -429,9 +425,8 @@ impl Backends {
         if length.is_some_and(|length| length > self.settings.limits.bytes) {
             return Err(ProblemCode::PayloadTooLarge.into());
         }
-        // It would show a page what the platform alone tells a backend (RFC 9110
-        // §9.3.8); `TRACK` is the same to some servers. `CONNECT`
-        // asks for a tunnel to somewhere else.
+        // It would show a page what only the platform sends to a backend (RFC 9110 §9.3.8); some
+        // servers treat `TRACK` in the same way. `CONNECT` asks for a tunnel to another server.
         if parts.method == Method::TRACE
             || parts.method == Method::CONNECT
             || parts.method.as_str().eq_ignore_ascii_case("track")
@@ -447,8 +442,8 @@ impl Backends {
     }
 }
 
-/// Counts a connection that is to become a WebSocket (RFC 6455 §4.1) as one that
-/// lasts, before the backend hears of it.
+/// Counts a connection that will become a WebSocket (RFC 6455 §4.1) as long-lived, before the
+/// request is forwarded.
 fn upgraded(headers: &HeaderMap, held: Option<&Stay>) -> Result<Option<Lasting>, ApiError> {
     let values = headers.get_all(header::UPGRADE).into_iter();
     let wanted = values.filter_map(|value| value.to_str().ok());
@@ -462,7 +457,7 @@ fn upgraded(headers: &HeaderMap, held: Option<&Stay>) -> Result<Option<Lasting>,
 }
 
 fn client(reach: AddressPolicy) -> Result<BackendClient, rustls::Error> {
-    // Where the machine has no certificates, backends over plain http work.
+    // If the machine has no certificates, backends over plain http still work.
     let tls = tls::client(true).or_else(|error| {
         tracing::warn!(
             error = chain(&error),

@@ -1,37 +1,35 @@
-//! Which files of deployments before are still answered where the current one
-//! has nothing.
+//! Decides which files of earlier deployments are still served if the current one has no file at
+//! their path.
 //!
-//! A page that was loaded from an earlier deployment is still being played, and
-//! loads its next level now. Bundlers give each version of a file a name of its
-//! own, so the name that it asks for is of a file that the current deployment has
-//! under another. Which names those are is not guessed here: what nobody else
-//! has taken since can only be meant for that page. Three things count, and none
-//! is what the letters look like:
+//! A page that was loaded from an earlier deployment is still being played, and loads its next
+//! level now. Bundlers give each version of a file a different name, so it requests a name that the
+//! current deployment does not have. We do not guess which names contain a hash: a path that no
+//! other content has used can only be meant for that page. Three conditions apply, none of which
+//! depends on what the letters look like:
 //!
-//! - Its bytes were the same in every deployment that has the path and is kept
-//!   (the store answers nothing else): else the name is of whatever is there today.
-//! - Its name has room for a hash. So `game.js` and `robots.txt` are gone once they
-//!   are not deployed any more.
-//! - It is none that runs or is shown by itself, and none that should never have
-//!   been public: those are to be gone with the deploy that leaves them out.
+//! - Its bytes were the same in every kept deployment that has the path (the store returns nothing
+//!   otherwise). If not, the name refers to the current file.
+//! - Its name has room for a hash. So `game.js` and `robots.txt` are not served any more once they
+//!   are not deployed.
+//! - It is not a file that runs or is displayed on its own, and none that should never have been
+//!   public: those must disappear with the deploy that leaves them out.
 
 use platform_checks::private;
 
 use super::headers::is_scriptable;
 use crate::games::content_hash::is_of_mark;
 
-/// Characters that the shortest hash in use has.
+/// The length of the shortest hash in use.
 const SHORTEST_HASH: usize = 8;
 
-/// Whether a file of an earlier deployment may be answered at this path.
+/// Whether a file of an earlier deployment may be served at this path.
 #[must_use]
 pub fn may_answer(path: &str) -> bool {
     !is_scriptable(path) && has_room_for_a_hash(path) && private::judge(path).is_none()
 }
 
-/// Whether there are as many characters of base64url in a row as the shortest
-/// hash has, in the file's name or in that of a folder: some bundlers have the
-/// hash there.
+/// Whether there are as many base64url characters in a row as the shortest hash has, in the name of
+/// the file or of a folder: some bundlers put the hash there.
 fn has_room_for_a_hash(path: &str) -> bool {
     let stem = match path.rsplit_once('.') {
         Some((stem, extension)) if !extension.contains('/') => stem,
@@ -86,8 +84,8 @@ mod tests {
         }
     }
 
-    /// Names as bundlers make them, ten thousand of each: how many characters
-    /// of which alphabet, between what.
+    /// Ten thousand names in the style of each bundler: the length and alphabet of the hash, and
+    /// the text around it.
     #[test]
     fn every_name_that_a_bundler_can_make_is_answered_later() {
         let base64url = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -109,7 +107,7 @@ mod tests {
             for _ in 0..10_000 {
                 let hash: String = (0..length)
                     .map(|_| {
-                        // xorshift64, so that a failure comes again.
+                        // xorshift64, so that a failure can be reproduced.
                         random ^= random << 13;
                         random ^= random >> 7;
                         random ^= random << 17;

@@ -1,5 +1,5 @@
-//! The bytes of deployed files. A file is addressed by its content, so what
-//! lies in memory is never stale; it only goes to make room.
+//! The bytes of deployed files. A file is addressed by its content, so a cached file is never
+//! stale; it is only evicted to free memory.
 
 use std::fmt;
 use std::io::Write as _;
@@ -18,40 +18,39 @@ use crate::domain::project::FileEntry;
 use crate::games::files::{FileError, FileStore};
 use crate::web::encoding::Coding;
 
-/// Bytes of a file that is kept in memory, at most.
+/// The maximum size of a cached file in bytes.
 const KEPT: u64 = 1024 * 1024;
-/// Bytes of a file that are read at one time where it is not kept.
+/// The number of bytes per read of a file that is not cached.
 const PIECE: u64 = 256 * 1024;
-/// Bytes of a file that is compressed here: below, headers weigh more; above,
-/// it should have been done where the game is built.
+/// The size of files that are compressed here, in bytes: below, headers weigh more; above, the
+/// game's build should have compressed it.
 const COMPRESSED: Range<u64> = 512..32 * 1024 * 1024;
-/// Compressed while players wait, so that speed counts as well as size.
+/// Players wait for the compression, so speed counts as well as size.
 const BROTLI_QUALITY: u8 = 5;
 /// Brotli's window, 4 MiB.
 const BROTLI_WINDOW: u8 = 22;
-/// One file may take this part of the memory, so that it drives out not all
-/// others.
+/// One file may use this part of the memory, so that it does not evict all others.
 const PART: u64 = 4;
-/// What an entry costs beside its bytes.
+/// The memory of an entry in addition to its bytes.
 const OVERHEAD: u32 = 256;
 
-/// Some bytes in memory: those of a file, or the same compressed.
+/// The key of cached bytes: a file, uncompressed or in a coding.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Key {
     sha256: String,
     coding: Coding,
 }
 
-/// What is known of a file in a coding.
+/// A cache entry for a file in a coding.
 #[derive(Clone, Debug)]
 enum Kept {
     Bytes(Bytes),
-    /// Compressing it does not make it smaller, or it has no room here.
+    /// Compressing it does not make it smaller, or the result is too large for the cache.
     NotWorthIt,
 }
 
 impl Kept {
-    /// Bytes that it takes in memory.
+    /// Returns the memory that it uses.
     fn weight(&self) -> u32 {
         let bytes = match self {
             Kept::Bytes(bytes) => bytes.len(),
@@ -63,14 +62,14 @@ impl Kept {
     }
 }
 
-/// The contents of deployed files, those in use in memory.
+/// The contents of deployed files, with a cache for those in use.
 #[derive(Clone)]
 pub struct Contents {
     files: Arc<FileStore>,
     memory: Cache<Key, Kept>,
-    /// Bytes of one file that lie in memory, at most.
+    /// The maximum size of a cached file in bytes.
     largest: u64,
-    /// One file is compressed at a time: answering comes first.
+    /// Only one file is compressed at a time: responses have priority.
     compressing: Arc<Semaphore>,
 }
 
@@ -84,7 +83,7 @@ impl fmt::Debug for Contents {
 }
 
 impl Contents {
-    /// The contents of `files`, of which `capacity` bytes lie in memory at most.
+    /// Creates the contents of `files`, with a cache of at most `capacity` bytes.
     #[must_use]
     pub fn new(files: Arc<FileStore>, capacity: u64) -> Self {
         let memory = Cache::builder()
@@ -99,12 +98,12 @@ impl Contents {
         }
     }
 
-    /// Some bytes of a file, as the body of an answer. A large file never lies
-    /// in memory as a whole.
+    /// Returns some bytes of a file as the body of a response. A large file is never in memory as a
+    /// whole.
     ///
     /// # Errors
-    /// Those of [`FileStore::read`]; where a large file breaks off, the body
-    /// does too.
+    /// Those of [`FileStore::read`]. If reading a large file fails later, the body ends with an
+    /// error.
     pub async fn body(&self, entry: &FileEntry, span: Range<u64>) -> Result<Body, Arc<FileError>> {
         if entry.size > KEPT.min(self.largest) {
             return Ok(self.stream(entry.sha256.clone(), span));
@@ -113,14 +112,14 @@ impl Contents {
         let start = usize::try_from(span.start).unwrap_or(usize::MAX);
         let end = usize::try_from(span.end).unwrap_or(usize::MAX);
         if end > whole.len() || start > end {
-            // The file store lost some of it.
+            // A part of the file is missing in the file store.
             return Err(Arc::new(FileError::Missing(entry.sha256.clone())));
         }
         Ok(Body::from(whole.slice(start..end)))
     }
 
-    /// The whole of a file, from memory if it lies there. Those who want one
-    /// file at the same time share one reading.
+    /// Returns a whole file, from the cache if possible. Concurrent requests for one file share one
+    /// read.
     async fn read(&self, entry: &FileEntry) -> Result<Bytes, Arc<FileError>> {
         let key = Key {
             sha256: entry.sha256.clone(),
@@ -136,7 +135,7 @@ impl Contents {
         }
     }
 
-    /// The bytes, read piece by piece.
+    /// Streams the bytes in pieces.
     fn stream(&self, sha256: String, span: Range<u64>) -> Body {
         let files = Arc::clone(&self.files);
         let pieces =
@@ -151,8 +150,8 @@ impl Contents {
         Body::from_stream(pieces)
     }
 
-    /// The file in this coding, if it has been compressed already. If not,
-    /// that begins, and who asks now is answered as the file is.
+    /// Returns the file in this coding, if it has been compressed already. Otherwise starts to
+    /// compress it, and returns `None`, so that the uncompressed file is sent.
     pub async fn compressed(&self, entry: &FileEntry, coding: Coding) -> Option<Bytes> {
         if coding == Coding::Identity || self.largest == 0 || !COMPRESSED.contains(&entry.size) {
             return None;
@@ -187,7 +186,7 @@ impl Contents {
             };
             let (before, coding) = (bytes.len(), key.coding);
             let done = tokio::task::spawn_blocking(move || compress(&bytes, coding)).await;
-            // A tenth less is what it must bring.
+            // Compressing must save at least a tenth.
             let worth = |after: &Bytes| {
                 after.len() < before / 10 * 9 && after.len() as u64 <= contents.largest
             };
@@ -233,7 +232,7 @@ mod tests {
         axum::body::to_bytes(body, usize::MAX).await.unwrap()
     }
 
-    /// Waits until nothing is being compressed any more.
+    /// Waits until no file is being compressed.
     async fn settled(contents: &Contents) {
         let turn = contents.compressing.acquire().await.unwrap();
         drop(turn);

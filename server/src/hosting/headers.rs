@@ -1,27 +1,27 @@
-//! What a file is, and for how long it may be kept.
+//! The headers of a file: its media type, and how long it may be cached.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
 use crate::web::encoding::Coding;
 
-/// A browser asks each time whether the file is still the same one.
+/// A browser revalidates the file each time.
 const ASK_AGAIN: HeaderValue = HeaderValue::from_static("no-cache");
-/// The name changes with the content, so nobody need ever ask again.
+/// The name changes with the content, so it never needs to be revalidated.
 const FOR_EVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
-/// Names that a browser knows without asking whether they are text.
+/// The parameter for text formats, whose charset browsers otherwise guess.
 const UTF8: &str = "; charset=utf-8";
 
-/// Whether a file is another one tomorrow.
+/// Whether the content at a path can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lives {
-    /// It may be: the name stays, and the content changes.
+    /// It can: the name stays, and the content changes.
     UntilTheNextDeploy,
-    /// It is not: a new content gets a new name.
+    /// It cannot: new content gets a new name.
     ForEver,
 }
 
-/// Says what the file at `path` is, in which coding it is sent, and for how
-/// long it may be kept.
+/// Sets the headers of the file at `path`: its media type, its coding, and how long it may be
+/// cached.
 pub fn describe(headers: &mut HeaderMap, path: &str, coding: Coding, lives: Lives) {
     let (path, coding) = match compressed_by_engine(path) {
         Some(inner) if coding == Coding::Identity => inner,
@@ -40,8 +40,8 @@ pub fn describe(headers: &mut HeaderMap, path: &str, coding: Coding, lives: Live
     }
 }
 
-/// What a browser asks of a page before it gives it memory that threads share
-/// (HTML, "cross-origin isolation"). Workers want the second one as well.
+/// Sets the headers that a browser requires before a page may share memory between threads (HTML,
+/// "cross-origin isolation"). Workers need the second one as well.
 pub fn isolate(headers: &mut HeaderMap) {
     for (name, value) in [
         ("cross-origin-opener-policy", "same-origin"),
@@ -51,10 +51,9 @@ pub fn isolate(headers: &mut HeaderMap) {
     }
 }
 
-/// The media type of a file by its name.
+/// Returns the media type of a file by its name.
 fn content_type(path: &str) -> HeaderValue {
-    // What it says of modules is not what browsers' makers agreed on (RFC 9239),
-    // and of source maps nothing.
+    // The library differs from the standard for modules (RFC 9239), and does not know source maps.
     let guessed = match path.rsplit_once('.') {
         Some((_, "mjs")) => mime_guess::mime::TEXT_JAVASCRIPT,
         Some((inner, "map")) if inner.ends_with("js") || inner.ends_with("css") => {
@@ -69,8 +68,8 @@ fn content_type(path: &str) -> HeaderValue {
         .unwrap_or(HeaderValue::from_static("application/octet-stream"))
 }
 
-/// Whether a browser that opens a file of this name runs the scripts in it:
-/// pages, and all XML, of which pictures in SVG are the most frequent.
+/// Whether a browser that opens a file with this name runs the scripts in it: pages, and all XML,
+/// most often SVG images.
 #[must_use]
 pub fn is_scriptable(path: &str) -> bool {
     let path = compressed_by_engine(path).map_or(path, |(inner, _)| inner);
@@ -81,8 +80,8 @@ pub fn is_scriptable(path: &str) -> bool {
         || guessed.suffix().is_some_and(|suffix| suffix == "xml")
 }
 
-/// Whether a file of this name gets smaller when it is compressed. Pictures,
-/// sound, video and archives are compressed already.
+/// Whether a file with this name gets smaller when it is compressed. Images, sound, video and
+/// archives are already compressed.
 #[must_use]
 pub fn is_compressible(path: &str) -> bool {
     let guessed = mime_guess::from_path(path).first_or_octet_stream();
@@ -96,15 +95,15 @@ pub fn is_compressible(path: &str) -> bool {
             guessed.subtype().as_str(),
             "json" | "javascript" | "wasm" | "xml" | "manifest+json" | "x-font-ttf" | "ttf"
         )
-        // What engines pack a game's data in, and models and shaders.
+        // Formats of engines for a game's data, and models and shaders.
         || matches!(
             extension,
             "pck" | "data" | "gltf" | "glb" | "obj" | "glsl" | "vert" | "frag" | "map" | "ttf"
         )
 }
 
-/// Unity compresses what its loader asks for by name, `game.wasm.br`, and
-/// counts on the server to say so. The name of the file inside, and the coding.
+/// Unity compresses files that its loader requests by name, such as `game.wasm.br`, and expects the
+/// server to declare it. Returns the name of the file inside, and the coding.
 fn compressed_by_engine(path: &str) -> Option<(&str, Coding)> {
     let (inner, coding) = match path.rsplit_once('.')? {
         (inner, "br") => (inner, Coding::Brotli),

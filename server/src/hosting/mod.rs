@@ -1,14 +1,14 @@
-//! What answers on a game's own address: its files, its backend, the runtime.
+//! Serves a game's own address: its files, its backend, the runtime.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`handlers`] | the endpoints, one a file |
-//! | [`file_cache`] | what is read of a file, kept in memory and compressed |
-//! | [`headers`] | what is said of a file |
-//! | [`range`] | which part of it was asked for |
-//! | [`earlier_deployments`] | which files of deployments before are still answered |
-//! | [`backends`] | the way to a game's backend |
-//! | [`request_body`] | a body on its way to a backend, watched |
+//! | [`handlers`] | the endpoints, one per file |
+//! | [`contents`] | reading, caching and compressing files |
+//! | [`headers`] | the headers of files |
+//! | [`range`] | range requests |
+//! | [`earlier`] | which files of earlier deployments are still served |
+//! | [`backends`] | the reverse proxy to games' backends |
+//! | [`upload`] | monitoring of a body that is forwarded to a backend |
 //! | [`runtime`] | `runtime.js` and its source map |
 
 pub mod backends;

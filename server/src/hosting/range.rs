@@ -1,21 +1,21 @@
-//! Which part of a file was asked for (RFC 9110 §14).
+//! Range requests (RFC 9110 §14).
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
-/// Which part of a file was asked for.
+/// The requested part of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// All of it.
     Whole,
-    /// From the first to the last byte, both included.
+    /// From the first to the last byte, inclusive.
     Part(u64, u64),
-    /// Only bytes that it does not have.
+    /// Only bytes beyond the end of the file.
     Outside,
 }
 
-/// Reads what `request` asks for of a file of `size` bytes. One part is
-/// answered; for several the whole file is allowed too (RFC 9110 §14.2). With
-/// `If-Range` the part must be of the same file (§13.1.5).
+/// Returns which part of a file of `size` bytes is requested. One range is supported; for several,
+/// the whole file is a valid response (RFC 9110 §14.2). With `If-Range` the range must be of the
+/// same version of the file (§13.1.5).
 #[must_use]
 pub fn wanted(request: &HeaderMap, etag: &HeaderValue, size: u64) -> Wanted {
     if request
@@ -32,17 +32,17 @@ pub fn wanted(request: &HeaderMap, etag: &HeaderValue, size: u64) -> Wanted {
         .map_or(Wanted::Whole, |part| part.of(size))
 }
 
-/// The one part that was asked for.
+/// The one requested range.
 #[derive(Clone, Copy, Debug)]
 enum Part {
-    /// From one byte to another, both included.
+    /// From one byte to another, inclusive.
     Between(u64, u64),
-    /// So many bytes at the end.
+    /// This number of bytes at the end.
     Last(u64),
 }
 
-/// Reads a range of one part. None for several, for other units, and for what is
-/// not valid, which is ignored (RFC 9110 §14.2).
+/// Parses a single range. Returns `None` for several ranges, for other units, and for an invalid
+/// one, which is ignored (RFC 9110 §14.2).
 fn part(text: &str) -> Option<Part> {
     let (unit, range) = text.split_once('=')?;
     if !unit.trim().eq_ignore_ascii_case("bytes") {
@@ -59,14 +59,14 @@ fn part(text: &str) -> Option<Part> {
     }
 }
 
-/// A position: digits, however many; no file is as large as those with many.
+/// Parses a position of any number of digits; one that is too large is beyond every file.
 fn position(digits: &str) -> Option<u64> {
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| digits.parse().unwrap_or(u64::MAX))
 }
 
 impl Part {
-    /// What that is of a file of `size` bytes (RFC 9110 §14.1.2).
+    /// Resolves the range for a file of `size` bytes (RFC 9110 §14.1.2).
     fn of(self, size: u64) -> Wanted {
         let Some(end) = size.checked_sub(1) else {
             return Wanted::Outside;

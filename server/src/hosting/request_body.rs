@@ -1,5 +1,5 @@
-//! A request's body on its way to a game's backend, watched: how large it is,
-//! whether anything moves, and whether it comes as fast as anybody can send.
+//! Monitors a request's body that is forwarded to a game's backend: its size, its progress, and its
+//! speed.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use tokio::sync::watch;
 use crate::web::api_error::ApiError;
 use crate::web::minimum_rate::{Pace, Waiting};
 
-/// What a body and the answer to it may take.
+/// The limits of a body and of the response to it.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Bytes of the body, at most.
+    /// The maximum number of bytes of the body.
     pub bytes: u64,
-    /// How long nothing may move: no piece of the body, and once it has ended,
-    /// no answer. As long as it flows an upload may take any time.
+    /// How long there may be no progress: no new data of the body, and after its end, no response.
+    /// As long as there is progress, an upload may take any time.
     pub quiet: Duration,
-    /// How fast it has to flow.
+    /// The minimum speed.
     pub pace: Pace,
 }
 
@@ -38,7 +38,7 @@ impl Default for Limits {
     }
 }
 
-/// How far a body has come.
+/// The progress of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
     Flowing,
@@ -48,7 +48,7 @@ enum Progress {
     Broken,
 }
 
-/// A body that is being sent on, seen from outside.
+/// A monitor of a body that is being forwarded.
 #[derive(Debug)]
 pub struct Upload {
     progress: watch::Receiver<Progress>,
@@ -57,7 +57,7 @@ pub struct Upload {
 }
 
 impl Upload {
-    /// Watches `body`; what is sent on is the body that comes back.
+    /// Monitors `body`, and returns the body to forward.
     pub fn watch(body: Body, limits: Limits) -> (Self, Body) {
         let (sender, progress) = watch::channel(Progress::Flowing);
         let starved = Arc::new(AtomicBool::new(false));
@@ -80,18 +80,18 @@ impl Upload {
         (upload, Body::new(watched))
     }
 
-    /// Waits for the answer for as long as something moves.
+    /// Waits for the response as long as there is progress.
     ///
     /// # Errors
-    /// 408 where the client sends nothing more; `backend-timeout` where the
-    /// backend neither reads nor answers.
+    /// 408 if the client stops sending; `backend-timeout` if the backend neither reads nor
+    /// responds.
     pub async fn wait_for<T>(&self, answer: impl Future<Output = T>) -> Result<T, ApiError> {
         let mut progress = self.progress.clone();
         let quiet = async {
             loop {
                 match tokio::time::timeout(self.quiet, progress.changed()).await {
                     Ok(Ok(())) => {}
-                    // The body is gone, so that only the answer is left.
+                    // The body was dropped, so only the response is awaited.
                     Ok(Err(_)) => {
                         let never = std::future::pending::<()>();
                         let _ = tokio::time::timeout(self.quiet, never).await;
@@ -108,11 +108,10 @@ impl Upload {
         }
     }
 
-    /// Whether the body was one that can be sent on.
+    /// Whether the body could be forwarded.
     ///
     /// # Errors
-    /// `payload-too-large`, 408 where it came too slowly, or `invalid-request`
-    /// where it broke off.
+    /// `payload-too-large`, 408 if it was too slow, or `invalid-request` if it broke off.
     pub fn check(&self) -> Result<(), ApiError> {
         match *self.progress.borrow() {
             Progress::TooLarge => Err(ProblemCode::PayloadTooLarge.into()),
@@ -134,12 +133,12 @@ impl Upload {
     }
 }
 
-/// The body, which tells how far it is.
+/// A body that reports its progress.
 struct Watched {
     body: Body,
     left: u64,
     progress: watch::Sender<Progress>,
-    /// Whether the next piece is asked for and not there.
+    /// Whether the next piece was requested and has not arrived.
     starved: Arc<AtomicBool>,
     waiting: Waiting,
 }
@@ -216,8 +215,8 @@ mod tests {
         },
     };
 
-    /// A body of `pieces` pieces of ten bytes, one every `pause`; then, if it
-    /// `stays`, nothing more, and no end either.
+    /// A body of `pieces` pieces of ten bytes, one every `pause`; if it `stays`, it then stalls
+    /// without an end.
     fn body(pieces: u32, pause: Duration, stays: bool) -> Body {
         let ticks = tokio::time::interval(pause);
         let stream = stream::unfold((ticks, pieces), move |(mut ticks, left)| async move {
@@ -277,7 +276,7 @@ mod tests {
             while let Some(frame) = body.frame().await {
                 assert!(frame.is_ok());
                 pieces += 1;
-                // A backend that is slow, and not for as long as to be silent.
+                // The backend is slow, but not as slow as the limit.
                 tokio::time::advance(Duration::from_secs(25)).await;
             }
             pieces

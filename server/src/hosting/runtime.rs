@@ -7,7 +7,7 @@ use crate::web::asset::{Asset, Packed, packed};
 
 const SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/runtime.js"));
 
-/// Games follow a new runtime within minutes, and never wait for it.
+/// Games get a new runtime within minutes, and never wait for it.
 const CACHE_CONTROL: &str = "public, max-age=300, stale-while-revalidate=86400";
 
 /// The runtime, as every game's address serves it.
@@ -22,7 +22,7 @@ pub struct RuntimeFiles {
 /// Why the runtime cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum RuntimeError {
-    /// The built file is not one of ours.
+    /// The built file has no placeholder for the settings.
     #[error("runtime.js has no place for the settings; run `cargo xtask build`")]
     Placeholder,
     /// The settings could not be written as JSON.
@@ -34,7 +34,7 @@ pub enum RuntimeError {
 }
 
 impl RuntimeFiles {
-    /// Puts the settings in and compresses the script, which takes a moment.
+    /// Inserts the settings and compresses the script, which takes a moment.
     ///
     /// # Errors
     /// [`RuntimeError`]

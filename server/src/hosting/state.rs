@@ -1,4 +1,4 @@
-//! What hosting is handed.
+//! The state of hosting.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use crate::hosting::runtime::RuntimeFiles;
 use crate::platform::Platform;
 use crate::store::StoreError;
 
-/// What answers on games' own addresses.
+/// The state of the endpoints on games' own addresses.
 #[derive(Debug)]
 pub struct HostingState {
-    /// What every slice uses.
+    /// The state that every slice uses.
     pub platform: Arc<Platform>,
     /// The games that are hosted.
     pub games: Arc<GamesState>,
-    /// Deployed files as they are sent, those in use in memory.
+    /// Deployed files, with a cache.
     pub contents: Contents,
     /// The games' own backends.
     pub backends: Backends,
@@ -25,11 +25,11 @@ pub struct HostingState {
 }
 
 impl HostingState {
-    /// Reads the games of one project again, after a change of it, and ends what is open
-    /// to backends that do not answer for them any more.
+    /// Reads the games of one project again, after a change of it, and closes connections to
+    /// backends that do not belong to them any more.
     ///
     /// # Errors
-    /// The store's; what was known stays so.
+    /// Errors of the store; the previous state is then kept.
     pub async fn refresh(&self, slug: &str) -> Result<(), StoreError> {
         let catalogue = &self.games.catalogue;
         let (store, files) = (&*self.platform.store, &self.games.files);
@@ -41,7 +41,7 @@ impl HostingState {
     /// Does the same for all games.
     ///
     /// # Errors
-    /// The store's; what was known stays so.
+    /// Errors of the store; the previous state is then kept.
     pub async fn refresh_all(&self) -> Result<(), StoreError> {
         let catalogue = &self.games.catalogue;
         let (store, files) = (&*self.platform.store, &self.games.files);

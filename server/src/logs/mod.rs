@@ -1,5 +1,4 @@
-//! Frontend logs beside their endpoint: how many are taken in, and how long
-//! and how many of them are kept.
+//! Frontend logs: the limits on received records, and the sweep of old records.
 
 pub mod handlers;
 pub mod sanitize;
@@ -27,21 +26,21 @@ use crate::web::client_address::Network;
 use crate::web::fair_shares::Shares;
 use crate::web::limiter::{Limiter, Rate};
 
-/// How often projects are looked for whose records take more than they may.
+/// The interval of checking which projects exceed their quota.
 const LOOK: Duration = Duration::from_secs(10);
-/// Every so many looks, old records are looked for.
+/// After this number of checks, old records are removed, too.
 const LOOKS_BY_AGE: u64 = 60;
-/// Records that one write of the sweep removes: others' writes go in between,
-/// so it is as short as one of theirs.
+/// The maximum number of records that one write of the sweep removes, so that other writes do not
+/// wait long.
 const BATCH: usize = 50;
-/// Writes of one look for projects that are over the quota: old records must
-/// not wait until the last flood is over.
+/// The maximum number of writes per check for projects over the quota: removing old records must
+/// not wait for the end of a flood.
 const QUOTA_WRITES: usize = 1_000;
 const DAY_MILLIS: Millis = 24 * 60 * 60 * 1_000;
 /// Players and strangers.
 const BOTH: NonZeroU32 = NonZeroU32::MIN.saturating_add(1);
 
-/// The calls about frontend logs, with their descriptions.
+/// Returns the endpoints for frontend logs, with their descriptions.
 pub fn routes<S>() -> OpenApiRouter<S>
 where
     S: Clone + Send + Sync + 'static,
@@ -54,54 +53,54 @@ where
         .routes(routes!(errors::handle))
 }
 
-/// The parts that frontend logs need.
+/// The state of frontend logs.
 #[derive(Debug)]
 pub struct LogsState {
-    /// What every slice uses.
+    /// The state that every slice uses.
     pub platform: Arc<Platform>,
-    /// Who sends and reads them.
+    /// The senders and readers of logs.
     pub auth: Arc<AuthState>,
-    /// How many records may come in.
+    /// The rate limits on received records.
     pub limits: LogLimits,
-    /// Who follows them.
+    /// The open streams.
     pub streams: LogStreams,
 }
 
-/// How many records, and how many bytes, may come in. Records with a player's
-/// token are counted apart from those of strangers, of whom anybody may be as
-/// many as they like: they take nothing from the players.
+/// The rate limits on records and bytes. Records with a player's token are counted separately from
+/// those of strangers, of which anybody can send any number: they must not use up the players'
+/// limits.
 #[derive(Debug)]
 pub struct LogLimits {
-    /// Of requests with a player's token.
+    /// For requests with a player's token.
     pub players: LogRates,
-    /// Of all others.
+    /// For all other requests.
     pub strangers: LogRates,
-    /// Requests by network address, before it is known whether they have a token:
-    /// what verifying costs has a limit as well.
+    /// Requests by network address, before it is known whether they have a token: verifying it
+    /// costs something, too.
     pub requests_by_address: Limiter<Network>,
-    /// Requests of each environment that wait for the store, as its audience.
+    /// The number of requests per environment (by audience) that wait for the store.
     pub waiting: Shares<Arc<str>>,
 }
 
-/// How many requests of one environment may wait for the store at one time: an
-/// eighth of those that may wait in all, so that no game keeps the others out.
+/// The maximum number of requests of one environment that may wait for the store: an eighth of all,
+/// so that no game blocks the others.
 pub const WAITING: usize = LOG_WRITES / 8;
 
-/// How many records, and how many bytes, may come in, by who sends them.
+/// The rate limits on records and bytes, by sender.
 #[derive(Debug)]
 pub struct LogRates {
     /// By network address.
     pub by_address: Limiter<Network>,
     /// By environment of a project, as its audience.
     pub by_game: Limiter<Arc<str>>,
-    /// Bytes by network address: a hundred records may have 1 kB or 64.
+    /// Bytes by network address: a hundred records may have 1 kB or 64 kB.
     pub bytes_by_address: Limiter<Network>,
     /// Bytes by environment of a project, as its audience.
     pub bytes_by_game: Limiter<Arc<str>>,
 }
 
 impl LogLimits {
-    /// The limits of the settings.
+    /// Creates the limits of the settings.
     #[must_use]
     pub fn new(config: &Config, clock: &Arc<dyn Clock>) -> Self {
         let rates = || LogRates {
@@ -110,7 +109,7 @@ impl LogLimits {
             bytes_by_address: Limiter::new(&config.log_bytes_rate, Arc::clone(clock)),
             bytes_by_game: Limiter::new(&config.log_bytes_rate_game, Arc::clone(clock)),
         };
-        // As many as those two let through together, of one record each.
+        // As many requests as both limits allow together, with one record each.
         let requests = Rate {
             count: config.log_rate.count.saturating_mul(BOTH),
             burst: config.log_rate.burst.saturating_mul(BOTH),
@@ -124,7 +123,7 @@ impl LogLimits {
         }
     }
 
-    /// Forgets those who have been quiet for long enough.
+    /// Removes keys that have been quiet for long enough.
     pub fn sweep(&self) {
         self.requests_by_address.sweep();
         for rates in [&self.players, &self.strangers] {
@@ -136,11 +135,10 @@ impl LogLimits {
     }
 }
 
-/// Removes records that are older than the settings say, in small writes.
-/// Answers how many.
+/// Removes records that are older than the setting, in small writes, and returns their number.
 ///
 /// # Errors
-/// The store's; what was removed until then stays so.
+/// Errors of the store; records that were already removed stay removed.
 pub async fn sweep(store: &dyn Store, days: u32, now: Millis) -> Result<usize, StoreError> {
     let before = now.saturating_sub(Millis::from(days) * DAY_MILLIS);
     let mut removed = 0;
@@ -153,12 +151,11 @@ pub async fn sweep(store: &dyn Store, days: u32, now: Millis) -> Result<usize, S
     }
 }
 
-/// Removes the oldest records of each project whose records take more than
-/// `quota` bytes, in small writes, of which there are so many in one look.
-/// Answers how many.
+/// Removes the oldest records of each project whose records exceed `quota` bytes, in small writes,
+/// up to a maximum number per check. Returns the number of records.
 ///
 /// # Errors
-/// The store's; what was removed until then stays so.
+/// Errors of the store; records that were already removed stay removed.
 pub async fn sweep_quota(store: &dyn Store, quota: u64) -> Result<usize, StoreError> {
     let mut removed = 0;
     for _ in 0..QUOTA_WRITES {
@@ -171,18 +168,17 @@ pub async fn sweep_quota(store: &dyn Store, quota: u64) -> Result<usize, StoreEr
     Ok(removed)
 }
 
-/// Sweeps now and then: what is beyond the quota with every run, and what is old
-/// with every so many.
+/// The job that sweeps: records over the quota in every run, and old records in some runs.
 #[derive(Debug)]
 pub(crate) struct SweepLogs {
     state: Arc<LogsState>,
     runs: u64,
-    /// Records beyond the quota that were removed since the log last said so.
+    /// The number of records over the quota that were removed since this was last logged.
     beyond: usize,
 }
 
 impl SweepLogs {
-    /// Has not swept yet.
+    /// Creates the job.
     pub(crate) const fn new(state: Arc<LogsState>) -> Self {
         Self {
             state,
@@ -209,8 +205,8 @@ impl SweepLogs {
         {
             tracing::info!(old, beyond, "frontend log records were removed");
         }
-        // Those that arrived after their project was removed, or that were
-        // left when the server stopped.
+        // Records that arrived after their project was removed, or that remained when the server
+        // stopped.
         sweep_removed(&*platform.store).await?;
         old.map(drop)
     }

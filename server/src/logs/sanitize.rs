@@ -1,27 +1,26 @@
-//! Making the best of what pages send: JSON that a browser writes and that
-//! stricter readers refuse, and texts that are too long.
+//! Repairs what pages send: JSON that browsers write but strict parsers reject, and texts that are
+//! too long.
 
 use std::borrow::Cow;
 
 use platform_protocol::limits::{LOG_METADATA_BYTES, LOG_METADATA_DEPTH};
 use serde_json::Value;
 
-/// What stands at the end of a text that was cut.
+/// The end of a text that was cut.
 const CUT: &str = "\u{2026}";
-/// Stands for metadata over the limit.
+/// Replaces metadata over the limit.
 const TOO_LARGE: &str = "\"[metadata over 8 KiB was left out]\"";
-/// Stands for metadata that other readers of JSON would stumble over.
+/// Replaces metadata that other JSON parsers could not read.
 const UNSOUND: &str = "\"[metadata that cannot be read was left out]\"";
 
-/// Replaces each half of a surrogate pair without its other half, such as an
-/// emoji that was cut in two, by U+FFFD. Scripts may have such texts, and
-/// browsers write them as `\ud83d` (ECMA-262 §25.5.2.3); as text they are none
-/// (RFC 8259 §8.2).
+/// Replaces each unpaired surrogate, such as half of an emoji that was cut, by U+FFFD. Scripts may
+/// have such texts, and browsers write them as `\ud83d` (ECMA-262 §25.5.2.3); they are not valid
+/// Unicode (RFC 8259 §8.2).
 #[must_use]
 pub fn mend_surrogates(json: &[u8]) -> Cow<'_, [u8]> {
     let mut mended = Cow::Borrowed(json);
     let mut at = 0;
-    // Only strings have backslashes in JSON.
+    // In JSON, only strings contain backslashes.
     while let Some(next) = json.get(at..).and_then(backslash) {
         at += next;
         at += match (unit(json, at), unit(json, at + 6)) {
@@ -42,17 +41,17 @@ fn backslash(json: &[u8]) -> Option<usize> {
     json.iter().position(|byte| *byte == b'\\')
 }
 
-/// The UTF-16 unit of the escape (`\u` and four digits) that begins at `at`.
+/// Returns the UTF-16 unit of the escape (`\u` and four digits) that begins at `at`.
 fn unit(json: &[u8], at: usize) -> Option<u16> {
     let digits = json.get(at..at + 6)?.strip_prefix(b"\\u")?;
-    // `from_str_radix` alone would take a plus sign.
+    // `from_str_radix` alone would accept a plus sign.
     if !digits.iter().all(u8::is_ascii_hexdigit) {
         return None;
     }
     u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// A text of at most `limit` bytes: what is longer loses its end.
+/// Returns a text of at most `limit` bytes, cut at its end if necessary.
 #[must_use]
 pub fn shortened(mut text: String, limit: usize) -> String {
     if text.len() > limit {
@@ -62,22 +61,21 @@ pub fn shortened(mut text: String, limit: usize) -> String {
     text
 }
 
-/// The text of a JSON value that every reader can read: within the limits, on
-/// one line, and with numbers that are numbers. Where it is not, a JSON string
-/// says so.
+/// Returns the text of a JSON value that every parser can read: within the limits, on one line, and
+/// with valid numbers. Otherwise returns a JSON string that says so.
 #[must_use]
 pub fn sound_metadata(json: &str) -> String {
     if json.len() > LOG_METADATA_BYTES {
         return TOO_LARGE.to_owned();
     }
     match serde_json::from_str::<Value>(json) {
-        // Between values alone: in a string a line break is always escaped.
+        // This only affects line breaks between values: in a string they are always escaped.
         Ok(value) if depth(&value) <= LOG_METADATA_DEPTH => json.replace(['\n', '\r'], " "),
         _ => UNSOUND.to_owned(),
     }
 }
 
-/// Arrays and objects within each other. The parser has bounded them before.
+/// Returns the depth of nested arrays and objects. The parser has already limited it.
 fn depth(value: &Value) -> usize {
     match value {
         Value::Array(values) => 1 + values.iter().map(depth).max().unwrap_or(0),

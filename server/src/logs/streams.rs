@@ -1,11 +1,10 @@
-//! Who follows which frontend logs, and the word that there are new ones.
+//! The readers of frontend log streams, and announcements of new records.
 //!
-//! A stream reads the records from the store, where their ids follow the order
-//! in which they were committed; what is passed around here is only that there
-//! is something to read. So a stream that begins where another ended misses
-//! nothing and repeats nothing, a reader who is slow holds up nobody, and
-//! nothing is kept in memory for anyone: but for a moment what some reader has
-//! just been sent, or that there was nothing, for the others at the same place.
+//! A stream reads the records from the store, where their ids follow the order of their commits;
+//! only the fact that there are new records is announced here. So a stream that continues where
+//! another ended misses nothing and repeats nothing, and a slow reader delays nobody. Nothing is
+//! kept in memory per reader. For a short time, the last result (or the fact that there was none)
+//! is kept for other readers at the same position.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -24,43 +23,41 @@ use crate::domain::log::LogId;
 use crate::store::StoreError;
 use crate::web::gzip_stream::SharedChunk;
 
-/// Streams that one player may have open at one time.
+/// The maximum number of open streams per player.
 pub const STREAMS: usize = 10;
 
-/// How long what one reader was sent is kept for the others.
+/// How long a result is kept for other readers.
 const SHARED_FOR: Duration = Duration::from_secs(5);
-/// How long others need not look where somebody found nothing. What was
-/// announced since then is looked for all the same; this delays only what
-/// another process wrote.
+/// How long an empty result is valid for other readers. Announced records are read all the same;
+/// this only delays records that another process wrote.
 const NOTHING_FOR: Duration = Duration::from_secs(1);
-/// Bytes that are kept for others, at most.
+/// The maximum number of bytes that are kept for other readers.
 const SHARED_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Where a reader is: the environment, what is asked for, and what was sent
-/// last.
+/// A reader's position: the environment, the filter, and the last record that was sent.
 pub type Place = (String, Environment, LogLevel, LogId);
 
-/// What comes after a place.
+/// The records after a position.
 #[derive(Clone, Debug)]
 pub struct Sent {
-    /// As events.
+    /// The records as events.
     pub events: SharedChunk,
-    /// The last record of them.
+    /// The last of these records.
     pub last: LogId,
-    /// Whether there may be more behind it already.
+    /// Whether there may already be more records after it.
     pub full: bool,
-    /// When the store was read for it.
+    /// When the store was read.
     pub at: Instant,
 }
 
-/// What a reader finds behind its place in the store.
+/// What a reader finds after its position in the store.
 #[derive(Debug)]
 pub enum Found {
     /// Nothing yet.
     Nothing,
-    /// What everybody at this place is sent.
+    /// Records that all readers at this position get.
     Shared(Sent),
-    /// What this reader alone is sent, who is far behind: some was left out.
+    /// Records for this reader only, which is far behind: some were left out.
     Own(Sent),
 }
 
@@ -73,23 +70,22 @@ impl Found {
     }
 }
 
-/// What the last look at a place came to.
+/// The result of the last read at a position.
 #[derive(Clone, Debug)]
 enum Known {
     Sent(Sent),
-    /// There was nothing: the last announcement that was heard before the look,
-    /// and when that began.
+    /// There was nothing: the last announcement before the read, and when the read began.
     Nothing {
         heard: u64,
         at: Instant,
     },
-    /// What was found was for that reader alone.
+    /// The result was only for that reader.
     Own,
     Failed(Arc<StoreError>),
 }
 
 impl Known {
-    /// Whether it says nothing to somebody who has heard of this announcement.
+    /// Whether it is outdated for a reader that knows this announcement.
     fn is_old(&self, heard_of: u64) -> bool {
         match self {
             Self::Sent(_) => false,
@@ -105,9 +101,9 @@ type Room = (String, Environment);
 /// The open streams.
 #[derive(Debug)]
 pub struct LogStreams {
-    /// What readers found a moment ago. However many follow, the store is read
-    /// and records are written out once: who was sent the same is at the same
-    /// place, and stays with the others.
+    /// Recent results. However many readers follow, the store is read once and records are
+    /// formatted once: readers with the same last record are at the same position, and stay
+    /// together.
     looks: Cache<Place, Known>,
     open: Arc<Open>,
     stopping: watch::Receiver<bool>,
@@ -115,30 +111,30 @@ pub struct LogStreams {
 
 #[derive(Debug, Default)]
 struct Open {
-    /// The number of each room's last announcement, and who is in it.
+    /// The number of each room's last announcement, and its number of readers.
     rooms: Mutex<HashMap<Room, (watch::Sender<u64>, usize)>>,
     players: Mutex<HashMap<Uuid, usize>>,
-    /// The last announcement of all, so that no two have the same number.
+    /// The last announcement of all rooms, so that no two have the same number.
     announced: AtomicU64,
-    /// How many have begun to follow.
+    /// The number of readers so far.
     begun: AtomicU32,
 }
 
 impl Open {
-    /// The number of the next announcement. Where the rooms are locked the
-    /// numbers of each only grow.
+    /// Returns the number of the next announcement. It is called with the rooms locked, so the
+    /// numbers of each room only increase.
     fn next(&self) -> u64 {
         self.announced.fetch_add(1, Ordering::Relaxed) + 1
     }
 }
 
-/// Somebody who follows. Dropping it ends that.
+/// A reader. Dropping it ends its stream.
 #[derive(Debug)]
 pub struct Follower {
     open: Arc<Open>,
     room: Room,
     player: Uuid,
-    /// How many had begun before.
+    /// The number of readers before this one.
     seat: u32,
     news: watch::Receiver<u64>,
     /// The last announcement before the store was read.
@@ -146,16 +142,16 @@ pub struct Follower {
     stopping: watch::Receiver<bool>,
 }
 
-/// Nothing is left half done where a holder panicked.
+/// A panic of a holder leaves no partial change.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl LogStreams {
-    /// No streams yet; all of them end when `stopping` turns true.
+    /// Creates an empty set of streams; all of them end when `stopping` becomes true.
     #[must_use]
     pub fn new(stopping: watch::Receiver<bool>) -> Self {
-        // Packed they are there once more, and no larger.
+        // Their compressed form is also kept, and is not larger.
         let bytes = |known: &Known| match known {
             Known::Sent(sent) => u32::try_from(2 * sent.events.plain().len()).unwrap_or(u32::MAX),
             Known::Nothing { .. } | Known::Own | Known::Failed(_) => 0,
@@ -171,7 +167,7 @@ impl LogStreams {
         }
     }
 
-    /// Tells those who follow that records were committed.
+    /// Announces to readers that records were committed.
     pub fn announce(&self, slug: &str, environment: Environment) {
         let rooms = lock(&self.open.rooms);
         if rooms.is_empty() {
@@ -182,7 +178,7 @@ impl LogStreams {
         }
     }
 
-    /// Begins to follow, unless the player does so too often already.
+    /// Adds a reader, unless the player already has too many.
     #[must_use]
     pub fn follow(&self, slug: &str, environment: Environment, player: Uuid) -> Option<Follower> {
         {
@@ -211,12 +207,12 @@ impl LogStreams {
         })
     }
 
-    /// What comes next at this place, for a reader who has begun to read; none
-    /// if nothing has come yet. Others at the same place get the same, and only
-    /// one of them reads the store.
+    /// Returns the records after this position, for a reader that has called `begin_to_read`;
+    /// `None` if there are none yet. Readers at the same position share the result, and only one of
+    /// them reads the store.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub async fn look<R>(
         &self,
         place: Place,
@@ -251,15 +247,15 @@ impl LogStreams {
                 Known::Own | Known::Failed(_) => {
                     return read().await.map(Found::sent).map_err(Arc::new);
                 }
-                // The look of somebody else had begun too early. However long
-                // it took, it is not looked again for that alone.
+                // The other reader's read had begun too early. After a read of its own, a reader
+                // does not repeat it only for this reason, however long it took.
                 Known::Nothing { heard, .. } if !looked && heard < follower.heard => {}
                 Known::Nothing { .. } => return Ok(None),
             }
         }
     }
 
-    /// How many streams are open.
+    /// Returns the number of open streams.
     #[must_use]
     pub fn count(&self) -> usize {
         lock(&self.open.players).values().sum()
@@ -267,22 +263,22 @@ impl LogStreams {
 }
 
 impl Follower {
-    /// Forgets what was announced until now. To be called before the store is
-    /// read: what comes later is announced again.
+    /// Marks all announcements so far as seen. It must be called before the store is read, so that
+    /// later ones are not missed.
     pub fn begin_to_read(&mut self) {
         self.heard = *self.news.borrow_and_update();
     }
 
-    /// Waits until there may be something to read, or the server stops.
+    /// Waits until there may be new records, or the server stops.
     pub async fn news(&mut self) {
         tokio::select! {
-            // Their senders live as long as the server.
+            // The senders exist as long as the server.
             _ = self.news.changed() => {}
             _ = self.stopping.wait_for(|stopping| *stopping) => {}
         }
     }
 
-    /// Waits until then, or until the server stops.
+    /// Waits until this time, or until the server stops.
     pub async fn rest(&mut self, until: Instant) {
         if until > Instant::now() {
             let stop = self.stopping.wait_for(|stopping| *stopping);
@@ -290,16 +286,16 @@ impl Follower {
         }
     }
 
-    /// This one's part of a time that all who follow are spread over: always
-    /// the same, and another than that of those who began just before or after.
+    /// Returns this reader's part of a time over which all readers are spread: always the same, and
+    /// different from those of readers that began just before or after.
     #[must_use]
     pub fn share_of(&self, time: Duration) -> Duration {
-        // Steps of the golden section never come close to each other.
+        // Multiples of the golden ratio are never close to each other.
         time.mul_f64((f64::from(self.seat) * 0.618_033_988_749_895).fract())
     }
 
-    /// Whether the server stops, or is gone without having said so: both waits
-    /// above return at once then, and a stream that went on would never rest.
+    /// Whether the server stops, or was dropped without saying so: both waits above then return at
+    /// once, and a stream that continued would never pause.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
         *self.stopping.borrow() || self.stopping.has_changed().is_err()
@@ -313,7 +309,7 @@ impl Drop for Follower {
     }
 }
 
-/// Counts one less, and takes the entry out where it was the last.
+/// Decreases a count, and removes the entry if it was the last.
 fn one_less<K: Eq + Hash, V>(
     map: &mut HashMap<K, V>,
     key: &K,
@@ -415,8 +411,8 @@ mod tests {
         }
     }
 
-    /// Looks once for each follower at once; what they got, and how often the
-    /// store was read for all of them.
+    /// Reads once for each follower concurrently; returns the results, and how often the store was
+    /// read.
     async fn look(
         streams: &LogStreams,
         followers: &mut [Follower],
@@ -427,7 +423,7 @@ mod tests {
             follower.begin_to_read();
             streams.look(place(), follower, async || {
                 reads.set(reads.get() + 1);
-                // The others come while this one reads.
+                // The others arrive while this one reads.
                 tokio::task::yield_now().await;
                 found()
             })
@@ -452,7 +448,7 @@ mod tests {
         let mut idle: [_; 3] = followers(&streams);
         let nothing = || Ok(Found::Nothing);
         assert_eq!(look(&streams, &mut idle, nothing).await, (vec![None; 3], 1));
-        // Who comes a moment later needs not look, until it is time again.
+        // A reader that comes a moment later need not read until it is time again.
         assert_eq!(look(&streams, &mut idle, nothing).await, (vec![None; 3], 0));
         tokio::time::advance(NOTHING_FOR).await;
         assert_eq!(look(&streams, &mut idle, nothing).await, (vec![None; 3], 1));
@@ -485,7 +481,7 @@ mod tests {
         let something = || Ok(Found::Shared(sent(7)));
         let found = (vec![Some(LogId(7)); 2], 1);
         assert_eq!(look(&streams, &mut idle, something).await, found);
-        // Somebody slower gets what the others got.
+        // A slower reader gets the same result as the others.
         let found = (vec![Some(LogId(7)); 2], 0);
         assert_eq!(look(&streams, &mut idle, something).await, found);
     }
@@ -538,7 +534,7 @@ mod tests {
         };
         let found = (vec![Some(LogId(1)), Some(LogId(2))], 2);
         assert_eq!(look(&streams, &mut followers, each).await, found);
-        // Nor is a failure kept.
+        // An error is not kept either.
         let failing = || Err(StoreError::Database("full".into()));
         for follower in &mut followers {
             follower.begin_to_read();

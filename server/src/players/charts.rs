@@ -1,4 +1,4 @@
-//! Players over time as pictures: SVG by plotters, of numbers and times alone.
+//! Charts of players over time: SVG drawn by plotters, from numbers and times only.
 
 use std::ops::Range;
 
@@ -10,19 +10,19 @@ use time::OffsetDateTime;
 use crate::clock::Millis;
 use crate::domain::counting::{DAY, HOUR, MINUTE};
 
-/// Pixels beside and below what is drawn, for labels. The console's page knows
-/// them too, to say what is under the pointer.
+/// Pixels left of and below the drawing, for labels. The console's page also uses these values, to
+/// show the data under the pointer.
 const LEFT: u32 = 44;
 const BOTTOM: u32 = 26;
 const TOP: u32 = 10;
 const RIGHT: u32 = 16;
-/// Pixels that a label on the lower axis has for itself.
+/// The width that a label on the lower axis needs, in pixels.
 const LABEL: u32 = 72;
-/// Lines across the picture, at most.
+/// The maximum number of horizontal lines.
 const LINES: f64 = 5.0;
-/// The text's size, which plotters divides by 1.24.
+/// The font size, which plotters divides by 1.24.
 const TEXT: u32 = 15;
-/// Times between two labels, of which the first that leaves room is taken.
+/// Possible intervals between two labels; the first one with enough space is used.
 const STEPS: [Millis; 14] = [
     5 * MINUTE,
     10 * MINUTE,
@@ -43,32 +43,32 @@ const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// How a chart is to look.
+/// The appearance of a chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
     /// Pixels.
     pub width: u32,
     /// Pixels.
     pub height: u32,
-    /// Light lines, for a dark page.
+    /// Whether to use light lines, for a dark page.
     pub is_dark: bool,
-    /// What is added to UTC for the times on the axis.
+    /// The offset from UTC of the times on the axis.
     pub utc_offset: Millis,
 }
 
-/// What is drawn does not fit together.
+/// The data cannot be drawn.
 #[derive(Debug, thiserror::Error)]
 #[error("a chart could not be drawn: {0}")]
 pub struct ChartError(String);
 
-/// How many played at one time.
+/// The number of concurrent players in a step.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
-    /// When.
+    /// The start.
     pub start: Millis,
-    /// At most.
+    /// The maximum.
     pub peak: f64,
-    /// On average.
+    /// The mean.
     pub mean: f64,
 }
 
@@ -79,7 +79,7 @@ struct Colours {
 }
 
 impl Look {
-    /// Those of the pages' stylesheet.
+    /// The colours of the pages' stylesheet.
     const fn colours(self) -> Colours {
         if self.is_dark {
             Colours {
@@ -97,7 +97,7 @@ impl Look {
     }
 }
 
-/// An axis with its labels where they are wanted.
+/// An axis and the positions of its labels.
 struct Axis {
     range: Range<f64>,
     labels: Vec<(f64, String)>,
@@ -129,7 +129,7 @@ impl ValueFormatter<f64> for Axis {
 }
 
 impl Axis {
-    /// From nothing to at least `most`, in round steps.
+    /// Returns an axis from zero to at least `most`, in round steps.
     fn of_players(most: f64) -> Self {
         let least = (most / LINES).max(0.4);
         let magnitude = 10_f64.powf(least.log10().floor());
@@ -147,7 +147,7 @@ impl Axis {
         }
     }
 
-    /// The times between these two, with labels in local time.
+    /// Returns an axis of the times between these two, with labels in local time.
     fn of_time(from: Millis, to: Millis, look: Look) -> Self {
         let room = Millis::from((look.width / LABEL).max(2));
         let step = STEPS.into_iter().find(|step| (to - from) / step <= room);
@@ -164,7 +164,7 @@ impl Axis {
         }
     }
 
-    /// Places for so many bars, with a label below as many as there is room for.
+    /// Returns an axis with positions for these bars, and as many labels as there is space for.
     fn of_bars(periods: &[(String, u64)], look: Look) -> Self {
         let room = (look.width / LABEL).max(2) as usize;
         let every = periods.len().div_ceil(room).max(1);
@@ -177,10 +177,10 @@ impl Axis {
     }
 }
 
-/// Draws how many played at one time: the most as an area, the mean as a line.
+/// Draws the number of concurrent players: the maximum as an area, the mean as a line.
 ///
 /// # Errors
-/// None that is expected.
+/// None in practice.
 pub fn playing(points: &[Point], to: Millis, look: Look) -> Result<String, ChartError> {
     let from = points.first().map_or(to - 1, |point| point.start);
     let most = points.iter().map(|point| point.peak).fold(0.0, f64::max);
@@ -203,10 +203,10 @@ pub fn playing(points: &[Point], to: Millis, look: Look) -> Result<String, Chart
     })
 }
 
-/// Draws how many different players there were in each period, oldest first.
+/// Draws the number of unique players in each period, oldest first.
 ///
 /// # Errors
-/// None that is expected.
+/// None in practice.
 pub fn distinct(periods: &[(String, u64)], look: Look) -> Result<String, ChartError> {
     let most = periods.iter().map(|(_, players)| *players).max();
     let most = most.unwrap_or(0) as f64;
@@ -263,7 +263,7 @@ fn mesh(
     Ok(())
 }
 
-/// A number that fits beside the axis.
+/// Formats a number to fit next to the axis.
 fn players(number: f64) -> String {
     if number >= 1e6 {
         format!("{} M", number / 1e6)
@@ -274,7 +274,7 @@ fn players(number: f64) -> String {
     }
 }
 
-/// The day where one begins, else the time of day.
+/// Returns the date at the start of a day, otherwise the time of day.
 fn moment(local: Millis) -> String {
     let Ok(time) = OffsetDateTime::from_unix_timestamp(local.div_euclid(1_000)) else {
         return String::new();
@@ -290,7 +290,7 @@ fn moment(local: Millis) -> String {
     }
 }
 
-/// `21 Nov` for `2026-11-21`, `Nov` for `2026-11`.
+/// Returns `21 Nov` for `2026-11-21`, `Nov` for `2026-11`.
 fn period_name(period: &str) -> String {
     let mut parts = period.split('-').skip(1);
     let month = parts.next().and_then(|month| month.parse::<usize>().ok());

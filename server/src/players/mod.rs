@@ -1,10 +1,10 @@
-//! Who plays: heartbeats, what is counted of them, the ranking.
+//! Players: heartbeats, counts, the ranking.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`handlers`] | the endpoints, one a file |
-//! | [`counting`] | what is counted, kept and ranked |
-//! | [`charts`] | players over time as pictures |
+//! | [`handlers`] | the endpoints, one per file |
+//! | [`counting`] | counting, storing and ranking |
+//! | [`charts`] | charts of players over time |
 
 pub mod charts;
 pub mod counting;
@@ -21,7 +21,7 @@ use self::handlers::{player_chart, players, ranking};
 pub use self::state::PlayersState;
 use crate::auth::AuthState;
 
-/// The calls about players, with their descriptions.
+/// Returns the endpoints about players, with their descriptions.
 pub fn routes<S>() -> OpenApiRouter<S>
 where
     S: Clone + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! What counting players is handed.
+//! The state of counting players.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use crate::hosting::HostingState;
 use crate::platform::Platform;
 use crate::players::counting::Counting;
 
-/// The parts that count players.
+/// The state of counting players.
 #[derive(Debug)]
 pub struct PlayersState {
-    /// What every slice uses.
+    /// The state that every slice uses.
     pub platform: Arc<Platform>,
-    /// The games that are played.
+    /// The games.
     pub games: Arc<GamesState>,
-    /// Who the players are.
+    /// The state of the auth service.
     pub auth: Arc<AuthState>,
-    /// What serves the games.
+    /// The state of hosting.
     pub hosting: Arc<HostingState>,
-    /// What is counted.
+    /// The counts.
     pub counting: Counting,
 }

@@ -1,8 +1,6 @@
-//! Which addresses a backend may have: on a platform that anyone can reach,
-//! none of a private network, whatever a name leads to, and never the
-//! platform's own. What a name leads to is looked at when a connection is
-//! made, on the address that is then connected to: a name whose meaning
-//! changes gains nothing.
+//! Decides which addresses a backend may have: on a public platform no private ones, whatever a
+//! name resolves to, and never the platform's own. This is checked on the address to which a
+//! connection is actually made, so changing a name's DNS records does not help an attacker.
 
 use std::future::Future;
 use std::io;
@@ -26,17 +24,16 @@ use crate::config::PrivateBackends;
 use crate::origin::PlatformOrigin;
 use crate::web::serve::SILENT;
 
-/// How long a backend may take to accept a connection, and how long finding
-/// its address may take.
+/// The timeout for connecting to a backend, and for resolving its name.
 const CONNECT: Duration = Duration::from_secs(5);
-/// How long the addresses of a name are kept.
+/// How long the addresses of a name are cached.
 const KEPT: Duration = Duration::from_secs(10);
-/// Names whose addresses are kept, at most.
+/// The maximum number of names with cached addresses.
 const NAMES: u64 = 4_096;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Which addresses may be reached.
+/// The addresses that may be reached.
 #[derive(Clone, Debug)]
 pub struct AddressPolicy {
     private: PrivateBackends,
@@ -47,8 +44,8 @@ pub struct AddressPolicy {
 }
 
 impl AddressPolicy {
-    /// By the setting; where none is made, private networks may be reached from
-    /// a platform under `localhost`.
+    /// Creates the policy of the setting; by default, private networks are allowed for a platform
+    /// under `localhost`.
     #[must_use]
     pub fn new(
         private: Option<PrivateBackends>,
@@ -67,11 +64,11 @@ impl AddressPolicy {
         }
     }
 
-    /// Whether a backend may be at this host. What a name leads to is looked at
-    /// when it is asked.
+    /// Whether a backend may have this host. The addresses of a name are checked when it is
+    /// resolved.
     ///
     /// # Errors
-    /// A sentence that says why not.
+    /// A sentence with the reason.
     pub fn check_host(&self, host: &Host<&str>, port: u16) -> Result<(), &'static str> {
         const OWN: &str = "The platform itself cannot be the backend of a game.";
         const PORT: &str = "No backend is at this port: it is known for another protocol, and browsers refuse it as well.";
@@ -106,7 +103,7 @@ impl AddressPolicy {
         }
     }
 
-    /// Whether an address may be connected to.
+    /// Whether connecting to this address is allowed.
     fn allows(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         match &self.private {
@@ -118,7 +115,7 @@ impl AddressPolicy {
         }
     }
 
-    /// Whether this is the socket that the platform itself listens on.
+    /// Whether this is the socket on which the platform itself listens.
     fn is_own(&self, address: SocketAddr) -> bool {
         let (ip, own) = (address.ip().to_canonical(), self.listening.ip());
         address.port() == self.listening.port()
@@ -126,8 +123,8 @@ impl AddressPolicy {
     }
 }
 
-/// Finds the addresses of a name. One name is looked up once at a time, so that
-/// a name server that does not answer holds up nobody but who asks for it.
+/// Resolves names. Only one lookup per name is in progress at a time, so that a name server that
+/// does not respond only delays requests for this name.
 #[derive(Clone, Debug)]
 struct Resolver {
     reach: Arc<AddressPolicy>,
@@ -140,7 +137,7 @@ impl Resolver {
         let found = finding
             .await
             .map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
-        // Port 0 is replaced by the port of the address.
+        // Port 0 is replaced by the port of the URL.
         let reachable: Vec<SocketAddr> = found
             .iter()
             .filter(|address| self.reach.allows(**address))
@@ -157,7 +154,7 @@ impl Resolver {
 
 async fn find(name: &str) -> io::Result<Arc<[IpAddr]>> {
     if is_localhost(name) {
-        // RFC 6761 §6.3, which not every system's resolver knows.
+        // RFC 6761 §6.3, which not every system's resolver implements.
         return Ok([Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()].into());
     }
     let found = tokio::time::timeout(CONNECT, tokio::net::lookup_host((name, 0))).await;
@@ -180,7 +177,7 @@ impl Service<Name> for Resolver {
     }
 }
 
-/// Connects to what may be reached.
+/// Connects to allowed addresses.
 #[derive(Clone, Debug)]
 pub(super) struct Connector {
     reach: Arc<AddressPolicy>,
@@ -215,7 +212,7 @@ impl Service<Uri> for Connector {
     }
 
     fn call(&mut self, target: Uri) -> Self::Future {
-        // An address in the place of a name is not looked up.
+        // An IP address is not looked up.
         let host = target.host().unwrap_or_default();
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let literal = host.parse::<IpAddr>();
@@ -237,8 +234,8 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// The "bad ports" of the Fetch standard: each is known for a protocol whose
-/// servers could take an HTTP request for commands of their own.
+/// The "bad ports" of the Fetch standard: servers of the protocols on these ports could interpret
+/// an HTTP request as commands.
 const BAD_PORTS: [u16; 83] = [
     0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101,
     102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427,
@@ -256,8 +253,7 @@ fn is_localhost(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
 
-/// Whether the address is one of the public internet (the special-purpose
-/// registries of RFC 6890).
+/// Whether this is a public address (by the special-purpose registries of RFC 6890).
 fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => {
@@ -265,7 +261,7 @@ fn is_public(address: IpAddr) -> bool {
             let shared = a == 100 && (64..128).contains(&b);
             let protocols = (a, b, c) == (192, 0, 0);
             let relays = (a, b, c) == (192, 88, 99);
-            // The host of a virtual machine in Azure, with what that may know.
+            // The host of a virtual machine in Azure, with access to its secrets.
             let azure = address.octets() == [168, 63, 129, 16];
             let benchmarks = a == 198 && (b == 18 || b == 19);
             !(a == 0
@@ -280,8 +276,8 @@ fn is_public(address: IpAddr) -> bool {
                 || address.is_link_local()
                 || address.is_documentation())
         }
-        // 2000::/3 is what is given out; in it are 6to4 and Teredo, which lead
-        // to IPv4, and documentation.
+        // 2000::/3 is the allocated range; it includes 6to4 and Teredo, which lead to IPv4, and
+        // documentation.
         IpAddr::V6(address) => {
             let [a, b, ..] = address.segments();
             (0x2000..0x3fff).contains(&a)

@@ -1,7 +1,6 @@
-//! What the platform says of itself to a game's backend, so that the backend can
-//! refuse whoever asks it without the platform: a signed statement, the same for
-//! every request of one environment within a minute. A signature a request would
-//! cost more than all the rest of forwarding it.
+//! The signed statement with which a game's backend can reject requests that did not come through
+//! the platform. It is the same for all requests of one environment within a minute, since a
+//! signature per request would cost more than everything else about forwarding.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,11 +13,11 @@ use crate::clock::{Clock, Millis};
 use crate::domain::errors::chain;
 use crate::games::catalogue::Game;
 
-/// After so long another one is signed: what a backend gets has at least half of
-/// its life before it.
+/// After this time a new one is signed, so that a statement is valid for at least half of its
+/// lifetime when it is sent.
 const KEPT: Millis = 60 * 1_000;
 
-/// Signs for all backends.
+/// Signs the statements for all backends.
 #[derive(Debug)]
 pub struct Assertions {
     keys: Arc<KeyRing>,
@@ -26,7 +25,7 @@ pub struct Assertions {
     issuer: String,
 }
 
-/// The last assertion for one backend.
+/// The last statement for one backend.
 #[derive(Debug, Default)]
 pub(super) struct LastAssertion(Mutex<Option<Signed>>);
 
@@ -34,12 +33,12 @@ pub(super) struct LastAssertion(Mutex<Option<Signed>>);
 struct Signed {
     value: HeaderValue,
     at: Millis,
-    /// The key set of that moment: a key may have been taken back since.
+    /// The key set at that time: a key may have been revoked since.
     key_set: Arc<str>,
 }
 
 impl Assertions {
-    /// Assertions of the auth service at `issuer`.
+    /// Creates a signer of statements with the auth service at `issuer` as the issuer.
     #[must_use]
     pub fn new(keys: Arc<KeyRing>, clock: Arc<dyn Clock>, issuer: String) -> Self {
         Self {
@@ -49,13 +48,13 @@ impl Assertions {
         }
     }
 
-    /// The assertion for the backend of `game` now; none if it cannot be signed,
-    /// which is not expected, and which a backend that asks for one refuses.
+    /// Returns the current statement for the backend of `game`, or `None` if it cannot be signed.
+    /// This does not happen in practice; a backend that requires the statement then rejects the
+    /// request.
     pub(super) fn of(&self, last: &LastAssertion, game: &Game) -> Option<HeaderValue> {
         let now = self.clock.now();
         let key_set = self.keys.key_set();
-        // Whoever comes while another one is being signed waits for a tenth of a
-        // millisecond, and signs none.
+        // Other requests wait for a tenth of a millisecond while a statement is signed.
         let mut last = last.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(signed) = &*last
             && (0..KEPT).contains(&(now - signed.at))

@@ -1,5 +1,5 @@
-//! Whether a backend answers: it is asked once when it is set, by the way that
-//! the game's requests take.
+//! Tests whether a backend responds: it gets one request when it is set, in the same way as the
+//! game's requests.
 
 use std::error::Error;
 use std::time::Duration;
@@ -12,22 +12,23 @@ use super::Backends;
 use crate::domain::errors::innermost;
 use crate::domain::project::BackendSettings;
 
-/// How long it is waited for.
+/// The timeout.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trial {
-    /// The status that it answered with; none where no answer came.
+    /// The status of the response; `None` without a response.
     pub status: Option<u16>,
-    /// How long that took.
+    /// How long it took.
     pub milliseconds: u64,
-    /// A sentence that says so, or why no answer came.
+    /// A sentence about the response, or about the reason why there was none.
     pub sentence: String,
 }
 
 impl Backends {
-    /// Asks a backend for the first of its paths. Whatever it answers, it is there.
+    /// Sends a request for the first of a backend's paths. Any response shows that the backend is
+    /// running.
     pub async fn try_out(&self, settings: &BackendSettings) -> Trial {
         let path = settings.paths.first().map_or("/", String::as_str);
         let request = Request::get(format!("{}{path}", settings.url))
@@ -71,7 +72,7 @@ fn unreached(milliseconds: u64, why: &str) -> Trial {
     }
 }
 
-/// Why it could not be asked. The outer causes say only that it could not.
+/// Returns the reason of a failure. The outer causes only say that the request failed.
 fn reason(error: &(dyn Error + 'static)) -> String {
     innermost(error)
         .to_string()

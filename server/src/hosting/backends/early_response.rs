@@ -1,9 +1,9 @@
-//! A connection to a backend that may answer before it has read a request.
+//! A connection to a backend that may respond before it has read the whole request.
 //!
-//! Many do: they see that a token is bad, or that a body is too long, answer, and
-//! close the connection while the body is still being sent. Writing the rest of
-//! it fails then. But the answer is there, and it is what the player is to hear
-//! (RFC 9112 §9.5), so the failure is kept for whoever reads.
+//! Many backends do this: they detect an invalid token or a body that is too long, respond, and
+//! close the connection while the body is still being sent. Writing the rest then fails. But the
+//! response has arrived and must be forwarded to the player (RFC 9112 §9.5), so the error is kept
+//! until the connection is read.
 
 use std::io;
 use std::pin::Pin;
@@ -12,8 +12,8 @@ use std::task::{Context, Poll};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection};
 
-/// A connection whose other end may stop listening. What is written after that
-/// goes nowhere, and what reading finds decides: an answer, or that there is none.
+/// A connection whose other side may stop reading. Later writes are discarded, and reading decides
+/// whether there is a response.
 #[derive(Debug)]
 pub(super) struct EarlyResponseStream<T> {
     stream: T,
@@ -28,7 +28,8 @@ impl<T> EarlyResponseStream<T> {
         }
     }
 
-    /// The outcome of writing `bytes`, all of them where nobody listens any more.
+    /// Returns the result of writing `bytes`; reports all of them as written if the other side does
+    /// not read any more.
     fn heard<R>(
         &mut self,
         written: Poll<io::Result<R>>,

@@ -1,6 +1,5 @@
-//! A request on its way to a backend, and the answer on its way back: without the
-//! headers of one connection alone (RFC 9110 §7.6), and with a tunnel between both
-//! ends of a WebSocket (RFC 6455).
+//! Forwards a request to a backend, and the response to the visitor: without hop-by-hop headers
+//! (RFC 9110 §7.6), and with a tunnel for a WebSocket (RFC 6455).
 
 use std::time::Duration;
 
@@ -18,11 +17,11 @@ use tokio_util::sync::CancellationToken;
 use super::address_policy;
 use crate::domain::errors::chain;
 
-/// How long both ends may take to hand over a connection that becomes a tunnel.
+/// The time limit for taking over both connections for a tunnel.
 const HANDED_OVER: Duration = Duration::from_secs(5);
 
-/// The headers of one connection (RFC 9110 §7.6.1). `TE` is one of them as well,
-/// unless it asks for trailers, which are passed on.
+/// The hop-by-hop headers (RFC 9110 §7.6.1). `TE` is one of them as well, unless it asks for
+/// trailers, which are forwarded.
 const HOP_BY_HOP: [HeaderName; 6] = [
     header::CONNECTION,
     HeaderName::from_static("keep-alive"),
@@ -32,11 +31,10 @@ const HOP_BY_HOP: [HeaderName; 6] = [
     header::UPGRADE,
 ];
 
-/// One client for all backends: it keeps their connections apart by address.
+/// One client for all backends: it pools connections by address.
 pub(super) type BackendClient = Client<HttpsConnector<address_policy::Connector>, Body>;
 
-/// Removes the headers of one connection, and those that `Connection` names
-/// (RFC 9110 §7.6.1).
+/// Removes the hop-by-hop headers, and those that `Connection` names (RFC 9110 §7.6.1).
 pub(super) fn drop_hop_by_hop(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = elements(headers, &header::CONNECTION)
         .filter_map(|name| HeaderName::from_bytes(name).ok())
@@ -50,11 +48,11 @@ pub(super) fn drop_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
-/// Sends `request`, whose headers are those for a backend, to the backend at
-/// `url`, as the proxy `via`. With a `handshake` it asks for a WebSocket.
+/// Sends `request`, which already has its headers for the backend, to the backend at `url`, as the
+/// proxy `via`. With a `handshake` it asks for a WebSocket.
 ///
 /// # Errors
-/// Why there is no answer, for the log.
+/// The reason why there is no response, for the log.
 pub(super) async fn send(
     client: &BackendClient,
     via: &str,
@@ -81,7 +79,7 @@ pub(super) async fn send(
             return Err("the backend changed to a protocol that was not asked for".to_owned());
         }
     } else {
-        // The reason phrase and what the client knows of the connection.
+        // Removes the reason phrase, and the client's information about the connection.
         response.extensions_mut().clear();
     }
     let version = response.version();
@@ -99,8 +97,8 @@ pub(super) struct Handshake {
 }
 
 impl Handshake {
-    /// Reads it off a request, before the headers of the connection are removed;
-    /// none if the request asks for no WebSocket (RFC 6455 §4.1).
+    /// Reads it from a request, before the hop-by-hop headers are removed. Returns `None` if the
+    /// request does not ask for a WebSocket (RFC 6455 §4.1).
     pub(super) fn of(request: &mut Request<Body>) -> Option<Self> {
         let headers = request.headers();
         let is_one = is_websocket(headers) && headers.contains_key(header::SEC_WEBSOCKET_VERSION);
@@ -113,8 +111,8 @@ impl Handshake {
         })
     }
 
-    /// Whether an answer accepts this WebSocket, with no protocol but one that
-    /// was asked for (RFC 6455 §4.1).
+    /// Whether a response accepts this WebSocket, and selects only a subprotocol that was requested
+    /// (RFC 6455 §4.1).
     fn is_accepted(&self, headers: &HeaderMap) -> bool {
         let chosen = headers.get(header::SEC_WEBSOCKET_PROTOCOL);
         is_websocket(headers)
@@ -122,8 +120,8 @@ impl Handshake {
             && chosen.is_none_or(|chosen| self.protocols.iter().any(|asked| chosen == &**asked))
     }
 
-    /// Passes bytes both ways once `response`, which [`send`] returned, has been
-    /// sent. `held` is dropped with the tunnel, which ends with `end`.
+    /// Forwards bytes in both directions once `response`, which [`send`] returned, has been sent.
+    /// `held` is dropped with the tunnel, which ends with `end`.
     pub(super) fn tunnel<H: Send + 'static>(
         self,
         response: &mut Response,
@@ -134,7 +132,7 @@ impl Handshake {
         response.extensions_mut().clear();
         upgrade(response.headers_mut());
         tokio::spawn(async move {
-            // Dropped last, also where this task is: the connections close first.
+            // Dropped last, also if this task is dropped: the connections are closed first.
             let _held = held;
             tokio::select! {
                 biased;
@@ -145,8 +143,8 @@ impl Handshake {
     }
 }
 
-/// Passes bytes both ways. An end of one connection is passed on, and what comes
-/// from the other is still delivered.
+/// Forwards bytes in both directions. When one connection ends, this is passed on, and data from
+/// the other is still delivered.
 async fn pass(visitor: OnUpgrade, backend: OnUpgrade) {
     let both = timeout(HANDED_OVER, async { tokio::try_join!(visitor, backend) });
     let (visitor, backend) = match both.await {
@@ -162,7 +160,7 @@ async fn pass(visitor: OnUpgrade, backend: OnUpgrade) {
     }
 }
 
-/// The elements of a header that is a list (RFC 9110 §5.6.1).
+/// Returns the elements of a header that is a list (RFC 9110 §5.6.1).
 fn elements<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a [u8]> {
     let values = headers.get_all(name).into_iter();
     let elements = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
@@ -181,7 +179,7 @@ fn upgrade(headers: &mut HeaderMap) {
     headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
 }
 
-/// Adds the platform to those that a message came through (RFC 9110 §7.6.3).
+/// Adds the platform to the `Via` of a message (RFC 9110 §7.6.3).
 fn append_via(headers: &mut HeaderMap, version: Version, name: &str) {
     let version = match version {
         Version::HTTP_10 => "1.0",
@@ -239,7 +237,7 @@ mod tests {
         assert_eq!(through, expected);
     }
 
-    /// The request of RFC 6455 §1.3, less the lines that are called `without`.
+    /// The request of RFC 6455 §1.3, without the lines named `without`.
     fn asked(without: &str) -> Option<Handshake> {
         let lines = [
             ("connection", "keep-alive, Upgrade"),

@@ -1,5 +1,5 @@
-//! What a backend hears of a request, and what a page gets of its answer:
-//! headers that the platform alone may write, and its cookies.
+//! Rewrites the headers of forwarded requests and responses: headers that only the platform may
+//! set, and its cookies.
 
 use std::net::IpAddr;
 
@@ -15,13 +15,13 @@ use crate::web::csrf::browser_cookie_name;
 use crate::web::request_context::Context;
 use crate::web::request_id::X_REQUEST_ID;
 
-/// What a backend may believe, and so comes from the platform alone. With it
-/// go all names that begin with `x-forwarded-`. And what was meant for a proxy.
+/// Headers that a backend may trust, and that only the platform may therefore set, in addition to
+/// all names that begin with `x-forwarded-`; and headers for proxies.
 const OURS: [HeaderName; 22] = [
-    // What the platform says of itself, by its signature.
+    // The platform's signed statement.
     ASSERTION,
-    // Read as a proxy's address by programs that turn headers into variables
-    // (RFC 3875 §4.1.18, "httpoxy").
+    // Programs that convert headers to variables read it as a proxy's address (RFC 3875 §4.1.18,
+    // "httpoxy").
     HeaderName::from_static("proxy"),
     header::FORWARDED,
     HeaderName::from_static("forwarded-for"),
@@ -45,15 +45,15 @@ const OURS: [HeaderName; 22] = [
     HeaderName::from_static("x-rewrite-url"),
 ];
 
-/// The platform's signature under what it forwards.
+/// The header with the platform's signed statement.
 const ASSERTION: HeaderName = HeaderName::from_static(ASSERTION_HEADER);
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
-/// What a backend could tell a proxy in front of the platform: to send a file of
-/// its own, or another address's answer, in the place of this one.
+/// Headers with which a backend could make a proxy in front of the platform replace the response by
+/// a local file, or by the response of another address.
 const FOR_PROXIES: [HeaderName; 8] = [
     HeaderName::from_static("x-accel-redirect"),
     HeaderName::from_static("x-accel-expires"),
@@ -65,7 +65,7 @@ const FOR_PROXIES: [HeaderName; 8] = [
     HeaderName::from_static("x-reproxy-service"),
 ];
 
-/// The platform's cookies, over https and http alike.
+/// The platform's cookies, over https and http.
 const COOKIES: [&str; 6] = [
     session_cookie_name(true),
     session_cookie_name(false),
@@ -75,8 +75,7 @@ const COOKIES: [&str; 6] = [
     forgot_cookie_name(false),
 ];
 
-/// Whether a request has been through the platform of this name before (RFC
-/// 9110 §7.6.3).
+/// Whether a request has already been through the platform with this name (RFC 9110 §7.6.3).
 pub(crate) fn came_through(headers: &HeaderMap, name: &str) -> bool {
     let elements = headers
         .get_all(header::VIA)
@@ -87,42 +86,40 @@ pub(crate) fn came_through(headers: &HeaderMap, name: &str) -> bool {
         .any(|element| element.split_ascii_whitespace().nth(1) == Some(name))
 }
 
-/// Makes of a visitor's headers those that a backend is sent, with the
-/// platform's own `assertion`.
+/// Converts a visitor's headers to those for a backend, with the platform's own `assertion`.
 pub(super) fn prepare(
     parts: &mut Parts,
     game: &Game,
     context: &Context,
     assertion: Option<HeaderValue>,
 ) {
-    // First, so that `Connection` names nothing that the platform writes.
+    // First, so that `Connection` cannot name a header that the platform sets.
     drop_hop_by_hop(&mut parts.headers);
     drop_spoofed(&mut parts.headers);
     if let Some(assertion) = assertion {
         parts.headers.insert(ASSERTION, assertion);
     }
-    // The client writes the backend's own.
+    // The client sets the backend's own host.
     parts.headers.remove(header::HOST);
     introduce(&mut parts.headers, game, context.client);
     hide_cookies(&mut parts.headers);
-    // The backend can log under the same id.
+    // The backend can log with the same id.
     parts
         .headers
         .insert(X_REQUEST_ID, context.id.header().clone());
 }
 
-/// `<host>[:<port>]` of a game.
+/// Returns `<host>[:<port>]` of a game.
 pub(super) fn authority(game: &Game) -> &str {
     game.origin
         .split_once("://")
         .map_or("", |(_, authority)| authority)
 }
 
-/// Says who asked a game for what, in the form of RFC 7239 and in the one before
-/// it.
+/// Sets the headers about client and host, both in the format of RFC 7239 and in the older one.
 fn introduce(headers: &mut HeaderMap, game: &Game, client: IpAddr) {
     let (scheme, host) = game.origin.split_once("://").unwrap_or_default();
-    // An IPv6 address is quoted and in brackets (RFC 7239 §6).
+    // An IPv6 address is in brackets and quotes (RFC 7239 §6).
     let node = match client {
         IpAddr::V4(client) => client.to_string(),
         IpAddr::V6(client) => format!("\"[{client}]\""),
@@ -143,14 +140,13 @@ fn introduce(headers: &mut HeaderMap, game: &Game, client: IpAddr) {
     }
 }
 
-/// Takes out what anyone could have written into headers that a backend
-/// believes.
+/// Removes headers that a backend might trust, but that anyone could have set.
 fn drop_spoofed(headers: &mut HeaderMap) {
     let spoofed: Vec<HeaderName> = headers
         .keys()
         .filter(|name| {
-            // What has an underscore is taken for the name with a hyphen by
-            // those who turn headers into variables (RFC 3875 §4.1.18).
+            // Programs that convert headers to variables do not distinguish an underscore from a
+            // hyphen (RFC 3875 §4.1.18).
             name.as_str().starts_with("x-forwarded-")
                 || name.as_str().contains('_')
                 || OURS.contains(name)
@@ -162,7 +158,7 @@ fn drop_spoofed(headers: &mut HeaderMap) {
     }
 }
 
-/// A cookie's name: what stands before `=`, without the white space around it.
+/// Returns a cookie's name: the part before `=`, without surrounding white space.
 fn name_of(cookie: &[u8]) -> &[u8] {
     let name = cookie.split(|byte| *byte == b'=').next();
     name.unwrap_or_default().trim_ascii()
@@ -172,8 +168,8 @@ fn is_ours(name: &[u8]) -> bool {
     COOKIES.iter().any(|ours| ours.as_bytes() == name)
 }
 
-/// Takes the platform's cookies out. They are the auth service's alone and
-/// browsers send them nowhere else; should one arrive here, no game gets it.
+/// Removes the platform's cookies. They belong to the auth service and browsers send them nowhere
+/// else; if one arrives here, no game gets it.
 fn hide_cookies(headers: &mut HeaderMap) {
     let cookies = |headers: &HeaderMap| -> Vec<Vec<u8>> {
         headers
@@ -197,13 +193,12 @@ fn hide_cookies(headers: &mut HeaderMap) {
     }
 }
 
-/// What `Clear-Site-Data` may ask for: it is of one origin. Browsers clear
-/// `"cookies"` for the whole platform, all other games and the player's session
-/// with them (W3C Clear Site Data §3.1), and `"*"` means that as well.
+/// The allowed values of `Clear-Site-Data`, which only affect one origin. Browsers clear
+/// `"cookies"` for the whole platform, including all other games and the player's session (W3C
+/// Clear Site Data §3.1), and `"*"` includes that.
 const CLEARED: [&str; 3] = ["\"cache\"", "\"storage\"", "\"executioncontexts\""];
 
-/// Keeps a game's backend from touching what others have: their cookies, and
-/// those of the platform.
+/// Prevents a game's backend from changing data of other games and of the platform: their cookies.
 pub(super) fn protect_others(headers: &mut HeaderMap, game: &Game) {
     for name in &FOR_PROXIES {
         headers.remove(name);
@@ -228,9 +223,9 @@ pub(super) fn protect_others(headers: &mut HeaderMap, game: &Game) {
     }
 }
 
-/// Keeps a game's backend from setting cookies for anyone but its own game: one
-/// of the platform's names would lock the player out, and one with the `Domain`
-/// of the platform would go to every other game.
+/// Removes cookies that a game's backend sets for other hosts than its own game: one with a name of
+/// the platform would lock the player out, and one with the platform's `Domain` would be sent to
+/// every other game.
 fn refuse_cookies(headers: &mut HeaderMap, game: &Game) {
     if !headers.contains_key(header::SET_COOKIE) {
         return;
@@ -250,8 +245,8 @@ fn refuse_cookies(headers: &mut HeaderMap, game: &Game) {
 
 fn may_be_set(cookie: &[u8], host: &str) -> bool {
     let mut parts = cookie.split(|byte| *byte == b';');
-    // A cookie without a name, `=n=v`, comes back as `n=v` (RFC 6265bis §5.8.3),
-    // and so like the cookie `n`.
+    // A cookie without a name, `=n=v`, is sent back as `n=v` (RFC 6265bis §5.8.3), like the cookie
+    // `n`.
     let mut pair = parts.next().unwrap_or_default().trim_ascii();
     while let Some(rest) = pair.strip_prefix(b"=") {
         pair = rest.trim_ascii();
@@ -259,7 +254,7 @@ fn may_be_set(cookie: &[u8], host: &str) -> bool {
     let of_others = |attribute: &[u8]| {
         let mut halves = attribute.splitn(2, |byte| *byte == b'=');
         let name = halves.next().unwrap_or_default().trim_ascii();
-        // RFC 6265 §5.2.3: a dot in front means nothing.
+        // RFC 6265 §5.2.3: a leading dot is ignored.
         let domain = halves.next().unwrap_or_default().trim_ascii();
         let domain = domain.strip_prefix(b".").unwrap_or(domain);
         name.eq_ignore_ascii_case(b"domain")

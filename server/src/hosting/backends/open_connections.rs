@@ -1,6 +1,5 @@
-//! What is open between players and the backends of games: WebSockets, and
-//! answers on their way. All of a game's end when it is taken down, or when its
-//! backend is taken away.
+//! Open connections between players and backends: WebSockets and unfinished responses. All of a
+//! game's are closed when the game is taken down or its backend is removed.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,13 +10,12 @@ use tokio_util::sync::CancellationToken;
 /// One environment of one project.
 type Key = (String, Environment);
 
-/// Ends what one game has open.
+/// Closes the open connections of one game.
 #[derive(Clone, Debug)]
 pub(super) struct Door {
-    /// Ends WebSockets. The server's stop ends them too.
+    /// Closes WebSockets. The server's shutdown closes them, too.
     pub(super) sockets: CancellationToken,
-    /// Ends answers that are waited for or on their way. The server's stop lets
-    /// them finish.
+    /// Cancels unfinished responses. The server's shutdown lets them finish.
     pub(super) answers: CancellationToken,
 }
 
@@ -28,16 +26,16 @@ impl Door {
     }
 }
 
-/// The doors of all games whose backend was asked for something.
+/// The doors of all games whose backend has received a request.
 #[derive(Debug)]
 pub(super) struct Doors {
-    /// The server stops.
+    /// Cancelled when the server stops.
     stopping: CancellationToken,
     games: Mutex<HashMap<Key, Door>>,
 }
 
 impl Doors {
-    /// None yet; their WebSockets end with `stopping`.
+    /// Creates an empty set; WebSockets end with `stopping`.
     pub(super) fn new(stopping: CancellationToken) -> Self {
         Self {
             stopping,
@@ -45,17 +43,16 @@ impl Doors {
         }
     }
 
-    /// The door of a game. What goes through a closed one ends at once.
+    /// Returns the door of a game. A connection with a closed door ends at once.
     pub(super) fn of(&self, slug: &str, environment: Environment) -> Door {
         let mut games = self.games();
         let door = games.entry((slug.to_owned(), environment));
         door.or_insert_with(|| self.open()).clone()
     }
 
-    /// Closes the doors of the games that are not shown, and opens those of the
-    /// games that are shown again. Those of games that are gone are forgotten;
-    /// `is_shown` knows none of them. It is asked under the lock, so that no
-    /// older look goes over a newer one.
+    /// Closes the doors of games that are not shown, and opens those of games that are shown again.
+    /// Removes those of games that do not exist any more, for which `is_shown` returns `None`. It
+    /// is called under the lock, so that an older state does not replace a newer one.
     pub(super) fn follow(&self, is_shown: impl Fn(&str, Environment) -> Option<bool>) {
         self.games().retain(|(slug, environment), door| {
             let shown = is_shown(slug, *environment);
@@ -68,7 +65,7 @@ impl Doors {
         });
     }
 
-    /// Ends what is open now. Whoever comes next has a new door.
+    /// Closes everything that is open now. Later requests get a new door.
     pub(super) fn end(&self, key: &Key) {
         if let Some(door) = self.games().remove(key) {
             door.close();
@@ -107,7 +104,7 @@ mod tests {
         assert!(!is_closed(&game) && !is_closed(&other));
         doors.follow(all_but("game"));
         assert!(is_closed(&game) && !is_closed(&other));
-        // A request that was let in before the game was taken down.
+        // A request that was accepted before the game was taken down.
         assert!(is_closed(&doors.of("game", PROD)));
         assert!(!is_closed(&doors.of("game", Environment::Dev)));
         doors.follow(all_but("nobody"));

@@ -1,29 +1,28 @@
-//! Which paths a backend answers, and which are the platform's whatever they
-//! are written like.
+//! Decides which paths belong to a backend, and which to the platform, however they are spelled.
 
 use percent_encoding::percent_decode_str;
 use platform_protocol::paths::PREFIX;
 
-/// How often a path is decoded: a backend that decodes twice must not find
-/// what the first look did not.
+/// How often a path is decoded: a backend that decodes twice must not find a path that was not
+/// checked.
 const DECODINGS: usize = 3;
 
-/// Whether a path under `prefix` is meant: `/api` has `/api` and `/api/x`
-/// below it, and not `/apix`; `/api/` has only what comes after the slash.
+/// Whether a path is under `prefix`: `/api` includes `/api` and `/api/x`, but not `/apix`; `/api/`
+/// only includes paths after the slash.
 pub(super) fn is_below(path: &str, prefix: &str) -> bool {
     path.strip_prefix(prefix)
         .is_some_and(|rest| prefix.ends_with('/') || rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Whether a path leads under `/__platform`, in any spelling that a backend
-/// could take for it: percent-encoded, with doubled or turned slashes, with dot
-/// segments, in capitals, with parameters in a segment (RFC 3986 §3.3, §6.2).
+/// Whether a path leads under `/__platform`, in any spelling that a backend might interpret so:
+/// percent-encoded, with repeated slashes or backslashes, with dot segments, in capitals, with
+/// parameters in a segment (RFC 3986 §3.3, §6.2).
 #[must_use]
 pub fn is_reserved(path: &str) -> bool {
     let reserved = PREFIX.trim_matches('/').as_bytes();
     let is_plain = !path.contains(['%', '\\', ';']) && !path.contains("/.");
     if is_plain {
-        // Nearly all of them.
+        // This decides nearly all paths.
         let first = path.split('/').find(|segment| !segment.is_empty());
         return first.is_some_and(|first| first.as_bytes().eq_ignore_ascii_case(reserved));
     }
@@ -43,8 +42,8 @@ pub fn is_reserved(path: &str) -> bool {
     })
 }
 
-/// Whether a path could lead out of the one that it seems to be below: a
-/// backend might resolve `..`, and then answer outside its paths.
+/// Whether a path could lead out of its prefix: a backend might resolve `..`, and then serve a path
+/// outside of it.
 pub(super) fn leads_out(path: &str) -> bool {
     let encoded_slash = |segment: &str| {
         percent_decode_str(segment).any(|byte| matches!(byte, b'/' | b'\\' | b'\0'))
@@ -59,8 +58,7 @@ pub(super) fn leads_out(path: &str) -> bool {
         })
 }
 
-/// The path as it is, and decoded once, twice, and so on until nothing
-/// changes.
+/// Returns the path unchanged, and decoded once, twice, and so on until nothing changes.
 fn decodings(path: &str) -> Vec<Vec<u8>> {
     let mut found = vec![path.as_bytes().to_vec()];
     for _ in 0..DECODINGS {

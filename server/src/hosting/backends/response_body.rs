@@ -1,5 +1,5 @@
-//! The body of a backend's answer, given up where the backend goes silent in
-//! the middle of it, and where its game is taken down.
+//! The body of a backend's response, which is cut off if the backend stalls, or if its game is
+//! taken down.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,19 +11,19 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-/// A body that ends with an error after `quiet` without a piece. The time that
-/// a slow reader takes does not count: it is the backend that is waited for.
+/// A body that ends with an error after `quiet` without new data. The time of a slow reader does
+/// not count: only waiting for the backend does.
 struct IdleTimeoutBody<H> {
     body: Body,
-    /// What the body's end lets go of.
+    /// Dropped at the end of the body.
     held: Option<H>,
     quiet: Duration,
     silence: Pin<Box<Sleep>>,
     end: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
-/// Gives `body` up where it is silent for `quiet`, and with `end`. Drops `held`
-/// with the last piece of it, or with the body.
+/// Cuts off `body` if it stalls for `quiet`, and when `end` is cancelled. Drops `held` with the
+/// last piece, or with the body.
 pub(super) fn listen<H: Send + Unpin + 'static>(
     body: Body,
     quiet: Duration,
@@ -92,7 +92,7 @@ mod tests {
     use futures_util::stream;
     use http_body_util::BodyExt as _;
 
-    /// A body with a piece every `pause`, which goes silent after three of them.
+    /// A body with one piece every `pause`, which stalls after three pieces.
     fn three_pieces(pause: Duration) -> Body {
         let ticks = tokio::time::interval(pause);
         Body::from_stream(stream::unfold((ticks, 0), |(mut ticks, sent)| async move {

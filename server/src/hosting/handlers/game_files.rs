@@ -1,5 +1,5 @@
-//! Everything else on a game's address: its backend, or the files of its
-//! current deployment.
+//! Everything else on a game's address: requests to its backend, and the files of its current
+//! deployment.
 
 use std::sync::Arc;
 
@@ -28,20 +28,19 @@ use crate::web::encoding::{self, Coding};
 use crate::web::navigation::is_navigation;
 use crate::web::request_context::Context;
 
-/// What a directory shows.
+/// The file that a directory shows.
 const INDEX: &str = "index.html";
-/// What a deployment may show where there is nothing.
+/// The file that a deployment may show for missing paths.
 const NOT_FOUND: &str = "404.html";
-/// Headers that the answer with a file has, at most, but for rare ones.
+/// The usual maximum number of headers of a response with a file.
 const HEADERS: usize = 12;
-/// Bytes of a path that a sentence shows.
+/// The maximum number of bytes of a path in a sentence.
 const PATH_SHOWN: usize = 200;
 
-/// Answers for the game: its `backend` where that one answers at the request's
-/// path, else its files.
+/// Responds for the game: with its `backend` if the path belongs to it, otherwise with its files.
 ///
 /// # Errors
-/// `not-found`, `method-not-allowed`; those of the backend.
+/// `not-found`, `method-not-allowed`; errors of the backend.
 pub async fn handle(
     state: &HostingState,
     game: &Game,
@@ -54,7 +53,7 @@ pub async fn handle(
     }
     if let Some(backend) = backend {
         let forwarded = state.backends.forward(&backend, game, context, request);
-        // It is much larger than what answers a file.
+        // This future is much larger than that of a file.
         let mut response = Box::pin(forwarded).await?;
         frame(response.headers_mut(), game);
         return Ok(response);
@@ -62,9 +61,9 @@ pub async fn handle(
     let console = asks_as_console(state, request.headers());
     let mut response = file(state, game, request).await?;
     frame(response.headers_mut(), game);
-    // In dev also to whoever else asks: a cache in between may keep this for the
-    // console. Production's files are to be kept as one for everybody; where that
-    // keeps a source map from the console, it shows the place in the script.
+    // In dev these headers are sent to everyone, since a cache may store the response and use it
+    // for the console. Production's files should be stored once for everybody; if a cache therefore
+    // has no source map for the console, it shows the position in the script.
     if game.environment == Environment::Dev || console.is_some() {
         let headers = response.headers_mut();
         headers.append(header::VARY, HeaderValue::from_static("Origin"));
@@ -75,30 +74,29 @@ pub async fn handle(
     Ok(response)
 }
 
-/// Says who may show the page in a frame. A policy that is there already holds
-/// as well (CSP 3 §8.1).
+/// Sets who may show the page in a frame. An existing policy applies as well (CSP 3 §8.1).
 fn frame(headers: &mut HeaderMap, game: &Game) {
     if let Some(policy) = &game.framing {
         headers.append(header::CONTENT_SECURITY_POLICY, policy.clone());
     }
 }
 
-/// The console's origin, if one of its pages asks for a file: they look up in
-/// source maps where an error came from.
+/// Returns the console's origin, if one of its pages requests a file: it uses source maps to find
+/// the position of errors.
 fn asks_as_console(state: &HostingState, headers: &HeaderMap) -> Option<HeaderValue> {
     let origin = headers.get(header::ORIGIN)?;
     let console = state.platform.origin.to_string();
     (origin.as_bytes() == console.as_bytes()).then(|| origin.clone())
 }
 
-/// Answers a file of the current deployment, or one of those before.
+/// Returns a file of the current deployment, or of an earlier one.
 async fn file(
     state: &HostingState,
     game: &Game,
     mut request: Request<Body>,
 ) -> Result<Response, ApiError> {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        // Somebody calls a backend, and reads this in the game's log.
+        // The caller may have expected a backend, and reads this in the game's log.
         let path = shown(request.uri().path());
         return Err(ApiError::new(ProblemCode::MethodNotAllowed)
             .with_detail(format!(
@@ -107,7 +105,7 @@ async fn file(
             .with_header(header::ALLOW, HeaderValue::from_static("GET, HEAD")));
     }
     if request.method() == Method::HEAD {
-        // Only `GET` has parts (RFC 9110 §14.2).
+        // Only `GET` supports ranges (RFC 9110 §14.2).
         request.headers_mut().remove(header::RANGE);
     }
     let deployment = game.deployment.as_deref().ok_or_else(|| {
@@ -139,8 +137,8 @@ const fn lives(lasts: bool) -> Lives {
     }
 }
 
-/// A file of an earlier deployment that is kept, for a page that was loaded
-/// from it and is still being played.
+/// Returns a file of a kept earlier deployment, for a page that was loaded from it and is still
+/// being played.
 async fn earlier(
     state: &HostingState,
     game: &Game,
@@ -151,8 +149,8 @@ async fn earlier(
         return Ok(None);
     };
     let path = path.strip_prefix('/').unwrap_or(&path);
-    // What can run scripts as a page is shown by the deployment that has it, and
-    // by no later one: a new owner, or a mended game, is free of it.
+    // A file that can run scripts as a page is only served from its own deployment, so that it does
+    // not remain after a change of owner or a fix.
     if !may_answer(path) {
         return Ok(None);
     }
@@ -168,7 +166,7 @@ async fn earlier(
     answer.await.map(Some)
 }
 
-/// What a path names in a deployment.
+/// What a path refers to in a deployment.
 #[derive(Debug, PartialEq, Eq)]
 enum Found {
     File(String),
@@ -199,8 +197,8 @@ fn find(deployment: &Deployment, path: &str) -> Found {
     }
 }
 
-/// A directory's relative links only work below its slash. Two slashes at the
-/// beginning would lead to another host, so they become one.
+/// Redirects to a directory's path with a slash, since its relative links only work there. Two
+/// slashes at the beginning would lead to another host, so they become one.
 fn redirect_into(uri: &Uri) -> Result<Response, ApiError> {
     let path = uri.path().trim_start_matches('/');
     let query = uri
@@ -209,7 +207,7 @@ fn redirect_into(uri: &Uri) -> Result<Response, ApiError> {
         .unwrap_or_default();
     let location = HeaderValue::from_str(&format!("/{path}/{query}"))
         .map_err(|error| ApiError::internal(&error))?;
-    // Kept by a browser, it would outlive the deploy that has the folder.
+    // If a browser cached it, it would outlive the deployment that has the folder.
     let cache = HeaderValue::from_static("no-cache");
     Ok((
         StatusCode::PERMANENT_REDIRECT,
@@ -218,8 +216,8 @@ fn redirect_into(uri: &Uri) -> Result<Response, ApiError> {
         .into_response())
 }
 
-/// A path as a sentence has it: what is very long ends early, and what is no
-/// plain character is written as browsers write it.
+/// Returns a path for a sentence: a long path is cut, and special characters are encoded as
+/// browsers do.
 fn shown(path: &str) -> String {
     let path = utf8_percent_encode(path, CONTROLS).to_string();
     match path.get(..PATH_SHOWN) {
@@ -228,8 +226,8 @@ fn shown(path: &str) -> String {
     }
 }
 
-/// There is nothing at a request's path. A program reads which path that is; a
-/// page for people does not repeat what a link says.
+/// Returns the error for a missing path. For a program it names the path; a page for people does
+/// not repeat what a link contains.
 fn nothing_at(request: &Request<Body>) -> ApiError {
     let refusal = ApiError::new(ProblemCode::NotFound);
     if is_navigation(request.headers()) {
@@ -239,7 +237,7 @@ fn nothing_at(request: &Request<Body>) -> ApiError {
     refusal.with_detail(format!("This game has nothing at {path}."))
 }
 
-/// The game's own page for what is not there, or the platform's.
+/// Returns the game's own page for missing paths, or the platform's.
 async fn not_found(
     state: &HostingState,
     game: &Game,
@@ -260,8 +258,8 @@ async fn not_found(
     Ok(response)
 }
 
-/// The file at `path` in a coding that the client takes: the one that was
-/// deployed beside it, else one that is made here.
+/// Returns the file at `path` in a coding that the client accepts: a deployed variant, or one that
+/// is compressed here.
 async fn answer(
     state: &HostingState,
     game: &Game,
@@ -276,14 +274,14 @@ async fn answer(
         .transpose()?
         .filter(|plain| is_unchanged(request, plain));
     let (coding, mut response) = match plain {
-        // Whoever has the file as it is needs no other coding of it.
+        // A client that has the uncompressed file needs no other coding of it.
         Some(plain) => (Coding::Identity, unchanged(plain)),
         None => in_coding(&state.contents, path, found, request).await?,
     };
     response.headers_mut().reserve(HEADERS);
     headers::describe(response.headers_mut(), path, coding, lives);
     if response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
-        // It is an answer to this range alone, whatever the file is called.
+        // The response is only for this range, whatever the file's name is.
         let headers = response.headers_mut();
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
@@ -293,14 +291,14 @@ async fn answer(
     Ok(response)
 }
 
-/// The file in the coding that the client likes best of those there are.
+/// Returns the file in the client's preferred coding of those that are available.
 async fn in_coding(
     contents: &Contents,
     path: &str,
     found: Siblings<'_>,
     request: &HeaderMap,
 ) -> Result<(Coding, Response), ApiError> {
-    // A part of a file is of the file as it is.
+    // A range refers to the uncompressed file.
     let whole = !request.contains_key(header::RANGE);
     let deployed = |coding| whole && found.of(coding).is_some();
     let could_be_made = || whole && headers::is_compressible(path);
@@ -316,7 +314,7 @@ async fn in_coding(
     Ok((coding, answer_file(contents, entry, request).await?))
 }
 
-/// A file, and what a deployment has of it in other codings.
+/// A file, and the variants of it in other codings that the deployment has.
 #[derive(Clone, Copy, Debug)]
 struct Siblings<'a> {
     plain: &'a FileEntry,
@@ -357,7 +355,7 @@ impl<'a> Siblings<'a> {
     }
 }
 
-/// The file, the part of it that was asked for, or that it has not changed.
+/// Returns the file, the requested range of it, or 304.
 async fn answer_file(
     contents: &Contents,
     entry: &FileEntry,
@@ -395,7 +393,7 @@ async fn answer_file(
     Ok(response)
 }
 
-/// What was compressed here, whole: it has a length and an `ETag` of its own.
+/// Returns a file that was compressed here, as a whole: it has its own length and `ETag`.
 fn answer_compressed(
     entry: &FileEntry,
     coding: Coding,
@@ -411,8 +409,8 @@ fn answer_compressed(
     Ok(response)
 }
 
-/// A strong `ETag` names one sequence of bytes, so that each coding has its own
-/// (RFC 9110 §8.8.3.3).
+/// A strong `ETag` identifies one sequence of bytes, so each coding has its own (RFC 9110
+/// §8.8.3.3).
 fn etag(sha256: &str, coding: &str) -> Result<HeaderValue, ApiError> {
     let dash = if coding.is_empty() { "" } else { "-" };
     HeaderValue::try_from(format!("\"{sha256}{dash}{coding}\""))

@@ -1,4 +1,4 @@
-//! What answers on a game's own address, one endpoint a file.
+//! The endpoints on a game's own address, one per file.
 
 pub mod game_files;
 pub mod platform_json;

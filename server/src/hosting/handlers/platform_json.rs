@@ -1,6 +1,6 @@
-//! `GET /__platform/platform.json`, on a game's address and on the auth service:
-//! which platform the address belongs to. Whoever has only a game's address, such
-//! as the command line, finds the platform by it.
+//! `GET /__platform/platform.json`, on a game's address and on the auth service: names the platform
+//! to which the address belongs. A client that only has a game's address, such as the command line,
+//! finds the platform with it.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ struct Whereabouts<'a> {
     auth_url: &'a str,
 }
 
-/// Answers the platform's origin, for anyone.
+/// Returns the platform's origin, for everyone.
 pub async fn handle(State(state): State<Arc<HostingState>>) -> Response {
     let whereabouts = Whereabouts {
         origin: state.platform.origin.to_string(),

@@ -8,12 +8,12 @@ use axum::response::Response;
 
 use crate::hosting::HostingState;
 
-/// Answers the script.
+/// Returns the script.
 pub async fn script(State(state): State<Arc<HostingState>>, headers: HeaderMap) -> Response {
     state.runtime.script.answer(&headers)
 }
 
-/// Answers the source map.
+/// Returns the source map.
 pub async fn source_map(State(state): State<Arc<HostingState>>, headers: HeaderMap) -> Response {
     state.runtime.source_map.answer(&headers)
 }

@@ -18,7 +18,7 @@ use crate::web::api::range::{Range, Time};
 use crate::web::api::{ApiJson, ApiQuery, EnvironmentName, invalid};
 use crate::web::api_error::ApiError;
 
-/// Deployments of one answer, at most.
+/// The maximum number of deployments in a response.
 const DEPLOYMENTS: usize = 100;
 
 /// Which errors are counted.
@@ -99,7 +99,7 @@ pub async fn handle(
 }
 
 impl ErrorsQuery {
-    /// What is asked of the store about the project.
+    /// Returns the query to the store for the project.
     fn of(self, slug: String, now: Millis) -> Result<ErrorQuery, &'static str> {
         let range = Range::new(self.from, self.to);
         let too_long = "From `from` to `to` there are 91 days at most.";

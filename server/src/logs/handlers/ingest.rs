@@ -1,7 +1,7 @@
-//! `POST /__platform/logs` on a game's address: what happened in a page.
+//! `POST /__platform/logs` on a game's address: receives log records of a page.
 //!
-//! The records go to the store and nowhere else: what a game writes to its
-//! console is its own business, and no line of our log repeats it.
+//! The records are only written to the store: what a game logs is its own business, and our log
+//! never repeats it.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -33,24 +33,24 @@ use crate::web::json;
 use crate::web::limiter::too_many_requests;
 use crate::web::request_context::Context;
 
-/// How far a page's clock is believed to be behind: a record may have waited
-/// that long. Beyond it, and ahead of ours, the page's clock is wrong.
+/// How far behind a page's clock may be: a record may have waited that long. If it is further
+/// behind, or ahead of ours, the page's clock is wrong.
 const BELIEVED_MILLIS: Millis = 24 * 60 * 60 * 1_000;
-/// Repeats that the records of one request may stand for beside themselves, at
-/// most: about what a page can do in the seconds in which it gathers them. A
-/// larger number would drown the count of a game's errors.
+/// The maximum number of repetitions that the records of one request may count in addition to
+/// themselves: about as many as a page can produce in the seconds in which it collects them. A
+/// larger number would distort the count of a game's errors.
 const MOST_REPEATS: u32 = 5_000;
-/// So many requests more does one count for whose token was not seen before:
-/// verifying it costs more than all the rest.
+/// The additional cost of a request whose token is not cached: verifying it costs more than
+/// everything else.
 const NEW_TOKEN: NonZeroU32 = NonZeroU32::MIN.saturating_add(19);
-/// When to come back while the store has too much to write.
+/// When the client should retry while the store is overloaded.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// Answers 204 once the records are on the disk.
+/// Returns 204 once the records are on the disk.
 ///
 /// # Errors
-/// `not-allowed`, `unsupported-media-type`, `payload-too-large`,
-/// `invalid-request`, `too-many-requests`; the store's.
+/// `not-allowed`, `unsupported-media-type`, `payload-too-large`, `invalid-request`,
+/// `too-many-requests`; errors of the store.
 pub async fn handle(
     State(state): State<Arc<LogsState>>,
     Extension(game): Extension<Arc<Game>>,
@@ -60,7 +60,7 @@ pub async fn handle(
 ) -> Result<Response, ApiError> {
     json::refuse_cross_site(&headers)?;
     let bytes = json::read(&headers, request_body, LOG_REQUEST_BYTES).await?;
-    // Before anything that costs more.
+    // Before any work that is more expensive.
     let (requests, network) = (
         &state.limits.requests_by_address,
         Network::of(context.client),
@@ -73,13 +73,13 @@ pub async fn handle(
     }
     state.platform.disk.refuse(0)?;
     let received_at = state.platform.clock.now();
-    // Where a verification is more than is left, the records are a stranger's.
+    // If the rest of the limit does not allow a verification, the records count as a stranger's.
     let affordable =
         !state.auth.tokens.are_new(&headers) || requests.count_many(&network, NEW_TOKEN).is_ok();
     let player = affordable
         .then(|| state.auth.tokens.of(&headers, &game.audience))
         .flatten();
-    // Anybody can send what has no token, and say any number.
+    // Anybody can send records without a token and with any count.
     let mut repeats = if player.is_some() { MOST_REPEATS } else { 0 };
     let entries = batch
         .records
@@ -90,8 +90,8 @@ pub async fn handle(
         Some(_) => &state.limits.players,
         None => &state.limits.strangers,
     };
-    // A record that stands for many costs as many, or one token would be enough
-    // to make up any number of errors.
+    // A record that counts several times uses up the limit several times; otherwise one token would
+    // be enough to make up any number of errors.
     let weight = entries.iter().map(|entry| entry.count as usize).sum();
     count(rates, &game, &context, (weight, bytes.len()))?;
 
@@ -117,9 +117,8 @@ pub async fn handle(
     }
 }
 
-/// Counts the records, at least one, and the bytes against the limits of the
-/// address and of the game: neither one player nor one game may use up what
-/// all share.
+/// Counts the records, at least one, and the bytes against the limits of the address and of the
+/// game, so that neither one player nor one game can use up shared resources.
 fn count(
     rates: &LogRates,
     game: &Game,
@@ -141,9 +140,9 @@ fn count(
         .map_err(too_many_requests)
 }
 
-/// Brings a record within the limits. What a game logs is not in the hands of
-/// who logs it, so one odd record must not cost those beside it. `repeats` are
-/// those that are left to the records of its request.
+/// Brings a record within the limits. A game does not control everything that it logs, so one
+/// unusual record must not affect the others. `repeats` is the number of repetitions left for the
+/// records of its request.
 fn check(
     record: LogRecord<Box<RawValue>>,
     received_at: Millis,
@@ -166,7 +165,7 @@ fn check(
     })
 }
 
-/// A page's time, moved to the nearest one that it can have been.
+/// Returns a page's time, moved to the nearest plausible one.
 fn believed(time: f64, received_at: Millis) -> Millis {
     #[expect(
         clippy::cast_possible_truncation,

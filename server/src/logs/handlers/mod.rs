@@ -1,5 +1,5 @@
-//! Frontend logs: taking records in, searching and following them, and their
-//! errors. One endpoint a file.
+//! Frontend logs: receiving, searching and following records, and counting errors. One endpoint per
+//! file.
 
 pub mod errors;
 pub mod ingest;

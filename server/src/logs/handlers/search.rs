@@ -1,5 +1,5 @@
-//! `GET /api/projects/<slug>/logs`: a page of an environment's frontend log
-//! records, newest first, and looking for some of them.
+//! `GET /api/projects/<slug>/logs`: lists an environment's frontend log records, newest first, and
+//! searches them.
 
 use std::sync::Arc;
 
@@ -20,12 +20,12 @@ use crate::web::api::range::{Range, Time};
 use crate::web::api::{ApiJson, ApiQuery, EnvironmentName, invalid};
 use crate::web::api_error::ApiError;
 
-/// Records of one answer where nothing else is asked for.
+/// The default number of records in a response.
 const RECORDS: usize = 100;
-/// Bytes of records' texts after which an answer ends: it waits in memory for
-/// whoever reads slowly.
+/// The number of bytes of records' texts after which a response ends, since it stays in memory for
+/// slow readers.
 pub(super) const PAGE_BYTES: usize = 1024 * 1024;
-/// Characters of what is looked for, at most.
+/// The maximum number of characters of the search text.
 const TEXT: usize = 200;
 
 /// Which records are looked for.
@@ -175,8 +175,7 @@ pub async fn handle(
     }))
 }
 
-/// What is asked for. Where nothing is looked for among the records, their
-/// order alone leads to them.
+/// Runs a search. Without a search text, the records are found by their order alone.
 async fn find(state: &LogsState, search: LogSearch) -> Result<LogSearchPage, ApiError> {
     let looks = search.source.is_some()
         || search.player.is_some()
@@ -197,7 +196,7 @@ async fn find(state: &LogsState, search: LogSearch) -> Result<LogSearchPage, Api
 }
 
 impl LogsQuery {
-    /// What is asked of the store about the project.
+    /// Returns the query to the store for the project.
     fn of(self, slug: String) -> Result<LogSearch, &'static str> {
         let range = Range::new(self.from, self.to).in_order()?;
         let end = range.to.map(LogId::first_of);

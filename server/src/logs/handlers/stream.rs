@@ -1,5 +1,5 @@
-//! `GET /api/projects/<slug>/logs/stream`: an environment's frontend log
-//! records as they come, as server-sent events (HTML, "Server-sent events").
+//! `GET /api/projects/<slug>/logs/stream`: streams an environment's new frontend log records, as
+//! server-sent events (HTML, "Server-sent events").
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -33,29 +33,29 @@ use crate::web::encoding::{self, Coding};
 use crate::web::gzip_stream::{GzipStream, SharedChunk};
 use crate::web::limiter::too_many_requests;
 
-/// What a client that comes back says that it has seen last.
+/// The header with the last id that a reconnecting client has seen.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// Records that are read from the store at one time.
+/// The maximum number of records per read of the store.
 const PAGE: usize = 500;
-/// How far a reader may fall behind, in records. One who is further behind is
-/// told how many were left out, and goes on with the last page.
+/// How far a reader may fall behind, in records. A reader that is further behind is told how many
+/// were left out, and continues with the last page.
 const BACKLOG: usize = 20_000;
-/// How long a stream may say nothing, so that nobody in between thinks it dead.
+/// How long a stream may be silent, so that no intermediary considers it dead.
 const ALIVE: Duration = Duration::from_secs(15);
-/// How often it is looked whether the reader is signed in still, and may read.
+/// How often the stream checks whether the reader is still signed in and may read.
 const CHECK: Duration = Duration::from_secs(5);
-/// How often the store is looked at though nothing was announced: another
-/// process may have written.
+/// How often the store is read without an announcement, since another process may have written to
+/// it.
 const LOOK: Duration = Duration::from_secs(2);
-/// The time between two looks where there is something each time, so that a
-/// flood is read in pages. A stream adds its own share of the same time: if all
-/// of them wrote at once, everybody else's requests would wait meanwhile.
+/// The time between two reads during a flood of records, so that they are read in pages. Each
+/// stream adds its own part of the same time: if all of them wrote at once, other requests would
+/// have to wait.
 const GATHER: Duration = Duration::from_millis(50);
-/// When somebody with too many streams may try again.
+/// When a player with too many streams may try again.
 const LATER: Duration = Duration::from_secs(10);
-/// What a client does when the stream ends: it waits this long, in milliseconds.
+/// How long a client waits after the end of the stream, in milliseconds.
 static RETRY: LazyLock<SharedChunk> = LazyLock::new(|| "retry: 1000\n\n".into());
-/// What a stream says that has nothing to say.
+/// What a silent stream sends.
 static QUIET: LazyLock<SharedChunk> = LazyLock::new(|| ": alive\n\n".into());
 
 /// Which records are followed.
@@ -117,7 +117,7 @@ pub async fn handle(
         slug: project.slug,
         environment,
         level: query.level.unwrap_or(LogLevel::Debug),
-        // An id that is not there yet would hide all that come before it.
+        // An id that does not exist yet would hide all records before it.
         after: after.map_or(newest, |after| after.min(newest)),
         now,
         limit: PAGE,
@@ -145,7 +145,7 @@ pub async fn handle(
         (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-store"),
         (header::VARY, "Accept-Encoding"),
-        // Some proxies gather what is small otherwise.
+        // Otherwise some proxies buffer small pieces.
         (HeaderName::from_static("x-accel-buffering"), "no"),
     ] {
         response
@@ -162,12 +162,12 @@ pub async fn handle(
 }
 
 impl StreamQuery {
-    /// The record that the stream goes on behind.
+    /// Returns the record after which the stream continues.
     fn after(&self, headers: &HeaderMap) -> Result<Option<LogId>, &'static str> {
         let Some(value) = headers.get(LAST_EVENT_ID) else {
             return Ok(self.last_event_id);
         };
-        // Wins: a client that comes back has the address of its first time.
+        // This takes precedence: a client that reconnects still uses its first address.
         Ok(id(value.to_str().unwrap_or("?"))?.or(self.last_event_id))
     }
 }
@@ -176,7 +176,7 @@ fn last_event_id<'de, D: Deserializer<'de>>(from: D) -> Result<Option<LogId>, D:
     id(&String::deserialize(from)?).map_err(de::Error::custom)
 }
 
-/// The id of a record. A client that has seen none may send an empty one.
+/// Parses the id of a record. A client that has seen none may send an empty one.
 fn id(text: &str) -> Result<Option<LogId>, &'static str> {
     if text.is_empty() {
         return Ok(None);
@@ -186,7 +186,7 @@ fn id(text: &str) -> Result<Option<LogId>, &'static str> {
         .ok_or("The last event's id is the id of a record.")
 }
 
-/// Where a stream is.
+/// The state of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Opening,
@@ -212,8 +212,8 @@ impl Reason {
     }
 }
 
-/// One open stream. It is asked for more only when the connection has room, so
-/// that a reader who is slow waits for itself alone.
+/// An open stream. It is only polled when the connection can take more data, so that a slow reader
+/// only delays itself.
 struct Follow {
     state: Arc<LogsState>,
     caller: ApiCaller,
@@ -227,7 +227,7 @@ struct Follow {
 }
 
 impl Follow {
-    /// The next bytes; none at the end.
+    /// Returns the next bytes; `None` at the end.
     async fn next(&mut self) -> Option<Bytes> {
         let events = match self.step {
             Step::Ended => None,
@@ -258,13 +258,13 @@ impl Follow {
             let sent = match self.sent().await {
                 Ok(sent) => sent,
                 Err(error) => {
-                    // The client comes back, and goes on where it was.
+                    // The client reconnects, and continues at the same position.
                     tracing::warn!(error = chain(&*error), "a log stream broke off");
                     return None;
                 }
             };
-            // Who has caught up once is measured from then on; before that the
-            // past is what was asked for.
+            // From the first time that a reader has caught up, its backlog is limited; before that,
+            // it requested older records on purpose.
             if sent.as_ref().is_none_or(|sent| !sent.full) {
                 self.tail.backlog = Some(BACKLOG);
             }
@@ -282,8 +282,8 @@ impl Follow {
         }
     }
 
-    /// What comes next; none if nothing has come yet. Others at the same place
-    /// get the same, and only one of them reads the store.
+    /// Returns the next records; `None` if there are none yet. Readers at the same position share
+    /// the result, and only one of them reads the store.
     async fn sent(&self) -> Result<Option<Sent>, Arc<StoreError>> {
         let LogTail {
             slug,
@@ -298,7 +298,7 @@ impl Follow {
         streams.look(place, &self.follower, read).await
     }
 
-    /// The same from the store.
+    /// Reads them from the store.
     async fn read_store(&self) -> Result<Found, StoreError> {
         let at = Instant::now();
         let tail = LogTail {
@@ -336,7 +336,7 @@ impl Follow {
             full,
             at,
         };
-        // What was left out for who is far behind is nobody else's.
+        // A result with left-out records is only for this reader.
         Ok(if page.skipped > 0 {
             Found::Own(sent)
         } else {
@@ -344,7 +344,7 @@ impl Follow {
         })
     }
 
-    /// Waits for news, or until it is time to look all the same.
+    /// Waits for new records, or until it is time to read anyway.
     async fn wait(&mut self) {
         let news = tokio::time::timeout(LOOK, self.follower.news()).await;
         if news.is_ok() {
@@ -352,7 +352,7 @@ impl Follow {
         }
     }
 
-    /// Whether the stream ends here.
+    /// Returns the reason if the stream ends here.
     async fn ends(&mut self) -> Option<Reason> {
         if self.follower.is_stopping() {
             return Some(Reason::Stopping);
@@ -373,7 +373,7 @@ impl Follow {
         None
     }
 
-    /// Refuses whoever may not see the project any more.
+    /// Returns an error if the caller may not see the project any more.
     async fn may_still(&mut self) -> Result<(), ApiError> {
         self.caller.look_again(&self.state.auth).await?;
         self.caller

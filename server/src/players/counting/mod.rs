@@ -1,14 +1,14 @@
-//! Counting players: how many at once, how many different ones, how long each
-//! played, and which games most of them play.
+//! Counts players: how many play at the same time, how many unique players there are, how long each
+//! played, and which games have most players.
 //!
-//! Every heartbeat is counted in memory; what it adds up to is kept once a
-//! minute, so that a server that is killed loses a minute at most.
+//! Every heartbeat is counted in memory; the sums are stored once a minute, so that a server that
+//! is killed loses at most one minute.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`tally`] | the players of one environment since the last time it was kept |
-//! | [`persistence`] | keeping it, and removing what is old |
-//! | [`ranking`] | the games by their players |
+//! | [`tally`] | the counts of one environment since they were last stored |
+//! | [`keep`] | storing counts, and removing old ones |
+//! | [`ranking`] | the games by number of players |
 
 pub mod persistence;
 pub mod ranking;
@@ -31,25 +31,24 @@ use crate::store::{Store, StoreError};
 /// The tallies by audience.
 type Tallies = HashMap<Arc<str>, Arc<Tally>>;
 
-/// What is counted, of every environment.
+/// The counts of every environment.
 #[derive(Debug, Default)]
 pub struct Counting {
-    /// Replaced as a whole when an environment is new, which is seldom; so
-    /// finding one takes no lock.
+    /// Replaced as a whole when there is a new environment, which is rare, so reading it takes no
+    /// lock.
     tallies: ArcSwap<Tallies>,
-    /// The games by their players.
+    /// The games by number of players.
     pub ranking: Ranking,
-    /// When the players were last looked at. Held while they are, so that each
-    /// moment counts once.
+    /// When the players were last sampled. Held while they are, so that each moment counts once.
     looked: Mutex<Option<Millis>>,
 }
 
 impl Counting {
-    /// Goes on where the last process stopped. The games are ranked a moment
-    /// later, by `persistence::CountPlayers`.
+    /// Continues with the stored counts of the previous process. The games are ranked a moment
+    /// later, by `keep::CountPlayers`.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub async fn open(store: &dyn Store, now: Millis) -> Result<Self, StoreError> {
         let counting = Self::default();
         for stored in store.list_sketches(periods(now).into()).await? {
@@ -83,7 +82,7 @@ impl Counting {
                 .or_insert_with(|| Arc::clone(&added));
             tallies
         });
-        // Of two who add at once, both use the one that is there.
+        // If two tasks add one at the same time, both use the first one.
         let tallies = self.tallies.load();
         tallies.get(audience).map_or(added, Arc::clone)
     }

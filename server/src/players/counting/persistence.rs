@@ -1,4 +1,4 @@
-//! Keeping what was counted, and removing what is old.
+//! Stores counts, and removes old ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,22 +14,22 @@ use crate::platform::jobs::{Job, JobError, Schedule};
 use crate::players::PlayersState;
 use crate::store::{Store, StoreError};
 
-/// How often the players are looked at.
+/// How often the number of players is sampled.
 pub const LOOK: Duration = Duration::from_secs(5);
-/// What one look stands for at most: a machine that slept saw nobody play.
+/// The maximum time that one sample stands for: a machine that slept had no players in that time.
 const MAX_ELAPSED: Millis = 10_000;
-/// Players whose play is kept in one write: others' writes go in between.
+/// The maximum number of players' playing times per write, so that other writes do not wait long.
 const BATCH: usize = 500;
-/// How long minutes are kept. Hours stay.
+/// How long minutes are kept. Hours are kept permanently.
 const MINUTES_KEPT: Millis = 90 * DAY;
-/// How long it is known how long each player played. The ranking is of a day.
+/// How long each player's playing time is kept. The ranking is for one day.
 const PLAY_KEPT: Millis = DAY + HOUR;
 
 impl Counting {
-    /// Notes how many play now, everywhere.
+    /// Samples the current number of players, everywhere.
     ///
     /// # Errors
-    /// That of presence.
+    /// Errors of presence.
     pub async fn look(&self, presence: &dyn Presence, now: Millis) -> Result<(), LiveError> {
         let mut looked = self.looked.lock().await;
         let elapsed = looked.map_or(0, |before| (now - before).clamp(0, MAX_ELAPSED));
@@ -41,11 +41,10 @@ impl Counting {
         Ok(())
     }
 
-    /// Keeps what has come together. What cannot be kept now is kept the next
-    /// time.
+    /// Stores the collected counts. If this fails, they are stored the next time.
     ///
     /// # Errors
-    /// The store's first.
+    /// The first error of the store.
     pub async fn keep(&self, store: &dyn Store, now: Millis) -> Result<(), StoreError> {
         let mut first = Ok(());
         for tally in self.tallies.load_full().values() {
@@ -71,10 +70,10 @@ impl Counting {
     }
 }
 
-/// Removes what is too old to be shown, in small writes.
+/// Removes counts that are too old to be shown, in small writes.
 ///
 /// # Errors
-/// The store's; what was removed until then stays so.
+/// Errors of the store; counts that were already removed stay removed.
 pub async fn sweep(store: &dyn Store, now: Millis) -> Result<(), StoreError> {
     loop {
         let running = periods(now).into();
@@ -85,8 +84,8 @@ pub async fn sweep(store: &dyn Store, now: Millis) -> Result<(), StoreError> {
     }
 }
 
-/// Looks at the players every few seconds, keeps what was counted every minute, and
-/// removes what is old every hour.
+/// The job that samples players every few seconds, stores counts every minute, and removes old ones
+/// every hour.
 #[derive(Debug)]
 pub(crate) struct CountPlayers {
     state: Arc<PlayersState>,
@@ -95,7 +94,7 @@ pub(crate) struct CountPlayers {
 }
 
 impl CountPlayers {
-    /// Has not looked yet.
+    /// Creates the job.
     pub(crate) const fn new(state: Arc<PlayersState>) -> Self {
         Self {
             state,
@@ -141,7 +140,7 @@ impl Job for CountPlayers {
         let (minute, hour) = (Span::Minute.start(now), Span::Hour.start(now));
         let mut done = Ok(());
         if self.minute.is_none() {
-            // What was kept until the last stop is ranked at once.
+            // The counts that were stored before the last stop are ranked at once.
             self.minute = Some(minute);
             done = self.rank(now).await;
         }

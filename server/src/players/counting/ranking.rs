@@ -1,4 +1,4 @@
-//! The games by their players of the last day.
+//! The games by number of players in the last day.
 
 use std::sync::Arc;
 
@@ -8,20 +8,19 @@ use crate::clock::Millis;
 use crate::domain::counting::{DAY, HOUR, RANKED_PLAY, RankedProject};
 use crate::store::{Store, StoreError};
 
-/// The games by how many different players played them for a minute or more in
-/// the last 24 hours, the running one among them. Made anew every minute, so
-/// that showing it costs nothing.
+/// The games by the number of unique players who played them for a minute or more in the last 24
+/// hours, including the current hour. It is computed every minute, so that showing it costs
+/// nothing.
 #[derive(Debug, Default)]
 pub struct Ranking(watch::Sender<Option<Ranked>>);
 
 type Ranked = Arc<Vec<RankedProject>>;
 
 impl Ranking {
-    /// Makes it anew.
+    /// Computes it again.
     ///
     /// # Errors
-    /// The store's; the ranking then stays as it was, and is empty if there was
-    /// none.
+    /// Errors of the store; the previous ranking is then kept, or stays empty if there was none.
     pub async fn refresh(&self, store: &dyn Store, now: Millis) -> Result<(), StoreError> {
         let since = now - DAY + HOUR;
         match store.rank_projects(since, RANKED_PLAY).await {
@@ -40,13 +39,12 @@ impl Ranking {
         }
     }
 
-    /// The games with players, the one with most first. A game without any is
-    /// not there. Right after the start this waits until they are ranked, which
-    /// the start itself does not: the more players there were, the longer it
-    /// takes.
+    /// Returns the games with players, the most played first, without games that have none. Right
+    /// after the start this waits until they are ranked. The start itself does not wait for this,
+    /// since it takes longer the more players there were.
     pub async fn load(&self) -> Ranked {
         let mut ranking = self.0.subscribe();
-        // Its sender lives as long as this.
+        // The sender exists as long as this.
         let ranked = ranking.wait_for(Option::is_some).await;
         ranked.map_or_else(
             |_| Arc::default(),

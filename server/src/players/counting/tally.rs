@@ -1,7 +1,7 @@
-//! The players of one environment since the last time they were kept.
+//! The counts of one environment since they were last stored.
 //!
-//! The players are spread over shards by their id, so that beats of different
-//! players seldom wait for each other. No two locks are held at once.
+//! The players are distributed over shards by their id, so that heartbeats of different players
+//! rarely wait for each other. No two locks are held at the same time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,10 +15,10 @@ use crate::domain::counting::{
 };
 use crate::games::live::presence::PLAYING_MILLIS;
 
-/// Parts that the players are divided into.
+/// The number of shards.
 const SHARDS: usize = 16;
 
-/// One environment's players.
+/// The counts of one environment.
 #[derive(Debug)]
 pub struct Tally {
     slug: String,
@@ -30,19 +30,19 @@ pub struct Tally {
     minutes: Mutex<Vec<PlayerCount>>,
 }
 
-/// How long one player has played since it was last kept.
+/// How long one player has played since this was last stored.
 #[derive(Clone, Copy, Debug)]
 struct Play {
-    /// The last beat.
+    /// The time of the last heartbeat.
     last: Millis,
-    /// Milliseconds of play.
+    /// The playing time in milliseconds.
     unkept: i64,
-    /// The day of the beat that went into the sketches.
+    /// The day of the heartbeat that was added to the sketches.
     day: i64,
 }
 
-/// Who was there in the periods that are not kept as they are now: the newest
-/// day and month, and those that have just ended.
+/// The unique players of periods that have changed since they were stored: the current day and
+/// month, and those that have just ended.
 #[derive(Debug, Default)]
 struct Periods(Vec<Period>);
 
@@ -53,16 +53,16 @@ struct Period {
     changed: bool,
 }
 
-/// What has come together since it was last taken.
+/// The counts collected since they were last taken.
 #[derive(Debug)]
 pub struct Taken {
     /// Minutes and sketches.
     pub counts: NewCounts,
-    /// What players have played.
+    /// The playing times of players.
     pub times: Vec<NewPlayTime>,
 }
 
-/// Nothing is left half done where a holder panicked.
+/// A panic of a holder leaves no partial change.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -72,7 +72,7 @@ fn day(time: Millis) -> i64 {
 }
 
 impl Tally {
-    /// Nobody has played yet.
+    /// Creates an empty tally.
     #[must_use]
     pub fn new(slug: String, environment: Environment, audience: Arc<str>) -> Self {
         Self {
@@ -85,7 +85,7 @@ impl Tally {
         }
     }
 
-    /// Takes over who was there before, in a period that has not ended.
+    /// Continues a stored sketch of a period that has not ended.
     pub(super) fn resume(&self, sketch: DistinctSketch) {
         lock(&self.distinct).0.push(Period {
             name: sketch.period,
@@ -95,12 +95,12 @@ impl Tally {
     }
 
     fn shard(&self, player: Uuid) -> MutexGuard<'_, HashMap<Uuid, Play>> {
-        // The last bytes of a UUID, of version 4 and 7 alike, are random.
+        // The last bytes of a UUID are random, in version 4 and 7.
         lock(&self.players[usize::from(player.as_bytes()[15]) % SHARDS])
     }
 
-    /// Notes a beat of a player. What lies between two beats was played, if it
-    /// is no longer than a player counts as playing after a beat.
+    /// Counts a heartbeat of a player. The time between two heartbeats is playing time, if it is
+    /// not longer than a player counts as playing after a heartbeat.
     pub fn beat(&self, player: Uuid, now: Millis) {
         let today = day(now);
         let is_new = {
@@ -122,7 +122,7 @@ impl Tally {
         }
     }
 
-    /// Notes that so many played for the last `elapsed` milliseconds.
+    /// Records that `playing` players played for the last `elapsed` milliseconds.
     pub(super) fn look(&self, playing: usize, elapsed: Millis, now: Millis) {
         if playing == 0 {
             return;
@@ -144,7 +144,7 @@ impl Tally {
         }
     }
 
-    /// Takes out what is to be kept, and forgets who no longer plays.
+    /// Takes the counts to be stored, and removes players who do not play any more.
     pub(super) fn take(&self, now: Millis) -> Taken {
         let mut times = Vec::new();
         for shard in &self.players {
@@ -179,7 +179,7 @@ impl Tally {
         }
     }
 
-    /// Puts back counts that could not be kept.
+    /// Returns counts that could not be stored.
     pub(super) fn put_back(&self, counts: NewCounts) {
         let mut minutes = lock(&self.minutes);
         let newer = std::mem::replace(&mut *minutes, counts.minutes);
@@ -188,11 +188,11 @@ impl Tally {
         lock(&self.distinct).put_back(counts.distinct);
     }
 
-    /// Puts back what a player played and could not be kept.
+    /// Returns a player's time that could not be stored.
     pub(super) fn put_back_time(&self, time: &NewPlayTime) {
         let mut players = self.shard(time.player);
         let play = players.entry(time.player).or_insert(Play {
-            // So long ago that the next beat begins anew.
+            // This is so long ago that the next heartbeat starts a new interval.
             last: time.hour - PLAYING_MILLIS,
             unkept: 0,
             day: i64::MIN,
@@ -239,7 +239,7 @@ impl Periods {
     fn put_back(&mut self, sketches: Vec<DistinctSketch>) {
         for DistinctSketch { period, players } in sketches {
             match self.0.iter_mut().find(|known| known.name == period) {
-                // It has all that was taken from it, and more.
+                // It contains everything that was taken from it, and more.
                 Some(known) => known.changed = true,
                 None => self.0.push(Period {
                     name: period,
@@ -273,7 +273,7 @@ mod tests {
         for at in [0, 30_000, 60_000, 135_000, 211_000, 211_000] {
             tally.beat(player(1), NOW + at);
         }
-        // The gap of 76 s is none in which the player was playing.
+        // The gap of 76 s does not count as playing time.
         let times = tally.take(NOW + 211_000).times;
         assert_eq!(times.len(), 1);
         assert_eq!(times[0].millis, 135_000);

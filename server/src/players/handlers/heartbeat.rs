@@ -1,5 +1,5 @@
-//! `POST /__platform/heartbeat` on a game's address: this page's player is
-//! playing, or the page goes away.
+//! `POST /__platform/heartbeat` on a game's address: the player of this page is playing, or leaves
+//! the page.
 
 use std::sync::Arc;
 
@@ -18,9 +18,8 @@ use crate::players::PlayersState;
 use crate::web::api_error::ApiError;
 use crate::web::json;
 
-/// Answers 204. Where a session of the player has ended since the token was
-/// made, it is as good as none: `not-signed-in`, and the page finds out whom it
-/// is played by now.
+/// Returns 204. If a session of the player has ended since the token was issued, the token is
+/// rejected: `not-signed-in`, and the page finds out who its player is now.
 ///
 /// # Errors
 /// `not-allowed`, `unsupported-media-type`, `payload-too-large`,
@@ -38,17 +37,17 @@ pub async fn handle(
     let token = state.auth.tokens.of(&headers, &game.audience);
 
     if heartbeat.leaving == Some(true) {
-        // A beacon on the way out cannot carry a token, and nobody but the
-        // page knows its 128 random bits.
+        // A beacon at the end of a page cannot contain a token, and only the page knows its 128
+        // random bits.
         let known = state.games.presence.leave(&game.audience, page).await?;
         if !known && token.is_none() {
             return Err(not_signed_in());
         }
     } else {
         let token = token.ok_or_else(not_signed_in)?;
-        // The page drops its token on this.
+        // The page drops its token after this error.
         state.auth.suspensions.check(&token.player)?;
-        // So does it on this, and asks for the next one at once.
+        // The page drops its token after this error, too, and requests a new one at once.
         if state
             .auth
             .endings
@@ -68,7 +67,7 @@ pub async fn handle(
     Ok(json::nothing())
 }
 
-/// RFC 6750 §3: with how to authenticate.
+/// RFC 6750 §3: includes how to authenticate.
 fn not_signed_in() -> ApiError {
     ApiError::new(ProblemCode::NotSignedIn)
         .with_header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))

@@ -1,4 +1,4 @@
-//! Who plays and how many: one endpoint a file.
+//! Players and their numbers, one endpoint per file.
 
 pub mod heartbeat;
 pub mod player_chart;

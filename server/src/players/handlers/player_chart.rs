@@ -1,5 +1,4 @@
-//! `GET /api/projects/<slug>/players/chart`: an environment's players over time
-//! as a picture.
+//! `GET /api/projects/<slug>/players/chart`: a chart of an environment's players over time.
 
 use std::sync::Arc;
 
@@ -21,13 +20,13 @@ use crate::web::api::range::{Range, Time};
 use crate::web::api::{ApiQuery, EnvironmentName, invalid};
 use crate::web::api_error::ApiError;
 
-/// Pixels that a chart is wide where nothing else is asked for.
+/// The default width of a chart in pixels.
 const WIDTH: usize = 800;
-/// Pixels that every chart is high.
+/// The height of every chart in pixels.
 const HEIGHT: u32 = 220;
-/// Days of which different players are shown.
+/// The number of days for which unique players are shown.
 const DAYS: i64 = 30;
-/// Months of which different players are shown.
+/// The number of months for which unique players are shown.
 const MONTHS: usize = 12;
 
 /// What a chart shows.
@@ -114,7 +113,7 @@ pub async fn handle(
             mean: view.mean,
         });
         let mut points: Vec<_> = points.collect();
-        // Of the step that is running nothing is written yet; that is no fall.
+        // The current step may have no data yet; this is not a drop to zero.
         points.pop_if(|last| last.peak == 0.0 && last.start + span.millis() > now);
         charts::playing(&points, to, look)
     } else {
@@ -130,7 +129,7 @@ pub async fn handle(
     Ok((headers, svg))
 }
 
-/// The last days or months, oldest first, those without a player as well.
+/// Returns the last days or months, oldest first, including those without players.
 fn periods(counts: &[DistinctCount], chart: Chart, now: Millis) -> Vec<(String, u64)> {
     let today = OffsetDateTime::from_unix_timestamp(now.div_euclid(1_000));
     let today = today.map_or(time::Date::MIN, OffsetDateTime::date);

@@ -16,13 +16,13 @@ use crate::web::api::range::{Range, Time};
 use crate::web::api::{ApiJson, ApiQuery, EnvironmentName, invalid};
 use crate::web::api_error::ApiError;
 
-/// The longest time that is shown in minutes.
+/// The longest time range that is returned in minutes.
 const IN_MINUTES: Millis = 2 * DAY;
-/// How long minutes are known.
+/// How long minutes are kept.
 const MINUTES_KNOWN: Millis = 90 * DAY;
-/// The longest time that is answered at once.
+/// The longest time range of a response.
 const LONGEST: Millis = 366 * DAY;
-/// Days, and months, of which the distinct players are answered.
+/// The number of days, and of months, for which unique players are returned.
 const PERIODS: usize = 90;
 
 /// Which players are asked for.
@@ -141,7 +141,7 @@ pub async fn handle(
     }))
 }
 
-/// What was asked for.
+/// The requested environment, time range and step.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) environment: Environment,
@@ -168,7 +168,7 @@ impl Asked {
     }
 }
 
-/// One point for each step, those without a player as well.
+/// Returns one point for each step, including those without players.
 pub(super) fn points(
     counts: &[PlayerCount],
     span: Span,
@@ -181,7 +181,7 @@ pub(super) fn points(
     let mut start = from;
     while start < to {
         let count = counts.next_if(|count| count.start == start);
-        // The step that is running has only been so long yet.
+        // The current step is not over yet.
         let length = (now - start).clamp(1, span.millis());
         let player_millis = count.map_or(0, |count| count.player_millis);
         let mean = player_millis as f64 / length as f64;

@@ -14,7 +14,7 @@ use crate::players::PlayersState;
 use crate::web::api::ApiJson;
 use crate::web::api_error::ApiError;
 
-/// Games that are listed, at most: who plays none of these has its address.
+/// The maximum number of listed games; players of other games have their addresses.
 const LISTED: usize = 200;
 
 /// The games, the most played first.
@@ -48,11 +48,11 @@ pub struct RankedGame {
     pub players_day: u64,
 }
 
-/// The games that can be played, the one with most players of the last day
-/// first; of equals the one with more players now.
+/// Returns the available games, the one with most players of the last day first; if equal, the one
+/// with more current players.
 ///
 /// # Errors
-/// That of presence.
+/// Errors of presence.
 pub async fn rank(state: &PlayersState) -> Result<Vec<RankedGame>, ApiError> {
     let ranked = state.counting.ranking.load().await;
     let by_slug: HashMap<&str, u64> = ranked
@@ -66,7 +66,7 @@ pub async fn rank(state: &PlayersState) -> Result<Vec<RankedGame>, ApiError> {
         let day = by_slug.get(&*game.slug).copied().unwrap_or(0);
         games.push((day, playing, game));
     }
-    // They come by slug, and stay so where nothing else tells them apart.
+    // They are sorted by slug, and stay so if the numbers are equal.
     games.sort_by_key(|(day, playing, _)| std::cmp::Reverse((*day, *playing)));
     games.truncate(LISTED);
     let mut listed = Vec::with_capacity(games.len());

@@ -1,4 +1,4 @@
-//! Public and private addresses, and the platform's own.
+//! Tests of public and private addresses, and of the platform's own.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -153,7 +153,7 @@ async fn a_name_that_turns_out_to_be_private_is_not_connected_to() {
         reach: Arc::clone(&reach),
         found: found.clone(),
     };
-    // What the name server said a moment ago, and says now.
+    // The name server's earlier result, and its current one.
     for (said, reachable) in [
         ("93.184.216.34", true),
         ("169.254.169.254", false),
@@ -164,7 +164,7 @@ async fn a_name_that_turns_out_to_be_private_is_not_connected_to() {
         let outcome = resolver.look_up("game.example").await;
         assert_eq!(outcome.is_ok(), reachable, "{said}");
     }
-    // Of several addresses the private ones are left out.
+    // Of several addresses, the private ones are removed.
     let both = ["10.0.0.1", "93.184.216.34"].map(|text| text.parse().unwrap());
     found.insert("game.example".to_owned(), both.into()).await;
     let outcome = resolver.look_up("game.example").await.unwrap();
