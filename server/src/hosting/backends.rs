@@ -4,13 +4,13 @@
 //! |---|---|
 //! | `paths` | which paths belong to a backend, and which to the platform |
 //! | `headers` | the headers of forwarded requests and responses |
-//! | `reach` | which addresses a backend may have |
-//! | `silence` | responses that stall |
-//! | `open` | closing of open connections when a game is taken down |
-//! | `trial` | the test request when a backend is set |
+//! | `address_policy` | which addresses a backend may have |
+//! | `response_body` | responses that stall |
+//! | `open_connections` | closing of open connections when a game is taken down |
+//! | `connection_test` | the test request when a backend is set |
 //! | `assertion` | the signed statement in forwarded requests |
 //! | `forward` | forwarding of requests and responses, including WebSockets |
-//! | `early` | responses that arrive before the whole request was sent |
+//! | `early_response` | responses that arrive before the whole request was sent |
 
 use std::collections::HashMap;
 use std::fmt;

@@ -3,12 +3,12 @@
 //! | module | contents |
 //! |---|---|
 //! | [`handlers`] | the endpoints, one per file |
-//! | [`contents`] | reading, caching and compressing files |
+//! | [`file_cache`] | reading, caching and compressing files |
 //! | [`headers`] | the headers of files |
 //! | [`range`] | range requests |
-//! | [`earlier`] | which files of earlier deployments are still served |
+//! | [`earlier_deployments`] | which files of earlier deployments are still served |
 //! | [`backends`] | the reverse proxy to games' backends |
-//! | [`upload`] | monitoring of a body that is forwarded to a backend |
+//! | [`request_body`] | monitoring of a body that is forwarded to a backend |
 //! | [`runtime`] | `runtime.js` and its source map |
 
 pub mod backends;

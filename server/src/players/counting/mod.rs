@@ -7,7 +7,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`tally`] | the counts of one environment since they were last stored |
-//! | [`keep`] | storing counts, and removing old ones |
+//! | [`persistence`] | storing counts, and removing old ones |
 //! | [`ranking`] | the games by number of players |
 
 pub mod persistence;
@@ -45,7 +45,7 @@ pub struct Counting {
 
 impl Counting {
     /// Continues with the stored counts of the previous process. The games are ranked a moment
-    /// later, by `keep::CountPlayers`.
+    /// later, by `persistence::CountPlayers`.
     ///
     /// # Errors
     /// Errors of the store.
