@@ -1,24 +1,24 @@
 //! The platform: auth service, hosting, runtime, console.
 //!
-//! A slice may use those above it in this table, and none below; `players`,
-//! `logs` and `admin` do not know each other. `cargo xtask tidy` checks it.
+//! A slice may use those above it in this table, and none below; `players`, `logs` and `admin` do
+//! not use each other. `cargo xtask tidy` checks this.
 //!
-//! | slice | holds |
+//! | slice | contents |
 //! |---|---|
-//! | [`domain`], [`clock`], [`entropy`], [`origin`] | players, sessions, keys, projects: states and transitions; time and randomness, handed in |
-//! | [`store`] | what must never be lost |
+//! | [`domain`], [`clock`], [`entropy`], [`origin`] | states and transitions; time and randomness |
+//! | [`store`] | the store |
 //! | [`web`] | what every answer goes through |
 //! | [`config`] | the settings |
-//! | [`platform`] | what every slice is handed |
-//! | [`games`] | which games there are, and what they look like |
+//! | [`platform`] | the state that every slice uses |
+//! | [`games`] | the existing games, and their titles and images |
 //! | [`auth`] | players: sessions, tokens, signing in and out, profiles |
-//! | [`hosting`] | what answers on a game's own address |
+//! | [`hosting`] | the endpoints on a game's own address |
 //! | [`projects`] | projects, their deployments and settings |
-//! | [`players`] | who plays, counted and ranked |
+//! | [`players`] | players: counts and ranking |
 //! | [`logs`] | frontend logs |
 //! | [`admin`] | administration |
 //! | [`console`] | the platform's own pages |
-//! | [`app`] | wiring, routes, start and stop |
+//! | [`app`] | wiring, routes, start and shutdown |
 
 pub mod admin;
 pub mod app;

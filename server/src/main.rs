@@ -1,4 +1,4 @@
-//! The server program: parse, wire, run.
+//! The server program: parses arguments, and runs the server or a command.
 
 mod commands;
 
@@ -80,7 +80,7 @@ enum Command {
     },
 }
 
-/// What stops the program: one line for the operator.
+/// An error that stops the program: one line for the operator.
 type Failure = String;
 
 fn main() -> ExitCode {
@@ -133,7 +133,7 @@ fn run(Arguments { config, command }: Arguments) -> Result<(), Failure> {
             if !command.follows() {
                 return on_store(&config, async |store| command.run(store).await);
             }
-            // Following ends by a signal, and that is no failure.
+            // Following ends with a signal, which is not a failure.
             until_signalled(&config, Ok(String::new()), async |store| {
                 command.follow(store, print).await?;
                 Ok(String::new())
@@ -163,8 +163,7 @@ fn read(path: Option<&Path>) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// Does `work` on the store of a platform that is there, and prints what it
-/// says.
+/// Runs `work` on the store of an existing platform, and prints the result.
 fn on_store(
     config: &Config,
     work: impl AsyncFnOnce(&dyn Store) -> Result<String, Failure>,
@@ -173,7 +172,7 @@ fn on_store(
     until_signalled(config, stopped, work)
 }
 
-/// The same; a signal to stop ends it with `stopped`.
+/// Runs `work` until it ends or a signal arrives; in that case the result is `stopped`.
 fn until_signalled(
     config: &Config,
     stopped: Result<String, Failure>,
@@ -185,7 +184,7 @@ fn until_signalled(
         let store = open_store(config, SchemaPolicy::Refuse)
             .await
             .map_err(|error| chain(&error))?;
-        // What is dropped here tidies up after itself.
+        // Dropping the future cleans up.
         let said = tokio::select! {
             biased;
             said = work(&*store) => said?,
@@ -205,7 +204,7 @@ fn on_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Fai
 }
 
 async fn serve(config: Config) -> Result<(), Failure> {
-    // Before anything is open, so that no signal in between is missed.
+    // Before anything is opened, so that no signal is missed.
     let mut stop = Stop::listen()?;
     let running =
         platform_server::app::start(config, Arc::new(SystemClock), Arc::new(SystemEntropy))
@@ -220,14 +219,14 @@ async fn serve(config: Config) -> Result<(), Failure> {
     running.stop().await.map_err(|error| chain(&error))
 }
 
-/// The signals that end the program.
+/// The signals that stop the program.
 struct Stop {
     terminate: Signal,
     interrupt: Signal,
 }
 
 impl Stop {
-    /// From now on they end it only where [`Stop::signalled`] is waited for.
+    /// Registers the handlers: from now on a signal only has an effect through [`Stop::signalled`].
     fn listen() -> Result<Self, Failure> {
         let listen = |kind| signal(kind).map_err(|error| error.to_string());
         Ok(Self {
@@ -236,7 +235,7 @@ impl Stop {
         })
     }
 
-    /// Waits for one of them.
+    /// Waits for a signal.
     async fn signalled(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
@@ -245,8 +244,8 @@ impl Stop {
     }
 }
 
-/// What the operator is told of a backup. One that lacks files is kept, and is
-/// no success.
+/// Returns the message about a backup. A backup with missing files is kept, but counts as a
+/// failure.
 fn told_of_backup(file: &Path, made: Backup) -> Result<String, Failure> {
     let (file, bytes) = (file.display(), made.bytes);
     if made.missing > 0 {
@@ -262,8 +261,8 @@ fn told_of_backup(file: &Path, made: Backup) -> Result<String, Failure> {
     ))
 }
 
-/// Why the server did not start. That it cannot listen is a whole sentence,
-/// and what the system calls it would only say it again.
+/// Returns the message for a failed start. If the server cannot listen, the error is a complete
+/// sentence, and the system's message would only repeat it.
 fn told(error: &StartError) -> Failure {
     match error {
         StartError::Listen { .. } => error.to_string(),
@@ -271,8 +270,8 @@ fn told(error: &StartError) -> Failure {
     }
 }
 
-/// Results go to standard output, and a closed pipe is nobody's fault. Answers
-/// whether somebody reads them.
+/// Prints results to standard output; a closed pipe is not an error. Returns whether the output is
+/// still being read.
 fn print(text: &str) -> bool {
     use std::io::Write as _;
     let mut output = std::io::stdout().lock();
@@ -292,7 +291,7 @@ fn log_to_stderr(config: &Config) {
             .init(),
         LogFormat::Json => lines.json().flatten_event(true).init(),
     }
-    // A panic in a handler is a line in the log like any other.
+    // A panic in a handler is logged like any other event.
     std::panic::set_hook(Box::new(|panic| {
         let place = panic
             .location()

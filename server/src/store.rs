@@ -1,4 +1,4 @@
-//! The store that the settings name.
+//! Opens the store that the settings name.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ pub use platform_store::*;
 use platform_store_sqlite::SqliteStore;
 pub(crate) use platform_store_sqlite::{make_private_directory, make_private_file};
 
-/// Opens the store at `url`: `sqlite://<path>`, made if it is not there.
+/// Opens the store at `url`: `sqlite://<path>`, which is created if it does not exist.
 ///
 /// # Errors
-/// [`ConnectError`]; its sentence is meant for the operator.
+/// [`ConnectError`]; its sentence is for the operator.
 pub async fn connect(url: &str, schema: SchemaPolicy) -> Result<Arc<dyn Store>, ConnectError> {
     match url.split_once("://") {
         Some(("sqlite", path)) if !path.is_empty() && !path.ends_with('/') => {
@@ -18,7 +18,7 @@ pub async fn connect(url: &str, schema: SchemaPolicy) -> Result<Arc<dyn Store>, 
             Ok(Arc::new(store))
         }
         Some(("postgres" | "postgresql", _)) => Err(ConnectError::Unsupported("PostgreSQL")),
-        // An address may hold a password, so only its scheme is repeated.
+        // An address may contain a password, so only its scheme is repeated.
         Some((scheme, _)) => Err(ConnectError::Address(format!("{scheme}://…"))),
         None => Err(ConnectError::Address("an address without a scheme".into())),
     }

@@ -1,4 +1,4 @@
-//! Who may administer.
+//! The extractor for administrators.
 
 use std::sync::Arc;
 
@@ -11,18 +11,17 @@ use crate::auth::caller::ApiCaller;
 use crate::domain::audit::{Actor, By, Source};
 use crate::web::api_error::ApiError;
 
-/// The administrator whose token came with the request, and who has signed in
-/// within the last minutes, in a browser.
+/// The administrator whose token the request contains, with a recent sign-in in a browser.
 #[derive(Clone, Debug)]
 pub struct AdminCaller {
     /// The player.
     pub player: Uuid,
-    /// Where the request came from.
+    /// The origin of the request.
     pub source: Source,
 }
 
 impl AdminCaller {
-    /// As whom the log of events knows them.
+    /// Returns the actor that the audit log records for the administrator.
     #[must_use]
     pub fn by(&self) -> By {
         By::request(Actor::Admin(self.player), self.source.clone())

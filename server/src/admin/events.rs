@@ -1,4 +1,4 @@
-//! `GET /api/admin/events`: the log of security events.
+//! `GET /api/admin/events`: the audit log.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::web::api::query::{Within, digits, value};
 use crate::web::api::{ApiJson, ApiQuery};
 use crate::web::api_error::ApiError;
 
-/// Events of one answer where nothing else is asked for.
+/// The default number of events in a response.
 const EVENTS: usize = 100;
 
 /// Which events are asked for.
@@ -73,7 +73,7 @@ pub async fn handle(
 }
 
 impl EventsQuery {
-    /// What is asked of the store.
+    /// Returns the query to the store.
     fn into_audit_query(self) -> AuditQuery {
         AuditQuery {
             player: self.player,

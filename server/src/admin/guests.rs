@@ -1,4 +1,4 @@
-//! `GET /api/admin/guests`: the guests that addresses hold.
+//! `GET /api/admin/guests`: the guests that count for addresses.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::web::api::{ApiJson, ApiQuery};
 use crate::web::api_error::ApiError;
 use crate::web::client_address::Network;
 
-/// Addresses, or guests, of one answer where nothing else is asked for.
+/// The default number of addresses, or guests, in a response.
 const ENTRIES: usize = 100;
 
 /// Whose guests are asked for.

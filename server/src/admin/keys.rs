@@ -1,4 +1,4 @@
-//! `/api/admin/keys`: the signing keys and what each does.
+//! `/api/admin/keys`: the signing keys and their states.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,13 +1,13 @@
-//! Administration, under `/api/admin/` on the console's origin: players, keys,
-//! guests and projects. For administrators alone, by a bearer token of the
-//! audience `platform:console`; what is done is kept with who did it.
+//! Administration, under `/api/admin/` on the console's origin: players, keys, guests and projects.
+//! Only for administrators, with a bearer token of the audience `platform:console`; the audit log
+//! records their actions.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`caller`] | who may |
-//! | [`views`] | what is answered |
-//! | [`names`] | the names of whom it mentions |
-//! | the others | one address each |
+//! | [`caller`] | the extractor for administrators |
+//! | [`views`] | the responses |
+//! | [`names`] | the names of players that a response mentions |
+//! | the others | one endpoint each |
 
 pub mod caller;
 pub mod events;
@@ -39,7 +39,7 @@ use crate::auth::AuthState;
 use crate::domain::player::Player;
 use crate::web::api_error::ApiError;
 
-/// The calls of administration, with their descriptions.
+/// Returns the endpoints of administration, with their descriptions.
 pub fn routes<S>() -> OpenApiRouter<S>
 where
     S: Clone + Send + Sync + 'static,

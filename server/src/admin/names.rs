@@ -1,4 +1,4 @@
-//! The names of players whom an answer mentions by their ids.
+//! The names of players that a response mentions by their ids.
 
 use uuid::Uuid;
 
@@ -7,7 +7,7 @@ use crate::admin::AdminState;
 use crate::domain::audit::{Actor, AuditEvent};
 use crate::web::api_error::ApiError;
 
-/// The players who had a part in an event.
+/// Returns the players of an event.
 pub(super) fn mentioned(event: &AuditEvent) -> impl Iterator<Item = Uuid> + use<> {
     let admin = match event.actor {
         Actor::Admin(admin) => Some(admin),
@@ -16,10 +16,10 @@ pub(super) fn mentioned(event: &AuditEvent) -> impl Iterator<Item = Uuid> + use<
     [event.player, event.other, admin].into_iter().flatten()
 }
 
-/// The names that these players have now.
+/// Returns the current names of these players.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub(super) async fn names_of(
     state: &AdminState,
     players: impl Iterator<Item = Uuid>,

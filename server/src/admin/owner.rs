@@ -1,4 +1,4 @@
-//! `PUT /api/admin/projects/<slug>/owner`: a project goes to another player.
+//! `PUT /api/admin/projects/<slug>/owner`: transfers a project to another player.
 
 use std::sync::Arc;
 

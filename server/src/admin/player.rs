@@ -1,4 +1,4 @@
-//! `GET /api/admin/players/<sub>`: all that is known of one player.
+//! `GET /api/admin/players/<sub>`: everything about one player.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ use crate::domain::player::{Player, PlayerState};
 use crate::web::api::ApiJson;
 use crate::web::api_error::ApiError;
 
-/// Merged guests that are shown, at most.
+/// The maximum number of merged guests in a response.
 const MERGED: usize = 100;
-/// Events that are shown, at most; the others are at `/api/admin/events`.
+/// The maximum number of events in a response; the others are at `/api/admin/events`.
 const EVENTS: usize = 50;
 
 /// Answers one player.
@@ -41,10 +41,10 @@ pub async fn handle(
     Ok(ApiJson(details(&state, player).await?))
 }
 
-/// All that is known of a player.
+/// Returns everything about a player.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub(super) async fn details(
     state: &AdminState,
     player: Player,

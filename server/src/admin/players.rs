@@ -15,7 +15,7 @@ use crate::web::api::query::Within;
 use crate::web::api::{ApiJson, ApiQuery, invalid};
 use crate::web::api_error::ApiError;
 
-/// Players of one answer where nothing else is asked for.
+/// The default number of players in a response.
 const PLAYERS: usize = 20;
 
 /// Which players are looked for.

@@ -1,4 +1,4 @@
-//! `GET /api/admin/projects`: every project, and whose it is.
+//! `GET /api/admin/projects`: every project, with its owner.
 
 use std::collections::HashMap;
 use std::sync::Arc;

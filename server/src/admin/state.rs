@@ -1,4 +1,4 @@
-//! What administration is handed.
+//! The state of administration.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use crate::hosting::HostingState;
 use crate::platform::Platform;
 use crate::projects::ProjectsState;
 
-/// The parts that administration needs.
+/// The state of administration.
 #[derive(Debug)]
 pub struct AdminState {
-    /// What every slice uses.
+    /// The state that every slice uses.
     pub platform: Arc<Platform>,
-    /// The games that there are.
+    /// The games.
     pub games: Arc<GamesState>,
-    /// The players.
+    /// The state of the auth service.
     pub auth: Arc<AuthState>,
-    /// What serves the games.
+    /// The state of hosting.
     pub hosting: Arc<HostingState>,
     /// The projects.
     pub projects: Arc<ProjectsState>,

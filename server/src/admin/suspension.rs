@@ -99,7 +99,7 @@ pub async fn lift(
     changed(&state, player.id).await
 }
 
-/// Answers the player as they are now, once this node knows it everywhere.
+/// Returns the player's new state, after this node's caches have been updated.
 async fn changed(state: &AdminState, player: Uuid) -> Result<ApiJson<PlayerDetailsView>, ApiError> {
     state
         .auth
@@ -110,7 +110,7 @@ async fn changed(state: &AdminState, player: Uuid) -> Result<ApiJson<PlayerDetai
             state.platform.clock.now(),
         )
         .await?;
-    // The games of who is suspended are not shown.
+    // The games of a suspended player are taken down.
     for project in state.platform.store.list_projects_of(player).await? {
         state.hosting.refresh(&project.slug).await?;
     }

@@ -1,4 +1,4 @@
-//! What administration answers.
+//! The responses of administration.
 
 use std::collections::BTreeMap;
 
@@ -209,7 +209,7 @@ impl From<Device> for DeviceView {
 }
 
 impl IdentityView {
-    /// An identity of the provider with this issuer.
+    /// Creates the view of an identity of the provider with this issuer.
     #[must_use]
     pub fn new(identity: LinkedIdentity, issuer: Option<String>) -> Self {
         Self {

@@ -1,11 +1,10 @@
-//! A backup beside a running server: one file that has the store and all
-//! deployed files.
+//! A backup, which can be made while the server runs: one file with the store and all deployed
+//! files.
 //!
-//! It is a tar whose entries are what a data folder has, so restoring it is
-//! unpacking it into an empty one. Deployed files never change and are named by
-//! their content. Those that are there go first and the store's copy after
-//! them, so that what the copy refers to is either in the backup already or was
-//! deployed meanwhile, and then is added.
+//! It is a tar archive with the entries of a data folder, so it is restored by unpacking it into an
+//! empty folder. Deployed files never change and are named by their content. Existing files are
+//! added first, and the store's copy after them. So every file to which the copy refers is in the
+//! backup already or was deployed meanwhile, and is then added.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -21,43 +20,43 @@ use crate::domain::administration::StoreCopy;
 use crate::games::files::{location, place};
 use crate::store::{Store, StoreError};
 
-/// Folder of the deployed files in the backup, as in the data folder.
+/// The folder of the deployed files in the backup, as in the data folder.
 const FILES: &str = "files";
-/// How the names of what is not whole begin, beside the backup. They are
-/// removed but by a power cut or SIGKILL.
+/// The prefix of temporary files next to the backup. They are removed, except after a power cut or
+/// SIGKILL.
 const UNFINISHED: &str = ".platform-backup-";
 
-/// What a backup holds.
+/// The result of a backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backup {
-    /// Deployed files in it.
+    /// The number of deployed files in it.
     pub files: usize,
-    /// Deployed files that the store refers to and that were nowhere.
+    /// The number of deployed files to which the store refers, but which were missing.
     pub missing: usize,
     /// Its length in bytes.
     pub bytes: u64,
 }
 
-/// Why there is no backup; a line for the operator.
+/// Why the backup failed; a line for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// A file has its name already, and might be an older backup.
+    /// A file with this name exists, and might be an older backup.
     #[error("{0} is there already; give the backup a name of its own")]
     Exists(String),
     /// It could not be written.
     #[error("{path} could not be written")]
     Write {
-        /// Which file.
+        /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// Deployed files could not be read.
     #[error("{path} could not be read")]
     Read {
-        /// Which file or folder.
+        /// The file or folder.
         path: String,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// The store failed.
@@ -65,11 +64,11 @@ pub enum BackupError {
     Store(#[from] StoreError),
 }
 
-/// Writes a backup to `target`, which may not be there yet: the store, and the
-/// deployed files in the folder `files`.
+/// Writes a backup to `target`, which must not exist: the store, and the deployed files in the
+/// folder `files`.
 ///
 /// # Errors
-/// [`BackupError`]; then nothing is at `target`.
+/// [`BackupError`]; `target` then does not exist.
 pub async fn write(store: &dyn Store, files: &Path, target: &Path) -> Result<Backup, BackupError> {
     if target.exists() {
         return Err(BackupError::Exists(target.display().to_string()));
@@ -82,7 +81,7 @@ pub async fn write(store: &dyn Store, files: &Path, target: &Path) -> Result<Bac
     let copy = store.copy_into(Arc::clone(&folder)).await?;
     let (files, goal) = (files.to_owned(), target.to_owned());
     let (backup, file) = blocking(move || archive.finish(&folder, &copy, &files, &goal)).await?;
-    // Only here, so that a command that is stopped leaves nothing behind.
+    // The file only gets its name here, so that a command that is stopped leaves nothing behind.
     give_name(file, target)?;
     Ok(backup)
 }
@@ -94,18 +93,17 @@ async fn blocking<T: Send + 'static>(
     done.unwrap_or_else(|error| Err(StoreError::Database(Box::new(error)).into()))
 }
 
-/// A backup that is being written, under a name that nobody looks for.
+/// A backup that is being written, under a temporary name.
 struct Archive {
     tar: tar::Builder<BufWriter<NamedTempFile>>,
-    /// The deployed files that are in it.
+    /// The deployed files that it contains.
     kept: BTreeSet<String>,
 }
 
-/// Begins the backup with the files that are there, and makes a folder for the
-/// store's copy beside it.
+/// Begins the backup with the existing files, and creates a folder for the store's copy next to it.
 fn begin(target: &Path, files: &Path) -> Result<(Archive, TempDir), BackupError> {
     let beside = folder_of(target);
-    // Only their owner may read either of them: in both are signing keys.
+    // Only their owner may read them: both contain signing keys.
     let file = Builder::new()
         .prefix(UNFINISHED)
         .tempfile_in(beside)
@@ -125,8 +123,8 @@ fn begin(target: &Path, files: &Path) -> Result<(Archive, TempDir), BackupError>
     Ok((archive, folder))
 }
 
-/// The names of the deployed files that are there. What is on its way has
-/// another name until it is whole.
+/// Returns the names of the existing deployed files. A file that is being written has another name
+/// until it is complete.
 fn list(files: &Path) -> Result<Vec<String>, BackupError> {
     let mut names = Vec::new();
     for folder in entries(files)? {
@@ -143,7 +141,7 @@ fn list(files: &Path) -> Result<Vec<String>, BackupError> {
     Ok(names)
 }
 
-/// What is in a folder; nothing if there is none.
+/// Returns the entries of a folder; none if it does not exist.
 fn entries(folder: &Path) -> Result<Vec<OsString>, BackupError> {
     let names = || -> std::io::Result<Vec<OsString>> {
         std::fs::read_dir(folder)?
@@ -160,12 +158,12 @@ fn entries(folder: &Path) -> Result<Vec<OsString>, BackupError> {
 }
 
 impl Archive {
-    /// Adds a deployed file. Answers whether it was there.
+    /// Adds a deployed file. Returns whether it existed.
     fn add_file(&mut self, files: &Path, name: &str, target: &Path) -> Result<bool, BackupError> {
         let (directory, rest) = place(name);
         let path = files.join(directory).join(rest);
         match File::open(&path) {
-            // Nothing referred to it any more, so the server removed it.
+            // The server removed it because nothing refers to it any more.
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
             Err(source) => Err(BackupError::Read {
                 path: path.display().to_string(),
@@ -184,13 +182,13 @@ impl Archive {
         let found = file.metadata()?;
         let mut header = tar::Header::new_gnu();
         header.set_metadata_in_mode(&found, tar::HeaderMode::Deterministic);
-        // Not every program that unpacks keeps to the folder's rights.
+        // Some programs do not apply the folder's permissions when they unpack.
         header.set_mode(0o600);
         self.tar.append_data(&mut header, inside, &mut file)
     }
 
-    /// Adds the store's copy and what it refers to; the backup, all of which is
-    /// on the disk.
+    /// Adds the store's copy and the files to which it refers, and returns the backup, which is
+    /// then on the disk.
     fn finish(
         mut self,
         folder: &TempDir,
@@ -215,7 +213,7 @@ impl Archive {
         Ok((backup, file))
     }
 
-    /// Adds the databases in `folder`, and waits for the disk.
+    /// Adds the databases in `folder`, and syncs to the disk.
     fn close(mut self, folder: &Path) -> std::io::Result<NamedTempFile> {
         let mut databases = std::fs::read_dir(folder)?
             .map(|entry| Ok(entry?.file_name()))
@@ -234,7 +232,7 @@ impl Archive {
     }
 }
 
-/// Gives the backup its name, unless something has it.
+/// Gives the backup its name, unless a file with this name exists.
 fn give_name(file: NamedTempFile, target: &Path) -> Result<(), BackupError> {
     file.persist_noclobber(target)
         .map_err(|error| match error.error.kind() {

@@ -1,4 +1,4 @@
-//! The data folder: one server at a time, and whether a platform is in it.
+//! The data folder: the lock for one server at a time, and the check for an existing platform.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Error, ErrorKind};
@@ -7,28 +7,26 @@ use std::path::{Path, PathBuf};
 use crate::config::Config;
 use crate::store::make_private_directory;
 
-/// The file whose lock says that a server works in the folder.
+/// The file whose lock shows that a server uses the folder.
 const LOCK: &str = "platform.lock";
 
-/// Why a command does not work in the data folder; a line for the operator.
+/// Why a command cannot use the data folder; a line for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// Another server has it. Two would take keys, limits and presence for
-    /// theirs alone.
+    /// Another server uses it. Two servers would each treat keys, limits and presence as their own.
     #[error(
         "another platform-server uses {0}; stop that one, or set PLATFORM_DATA to another folder"
     )]
     InUse(String),
-    /// A command that changes a platform found none.
+    /// A command that changes a platform did not find one.
     #[error("there is no platform in {0}; set PLATFORM_DATA to the folder that `serve` uses")]
     NoPlatform(String),
-    /// The system does not let this user in.
+    /// The user has no access.
     #[error("cannot use {path}: {}", advice(reason))]
     Unusable {
         /// The folder, or the file in it.
         path: String,
-        /// What the system says. It stands in the sentence, so that it is no
-        /// further cause of it.
+        /// The system's message. It is part of the sentence, and therefore not its source.
         reason: Error,
     },
 }
@@ -52,8 +50,8 @@ fn unusable(path: &Path) -> impl FnOnce(Error) -> FolderError {
     move |reason| FolderError::Unusable { path, reason }
 }
 
-/// That this server alone works in its folders. The system takes the locks
-/// back when the process ends, however it ends.
+/// The lock on the folders of this server. The system releases it when the process ends, in
+/// whatever way.
 #[derive(Debug)]
 #[must_use = "dropping it lets another server in"]
 pub struct FolderLock {
@@ -61,8 +59,8 @@ pub struct FolderLock {
 }
 
 impl FolderLock {
-    /// Takes the data folder, made if it is not there, and the embedded store
-    /// where that is in another one.
+    /// Locks the data folder, which is created if it does not exist, and the embedded store if it
+    /// is in another folder.
     ///
     /// # Errors
     /// [`FolderError::InUse`], [`FolderError::Unusable`]
@@ -81,7 +79,7 @@ impl FolderLock {
     }
 }
 
-/// Stores of different names in one folder share nothing, nor a lock.
+/// Returns the name of the lock: stores with different names in one folder have separate locks.
 fn lock_name(database: &Path) -> String {
     let stem = database.file_stem().unwrap_or_default().to_string_lossy();
     format!("{stem}.lock")
@@ -94,8 +92,8 @@ fn folder_of(file: &Path) -> &Path {
     }
 }
 
-/// The one spelling of the path, so that a folder that is named in two ways is
-/// not locked out by its own lock.
+/// Returns the canonical path, so that a folder that is named in two ways is not blocked by its own
+/// lock.
 fn lock_path(folder: &Path, name: &str) -> Result<PathBuf, FolderError> {
     make_private_directory(folder).map_err(unusable(folder))?;
     let folder = folder.canonicalize().map_err(unusable(folder))?;
@@ -116,7 +114,7 @@ fn lock(path: &Path) -> Result<File, FolderError> {
     }
 }
 
-/// For commands that work on a platform that is there already: they make none.
+/// Checks that there is a platform, for commands that need an existing one.
 ///
 /// # Errors
 /// [`FolderError::NoPlatform`], [`FolderError::Unusable`]

@@ -1,5 +1,5 @@
-//! The demo game: on a platform of this machine it is there from the first
-//! start, with a backend for each environment.
+//! The demo game: a platform on a developer's machine has it from the first start, with a backend
+//! for each environment.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -30,7 +30,7 @@ pub const SLUG: &str = "demo";
 #[folder = "../www/demo/game"]
 struct GameFiles;
 
-/// Why the demo is not there.
+/// Why the demo could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
     /// The store failed.
@@ -44,9 +44,8 @@ pub enum DemoError {
     Backend(#[from] std::io::Error),
 }
 
-/// Deploys the demo where it is due: under `localhost`, unless the operator
-/// left it out, on an empty store; and again when its files have changed.
-/// Answers whether the demo is there.
+/// Deploys the demo to an empty store under `localhost`, unless the operator disabled it, and again
+/// when its files have changed. Returns whether the demo exists.
 ///
 /// # Errors
 /// [`DemoError`]
@@ -63,7 +62,7 @@ pub async fn deploy(platform: &Platform, deployments: &Deployments) -> Result<bo
             created_at: platform.clock.now(),
         };
         match store.add_project(project).await {
-            // It was deleted for good, and its slug stays taken.
+            // It was permanently deleted, and its slug stays taken.
             Err(StoreError::Conflict { .. }) => return Ok(false),
             added => added?,
         }
@@ -71,7 +70,7 @@ pub async fn deploy(platform: &Platform, deployments: &Deployments) -> Result<bo
         .iter()
         .any(|project| project.slug == SLUG && project.owner.is_none())
     {
-        // Someone's own project may have the name.
+        // Another player's project may have the name.
         return Ok(false);
     }
     for environment in Environment::ALL {
@@ -90,8 +89,7 @@ pub async fn deploy(platform: &Platform, deployments: &Deployments) -> Result<bo
     Ok(true)
 }
 
-/// Deploys the files of this program. Where there is no room for them, the server starts
-/// all the same.
+/// Deploys the files of this program. If there is not enough space, the server starts all the same.
 async fn deploy_to(environment: Environment, deployments: &Deployments) -> Result<(), DeployError> {
     let target = Target::of_platform(SLUG, environment);
     let environment = environment.as_str();
@@ -130,8 +128,8 @@ fn digests() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Starts a backend for each environment and sends the demo's calls there.
-/// The backends end when `stopping` turns true.
+/// Starts a backend for each environment and forwards the demo's calls to it. The backends stop
+/// when `stopping` becomes true.
 ///
 /// # Errors
 /// [`DemoError::Backend`]
@@ -143,8 +141,8 @@ pub async fn start_backends(
 ) -> Result<(), DemoError> {
     let auth_url = &platform.auth_url;
     let directory = platform.config.data.join("demo");
-    // Like the platform's own store: what players saved is nobody else's. The
-    // backend would make its files for all to read.
+    // Only the owner may read it, as with the platform's own store. The backend would create its
+    // files readable for everybody.
     store::make_private_directory(&directory)?;
     for environment in Environment::ALL {
         let database = database(&directory, environment);
@@ -161,7 +159,7 @@ pub async fn start_backends(
         let mut stopping = stopping.clone();
         tasks.spawn(async move {
             let stop = async move {
-                // An error means that the server is gone, which is an end too.
+                // An error means that the server was dropped, which also stops the backend.
                 let _ = stopping.wait_for(|stopping| *stopping).await;
             };
             let served =
@@ -178,8 +176,7 @@ fn database(directory: &Path, environment: Environment) -> std::path::PathBuf {
     directory.join(format!("{}.db", environment.as_str()))
 }
 
-/// Our clock, as the backend's verifier reads it: the two must agree on what
-/// has expired.
+/// Our clock for the backend's verifier: both must agree on what has expired.
 #[derive(Debug)]
 struct BackendClock(Arc<dyn Clock>);
 

@@ -1,8 +1,7 @@
-//! The one way in. Every request gets an id, a client address and a site;
-//! every answer gets its id, its problem body and its line in the log,
-//! whatever happens in between. What concerns every request is one function: a
-//! layer would box each request once more. What concerns some routes alone is a
-//! layer of theirs, in `routes.rs`.
+//! The entry point of all requests. Every request gets an id, a client address and a site; every
+//! response gets its id, its problem body and its line in the log, in every case. Everything that
+//! concerns all requests is in one function, since a layer would box each request once more. Layers
+//! for some routes are in `routes.rs`.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -33,17 +32,16 @@ use crate::web::request_context::Context;
 use crate::web::request_id::{RequestId, X_REQUEST_ID};
 use crate::web::serve::Application;
 
-/// Browsers come by TLS alone for so long (RFC 6797). Not `includeSubDomains`:
-/// every address of the platform says it for itself, and others under its name
-/// are none of its business.
+/// How long browsers use only TLS (RFC 6797). It does not include sub-domains: every address of the
+/// platform sends this header itself, and other names under it are not affected.
 const SECURE_FOR_A_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
-/// Everything that answers.
+/// The routers of all hosts, and their state.
 #[derive(Clone, Debug)]
 pub struct App {
-    /// What handlers are handed.
+    /// The state of the handlers.
     pub state: AppState,
-    /// The routers by host.
+    /// The routers, by host.
     pub routes: Routes,
 }
 
@@ -97,7 +95,7 @@ impl Application for App {
         response
     }
 
-    /// Nobody was asked, and there is nothing else to say of it.
+    /// No handler ran, so there is nothing else to log.
     fn explain_unread(&self, status: StatusCode) -> (RequestId, Vec<u8>) {
         let id = RequestId::generate(&*self.state.platform.entropy);
         tracing::info!(
@@ -159,7 +157,7 @@ impl App {
         lasting(response, held.as_ref())
     }
 
-    /// What a browser is to be told to forget of what the game stored there.
+    /// Returns which of the game's data the browser must delete.
     fn forgetting(&self, game: &Game, headers: &HeaderMap) -> Option<Forgetting> {
         // Most games were never taken down.
         game.forget_from?;
@@ -167,8 +165,7 @@ impl App {
         Forgetting::wanted(game, headers, self.state.platform.clock.now(), secure)
     }
 
-    /// Hands a request to whoever answers it. Most are for a game's files, which
-    /// have one way, and no router to go through.
+    /// Routes a request. Most are for a game's files, which need no router.
     async fn route(&self, site: Site, context: &Context, mut request: Request<Body>) -> Response {
         let router = match site {
             Site::Console => &self.routes.console,
@@ -189,8 +186,8 @@ impl App {
         }
     }
 
-    /// Answers for the game itself. A game's backend has limits of its own, under
-    /// which a long upload may flow for as long as it takes.
+    /// Responds for the game itself. Requests to a game's backend have separate limits, which allow
+    /// a long upload to take any time.
     async fn play(&self, game: &Game, context: &Context, request: Request<Body>) -> Response {
         let hosting = &self.state.hosting;
         let backend = hosting.backends.find(game, request.uri().path());
@@ -200,7 +197,7 @@ impl App {
         guard(limit, answer).await
     }
 
-    /// Writes the problem body and the headers that every answer carries.
+    /// Adds the problem body and the headers that every response has.
     fn finish(&self, mut response: Response, context: &Context, navigates: bool) -> Response {
         let for_programs = response.extensions_mut().remove::<ForPrograms>().is_some();
         if let Some(refusal) = response.extensions_mut().remove::<ApiError>() {
@@ -239,15 +236,15 @@ impl App {
             HeaderValue::from_static("nosniff"),
         );
         if self.state.platform.origin.is_secure() {
-            // In the place of what a backend says of it.
+            // This replaces a header of the backend.
             headers.insert(header::STRICT_TRANSPORT_SECURITY, SECURE_FOR_A_YEAR);
         }
         response
     }
 }
 
-/// Makes the connection of a stream of events (HTML, "Server-sent events") one
-/// that lasts, or refuses the stream.
+/// Marks the connection of a stream of events (HTML, "Server-sent events") as long-lived, or
+/// refuses the stream.
 fn lasting(mut response: Response, held: Option<&Stay>) -> Response {
     let kind = response.headers().get(header::CONTENT_TYPE);
     let is_stream = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
@@ -261,8 +258,7 @@ fn lasting(mut response: Response, held: Option<&Stay>) -> Response {
     }
 }
 
-/// Lets foreign cookies expire with this answer, unless a cache may keep it for
-/// others.
+/// Expires foreign cookies with this response, unless a shared cache may store it.
 fn expire(headers: &mut HeaderMap, expired: Vec<HeaderValue>) {
     let kept = headers.get(header::CACHE_CONTROL);
     if kept.is_some_and(|kept| kept.as_bytes().starts_with(b"public")) {
@@ -273,7 +269,7 @@ fn expire(headers: &mut HeaderMap, expired: Vec<HeaderValue>) {
     }
 }
 
-/// What the log says of a request: never a header, never a query.
+/// The logged data of a request: never a header or a query.
 struct Seen {
     method: Method,
     uri: Uri,

@@ -1,5 +1,5 @@
-//! Problems as pages: who opens an address in a browser reads one, and every
-//! program goes on reading Problem Details.
+//! Problems as HTML pages, for people who open an address in a browser; programs get Problem
+//! Details.
 
 use askama::Template;
 use axum::http::{HeaderValue, header};
@@ -24,9 +24,8 @@ struct Page<'a> {
     request_id: &'a str,
 }
 
-/// Turns the answer to a navigation into a page. The host may be nobody's, so
-/// the page takes its looks from the platform's own address. Answers whether
-/// it could.
+/// Converts the response to a navigation into a page. The host may be unknown, so the page loads
+/// its stylesheet from the platform's own address. Returns whether this was possible.
 pub(super) fn make_page(
     response: &mut Response,
     refusal: &ApiError,
@@ -53,7 +52,7 @@ pub(super) fn make_page(
     let (parts, body) = page.into_parts();
     *response.body_mut() = body;
     let headers = response.headers_mut();
-    // What the refusal says beside its body, such as `Allow`, stays.
+    // Headers of the error response, such as `Allow`, are kept.
     headers.extend(parts.headers);
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     true

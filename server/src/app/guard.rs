@@ -1,5 +1,5 @@
-//! What holds for every handler: a panic is answered with a problem, and so is a
-//! handler that takes too long to begin its answer.
+//! Common behaviour of all handlers: a panic, or a handler that takes too long, results in a
+//! problem.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -13,16 +13,15 @@ use platform_protocol::problem::ProblemCode;
 use crate::web::api_error::ApiError;
 use crate::web::places::Stay;
 
-/// How long a handler may take to begin its answer.
+/// How long a handler may take to begin its response.
 pub(super) const HANDLING: Duration = Duration::from_secs(40);
 
-/// The layer of all routes but those that take uploads.
+/// The layer of all routes except those for uploads.
 pub(super) async fn in_time(request: Request, next: Next) -> Response {
     guard(Some(HANDLING), next.run(request)).await
 }
 
-/// The layer of routes that take archives: as long as one flows, it may take any
-/// time.
+/// The layer of routes for archives: an upload that makes progress may take any time.
 pub(super) async fn upload(request: Request, next: Next) -> Response {
     if let Some(stay) = request.extensions().get::<Stay>() {
         stay.mark_upload();
@@ -30,7 +29,7 @@ pub(super) async fn upload(request: Request, next: Next) -> Response {
     guard(None, next.run(request)).await
 }
 
-/// The answer, or a problem in its place.
+/// Returns the response, or a problem instead of it.
 pub(super) async fn guard(
     limit: Option<Duration>,
     answer: impl Future<Output = Response>,
@@ -43,7 +42,7 @@ pub(super) async fn guard(
     match answered {
         Ok(Ok(response)) => response,
         Ok(Err(_panic)) => {
-            // The panic hook has logged what and where.
+            // The panic hook has logged the message and the location.
             ApiError::new(ProblemCode::Internal)
                 .with_cause("a handler panicked")
                 .into_response()

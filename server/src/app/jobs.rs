@@ -1,5 +1,5 @@
-//! The jobs of all slices, and those that concern several: following what other
-//! nodes and the operator's commands do, and forgetting what is not needed.
+//! The jobs of all slices, and jobs that concern several slices: reading changes by other nodes and
+//! the operator's commands, and removing unneeded data from memory.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,11 +19,11 @@ use crate::platform::jobs::{Job, JobError, Schedule, spawn};
 use crate::players::counting::persistence::CountPlayers;
 use crate::projects::deploy::SweepDeployments;
 
-/// How often games are read again, for what other nodes have done, and what is
-/// kept in memory is swept.
+/// The interval of reading the games again, because of changes by other nodes, and of sweeping
+/// memory.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
-/// How often the signing keys are read again: a key that is revoked beside the
-/// running server is used for no longer than this.
+/// The interval of reading the signing keys again: a key that another process revokes is used for
+/// no longer than this.
 const LOOK_FOR_KEYS: Duration = Duration::from_secs(3);
 
 /// Starts all jobs. They end with the set.
@@ -43,7 +43,7 @@ pub(super) fn start(state: &AppState) -> JoinSet<()> {
     tasks
 }
 
-/// Reads the games again. The start of the server has just read them.
+/// Reads the games again. They were also read when the server started.
 struct ReadGames(Arc<HostingState>);
 
 #[async_trait]
@@ -58,8 +58,8 @@ impl Job for ReadGames {
     }
 }
 
-/// Follows rotations and revocations of other nodes and the operator's commands.
-/// The start of the server has just read the keys.
+/// Reads rotations and revocations by other nodes and the operator's commands. The keys were also
+/// read when the server started.
 struct ReadKeys(Arc<AuthState>);
 
 #[async_trait]
@@ -76,7 +76,7 @@ impl Job for ReadKeys {
     }
 }
 
-/// Notes in the log of events how many refusals were left out of it.
+/// Records in the audit log how many refusals were left out.
 struct NoteRefusals(Arc<AuthState>);
 
 #[async_trait]
@@ -91,7 +91,7 @@ impl Job for NoteRefusals {
     }
 }
 
-/// Forgets callers that were quiet for long enough, and players who left.
+/// Removes callers that were quiet for long enough, and players who left.
 struct SweepMemory(AppState);
 
 #[async_trait]

@@ -1,17 +1,17 @@
-//! The server as a whole: wiring the slices, listening, and what concerns all of them.
+//! The server as a whole: it connects the slices, listens, and does what concerns all of them.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`start`](mod@start) | from settings to a running server, and back |
-//! | [`state`] | the slices' states together |
-//! | [`routes`] | the one table of hosts and paths, grouped by who calls |
-//! | [`entry`] | the one way in: ids, hosts, problems, the log |
-//! | `error_page` | problems as pages, for people |
-//! | `guard` | an answer for handlers that panic or take too long |
+//! | [`start`](mod@start) | start and shutdown of the server |
+//! | [`state`] | the combined states of the slices |
+//! | [`routes`] | the table of hosts and paths, grouped by callers |
+//! | [`entry`] | the entry point of all requests: ids, hosts, problems, the log |
+//! | `error_page` | problems as HTML pages |
+//! | `guard` | responses for handlers that panic or take too long |
 //! | `jobs` | the periodic work of all slices |
 //! | [`openapi`] | the description of the project API |
-//! | [`data_folder`] | one server at a time in the data folder |
-//! | [`backup`] | a copy of everything, beside a running server |
+//! | [`data_folder`] | the lock on the data folder |
+//! | [`backup`] | a copy of all data, while the server runs |
 //! | [`demo`] | the demo game |
 
 pub mod backup;

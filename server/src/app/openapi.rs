@@ -1,5 +1,5 @@
-//! The project API as one: its calls, and `GET /api/openapi.json`, their
-//! description (OpenAPI 3.1).
+//! The project API as a whole: its endpoints, and `GET /api/openapi.json`, their description
+//! (OpenAPI 3.1).
 
 use std::sync::LazyLock;
 
@@ -57,7 +57,8 @@ pub struct Problem {
 )]
 struct Api;
 
-/// The calls of all slices, with their descriptions, but those that take archives.
+/// Returns the endpoints of all slices, with their descriptions, except for those that receive
+/// archives.
 pub fn calls() -> OpenApiRouter<AppState> {
     OpenApiRouter::with_openapi(Api::openapi())
         .routes(routes!(handle))
@@ -67,7 +68,7 @@ pub fn calls() -> OpenApiRouter<AppState> {
         .merge(admin::routes())
 }
 
-/// The description.
+/// Returns the description.
 #[must_use]
 pub fn description() -> &'static utoipa::openapi::OpenApi {
     static DESCRIPTION: LazyLock<utoipa::openapi::OpenApi> = LazyLock::new(|| {
@@ -97,7 +98,7 @@ mod tests {
 
     #[test]
     fn the_description_is_what_was_looked_at() {
-        // Whether serde_json keeps the order of maps depends on what else is built.
+        // The order of maps in serde_json depends on the features of the build.
         insta::with_settings!({ sort_maps => true }, {
             insta::assert_json_snapshot!(description());
         });

@@ -1,4 +1,4 @@
-//! The one table of hosts and paths, grouped by who calls.
+//! The table of hosts and paths, grouped by callers.
 
 use std::sync::Arc;
 
@@ -28,22 +28,22 @@ use crate::web::api_error::ApiError;
 use crate::web::cors;
 use crate::web::page::{ICON, STYLESHEET};
 
-/// Where browsers look for an icon that no page has named.
+/// The path of the icon for pages that do not name one.
 const FAVICON: &str = "/favicon.ico";
 
-/// One router a host.
+/// One router per host.
 #[derive(Clone, Debug)]
 pub struct Routes {
     /// `platform.localhost`
     pub console: Router,
     /// `auth.platform.localhost`
     pub auth: Router,
-    /// The platform's own paths on `<slug>.platform.localhost` and
-    /// `dev-<slug>.platform.localhost`; whatever else there is, is the game's.
+    /// The platform's own paths on `<slug>.platform.localhost` and `dev-<slug>.platform.localhost`;
+    /// all other paths belong to the game.
     pub game: Router,
 }
 
-/// The routers of all hosts.
+/// Returns the routers of all hosts.
 #[must_use]
 pub fn routes(state: &AppState) -> Routes {
     Routes {
@@ -57,8 +57,8 @@ pub fn routes(state: &AppState) -> Routes {
     }
 }
 
-/// People, in a browser; the project API for the command line, the console's own
-/// pages, and programs.
+/// For people in a browser, and the project API for the command line, the console's own pages, and
+/// programs.
 fn console_routes() -> Router<AppState> {
     Router::new()
         .route("/", get(console::handle))
@@ -82,14 +82,14 @@ fn console_routes() -> Router<AppState> {
         .fallback(nothing_here)
 }
 
-/// What takes archives.
+/// Endpoints that receive archives.
 fn upload_routes() -> Router<AppState> {
     Router::from(projects::upload_routes())
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn(guard::upload))
 }
 
-/// What games' pages ask with the player's cookie.
+/// Endpoints that games' pages request with the player's cookie.
 fn cookie_routes(games: &Arc<GamesState>) -> Router<AppState> {
     let routes = Router::new()
         .route(paths::TOKEN, post(token::handle).options(token::preflight))
@@ -97,12 +97,12 @@ fn cookie_routes(games: &Arc<GamesState>) -> Router<AppState> {
             paths::SIGN_OUT,
             post(sign_out::handle).options(token::preflight),
         );
-    // CORS is the outer layer: the page may read whatever answers.
+    // CORS is the outer layer, so that the page may read every response.
     let origins = from_fn_with_state(Arc::clone(games), cors::with_cookie::<GamesState>);
     in_time(routes).layer(origins)
 }
 
-/// The runtime of every game, verifiers, and people.
+/// For the runtime of every game, verifiers, and people.
 fn auth_routes(state: &AppState) -> Router<AppState> {
     let routes = Router::new()
         .route(paths::JWKS, get(key_set::handle))
@@ -139,7 +139,7 @@ fn auth_routes(state: &AppState) -> Router<AppState> {
     }
 }
 
-/// The command line, and its person in a browser.
+/// For the command line, and its user in a browser.
 fn device_routes() -> Router<AppState> {
     Router::new()
         .route(
@@ -151,7 +151,7 @@ fn device_routes() -> Router<AppState> {
         .route(device::REVOKE, post(device::revoke::handle))
 }
 
-/// The platform itself, and people on this machine who try it out.
+/// For the platform itself, and for people on this machine.
 fn demo_provider_routes(provider: &Arc<DemoProvider>) -> Router<AppState> {
     Router::new()
         .route(demo_provider::METADATA, get(demo::metadata))
@@ -164,7 +164,7 @@ fn demo_provider_routes(provider: &Arc<DemoProvider>) -> Router<AppState> {
         .layer(Extension(Arc::clone(provider)))
 }
 
-/// A game's page asks the platform.
+/// Paths on a game's address that its page requests from the platform.
 fn game_routes() -> Router<AppState> {
     Router::new()
         .route(paths::RUNTIME_JS, get(runtime_files::script))
@@ -177,7 +177,7 @@ fn game_routes() -> Router<AppState> {
         .route(&format!("{}{{*path}}", paths::PREFIX), any(nothing_here))
 }
 
-/// Answers for handlers that take too long, and for methods that a path does not have.
+/// Adds responses for handlers that take too long, and for methods that a path does not support.
 fn in_time(routes: Router<AppState>) -> Router<AppState> {
     routes
         .method_not_allowed_fallback(wrong_method)
@@ -188,7 +188,7 @@ async fn nothing_here() -> ApiError {
     ProblemCode::NotFound.into()
 }
 
-/// The router adds `Allow` (RFC 9110 §15.5.6) to what this answers.
+/// The router adds `Allow` (RFC 9110 §15.5.6) to this response.
 async fn wrong_method() -> ApiError {
     ProblemCode::MethodNotAllowed.into()
 }

@@ -1,4 +1,4 @@
-//! From settings to a running server, and back.
+//! Start and shutdown of the server.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -50,12 +50,12 @@ use crate::web::serve::{ConnectionLimits, DRAIN, serve};
 /// Why the server did not start; a line for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The socket cannot be listened on.
+    /// The server cannot listen on the socket.
     #[error("cannot listen on {address}: {}", listen_advice(source))]
     Listen {
-        /// Which socket.
+        /// The address of the socket.
         address: SocketAddr,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// The store cannot be opened.
@@ -67,13 +67,13 @@ pub enum StartError {
     /// The file store cannot be opened.
     #[error(transparent)]
     Files(#[from] FileError),
-    /// The signing keys cannot be read or made.
+    /// The signing keys cannot be read or created.
     #[error(transparent)]
     Keys(#[from] KeyError),
     /// The identity providers cannot be used.
     #[error("identity_provider: {0}")]
     Providers(#[from] ProvidersError),
-    /// The backends cannot be asked.
+    /// The client for backends cannot be created.
     #[error("TLS cannot be set up")]
     Tls(#[from] rustls::Error),
     /// The runtime cannot be served.
@@ -82,7 +82,7 @@ pub enum StartError {
     /// The demo cannot be deployed.
     #[error(transparent)]
     Demo(#[from] DemoError),
-    /// The folder that deploys are unpacked in cannot be made.
+    /// The folder in which deploys are unpacked cannot be created.
     #[error("the folder `uploads` in the data folder could not be made ready")]
     Uploads(#[source] std::io::Error),
 }
@@ -95,16 +95,16 @@ fn listen_advice(error: &std::io::Error) -> String {
     }
 }
 
-/// A running server. Dropping it ends it at once; [`Running::stop`] lets
-/// requests in flight finish.
+/// A running server. Dropping it stops it at once; [`Running::stop`] lets requests in progress
+/// finish.
 #[derive(Debug)]
 #[must_use = "dropping it ends the server"]
 pub struct Running {
     /// The platform origin.
     pub origin: String,
-    /// The socket that is listened on.
+    /// The address on which it listens.
     pub address: SocketAddr,
-    /// What handlers are handed.
+    /// The state of the handlers.
     pub state: AppState,
     stopping: watch::Sender<bool>,
     server: JoinSet<()>,
@@ -112,16 +112,16 @@ pub struct Running {
 }
 
 impl Running {
-    /// Stops gracefully: no new connections, requests in flight finish within
-    /// ten seconds, then the store is closed.
+    /// Stops gracefully: it accepts no new connections, requests in progress finish within ten
+    /// seconds, then the store is closed.
     ///
     /// # Errors
-    /// The store's, if it could not write what was queued.
+    /// The store's error, if it could not write the queued data.
     pub async fn stop(mut self) -> Result<(), StoreError> {
         self.stopping.send_replace(true);
-        // They may be silent for ever, so there is nothing to wait for.
+        // WebSockets may be silent forever, so there is nothing to wait for.
         self.state.hosting.backends.close();
-        // The server holds itself to its own limit; the demo's backend as well.
+        // The server has its own time limit, and so has the demo's backend.
         while self.server.join_next().await.is_some() {}
         self.background.shutdown().await;
         let (state, store) = (&self.state, &*self.state.platform.store);
@@ -135,7 +135,7 @@ impl Running {
     }
 }
 
-/// Opens everything, listens, and serves. `config` may say port 0.
+/// Opens everything, listens, and serves. The port in `config` may be 0.
 ///
 /// # Errors
 /// [`StartError`]
@@ -147,7 +147,7 @@ pub async fn start(
     start_on(config, clock, entropy, Arc::new(SystemDisk)).await
 }
 
-/// The same, on a disk of which `disk` says how much is free.
+/// Starts the server on a disk whose free space `disk` returns.
 ///
 /// # Errors
 /// [`StartError`]
@@ -221,7 +221,7 @@ pub async fn start_on(
     })
 }
 
-/// Hands each slice its parts.
+/// Creates the states of all slices.
 fn assemble(
     platform: &Arc<Platform>,
     (files, uploads): (Arc<FileStore>, UploadQueue),
@@ -303,7 +303,7 @@ fn assemble(
     })
 }
 
-/// What lasts, opened and read for the first time.
+/// The persistent parts, opened and read for the first time.
 struct Opened {
     store: Arc<dyn Store>,
     keys: Arc<KeyRing>,
@@ -311,7 +311,7 @@ struct Opened {
     uploads: UploadQueue,
 }
 
-/// Opens what the data folder holds.
+/// Opens the contents of the data folder.
 async fn open(
     config: &Config,
     origin: &PlatformOrigin,
@@ -337,7 +337,7 @@ async fn open(
     })
 }
 
-/// The providers of the settings, or the built-in one.
+/// Returns the providers of the settings, or the built-in one.
 fn providers(
     config: &Config,
     origin: &PlatformOrigin,
@@ -357,8 +357,8 @@ fn providers(
     Ok((Providers::new(&settings, &origin.auth_url(), clock)?, demo))
 }
 
-/// Makes the folder that deploys are unpacked in, and removes what a process
-/// that was killed had begun to write.
+/// Creates the folder in which deploys are unpacked, and removes unfinished files of a killed
+/// process.
 async fn uploads(config: &Config, files: &FileStore) -> Result<UploadQueue, StartError> {
     let (folder, files) = (config.data.join("uploads"), files.clone());
     let made = tokio::task::spawn_blocking(move || {
@@ -369,7 +369,7 @@ async fn uploads(config: &Config, files: &FileStore) -> Result<UploadQueue, Star
         .unwrap_or_else(|error| Err(StartError::Uploads(std::io::Error::other(error))))
 }
 
-/// Listens on `address`; the socket, and which one it is where the port is 0.
+/// Listens on `address`, and returns the socket and its actual address, since the port may be 0.
 async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
     let failed = |source| StartError::Listen { address, source };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
@@ -380,7 +380,7 @@ async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartE
 /// Opens the store that the settings name.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub async fn open_store(
     config: &Config,
     schema: SchemaPolicy,
@@ -412,7 +412,7 @@ pub async fn open_keys(
     Ok(KeyRing::open(store, clock, entropy, config.token_seconds, secrets).await?)
 }
 
-/// Compressing takes a moment of computing, meanwhile the store is opened.
+/// Compresses the runtime, which takes CPU time, while the store is opened.
 fn begin_runtime(
     origin: &PlatformOrigin,
     config: &Config,
@@ -421,8 +421,8 @@ fn begin_runtime(
     tokio::task::spawn_blocking(move || RuntimeFiles::new(&origin, heartbeat))
 }
 
-/// Says so where whoever can read the store's file of a public platform could
-/// mint tokens.
+/// Warns if the keys of a public platform are not sealed, so that anyone who can read the store's
+/// file could mint tokens.
 fn warn_of_unsealed(origin: &PlatformOrigin, keys: &KeyRing) {
     let unsealed = keys.list().iter().filter(|key| !key.sealed).count();
     if origin.is_secure() && unsealed > 0 {
@@ -435,8 +435,8 @@ fn warn_of_unsealed(origin: &PlatformOrigin, keys: &KeyRing) {
     }
 }
 
-/// Says so where nobody can sign in to a public platform: it has no accounts then,
-/// so no projects and no administrators either.
+/// Warns if a public platform has no identity provider: nobody can sign in, so there are no
+/// accounts, projects or administrators.
 fn warn_of_no_provider(config: &Config, origin: &PlatformOrigin) {
     if origin.is_secure() && config.identity_providers.is_empty() {
         tracing::warn!(
@@ -446,5 +446,5 @@ fn warn_of_no_provider(config: &Config, origin: &PlatformOrigin) {
     }
 }
 
-/// How long [`Running::stop`] may take, with some room.
+/// How long [`Running::stop`] may take, with some reserve.
 pub const STOP: Duration = DRAIN.saturating_add(Duration::from_secs(2));

@@ -1,4 +1,4 @@
-//! The parts of the running platform, each slice's for itself.
+//! The state of the running platform: one part per slice.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -15,21 +15,21 @@ use crate::platform::Platform;
 use crate::players::PlayersState;
 use crate::projects::ProjectsState;
 
-/// The parts of the running platform. One allocation, so that handing it to a
-/// router costs one count; a handler is handed its slice's part alone.
+/// The state of the running platform. It is one allocation, so that cloning it for a router only
+/// increments one counter; a handler only extracts its slice's part.
 #[derive(Clone, Debug)]
 pub struct AppState(Arc<Parts>);
 
-/// What [`AppState`] holds.
+/// The contents of [`AppState`].
 #[derive(Debug)]
 pub struct Parts {
-    /// What every slice uses.
+    /// The state that every slice uses.
     pub platform: Arc<Platform>,
     /// The games.
     pub games: Arc<GamesState>,
     /// The auth service.
     pub auth: Arc<AuthState>,
-    /// What answers on games' own addresses.
+    /// The endpoints on games' own addresses.
     pub hosting: Arc<HostingState>,
     /// Projects and their deployments.
     pub projects: Arc<ProjectsState>,
@@ -44,7 +44,7 @@ pub struct Parts {
 }
 
 impl AppState {
-    /// Wraps the parts.
+    /// Creates the state from its parts.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         Self(Arc::new(parts))

@@ -1,5 +1,5 @@
-//! `platform-server admin …`: who may administer, besides those whom the
-//! setting `PLATFORM_ADMINS` names.
+//! `platform-server admin …`: administrators, in addition to those that the setting
+//! `PLATFORM_ADMINS` names.
 
 use std::fmt::Write as _;
 
@@ -34,7 +34,7 @@ pub(crate) enum AdminCommand {
 }
 
 impl AdminCommand {
-    /// Does it; what to tell the operator.
+    /// Runs the command and returns its output.
     pub(crate) async fn run(
         self,
         store: &dyn Store,

@@ -1,4 +1,4 @@
-//! `platform-server events`: the log of security events.
+//! `platform-server events`: the audit log.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use uuid::Uuid;
 use crate::Failure;
 use crate::commands::player::{circumstances, date, player_id};
 
-/// How often it is looked for new events.
+/// The interval of checking for new events.
 const LOOK: Duration = Duration::from_millis(500);
-/// Events that are read at one time.
+/// The number of events per read.
 const PAGE: usize = 500;
 
 /// Which events.
@@ -57,25 +57,25 @@ fn actor(text: &str) -> Result<ActorKind, String> {
 }
 
 impl EventsCommand {
-    /// Whether it goes on until it is interrupted.
+    /// Whether it continues until it is interrupted.
     pub(crate) const fn follows(&self) -> bool {
         self.follow
     }
 
-    /// The events, newest first, in a line each.
+    /// Returns the events, newest first, one per line.
     pub(crate) async fn run(self, store: &dyn Store) -> Result<String, Failure> {
         let events = list(store, self.query()).await?;
         self.lines(events)
     }
 
-    /// Hands the newest events to `print`, the oldest of them first, and then
-    /// those that come, as long as `print` takes them.
+    /// Passes the newest events to `print`, the oldest of them first, and then new events, as long
+    /// as `print` returns true.
     pub(crate) async fn follow(
         self,
         store: &dyn Store,
         print: impl Fn(&str) -> bool,
     ) -> Result<(), Failure> {
-        // Read first: an event that comes between the two is then in the list below.
+        // Read first: an event that happens in between is then in the list below.
         let newest = list(store, AuditQuery::newest(1)).await?;
         let mut last = newest.first().map_or(0, |event| event.id);
         let mut events = list(store, self.query()).await?;

@@ -1,4 +1,4 @@
-//! `platform-server keys …`: the signing keys, also beside a running server.
+//! `platform-server keys …`: the signing keys, also while the server runs.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub(crate) enum KeysCommand {
 }
 
 impl KeysCommand {
-    /// Does it, and answers what to print.
+    /// Runs the command and returns its output.
     pub(crate) async fn run(self, config: &Config) -> Result<String, Failure> {
         let ring = open(config).await?;
         let failed = |error: KeyError| chain(&error);
@@ -95,7 +95,7 @@ fn list(ring: &KeyRing) -> String {
     ring.list().into_iter().map(line).collect()
 }
 
-/// A time in whole minutes, rounded up: what is promised comes no later.
+/// Formats a time in whole minutes, rounded up, so that it is never too short.
 fn minutes(millis: i64) -> String {
     match millis.max(0).saturating_add(59_999) / 60_000 {
         1 => "1 minute".to_owned(),

@@ -1,4 +1,4 @@
-//! The operator's commands, beside a running server or without one.
+//! The operator's commands, which can run while the server runs.
 
 pub(crate) mod admin;
 pub(crate) mod events;

@@ -1,4 +1,4 @@
-//! `platform-server player …`: the operator and one player.
+//! `platform-server player …`: commands about players.
 
 use std::fmt::Write as _;
 
@@ -16,11 +16,11 @@ use uuid::Uuid;
 
 use crate::Failure;
 
-/// Events that are shown, at most.
+/// The maximum number of events in the output.
 const EVENTS: usize = 50;
-/// Players that are found, at most.
+/// The maximum number of players in the output.
 const PLAYERS: usize = 100;
-/// Addresses, or guests of one, that are listed, at most.
+/// The maximum number of addresses, or of an address's guests, in the output.
 const ADDRESSES: usize = 1_000;
 
 #[derive(Subcommand)]
@@ -66,21 +66,21 @@ pub(crate) enum PlayerCommand {
     },
 }
 
-/// Whom a command is about.
+/// The player that a command is about.
 #[derive(Clone, Debug)]
 pub(crate) enum Who {
-    /// The player of this id.
+    /// The player with this id.
     Id(Uuid),
-    /// The player of this name.
+    /// The player with this name.
     Name(String),
 }
 
-/// A player's id or name.
+/// Parses a player's id or name.
 fn who(text: &str) -> Result<Who, String> {
     if let Ok(id) = text.parse() {
         return Ok(Who::Id(id));
     }
-    // Names of the platform's own are looked for as well, so this is no check.
+    // Names that the platform generates are accepted as well, so only the length is checked.
     if (MIN_CHARS..=MAX_CHARS).contains(&text.chars().count()) {
         return Ok(Who::Name(text.to_owned()));
     }
@@ -90,7 +90,7 @@ fn who(text: &str) -> Result<Who, String> {
     ))
 }
 
-/// The start of a name.
+/// Parses the start of a name.
 fn start(text: &str) -> Result<String, String> {
     let text = text.trim();
     if (1..=MAX_CHARS).contains(&text.chars().count()) {
@@ -99,7 +99,7 @@ fn start(text: &str) -> Result<String, String> {
     Err(format!("a name begins with 1 to {MAX_CHARS} characters"))
 }
 
-/// A player's id, or what to look for in its place.
+/// Parses a player's id; the error says how to find it.
 pub(crate) fn player_id(text: &str) -> Result<Uuid, String> {
     text.parse().map_err(|_| {
         "a player is named by an id such as 0190b3c4-…, which is `sub` in the player's tokens and \
@@ -108,7 +108,7 @@ pub(crate) fn player_id(text: &str) -> Result<Uuid, String> {
     })
 }
 
-/// A sentence that a player can be shown.
+/// Parses a sentence that is shown to a player.
 fn reason(text: &str) -> Result<String, String> {
     parse_reason(text).map(str::to_owned).ok_or_else(|| {
         format!(
@@ -119,7 +119,7 @@ fn reason(text: &str) -> Result<String, String> {
 }
 
 impl PlayerCommand {
-    /// Does it; what to tell the operator.
+    /// Runs the command and returns its output.
     pub(crate) async fn run(
         self,
         store: &dyn Store,
@@ -133,7 +133,7 @@ impl PlayerCommand {
                 let found = store.list_players_by_name(&name, PLAYERS).await;
                 let found = found.map_err(failed)?;
                 if found.is_empty() {
-                    // Not among the results, which are players and none.
+                    // This is not part of the output, which is empty.
                     eprintln!("no player's name begins with {}", name.escape_default());
                 }
                 Ok(list(&found))
@@ -182,7 +182,7 @@ impl PlayerCommand {
     }
 }
 
-/// Players in a line each.
+/// Formats players, one per line.
 fn list(players: &[Player]) -> String {
     players.iter().fold(String::new(), |mut text, player| {
         let (sub, name) = (player.id, &player.username);
@@ -191,8 +191,7 @@ fn list(players: &[Player]) -> String {
     })
 }
 
-/// The addresses that hold guests who were here since then, or the guests of
-/// one.
+/// Lists the addresses with guests that were seen since then, or the guests of one address.
 async fn guests(
     store: &dyn Store,
     address: Option<Network>,
@@ -257,7 +256,7 @@ async fn show(store: &dyn Store, who: &Who, now: Millis) -> Result<String, Failu
         text.push_str("admin     yes\n");
     }
     for identity in identities {
-        // Eight digits tell a player's few identities apart.
+        // Eight digits are enough to distinguish a player's few identities.
         let short = identity.key.0.iter().take(4);
         let short = short.fold(String::new(), |mut hex, byte| {
             let _ = write!(hex, "{byte:02x}");
@@ -276,7 +275,7 @@ async fn show(store: &dyn Store, who: &Who, now: Millis) -> Result<String, Failu
     Ok(text)
 }
 
-/// What a player is.
+/// Describes the state of a player.
 fn state(player: &Player) -> String {
     match &player.state {
         PlayerState::Guest => "guest".to_owned(),
@@ -292,7 +291,7 @@ fn state(player: &Player) -> String {
     }
 }
 
-/// An event as it looks from one of the players in it.
+/// Describes an event from the perspective of one of its players.
 fn told(event: &AuditEvent, sub: Uuid) -> String {
     let mut text = event.kind.as_str().to_owned();
     let about = match (event.kind, event.player, event.other) {
@@ -302,7 +301,7 @@ fn told(event: &AuditEvent, sub: Uuid) -> String {
         (AuditKind::Merged, _, Some(account)) => format!(" into {account}"),
         (AuditKind::ProjectTransferred, Some(to), _) if to != sub => format!(", to {to}"),
         (AuditKind::ProjectTransferred, _, Some(from)) => format!(", from {from}"),
-        // What an administrator did to somebody else.
+        // An act of an administrator on another player.
         (_, Some(player), _) if player != sub => format!(", player {player}"),
         _ => String::new(),
     };
@@ -311,7 +310,7 @@ fn told(event: &AuditEvent, sub: Uuid) -> String {
     text
 }
 
-/// With what an event came about, by whom, and why.
+/// Describes the subject, the actor and the reason of an event.
 pub(crate) fn circumstances(event: &AuditEvent) -> String {
     let subject = event.subject.as_deref();
     let (with, why) = match event.kind {
@@ -340,7 +339,7 @@ pub(crate) fn circumstances(event: &AuditEvent) -> String {
     text
 }
 
-/// A time in UTC, as RFC 3339 writes it.
+/// Formats a time in UTC (RFC 3339).
 pub(crate) fn date(millis: Millis) -> String {
     rfc3339_seconds(millis).unwrap_or_else(|| millis.to_string())
 }

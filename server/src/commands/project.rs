@@ -1,4 +1,4 @@
-//! `platform-server project …`: the games and whose they are.
+//! `platform-server project …`: the projects and their owners.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -60,7 +60,7 @@ fn reason(text: &str) -> Result<String, String> {
 }
 
 impl ProjectCommand {
-    /// Does it; what to tell the operator.
+    /// Runs the command and returns its output.
     pub(crate) async fn run(self, store: &dyn Store, now: Millis) -> Result<String, Failure> {
         let failed = |error: StoreError| chain(&error);
         match self {
@@ -106,7 +106,7 @@ impl ProjectCommand {
     }
 }
 
-/// What the list says of a project that is not shown.
+/// Describes why a project is not shown.
 fn told(standing: &Standing) -> String {
     let since = |state: &str, at| format!(", {state} since {}", date(at));
     if let Some(deleted) = &standing.deleted {
@@ -128,7 +128,7 @@ fn told(standing: &Standing) -> String {
     suspended.map_or_else(String::new, |at| since("owner suspended", at))
 }
 
-/// Takes a project down or puts it up; what to tell the operator.
+/// Takes a project down or shows it again, and returns the output.
 async fn change(
     store: &dyn Store,
     slug: &str,
@@ -148,7 +148,7 @@ async fn change(
     match changed.await.map_err(|error| chain(&error))? {
         Changed::Done => Ok(format!("{slug} {done}\n")),
         Changed::Already => Ok(format!("{slug} {already}\n")),
-        // The platform may undo everything, so the last one does not happen.
+        // The operator may undo every takedown, so the last case does not happen.
         Changed::NoProject | Changed::ByPlatform => Err(format!(
             "there is no project {}, or it was deleted more than seven days ago; `project list` \
              names them",

@@ -14,7 +14,7 @@ use super::{Config, SaidBy, SettingError, parse};
 /// Reads the settings of this process: `path`, if given, and its environment.
 ///
 /// # Errors
-/// The first setting that cannot be used.
+/// The first invalid setting.
 pub fn from_process(path: Option<&Path>) -> Result<Config, SettingError> {
     let variables = std::env::vars_os();
     let mut environment = HashMap::new();
@@ -42,10 +42,10 @@ pub fn from_process(path: Option<&Path>) -> Result<Config, SettingError> {
     from_parts(file.as_deref(), &environment)
 }
 
-/// Reads the settings from the text of a `platform.toml` and an environment.
+/// Reads the settings from the text of a `platform.toml` and from environment variables.
 ///
 /// # Errors
-/// The first setting that cannot be used.
+/// The first invalid setting.
 pub fn from_parts(
     file: Option<&str>,
     environment: &HashMap<String, String>,
@@ -57,7 +57,7 @@ pub fn from_parts(
         let values = File::from_str(text, FileFormat::Toml)
             .collect()
             .map_err(|error| SettingError::new("platform.toml", faulty_line(&error)))?;
-        // Sorted, so that of several faults it is always the same one.
+        // Sorted, so that of several errors always the same one is reported.
         let mut values: Vec<(String, Value)> = values.into_iter().collect();
         values.sort_by(|one, other| one.0.cmp(&other.0));
         for (name, value) in values {
@@ -76,7 +76,7 @@ pub fn from_parts(
                     )
                 })?;
             let text = text_of(value).map_err(|problem| SettingError::new(&name, problem))?;
-            // A variable wins, so a value that it replaces need not be right.
+            // A variable takes precedence, so a value that it replaces need not be valid.
             if !environment.contains_key(&setting.variable()) {
                 apply(&mut config, setting, &text)
                     .map_err(|problem| SettingError::new(&name, problem))?;
@@ -91,8 +91,8 @@ pub fn from_parts(
     Ok(config)
 }
 
-/// The line that is wrong, what stands there and what is wrong with it. The
-/// parser writes it as a drawing of several lines, which is unreadable as one.
+/// Describes the invalid line, its content and the error. The parser's own message has several
+/// lines and would be unreadable as one.
 fn faulty_line(error: &ConfigError) -> String {
     let text = match error {
         ConfigError::FileParse { cause, .. } => cause.to_string(),
@@ -104,7 +104,7 @@ fn faulty_line(error: &ConfigError) -> String {
         let number = place.split(',').next()?;
         let source = lines.find_map(|line| line.trim_start().strip_prefix(number))?;
         let source = source.trim_start().strip_prefix('|')?.trim();
-        // What else stands in the line may be a secret.
+        // The rest of the line may be a secret.
         let bare = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-' | '.');
         let key = source.split_once('=').map_or("", |(key, _)| key.trim());
         let key = if key.chars().all(bare) { key } else { "" };
@@ -123,7 +123,7 @@ fn faulty_line(error: &ConfigError) -> String {
     drawn.unwrap_or_else(|| text.lines().next().unwrap_or_default().to_owned())
 }
 
-/// The tables of identity providers, counted from one where one is wrong.
+/// Returns the tables of identity providers; errors count them from one.
 fn tables(value: Value) -> Result<Vec<Written>, String> {
     let tables = value
         .into_array()
@@ -179,7 +179,7 @@ fn apply_environment(
     Ok(())
 }
 
-/// A value as one text; the members of an array are joined by commas.
+/// Returns a value as one text; the members of an array are joined with commas.
 fn text_of(value: Value) -> Result<String, String> {
     match value.clone().into_array() {
         Ok(members) if matches!(value.kind, config::ValueKind::Array(_)) => members
@@ -195,7 +195,7 @@ fn wrong_kind() -> String {
     "write a text, a number or a list of texts".to_owned()
 }
 
-/// Reads one setting into its place.
+/// Parses one setting and stores it.
 fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), String> {
     let text = text.trim();
     if text.is_empty()
@@ -265,7 +265,7 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
     Ok(())
 }
 
-/// Settings that are right alone and wrong together.
+/// Checks combinations of settings that are valid on their own.
 fn check_together(config: &Config) -> Result<(), SettingError> {
     if config.database_path() == config.files_path() {
         return Err(SettingError::new(

@@ -1,12 +1,12 @@
-//! The settings: what the operator chose, checked before anything starts.
+//! The settings of the operator, validated before anything starts.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`names`] | the table of every setting, which also makes `docs/settings.md` |
+//! | [`names`] | the table of all settings, from which `docs/settings.md` is generated |
 //! | [`load`] | reading `platform.toml` and the environment |
-//! | [`parse`] | the text of one setting into its value |
+//! | [`parse`] | parsing of the values |
 //! | [`provider`] | `[[identity_provider]]` |
-//! | [`show`] | the settings in force, secrets hidden |
+//! | [`show`] | output of the effective settings, without secrets |
 
 pub mod load;
 pub mod names;
@@ -41,7 +41,7 @@ impl Secret {
         Self(text)
     }
 
-    /// The text, for the one who must use it.
+    /// Returns the text, for the code that must use it.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -54,31 +54,32 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// How log lines are written.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
-    /// For people.
+    /// Human-readable.
     #[default]
     Human,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// Which addresses of private networks a game's backend may have.
+/// The private addresses that a game's backend may have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PrivateBackends {
     /// All of them.
     All,
     /// None.
     None,
-    /// Those of these networks.
+    /// Addresses in these networks.
     Networks(Vec<IpNet>),
 }
 
-/// Rows of guests whose cookie has not come back, for one address and one game.
+/// The maximum number of rows of guests whose cookie has not come back, for one address and one
+/// game.
 const AWAITED_GUESTS: u32 = 32;
 
-/// What a setting was taken from.
+/// The source of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SaidBy {
     /// The file that `--config` names.
@@ -87,86 +88,83 @@ pub enum SaidBy {
     Variable,
 }
 
-/// Every setting, with the value in force.
+/// All settings with their effective values.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The platform origin; where none is set, `http://platform.localhost:`
-    /// and the port that is listened on.
+    /// The platform origin; the default is `http://platform.localhost:` and the port of `listen`.
     pub origin: Option<PlatformOrigin>,
     /// The socket to listen on; port 0 picks one.
     pub listen: SocketAddr,
-    /// Directory of the embedded store and of deployed files.
+    /// The directory of the embedded store and of deployed files.
     pub data: PathBuf,
-    /// The file of the embedded store; inside `data` where none is set.
+    /// The file of the embedded store; the default is inside `data`.
     pub database: Option<PathBuf>,
-    /// The directory of deployed files; inside `data` where none is set.
+    /// The directory of deployed files; the default is inside `data`.
     pub files: Option<PathBuf>,
-    /// MiB of deployed files that lie in memory while they are in use, at most.
+    /// The maximum size of the cache of deployed files, in MiB.
     pub file_cache_mib: u32,
-    /// Networks whose forwarding headers are believed.
+    /// Networks of trusted proxies, whose forwarding headers are used.
     pub trusted_proxies: Vec<IpNet>,
-    /// Whether their `X-Forwarded-Host` is believed as well.
+    /// Whether their `X-Forwarded-Host` is used as well.
     pub forwarded_host: bool,
-    /// Names of the cookies that a proxy or a CDN in front sets, and that are left
-    /// alone.
+    /// Names of cookies that a proxy or a CDN in front sets, and that are left alone.
     pub keep_cookies: Vec<String>,
-    /// Where weaknesses are reported: a URI.
+    /// Where to report vulnerabilities: a URI.
     pub security_contact: Option<String>,
-    /// Players who may administer.
+    /// Players who are administrators.
     pub admins: Vec<Uuid>,
-    /// Life of a production game token, in seconds.
+    /// The lifetime of a production game token, in seconds.
     pub token_seconds: u64,
-    /// Guests that one address holds at one time; 0 for any number.
+    /// The maximum number of guests per address; 0 for no limit.
     pub guests_per_address: u32,
-    /// Projects that one account owns at one time; 0 for any number.
+    /// The maximum number of projects per account; 0 for no limit.
     pub projects_per_account: u32,
-    /// Hours after which an unused guest no longer counts as held.
+    /// Hours after which an unused guest no longer counts for its address.
     pub guest_idle_hours: u32,
-    /// Edge rate limit on guest creation, per address.
+    /// The rate limit on guest creation per address.
     pub guest_rate: Rate,
-    /// Limit on the sign-ins that one address may begin.
+    /// The rate limit on starting sign-ins per address.
     pub sign_in_rate: Rate,
-    /// Seconds between two heartbeats, as the runtime is told.
+    /// Seconds between two heartbeats of the runtime.
     pub heartbeat_seconds: u64,
-    /// Frontend log records that one address may send.
+    /// The rate limit on frontend log records per address.
     pub log_rate: Rate,
-    /// Frontend log records that one environment of a project may send.
+    /// The rate limit on frontend log records per environment of a project.
     pub log_rate_game: Rate,
-    /// Bytes of frontend log requests that one address may send.
+    /// The rate limit on bytes of frontend log requests per address.
     pub log_bytes_rate: Rate,
-    /// Bytes of frontend log requests that one environment of a project may
-    /// send.
+    /// The rate limit on bytes of frontend log requests per environment of a project.
     pub log_bytes_rate_game: Rate,
     /// Days after which log records are swept.
     pub log_retention_days: u32,
-    /// MiB that the log records of one project may take; 0 for any number.
+    /// The maximum size of the log records of one project, in MiB; 0 for no limit.
     pub log_quota_mib: u32,
-    /// MiB that the deployments of one project may take; 0 for any number.
+    /// The maximum size of the deployments of one project, in MiB; 0 for no limit.
     pub project_mib: u32,
-    /// MiB that the deployments of one account may take; 0 for any number.
+    /// The maximum size of the deployments of one account, in MiB; 0 for no limit.
     pub account_mib: u32,
-    /// MiB of the disk that stay free; 0 for none.
+    /// The disk space that must stay free, in MiB; 0 for none.
     pub disk_floor_mib: u32,
-    /// Which private addresses a game's backend may have; where none is set,
-    /// all under `localhost` and none elsewhere.
+    /// The private addresses that a game's backend may have; the default is all under `localhost`
+    /// and none elsewhere.
     pub private_backends: Option<PrivateBackends>,
-    /// Seconds that a backend may take to begin its answer.
+    /// Seconds that a backend may take to begin its response.
     pub backend_timeout_seconds: u64,
-    /// Seconds that a backend may be silent in the middle of its answer.
+    /// Seconds that a backend may pause during its response.
     pub backend_idle_seconds: u64,
     /// Seals the private signing keys in the store, if set.
     pub key_secret: Option<Secret>,
-    /// Opens those that are still sealed under the secret of before.
+    /// Opens keys that are still sealed with the previous secret.
     pub key_secret_old: Option<Secret>,
-    /// Which log lines are written, as `tracing` filter directives.
+    /// The log filter, as `tracing` directives.
     pub log: String,
-    /// How log lines are written.
+    /// The format of log lines.
     pub log_format: LogFormat,
-    /// Who signs players in.
+    /// The identity providers.
     pub identity_providers: Vec<IdentityProvider>,
     /// Whether the demo game is deployed on an empty store under `localhost`.
     pub demo: bool,
-    /// What each setting was taken from that is no default, by its name.
+    /// The source of each setting that is not a default, by its name.
     pub said_by: BTreeMap<&'static str, SaidBy>,
 }
 
@@ -214,11 +212,11 @@ impl Default for Config {
     }
 }
 
-/// The port where nothing else is set.
+/// The default port.
 pub const DEFAULT_PORT: u16 = 8787;
 
 impl Config {
-    /// The file of the embedded store.
+    /// Returns the file of the embedded store.
     #[must_use]
     pub fn database_path(&self) -> PathBuf {
         self.database
@@ -226,7 +224,7 @@ impl Config {
             .unwrap_or_else(|| self.data.join("platform.db"))
     }
 
-    /// The directory of deployed files.
+    /// Returns the directory of deployed files.
     #[must_use]
     pub fn files_path(&self) -> PathBuf {
         self.files
@@ -234,19 +232,19 @@ impl Config {
             .unwrap_or_else(|| self.data.join("files"))
     }
 
-    /// Bytes of deployed files that lie in memory at most.
+    /// Returns the maximum size of the cache of deployed files in bytes.
     #[must_use]
     pub fn file_cache_bytes(&self) -> u64 {
         u64::from(self.file_cache_mib) * 1024 * 1024
     }
 
-    /// How long an unused guest counts as held, in milliseconds.
+    /// Returns how long an unused guest counts for its address, in milliseconds.
     #[must_use]
     pub fn guest_idle(&self) -> Millis {
         Millis::from(self.guest_idle_hours) * 60 * 60 * 1_000
     }
 
-    /// How many guests an address may hold at `now`.
+    /// Returns the limit on guests of an address at `now`.
     #[must_use]
     pub fn guest_cap(&self, now: Millis) -> Option<GuestCap> {
         (self.guests_per_address > 0).then(|| GuestCap {
@@ -256,14 +254,13 @@ impl Config {
         })
     }
 
-    /// What the log records of one project may count for, in bytes; none for
-    /// any number.
+    /// Returns the maximum size of the log records of one project, in bytes; `None` for no limit.
     #[must_use]
     pub fn log_quota(&self) -> Option<u64> {
         (self.log_quota_mib > 0).then(|| u64::from(self.log_quota_mib) * 1024 * 1024)
     }
 
-    /// How much the deployments of one project, and of one account, may take.
+    /// Returns the limits on the size of the deployments of one project, and of one account.
     #[must_use]
     pub fn room_limits(&self) -> RoomLimits {
         let limit = |mib: u32| (mib > 0).then(|| mebibytes(mib));
@@ -273,13 +270,13 @@ impl Config {
         }
     }
 
-    /// Bytes of the disk that stay free.
+    /// Returns the number of bytes of the disk that must stay free.
     #[must_use]
     pub fn disk_floor(&self) -> u64 {
         mebibytes(self.disk_floor_mib)
     }
 
-    /// Whether the forwarding headers of this peer are believed.
+    /// Whether the forwarding headers of this peer are trusted.
     #[must_use]
     pub fn trusts(&self, peer: IpAddr) -> bool {
         self.trusted_proxies
@@ -292,18 +289,18 @@ fn mebibytes(mib: u32) -> u64 {
     u64::from(mib) * 1024 * 1024
 }
 
-/// A setting that stops the start: one line that names it and says what to do.
+/// An invalid setting, which prevents the start: one line that names it and says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {problem}")]
 pub struct SettingError {
-    /// Which setting, as the operator wrote it.
+    /// The setting, as the operator wrote it.
     pub key: String,
-    /// What is wrong and what to do.
+    /// The error and what to do.
     pub problem: String,
 }
 
 impl SettingError {
-    /// About the setting `key`. Line breaks in `problem` become spaces.
+    /// Creates an error about the setting `key`. Line breaks in `problem` become spaces.
     pub(crate) fn new(key: impl Into<String>, problem: impl fmt::Display) -> Self {
         let problem = problem.to_string();
         let words: Vec<&str> = problem.split_whitespace().collect();

@@ -1,19 +1,18 @@
-//! The one table of every setting: its name in `platform.toml`, its variable,
-//! its default and its meaning. `docs/settings.md` is made from it.
+//! The table of all settings: the name in `platform.toml`, the variable, the default and the
+//! meaning. `docs/settings.md` is generated from it.
 
 use std::fmt::Write as _;
 
-/// What the variable of every setting starts with.
+/// The prefix of the variable of every setting.
 pub const PREFIX: &str = "PLATFORM_";
 
-/// Variables with our prefix that belong to the command-line tool, which may
-/// well run in the same shell.
+/// Variables with our prefix that belong to the command-line tool, which may run in the same shell.
 pub const OF_THE_CLI: [&str; 2] = ["PLATFORM_TOKEN", "PLATFORM_PROJECT"];
 
-/// The key of the identity providers, which only the file can name.
+/// The key of the identity providers, which can only be set in the file.
 pub const IDENTITY_PROVIDER: &str = "identity_provider";
 
-/// Which setting.
+/// The identifier of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
     /// `origin`
@@ -91,19 +90,19 @@ pub enum Key {
 /// One row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// Which setting.
+    /// The identifier.
     pub key: Key,
     /// Its name in `platform.toml`; its variable is the same in capitals,
     /// after [`PREFIX`].
     pub name: &'static str,
-    /// The default, as it would be written.
+    /// The default, as it would be written in the file.
     pub default: &'static str,
-    /// What it means, as a phrase for the documentation.
+    /// Its meaning, as a phrase for the documentation.
     pub meaning: &'static str,
 }
 
 impl Setting {
-    /// The setting's environment variable.
+    /// Returns the setting's environment variable.
     #[must_use]
     pub fn variable(&self) -> String {
         format!("{PREFIX}{}", self.name.to_ascii_uppercase())
@@ -338,7 +337,7 @@ pub const SETTINGS: [Setting; 35] = [
     ),
 ];
 
-/// `docs/settings.md`.
+/// Returns the content of `docs/settings.md`.
 #[must_use]
 pub fn documentation() -> String {
     let mut page = String::from(

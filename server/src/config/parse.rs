@@ -1,4 +1,4 @@
-//! The text of one setting into its value, or a phrase that says what to do.
+//! Parses the text of one setting; errors are phrases that say what to do.
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -12,10 +12,10 @@ use super::{LogFormat, Period, PrivateBackends, Rate, Secret};
 use crate::domain::key::MIN_SECRET_BYTES;
 use crate::web::foreign_cookies;
 
-/// Longest name of a cookie that is kept.
+/// The maximum length of the name of a kept cookie.
 const COOKIE_NAME_BYTES: usize = 256;
 
-/// A whole number within `range`.
+/// Parses an integer within `range`.
 pub(super) fn number<T>(text: &str, range: RangeInclusive<T>) -> Result<T, String>
 where
     T: FromStr + PartialOrd + std::fmt::Display,
@@ -30,14 +30,14 @@ where
     }
 }
 
-/// A network such as `10.0.0.0/8`, or one address alone.
+/// Parses a network such as `10.0.0.0/8`, or a single address.
 pub(super) fn network(text: &str) -> Result<IpNet, String> {
     text.parse::<IpNet>()
         .or_else(|_| text.parse::<IpAddr>().map(IpNet::from))
         .map_err(|_| format!("`{text}` is not a network such as 10.0.0.0/8"))
 }
 
-/// What stands between commas.
+/// Parses a list that is separated by commas.
 pub(super) fn list<T>(
     text: &str,
     read: impl Fn(&str) -> Result<T, String>,
@@ -49,7 +49,7 @@ pub(super) fn list<T>(
         .collect()
 }
 
-/// The name of a cookie (a token, RFC 6265 §4.1.1) that is not the platform's own.
+/// Parses the name of a cookie (a token, RFC 6265 §4.1.1), which must not be one of the platform's.
 pub(super) fn foreign_cookie(text: &str) -> Result<String, String> {
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if !text.bytes().all(token) || text.len() > COOKIE_NAME_BYTES {
@@ -67,7 +67,7 @@ pub(super) fn foreign_cookie(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// `true`, `false`, or networks.
+/// Parses `true`, `false`, or networks.
 pub(super) fn private_backends(text: &str) -> Result<PrivateBackends, String> {
     match text {
         "true" => Ok(PrivateBackends::All),
@@ -78,7 +78,7 @@ pub(super) fn private_backends(text: &str) -> Result<PrivateBackends, String> {
     }
 }
 
-/// The path in `<scheme>://<path>`, for the one scheme that is there.
+/// Returns the path in `<scheme>://<path>`; only one scheme is supported.
 pub(super) fn path_url(text: &str, scheme: &str) -> Result<PathBuf, String> {
     let Some((found, path)) = text.split_once("://") else {
         return Err(format!(
@@ -96,7 +96,7 @@ pub(super) fn path_url(text: &str, scheme: &str) -> Result<PathBuf, String> {
     Ok(PathBuf::from(path))
 }
 
-/// A rate such as `60/m, burst 30`. Without a burst it is the count itself.
+/// Parses a rate such as `60/m, burst 30`. The default burst is the count itself.
 pub(super) fn rate(text: &str) -> Result<Rate, String> {
     let parsed = || {
         let (rate, burst) = match text.split_once(',') {
@@ -124,7 +124,7 @@ pub(super) fn rate(text: &str) -> Result<Rate, String> {
     parsed().ok_or_else(|| format!("`{text}` is not a rate such as `60/m, burst 30`"))
 }
 
-/// `human` or `json`.
+/// Parses `true` or `false`.
 pub(super) fn boolean(text: &str) -> Result<bool, String> {
     match text {
         "true" => Ok(true),
@@ -133,7 +133,7 @@ pub(super) fn boolean(text: &str) -> Result<bool, String> {
     }
 }
 
-/// The address of a contact (RFC 9116 §2.5.3).
+/// Parses the address of a contact (RFC 9116 §2.5.3).
 pub(super) fn contact(text: &str) -> Result<String, String> {
     let known = text.starts_with("mailto:") || text.starts_with("https://");
     let plain = text.bytes().all(|byte| byte.is_ascii_graphic());
@@ -154,14 +154,14 @@ pub(super) fn log_format(text: &str) -> Result<LogFormat, String> {
     }
 }
 
-/// Log filter directives.
+/// Parses log filter directives.
 pub(super) fn log_filter(text: &str) -> Result<String, String> {
     tracing_subscriber::EnvFilter::try_new(text)
         .map(|_| text.to_owned())
         .map_err(|_| format!("`{text}` is not a filter such as `info,platform_server=debug`"))
 }
 
-/// A secret. It is not repeated in the message.
+/// Parses a secret. The error message does not repeat it.
 pub(super) fn secret(text: &str) -> Result<Secret, String> {
     if text.len() < MIN_SECRET_BYTES {
         return Err(format!(

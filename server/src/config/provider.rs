@@ -1,5 +1,5 @@
-//! `[[identity_provider]]`: who signs players in (OpenID Connect Core 1.0).
-//! The tables are read and checked here; no provider is asked anything yet.
+//! `[[identity_provider]]`: the identity providers (OpenID Connect Core 1.0). The tables are read
+//! and checked here, without any request to a provider.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -10,31 +10,31 @@ use url::{Host, Url};
 use super::{Secret, SettingError, names};
 use crate::origin::PlatformOrigin;
 
-/// The id of the provider that is built in for a platform under `localhost`.
+/// The id of the built-in provider of a platform under `localhost`.
 pub const DEMO_PROVIDER: &str = "demo";
 
-/// Characters of a name on a button, at most.
+/// The maximum number of characters of a name on a button.
 const MAX_NAME_CHARS: usize = 64;
 
-/// An OpenID Connect provider that players may sign in with.
+/// An OpenID Connect provider for sign-ins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdentityProvider {
     /// Path segment of its addresses.
     pub id: String,
-    /// What stands on its button.
+    /// The text of its button.
     pub name: String,
-    /// Its issuer (OpenID Connect Discovery 1.0 §3), as it was written: issuers
-    /// are compared character by character.
+    /// Its issuer (OpenID Connect Discovery 1.0 §3), unmodified, since issuers are compared
+    /// character by character.
     pub issuer: String,
     /// The platform's client id there.
     pub client_id: String,
     /// The platform's client secret there.
     pub client_secret: Secret,
-    /// What is asked for; `openid` is among them.
+    /// The requested scopes, including `openid`.
     pub scopes: Vec<String>,
 }
 
-/// The table as it is written.
+/// The table as it is written in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Written {
@@ -53,7 +53,7 @@ fn openid_alone() -> Vec<String> {
     vec!["openid".to_owned()]
 }
 
-/// Checks the tables, and fetches secrets from where they say.
+/// Checks the tables, and reads secrets from their sources.
 pub(super) fn check(
     written: Vec<Written>,
     environment: &HashMap<String, String>,
@@ -78,8 +78,7 @@ pub(super) fn check(
     Ok(providers)
 }
 
-/// A platform that the world can see sends nobody to a provider on their own
-/// machine.
+/// Rejects providers on this machine for a public platform, since players could not reach them.
 pub(super) fn check_for(
     origin: Option<&PlatformOrigin>,
     providers: &[IdentityProvider],
@@ -148,14 +147,14 @@ fn check_one(
     })
 }
 
-/// A scope is of visible ASCII without quote and backslash (RFC 6749 §3.3).
+/// A scope consists of visible ASCII without quote and backslash (RFC 6749 §3.3).
 fn is_scope(scope: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
     !scope.is_empty() && scope.bytes().all(allowed)
 }
 
-/// An issuer is an https URL without query and fragment (OpenID Connect
-/// Discovery 1.0 §3); plain http only to this machine, for trying out.
+/// Checks that an issuer is an https URL without query and fragment (OpenID Connect Discovery 1.0
+/// §3); plain http is only allowed for this machine, for testing.
 fn check_issuer(text: &str) -> Result<(), String> {
     let refusal = || format!("`{text}` is not an https address without query");
     let url = Url::parse(text).map_err(|_| refusal())?;
@@ -165,8 +164,7 @@ fn check_issuer(text: &str) -> Result<(), String> {
         Some(Host::Ipv6(address)) => address.is_loopback(),
         None => false,
     };
-    // What a parser would drop or move makes another text, and the issuer is
-    // compared as a text.
+    // The issuer is compared as a text, so a parser must not drop or move any part of it.
     let is_plain = url.username().is_empty()
         && url.password().is_none()
         && text.bytes().all(|byte| byte.is_ascii_graphic());

@@ -1,4 +1,4 @@
-//! The settings in force, for `platform-server config`. Secrets are hidden.
+//! Output of the effective settings, for `platform-server config`. Secrets are hidden.
 
 use std::fmt::Write as _;
 
@@ -6,11 +6,11 @@ use super::names::{Key, SETTINGS};
 use super::{Config, LogFormat, Period, PrivateBackends, Rate, SaidBy};
 use crate::origin::PlatformOrigin;
 
-/// What stands in a secret's place.
+/// The replacement for a secret.
 const HIDDEN: &str = "(hidden)";
 
-/// The settings in force as a `platform.toml`: defaults resolved, secrets hidden,
-/// what has no value as a comment, and behind each where it comes from.
+/// Returns the effective settings as a `platform.toml`: defaults are resolved, secrets are hidden,
+/// settings without a value are comments, and each has its source.
 #[must_use]
 pub fn settings_in_force(config: &Config) -> String {
     let mut page = String::new();
@@ -41,8 +41,8 @@ pub fn settings_in_force(config: &Config) -> String {
     page
 }
 
-/// The platform origin: where none is set it follows from the port, unless that is
-/// only known once the server listens.
+/// Returns the platform origin: the default follows from the port, unless that is only known once
+/// the server listens.
 fn origin(config: &Config) -> Option<PlatformOrigin> {
     let by_port = || {
         let port = config.listen.port();

@@ -1,20 +1,19 @@
-//! The scripts and the stylesheet of the console's pages for developers, as
-//! they stand in `www/`: small modules that browsers load as they are.
+//! The scripts and the stylesheet of the console's pages for developers, from `www/`: small modules
+//! that are served unchanged.
 
 use std::collections::HashMap;
 
 use crate::web::asset::{Asset, Packed, packed};
 
-/// Pages and scripts of one version belong together, so browsers ask each time
-/// whether a script is still the same.
+/// Pages and scripts must have the same version, so browsers revalidate scripts each time.
 const CACHE_CONTROL: &str = "no-cache";
 
-/// Every module by its name.
+/// Returns every module with its name.
 fn modules() -> Vec<(&'static str, Packed)> {
     include!(concat!(env!("OUT_DIR"), "/modules.rs"))
 }
 
-/// What the console's pages load.
+/// The files that the console's pages load.
 #[derive(Debug)]
 pub struct ConsoleFiles {
     /// `/static/console.css`
@@ -40,7 +39,7 @@ impl Default for ConsoleFiles {
 }
 
 impl ConsoleFiles {
-    /// The module of this name.
+    /// Returns the module with this name.
     #[must_use]
     pub fn module(&self, name: &str) -> Option<&Asset> {
         self.modules.get(name)

@@ -1,9 +1,9 @@
-//! The platform's own pages: the list of games, and developers' pages.
+//! The platform's own pages: the list of games, and pages for developers.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`handlers`] | the pages, one a file |
-//! | [`files`] | what the pages for developers load |
+//! | [`handlers`] | the pages, one per file |
+//! | [`files`] | the files that pages for developers load |
 
 pub mod files;
 pub mod handlers;

@@ -1,4 +1,4 @@
-//! What the platform's own pages are handed.
+//! The state of the platform's own pages.
 
 use std::sync::Arc;
 
@@ -7,21 +7,21 @@ use crate::platform::Platform;
 use crate::players::PlayersState;
 use crate::web::asset::{Asset, packed};
 
-/// The parts of the platform's own pages.
+/// The state of the platform's own pages.
 #[derive(Debug)]
 pub struct ConsoleState {
-    /// What every slice uses.
+    /// The state that every slice uses.
     pub platform: Arc<Platform>,
     /// The ranking, for the list of games.
     pub players: Arc<PlayersState>,
-    /// What the pages for developers load.
+    /// The files that pages for developers load.
     pub files: ConsoleFiles,
     /// The stylesheet of all pages.
     pub stylesheet: Asset,
 }
 
 impl ConsoleState {
-    /// The pages of this platform.
+    /// Creates the state of this platform's pages.
     #[must_use]
     pub fn new(platform: Arc<Platform>, players: Arc<PlayersState>) -> Self {
         Self {
@@ -33,7 +33,7 @@ impl ConsoleState {
     }
 }
 
-/// Pages about what is not there, on any host, take their looks from it.
+/// Error pages on any host load it from the platform.
 fn stylesheet() -> Asset {
     let css = packed!("platform.css");
     Asset::new(css, "text/css; charset=utf-8", "public, max-age=300").for_any_origin()

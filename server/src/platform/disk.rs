@@ -1,6 +1,5 @@
-//! How much of the disk is free. Below a floor nothing new is kept, neither
-//! deploys nor frontend logs, so that what keeps the platform going still is:
-//! players, sessions, and games that are there.
+//! The free disk space. Below a limit, no new deploys and frontend logs are accepted, so that
+//! essential data can still be written: players, sessions, and data of existing games.
 
 use std::fmt::Debug;
 use std::io;
@@ -13,15 +12,15 @@ use platform_protocol::problem::ProblemCode;
 
 use crate::web::api_error::ApiError;
 
-/// When to come back: disks do not become empty within seconds.
+/// When to retry: disks are not freed within seconds.
 const COME_AGAIN: HeaderValue = HeaderValue::from_static("60");
 
-/// Says how much of a disk is free.
+/// Returns how much of a disk is free.
 pub trait FreeSpace: Debug + Send + Sync {
-    /// The bytes that this process may still write where `folder` is.
+    /// Returns how many bytes this process may still write to the disk of `folder`.
     ///
     /// # Errors
-    /// The system's.
+    /// Errors of the system.
     fn free(&self, folder: &Path) -> io::Result<u64>;
 }
 
@@ -36,18 +35,18 @@ impl FreeSpace for SystemDisk {
     }
 }
 
-/// A disk of which a test says how much is free.
+/// A disk whose free space a test sets.
 #[derive(Debug)]
 pub struct ManualDisk(AtomicU64);
 
 impl ManualDisk {
-    /// With so much free.
+    /// Creates one with this free space.
     #[must_use]
     pub const fn new(free: u64) -> Self {
         Self(AtomicU64::new(free))
     }
 
-    /// From now on so much is free.
+    /// Sets the free space.
     pub fn set(&self, free: u64) {
         self.0.store(free, Ordering::SeqCst);
     }
@@ -59,7 +58,7 @@ impl FreeSpace for ManualDisk {
     }
 }
 
-/// The disks that the platform keeps things on, and how much of each stays free.
+/// The disks of the platform's data, and how much must stay free.
 #[derive(Debug)]
 pub struct DiskFloor {
     disk: Arc<dyn FreeSpace>,
@@ -68,7 +67,7 @@ pub struct DiskFloor {
 }
 
 impl DiskFloor {
-    /// Of `folders`, `floor` bytes stay free.
+    /// Keeps `floor` bytes free on the disks of `folders`.
     #[must_use]
     pub fn new(disk: Arc<dyn FreeSpace>, folders: [PathBuf; 2], floor: u64) -> Self {
         Self {
@@ -78,14 +77,14 @@ impl DiskFloor {
         }
     }
 
-    /// Whether `more` bytes fit above the floor.
+    /// Whether `more` bytes can be written above the floor.
     #[must_use]
     pub fn has_room(&self, more: u64) -> bool {
         self.refuse(more).is_ok()
     }
 
-    /// Refuses what would keep `more` bytes where they do not fit above the
-    /// floor. What cannot be asked about is no reason to refuse anybody.
+    /// Returns an error if `more` bytes would not fit above the floor. If the free space cannot be
+    /// determined, nothing is rejected.
     ///
     /// # Errors
     /// `unavailable`
@@ -107,7 +106,7 @@ impl DiskFloor {
     }
 }
 
-/// That the disk is almost full.
+/// Returns the error for a disk that is almost full.
 #[must_use]
 pub fn full() -> ApiError {
     ApiError::new(ProblemCode::Unavailable)

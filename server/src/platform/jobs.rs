@@ -1,9 +1,9 @@
-//! Periodic work beside the requests. Each slice defines its jobs, `app/jobs.rs`
-//! lists them, and the one loop here runs each of them.
+//! Periodic work. Each slice defines its jobs, `app/jobs.rs` lists them, and the loop here runs
+//! each of them.
 //!
-//! Every job runs in every process. Where several nodes share a store, a job that
-//! one node alone is to do would take a lease from the store in that loop, before
-//! it runs, and skip the run if another node holds it.
+//! Every job runs in every process. If several nodes share a store, a job that only one node must
+//! do would take a lease from the store in this loop, before it runs, and would skip the run if
+//! another node holds it.
 
 use std::error::Error;
 use std::panic::AssertUnwindSafe;
@@ -16,31 +16,30 @@ use tokio::time::MissedTickBehavior;
 
 use crate::domain::errors::chain;
 
-/// One piece of periodic work, with what it remembers from one run to the next.
+/// A periodic job, with its state between runs.
 #[async_trait]
 pub trait Job: Send + Sync + 'static {
-    /// What the job is called, and when it runs.
+    /// Returns the job's name, and when it runs.
     fn schedule(&self) -> Schedule;
 
-    /// Returns when the job is to run before its time.
+    /// Returns when the job must run before its time.
     async fn woken(&self) {
         std::future::pending::<()>().await;
     }
 
-    /// Does the work once. The loop logs an error, and the next run tries again.
+    /// Performs one run. The loop logs an error, and the next run tries again.
     ///
     /// # Errors
-    /// What could not be done, for the log.
+    /// What failed, for the log.
     async fn run(&mut self) -> Result<(), JobError>;
 }
 
-/// What a job is called, and when it runs.
+/// A job's name, and when it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
     /// The name, for the log.
     pub name: &'static str,
-    /// The time between two runs. If a run takes longer, the next one begins a
-    /// period after it.
+    /// The time between two runs. If a run takes longer, the next one begins one period after it.
     pub period: Duration,
     /// Whether the first run is at the start of the server, or one period later.
     pub at_start: bool,
@@ -68,7 +67,7 @@ impl Schedule {
     }
 }
 
-/// What a run of a job could not do, and why.
+/// What failed in a run of a job, and why.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
 pub struct JobError {
@@ -77,8 +76,8 @@ pub struct JobError {
 }
 
 impl JobError {
-    /// Makes an error out of what caused it. `what` is a sentence such as "the keys
-    /// could not be read again".
+    /// Creates an error from its cause. `what` is a sentence such as "the keys could not be read
+    /// again".
     pub fn because<E: Into<Box<dyn Error + Send + Sync>>>(
         what: &'static str,
     ) -> impl FnOnce(E) -> Self {
@@ -89,7 +88,7 @@ impl JobError {
     }
 }
 
-/// Runs a job in a task of its own, until the set is shut down.
+/// Runs a job in its own task, until the set is shut down.
 pub fn spawn(job: impl Job, tasks: &mut JoinSet<()>) {
     tasks.spawn(run_for_ever(job));
 }
@@ -103,7 +102,7 @@ async fn run_for_ever(mut job: impl Job) {
     let mut ticks = tokio::time::interval(period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     if !at_start {
-        // The first tick of an interval is at once.
+        // The first tick of an interval is immediate.
         ticks.tick().await;
     }
     loop {
@@ -116,7 +115,7 @@ async fn run_for_ever(mut job: impl Job) {
             Ok(Err(error)) => {
                 tracing::error!(job = name, error = chain(&error), "a job failed");
             }
-            // The panic hook has logged what and where.
+            // The panic hook has logged the message and the location.
             Err(_panic) => tracing::error!(job = name, "a job panicked"),
         }
     }
@@ -184,7 +183,7 @@ mod tests {
         }
     }
 
-    /// How often the job runs in so many seconds.
+    /// Returns how often the job runs within this number of seconds.
     async fn runs_within(job: &Counting, seconds: u64) -> usize {
         let running = run_for_ever(job.clone());
         let ended = tokio::time::timeout(Duration::from_secs(seconds), running).await;

@@ -1,13 +1,13 @@
-//! What every slice of the server is handed.
+//! The state that every slice of the server uses.
 //!
-//! Each slice has a state of its own beside it, and holds the states of the slices
-//! that it may use: `ProjectsState` holds those of games, accounts and hosting.
+//! Each slice also has its own state, which holds the states of the slices that it may use:
+//! `ProjectsState` holds those of games, accounts and hosting.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`disk`] | how much of the disk is free, and refusing below a floor |
-//! | [`jobs`] | periodic work beside the requests |
-//! | [`single_flight`] | work that is done once for all who want it at one time |
+//! | [`disk`] | the free disk space, and errors below a limit |
+//! | [`jobs`] | periodic work |
+//! | [`single_flight`] | work that is done once for all concurrent callers |
 
 pub mod disk;
 pub mod jobs;
@@ -26,20 +26,20 @@ use crate::store::Store;
 /// The parts of the platform that every slice uses.
 #[derive(Debug)]
 pub struct Platform {
-    /// What must never be lost.
+    /// The store.
     pub store: Arc<dyn Store>,
-    /// The time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Randomness.
+    /// The source of randomness.
     pub entropy: Arc<dyn Entropy>,
-    /// The settings in force.
+    /// The effective settings.
     pub config: Config,
     /// The platform origin, resolved.
     pub origin: PlatformOrigin,
-    /// `{auth_url}`, written once.
+    /// `{auth_url}`, computed once.
     pub auth_url: String,
-    /// The socket that is listened on.
+    /// The address on which the server listens.
     pub listening: SocketAddr,
-    /// How much of the disks stays free.
+    /// The limit on free disk space.
     pub disk: DiskFloor,
 }

@@ -1,35 +1,34 @@
-//! Work that many want done at one time, such as reading a table again: one does
-//! it for all who asked before it began.
+//! Work that many callers request at the same time, such as reading a table again: it is done once
+//! for all who requested it before it began.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Mutex;
 
-/// The turns of one piece of work. Of those who ask while it is being done, the
-/// first does it once more, for all of them.
+/// The state of one piece of work. Of the callers who request it while it is being done, the first
+/// does it once more, for all of them.
 #[derive(Debug, Default)]
 pub struct Turns {
-    /// How many have asked.
+    /// The number of requests.
     asked: AtomicU64,
-    /// How many of those are served, in the order in which they asked. Held
-    /// while the work is done, so that no older result goes over a newer one.
+    /// The number of requests that are served, in their order. Held while the work is done, so that
+    /// an older result does not replace a newer one.
     served: Mutex<u64>,
 }
 
 impl Turns {
-    /// Returns once `work` was done from its beginning to its end after this
-    /// call: by this caller, or by another one for both. Whatever the caller
-    /// wrote before is in what the work has read.
+    /// Returns after `work` was done completely after this call: by this caller, or by another one
+    /// for both. So the work has read everything that the caller wrote before.
     ///
     /// # Errors
-    /// Those of `work`. Who waits then does it for itself.
+    /// Errors of `work`. The next waiting caller then does it itself.
     pub async fn share<E>(&self, work: impl AsyncFnOnce() -> Result<(), E>) -> Result<(), E> {
         let turn = self.asked.fetch_add(1, Ordering::SeqCst) + 1;
         let mut served = self.served.lock().await;
         if *served >= turn {
             return Ok(());
         }
-        // All of these have asked before the work begins.
+        // All of these requested it before the work begins.
         let asked = self.asked.load(Ordering::SeqCst);
         work().await?;
         *served = asked;

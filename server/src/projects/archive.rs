@@ -1,8 +1,8 @@
-//! Reading a deploy's archive: a gzip stream (RFC 1952) of a tar file (POSIX
-//! "ustar", its pax extensions, GNU's long names).
+//! Reads a deploy's archive: a gzip stream (RFC 1952) of a tar file (POSIX "ustar", its pax
+//! extensions, GNU's long names).
 //!
-//! Nothing in it is believed: the whole archive is refused for one entry that should
-//! not be there. What a deployment may hold is checked by [`staging`](super::staging).
+//! Nothing in an archive is trusted: one forbidden entry makes the whole archive invalid.
+//! [`staging`](super::staging) checks which files a deployment may contain.
 
 mod stream;
 
@@ -15,51 +15,51 @@ use tar::{Archive, Entries, EntryType, PaxExtensions};
 use self::stream::{BLOCK, Fault, Unzipped};
 use crate::projects::staging::{StagedFiles, Staging, StagingError, shortened};
 
-/// Entries of an archive, at most: its files, the folders that they lie in, and
-/// what is said of each.
+/// The maximum number of entries of an archive: its files, their folders, and their extended
+/// headers.
 const MAX_ENTRIES: usize = 4 * MAX_FILES;
-/// Bytes of what is said of one entry, at most.
+/// The maximum number of bytes of an extended header.
 const MAX_EXTENSION: u64 = 64 * 1024;
 
-/// Why an archive was refused; a sentence for who sent it.
+/// Why an archive was rejected; a sentence for its sender.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// It is no gzip stream, or a damaged one.
+    /// It is not a valid gzip stream.
     #[error("The archive is not a whole gzip file: send a tar file that is compressed with gzip.")]
     NotGzip,
-    /// It is no tar file, or a damaged one.
+    /// It is not a valid tar file.
     #[error("The archive is not a whole tar file.")]
     NotTar,
-    /// It ends in the middle.
+    /// It is incomplete.
     #[error("The archive is cut off.")]
     Truncated,
-    /// Something follows its end.
+    /// There is data after its end.
     #[error("Something follows the archive's end.")]
     Trailing,
-    /// It becomes too many times as large as itself.
+    /// The ratio of its unpacked to its packed size is too high.
     #[error(
         "The archive is packed more than {} to one, which no game is.",
         stream::MAX_RATIO
     )]
     Ratio,
-    /// A name that is no text.
+    /// A name that is not UTF-8.
     #[error("The file {0:?} cannot be deployed: its name is not UTF-8.")]
     NotUtf8(String),
-    /// A link, a device or the like.
+    /// A link, a device or similar.
     #[error("{path:?} cannot be deployed: it is {what}, and only files and folders can be.")]
     Kind {
         /// Its name, shortened if it is long.
         path: String,
-        /// What it is.
+        /// The kind of the entry.
         what: &'static str,
     },
     /// Its files cannot be deployed.
     #[error(transparent)]
     Files(StagingError),
-    /// What is said of an entry is not what this program reads.
+    /// An extended header is not supported.
     #[error("The archive has an entry that cannot be read.")]
     Extension,
-    /// It could not be written here; no fault of who sent it.
+    /// It could not be written here; the sender is not at fault.
     #[error("the archive could not be unpacked")]
     Io(#[source] io::Error),
 }
@@ -74,11 +74,11 @@ impl From<StagingError> for ArchiveError {
     }
 }
 
-/// Unpacks an archive of `length` bytes into `folder`, which is empty. Returns
-/// its files by their path. It blocks.
+/// Unpacks an archive of `length` bytes into `folder`, which is empty. Returns its files by their
+/// path. This function blocks.
 ///
 /// # Errors
-/// [`ArchiveError`]; what was unpacked until then stays in the folder.
+/// [`ArchiveError`]; files that were already unpacked stay in the folder.
 pub fn unpack(archive: impl Read, length: u64, folder: &Path) -> Result<StagedFiles, ArchiveError> {
     let (stream, watch) = Unzipped::new(archive, length);
     let mut archive = Archive::new(stream);
@@ -89,14 +89,14 @@ pub fn unpack(archive: impl Read, length: u64, folder: &Path) -> Result<StagedFi
         read_rest(archive.into_inner())?;
         Ok(files)
     });
-    // What the stream itself found says more than what became of it.
+    // The error that the stream detected is more precise than its consequences.
     match watch.fault() {
         Some(Fault::Gzip) => Err(ArchiveError::NotGzip),
         Some(Fault::CutOff) => Err(ArchiveError::Truncated),
         Some(Fault::Ratio) => Err(ArchiveError::Ratio),
         Some(Fault::TooLarge) => Err(StagingError::TooLarge.into()),
         None => unpacked.map_err(|error| match error {
-            // The end came where a header should have.
+            // The data ended where a header was expected.
             ArchiveError::NotTar if watch.has_ended() => ArchiveError::Truncated,
             error => error,
         }),
@@ -119,7 +119,7 @@ fn read_entries<R: Read>(
     Ok(reader.staging.finish()?)
 }
 
-/// After a tar file's end there is nothing but its padding.
+/// Checks that only padding follows the end of a tar file.
 fn read_rest(mut rest: impl Read) -> Result<(), ArchiveError> {
     let mut piece = [0; 4096];
     loop {
@@ -135,7 +135,7 @@ fn read_rest(mut rest: impl Read) -> Result<(), ArchiveError> {
 
 struct EntryReader<'a> {
     staging: Staging<'a>,
-    /// The name of the next entry, where an entry of its own gave it.
+    /// The name of the next entry, if an extended header gave it.
     named: Option<Vec<u8>>,
 }
 
@@ -153,14 +153,14 @@ impl EntryReader<'_> {
                     let name = extension(&mut entry, size)?;
                     self.say_name(kind, &name)?;
                 }
-                // What is said of every entry, such as a commit's id.
+                // Headers for all entries, such as a commit's id.
                 EntryType::XGlobalHeader => {
                     let said = extension(&mut entry, size)?;
                     if pax_name(&said)?.is_some() {
                         return Err(ArchiveError::Extension);
                     }
                 }
-                // Of a link, which is refused by itself.
+                // The target of a link; links are rejected anyway.
                 EntryType::GNULongLink => {
                     extension(&mut entry, size)?;
                 }
@@ -176,7 +176,7 @@ impl EntryReader<'_> {
         Ok(())
     }
 
-    /// Takes the name of the next entry out of what is said of it.
+    /// Reads the name of the next entry from its extended header.
     fn say_name(&mut self, kind: EntryType, said: &[u8]) -> Result<(), ArchiveError> {
         if kind == EntryType::GNULongName {
             let end = said.iter().position(|byte| *byte == 0);
@@ -202,7 +202,7 @@ impl EntryReader<'_> {
             ))));
         };
         let what = match kind {
-            // Before there were kinds, a folder was a name that ends so.
+            // In the oldest format, a folder is a name that ends with a slash.
             EntryType::Regular if name.ends_with('/') => {
                 return Ok(self.staging.add_folder(name)?);
             }
@@ -222,15 +222,15 @@ impl EntryReader<'_> {
     }
 }
 
-/// The name that a pax header gives, the last where there are several (POSIX
-/// "pax Extended Header").
+/// Returns the name in a pax header, the last one if there are several (POSIX "pax Extended
+/// Header").
 fn pax_name(said: &[u8]) -> Result<Option<Vec<u8>>, ArchiveError> {
     let mut name = None;
     for record in PaxExtensions::new(said) {
         let record = record.map_err(|_| ArchiveError::Extension)?;
         match record.key_bytes() {
             b"path" => name = Some(record.value_bytes().to_vec()),
-            // Two readers could take it for two archives.
+            // Two parsers could interpret it as two different archives.
             b"size" => return Err(ArchiveError::Extension),
             key if key.starts_with(b"GNU.sparse") => return Err(ArchiveError::Extension),
             _ => {}
@@ -239,7 +239,7 @@ fn pax_name(said: &[u8]) -> Result<Option<Vec<u8>>, ArchiveError> {
     Ok(name)
 }
 
-/// What is said of an entry.
+/// Reads an extended header.
 fn extension(content: &mut impl Read, size: u64) -> Result<Vec<u8>, ArchiveError> {
     if size > MAX_EXTENSION {
         return Err(ArchiveError::Extension);

@@ -1,13 +1,13 @@
-//! Projects: making them, deploying to them, their settings and their standing.
+//! Projects: creation, deployment, settings and taking down.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`handlers`] | the endpoints, one a file, and what they answer |
-//! | [`deploy`](mod@deploy) | how a set of files becomes what an environment shows |
-//! | [`archive`] | reading a deploy's archive, of which nothing is believed |
-//! | [`staging`] | the files of a deployment before they are kept: names and limits |
-//! | [`removal`] | the end of deleted projects |
-//! | [`settings_limits`] | how often a project's settings may be written |
+//! | [`handlers`] | the endpoints, one per file, and their responses |
+//! | [`deploy`](mod@deploy) | deploying a set of files to an environment |
+//! | [`archive`] | reading a deploy's archive, in which nothing is trusted |
+//! | [`staging`] | the files of a deployment before they are stored: names and limits |
+//! | [`removal`] | removal of deleted projects |
+//! | [`settings_limits`] | rate limits on changes of a project's settings |
 
 pub mod archive;
 pub mod deploy;
@@ -30,7 +30,7 @@ use self::handlers::{
 pub use self::state::ProjectsState;
 use crate::auth::AuthState;
 
-/// The calls about projects, with their descriptions.
+/// Returns the endpoints for projects, with their descriptions.
 pub fn routes<S>() -> OpenApiRouter<S>
 where
     S: Clone + Send + Sync + 'static,
@@ -52,7 +52,7 @@ where
         .routes(routes!(frames::handle))
 }
 
-/// The call that takes archives, for as long as one flows.
+/// Returns the endpoint that receives archives, which has no overall time limit.
 pub fn upload_routes<S>() -> OpenApiRouter<S>
 where
     S: Clone + Send + Sync + 'static,

@@ -1,16 +1,16 @@
-//! The end of projects whose days of grace are over, and of what they leave behind.
+//! Removes deleted projects after their grace period, and their remaining data.
 
 use crate::domain::takedown::GRACE;
 use crate::projects::ProjectsState;
 use crate::store::{Removed, Store, StoreError};
 
-/// Log records that one write removes: others' writes go in between.
+/// The maximum number of log records that one write removes, so that other writes do not wait long.
 const BATCH: usize = 50;
 
-/// Removes the projects whose days of grace are over. Answers how many.
+/// Removes deleted projects after their grace period, and returns their number.
 ///
 /// # Errors
-/// The store's; the rest is removed next time.
+/// Errors of the store; the remaining projects are removed next time.
 pub async fn remove_deleted(state: &ProjectsState) -> Result<usize, StoreError> {
     let now = state.platform.clock.now();
     let mut removed = 0;
@@ -32,11 +32,11 @@ pub async fn remove_deleted(state: &ProjectsState) -> Result<usize, StoreError> 
     Ok(removed)
 }
 
-/// Removes what is left of projects that were removed for good, in small writes.
-/// Returns how many records and environments it removed.
+/// Removes the remaining data of projects that were removed, in small writes. Returns the number of
+/// records and environments.
 ///
 /// # Errors
-/// The store's; what was removed until then stays so.
+/// Errors of the store; data that was already removed stays removed.
 pub async fn sweep_removed(store: &dyn Store) -> Result<usize, StoreError> {
     let mut removed = 0;
     loop {

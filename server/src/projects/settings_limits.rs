@@ -1,7 +1,6 @@
-//! How often the settings of a project may be written, and how often it may be
-//! rolled back: each write that changes something leaves an event that is kept
-//! for ever, and every node reads the settings again. Nothing here stands in the
-//! way of taking a game down.
+//! Rate limits on changes of a project's settings, and on roll-backs. Each change is an event that
+//! is kept permanently, and every node reads the settings again. These limits never prevent taking
+//! a game down.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,13 +11,12 @@ use crate::clock::Clock;
 use crate::web::api_error::ApiError;
 use crate::web::limiter::{Limiter, Period, Rate, too_many_requests};
 
-/// Writes of one project's settings by its owner: more than people and their
-/// programs ever need.
+/// Changes of one project's settings by its owner: more than people and their programs ever need.
 const OF_PROJECT: Rate = Rate::new(120, Period::Hour, 120);
-/// Roll-backs of one project by its owner. They are counted apart: a program that
-/// writes settings over and over must not keep its owner from undoing a deploy.
+/// Roll-backs of one project by its owner. They are counted separately: a program that changes
+/// settings repeatedly must not prevent its owner from undoing a deploy.
 const ROLLBACKS: Rate = Rate::new(120, Period::Hour, 120);
-/// Writes of the settings of all projects of one owner.
+/// Changes of the settings of all projects of one owner.
 const OF_ACCOUNT: Rate = Rate::new(600, Period::Hour, 600);
 
 /// The limits.
@@ -30,7 +28,7 @@ pub struct SettingsLimits {
 }
 
 impl SettingsLimits {
-    /// Limits by this clock.
+    /// Creates the limits with this clock.
     #[must_use]
     pub fn new(clock: &Arc<dyn Clock>) -> Self {
         Self {
@@ -40,10 +38,10 @@ impl SettingsLimits {
         }
     }
 
-    /// Counts a write of this project's settings by its owner.
+    /// Counts a change of this project's settings by its owner.
     ///
     /// # Errors
-    /// `too-many-requests`, with when to come back.
+    /// `too-many-requests`, with the time to wait.
     pub fn count(&self, slug: &str, owner: Uuid) -> Result<(), ApiError> {
         let refused = |of_what: &str, most: u32, wait: Duration| {
             let what = format!("The settings of {of_what} were written {most} times");
@@ -61,7 +59,7 @@ impl SettingsLimits {
     /// Counts a roll-back of this project by its owner.
     ///
     /// # Errors
-    /// `too-many-requests`, with when to come back.
+    /// `too-many-requests`, with the time to wait.
     pub fn count_rollback(&self, slug: &str) -> Result<(), ApiError> {
         self.rollbacks.count(&slug.to_owned()).map_err(|wait| {
             let most = ROLLBACKS.burst.get();
@@ -70,7 +68,7 @@ impl SettingsLimits {
         })
     }
 
-    /// Forgets the projects and owners that have been quiet for long enough.
+    /// Removes projects and owners that have been quiet for long enough.
     pub fn sweep(&self) {
         self.of_project.sweep();
         self.of_account.sweep();
@@ -78,7 +76,7 @@ impl SettingsLimits {
     }
 }
 
-/// `too-many-requests`: what was done too often, and when to come back.
+/// Returns `too-many-requests` with what was done too often, and the time to wait.
 fn refused(what: &str, advice: &str, wait: Duration) -> ApiError {
     let minutes = wait.as_secs().div_ceil(60).max(1);
     too_many_requests(wait).with_detail(format!(

@@ -1,4 +1,4 @@
-//! What the handlers of projects are handed.
+//! The state of projects.
 
 use std::sync::Arc;
 
@@ -12,27 +12,27 @@ use crate::projects::deploy::Deployments;
 use crate::projects::settings_limits::SettingsLimits;
 use crate::web::api_error::ApiError;
 
-/// The parts that projects need.
+/// The state of projects.
 #[derive(Debug)]
 pub struct ProjectsState {
-    /// What every slice uses.
+    /// The state that every slice uses.
     pub platform: Arc<Platform>,
-    /// The games that projects have.
+    /// The games of projects.
     pub games: Arc<GamesState>,
-    /// Who calls.
+    /// The state of the auth service.
     pub auth: Arc<AuthState>,
-    /// What serves the games.
+    /// The state of hosting.
     pub hosting: Arc<HostingState>,
-    /// What deploys.
+    /// Deploys games.
     pub deployments: Arc<Deployments>,
-    /// The limits on writes of projects' settings.
+    /// The limits on changes of projects' settings.
     pub settings_limits: SettingsLimits,
 }
 
 impl ProjectsState {
-    /// Counts a write of the project's settings by its owner, who may so many
-    /// within an hour. Administrators always may: what they take down or mend must
-    /// not wait for what the owner did. What is refused anyway is not counted.
+    /// Counts a change of the project's settings by its owner. There is no limit for
+    /// administrators: their actions must not have to wait because of the owner's. Requests that
+    /// are rejected for another reason are not counted.
     ///
     /// # Errors
     /// `too-many-requests`.
@@ -43,8 +43,7 @@ impl ProjectsState {
         Ok(())
     }
 
-    /// Counts a roll-back of the project by its owner, as [`Self::count_setting`]
-    /// does a write of its settings.
+    /// Counts a roll-back of the project by its owner, like [`Self::count_setting`].
     ///
     /// # Errors
     /// `too-many-requests`.

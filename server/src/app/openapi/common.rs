@@ -1,5 +1,4 @@
-//! What the calls of the project API have in common: how they are refused, and
-//! which headers their answers carry.
+//! The common parts of the descriptions of all calls: errors, and headers of responses.
 
 use utoipa::Modify;
 use utoipa::openapi::header::{Header, HeaderBuilder};
@@ -9,9 +8,9 @@ use utoipa::openapi::{
     ContentBuilder, ObjectBuilder, OpenApi, Ref, RefOr, Response as Described, Type,
 };
 
-/// Every call may be answered so.
+/// Errors of every call.
 const ALWAYS: [(&str, &str); 2] = [("500", "`internal`."), ("503", "`unavailable`.")];
-/// Calls with a token.
+/// Errors of calls with a token.
 const SIGNED_IN: [(&str, &str); 3] = [
     (
         "401",
@@ -20,11 +19,11 @@ const SIGNED_IN: [(&str, &str); 3] = [
     ("403", "`not-allowed` or `account-suspended`."),
     ("429", "`too-many-requests`."),
 ];
-/// Calls whose path names something.
+/// Errors of calls whose path names something.
 const NAMED: [(&str, &str); 1] = [("404", "`not-found`.")];
-/// Calls with a query or a body.
+/// Errors of calls with a query or a body.
 const ASKED: [(&str, &str); 1] = [("400", "`invalid-request`.")];
-/// Calls with a body.
+/// Errors of calls with a body.
 const SENT: [(&str, &str); 3] = [
     (
         "408",
@@ -34,7 +33,7 @@ const SENT: [(&str, &str); 3] = [
     ("415", "`unsupported-media-type`."),
 ];
 
-/// Headers by the status that they go with; every answer has the first.
+/// Headers, by the status of the response; every response has the first one.
 const HEADERS: [(&str, &str, &str); 4] = [
     (
         "",
@@ -68,7 +67,7 @@ impl Modify for Common {
                 &mut item.delete,
             ];
             for operation in operations.into_iter().flatten() {
-                // The modules' names say nothing to who reads this.
+                // The names of modules mean nothing to readers of the description.
                 operation.tags = None;
                 operation.description = operation.description.as_deref().and_then(without_errors);
                 add_refusals(operation, path.contains('{'));
@@ -78,7 +77,7 @@ impl Modify for Common {
     }
 }
 
-/// What a handler's documentation says of its errors is for who reads the code.
+/// Removes the part of a handler's documentation about errors, which is for readers of the code.
 fn without_errors(description: &str) -> Option<String> {
     let text = description.split("# Errors").next().unwrap_or_default();
     let text = text.trim();
@@ -95,7 +94,7 @@ fn add_refusals(operation: &mut Operation, named: bool) {
                 RefOr::Ref(_) => None,
             })
             .any(|parameter| matches!(parameter.parameter_in, ParameterIn::Query));
-    // Those that take no token say so.
+    // Calls without a token declare this.
     let signed_in = operation.security.is_none();
     let refusals = ALWAYS
         .iter()

@@ -1,9 +1,7 @@
-//! `/admin` on the platform origin, and what is below it: administration in a
-//! browser.
+//! `/admin` on the platform origin, and paths below it: administration in a browser.
 //!
-//! These are the frames alone, the same for everybody who asks: what is in them
-//! the pages' own scripts ask `/api/admin/` for, as who is signed in, and only
-//! administrators are answered.
+//! The pages contain no data and are the same for everybody: their scripts request the data from
+//! `/api/admin/` as the signed-in player, and only administrators get it.
 
 use std::sync::Arc;
 
@@ -34,7 +32,7 @@ enum Part {
 }
 
 impl Part {
-    /// Those that the others lead to.
+    /// The pages in the menu.
     const MENU: [Self; 5] = [
         Self::Players,
         Self::Guests,
@@ -54,7 +52,7 @@ impl Part {
         }
     }
 
-    /// What it is called in the menu.
+    /// Returns its name in the menu.
     const fn entry(self) -> &'static str {
         match self {
             Self::Guests => "Guests",
@@ -74,7 +72,7 @@ impl Part {
         }
     }
 
-    /// The name of the page's own script.
+    /// Returns the name of the page's own script.
     const fn script(self) -> &'static str {
         match self {
             Self::Players => "admin_players",
@@ -86,7 +84,7 @@ impl Part {
         }
     }
 
-    /// How an entry of the menu is marked on this page (`aria-current`).
+    /// Returns how an entry of the menu is marked on this page (`aria-current`).
     fn current(self, entry: Self) -> Option<&'static str> {
         match (self, entry) {
             (Self::Player, Self::Players) => Some("true"),
@@ -102,12 +100,12 @@ struct Admin<'a> {
     auth_url: &'a str,
     sign_in: String,
     part: Part,
-    /// The player that the page is about; empty where it is about none.
+    /// The player that the page is about; empty if there is none.
     player: String,
 }
 
 impl Admin<'_> {
-    /// The menu: paths, names, and which entry stands for this page.
+    /// Returns the menu: paths, names, and which entry is the current page.
     fn menu(
         &self,
     ) -> impl Iterator<Item = (&'static str, &'static str, Option<&'static str>)> + use<> {
@@ -116,14 +114,14 @@ impl Admin<'_> {
         entries.map(move |entry| (entry.path(), entry.entry(), part.current(entry)))
     }
 
-    /// What the log can be narrowed down to: names, and how they are read.
+    /// Returns the filters for kinds of events: names and labels.
     fn kinds() -> impl Iterator<Item = (&'static str, String)> {
         let kinds = AuditKind::ALL.into_iter().map(AuditKind::as_str);
         kinds.map(|kind| (kind, kind.replace('-', " ")))
     }
 }
 
-/// The addresses of the pages.
+/// Returns the routes of the pages.
 pub fn routes<S>() -> Router<S>
 where
     S: Clone + Send + Sync + 'static,
@@ -141,7 +139,7 @@ where
         .route(&format!("{}/{{player}}", Part::Player.path()), get(player))
 }
 
-/// Answers the page of one player, whether there is one of this id or not.
+/// Returns the page of one player, even if there is no player with this id.
 ///
 /// # Errors
 /// `not-found`

@@ -1,8 +1,8 @@
 //! `GET /build` and `GET /build/<slug>` on the platform origin: a developer's
 //! projects, and the Build page of one.
 //!
-//! These are the frames alone, the same for everybody who asks: what is in them
-//! the pages' own scripts ask the project API for, as who is signed in.
+//! The pages contain no data and are the same for everybody: their scripts request the data from
+//! the project API as the signed-in player.
 
 use std::sync::Arc;
 
@@ -36,12 +36,12 @@ struct Build<'a> {
     auth_url: &'a str,
     sign_in: String,
     slug: &'a str,
-    /// The dev address, without a slash at the end.
+    /// The dev address, without a trailing slash.
     game: &'a str,
     game_host: &'a str,
 }
 
-/// Answers the page of a developer's projects.
+/// Returns the page of a developer's projects.
 pub async fn projects(State(state): State<Arc<ConsoleState>>) -> Response {
     let page = Projects {
         origin: state.platform.origin.to_string(),
@@ -52,8 +52,7 @@ pub async fn projects(State(state): State<Arc<ConsoleState>>) -> Response {
     page::render_console(&page, &state.platform.auth_url, None)
 }
 
-/// Answers the Build page of a project, whether there is one of this name or
-/// not: only its owner is told.
+/// Returns the Build page of a project, even if it does not exist: only its owner learns that.
 ///
 /// # Errors
 /// `not-found`
@@ -81,7 +80,7 @@ pub async fn project(
     ))
 }
 
-/// Answers a module of the console's pages.
+/// Returns a module of the console's pages.
 ///
 /// # Errors
 /// `not-found`
@@ -95,12 +94,12 @@ pub async fn module(
     Ok(module.answer(&headers))
 }
 
-/// Answers the stylesheet of the console's pages.
+/// Returns the stylesheet of the console's pages.
 pub async fn stylesheet(State(state): State<Arc<ConsoleState>>, headers: HeaderMap) -> Response {
     state.files.stylesheet.answer(&headers)
 }
 
-/// The sign-in page, with the way back to `path` here.
+/// Returns the sign-in page's address, with `path` as the return address.
 pub(super) fn sign_in(state: &ConsoleState, path: &str) -> String {
     let query = form_urlencoded::Serializer::new(String::new())
         .append_pair(REDIRECT, &format!("{}{path}", state.platform.origin))

@@ -1,5 +1,4 @@
-//! `GET /` on the platform origin: the games that can be played here, the most
-//! played first.
+//! `GET /` on the platform origin: the available games, the most played first.
 
 use std::sync::Arc;
 
@@ -28,7 +27,7 @@ struct Page<'a> {
 struct Entry {
     game: RankedGame,
     host: String,
-    /// What stands where a game has no picture.
+    /// Replaces the image of a game that has none.
     initial: String,
 }
 
@@ -44,7 +43,7 @@ impl From<RankedGame> for Entry {
     }
 }
 
-/// Answers the list of games.
+/// Returns the list of games.
 ///
 /// # Errors
 /// `unavailable`

@@ -1,4 +1,4 @@
-//! The platform's own pages, one a file.
+//! The platform's own pages, one per file.
 
 pub mod admin;
 pub mod build;

@@ -1,5 +1,5 @@
-//! `GET {auth_url}/problems/<slug>`: the page behind a problem's `type`, in
-//! words for players, with a note for developers.
+//! `GET {auth_url}/problems/<slug>`: the page to which a problem's `type` refers, with an
+//! explanation for players and a note for developers.
 
 use std::sync::Arc;
 
@@ -28,10 +28,10 @@ struct Page {
     sign_in: Option<String>,
 }
 
-/// Answers the page of a problem.
+/// Returns the page of a problem.
 ///
 /// # Errors
-/// `not-found` for a slug that is none.
+/// `not-found` for an unknown slug.
 pub async fn handle(
     State(state): State<Arc<ConsoleState>>,
     path: RawPathParams,
@@ -60,7 +60,7 @@ pub async fn handle(
     Ok(page::render(StatusCode::OK, &page))
 }
 
-/// What there is to say of a problem beyond its sentence.
+/// The explanation of a problem, in addition to its sentence.
 struct Explanation {
     why: &'static str,
     next: &'static str,
@@ -98,7 +98,7 @@ const fn explain(slug: ProblemCode) -> Explanation {
     }
 }
 
-/// Problems with who someone is.
+/// Problems about the player's identity.
 const fn of_players(slug: ProblemCode) -> Explanation {
     match slug {
         ProblemCode::SessionExpired => because(
@@ -144,7 +144,7 @@ const fn of_players(slug: ProblemCode) -> Explanation {
     }
 }
 
-/// Problems with games and their addresses.
+/// Problems about games and their addresses.
 const fn of_games(slug: ProblemCode) -> Explanation {
     match slug {
         ProblemCode::UnknownOrigin => because(
@@ -195,7 +195,7 @@ const fn of_games(slug: ProblemCode) -> Explanation {
     }
 }
 
-/// Problems with a request, and ours.
+/// Problems about a request, and internal ones.
 const fn of_requests(slug: ProblemCode) -> Explanation {
     match slug {
         ProblemCode::PayloadTooLarge => because(

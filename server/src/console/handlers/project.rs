@@ -1,5 +1,5 @@
-//! `GET /projects/<slug>` on the platform origin: the page of a project. As with
-//! the [Build page](super::build), this is the frame alone.
+//! `GET /projects/<slug>` on the platform origin: the page of a project. Like the [Build
+//! page](super::build), it contains no data.
 
 use std::sync::Arc;
 
@@ -24,8 +24,7 @@ struct Project<'a> {
     slug: &'a str,
 }
 
-/// Answers the page of a project, whether there is one of this name or not: only
-/// its owner is told.
+/// Returns the page of a project, even if it does not exist: only its owner learns that.
 ///
 /// # Errors
 /// `not-found`

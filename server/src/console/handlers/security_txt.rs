@@ -1,5 +1,5 @@
-//! `GET /.well-known/security.txt` of console and auth service: where weaknesses
-//! of this platform are to be reported (RFC 9116).
+//! `GET /.well-known/security.txt` of console and auth service: where to report vulnerabilities of
+//! this platform (RFC 9116).
 
 use std::sync::Arc;
 
@@ -14,14 +14,13 @@ use crate::console::ConsoleState;
 use crate::domain::date::rfc3339;
 use crate::web::api_error::ApiError;
 
-/// Where it is.
+/// The path.
 pub const PATH: &str = "/.well-known/security.txt";
 
-/// For how long what it says may be believed. RFC 9116 §2.5.5 recommends less
-/// than a year.
+/// How long the content is valid. RFC 9116 §2.5.5 recommends less than a year.
 const GOOD_FOR: Duration = Duration::days(180);
 
-/// Answers the contact, if the operator has set one.
+/// Returns the contact, if the operator has set one.
 ///
 /// # Errors
 /// `not-found`
@@ -42,7 +41,7 @@ pub async fn handle(State(state): State<Arc<ConsoleState>>) -> Result<Response, 
     Ok((headers, text).into_response())
 }
 
-/// The beginning of a day, so that the file is the same all day.
+/// Returns the beginning of a day, so that the file stays the same all day.
 fn expires(now: Millis) -> String {
     let now = OffsetDateTime::from_unix_timestamp(now / 1_000);
     let day = now.unwrap_or(OffsetDateTime::UNIX_EPOCH) + GOOD_FOR;

@@ -1,4 +1,4 @@
-//! `GET /static/platform.css`: how the platform's own pages look.
+//! `GET /static/platform.css`: the stylesheet of the platform's own pages.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use axum::response::Response;
 
 use crate::console::ConsoleState;
 
-/// Answers the stylesheet.
+/// Returns the stylesheet.
 pub async fn handle(State(state): State<Arc<ConsoleState>>, headers: HeaderMap) -> Response {
     state.stylesheet.answer(&headers)
 }

@@ -1,4 +1,4 @@
-//! The gzip stream of an archive, unzipped within limits.
+//! Decompresses the gzip stream of an archive, within limits.
 
 use std::cell::Cell;
 use std::io::{self, BufReader, Read};
@@ -7,33 +7,32 @@ use std::rc::Rc;
 use flate2::bufread::MultiGzDecoder;
 use platform_checks::limits::MAX_BYTES;
 
-/// How many times as large as itself an archive may become. Games are made of
-/// pictures and sounds, which were compressed before.
+/// The maximum ratio of unpacked to packed size. Games consist of images and sounds, which are
+/// already compressed.
 pub(super) const MAX_RATIO: u64 = 100;
-/// Up to here the ratio does not matter.
+/// Below this size the ratio does not matter.
 const FREE_BYTES: u64 = 16 * 1024 * 1024;
-/// Bytes of the tar file, at most: its files, and room for what is said of
-/// each.
+/// The maximum size of the tar file in bytes: its files, and their headers.
 const MAX_UNZIPPED: u64 = MAX_BYTES + 128 * 1024 * 1024;
-/// Bytes of a block of a tar file.
+/// The block size of a tar file in bytes.
 pub(super) const BLOCK: u64 = 512;
-/// Bytes that are read at one time.
+/// The number of bytes per read.
 const PIECE: usize = 64 * 1024;
 
-/// What went wrong in the stream.
+/// An error in the stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fault {
-    /// It is no gzip, or its checksum is wrong.
+    /// It is not gzip, or its checksum is wrong.
     Gzip,
-    /// It ends in the middle.
+    /// It is incomplete.
     CutOff,
-    /// It was packed too well.
+    /// Its compression ratio is too high.
     Ratio,
-    /// It became too large.
+    /// It is too large.
     TooLarge,
 }
 
-/// What has been seen of the stream, for who holds it no more.
+/// The state of the stream, for code that does not own the stream any more.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     fault: Cell<Option<Fault>>,
@@ -42,12 +41,12 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// What went wrong, if anything did.
+    /// Returns the error, if there is one.
     pub(super) fn fault(&self) -> Option<Fault> {
         self.fault.get()
     }
 
-    /// Zeros that the stream ended with so far: a tar file ends with them.
+    /// Returns the number of zeros at the end of the stream so far: a tar file ends with zeros.
     pub(super) fn zeros(&self) -> u64 {
         self.zeros.get()
     }
@@ -58,18 +57,18 @@ impl Watch {
     }
 }
 
-/// The unzipped stream, with its limits.
+/// The decompressed stream, with its limits.
 pub(super) struct Unzipped<R> {
     stream: MultiGzDecoder<BufReader<R>>,
-    /// Bytes that may still come.
+    /// The number of bytes that may still follow.
     left: u64,
-    /// What it is if more come.
+    /// The error if there are more.
     beyond: Fault,
     watch: Rc<Watch>,
 }
 
 impl<R: Read> Unzipped<R> {
-    /// Unzips an archive of `length` bytes.
+    /// Decompresses an archive of `length` bytes.
     pub(super) fn new(archive: R, length: u64) -> (Self, Rc<Watch>) {
         let by_ratio = length.saturating_mul(MAX_RATIO).max(FREE_BYTES);
         let watch = Rc::new(Watch::default());

@@ -1,4 +1,4 @@
-//! Archives as build programs make them, and as nobody should.
+//! Tests with archives of build tools, and with invalid ones.
 
 use std::io::Write as _;
 
@@ -22,7 +22,7 @@ fn header(kind: EntryType, name: &[u8], size: u64) -> Header {
     header
 }
 
-/// A tar file of entries by kind, name and content.
+/// A tar file with entries of this kind, name and content.
 fn tar(entries: &[(EntryType, &[u8], &[u8])]) -> Vec<u8> {
     let mut builder = Builder::new(Vec::new());
     for (kind, name, content) in entries {
@@ -62,7 +62,7 @@ fn try_unpack(archive: &[u8]) -> Result<Vec<(String, String)>, ArchiveError> {
         .collect())
 }
 
-/// Why an archive was refused: the beginning of the error's name.
+/// Returns the beginning of the name of the error for an archive.
 fn refusal(archive: &[u8]) -> String {
     let error = try_unpack(archive).unwrap_err();
     let sentence = error.to_string();
@@ -107,7 +107,7 @@ fn archives_of_build_programs_are_read() {
     .map(|(path, content)| (path.to_owned(), content.to_owned()));
     assert_eq!(try_unpack(&gzip(&archive)).unwrap(), expected);
 
-    // In two members, as programs that compress on several threads write it.
+    // In two members, as programs that compress with several threads write it.
     let (first, second) = archive.split_at(700);
     let members = [gzip(first), gzip(second)].concat();
     assert_eq!(try_unpack(&members).unwrap(), expected);
@@ -190,7 +190,7 @@ fn an_entry_that_should_not_be_there_keeps_the_archive_out() {
         let name = String::from_utf8_lossy(name);
         assert_eq!(refusal(&gzip(&archive)), expected, "{name}");
     }
-    // Two names that differ in case are two files here, as on the web.
+    // Two names that differ only in case are two files here, as on the web.
     let two_cases = files(&[("index.html", "1"), ("INDEX.html", "2")]);
     assert_eq!(try_unpack(&gzip(&two_cases)).unwrap().len(), 2);
 }
@@ -208,7 +208,7 @@ fn a_name_is_a_file_or_a_folder() {
         let archive = tar(&[page, entries[0], entries[1]]);
         assert_eq!(refusal(&gzip(&archive)), "FileAndFolder", "{entries:?}");
     }
-    // What sorts between a file and what would lie below it hides nothing.
+    // A name that sorts between a file and a path below it does not hide the conflict.
     let archive = files(&[("index.html", "p"), ("a", "1"), ("a!", "2"), ("a/b", "3")]);
     assert_eq!(refusal(&gzip(&archive)), "FileAndFolder");
     let apart = files(&[("index.html", "p"), ("a", "1"), ("a!/b", "2"), ("ab", "3")]);
@@ -226,7 +226,7 @@ fn an_archive_without_a_page_is_none() {
 
 #[test]
 fn a_damaged_archive_is_refused() {
-    // What cannot be compressed, so that every cut is in the middle of something.
+    // Incompressible data, so that every cut is in the middle of it.
     let noise: Vec<u8> = (0..40_000_u32)
         .map(|index| (index.wrapping_mul(2_654_435_761) >> 13) as u8)
         .collect();

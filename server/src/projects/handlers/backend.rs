@@ -17,9 +17,9 @@ use crate::projects::ProjectsState;
 use crate::web::api::{ApiJson, invalid};
 use crate::web::api_error::ApiError;
 
-/// Paths of one backend, at most.
+/// The maximum number of paths of one backend.
 const PATHS: usize = 20;
-/// Bytes of a path, and of the address, at most.
+/// The maximum number of bytes of a path, and of the address.
 const BYTES: usize = 256;
 
 /// The game's own backend.
@@ -102,7 +102,7 @@ pub async fn handle(
 }
 
 impl Wanted {
-    /// The settings, or a sentence that says what is wrong with them.
+    /// Returns the settings, or a sentence with the error.
     fn settings(self, reach: &AddressPolicy) -> Result<Option<BackendSettings>, Cow<'static, str>> {
         let Some(url) = self.url else { return Ok(None) };
         let url = address(&url, reach).map_err(|form| match with_scheme(&url, reach) {
@@ -126,8 +126,8 @@ impl Wanted {
     }
 }
 
-/// The address that was meant where only the scheme is missing: plain http for
-/// what is near, https for a name that others may look up.
+/// Returns the probable address if only the scheme is missing: plain http for a local address,
+/// https for a public name.
 fn with_scheme(text: &str, reach: &AddressPolicy) -> Option<String> {
     if text.contains("//") {
         return None;
@@ -147,7 +147,7 @@ fn with_scheme(text: &str, reach: &AddressPolicy) -> Option<String> {
     })
 }
 
-/// A backend's address, as the parser understood it.
+/// Returns a backend's address in the parser's form.
 fn address(text: &str, reach: &AddressPolicy) -> Result<String, &'static str> {
     const FORM: &str =
         "A backend's address is http://<host>:<port> or https://<host>, without a path.";

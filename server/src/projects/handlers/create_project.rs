@@ -1,4 +1,4 @@
-//! `POST /api/projects`: a project is made, and the caller owns it.
+//! `POST /api/projects`: creates a project, owned by the caller.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub struct NewProject {
     pub slug: String,
 }
 
-/// The project that was made, and its path.
+/// The created project, and its path.
 type Created = (StatusCode, [(HeaderName, String); 1], ApiJson<ProjectView>);
 
 /// Makes a project.
@@ -82,7 +82,7 @@ pub async fn handle(
         Err(StoreError::Conflict { .. }) => {
             return Err(taken(&state, &project.slug, caller.player).await?);
         }
-        // The player was known when the token was minted.
+        // The player existed when the token was minted.
         Err(StoreError::Missing { .. }) => return Err(ProblemCode::NotAllowed.into()),
         added => added?,
     }
@@ -92,7 +92,7 @@ pub async fn handle(
     Ok((StatusCode::CREATED, location, ApiJson(view)))
 }
 
-/// A slug that is taken, which may be by the caller, long ago.
+/// Returns the error for a slug that is taken, possibly by an earlier project of the caller.
 async fn taken(state: &ProjectsState, slug: &str, caller: Uuid) -> Result<ApiError, ApiError> {
     let taken = ApiError::new(ProblemCode::SlugTaken);
     Ok(match state.platform.store.find_project(slug).await? {

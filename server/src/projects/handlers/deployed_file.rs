@@ -1,6 +1,6 @@
-//! `GET /api/projects/<slug>/environments/<environment>/deployments/<deployment>/file`:
-//! a file of a deployment that is kept, for its developer: where an error of last
-//! week came up is told by the source maps of last week.
+//! `GET /api/projects/<slug>/environments/<environment>/deployments/<deployment>/file`: a file of a
+//! kept deployment, for its developer: the position of an error in an earlier deployment needs that
+//! deployment's source maps.
 
 use std::sync::Arc;
 

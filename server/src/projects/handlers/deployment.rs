@@ -1,9 +1,9 @@
-//! `PUT /api/projects/<slug>/environments/<environment>/deployment`: an archive
-//! becomes what the environment shows, all or nothing.
+//! `PUT /api/projects/<slug>/environments/<environment>/deployment`: deploys an archive to the
+//! environment, completely or not at all.
 //!
-//! Who may not deploy is told so before the archive is read. Once it has
-//! arrived, the deploy goes on to its end whether its client waits or not: half
-//! a deploy is what nobody wants.
+//! Callers without the right to deploy are rejected before the archive is read. Once it has
+//! arrived, the deploy continues to its end whether the client waits or not, so that it is never
+//! left unfinished.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::web::api::{ApiJson, ApiQuery};
 use crate::web::api_error::ApiError;
 use crate::web::body;
 
-/// Bytes of a program's name and version, at most.
+/// The maximum number of bytes of a program's name and version.
 const CLIENT_BYTES: usize = 60;
 /// The media type of an archive (RFC 6713).
 const GZIP: &str = "application/gzip";
@@ -130,7 +130,7 @@ pub async fn handle(
     let (mut caller, target, upload) = match taken.await {
         Ok(taken) => taken,
         Err(refusal) => {
-            // Who waits to be told to go on has sent nothing (RFC 9110 §10.1.1).
+            // A client that waits for `100 Continue` has not sent anything (RFC 9110 §10.1.1).
             if !headers.contains_key(header::EXPECT) {
                 linger(body);
             }
@@ -144,7 +144,7 @@ pub async fn handle(
             return Err(refusal);
         }
     };
-    // An upload takes its time, and whoever sends it may have been signed out.
+    // An upload takes time, and its sender may have been signed out meanwhile.
     caller.look_again(&state.auth).await?;
     let project = caller.project_to_change(&state.auth, &target.slug);
     project.await?;
@@ -153,13 +153,13 @@ pub async fn handle(
     Ok((StatusCode::CREATED, ApiJson(view)))
 }
 
-/// An archive is one gzip stream, and not packed once more for the way.
+/// Rejects anything except a single gzip stream without another content coding.
 fn refuse_other_forms(headers: &HeaderMap) -> Result<(), ApiError> {
     if !body::is(headers, GZIP) {
         return Err(ApiError::new(ProblemCode::UnsupportedMediaType)
             .with_detail("A deploy is sent as application/gzip."));
     }
-    // RFC 9110 §8.4: `identity` is the one that changes nothing.
+    // RFC 9110 §8.4: `identity` is the coding that changes nothing.
     let mut codings = headers.get_all(header::CONTENT_ENCODING).iter();
     if codings.any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
         return Err(ApiError::new(ProblemCode::UnsupportedMediaType)
@@ -185,8 +185,8 @@ fn revision<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Err
     Ok(Some(revision.to_owned()))
 }
 
-/// The program that deploys, as it calls itself (RFC 9110 §10.1.5): its name and
-/// version, or that it is a browser.
+/// Returns the deploying program's own name and version (RFC 9110 §10.1.5), or that it is a
+/// browser.
 fn client(headers: &HeaderMap) -> Option<String> {
     let agent = headers.get(header::USER_AGENT)?.to_str().ok()?;
     let product = agent.split(' ').next()?;
@@ -216,7 +216,7 @@ impl DeployedView {
     }
 }
 
-/// That earlier deployments had to go.
+/// Returns the warning that earlier deployments were removed.
 fn of_removed(removed: usize) -> Option<WarningView> {
     let message = match removed {
         0 => return None,

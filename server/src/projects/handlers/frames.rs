@@ -15,9 +15,9 @@ use crate::projects::ProjectsState;
 use crate::web::api::{ApiJson, invalid};
 use crate::web::api_error::ApiError;
 
-/// Origins of one environment, at most.
+/// The maximum number of origins of one environment.
 const ORIGINS: usize = 20;
-/// Bytes of an origin, at most.
+/// The maximum number of bytes of an origin.
 const BYTES: usize = 256;
 
 /// Who may show the game's pages in a frame.
@@ -99,7 +99,7 @@ pub async fn handle(
 }
 
 impl Ancestors {
-    /// What is kept, or a sentence that says what is wrong.
+    /// Returns the value to store, or a sentence with the error.
     fn frames(self) -> Result<Frames, String> {
         match self {
             Self::Word(AncestorsWord::Any) => Ok(Frames::Any),
@@ -128,7 +128,7 @@ impl From<Frames> for Ancestors {
     }
 }
 
-/// What is wrong with this text, and what was probably meant.
+/// Returns a sentence that says what is wrong with this text, and what was probably meant.
 fn no_origin(text: &str) -> String {
     let shown: String = text.chars().take(100).collect();
     match origin(&format!("https://{text}")) {
@@ -140,8 +140,8 @@ fn no_origin(text: &str) -> String {
     }
 }
 
-/// An origin as browsers write it: whatever else could stand in a policy, such
-/// as `*` or a semicolon, is none.
+/// Returns an origin as browsers write it. Anything else that could be in a policy, such as `*` or
+/// a semicolon, is not an origin.
 fn origin(text: &str) -> Option<String> {
     if text.len() > BYTES || text.contains(['*', ';', ',', '\'']) {
         return None;

@@ -32,8 +32,8 @@ pub struct TestPlayer {
 }
 
 impl TestPlayer {
-    /// The number. JSON writes whole numbers in more than one way, such as `3`
-    /// and `3.0` (RFC 8259 §6).
+    /// Returns the number. JSON can represent integers in several ways, such as `3` and `3.0` (RFC
+    /// 8259 §6).
     fn number(&self) -> Option<u8> {
         let number = self.number.as_f64()?;
         (1..=TEST_USERS).find(|known| (f64::from(*known) - number).abs() < f64::EPSILON)
@@ -104,8 +104,7 @@ pub async fn handle(
         Err(StoreError::Missing {
             table: "deployments",
         }) => {
-            // Whoever makes a game reads this, in a terminal or on a page of
-            // their own machine.
+            // Game developers read this, in a terminal or on a page of their own machine.
             return Err(ApiError::new(ProblemCode::NotDeployed).with_detail(
                 "Test players come with the first deploy: build the game and run \
                  \"platform deploy\" once.",

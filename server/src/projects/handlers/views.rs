@@ -1,4 +1,4 @@
-//! What the project API answers.
+//! The responses of the project API.
 
 use std::collections::BTreeMap;
 
@@ -284,10 +284,10 @@ pub struct VariablesView {
 }
 
 impl ProjectView {
-    /// What is answered of a project.
+    /// Creates the view of a project.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub async fn of(state: &ProjectsState, project: Project) -> Result<Self, ApiError> {
         let environments = EnvironmentsView {
             dev: EnvironmentView::of(state, &project.slug, Environment::Dev).await?,
@@ -321,10 +321,10 @@ impl ProjectView {
 }
 
 impl EnvironmentView {
-    /// What is answered of one environment of a project that exists.
+    /// Creates the view of one environment of an existing project.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub async fn of(
         state: &ProjectsState,
         slug: &str,
@@ -373,7 +373,7 @@ impl EnvironmentView {
     }
 }
 
-/// The warnings of the deployment `id`, which is shown at the host `label`.
+/// Returns the warnings of the deployment `id`, which is shown at the host `label`.
 async fn warnings(
     state: &ProjectsState,
     label: &str,
@@ -386,7 +386,7 @@ async fn warnings(
     if let Some(shown) = shown {
         return Ok(WarningView::all(&shown));
     }
-    // Another node may have made it a moment ago.
+    // Another node may have created it a moment ago.
     let found = state.platform.store.find_deployment(id).await?;
     Ok(found.as_ref().map(WarningView::all).unwrap_or_default())
 }
@@ -396,7 +396,7 @@ fn settings(record: EnvironmentRecord) -> (Option<BackendSettings>, bool, Frames
 }
 
 impl WarningView {
-    /// The warnings of a deployment.
+    /// Returns the warnings of a deployment.
     pub(super) fn all(deployment: &Deployment) -> Vec<Self> {
         let found = deployment.inspection.iter();
         let warnings = found.flat_map(|found| found.warnings.iter().cloned());
@@ -407,7 +407,7 @@ impl WarningView {
 }
 
 impl DeploymentView {
-    /// What is answered of the deployments that an environment keeps.
+    /// Creates the views of the deployments that an environment keeps.
     async fn all(
         state: &ProjectsState,
         deployments: Vec<DeploymentSummary>,
