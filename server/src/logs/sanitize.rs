@@ -15,9 +15,9 @@ const UNSOUND: &str = "\"[metadata that cannot be read was left out]\"";
 
 /// Replaces each unpaired surrogate, such as half of an emoji that was cut, by U+FFFD. Scripts may
 /// have such texts, and browsers write them as `\ud83d` (ECMA-262 §25.5.2.3); they are not valid
-/// Unicode (RFC 8259 §8.2).
+/// Unicode (RFC 8259 §8.2). Replaces U+0000 as well, which PostgreSQL cannot store.
 #[must_use]
-pub fn mend_surrogates(json: &[u8]) -> Cow<'_, [u8]> {
+pub fn mend_text(json: &[u8]) -> Cow<'_, [u8]> {
     let mut mended = Cow::Borrowed(json);
     let mut at = 0;
     // In JSON, only strings contain backslashes.
@@ -25,9 +25,9 @@ pub fn mend_surrogates(json: &[u8]) -> Cow<'_, [u8]> {
         at += next;
         at += match (unit(json, at), unit(json, at + 6)) {
             (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
-            (Some(0xd800..=0xdfff), _) => {
-                if let Some(lone) = mended.to_mut().get_mut(at..at + 6) {
-                    lone.copy_from_slice(b"\\ufffd");
+            (Some(0 | 0xd800..=0xdfff), _) => {
+                if let Some(unit) = mended.to_mut().get_mut(at..at + 6) {
+                    unit.copy_from_slice(b"\\ufffd");
                 }
                 6
             }
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_lone_surrogates_are_replaced() {
+    fn only_lone_surrogates_and_nul_are_replaced() {
         for (json, expected) in [
             (r#""plain""#, r#""plain""#),
             (r#""\ud83d""#, r#""\ufffd""#),
@@ -100,10 +100,13 @@ mod tests {
             (r#""\\ud83d""#, r#""\\ud83d""#),
             (r#""\\\ud83d""#, r#""\\\ufffd""#),
             (r#""\u00e4""#, r#""\u00e4""#),
+            (r#""a\u0000b\u0001""#, r#""a\ufffdb\u0001""#),
+            (r#""\\u0000""#, r#""\\u0000""#),
+            (r#""\u0000\ud83d""#, r#""\ufffd\ufffd""#),
             (r#""\ud83"#, r#""\ud83"#),
             ("\"\\", "\"\\"),
         ] {
-            let mended = mend_surrogates(json.as_bytes());
+            let mended = mend_text(json.as_bytes());
             assert_eq!(std::str::from_utf8(&mended).unwrap(), expected, "{json}");
         }
     }

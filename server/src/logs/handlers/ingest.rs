@@ -24,7 +24,7 @@ use crate::domain::log::{LogEntry, NewLogRecords};
 use crate::domain::page::PageId;
 use crate::games::catalogue::Game;
 use crate::logs::LogsState;
-use crate::logs::sanitize::{mend_surrogates, shortened, sound_metadata};
+use crate::logs::sanitize::{mend_text, shortened, sound_metadata};
 use crate::logs::{LogRates, WAITING};
 use crate::store::StoreError;
 use crate::web::api_error::ApiError;
@@ -66,7 +66,7 @@ pub async fn handle(
         Network::of(context.client),
     );
     requests.count(&network).map_err(too_many_requests)?;
-    let batch: LogBatch<Box<RawValue>> = json::parse(&mend_surrogates(&bytes))?;
+    let batch: LogBatch<Box<RawValue>> = json::parse(&mend_text(&bytes))?;
     let page = PageId::parse(&batch.page).ok_or(ProblemCode::InvalidRequest)?;
     if batch.records.len() > LOG_RECORDS {
         return Err(ProblemCode::PayloadTooLarge.into());
