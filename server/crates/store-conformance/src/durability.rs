@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::{join, join_all};
 use platform_domain::audit::Actor;
 use platform_store::StoreError;
 
@@ -42,8 +43,7 @@ pub async fn closing_writes_out_what_is_queued_and_refuses_what_follows(place: &
         }
     });
     // Every write is queued before the close: the futures are polled in turn.
-    let (written, closed) =
-        futures_util::join!(futures_util::future::join_all(writes), store.close());
+    let (written, closed) = join(join_all(writes), store.close()).await;
     closed.unwrap();
     store.close().await.unwrap();
     let refused = store.add_guest(guest(&["late"])).await;

@@ -50,9 +50,15 @@ impl LogStore for SqliteStore {
             .await
     }
 
-    async fn last_log_id(&self, now: Millis) -> Result<LogId, StoreError> {
+    async fn last_log_id(
+        &self,
+        slug: &str,
+        environment: Environment,
+        now: Millis,
+    ) -> Result<LogId, StoreError> {
+        let slug = slug.to_owned();
         self.logs
-            .read_much(move |connection| last_log_id(connection, now))
+            .read_much(move |connection| last_log_id_of(connection, &slug, environment, now))
             .await
     }
 
@@ -164,6 +170,29 @@ pub(super) fn last_log_id(connection: &Connection, now: Millis) -> Result<LogId,
         .prepare_cached("SELECT max(id) FROM log_records WHERE id < ?1")?
         .query_row([end(now).0], |row| row.get(0))?;
     Ok(LogId(last.unwrap_or(0)))
+}
+
+/// The id of the last record of one environment, as [`last_log_id`] is that of all.
+fn last_log_id_of(
+    connection: &Connection,
+    slug: &str,
+    environment: Environment,
+    now: Millis,
+) -> Result<LogId, Error> {
+    let Some(environment) = find_environment(connection, slug, environment)? else {
+        return Ok(LogId(0));
+    };
+    let mut newest = connection.prepare_cached(
+        "SELECT max(id) FROM log_records WHERE environment = ?1 AND level = ?2 AND id < ?3",
+    )?;
+    let mut last = 0;
+    // Each level is one range of the index.
+    for level in LogLevel::ALL {
+        let which = params![environment, level as i64, end(now).0];
+        let found: Option<i64> = newest.query_row(which, |row| row.get(0))?;
+        last = last.max(found.unwrap_or(0));
+    }
+    Ok(LogId(last))
 }
 
 /// The upper bound of the ids that count at the time `now`.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
+use futures_util::future::join;
 use platform_store::{ConnectError, SchemaPolicy, Store, StoreError};
 
 use super::database::{self, Database};
@@ -50,7 +51,7 @@ pub(super) fn beside(path: &Path) -> PathBuf {
 #[async_trait]
 impl Store for SqliteStore {
     async fn close(&self) -> Result<(), StoreError> {
-        let (main, logs) = futures_util::join!(self.main.close(), self.logs.close());
+        let (main, logs) = join(self.main.close(), self.logs.close()).await;
         main.and(logs)
     }
 }

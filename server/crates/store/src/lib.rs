@@ -87,6 +87,10 @@ pub enum StoreError {
     /// Nothing was written, because the store cannot write now.
     #[error("the store is not available: {0}")]
     Unavailable(String),
+    /// The answer to a write was lost: it may have been written, or not. Nobody may write it again
+    /// without looking first.
+    #[error("the store gave no answer, and may have written: {0}")]
+    Uncertain(String),
     /// The database failed.
     #[error("the database failed")]
     Database(#[source] Box<dyn std::error::Error + Send + Sync>),

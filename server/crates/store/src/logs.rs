@@ -6,6 +6,7 @@ use platform_domain::log::{
     ErrorCount, ErrorQuery, LogId, LogQuery, LogSearch, LogSearchPage, LogTail, LogTailPage,
     NewLogRecords,
 };
+use platform_protocol::names::Environment;
 
 use super::StoreError;
 
@@ -14,8 +15,8 @@ use super::StoreError;
 #[async_trait]
 pub trait LogStore: Send + Sync {
     /// Adds the frontend log records of one request, all or none. They wait
-    /// only for other log records. Their ids follow the order of the commits,
-    /// even if the clock was set back by less than an hour.
+    /// only for other log records. In each environment, their ids follow the
+    /// order of the commits, even if the clock was set back by less than an hour.
     ///
     /// # Errors
     /// [`StoreError::Busy`] if too many are waiting.
@@ -42,12 +43,19 @@ pub trait LogStore: Send + Sync {
     /// records were removed.
     async fn count_errors(&self, query: ErrorQuery) -> Result<Vec<ErrorCount>, StoreError>;
 
-    /// Returns the id of the last record of all environments at the time `now`;
+    /// Returns the id of the last record of an environment at the time `now`;
     /// the least id if there is no record.
-    async fn last_log_id(&self, now: Millis) -> Result<LogId, StoreError>;
+    async fn last_log_id(
+        &self,
+        slug: &str,
+        environment: Environment,
+        now: Millis,
+    ) -> Result<LogId, StoreError>;
 
     /// Removes frontend log records that were received before `before`, oldest
-    /// first, at most `limit` of them. Returns their number.
+    /// first, at most `limit` of them. Returns their number. A back end that
+    /// keeps the records of each day (in UTC) apart removes a day at once,
+    /// however many they are, and may keep very many until their day is over.
     async fn sweep_log_records(&self, before: Millis, limit: usize) -> Result<usize, StoreError>;
 
     /// Removes the oldest frontend log records of each project whose two

@@ -183,7 +183,9 @@ impl From<StoreError> for ApiError {
         match error {
             StoreError::GuestCap => ProblemCode::GuestLimitReached.into(),
             StoreError::ProjectCap => ProblemCode::NotAllowed.into(),
-            StoreError::Busy | StoreError::Unavailable(_) => Self::unavailable(&error),
+            StoreError::Busy | StoreError::Unavailable(_) | StoreError::Uncertain(_) => {
+                Self::unavailable(&error)
+            }
             _ => Self::internal(&error),
         }
     }

@@ -112,7 +112,11 @@ pub async fn handle(
             too_many_requests(LATER).with_detail("You follow too many logs already. End some.")
         })?;
     let now = state.platform.clock.now();
-    let newest = state.platform.store.last_log_id(now).await?;
+    let newest = state
+        .platform
+        .store
+        .last_log_id(&project.slug, environment, now)
+        .await?;
     let tail = LogTail {
         slug: project.slug,
         environment,
