@@ -4,7 +4,7 @@ use platform_domain::audit::{Actor, AuditEvent, AuditKind, AuditQuery};
 use platform_store::Store;
 use uuid::Uuid;
 
-use super::{NOW, Place, by, guest, key};
+use super::{Handles, NOW, Place, by, guest, key};
 
 pub(crate) async fn events(store: &dyn Store, player: Option<Uuid>) -> Vec<AuditEvent> {
     let query = AuditQuery {
@@ -54,4 +54,41 @@ pub async fn events_are_listed_newest_first_by_player(place: &dyn Place) {
         ..AuditQuery::newest(1)
     };
     assert_eq!(store.list_audit_events(page).await.unwrap(), all[2..3]);
+}
+
+pub async fn who_goes_on_behind_events_while_others_write_misses_none(place: &dyn Place) {
+    let handles = Handles::open(place).await;
+    let writers: Vec<_> = (0..8)
+        .map(|writer| {
+            let (store, name) = (handles.next(), format!("otter-{writer}"));
+            tokio::spawn(async move {
+                let player = store.add_guest(guest(&[&name])).await.unwrap().id;
+                for number in 0..15 {
+                    let name = format!("otter-{writer}-{number}");
+                    let by = Actor::Own.into();
+                    store.rename_player(player, &name, by, NOW).await.unwrap();
+                }
+            })
+        })
+        .collect();
+    let (mut seen, mut last) = (Vec::new(), 0);
+    while seen.len() < 120 {
+        let done = writers.iter().all(tokio::task::JoinHandle::is_finished);
+        let query = AuditQuery {
+            after: Some(last),
+            ..AuditQuery::newest(7)
+        };
+        let page = handles.next().list_audit_events(query).await.unwrap();
+        match page.last() {
+            Some(event) => last = event.id,
+            None if done => break,
+            None => {}
+        }
+        seen.extend(page.into_iter().map(|event| event.id));
+    }
+    let all = AuditQuery::newest(1_000);
+    let all = handles.next().list_audit_events(all).await.unwrap();
+    let mut all: Vec<_> = all.iter().map(|event| event.id).collect();
+    all.reverse();
+    assert_eq!((all.len(), seen), (120, all));
 }

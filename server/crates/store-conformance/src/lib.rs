@@ -72,6 +72,7 @@ macro_rules! suite {
             }
             audit {
                 events_are_listed_newest_first_by_player
+                who_goes_on_behind_events_while_others_write_misses_none
             }
             counting {
                 minutes_add_up_in_themselves_and_in_their_hour
@@ -181,6 +182,7 @@ macro_rules! suite {
                 one_failing_write_takes_no_other_with_it
                 a_name_is_changed_unless_somebody_has_it
                 an_address_holds_no_more_guests_than_it_may
+                of_many_at_once_an_address_holds_no_more_than_it_may
                 guests_whose_cookie_has_not_come_back_are_few_and_held_by_nobody
                 guests_whose_cookie_did_not_come_back_are_swept
             }
@@ -238,6 +240,9 @@ macro_rules! suite {
 macro_rules! concurrent_suite {
     ($place:expr) => {
         $crate::cases! { $place;
+            audit {
+                who_goes_on_behind_events_while_others_write_misses_none
+            }
             devices {
                 of_many_questions_at_once_one_device_comes_to_be
                 of_many_refreshes_at_once_all_but_the_last_are_replaced
@@ -259,6 +264,7 @@ macro_rules! concurrent_suite {
             players {
                 many_guests_at_once_get_names_of_their_own
                 one_failing_write_takes_no_other_with_it
+                of_many_at_once_an_address_holds_no_more_than_it_may
             }
             projects {
                 of_many_who_want_a_slug_at_once_one_gets_it

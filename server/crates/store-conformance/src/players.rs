@@ -217,6 +217,40 @@ pub async fn an_address_holds_no_more_guests_than_it_may(place: &dyn Place) {
     assert!(add("ten", "here", late).await.is_err());
 }
 
+pub async fn of_many_at_once_an_address_holds_no_more_than_it_may(place: &dyn Place) {
+    let handles = Handles::open(place).await;
+    let tasks: Vec<_> = (0..60)
+        .map(|number| {
+            let store = handles.next();
+            let new = NewGuest {
+                cap: Some(GuestCap {
+                    guests: 7,
+                    seen_since: 0,
+                    awaited: 1,
+                }),
+                address: format!("192.0.2.{}", number % 3),
+                ..guest(&[&format!("otter-{number}")])
+            };
+            tokio::spawn(async move { store.add_guest(new).await })
+        })
+        .collect();
+    let mut refused = 0;
+    for task in tasks {
+        match task.await.unwrap() {
+            Ok(_) => {}
+            Err(StoreError::GuestCap) => refused += 1,
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(refused, 60 - 3 * 7);
+    let store = handles.next();
+    for number in 0..3 {
+        let address = format!("192.0.2.{number}");
+        let held = store.list_held_guests(&address, 0, 60).await.unwrap();
+        assert_eq!(held.len(), 7);
+    }
+}
+
 /// A guest whose cookie has not come back to `game` yet.
 fn awaited(name: &str, game: &str, now: Millis) -> NewGuest {
     NewGuest {
