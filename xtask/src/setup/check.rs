@@ -32,6 +32,11 @@ impl<'a> Machine<'a> {
     pub(super) fn has(&self, check: &Check) -> bool {
         match check {
             Check::Programs(programs) => programs.iter().all(|name| self.finds(name)),
+            Check::Version {
+                program,
+                folder,
+                oldest,
+            } => self.finds(program) || has_version(program, Path::new(folder), *oldest),
             Check::Files(files) => files.iter().all(|file| Path::new(file).exists()),
             Check::Toolchain(files) => files.iter().all(|file| self.toolchain.join(file).exists()),
             Check::Tool(tool) => tool
@@ -44,6 +49,18 @@ impl<'a> Machine<'a> {
     fn finds(&self, program: &str) -> bool {
         which::which_in(program, Some(&self.workspace.path), &self.workspace.root).is_ok()
     }
+}
+
+/// Whether a program is in `bin` of one of the versions in a folder.
+fn has_version(program: &str, folder: &Path, oldest: u32) -> bool {
+    let Ok(versions) = std::fs::read_dir(folder) else {
+        return false;
+    };
+    versions.flatten().any(|version| {
+        let number = version.file_name().to_str().map(str::parse::<u32>);
+        matches!(number, Some(Ok(number)) if number >= oldest)
+            && version.path().join("bin").join(program).is_file()
+    })
 }
 
 /// Whether `node_modules` was installed from the current lock file. True for a folder without a
@@ -161,6 +178,20 @@ mod tests {
         };
         assert!(machine.has(&Check::Files(&["/"])));
         assert!(!machine.has(&Check::Files(&["/", "/nowhere/at/all"])));
+    }
+
+    #[test]
+    fn a_server_counts_from_its_oldest_version_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let has = || has_version("initdb", folder.path(), 15);
+        assert!(!has());
+        for (version, expected) in [("14", false), ("common", false), ("15", true)] {
+            let bin = folder.path().join(version).join("bin");
+            fs::create_dir_all(&bin).unwrap();
+            assert!(!has(), "the folder alone is not the program");
+            fs::write(bin.join("initdb"), "").unwrap();
+            assert_eq!(has(), expected, "{version}");
+        }
     }
 
     #[test]

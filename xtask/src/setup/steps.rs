@@ -42,6 +42,16 @@ impl Step {
 pub(super) enum Check {
     /// Each of these programs is on the `PATH`.
     Programs(&'static [&'static str]),
+    /// This program is on the `PATH`, or in `bin` of a version in this folder: Debian keeps the
+    /// programs of each version apart.
+    Version {
+        /// The program.
+        program: &'static str,
+        /// The folder of the versions.
+        folder: &'static str,
+        /// The oldest version that counts.
+        oldest: u32,
+    },
     /// Each of these files exists.
     Files(&'static [&'static str]),
     /// Each of these files is in the toolchain's folder.
@@ -352,6 +362,19 @@ pub(super) const STEPS: &[Step] = &[
         without: "",
         check: Check::Programs(&["wrk"]),
         fix: Fix::Debian(&["wrk"]),
+    },
+    Step {
+        name: "PostgreSQL",
+        why: "what the tests of the store in PostgreSQL start for themselves",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::Version {
+            program: "initdb",
+            folder: "/usr/lib/postgresql",
+            oldest: 15,
+        },
+        fix: Fix::Debian(&["postgresql"]),
     },
     Step {
         name: "nginx",
