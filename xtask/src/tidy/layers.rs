@@ -11,7 +11,7 @@ use super::Finding;
 pub(super) const LEVELS: &[&[&str]] = &[
     &["domain"],
     &["store"],
-    &["store-sqlite", "web"],
+    &["store-postgres", "store-sqlite", "web"],
     &["config"],
     &["platform"],
     &["games"],

@@ -1,0 +1,91 @@
+//! The address of a database, `postgres://…`: how connections are made from it.
+//! It may hold a password, so nothing here shows it.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use platform_store::ConnectError;
+use rustls::ClientConfig;
+use rustls::crypto::ring;
+use rustls_platform_verifier::BuilderVerifierExt as _;
+use tokio_postgres::Config;
+use tokio_postgres::config::TargetSessionAttrs;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+/// How long a connection may take to be made.
+const CONNECT: Duration = Duration::from_secs(3);
+/// How long what was sent may stay without an acknowledgement, and a silent
+/// connection without a question: a server that packets no longer reach is
+/// found out within seconds.
+const SILENT: Duration = Duration::from_secs(5);
+
+/// Reads an address. What it leaves open is set: connections go to the server
+/// that takes writes alone, and a server that is gone is noticed.
+pub(super) fn parse(url: &str) -> Result<Config, ConnectError> {
+    let mut config: Config = url
+        .parse()
+        .map_err(|error: tokio_postgres::Error| ConnectError::Database(Box::new(error)))?;
+    if config.get_application_name().is_none() {
+        config.application_name("platform");
+    }
+    if config.get_connect_timeout().is_none() {
+        config.connect_timeout(CONNECT);
+    }
+    if config.get_tcp_user_timeout().is_none() {
+        config.tcp_user_timeout(SILENT);
+    }
+    // A standby may be behind: a session that it does not know yet would make a
+    // player a new guest.
+    config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+    config.keepalives_idle(SILENT);
+    config.keepalives_interval(Duration::from_secs(1));
+    config.keepalives_retries(3);
+    Ok(config)
+}
+
+/// TLS by the certificates that the system trusts, and the name in the address. The certificates
+/// are read once in a process: there are many.
+pub(super) fn tls() -> Result<MakeRustlsConnect, ConnectError> {
+    static KNOWN: OnceLock<ClientConfig> = OnceLock::new();
+    if let Some(known) = KNOWN.get() {
+        return Ok(MakeRustlsConnect::new(known.clone()));
+    }
+    let failed = |error: rustls::Error| ConnectError::Database(Box::new(error));
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(failed)?
+        .with_platform_verifier()
+        .map_err(failed)?
+        .with_no_client_auth();
+    Ok(MakeRustlsConnect::new(KNOWN.get_or_init(|| config).clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_cannot_be_read_is_not_repeated() {
+        for url in [
+            "postgres://platform:hunter2@host:port/x",
+            "postgres://platform:hunter2@host/x?no_such=1",
+        ] {
+            let error = parse(url).unwrap_err();
+            let mut said = error.to_string();
+            let mut cause = std::error::Error::source(&error);
+            while let Some(next) = cause {
+                said = format!("{said}: {next}");
+                cause = next.source();
+            }
+            assert!(!said.contains("hunter2"), "{said}");
+            assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_never_shown() {
+        let config = parse("postgres://platform:hunter2@one,two/x").unwrap();
+        assert!(!format!("{config:?}").contains("hunter2"));
+        assert_eq!(config.get_hosts().len(), 2);
+    }
+}

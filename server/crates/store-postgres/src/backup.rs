@@ -1,0 +1,185 @@
+//! Copies of the whole store: a file for each table, as PostgreSQL's `COPY` writes
+//! it, so that `psql` and [`restore_copy`] read them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures_util::{SinkExt as _, TryStreamExt as _};
+use platform_domain::administration::StoreCopy;
+use platform_store::{BackupStore, ConnectError, SchemaPolicy, StoreError};
+use tempfile::TempDir;
+use tokio::fs::{File, OpenOptions};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio_postgres::Client;
+
+use super::address;
+use super::database::Database;
+use super::error::Error;
+use super::log_days;
+use super::migrations::{connect, not_opened};
+use super::rows::get;
+use super::store::PostgresStore;
+use super::transaction::Transaction;
+
+/// The tables, each after those that it refers to, and the column of each whose
+/// numbers the database gives out.
+const MAIN: &[(&str, Option<&str>)] = &[
+    ("players", None),
+    ("guest_addresses", None),
+    ("sessions", None),
+    ("left_guests", None),
+    ("identities", None),
+    ("pending_sign_ins", None),
+    ("admins", None),
+    ("audit_events", Some("id")),
+    ("device_authorizations", None),
+    ("devices", None),
+    ("refresh_tokens", None),
+    ("signing_keys", Some("position")),
+    ("projects", Some("id")),
+    ("deployments", None),
+    ("deployment_files", None),
+    ("current_deployments", None),
+    ("environment_settings", None),
+    ("test_players", None),
+    ("player_counts", None),
+    ("distinct_players", None),
+    ("play_times", None),
+];
+
+/// Those of the log records.
+const LOGS: &[(&str, Option<&str>)] = &[
+    ("log_environments", Some("id")),
+    ("log_days", None),
+    ("log_records", None),
+    ("log_error_counts", None),
+];
+
+/// Bytes that are read of a file at one time.
+const CHUNK: usize = 64 * 1_024;
+
+#[async_trait]
+impl BackupStore for PostgresStore {
+    async fn copy_into(&self, folder: Arc<TempDir>) -> Result<StoreCopy, StoreError> {
+        let (main, logs) = (self.main.clone(), self.logs.database.clone());
+        // It goes on where nobody waits for it any more.
+        let copying = tokio::spawn(async move {
+            let files = copy_tables(&main, MAIN, folder.path()).await?;
+            copy_tables(&logs, LOGS, folder.path()).await?;
+            Ok(StoreCopy { files })
+        });
+        let copied = copying.await;
+        copied.unwrap_or_else(|error| Err(StoreError::Database(Box::new(error))))
+    }
+}
+
+/// Where the copy of a table lies.
+fn file_of(folder: &Path, table: &str) -> PathBuf {
+    folder.join(format!("{table}.copy"))
+}
+
+/// Writes what one transaction sees of these tables. Returns the files of all
+/// deployments, if one of the tables has them.
+async fn copy_tables(
+    database: &Database,
+    tables: &[(&str, Option<&str>)],
+    folder: &Path,
+) -> Result<Vec<String>, StoreError> {
+    let snapshot = database.snapshot().await?;
+    let mut files = Vec::new();
+    for (table, _) in tables {
+        copy_table(&snapshot, table, &file_of(folder, table)).await?;
+        if *table == "deployment_files" {
+            let sql = "SELECT DISTINCT encode(sha256, 'hex') FROM deployment_files ORDER BY 1";
+            let rows = snapshot.rows(sql, &[]).await?;
+            files = rows
+                .iter()
+                .map(|row| get(row, 0))
+                .collect::<Result<_, _>>()?;
+        }
+    }
+    snapshot.finish_reading().await?;
+    Ok(files)
+}
+
+async fn copy_table(snapshot: &Transaction, table: &str, path: &Path) -> Result<(), StoreError> {
+    let mut options = OpenOptions::new();
+    options.create_new(true).write(true);
+    #[cfg(unix)]
+    options.mode(0o600);
+    let mut file = options.open(path).await.map_err(of_file)?;
+    let rows = snapshot
+        .copy_out(&format!("COPY (SELECT * FROM {table}) TO STDOUT"))
+        .await?;
+    futures_util::pin_mut!(rows);
+    while let Some(part) = rows.try_next().await.map_err(Error::from)? {
+        file.write_all(&part).await.map_err(of_file)?;
+    }
+    file.sync_all().await.map_err(of_file)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is a `map_err` function")]
+fn of_file(error: std::io::Error) -> StoreError {
+    StoreError::Unavailable(error.to_string())
+}
+
+/// Fills the empty database at `url` with the copy of a store that lies in `folder`.
+///
+/// # Errors
+/// [`ConnectError`]; the database is then empty, or as it was.
+pub async fn restore_copy(url: &str, folder: &Path) -> Result<(), ConnectError> {
+    // It makes the tables, if they are not there.
+    let store = PostgresStore::open(url, None, SchemaPolicy::Upgrade).await?;
+    let _ = platform_store::Store::close(&store).await;
+    let client = connect(&address::parse(url)?).await?;
+    client.batch_execute("BEGIN").await.map_err(not_opened)?;
+    for (table, column) in MAIN.iter().chain(LOGS) {
+        if *table == "log_records" {
+            make_days(&client).await.map_err(not_opened)?;
+        }
+        fill_table(&client, table, &file_of(folder, table)).await?;
+        if let Some(column) = column {
+            let sql = format!(
+                "SELECT setval(pg_get_serial_sequence('{table}', '{column}'),
+                     (SELECT coalesce(max({column}), 0) + 1 FROM {table}), false)"
+            );
+            client.batch_execute(&sql).await.map_err(not_opened)?;
+        }
+    }
+    client.batch_execute("COMMIT").await.map_err(not_opened)
+}
+
+/// Makes the partitions of the log records' days.
+async fn make_days(client: &Client) -> Result<(), tokio_postgres::Error> {
+    for row in client
+        .query("SELECT DISTINCT day FROM log_days", &[])
+        .await?
+    {
+        client
+            .batch_execute(&log_days::partition(row.try_get(0)?))
+            .await?;
+    }
+    Ok(())
+}
+
+async fn fill_table(client: &Client, table: &str, path: &Path) -> Result<(), ConnectError> {
+    let failed = |source| ConnectError::File {
+        path: path.display().to_string(),
+        source,
+    };
+    let mut file = File::open(path).await.map_err(failed)?;
+    let rows = client.copy_in(&format!("COPY {table} FROM STDIN")).await;
+    let rows = rows.map_err(not_opened)?;
+    futures_util::pin_mut!(rows);
+    let mut part = vec![0; CHUNK];
+    loop {
+        let read = file.read(&mut part).await.map_err(failed)?;
+        let Some(part) = part.get(..read).filter(|part| !part.is_empty()) else {
+            break;
+        };
+        let part = std::io::Cursor::new(part.to_vec());
+        rows.send(part).await.map_err(not_opened)?;
+    }
+    rows.finish().await.map_err(not_opened).map(drop)
+}

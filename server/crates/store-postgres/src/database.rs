@@ -1,0 +1,237 @@
+//! A database's connections: reads, writes of one statement, limits of time, and
+//! closing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadpool_postgres::{
+    Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime,
+};
+use platform_store::{ConnectError, SchemaPolicy, StoreError};
+use tokio::sync::{OwnedRwLockReadGuard, RwLock};
+use tokio::time::Instant;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use super::error::{Error, describe};
+use super::migrations::Schema;
+use super::transaction::{Attempts, Transaction};
+use super::{address, migrations};
+
+/// How long a statement may take, and a commit, before its connection is given up.
+pub(super) const LIMIT: Duration = Duration::from_secs(10);
+/// How long an operation waits for a connection that nobody uses.
+const WAIT: Duration = Duration::from_secs(5);
+/// How long after its start an operation may begin again because its connection was lost. Where a
+/// server does not answer at all, asking again would keep the caller waiting twice.
+pub(super) const SOON: Duration = Duration::from_secs(2);
+/// How often an operation runs at most, where it conflicts with others.
+pub(super) const ATTEMPTS: u32 = 6;
+
+/// What every connection begins with. A commit that waits for a standby is *acknowledged* where a
+/// limit of the server's ends the wait, so there is none, and every commit waits for the disk at
+/// least. A transaction whose program was cut off keeps its locks for a while only.
+const BEGINNING: &str =
+    "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = '15s';
+    SELECT set_config('synchronous_commit', 'on', false)
+    WHERE current_setting('synchronous_commit') IN ('off', 'local')";
+
+/// A value of a statement.
+pub(super) type Value<'value> = &'value (dyn ToSql + Sync);
+
+/// What a database is for.
+#[derive(Debug)]
+pub(super) struct Kind {
+    /// Its tables.
+    pub(super) schema: &'static Schema,
+    /// How many connections there are at most.
+    pub(super) connections: usize,
+}
+
+/// Players, sessions, keys, projects.
+pub(super) const MAIN: Kind = Kind {
+    schema: &migrations::MAIN,
+    connections: 16,
+};
+
+/// Frontend log records.
+pub(super) const LOGS: Kind = Kind {
+    schema: &migrations::LOGS,
+    connections: 6,
+};
+
+/// An open database.
+#[derive(Clone)]
+pub(super) struct Database {
+    pool: Pool,
+    /// Whether it is closed. Every operation holds it for reading, so that closing
+    /// waits for all of them.
+    closed: Arc<RwLock<bool>>,
+}
+
+impl std::fmt::Debug for Database {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Database")
+            .field("connections", &self.pool.status())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A connection in use.
+pub(super) struct Connection {
+    pub(super) client: Object,
+    _open: OwnedRwLockReadGuard<bool>,
+}
+
+impl Connection {
+    /// Closes the connection, whose state is not known.
+    pub(super) fn give_up(self) {
+        drop(Object::take(self.client));
+    }
+}
+
+impl Database {
+    /// Opens the database at `url` and brings its schema up to date, if it may.
+    pub(super) async fn open(
+        url: &str,
+        kind: &Kind,
+        policy: SchemaPolicy,
+    ) -> Result<Self, ConnectError> {
+        let config = address::parse(url)?;
+        kind.schema.bring_up_to_date(&config, policy).await?;
+        let manager = Manager::from_config(
+            config,
+            address::tls()?,
+            ManagerConfig {
+                recycling_method: RecyclingMethod::Fast,
+            },
+        );
+        let pool = Pool::builder(manager)
+            .max_size(kind.connections)
+            // The connection that was used last knows the statements best.
+            .queue_mode(QueueMode::Lifo)
+            .post_create(Hook::async_fn(|client, _| {
+                Box::pin(async move {
+                    let begun = client.batch_execute(BEGINNING).await;
+                    begun.map_err(HookError::Backend)
+                })
+            }))
+            .runtime(Runtime::Tokio1)
+            .wait_timeout(Some(WAIT))
+            .create_timeout(Some(WAIT))
+            .recycle_timeout(Some(WAIT))
+            .build()
+            .map_err(|error| ConnectError::Database(Box::new(error)))?;
+        Ok(Self {
+            pool,
+            closed: Arc::default(),
+        })
+    }
+
+    /// A connection that nobody uses.
+    pub(super) async fn connection(&self) -> Result<Connection, StoreError> {
+        let open = Arc::clone(&self.closed).read_owned().await;
+        if *open {
+            return Err(closed());
+        }
+        let client = self.pool.get().await.map_err(|error| {
+            StoreError::Unavailable(match error {
+                deadpool_postgres::PoolError::Backend(error) => describe(&error),
+                other => other.to_string(),
+            })
+        })?;
+        Ok(Connection {
+            client,
+            _open: open,
+        })
+    }
+
+    /// The rows that a statement which changes nothing returns. It is asked once
+    /// more where the connection was lost.
+    pub(super) async fn rows(
+        &self,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> Result<Vec<Row>, StoreError> {
+        let (start, mut asked) = (Instant::now(), false);
+        loop {
+            match self.run(sql, values).await? {
+                Ok(rows) => return Ok(rows),
+                Err(error) if error.ends_connection() && !asked && start.elapsed() < SOON => {
+                    asked = true;
+                }
+                // U+0000 is in no text of the database, so nothing is like what was asked for.
+                Err(error) if error.is_nul() => return Ok(Vec::new()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// The row that a statement which changes nothing returns.
+    pub(super) async fn row(
+        &self,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> Result<Option<Row>, StoreError> {
+        Ok(self.rows(sql, values).await?.into_iter().next())
+    }
+
+    /// Runs one statement that writes, as a transaction of its own. Returns the
+    /// rows that it returns.
+    pub(super) async fn write(
+        &self,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> Result<Vec<Row>, StoreError> {
+        let mut left = ATTEMPTS;
+        loop {
+            left -= 1;
+            match self.run(sql, values).await? {
+                Ok(rows) => return Ok(rows),
+                Err(error) if error.is_conflict() && left > 0 => {}
+                Err(error) if error.is_lost() => return Err(error.uncertain()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    async fn run(
+        &self,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> Result<Result<Vec<Row>, Error>, StoreError> {
+        let connection = self.connection().await?;
+        let client = &connection.client;
+        let asked = async {
+            let statement = client.prepare_cached(sql).await?;
+            Ok(client.query(&statement, values).await?)
+        };
+        let asked = tokio::time::timeout(LIMIT, asked).await;
+        let result = asked.unwrap_or(Err(Error::TimedOut));
+        if result.as_ref().is_err_and(Error::ends_connection) {
+            connection.give_up();
+        }
+        Ok(result)
+    }
+
+    /// Attempts to run an operation of several statements; see `transact!`.
+    pub(super) fn attempts(&self) -> Attempts<'_> {
+        Attempts::new(self)
+    }
+
+    /// A transaction that only reads, all of it as of one moment.
+    pub(super) async fn snapshot(&self) -> Result<Transaction, StoreError> {
+        Ok(Transaction::snapshot(self.connection().await?))
+    }
+
+    /// Waits for what runs, and closes every connection.
+    pub(super) async fn close(&self) {
+        *self.closed.write().await = true;
+        self.pool.close();
+    }
+}
+
+/// The error of a store that was closed.
+pub(super) fn closed() -> StoreError {
+    StoreError::Unavailable("the store is closed".into())
+}

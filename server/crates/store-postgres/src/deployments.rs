@@ -1,0 +1,480 @@
+//! Deployments and their files.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use async_trait::async_trait;
+use platform_domain::audit::{AuditKind, By};
+use platform_domain::clock::Millis;
+use platform_domain::project::{Deployment, DeploymentSummary, FileEntry, Inspection, Made};
+use platform_protocol::names::Environment;
+use platform_store::{DeploymentStore, StoreError};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::environments::environment as parse_environment;
+use super::error::Error;
+use super::rows::get;
+use super::store::PostgresStore;
+use super::transaction::Transaction;
+use super::{audit, projects};
+
+#[async_trait]
+impl DeploymentStore for PostgresStore {
+    async fn add_deployment(&self, deployment: Deployment, by: By) -> Result<(), StoreError> {
+        transact!(self.main, transaction => add_deployment(&transaction, &deployment, &by))
+    }
+
+    async fn find_current_deployment(
+        &self,
+        slug: &str,
+        environment: Environment,
+    ) -> Result<Option<Deployment>, StoreError> {
+        let sql = format!(
+            "{WHOLE} JOIN current_deployments c ON c.deployment = d.id
+             WHERE p.slug = $1 AND c.environment = $2"
+        );
+        let row = self.main.row(&sql, &[&slug, &environment.as_str()]).await?;
+        Ok(row.as_ref().map(deployment).transpose()?)
+    }
+
+    async fn find_deployment(&self, id: Uuid) -> Result<Option<Deployment>, StoreError> {
+        let sql = format!("{WHOLE} WHERE d.id = $1");
+        let row = self.main.row(&sql, &[&id]).await?;
+        Ok(row.as_ref().map(deployment).transpose()?)
+    }
+
+    async fn list_deployments(
+        &self,
+        slug: &str,
+        environment: Environment,
+    ) -> Result<Vec<DeploymentSummary>, StoreError> {
+        let rows = self
+            .main
+            .rows(
+                "SELECT d.id, d.created_at, d.files, d.bytes, c.deployment IS NOT NULL,
+                     d.deployed_by, d.client, d.network, d.message, d.revision
+                 FROM projects p
+                 JOIN deployments d ON d.project = p.id AND d.environment = $2
+                 LEFT JOIN current_deployments c
+                     ON c.project = p.id AND c.environment = $2 AND c.deployment = d.id
+                 WHERE p.slug = $1 ORDER BY d.created_at DESC, d.position DESC, d.id DESC",
+                &[&slug, &environment.as_str()],
+            )
+            .await?;
+        let deployments = rows.iter().map(|row| {
+            Ok(DeploymentSummary {
+                id: get(row, 0)?,
+                created_at: get(row, 1)?,
+                files: get::<i64>(row, 2)?.unsigned_abs(),
+                bytes: get::<i64>(row, 3)?.unsigned_abs(),
+                current: get(row, 4)?,
+                made: made(row, 5)?,
+            })
+        });
+        Ok(deployments.collect::<Result<_, Error>>()?)
+    }
+
+    async fn set_current_deployment(
+        &self,
+        slug: &str,
+        environment: Environment,
+        deployment: Uuid,
+        by: By,
+        now: Millis,
+    ) -> Result<bool, StoreError> {
+        transact!(self.main, transaction =>
+            roll_back(&transaction, (slug, environment), deployment, &by, now))
+    }
+
+    async fn find_kept_file(
+        &self,
+        slug: &str,
+        environment: Environment,
+        path: &str,
+    ) -> Result<Option<FileEntry>, StoreError> {
+        let row = self
+            .main
+            .row(
+                "SELECT array_agg(DISTINCT f.sha256), max(f.size) FROM projects p
+                 JOIN deployments d ON d.project = p.id AND d.environment = $2
+                 JOIN deployment_files f ON f.deployment = d.id AND f.path = $3
+                 WHERE p.slug = $1",
+                &[&slug, &environment.as_str(), &path],
+            )
+            .await?;
+        Ok(row.as_ref().map_or(Ok(None), kept_file)?)
+    }
+
+    async fn find_file_of(
+        &self,
+        slug: &str,
+        environment: Environment,
+        deployment: Uuid,
+        path: &str,
+    ) -> Result<Option<FileEntry>, StoreError> {
+        let row = self
+            .main
+            .row(
+                "SELECT encode(f.sha256, 'hex'), f.size FROM projects p
+                 JOIN deployments d ON d.project = p.id AND d.environment = $2 AND d.id = $4
+                 JOIN deployment_files f ON f.deployment = d.id AND f.path = $3
+                 WHERE p.slug = $1",
+                &[&slug, &environment.as_str(), &path, &deployment],
+            )
+            .await?;
+        let entry = row.as_ref().map(|row| -> Result<FileEntry, Error> {
+            Ok(FileEntry {
+                sha256: get(row, 0)?,
+                size: get::<i64>(row, 1)?.unsigned_abs(),
+            })
+        });
+        Ok(entry.transpose()?)
+    }
+
+    async fn list_changed_paths(
+        &self,
+        slug: &str,
+        environment: Environment,
+    ) -> Result<Vec<String>, StoreError> {
+        let rows = self
+            .main
+            .rows(
+                "SELECT f.path FROM projects p
+                 JOIN deployments d ON d.project = p.id AND d.environment = $2
+                 JOIN deployment_files f ON f.deployment = d.id
+                 WHERE p.slug = $1 GROUP BY f.path HAVING count(DISTINCT f.sha256) > 1
+                 ORDER BY f.path",
+                &[&slug, &environment.as_str()],
+            )
+            .await?;
+        let paths = rows.iter().map(|row| get(row, 0));
+        Ok(paths.collect::<Result<_, _>>()?)
+    }
+
+    async fn set_inspections(&self, found: Vec<(Uuid, Inspection)>) -> Result<(), StoreError> {
+        let (ids, found): (Vec<Uuid>, Vec<String>) =
+            found.iter().map(|(id, found)| (*id, json(found))).unzip();
+        self.main
+            .write(
+                "UPDATE deployments d SET inspection = found.inspection
+                 FROM unnest($1::uuid[], $2::text[]) AS found (id, inspection)
+                 WHERE d.id = found.id AND d.inspection IS NULL",
+                &[&ids, &found],
+            )
+            .await
+            .map(drop)
+    }
+
+    async fn sweep_deployments(
+        &self,
+        slug: &str,
+        environment: Environment,
+        keep: usize,
+    ) -> Result<usize, StoreError> {
+        transact!(self.main, transaction => sweep(&transaction, (slug, environment), keep))
+    }
+
+    async fn list_unreferenced_files(
+        &self,
+        mut files: Vec<String>,
+    ) -> Result<Vec<String>, StoreError> {
+        // What is no name of a file is no file of ours to forget.
+        files.retain(|name| from_hex(name).is_some());
+        let names: Vec<Vec<u8>> = files
+            .iter()
+            .filter_map(|name| from_hex(name).map(Vec::from))
+            .collect();
+        let rows = self
+            .main
+            .rows(
+                "SELECT asked.place FROM unnest($1::bytea[]) WITH ORDINALITY AS asked (sha256, place)
+                 WHERE NOT EXISTS (
+                     SELECT 1 FROM deployment_files f WHERE f.sha256 = asked.sha256)
+                 ORDER BY asked.place",
+                &[&names],
+            )
+            .await?;
+        let mut unreferenced = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let place: i64 = get(row, 0)?;
+            let place = usize::try_from(place - 1).unwrap_or(usize::MAX);
+            unreferenced.extend(files.get(place).cloned());
+        }
+        Ok(unreferenced)
+    }
+}
+
+/// A deployment with its files, in one statement: a deploy between two would mix
+/// two sites.
+const WHOLE: &str =
+    "SELECT p.slug, d.environment, d.created_at, d.deployed_by, d.client, d.network,
+        d.message, d.revision, d.id, f.paths, f.hashes, f.sizes, d.inspection
+    FROM deployments d JOIN projects p ON p.id = d.project
+    CROSS JOIN LATERAL (
+        SELECT array_agg(path) AS paths, array_agg(sha256) AS hashes, array_agg(size) AS sizes
+        FROM deployment_files WHERE deployment = d.id) AS f";
+
+fn deployment(row: &Row) -> Result<Deployment, Error> {
+    let id: Uuid = get(row, 8)?;
+    Ok(Deployment {
+        id,
+        slug: get(row, 0)?,
+        environment: parse_environment(get(row, 1)?, || id.to_string())?,
+        files: files(row, id)?,
+        created_at: get(row, 2)?,
+        made: made(row, 3)?,
+        inspection: inspection(row, 12, id)?,
+    })
+}
+
+/// What the deploy found in the files, from a column.
+fn inspection(row: &Row, column: usize, id: Uuid) -> Result<Option<Inspection>, Error> {
+    let kept: Option<&str> = get(row, column)?;
+    let read = kept.map(serde_json::from_str).transpose();
+    read.map_err(|_| {
+        StoreError::Corrupt {
+            table: "deployments",
+            column: "inspection",
+            row: id.to_string(),
+        }
+        .into()
+    })
+}
+
+/// The inspection as JSON. It holds only lists and texts, so this cannot fail.
+fn json(inspection: &Inspection) -> String {
+    serde_json::json!(inspection).to_string()
+}
+
+fn files(row: &Row, id: Uuid) -> Result<BTreeMap<String, FileEntry>, Error> {
+    // All three are null where there is no file.
+    let paths: Option<Vec<String>> = get(row, 9)?;
+    let hashes: Option<Vec<&[u8]>> = get(row, 10)?;
+    let sizes: Option<Vec<i64>> = get(row, 11)?;
+    let mut files = BTreeMap::new();
+    let hashes = hashes.unwrap_or_default();
+    let entries = hashes.into_iter().zip(sizes.unwrap_or_default());
+    for (path, (sha256, size)) in paths.unwrap_or_default().into_iter().zip(entries) {
+        let size = u64::try_from(size).map_err(|_| StoreError::Corrupt {
+            table: "deployment_files",
+            column: "size",
+            row: format!("{id}/{path}"),
+        })?;
+        let sha256 = to_hex(sha256);
+        files.insert(path, FileEntry { sha256, size });
+    }
+    Ok(files)
+}
+
+/// Who made a deployment, from the column `first` on.
+fn made(row: &Row, first: usize) -> Result<Made, Error> {
+    Ok(Made {
+        by: get(row, first)?,
+        client: get(row, first + 1)?,
+        network: get(row, first + 2)?,
+        message: get(row, first + 3)?,
+        revision: get(row, first + 4)?,
+    })
+}
+
+async fn add_deployment(
+    transaction: &Transaction,
+    deployment: &Deployment,
+    by: &By,
+) -> Result<(), Error> {
+    let project = projects::lock(transaction, &deployment.slug).await?;
+    let environment = deployment.environment.as_str();
+    let made = &deployment.made;
+    transaction
+        .execute(
+            "INSERT INTO deployments (id, project, environment, created_at, files, bytes, position,
+                 deployed_by, client, network, message, revision, inspection)
+             VALUES ($1, $2, $3, $4, $5, $6,
+                 (SELECT coalesce(max(position), 0) + 1 FROM deployments WHERE project = $2),
+                 $7, $8, $9, $10, $11, $12)",
+            &[
+                &deployment.id,
+                &project,
+                &environment,
+                &deployment.created_at,
+                &counted(deployment.files.len() as u64),
+                &counted(deployment.files.values().map(|file| file.size).sum()),
+                &made.by,
+                &made.client,
+                &made.network,
+                &made.message,
+                &made.revision,
+                &deployment.inspection.as_ref().map(json),
+            ],
+        )
+        .await?;
+    add_files(transaction, deployment).await?;
+    show(transaction, project, deployment.environment, deployment.id).await?;
+    let about = (
+        &*deployment.slug,
+        &*format!("{environment} {}", deployment.id),
+    );
+    let kind = AuditKind::Deployed;
+    audit::add_of_project(transaction, kind, about, by, deployment.created_at).await
+}
+
+async fn add_files(transaction: &Transaction, deployment: &Deployment) -> Result<(), Error> {
+    let (mut paths, mut hashes, mut sizes) = (Vec::new(), Vec::new(), Vec::new());
+    for (path, file) in &deployment.files {
+        let wrong = |column| StoreError::Corrupt {
+            table: "deployment_files",
+            column,
+            row: format!("{}/{path}", deployment.id),
+        };
+        paths.push(path.as_str());
+        hashes.push(Vec::from(
+            from_hex(&file.sha256).ok_or_else(|| wrong("sha256"))?,
+        ));
+        sizes.push(i64::try_from(file.size).map_err(|_| wrong("size"))?);
+    }
+    transaction
+        .execute(
+            "INSERT INTO deployment_files (deployment, path, sha256, size)
+             SELECT $1, path, sha256, size
+             FROM unnest($2::text[], $3::bytea[], $4::bigint[]) AS new (path, sha256, size)",
+            &[&deployment.id, &paths, &hashes, &sizes],
+        )
+        .await
+        .map(drop)
+}
+
+/// Makes a deployment the environment's current one.
+async fn show(
+    transaction: &Transaction,
+    project: i64,
+    environment: Environment,
+    deployment: Uuid,
+) -> Result<(), Error> {
+    transaction
+        .execute(
+            "INSERT INTO current_deployments (project, environment, deployment)
+             VALUES ($1, $2, $3)
+             ON CONFLICT (project, environment) DO UPDATE SET deployment = excluded.deployment",
+            &[&project, &environment.as_str(), &deployment],
+        )
+        .await
+        .map(drop)
+}
+
+/// Shows an earlier deployment again. Returns whether another one was shown before.
+async fn roll_back(
+    transaction: &Transaction,
+    (slug, environment): (&str, Environment),
+    deployment: Uuid,
+    by: &By,
+    now: Millis,
+) -> Result<bool, Error> {
+    let project = projects::lock(transaction, slug).await?;
+    let name = environment.as_str();
+    let row = transaction
+        .row(
+            "SELECT (SELECT deployment FROM current_deployments
+                     WHERE project = $2 AND environment = $3)
+             FROM deployments WHERE id = $1 AND project = $2 AND environment = $3",
+            &[&deployment, &project, &name],
+        )
+        .await?
+        .ok_or(StoreError::Missing {
+            table: "deployments",
+        })?;
+    let before: Option<Uuid> = get(&row, 0)?;
+    if before == Some(deployment) {
+        return Ok(false);
+    }
+    show(transaction, project, environment, deployment).await?;
+    let mut detail = format!("{name} {deployment}");
+    if let Some(before) = before {
+        // Writing into a string cannot fail.
+        let _ = write!(detail, " in place of {before}");
+    }
+    let kind = AuditKind::RolledBack;
+    audit::add_of_project(transaction, kind, (slug, &detail), by, now).await?;
+    Ok(true)
+}
+
+async fn sweep(
+    transaction: &Transaction,
+    (slug, environment): (&str, Environment),
+    keep: usize,
+) -> Result<usize, Error> {
+    let row = transaction
+        .row(
+            "SELECT id FROM projects WHERE slug = $1 FOR NO KEY UPDATE",
+            &[&slug],
+        )
+        .await?;
+    let Some(row) = row else { return Ok(0) };
+    let project: i64 = get(&row, 0)?;
+    let rows = transaction
+        .rows(
+            "SELECT kept.id FROM (
+                 SELECT id FROM deployments WHERE project = $1 AND environment = $2
+                 ORDER BY created_at DESC, position DESC, id DESC OFFSET $3) AS kept
+             WHERE NOT EXISTS (SELECT 1 FROM current_deployments c WHERE c.deployment = kept.id)",
+            &[&project, &environment.as_str(), &super::rows::count(keep)],
+        )
+        .await?;
+    for row in &rows {
+        remove_deployment(transaction, get(row, 0)?).await?;
+    }
+    Ok(rows.len())
+}
+
+/// Removes a deployment that no environment shows. Its project is locked.
+pub(super) async fn remove_deployment(transaction: &Transaction, id: Uuid) -> Result<(), Error> {
+    for sql in [
+        "DELETE FROM deployment_files WHERE deployment = $1",
+        "DELETE FROM deployments WHERE id = $1",
+    ] {
+        transaction.execute(sql, &[&id]).await?;
+    }
+    Ok(())
+}
+
+/// The one content that a path ever had.
+fn kept_file(row: &Row) -> Result<Option<FileEntry>, Error> {
+    let hashes: Option<Vec<&[u8]>> = get(row, 0)?;
+    let size: Option<i64> = get(row, 1)?;
+    let (Some(hashes), Some(size)) = (hashes, size) else {
+        return Ok(None);
+    };
+    let [sha256] = hashes.as_slice() else {
+        return Ok(None);
+    };
+    Ok(Some(FileEntry {
+        sha256: to_hex(sha256),
+        size: size.unsigned_abs(),
+    }))
+}
+
+/// PostgreSQL's integers have a sign; what is counted here is far below 2^63.
+fn counted(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn to_hex(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut hex, byte| {
+            // Writing into a string cannot fail.
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        })
+}
+
+pub(super) fn from_hex(hex: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    if hex.len() != 64 || !hex.is_ascii() {
+        return None;
+    }
+    for (byte, digits) in bytes.iter_mut().zip(hex.as_bytes().chunks_exact(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    }
+    Some(bytes)
+}

@@ -1,0 +1,326 @@
+//! What is set for an environment, and a project's test players.
+
+use async_trait::async_trait;
+use platform_domain::audit::{AuditKind, By};
+use platform_domain::clock::Millis;
+use platform_domain::project::{BackendSettings, EnvironmentRecord, Frames, HostedEnvironment};
+use platform_protocol::names::Environment;
+use platform_store::{EnvironmentStore, StoreError};
+use serde_json::{Value, json};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::error::Error;
+use super::rows::get;
+use super::store::PostgresStore;
+use super::transaction::Transaction;
+use super::{audit, projects, takedown};
+
+#[async_trait]
+impl EnvironmentStore for PostgresStore {
+    async fn list_environments(&self) -> Result<Vec<EnvironmentRecord>, StoreError> {
+        let rows = self.main.rows(&records(), &[]).await?;
+        Ok(rows.iter().map(record).collect::<Result<_, _>>()?)
+    }
+
+    async fn list_hosted(&self, slug: Option<&str>) -> Result<Vec<HostedEnvironment>, StoreError> {
+        let sql = hosted(slug.is_some());
+        let rows = match &slug {
+            Some(slug) => self.main.rows(&sql, &[slug]).await?,
+            None => self.main.rows(&sql, &[]).await?,
+        };
+        let hosted = rows.iter().map(|row| {
+            let record = record(row)?;
+            let standing = takedown::read_standing(row, 7, &record.slug)?;
+            Ok(HostedEnvironment { record, standing })
+        });
+        Ok(hosted.collect::<Result<_, Error>>()?)
+    }
+
+    async fn find_environment(
+        &self,
+        slug: &str,
+        environment: Environment,
+    ) -> Result<Option<EnvironmentRecord>, StoreError> {
+        let row = self
+            .main
+            .row(&one(), &[&slug, &environment.as_str()])
+            .await?;
+        Ok(row.as_ref().map(record).transpose()?)
+    }
+
+    async fn set_backend(
+        &self,
+        slug: &str,
+        environment: Environment,
+        backend: Option<BackendSettings>,
+        by: By,
+        now: Millis,
+    ) -> Result<bool, StoreError> {
+        let change = Change::Backend(backend.as_ref());
+        transact!(self.main, transaction =>
+            set(&transaction, (slug, environment), &change, &by, now))
+    }
+
+    async fn set_isolated(
+        &self,
+        slug: &str,
+        environment: Environment,
+        isolated: bool,
+        by: By,
+        now: Millis,
+    ) -> Result<bool, StoreError> {
+        let change = Change::Isolated(isolated);
+        transact!(self.main, transaction =>
+            set(&transaction, (slug, environment), &change, &by, now))
+    }
+
+    async fn set_frames(
+        &self,
+        slug: &str,
+        environment: Environment,
+        frames: Frames,
+        by: By,
+        now: Millis,
+    ) -> Result<bool, StoreError> {
+        let change = Change::Frames(&frames);
+        transact!(self.main, transaction =>
+            set(&transaction, (slug, environment), &change, &by, now))
+    }
+
+    async fn ensure_test_player(
+        &self,
+        slug: &str,
+        guest: bool,
+        number: u8,
+        fresh: Uuid,
+        by: By,
+        now: Millis,
+    ) -> Result<Uuid, StoreError> {
+        transact!(self.main, transaction =>
+            ensure_test_player(&transaction, slug, (guest, number), fresh, (&by, now)))
+    }
+}
+
+/// The columns that [`record`] reads.
+const COLUMNS: &str = "p.slug, e.environment, c.deployment, s.backend_url, s.backend_paths,
+        coalesce(s.isolated, false), s.frame_ancestors";
+
+/// Every project twice: a row of settings is there only once something is set.
+const TABLES: &str = "projects p
+    CROSS JOIN (VALUES ('dev' COLLATE \"C\"), ('prod' COLLATE \"C\")) AS e (environment)
+    LEFT JOIN current_deployments c ON c.project = p.id AND c.environment = e.environment
+    LEFT JOIN environment_settings s ON s.project = p.id AND s.environment = e.environment";
+
+/// The settings of all environments.
+fn records() -> String {
+    format!("SELECT {COLUMNS} FROM {TABLES}")
+}
+
+/// The settings and the standing of all environments, or of the project `$1`.
+fn hosted(of_one: bool) -> String {
+    let of_one = if of_one { "WHERE p.slug = $1" } else { "" };
+    format!(
+        "SELECT {COLUMNS}, {} FROM {TABLES} LEFT JOIN players o ON o.id = p.owner {of_one}",
+        takedown::STANDING
+    )
+}
+
+/// One of them.
+fn one() -> String {
+    format!("{} WHERE p.slug = $1 AND e.environment = $2", records())
+}
+
+/// What is to be set.
+enum Change<'a> {
+    Backend(Option<&'a BackendSettings>),
+    Isolated(bool),
+    Frames(&'a Frames),
+}
+
+impl Change<'_> {
+    /// Whether it is so already.
+    fn is_in(&self, record: &EnvironmentRecord) -> bool {
+        match self {
+            Self::Backend(backend) => record.backend.as_ref() == *backend,
+            Self::Isolated(isolated) => record.isolated == *isolated,
+            Self::Frames(frames) => record.frames == **frames,
+        }
+    }
+
+    /// What is said of it in the log of events.
+    fn event(&self) -> (AuditKind, String) {
+        match self {
+            Self::Backend(backend) => {
+                let url = backend.map_or("none", |backend| &backend.url);
+                (AuditKind::BackendChanged, url.to_owned())
+            }
+            Self::Isolated(isolated) => {
+                let state = if *isolated { "on" } else { "off" };
+                (AuditKind::SettingChanged, format!("isolation {state}"))
+            }
+            Self::Frames(frames) => (
+                AuditKind::SettingChanged,
+                format!("frames {}", frames.word()),
+            ),
+        }
+    }
+}
+
+/// Sets something of an environment. Returns whether that is a change.
+async fn set(
+    transaction: &Transaction,
+    (slug, environment): (&str, Environment),
+    change: &Change<'_>,
+    by: &By,
+    now: Millis,
+) -> Result<bool, Error> {
+    let project = projects::lock(transaction, slug).await?;
+    let name = environment.as_str();
+    let before = transaction.row(&one(), &[&slug, &name]).await?;
+    let before = before.as_ref().map(record).transpose()?;
+    if before.is_some_and(|before| change.is_in(&before)) {
+        return Ok(false);
+    }
+    match change {
+        Change::Backend(backend) => {
+            let url = backend.map(|backend| backend.url.as_str());
+            // A list of strings always has a JSON form.
+            let paths = backend.map(|backend| json!(backend.paths).to_string());
+            let sql = "INSERT INTO environment_settings
+                     (project, environment, backend_url, backend_paths) VALUES ($1, $2, $3, $4)
+                 ON CONFLICT (project, environment) DO UPDATE SET
+                     backend_url = excluded.backend_url, backend_paths = excluded.backend_paths";
+            transaction
+                .execute(sql, &[&project, &name, &url, &paths])
+                .await?;
+        }
+        Change::Isolated(isolated) => {
+            let sql = "INSERT INTO environment_settings (project, environment, isolated)
+                 VALUES ($1, $2, $3)
+                 ON CONFLICT (project, environment) DO UPDATE SET isolated = excluded.isolated";
+            transaction
+                .execute(sql, &[&project, &name, isolated])
+                .await?;
+        }
+        Change::Frames(frames) => {
+            let kept = match frames {
+                Frames::Any => None,
+                Frames::Platform => Some(json!("platform").to_string()),
+                Frames::Origins(origins) => Some(json!(origins).to_string()),
+            };
+            let sql = "INSERT INTO environment_settings (project, environment, frame_ancestors)
+                 VALUES ($1, $2, $3)
+                 ON CONFLICT (project, environment) DO UPDATE
+                 SET frame_ancestors = excluded.frame_ancestors";
+            transaction.execute(sql, &[&project, &name, &kept]).await?;
+        }
+    }
+    let (kind, what) = change.event();
+    let detail = format!("{name} {what}");
+    audit::add_of_project(transaction, kind, (slug, &detail), by, now).await?;
+    Ok(true)
+}
+
+fn record(row: &Row) -> Result<EnvironmentRecord, Error> {
+    let slug: String = get(row, 0)?;
+    let url: Option<String> = get(row, 3)?;
+    let paths: Option<&str> = get(row, 4)?;
+    let backend = match (url, paths) {
+        (Some(url), Some(paths)) => Some(BackendSettings {
+            url,
+            paths: serde_json::from_str(paths).map_err(|_| StoreError::Corrupt {
+                table: "environment_settings",
+                column: "backend_paths",
+                row: slug.clone(),
+            })?,
+        }),
+        _ => None,
+    };
+    Ok(EnvironmentRecord {
+        environment: environment(get(row, 1)?, || slug.clone())?,
+        deployment: get(row, 2)?,
+        backend,
+        isolated: get(row, 5)?,
+        frames: frames(get(row, 6)?, &slug)?,
+        slug,
+    })
+}
+
+/// Who may show it in a frame, as it is kept: a word, or a list of origins.
+fn frames(kept: Option<&str>, slug: &str) -> Result<Frames, Error> {
+    let Some(kept) = kept else {
+        return Ok(Frames::Any);
+    };
+    let kept: Option<Value> = serde_json::from_str(kept).ok();
+    match kept {
+        Some(Value::String(word)) if word == "platform" => Some(Frames::Platform),
+        Some(Value::Array(origins)) => origins
+            .into_iter()
+            .map(|origin| origin.as_str().map(str::to_owned))
+            .collect::<Option<Vec<String>>>()
+            .map(Frames::Origins),
+        _ => None,
+    }
+    .ok_or_else(|| {
+        StoreError::Corrupt {
+            table: "environment_settings",
+            column: "frame_ancestors",
+            row: slug.to_owned(),
+        }
+        .into()
+    })
+}
+
+/// The environment of this name, or which row is wrong.
+pub(super) fn environment(name: &str, row: impl FnOnce() -> String) -> Result<Environment, Error> {
+    Environment::ALL
+        .into_iter()
+        .find(|environment| environment.as_str() == name)
+        .ok_or_else(|| {
+            StoreError::Corrupt {
+                table: "deployments",
+                column: "environment",
+                row: row(),
+            }
+            .into()
+        })
+}
+
+async fn ensure_test_player(
+    transaction: &Transaction,
+    slug: &str,
+    (guest, number): (bool, u8),
+    fresh: Uuid,
+    (by, now): (&By, Millis),
+) -> Result<Uuid, Error> {
+    let project = projects::lock(transaction, slug).await?;
+    let row = transaction
+        .row(
+            "SELECT EXISTS (SELECT 1 FROM current_deployments WHERE project = $1),
+                 (SELECT id FROM test_players
+                  WHERE project = $1 AND is_guest = $2 AND number = $3)",
+            &[&project, &guest, &i16::from(number)],
+        )
+        .await?
+        .ok_or(Error::Changed)?;
+    if !get::<bool>(&row, 0)? {
+        return Err(StoreError::Missing {
+            table: "deployments",
+        }
+        .into());
+    }
+    let known: Option<Uuid> = get(&row, 1)?;
+    if known.is_none() {
+        transaction
+            .execute(
+                "INSERT INTO test_players (project, is_guest, number, id) VALUES ($1, $2, $3, $4)",
+                &[&project, &guest, &i16::from(number), &fresh],
+            )
+            .await?;
+    }
+    let kind = if guest { "guest" } else { "user" };
+    let detail = format!("test-{kind}-{number}");
+    audit::add_given(transaction, (slug, &detail), by, now).await?;
+    Ok(known.unwrap_or(fresh))
+}

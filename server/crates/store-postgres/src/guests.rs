@@ -1,0 +1,421 @@
+//! New guests: many of them in one commit, and exactly as many for each address as
+//! it may hold.
+
+use std::collections::BTreeMap;
+
+use platform_domain::player::{Player, PlayerState};
+use platform_domain::session::BACK_MILLIS;
+use platform_domain::username;
+use platform_store::{GuestCap, NewGuest, StoreError};
+use uuid::Uuid;
+
+use super::database::Database;
+use super::error::Error;
+use super::group::{Group, Request};
+use super::rows::get;
+use super::transaction::Transaction;
+use super::{players, sessions};
+
+/// Guests that may wait. One more is refused rather than kept in memory.
+const QUEUE: usize = 4_096;
+/// Guests in one transaction: more would only make the first wait longer.
+const GROUP: usize = 128;
+
+/// The way to new guests.
+#[derive(Debug)]
+pub(super) struct Guests {
+    database: Database,
+    group: Group<NewGuest, Player>,
+}
+
+impl Guests {
+    /// Starts the task that writes.
+    pub(super) fn start(database: Database) -> Self {
+        let writing = database.clone();
+        let group = Group::start(QUEUE, GROUP, move |requests| {
+            let database = writing.clone();
+            async move { write(&database, requests).await }
+        });
+        Self { database, group }
+    }
+
+    /// Adds a guest with the next group.
+    pub(super) async fn add(&self, guest: NewGuest) -> Result<Player, StoreError> {
+        self.group.write(guest).await
+    }
+
+    /// Adds a guest again whose row was removed, or gives it one session more.
+    pub(super) async fn bring_back(&self, guest: &NewGuest) -> Result<Player, StoreError> {
+        transact!(self.database, transaction => bring_back(&transaction, guest))
+    }
+
+    /// Waits for what is queued.
+    pub(super) async fn close(&self) {
+        self.group.close().await;
+    }
+}
+
+/// Writes a group, and answers each request. Where one of them spoils the
+/// transaction, each is written by itself.
+async fn write(database: &Database, requests: Vec<Request<NewGuest, Player>>) {
+    if requests.len() > 1 {
+        match add_all(database, &requests).await {
+            Ok(results) => {
+                for (request, result) in requests.into_iter().zip(results) {
+                    request.answer(result);
+                }
+                return;
+            }
+            // It may have happened: nobody is to be added twice.
+            Err(StoreError::Uncertain(why)) => {
+                for request in requests {
+                    request.answer(Err(StoreError::Uncertain(why.clone())));
+                }
+                return;
+            }
+            Err(StoreError::Unavailable(why)) => {
+                for request in requests {
+                    request.answer(Err(StoreError::Unavailable(why.clone())));
+                }
+                return;
+            }
+            Err(_) => {}
+        }
+    }
+    for request in requests {
+        let result = add_alone(database, &request.input).await;
+        request.answer(result);
+    }
+}
+
+async fn add_alone(database: &Database, guest: &NewGuest) -> Result<Player, StoreError> {
+    transact!(database, transaction => add(&transaction, guest))
+}
+
+async fn add_all(
+    database: &Database,
+    requests: &[Request<NewGuest, Player>],
+) -> Result<Vec<Result<Player, StoreError>>, StoreError> {
+    let guests: Vec<&NewGuest> = requests.iter().map(|request| &request.input).collect();
+    transact!(database, transaction => add_group(&transaction, &guests))
+}
+
+/// Locks the rows of addresses, in their order, until the transaction ends.
+async fn lock_addresses(transaction: &Transaction, guests: &[&NewGuest]) -> Result<(), Error> {
+    let mut used: BTreeMap<&str, i64> = BTreeMap::new();
+    for guest in guests.iter().filter(|guest| guest.cap.is_some()) {
+        let at = used.entry(&guest.address).or_insert(guest.now);
+        *at = (*at).max(guest.now);
+    }
+    if used.is_empty() {
+        return Ok(());
+    }
+    let (addresses, times): (Vec<&str>, Vec<i64>) = used.into_iter().unzip();
+    transaction
+        .execute(
+            "INSERT INTO guest_addresses (address, used_at)
+             SELECT * FROM unnest($1::text[], $2::bigint[])
+             ON CONFLICT (address) DO UPDATE
+             SET used_at = greatest(guest_addresses.used_at, excluded.used_at)",
+            &[&addresses, &times],
+        )
+        .await
+        .map(drop)
+}
+
+/// How many guests the address of each holds, up to its cap.
+async fn count_held(
+    transaction: &Transaction,
+    guests: &[(&str, GuestCap)],
+) -> Result<Vec<i64>, Error> {
+    let addresses: Vec<&str> = guests.iter().map(|(address, _)| *address).collect();
+    let since: Vec<i64> = guests.iter().map(|(_, cap)| cap.seen_since).collect();
+    let caps: Vec<i64> = guests
+        .iter()
+        .map(|(_, cap)| i64::from(cap.guests))
+        .collect();
+    let rows = transaction
+        .rows(
+            "SELECT (SELECT count(*) FROM (
+                 SELECT 1 FROM players WHERE address = asked.address
+                     AND seen_at >= asked.since AND awaiting IS NULL LIMIT asked.cap) AS held)
+             FROM unnest($1::text[], $2::bigint[], $3::bigint[])
+                 WITH ORDINALITY AS asked (address, since, cap, place) ORDER BY asked.place",
+            &[&addresses, &since, &caps],
+        )
+        .await?;
+    rows.iter().map(|row| get(row, 0)).collect()
+}
+
+/// Removes the oldest guests of an address and game whose cookie has not come
+/// back, so that `more` make `most` of them.
+async fn make_room(
+    transaction: &Transaction,
+    (address, game): (&str, &str),
+    most: u32,
+    more: usize,
+) -> Result<(), Error> {
+    let kept = i64::from(most).saturating_sub(i64::try_from(more).unwrap_or(i64::MAX));
+    let rows = transaction
+        .rows(
+            "SELECT id FROM players WHERE awaiting IS NOT NULL AND id = ANY(ARRAY(
+                 SELECT id FROM players WHERE address = $1 AND awaiting = $2
+                 ORDER BY created_at DESC, id OFFSET $3))
+             ORDER BY id FOR UPDATE",
+            &[&address, &game, &kept.max(0)],
+        )
+        .await?;
+    players::remove_locked(transaction, &rows).await.map(drop)
+}
+
+/// Adds one guest.
+async fn add(transaction: &Transaction, guest: &NewGuest) -> Result<Player, Error> {
+    if let Some(cap) = guest.cap {
+        lock_addresses(transaction, &[guest]).await?;
+        let held = count_held(transaction, &[(&guest.address, cap)]).await?;
+        if held
+            .first()
+            .is_some_and(|held| *held >= i64::from(cap.guests))
+        {
+            return Err(StoreError::GuestCap.into());
+        }
+        if let Some(game) = &guest.awaiting {
+            make_room(transaction, (&guest.address, game), cap.awaited, 1).await?;
+        }
+    }
+    let player = players::add_player(
+        transaction,
+        guest.id,
+        &guest.usernames,
+        Some(&guest.address),
+        guest.awaiting.as_deref(),
+        guest.now,
+    )
+    .await?;
+    sessions::add_session(transaction, &guest.session, guest.id, None, guest.now).await?;
+    Ok(player)
+}
+
+/// Makes a guest again, or gives it one session more if that has just been done.
+async fn bring_back(transaction: &Transaction, guest: &NewGuest) -> Result<Player, Error> {
+    let Some(player) = players::lock_one(transaction, guest.id).await? else {
+        return match add(transaction, guest).await.map_err(StoreError::from) {
+            // Another request of the same browser has just done it.
+            Err(StoreError::Conflict {
+                table: "players",
+                column: "id",
+            }) => Err(Error::Changed),
+            other => Ok(other?),
+        };
+    };
+    let is_young = guest.now - player.created_at < BACK_MILLIS;
+    let is_here = sessions::has_session(transaction, player.id, guest.now).await?;
+    if player.state != PlayerState::Guest || !is_young || !is_here {
+        return Err(StoreError::Conflict {
+            table: "players",
+            column: "id",
+        }
+        .into());
+    }
+    sessions::add_session(transaction, &guest.session, player.id, None, guest.now).await?;
+    Ok(player)
+}
+
+/// Adds guests as if one after the other. An error is one of the whole group.
+async fn add_group(
+    transaction: &Transaction,
+    guests: &[&NewGuest],
+) -> Result<Vec<Result<Player, StoreError>>, Error> {
+    lock_addresses(transaction, guests).await?;
+    let mut results = refuse_those_over_caps(transaction, guests).await?;
+    make_room_for(transaction, guests, &results).await?;
+    let places = results.iter().enumerate();
+    let mut nameless: Vec<usize> = places
+        .filter_map(|(place, result)| result.is_none().then_some(place))
+        .collect();
+    let added = nameless.clone();
+    let mut turn = 0;
+    while !nameless.is_empty() {
+        nameless = add_by_name(transaction, guests, &mut results, nameless, turn).await?;
+        turn += 1;
+    }
+    let added: Vec<&NewGuest> = added
+        .into_iter()
+        .filter(|place| matches!(results.get(*place), Some(Some(Ok(_)))))
+        .filter_map(|place| guests.get(place).copied())
+        .collect();
+    add_sessions(transaction, &added).await?;
+    // Every one has been refused or added.
+    results
+        .into_iter()
+        .map(|result| result.ok_or(Error::Changed))
+        .collect()
+}
+
+type Results = Vec<Option<Result<Player, StoreError>>>;
+
+/// Refuses the guests that their addresses may not hold any more.
+async fn refuse_those_over_caps(
+    transaction: &Transaction,
+    guests: &[&NewGuest],
+) -> Result<Results, Error> {
+    let capped: Vec<(&str, GuestCap)> = guests
+        .iter()
+        .filter_map(|guest| guest.cap.map(|cap| (guest.address.as_str(), cap)))
+        .collect();
+    let mut held = if capped.is_empty() {
+        Vec::new()
+    } else {
+        count_held(transaction, &capped).await?
+    }
+    .into_iter();
+    // Those of this group that an address holds by now.
+    let mut more: BTreeMap<&str, i64> = BTreeMap::new();
+    let mut results = Results::new();
+    for guest in guests {
+        let more = more.entry(&guest.address).or_default();
+        let is_full = match guest.cap {
+            Some(cap) => held.next().unwrap_or(0) + *more >= i64::from(cap.guests),
+            None => false,
+        };
+        if is_full {
+            results.push(Some(Err(StoreError::GuestCap)));
+            continue;
+        }
+        if guest.awaiting.is_none() {
+            *more += 1;
+        }
+        results.push(None);
+    }
+    Ok(results)
+}
+
+/// Removes the oldest guests whose cookie has not come back, where there would be
+/// too many with those that are added.
+async fn make_room_for(
+    transaction: &Transaction,
+    guests: &[&NewGuest],
+    results: &Results,
+) -> Result<(), Error> {
+    let mut awaited: BTreeMap<(&str, &str), (u32, usize)> = BTreeMap::new();
+    for (guest, result) in guests.iter().zip(results) {
+        if result.is_some() {
+            continue;
+        }
+        if let (Some(cap), Some(game)) = (guest.cap, &guest.awaiting) {
+            let of = awaited.entry((&guest.address, game)).or_default();
+            *of = (cap.awaited, of.1 + 1);
+        }
+    }
+    for (of, (most, more)) in awaited {
+        if u32::try_from(more).is_ok_and(|more| more > most) {
+            // Some of them would have to go again: each is added by itself.
+            return Err(StoreError::Busy.into());
+        }
+        make_room(transaction, of, most, more).await?;
+    }
+    Ok(())
+}
+
+/// Adds the guests of these places by the names of their turn. Returns the places
+/// of those whose name is taken.
+async fn add_by_name(
+    transaction: &Transaction,
+    guests: &[&NewGuest],
+    results: &mut Results,
+    places: Vec<usize>,
+    turn: usize,
+) -> Result<Vec<usize>, Error> {
+    // By name: of two groups that add the same names, none waits for the other in
+    // a circle.
+    let mut named: Vec<(String, usize, &NewGuest, &str)> = Vec::new();
+    for place in places {
+        let Some(guest) = guests.get(place) else {
+            continue;
+        };
+        match guest.usernames.get(turn) {
+            Some(name) => named.push((username::unique_key(name), place, *guest, name.as_str())),
+            None => set(
+                results,
+                place,
+                Err(StoreError::Conflict {
+                    table: "players",
+                    column: "username",
+                }),
+            ),
+        }
+    }
+    named.sort_unstable_by(|one, other| (&one.0, one.1).cmp(&(&other.0, other.1)));
+    let ids: Vec<Uuid> = named.iter().map(|(_, _, guest, _)| guest.id).collect();
+    let names: Vec<&str> = named.iter().map(|(.., name)| *name).collect();
+    let keys: Vec<&str> = named.iter().map(|(key, ..)| key.as_str()).collect();
+    let addresses: Vec<&str> = named
+        .iter()
+        .map(|(_, _, guest, _)| guest.address.as_str())
+        .collect();
+    let awaiting: Vec<Option<&str>> = named
+        .iter()
+        .map(|(_, _, guest, _)| guest.awaiting.as_deref())
+        .collect();
+    let times: Vec<i64> = named.iter().map(|(_, _, guest, _)| guest.now).collect();
+    let rows = transaction
+        .rows(
+            "INSERT INTO players (id, username, username_key, address, awaiting, created_at, seen_at)
+             SELECT id, name, key, address, awaiting, at, at
+             FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[])
+                 WITH ORDINALITY AS new (id, name, key, address, awaiting, at, place)
+             ORDER BY place
+             ON CONFLICT (username_key) DO NOTHING RETURNING id",
+            &[&ids, &names, &keys, &addresses, &awaiting, &times],
+        )
+        .await?;
+    let mut added: Vec<Uuid> = rows
+        .iter()
+        .map(|row| get(row, 0))
+        .collect::<Result<_, _>>()?;
+    added.sort_unstable();
+    let mut nameless = Vec::new();
+    for (_, place, guest, name) in named {
+        if added.binary_search(&guest.id).is_err() {
+            nameless.push(place);
+            continue;
+        }
+        let player = Player {
+            id: guest.id,
+            username: name.to_owned(),
+            state: PlayerState::Guest,
+            created_at: guest.now,
+            seen_at: guest.now,
+            awaited: guest.awaiting.is_some(),
+        };
+        set(results, place, Ok(player));
+    }
+    Ok(nameless)
+}
+
+fn set(results: &mut Results, place: usize, result: Result<Player, StoreError>) {
+    if let Some(slot) = results.get_mut(place) {
+        *slot = Some(result);
+    }
+}
+
+async fn add_sessions(transaction: &Transaction, guests: &[&NewGuest]) -> Result<(), Error> {
+    if guests.is_empty() {
+        return Ok(());
+    }
+    let hashes: Vec<&[u8]> = guests
+        .iter()
+        .map(|guest| guest.session.0.as_slice())
+        .collect();
+    let players: Vec<Uuid> = guests.iter().map(|guest| guest.id).collect();
+    let times: Vec<i64> = guests.iter().map(|guest| guest.now).collect();
+    transaction
+        .execute(
+            "INSERT INTO sessions (hash, player, created_at, renewed_at)
+             SELECT hash, player, at, at
+             FROM unnest($1::bytea[], $2::uuid[], $3::bigint[]) AS new (hash, player, at)",
+            &[&hashes, &players, &times],
+        )
+        .await
+        .map(drop)
+}

@@ -1,0 +1,58 @@
+//! The store in PostgreSQL, for any number of nodes. Every operation is one
+//! transaction at READ COMMITTED with explicit row locks, or one statement.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `store` | the store itself: its databases, opened and closed |
+//! | `address` | the address of a database: how connections are made from it |
+//! | `database` | a database's connections: reads, writes, limits of time, closing |
+//! | `transaction` | a transaction, and running one again where PostgreSQL asks for it |
+//! | `migrations` | the schemas' history |
+//! | `error` | what PostgreSQL's errors mean to a caller |
+//! | `group` | group commit: many callers' writes in one transaction |
+//! | `players`, `guests`, `sessions`, `accounts`, `administration`, `sign_ins`, `suspensions`, `left_guests`, `audit`, `backup`, `keys`, `projects`, `deployments`, `devices`, `device_codes`, `environments`, `counting`, `logs`, `log_writes`, `log_days`, `log_reads`, `log_quota`, `takedown`, `room` | the operations, as SQL |
+//!
+//! Who locks several rows takes them in one order, so that deadlocks are rare:
+//! the address of a guest, players by their ids, sessions, devices; a project
+//! before its owner. Where one happens all the same, PostgreSQL ends one of the
+//! two, and that one runs again.
+
+#[macro_use]
+mod transaction;
+
+mod accounts;
+mod address;
+mod administration;
+mod audit;
+mod backup;
+mod counting;
+mod database;
+mod deployments;
+mod device_codes;
+mod devices;
+mod environments;
+mod error;
+mod group;
+mod guests;
+mod keys;
+mod left_guests;
+mod log_days;
+mod log_quota;
+mod log_reads;
+mod log_writes;
+mod logs;
+mod migrations;
+mod players;
+mod projects;
+mod room;
+mod rows;
+mod sessions;
+mod sign_ins;
+mod store;
+mod suspensions;
+mod takedown;
+#[cfg(test)]
+mod tests;
+
+pub use self::backup::restore_copy;
+pub use self::store::PostgresStore;

@@ -1,0 +1,202 @@
+//! The schemas' history, inside the program, and bringing a database up to it.
+
+use std::time::Duration;
+
+use platform_store::{ConnectError, SchemaPolicy};
+use refinery_core::{Migration, Runner};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, Config};
+
+use super::address;
+
+/// The history of one schema: every migration by its name and text, oldest
+/// first. A migration that was released is never edited.
+#[derive(Debug)]
+pub(super) struct Schema {
+    /// The table that tells what was applied: both schemas may lie in one database.
+    history: &'static str,
+    /// The table whose one row is held by who applies.
+    lock: &'static str,
+    migrations: &'static [(&'static str, &'static str)],
+}
+
+/// Players, sessions, keys, projects.
+pub(super) const MAIN: Schema = Schema {
+    history: "platform_schema_history",
+    lock: "platform_schema_lock",
+    migrations: &[("V1__first", include_str!("../migrations/0001_first.sql"))],
+};
+
+/// Frontend log records.
+pub(super) const LOGS: Schema = Schema {
+    history: "platform_log_schema_history",
+    lock: "platform_log_schema_lock",
+    migrations: &[(
+        "V1__first",
+        include_str!("../migrations/logs/0001_first.sql"),
+    )],
+};
+
+/// How long a start waits for another program that changes the schema.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// How often making the lock is tried: of several that make one table at once,
+/// PostgreSQL turns all but one away.
+const TRIES: u32 = 20;
+
+impl Schema {
+    /// Applies what the database lacks, if it may: a new one is always made whole.
+    /// Of many programs that start at once, one applies and the others wait.
+    pub(super) async fn bring_up_to_date(
+        &self,
+        config: &Config,
+        policy: SchemaPolicy,
+    ) -> Result<(), ConnectError> {
+        let mut client = connect(config).await?;
+        let migrations = self.migrations()?;
+        let known = migrations.iter().map(Migration::version).max().unwrap_or(0);
+        let found = self.version(&mut client, &migrations).await?;
+        if found < known && allowed(found, known, policy)? {
+            let work = self.apply(config, &mut client, &migrations);
+            tokio::time::timeout(PATIENCE, work)
+                .await
+                .map_err(|error| ConnectError::Migration(Box::new(error)))??;
+        }
+        allowed(self.version(&mut client, &migrations).await?, known, policy).map(drop)
+    }
+
+    fn migrations(&self) -> Result<Vec<Migration>, ConnectError> {
+        self.migrations
+            .iter()
+            .map(|(name, sql)| Migration::unapplied(name, sql))
+            .collect::<Result<_, _>>()
+            .map_err(|error| ConnectError::Migration(Box::new(error)))
+    }
+
+    fn runner(&self, migrations: &[Migration]) -> Runner {
+        let mut runner = Runner::new(migrations);
+        runner.set_migration_table_name(self.history);
+        runner
+    }
+
+    /// The version of the database's schema; 0 if it has none.
+    async fn version(
+        &self,
+        client: &mut Client,
+        migrations: &[Migration],
+    ) -> Result<i32, ConnectError> {
+        let row = client
+            .query_one("SELECT to_regclass($1::text) IS NOT NULL", &[&self.history])
+            .await
+            .map_err(not_opened)?;
+        if !row.try_get::<_, bool>(0).map_err(not_opened)? {
+            return Ok(0);
+        }
+        let last = self
+            .runner(migrations)
+            .get_last_applied_migration_async(client)
+            .await
+            .map_err(|error| ConnectError::Migration(Box::new(error)))?;
+        Ok(last.map_or(0, |migration| migration.version()))
+    }
+
+    /// Applies the migrations while another connection holds the lock: each is a
+    /// transaction of its own.
+    async fn apply(
+        &self,
+        config: &Config,
+        client: &mut Client,
+        migrations: &[Migration],
+    ) -> Result<(), ConnectError> {
+        let holder = connect(config).await?;
+        self.make_lock(&holder).await?;
+        holder
+            .batch_execute(&format!(
+                "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT 1 FROM {} FOR UPDATE",
+                self.lock
+            ))
+            .await
+            .map_err(not_opened)?;
+        self.runner(migrations)
+            .run_async(client)
+            .await
+            .map_err(|error| ConnectError::Migration(Box::new(error)))?;
+        holder.batch_execute("COMMIT").await.map_err(not_opened)
+    }
+
+    /// Makes the table of the lock and its row, if they are not there.
+    async fn make_lock(&self, client: &Client) -> Result<(), ConnectError> {
+        let lock = self.lock;
+        let sql = format!(
+            "CREATE TABLE IF NOT EXISTS {lock} (id SMALLINT PRIMARY KEY);
+             INSERT INTO {lock} (id) VALUES (1) ON CONFLICT DO NOTHING"
+        );
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match client.batch_execute(&sql).await {
+                Ok(()) => return Ok(()),
+                Err(error) if tries < TRIES && is_race(&error) => {}
+                Err(error) => return Err(not_opened(error)),
+            }
+        }
+    }
+}
+
+/// Whether the schema `found` may be brought up to `known`, and has to be.
+fn allowed(found: i32, known: i32, policy: SchemaPolicy) -> Result<bool, ConnectError> {
+    if found > known {
+        return Err(ConnectError::TooNew { found, known });
+    }
+    if found < known && found > 0 && policy == SchemaPolicy::Refuse {
+        return Err(ConnectError::TooOld { found, known });
+    }
+    Ok(found < known)
+}
+
+/// Two programs made the same table at once.
+fn is_race(error: &tokio_postgres::Error) -> bool {
+    matches!(
+        error.code(),
+        Some(
+            &SqlState::UNIQUE_VIOLATION
+                | &SqlState::DUPLICATE_TABLE
+                | &SqlState::DUPLICATE_OBJECT
+                | &SqlState::T_R_DEADLOCK_DETECTED
+        )
+    )
+}
+
+/// One connection beside the pool.
+pub(super) async fn connect(config: &Config) -> Result<Client, ConnectError> {
+    let (client, connection) = config.connect(address::tls()?).await.map_err(not_opened)?;
+    // It ends with the client.
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "a connection to the database ended");
+        }
+    });
+    // A migration takes as long as it takes, and who holds the lock meanwhile is idle.
+    client
+        .batch_execute("SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0")
+        .await
+        .map_err(not_opened)?;
+    Ok(client)
+}
+
+pub(super) fn not_opened(error: tokio_postgres::Error) -> ConnectError {
+    ConnectError::Database(Box::new(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_history_has_no_gap() {
+        for schema in [&MAIN, &LOGS] {
+            for (index, (name, _)) in schema.migrations.iter().enumerate() {
+                assert!(name.starts_with(&format!("V{}__", index + 1)), "{name}");
+            }
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! Signing in: what is on its way, and the one operation that ends it.
+
+use async_trait::async_trait;
+use platform_domain::audit::{Actor, AuditKind, By};
+use platform_domain::clock::Millis;
+use platform_domain::identity::LinkedIdentity;
+use platform_domain::player::{Player, PlayerState};
+use platform_domain::sign_in::{
+    PendingSignIn, SIGN_IN_MILLIS, SignIn, SignInOutcome, StateHash, TakenSignIn,
+};
+use platform_store::{SignInStore, StoreError};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::audit::{self, Entry};
+use super::error::Error;
+use super::rows::{bytes, get};
+use super::store::PostgresStore;
+use super::transaction::Transaction;
+use super::{accounts, players, sessions};
+
+#[async_trait]
+impl SignInStore for PostgresStore {
+    async fn add_pending_sign_in(&self, pending: PendingSignIn) -> Result<(), StoreError> {
+        transact!(self.main, transaction => add_pending(&transaction, &pending))
+    }
+
+    async fn take_pending_sign_in(
+        &self,
+        state: &StateHash,
+        browser: &[u8; 32],
+        now: Millis,
+    ) -> Result<TakenSignIn, StoreError> {
+        let since = now - SIGN_IN_MILLIS;
+        // Anybody can ask for any number of states: those that are none cost
+        // no write.
+        let found = self
+            .main
+            .row(
+                "SELECT browser FROM pending_sign_ins WHERE state = $1 AND started_at > $2",
+                &[&state.0.as_slice(), &since],
+            )
+            .await?;
+        let Some(found) = found else {
+            return Ok(TakenSignIn::Unknown);
+        };
+        if get::<&[u8]>(&found, 0)? != browser.as_slice() {
+            return Ok(TakenSignIn::OtherBrowser);
+        }
+        // Of two that come with one state, one takes it.
+        let rows = self
+            .main
+            .write(
+                "DELETE FROM pending_sign_ins WHERE state = $1 AND browser = $2 AND started_at > $3
+                 RETURNING browser, provider, nonce, pkce_verifier, guest, redirect, started_at,
+                     again",
+                &[&state.0.as_slice(), &browser.as_slice(), &since],
+            )
+            .await?;
+        match rows.first() {
+            Some(row) => Ok(TakenSignIn::Taken(pending(*state, row)?)),
+            None => Ok(TakenSignIn::Unknown),
+        }
+    }
+
+    async fn complete_sign_in(&self, sign_in: SignIn) -> Result<SignInOutcome, StoreError> {
+        transact!(self.main, transaction => complete(&transaction, &sign_in))
+    }
+
+    async fn list_identities(&self, player: Uuid) -> Result<Vec<LinkedIdentity>, StoreError> {
+        accounts::list_identities(&self.main, player).await
+    }
+}
+
+async fn add_pending(transaction: &Transaction, pending: &PendingSignIn) -> Result<(), Error> {
+    // The browser sent the guest's cookie along.
+    if let Some(guest) = pending.guest {
+        players::confirm(transaction, guest).await?;
+    }
+    transaction
+        .execute(
+            "INSERT INTO pending_sign_ins
+                 (state, browser, provider, nonce, pkce_verifier, guest, redirect, started_at,
+                  again)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+            &[
+                &pending.state.0.as_slice(),
+                &pending.browser.as_slice(),
+                &pending.provider,
+                &pending.nonce,
+                &pending.pkce_verifier,
+                &pending.guest,
+                &pending.redirect,
+                &pending.started_at,
+                &pending.again,
+            ],
+        )
+        .await
+        .map(drop)
+}
+
+fn pending(state: StateHash, row: &Row) -> Result<PendingSignIn, Error> {
+    Ok(PendingSignIn {
+        state,
+        browser: bytes(row, 0, "pending_sign_ins", "browser")?,
+        provider: get(row, 1)?,
+        nonce: get(row, 2)?,
+        pkce_verifier: get(row, 3)?,
+        guest: get(row, 4)?,
+        redirect: get(row, 5)?,
+        started_at: get(row, 6)?,
+        again: get(row, 7)?,
+    })
+}
+
+/// The players that a sign-in may change, as they are once they are locked.
+struct Parties {
+    /// The identity's account.
+    owner: Option<Uuid>,
+    /// The player of the session that the browser holds.
+    held: Option<Uuid>,
+    players: Vec<Player>,
+}
+
+impl Parties {
+    fn find(&self, id: Option<Uuid>) -> Option<&Player> {
+        self.players.iter().find(|player| Some(player.id) == id)
+    }
+}
+
+/// Locks all players that a sign-in may change, in the order of their ids.
+async fn lock_parties(transaction: &Transaction, sign_in: &SignIn) -> Result<Parties, Error> {
+    let held_hash = sign_in.held.as_ref().map(|held| held.0.as_slice());
+    let row = transaction
+        .row(
+            "SELECT (SELECT player FROM identities WHERE key = $1),
+                 (SELECT player FROM sessions WHERE hash = $2)",
+            &[&sign_in.identity.key.0.as_slice(), &held_hash],
+        )
+        .await?
+        .ok_or(Error::Changed)?;
+    let (owner, held): (Option<Uuid>, Option<Uuid>) = (get(&row, 0)?, get(&row, 1)?);
+    let ids: Vec<Uuid> = [owner, held, sign_in.guest].into_iter().flatten().collect();
+    let players = if ids.is_empty() {
+        Vec::new()
+    } else {
+        players::lock(transaction, &ids).await?
+    };
+    // Identities never leave their account, so only a new one can be another's now.
+    if owner.is_none()
+        && accounts::owner(transaction, &sign_in.identity.key)
+            .await?
+            .is_some()
+    {
+        return Err(Error::Changed);
+    }
+    Ok(Parties {
+        owner,
+        held,
+        players,
+    })
+}
+
+async fn complete(transaction: &Transaction, sign_in: &SignIn) -> Result<SignInOutcome, Error> {
+    let parties = lock_parties(transaction, sign_in).await?;
+    let guest = guest(transaction, sign_in, &parties).await?;
+    let outcome = match parties.owner {
+        Some(_) => {
+            let account = parties.find(parties.owner);
+            let account = account.ok_or(StoreError::Missing { table: "players" })?;
+            enter(transaction, sign_in, account.clone(), guest).await?
+        }
+        None => begin(transaction, sign_in, guest).await?,
+    };
+    let Some(player) = outcome.player() else {
+        return Ok(outcome);
+    };
+    if let Some(held) = &sign_in.held {
+        sessions::end_session(transaction, held, sign_in.now).await?;
+    }
+    let proved = Some(sign_in.authenticated_at);
+    sessions::add_session(
+        transaction,
+        &sign_in.session,
+        player.id,
+        proved,
+        sign_in.now,
+    )
+    .await?;
+    Ok(outcome)
+}
+
+/// The player whose progress the browser has: the one that began the sign-in,
+/// or, where that one counts no more or there was none, the one that it holds
+/// now. Only one with a session counts: a guest that signed out stays away.
+async fn guest(
+    transaction: &Transaction,
+    sign_in: &SignIn,
+    parties: &Parties,
+) -> Result<Option<Player>, Error> {
+    for id in [sign_in.guest, parties.held] {
+        if let Some(player) = parties.find(id)
+            && counts(transaction, player, sign_in.now).await?
+        {
+            return Ok(Some(player.clone()));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether the player is here still. A suspension outlasts every session.
+async fn counts(transaction: &Transaction, player: &Player, now: Millis) -> Result<bool, Error> {
+    Ok(matches!(player.state, PlayerState::Suspended { .. })
+        || sessions::has_session(transaction, player.id, now).await?)
+}
+
+/// Signs in to the account of a known identity.
+async fn enter(
+    transaction: &Transaction,
+    sign_in: &SignIn,
+    player: Player,
+    guest: Option<Player>,
+) -> Result<SignInOutcome, Error> {
+    if let PlayerState::Suspended { reason, .. } = player.state {
+        return Ok(SignInOutcome::Suspended { reason });
+    }
+    let Some(guest) = guest.filter(|guest| guest.state == PlayerState::Guest) else {
+        log(transaction, AuditKind::SignedIn, player.id, sign_in).await?;
+        return Ok(SignInOutcome::Returned(player));
+    };
+    accounts::merge(transaction, guest.id, player.id, sign_in.now).await?;
+    sessions::end_all(transaction, guest.id, None, sign_in.now).await?;
+    let event = Entry::of(AuditKind::Merged, sign_in.now)
+        .player(guest.id)
+        .other(player.id)
+        .subject(&sign_in.identity.provider)
+        .by(&by(sign_in));
+    audit::add(transaction, &event).await?;
+    Ok(SignInOutcome::Merged {
+        player,
+        guest: guest.id,
+    })
+}
+
+/// Signs in with an identity that nobody has: the guest becomes its account.
+async fn begin(
+    transaction: &Transaction,
+    sign_in: &SignIn,
+    guest: Option<Player>,
+) -> Result<SignInOutcome, Error> {
+    let now = sign_in.now;
+    match guest {
+        Some(guest) if guest.state == PlayerState::Guest => {
+            accounts::link(transaction, &sign_in.identity, guest.id, now).await?;
+            sessions::end_all(transaction, guest.id, None, now).await?;
+            log(transaction, AuditKind::Linked, guest.id, sign_in).await?;
+            Ok(SignInOutcome::Linked(as_account(guest)))
+        }
+        // Nobody to link, or somebody who is suspended: whoever signs in at
+        // their browser with an identity that nobody has may be somebody else.
+        _ => {
+            let names = &sign_in.usernames;
+            let player =
+                players::add_player(transaction, sign_in.new_player, names, None, None, now)
+                    .await?;
+            accounts::link(transaction, &sign_in.identity, player.id, now).await?;
+            log(transaction, AuditKind::Created, player.id, sign_in).await?;
+            Ok(SignInOutcome::Created(as_account(player)))
+        }
+    }
+}
+
+fn as_account(player: Player) -> Player {
+    Player {
+        state: PlayerState::Account,
+        ..player
+    }
+}
+
+async fn log(
+    transaction: &Transaction,
+    kind: AuditKind,
+    player: Uuid,
+    sign_in: &SignIn,
+) -> Result<(), Error> {
+    let event = Entry::of(kind, sign_in.now)
+        .player(player)
+        .subject(&sign_in.identity.provider)
+        .by(&by(sign_in));
+    audit::add(transaction, &event).await
+}
+
+/// Signing in is the player's own act.
+fn by(sign_in: &SignIn) -> By {
+    By {
+        actor: Actor::Own,
+        source: sign_in.source.clone(),
+    }
+}

@@ -1,0 +1,349 @@
+//! The suite on PostgreSQL, with one and with two stores on one database, and tests of what is
+//! PostgreSQL's alone: starts at once, a schema of another program, and lost connections.
+
+mod cluster;
+mod proxy;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use futures_util::future::join;
+use platform_domain::entropy::{Entropy, SystemEntropy};
+use platform_domain::log::{LogEntry, NewLogRecords};
+use platform_domain::page::PageId;
+use platform_domain::session::SessionHash;
+use platform_protocol::log::{LogLevel, LogSource};
+use platform_protocol::names::Environment;
+use platform_store::{
+    ConnectError, LogStore as _, NewGuest, PlayerStore as _, SchemaPolicy, Store, StoreError,
+};
+use platform_store_conformance::{Place, TwoHandles, concurrent_suite, suite};
+use tokio_postgres::{Client, NoTls};
+
+use self::cluster::TestDatabase;
+use self::proxy::Proxy;
+use super::migrations::Schema;
+use super::{PostgresStore, address, migrations, restore_copy};
+
+/// A database of one test, and those that copies were restored to.
+struct Server {
+    database: TestDatabase,
+    copies: Mutex<Vec<TestDatabase>>,
+}
+
+impl Server {
+    fn new() -> Self {
+        Self {
+            database: TestDatabase::new(),
+            copies: Mutex::default(),
+        }
+    }
+
+    async fn connect(url: &str) -> PostgresStore {
+        let store = PostgresStore::open(url, None, SchemaPolicy::Upgrade).await;
+        store.unwrap()
+    }
+}
+
+#[async_trait]
+impl Place for Server {
+    async fn open(&self) -> Arc<dyn Store> {
+        Arc::new(Self::connect(&self.database.url()).await)
+    }
+
+    async fn open_copy(&self, folder: &Path) -> Arc<dyn Store> {
+        let copy = TestDatabase::new();
+        restore_copy(&copy.url(), folder).await.unwrap();
+        let store = Self::connect(&copy.url()).await;
+        self.copies.lock().unwrap().push(copy);
+        Arc::new(store)
+    }
+}
+
+suite!(Server::new());
+
+/// Two nodes that share one database.
+mod two_handles {
+    use super::*;
+
+    concurrent_suite!(TwoHandles(Server::new()));
+}
+
+const NOW: i64 = 1_800_000_000_000;
+const DAY: i64 = 24 * 60 * 60 * 1_000;
+
+/// A connection beside the store's.
+async fn raw(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+fn guest(name: &str) -> NewGuest {
+    let entropy: &dyn Entropy = &SystemEntropy;
+    NewGuest {
+        id: entropy.uuid_v7(1),
+        usernames: vec![name.to_owned()],
+        session: SessionHash(entropy.bytes()),
+        address: "192.0.2.1".into(),
+        cap: None,
+        awaiting: None,
+        now: 1,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_programs_may_start_on_an_empty_database_at_once_a_hundred_times() {
+    let database = TestDatabase::new();
+    let config = address::parse(&database.url()).unwrap();
+    let client = raw(&database.url()).await;
+    let start = async |schema: &'static Schema| {
+        let config = config.clone();
+        let start = async move {
+            schema
+                .bring_up_to_date(&config, SchemaPolicy::Upgrade)
+                .await
+        };
+        tokio::spawn(start).await.unwrap().unwrap();
+    };
+    for _ in 0..100 {
+        // Both begin with the players', as one program does, and go on to the log records'.
+        join(start(&migrations::MAIN), start(&migrations::MAIN)).await;
+        join(start(&migrations::LOGS), start(&migrations::LOGS)).await;
+        let tables = "SELECT count(*) FROM platform_schema_history
+             UNION ALL SELECT count(*) FROM platform_log_schema_history
+             UNION ALL SELECT count(*) FROM locks";
+        let counts = client.query(tables, &[]).await.unwrap();
+        let counts: Vec<i64> = counts.iter().map(|row| row.get(0)).collect();
+        assert_eq!(counts, [1, 1, 1]);
+        let empty = "DROP SCHEMA public CASCADE; CREATE SCHEMA public";
+        client.batch_execute(empty).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_database_of_a_newer_program_is_refused_with_a_sentence() {
+    let place = Server::new();
+    place.open().await.close().await.unwrap();
+    raw(&place.database.url())
+        .await
+        .batch_execute(
+            "INSERT INTO platform_schema_history
+             SELECT 9999, 'later', applied_on, checksum FROM platform_schema_history LIMIT 1",
+        )
+        .await
+        .unwrap();
+    let url = place.database.url();
+    let error = PostgresStore::open(&url, None, SchemaPolicy::Upgrade).await;
+    let error = error.unwrap_err();
+    assert!(
+        matches!(error, ConnectError::TooNew { found: 9_999, .. }),
+        "{error:?}"
+    );
+    assert!(error.to_string().contains("schema version 9999"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn log_records_may_lie_in_a_database_of_their_own() {
+    let (main, logs) = (TestDatabase::new(), TestDatabase::new());
+    let (main_url, logs_url) = (main.url(), logs.url());
+    let open = PostgresStore::open(&main_url, Some(&logs_url), SchemaPolicy::Upgrade);
+    let store = open.await.unwrap();
+    store.add_guest(guest("otter")).await.unwrap();
+    assert_eq!(store.log_bytes("demo").await.unwrap(), 0);
+    for (url, table, other) in [
+        (main_url, "players", "log_records"),
+        (logs_url, "log_records", "players"),
+    ] {
+        let sql = "SELECT to_regclass($1) IS NOT NULL, to_regclass($2) IS NULL";
+        let row = raw(&url).await.query_one(sql, &[&table, &other]).await;
+        let row = row.unwrap();
+        assert_eq!((row.get(0), row.get(1)), (true, true), "{table}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operation_that_conflicts_with_others_runs_again_five_times() {
+    let place = Server::new();
+    let store = place.open().await;
+    let client = raw(&place.database.url()).await;
+    // A sequence counts on, whatever is rolled back.
+    for (code, failures, succeeds) in [("40P01", 5, true), ("40001", 5, true), ("40P01", 6, false)]
+    {
+        let fail = format!(
+            "DROP SEQUENCE IF EXISTS turns;
+             CREATE SEQUENCE turns;
+             CREATE OR REPLACE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
+             BEGIN
+                 IF nextval('turns') <= {failures} THEN RAISE SQLSTATE '{code}'; END IF;
+                 RETURN NEW;
+             END $$;
+             CREATE OR REPLACE TRIGGER fail BEFORE INSERT ON sessions
+                 FOR EACH ROW EXECUTE FUNCTION fail()"
+        );
+        client.batch_execute(&fail).await.unwrap();
+        let new = guest(&format!("otter-{code}-{failures}"));
+        let added = store.add_guest(new.clone()).await;
+        if succeeds {
+            assert_eq!(added.unwrap().id, new.id);
+        } else {
+            assert!(
+                matches!(added, Err(StoreError::Unavailable(_))),
+                "{added:?}"
+            );
+            assert_eq!(store.find_player(new.id).await.unwrap(), None);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_whose_connections_were_all_ended_goes_on() {
+    let place = Server::new();
+    let store = place.open().await;
+    let client = raw(&place.database.url()).await;
+    for number in 0..10 {
+        store
+            .add_guest(guest(&format!("otter-{number}")))
+            .await
+            .unwrap();
+        client
+            .batch_execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                 WHERE datname = current_database() AND pid <> pg_backend_pid()",
+            )
+            .await
+            .unwrap();
+        // A read is asked again, and so is a transaction that was not committed.
+        let found = store.find_player_by_name(&format!("otter-{number}")).await;
+        assert!(found.unwrap().is_some());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_write_whose_answer_is_lost_is_not_written_twice() {
+    let place = Server::new();
+    place.open().await;
+    let proxy = Proxy::start(&place.database).await;
+    let store = Server::connect(&proxy.url()).await;
+    proxy.lose_the_next_commit();
+    let new = guest("otter");
+    let lost = store.add_guest(new.clone()).await;
+    assert!(matches!(lost, Err(StoreError::Uncertain(_))), "{lost:?}");
+    // It was written, and once: its name is not taken by itself.
+    let player = store.find_player(new.id).await.unwrap().unwrap();
+    assert_eq!(player.username, "otter");
+    store.add_guest(guest("heron")).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn commits_wait_for_the_disk_and_no_limit_of_the_servers_ends_them() {
+    let place = Server::new();
+    raw(&place.database.url())
+        .await
+        .batch_execute(
+            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET statement_timeout = ''50ms''',
+                 current_database());
+             EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off',
+                 current_database()); END $$",
+        )
+        .await
+        .unwrap();
+    let store = Server::connect(&place.database.url()).await;
+    for (setting, expected) in [("statement_timeout", "0"), ("synchronous_commit", "on")] {
+        let sql = "SELECT current_setting($1)";
+        let row = store.main.row(sql, &[&setting]).await.unwrap().unwrap();
+        assert_eq!(row.get::<_, &str>(0), expected, "{setting}");
+    }
+}
+
+#[tokio::test]
+async fn what_has_u_0000_in_it_is_found_nowhere() {
+    let place = Server::new();
+    let store = place.open().await;
+    store.add_guest(guest("otter")).await.unwrap();
+    assert_eq!(store.find_project("a\0b").await.unwrap(), None);
+    let file = store
+        .find_kept_file("demo", Environment::Prod, "a\0b")
+        .await;
+    assert_eq!(file.unwrap(), None);
+}
+
+fn logged(slug: &str, received_at: i64, messages: usize) -> NewLogRecords {
+    let entry = |number: usize| LogEntry {
+        time: received_at,
+        level: LogLevel::Info,
+        source: LogSource::Console,
+        message: number.to_string(),
+        stack: None,
+        url: None,
+        line: None,
+        column: None,
+        metadata: None,
+        count: 1,
+    };
+    NewLogRecords {
+        slug: slug.to_owned(),
+        environment: Environment::Prod,
+        deployment: None,
+        player: None,
+        page: PageId([9; 16]),
+        received_at,
+        entries: (0..messages).map(entry).collect(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn days_of_log_records_are_tables_that_go_as_a_whole() {
+    let place = Server::new();
+    let (store, other) = (place.open().await, place.open().await);
+    let client = raw(&place.database.url()).await;
+    let tables = async || {
+        let sql = "SELECT count(*) FROM pg_inherits WHERE inhparent = 'log_records'::regclass";
+        client.query_one(sql, &[]).await.unwrap().get::<_, i64>(0)
+    };
+    // The first records of a day, from two nodes at once.
+    let days: Vec<i64> = (0..4).map(|day| NOW + day * DAY).collect();
+    for day in &days {
+        let add = |store: &Arc<dyn Store>, slug: &str| {
+            let (store, new) = (Arc::clone(store), logged(slug, *day, 30));
+            tokio::spawn(async move { store.add_log_records(new).await })
+        };
+        let (one, two) = join(add(&store, "a"), add(&other, "b")).await;
+        one.unwrap().unwrap();
+        two.unwrap().unwrap();
+    }
+    assert_eq!(tables().await, 4);
+    let bytes = store.log_bytes("a").await.unwrap();
+    // Two whole days are old, and the third in part: that goes one by one.
+    let mut removed = Vec::new();
+    for _ in 0..5 {
+        removed.push(other.sweep_log_records(days[2] + 1, 40).await.unwrap());
+    }
+    assert_eq!(removed, [60, 60, 40, 20, 0]);
+    assert_eq!(tables().await, 2);
+    assert_eq!(store.log_bytes("a").await.unwrap(), bytes / 4);
+    // A record of a day that was dropped makes it again.
+    store.add_log_records(logged("c", NOW, 1)).await.unwrap();
+    assert_eq!(tables().await, 3);
+    assert_eq!(store.sweep_log_records(days[1], 40).await.unwrap(), 1);
+    assert_eq!(store.log_bytes("c").await.unwrap(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_reads_log_records_for_long_holds_no_writer_up() {
+    let place = Server::new();
+    let store = place.open().await;
+    store.add_log_records(logged("a", NOW, 3)).await.unwrap();
+    let reader = raw(&place.database.url()).await;
+    let read = "BEGIN; SELECT count(*) FROM log_records";
+    reader.batch_execute(read).await.unwrap();
+    // A new day is made meanwhile, and an old one goes one by one.
+    store
+        .add_log_records(logged("a", NOW + DAY, 3))
+        .await
+        .unwrap();
+    assert_eq!(store.sweep_log_records(NOW + DAY, 2).await.unwrap(), 2);
+    reader.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(store.sweep_log_records(NOW + DAY, 2).await.unwrap(), 1);
+}

@@ -1,0 +1,225 @@
+//! A PostgreSQL of this test process alone: a new cluster in a temporary folder, which only a Unix
+//! socket in that folder leads to, with a database for each test. It ends with the process, however
+//! that ends.
+
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How to get PostgreSQL, where there is none.
+const ADVICE: &str = "these tests need PostgreSQL 15 or later: run `cargo xtask setup`, or \
+     `sudo apt-get install postgresql`, or have its `initdb` and `postgres` on the PATH";
+/// Where Debian's packages have the programs, in a folder for each version.
+const DEBIAN: &str = "/usr/lib/postgresql";
+/// The oldest version whose databases take the collation that the tests want.
+const OLDEST: u32 = 15;
+/// Whose processes they are where the tests are root's: PostgreSQL refuses to run as root.
+const USER: &str = "postgres";
+/// The name of the socket in its folder.
+pub(super) const SOCKET: &str = ".s.PGSQL.5432";
+/// How long the server may take to answer for the first time.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Starts the server, waits for the end of its own input, and takes everything away. The other end
+/// of the input is the test process, so its end is noticed even after a `kill -9`.
+const KEEPER: &str = r#"
+    trap : INT TERM
+    "$@" </dev/null &
+    server=$!
+    cat >/dev/null
+    kill -QUIT "$server"
+    wait "$server"
+    rm -rf "$FOLDER"
+"#;
+
+/// What is faster and would lose data after a power cut: nothing here outlives the process.
+const SETTINGS: &[&str] = &[
+    "listen_addresses=",
+    "port=5432",
+    "max_connections=1000",
+    "fsync=off",
+    "full_page_writes=off",
+    "wal_level=minimal",
+    "max_wal_senders=0",
+    "shared_buffers=128MB",
+    "jit=off",
+];
+
+/// The running cluster.
+struct Cluster {
+    folder: PathBuf,
+    /// Its input stays open until the process ends.
+    _keeper: Child,
+}
+
+/// Where it does not start, every test fails for that.
+static CLUSTER: LazyLock<Cluster> = LazyLock::new(Cluster::start);
+
+/// A database of one test; removed when it is dropped.
+#[derive(Debug)]
+pub(super) struct TestDatabase {
+    name: String,
+}
+
+impl TestDatabase {
+    /// Makes an empty database. The first one starts the cluster.
+    pub(super) fn new() -> Self {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("test_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        // A collation by language, as most servers have: the schema names "C" where it counts.
+        administer(&format!(
+            "CREATE DATABASE {name} TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en'"
+        ));
+        Self { name }
+    }
+
+    /// Its address.
+    pub(super) fn url(&self) -> String {
+        CLUSTER.url(&self.name)
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The socket of its server.
+    pub(super) fn socket(&self) -> PathBuf {
+        CLUSTER.folder.join(SOCKET)
+    }
+}
+
+impl Drop for TestDatabase {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            administer(&format!("DROP DATABASE {} WITH (FORCE)", self.name));
+        }
+    }
+}
+
+impl Cluster {
+    fn start() -> Self {
+        let bin = programs();
+        let mktemp =
+            run(as_user("mktemp").args(["-d", "--tmpdir=/tmp", "platform-postgres.XXXXXXXX"]));
+        let folder = PathBuf::from(String::from_utf8(mktemp.stdout).unwrap().trim());
+        let data = folder.join("data");
+        run(as_user(bin.join("initdb"))
+            .arg("--pgdata")
+            .arg(&data)
+            .args(["--username=platform", "--auth=trust", "--encoding=UTF8"])
+            .args(["--locale=C.UTF-8", "--no-sync", "--no-instructions"]));
+        let mut server = as_user(bin.join("postgres"));
+        server.arg("-D").arg(&data).arg("-k").arg(&folder);
+        for setting in SETTINGS {
+            server.args(["-c", setting]);
+        }
+        let keeper = Command::new("sh")
+            .args(["-c", KEEPER, "keeper"])
+            .arg(server.get_program())
+            .args(server.get_args())
+            .env("FOLDER", &folder)
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(std::fs::File::create(folder.join("keeper.log")).unwrap())
+            // What the terminal sends to the tests must not end the keeper before its work.
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let cluster = Self {
+            folder,
+            _keeper: keeper,
+        };
+        cluster.wait();
+        cluster
+    }
+
+    fn url(&self, database: &str) -> String {
+        let folder = self.folder.display().to_string().replace('/', "%2F");
+        format!("postgres://platform@{folder}/{database}")
+    }
+
+    /// Waits for the server's first answer.
+    fn wait(&self) {
+        let start = Instant::now();
+        let url = self.url("postgres");
+        while let Err(error) = send(&url, "SELECT 1") {
+            if start.elapsed() > PATIENCE {
+                let log = std::fs::read_to_string(self.folder.join("keeper.log"));
+                panic!("PostgreSQL does not answer: {error}\n{}", log.unwrap());
+            }
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// Sends a statement to the cluster itself.
+fn administer(sql: &str) {
+    send(&CLUSTER.url("postgres"), sql).unwrap();
+}
+
+/// Sends a statement, on a thread of its own: a test's thread already drives other futures.
+fn send(url: &str, sql: &str) -> Result<(), tokio_postgres::Error> {
+    let send = async {
+        let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await?;
+        let connection = tokio::spawn(connection);
+        client.batch_execute(sql).await?;
+        drop(client);
+        connection.await.unwrap()
+    };
+    let run = || {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.enable_all().build().unwrap().block_on(send)
+    };
+    std::thread::scope(|scope| scope.spawn(run).join().unwrap())
+}
+
+/// A program as a user that PostgreSQL agrees to run as.
+fn as_user(program: impl AsRef<Path>) -> Command {
+    let is_root = run(Command::new("id").arg("-u")).stdout == b"0\n";
+    let mut command = if is_root {
+        // Unlike `runuser`, it becomes the program, so that signals reach that.
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", USER, "--regid", USER, "--init-groups"]);
+        command.arg(program.as_ref());
+        command
+    } else {
+        Command::new(program.as_ref())
+    };
+    command.current_dir("/");
+    command
+}
+
+fn run(command: &mut Command) -> Output {
+    let output = command.output();
+    let output = output.unwrap_or_else(|error| panic!("{command:?}: {error}; {ADVICE}"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {said}; {ADVICE}");
+    output
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "where programs are is no setting of the platform's"
+)]
+/// The folder of PostgreSQL's programs: on the `PATH`, or the newest of Debian's.
+fn programs() -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&path).find(|folder| folder.join("initdb").is_file());
+    let found = on_path.or_else(|| {
+        let versions = std::fs::read_dir(DEBIAN).ok()?;
+        let versions = versions.filter_map(|entry| {
+            let name = entry.ok()?.file_name().into_string().ok()?;
+            name.parse::<u32>().ok()
+        });
+        let newest = versions.filter(|version| *version >= OLDEST).max()?;
+        let folder = Path::new(DEBIAN).join(newest.to_string()).join("bin");
+        folder.join("initdb").is_file().then_some(folder)
+    });
+    found.unwrap_or_else(|| panic!("PostgreSQL was not found; {ADVICE}"))
+}

@@ -1,0 +1,227 @@
+//! A transaction, and running one again where PostgreSQL asks for it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::time::Instant;
+
+use futures_util::future::join;
+use platform_store::StoreError;
+use tokio_postgres::Row;
+
+use super::database::{ATTEMPTS, Connection, Database, LIMIT, SOON, Value};
+use super::error::Error;
+
+/// Runs an operation in a transaction: again where it conflicts with another one,
+/// five times more at most. Evaluates to its result once it is committed.
+///
+/// `transact!(database, transaction => operation(&transaction, …))`
+macro_rules! transact {
+    ($database:expr, $transaction:ident => $operation:expr) => {{
+        let mut attempts = $database.attempts();
+        loop {
+            let $transaction = attempts.begin().await?;
+            let done = $operation.await;
+            if let Some(result) = attempts.finish($transaction, done).await {
+                break result;
+            }
+        }
+    }};
+}
+
+/// A transaction on a connection of its own. Dropped without an end, it closes the
+/// connection, by which the server rolls it back.
+pub(super) struct Transaction {
+    connection: Option<Connection>,
+    begin: &'static str,
+    begun: AtomicBool,
+}
+
+/// As every operation assumes, whatever the server's default is.
+const WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+/// All of it is of one moment.
+const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+impl Transaction {
+    const fn new(connection: Connection, begin: &'static str) -> Self {
+        Self {
+            connection: Some(connection),
+            begin,
+            begun: AtomicBool::new(false),
+        }
+    }
+
+    /// A transaction that only reads, all of it as of one moment.
+    pub(super) const fn snapshot(connection: Connection) -> Self {
+        Self::new(connection, SNAPSHOT)
+    }
+
+    fn client(&self) -> Result<&deadpool_postgres::Object, Error> {
+        let connection = self.connection.as_ref();
+        // It is taken out by the end alone, which consumes the transaction.
+        connection
+            .map(|connection| &connection.client)
+            .ok_or(Error::Changed)
+    }
+
+    /// Runs a statement. Returns the rows that it returns.
+    pub(super) async fn rows(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>, Error> {
+        let client = self.client()?;
+        let run = async {
+            let statement = client.prepare_cached(sql).await?;
+            if self.begun.swap(true, Ordering::Relaxed) {
+                return Ok(client.query(&statement, values).await?);
+            }
+            // Both are sent before the first is answered: no time is lost by it.
+            let begin = client.batch_execute(self.begin);
+            let (begun, rows) = join(begin, client.query(&statement, values)).await;
+            begun?;
+            Ok(rows?)
+        };
+        let ran = tokio::time::timeout(LIMIT, run).await;
+        ran.unwrap_or(Err(Error::TimedOut))
+    }
+
+    /// Runs a statement that returns one row or none.
+    pub(super) async fn row(&self, sql: &str, values: &[Value<'_>]) -> Result<Option<Row>, Error> {
+        Ok(self.rows(sql, values).await?.into_iter().next())
+    }
+
+    /// Runs a statement. Returns how many rows it changed.
+    pub(super) async fn execute(&self, sql: &str, values: &[Value<'_>]) -> Result<u64, Error> {
+        let client = self.client()?;
+        let run = async {
+            let statement = client.prepare_cached(sql).await?;
+            if self.begun.swap(true, Ordering::Relaxed) {
+                return Ok(client.execute(&statement, values).await?);
+            }
+            let begin = client.batch_execute(self.begin);
+            let (begun, rows) = join(begin, client.execute(&statement, values)).await;
+            begun?;
+            Ok(rows?)
+        };
+        let ran = tokio::time::timeout(LIMIT, run).await;
+        ran.unwrap_or(Err(Error::TimedOut))
+    }
+
+    /// Runs statements that are not worth preparing.
+    pub(super) async fn run(&self, sql: &str) -> Result<(), Error> {
+        let client = self.client()?;
+        let run = async {
+            if !self.begun.swap(true, Ordering::Relaxed) {
+                client.batch_execute(self.begin).await?;
+            }
+            Ok(client.batch_execute(sql).await?)
+        };
+        let ran = tokio::time::timeout(LIMIT, run).await;
+        ran.unwrap_or(Err(Error::TimedOut))
+    }
+
+    /// Starts copying what a query returns out of the database.
+    pub(super) async fn copy_out(&self, sql: &str) -> Result<tokio_postgres::CopyOutStream, Error> {
+        let client = self.client()?;
+        if !self.begun.swap(true, Ordering::Relaxed) {
+            client.batch_execute(self.begin).await?;
+        }
+        Ok(client.copy_out(sql).await?)
+    }
+
+    /// Ends a transaction with `COMMIT` or `ROLLBACK`.
+    async fn end(mut self, how: &'static str) -> Result<(), Error> {
+        let Some(connection) = self.connection.take() else {
+            return Ok(());
+        };
+        if !self.begun.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let ended = tokio::time::timeout(LIMIT, connection.client.batch_execute(how)).await;
+        let result = match ended {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(error.into()),
+            Err(_) => Err(Error::TimedOut),
+        };
+        if result.is_err() {
+            connection.give_up();
+        }
+        result
+    }
+
+    /// Ends a transaction that only read.
+    pub(super) async fn finish_reading(self) -> Result<(), Error> {
+        self.end("COMMIT").await
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take()
+            && self.begun.load(Ordering::Relaxed)
+        {
+            connection.give_up();
+        }
+    }
+}
+
+/// Attempts to run one operation.
+pub(super) struct Attempts<'database> {
+    database: &'database Database,
+    start: Instant,
+    left: u32,
+}
+
+impl<'database> Attempts<'database> {
+    pub(super) fn new(database: &'database Database) -> Self {
+        Self {
+            database,
+            start: Instant::now(),
+            left: ATTEMPTS,
+        }
+    }
+
+    /// Begins the next attempt.
+    pub(super) async fn begin(&mut self) -> Result<Transaction, StoreError> {
+        self.left = self.left.saturating_sub(1);
+        Ok(Transaction::new(self.database.connection().await?, WRITE))
+    }
+
+    /// Commits what was done, or rolls it back where it failed. Returns the
+    /// operation's result; `None` if it is to run again.
+    pub(super) async fn finish<T>(
+        &self,
+        transaction: Transaction,
+        done: Result<T, Error>,
+    ) -> Option<Result<T, StoreError>> {
+        let value = match done {
+            Ok(value) => value,
+            Err(error) if error.ends_connection() => {
+                // Nothing was committed, so it may run again on another connection.
+                drop(transaction);
+                return if self.start.elapsed() < SOON {
+                    self.again_or(error)
+                } else {
+                    Some(Err(error.into()))
+                };
+            }
+            Err(error) => {
+                // Where this fails, the connection is closed, which undoes it as well.
+                let _ = transaction.end("ROLLBACK").await;
+                return if error.is_conflict() {
+                    self.again_or(error)
+                } else {
+                    Some(Err(error.into()))
+                };
+            }
+        };
+        match transaction.end("COMMIT").await {
+            Ok(()) => Some(Ok(value)),
+            Err(error) if error.is_conflict() => self.again_or(error),
+            // The commit may have happened: doing it again would do it twice.
+            Err(error) if error.is_lost() || error.ends_connection() => {
+                Some(Err(error.uncertain()))
+            }
+            Err(error) => Some(Err(error.into())),
+        }
+    }
+
+    fn again_or<T>(&self, error: Error) -> Option<Result<T, StoreError>> {
+        (self.left == 0).then(|| Err(error.into()))
+    }
+}
