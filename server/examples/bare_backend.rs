@@ -1,5 +1,5 @@
-//! A game's backend that does nothing but answer a small JSON document.
-//! `cargo xtask bench` measures what the way through the platform adds to it.
+//! A game's backend that only returns a small JSON document. `cargo xtask bench` measures how much
+//! time forwarding through the platform adds.
 
 #![expect(
     clippy::print_stdout,
@@ -14,7 +14,7 @@ use axum::routing::post;
 use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 
-/// About as much as a game's move is answered with.
+/// About the size of a response to a game's move.
 const ANSWER: &str = r#"{"ok":true,"score":4821,"board":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15]}"#;
 
 #[tokio::main]
@@ -25,7 +25,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let answer = || async { ([(header::CONTENT_TYPE, "application/json")], ANSWER) };
     let app = Router::new().route("/api/move", post(answer));
     let listener = listener.tap_io(|stream| {
-        // Without it small answers may be delayed, and the comparison is unfair.
+        // Otherwise small responses may be delayed, and the comparison would be unfair.
         let _ = stream.set_nodelay(true);
     });
     axum::serve(listener, app).await?;

@@ -1,6 +1,6 @@
-//! A web server whose only handler reads a small JSON document and notes in a
-//! map when it was last seen: what the same machine can do at most.
-//! `cargo xtask bench` measures heartbeats beside it.
+//! A web server whose only handler reads a small JSON document and records in a map when it was
+//! last seen: the maximum that this machine can do. `cargo xtask bench` compares heartbeats with
+//! it.
 
 #![expect(
     clippy::print_stdout,
@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .route("/__platform/heartbeat", post(beat))
         .with_state(Seen::default());
     let listener = listener.tap_io(|stream| {
-        // Without it small answers may be delayed, and the comparison is unfair.
+        // Otherwise small responses may be delayed, and the comparison would be unfair.
         let _ = stream.set_nodelay(true);
     });
     axum::serve(listener, app).await?;

@@ -1,6 +1,5 @@
-//! A web server whose only handler signs one game token with p256: what the
-//! same machine can do at most. `cargo xtask bench` measures `POST /token`
-//! beside it.
+//! A web server whose only handler signs one game token with p256: the maximum that this machine
+//! can do. `cargo xtask bench` compares `POST /token` with it.
 
 #![expect(
     clippy::print_stdout,
@@ -25,7 +24,7 @@ use platform_server::clock::{Clock, SystemClock};
 use platform_server::entropy::{Entropy, SystemEntropy};
 use tokio::net::TcpListener;
 
-/// What every request needs, made once.
+/// The parts that every request needs, created once.
 struct Bare {
     key: SigningKey,
     header: String,
@@ -33,7 +32,7 @@ struct Bare {
     entropy: SystemEntropy,
 }
 
-/// Signs one token with claims of its own.
+/// Signs one token with new claims.
 async fn token(State(bare): State<Arc<Bare>>) -> Result<Json<serde_json::Value>, StatusCode> {
     let now = bare.clock.now();
     let entropy: &dyn Entropy = &bare.entropy;
@@ -75,7 +74,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .route("/token", post(token))
         .with_state(Arc::new(bare));
     let listener = listener.tap_io(|stream| {
-        // Without it small answers may be delayed, and the comparison is unfair.
+        // Otherwise small responses may be delayed, and the comparison would be unfair.
         let _ = stream.set_nodelay(true);
     });
     axum::serve(listener, app).await?;

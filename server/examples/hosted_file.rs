@@ -1,8 +1,8 @@
-//! The platform with one game that has a file of 20 kB and its brotli sibling.
-//! `cargo xtask bench` measures hosting with it beside nginx.
+//! The platform with one game that has a file of 20 kB and its brotli variant. `cargo xtask bench`
+//! compares hosting with nginx.
 //!
-//! `hosted_file <folder>`: the folder is for the data; the two files are
-//! written there as well, for the other server: `file.js` and `file.js.br`.
+//! `hosted_file <folder>`: the folder is for the data; the two files `file.js` and `file.js.br` are
+//! also written there, for the other server.
 
 #![expect(
     clippy::print_stdout,
@@ -23,7 +23,7 @@ use platform_server::domain::project::Project;
 use platform_server::entropy::SystemEntropy;
 use platform_server::projects::deploy::Target;
 
-/// Bytes of the file.
+/// The size of the file in bytes.
 const SIZE: usize = 20_000;
 /// The project.
 const SLUG: &str = "bench";
@@ -71,7 +71,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Something that compresses as scripts do.
+/// Returns text that compresses like scripts.
 fn script() -> String {
     let mut text = String::with_capacity(SIZE + 100);
     let mut number = 1_u32;

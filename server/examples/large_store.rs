@@ -1,13 +1,12 @@
-//! Fills a data folder as a platform of some size has it: 200 deployed games
-//! with 90 days of minutes and hours of players each, the days and months of
-//! their distinct players, what 100,000 players played in the last day, and
-//! ten million frontend log records of the last two weeks. `cargo xtask bench`
-//! measures the server on it.
+//! Fills a data folder like that of a large platform: 200 deployed games, each with 90 days of
+//! minutes and hours of players, the unique players of days and months, the playing times of
+//! 100,000 players in the last day, and ten million frontend log records of the last two weeks.
+//! `cargo xtask bench` measures the server with it.
 //!
 //! `cargo run --release -p platform-server --example large_store <directory> [share]`
 //!
-//! A share of 0.01 makes a hundredth of the records, minutes and players. The
-//! last line printed says as JSON what to ask for all that with.
+//! A share of 0.01 creates a hundredth of the records, minutes and players. The last line of the
+//! output is JSON with the values for requests to this data.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -43,11 +42,11 @@ const GAMES: usize = 200;
 const DAYS: i64 = 90;
 const PLAYERS: usize = 100_000;
 const RECORDS: usize = 10_000_000;
-/// Records that one page sent at once.
+/// The number of records that one page sent at once.
 const REQUEST: usize = 100;
 /// The time over which the records are spread: a little less than they are kept.
 const LOGGED: Millis = 14 * DAY - 2 * HOUR;
-/// Every so many games is a large one, with ten times the records of another.
+/// One of this number of games is large, with ten times as many records as others.
 const LARGE: usize = 20;
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -86,7 +85,7 @@ async fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// A part of a number that is not negative and far from where floats have gaps.
+/// Returns a part of a non-negative number that floats represent exactly.
 fn part(of: usize, share: f64) -> usize {
     (of as f64 * share).ceil() as usize
 }
@@ -95,7 +94,7 @@ fn slug(game: usize) -> String {
     format!("game-{game:03}")
 }
 
-/// Numbers that look random and are the same each time.
+/// Numbers that look random but are the same in every run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -112,7 +111,7 @@ fn entropy() -> &'static dyn Entropy {
     &SystemEntropy
 }
 
-/// The account that owns the games: its cookie, and who it is.
+/// Creates the account that owns the games, and returns its cookie and its id.
 async fn owner(store: &dyn Store, now: Millis) -> Outcome<(String, Uuid)> {
     let secret = SessionSecret::generate(entropy());
     let sign_in = SignIn {
@@ -166,8 +165,8 @@ async fn games(store: &dyn Store, directory: &Path, owner: Uuid, now: Millis) ->
     Ok(())
 }
 
-/// What players played in the last day, most of them in the first games, and
-/// the distinct players of every day and month.
+/// Adds the playing times of the last day, most of them in the first games, and the unique players
+/// of every day and month.
 async fn players(store: &dyn Store, share: f64, now: Millis) -> Outcome<usize> {
     let (count, mut numbers) = (part(PLAYERS, share), Numbers(1));
     let hour = now - now.rem_euclid(HOUR);
@@ -212,12 +211,12 @@ async fn players(store: &dyn Store, share: f64, now: Millis) -> Outcome<usize> {
     Ok(count)
 }
 
-/// Log records as pages send them, oldest first.
+/// Adds log records as pages send them, oldest first.
 async fn records(store: &Arc<dyn Store>, share: f64, now: Millis) -> Outcome<usize> {
     let (requests, mut numbers) = (part(RECORDS, share) / REQUEST, Numbers(2));
     let mut writing = tokio::task::JoinSet::new();
     for request in 0..requests {
-        // A large game is as often meant as ten others.
+        // A large game gets ten times as many records as another.
         let game = match numbers.below(LARGE * 2) {
             large if large < LARGE => large % (GAMES / LARGE) * LARGE,
             _ => numbers.below(GAMES),
@@ -237,7 +236,7 @@ async fn records(store: &Arc<dyn Store>, share: f64, now: Millis) -> Outcome<usi
         };
         let store = Arc::clone(store);
         writing.spawn(async move { store.add_log_records(new).await });
-        // As many wait as make a full group.
+        // As many writes wait as fit into a full group.
         if writing.len() >= 64 {
             writing.join_next().await.ok_or("one is writing")???;
         }
@@ -289,8 +288,7 @@ fn entry(numbers: &mut Numbers, time: Millis) -> LogEntry {
     }
 }
 
-/// Every minute of every game, in the order of the table, which takes minutes
-/// and not hours.
+/// Adds every minute of every game in the order of the table, which takes minutes and not hours.
 fn minutes(file: &Path, share: f64, now: Millis) -> Outcome<usize> {
     let mut connection = Connection::open(file)?;
     let index: String = connection.query_row(

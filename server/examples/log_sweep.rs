@@ -1,8 +1,6 @@
-//! What a sweep of frontend log records costs those who write some at the same
-//! time: how long their writes take while nothing is swept, while more than a
-//! million records are removed for their age, and while as many are removed
-//! because they take more room than they may. Prints one JSON object; times are
-//! in milliseconds.
+//! Measures how much a sweep of frontend log records delays concurrent writes: without a sweep,
+//! while more than a million records are removed because of their age, and while as many are
+//! removed because of the quota. Prints one JSON object; times are in milliseconds.
 //!
 //! `cargo run --release -p platform-server --example log_sweep <directory> [records]`
 
@@ -27,14 +25,14 @@ use serde_json::{Value, json};
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Records that are removed, if no other number is given.
+/// The default number of records that are removed.
 const RECORDS: usize = 1_200_000;
-/// Pages that send at the same time, and how often each does.
+/// The number of concurrent pages, and how often each sends.
 const PAGES: usize = 16;
 const PAUSE: Duration = Duration::from_millis(20);
-/// How long writers are looked at while nothing is swept.
+/// How long writes are measured without a sweep.
 const QUIET: Duration = Duration::from_secs(10);
-/// Milliseconds since the epoch: when the old records came.
+/// When the old records arrived, in milliseconds since the epoch.
 const OLD: i64 = 1_700_000_000_000;
 const DAY: i64 = 86_400_000;
 
@@ -112,7 +110,7 @@ async fn fill(store: &Arc<dyn Store>, count: usize) -> Outcome<()> {
     Ok(())
 }
 
-/// Pages that send ten records now and then.
+/// Pages that send ten records from time to time.
 struct Writers {
     stop: Arc<AtomicBool>,
     pages: Vec<tokio::task::JoinHandle<Outcome<Vec<f64>>>>,
@@ -139,7 +137,7 @@ impl Writers {
         Self { stop, pages }
     }
 
-    /// How long the writes took.
+    /// Stops the pages and returns how long the writes took.
     async fn stop(self) -> Outcome<Value> {
         self.stop.store(true, Ordering::Relaxed);
         let mut waits = Vec::new();

@@ -1,6 +1,5 @@
-//! What SQLite alone takes in of log records: batches of 100 rows, each
-//! committed to the disk, on one thread. `cargo xtask bench` measures the log
-//! endpoint beside it.
+//! Measures how many log records SQLite alone can store: batches of 100 rows, each committed to the
+//! disk, on one thread. `cargo xtask bench` compares the log endpoint with it.
 //!
 //! `cargo run --release -p platform-server --example raw_log_rows <directory>`
 
@@ -11,7 +10,7 @@ use std::time::{Duration, Instant};
 use platform_server::clock::{Clock, SystemClock};
 use rusqlite::{Connection, params};
 
-/// Rows in one transaction.
+/// The number of rows in one transaction.
 const BATCH: i64 = 100;
 /// How long rows are written.
 const LONG: Duration = Duration::from_secs(4);

@@ -1,10 +1,10 @@
-//! What the embedded store does in a second: new guests of 64 callers at once,
-//! lookups of their sessions, and game tokens signed on one thread.
+//! Measures what the embedded store can do per second: new guests of 64 concurrent callers, lookups
+//! of their sessions, and game tokens signed on one thread.
 //!
 //! `cargo run --release -p platform-server --example store_rates [directory]`
 //!
-//! Without a directory the store is kept in a temporary one. On a virtual disk
-//! the durable rates say little about a real one; the ratios hold.
+//! By default the store is in a temporary directory. On a virtual disk, the durable rates say
+//! little about a real one, but the ratios hold.
 
 use std::error::Error;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
-//! Which games there are, in memory: every request asks, so none may wait for
-//! the store. A change of a project on this node refreshes that project; every half
-//! minute all are read, for what other nodes and the operator's commands have changed.
+//! The existing games, in memory, since every request needs them and must not wait for the store. A
+//! change of a project on this node refreshes that project; every half minute all games are read,
+//! because of changes by other nodes and the operator's commands.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,12 +24,12 @@ use crate::platform::single_flight::Turns;
 use crate::store::{Store, StoreError};
 use crate::web::cors::AllowedOrigin;
 
-/// One environment of one project, at an address of its own.
+/// One environment of one project, with its own address.
 #[derive(Clone, Debug)]
 pub struct Game {
     /// The project.
     pub slug: String,
-    /// Which of its environments.
+    /// The environment.
     pub environment: Environment,
     /// The audience of its tokens.
     pub audience: Arc<str>,
@@ -37,43 +37,42 @@ pub struct Game {
     pub origin: String,
     /// What is deployed there now.
     pub deployment: Option<Arc<Deployment>>,
-    /// Which of its files never change under their names.
+    /// The files that never change under their names.
     pub lasting: Arc<Lasting>,
-    /// Whether its pages are isolated from those of other origins.
+    /// Whether its pages are cross-origin isolated.
     pub isolated: bool,
-    /// Whether it is not shown: its project was disabled, deleted or removed, or
-    /// its owner is suspended.
+    /// Whether it is taken down: its project was disabled, deleted or removed, or its owner is
+    /// suspended.
     pub taken_down: bool,
-    /// When browsers were last to forget what it had stored.
+    /// The last time from which browsers must delete what it had stored.
     pub forget_from: Option<Millis>,
-    /// The policy that says who may show its pages in a frame; none where anyone
-    /// may.
+    /// The policy about who may show its pages in a frame; `None` if everyone may.
     pub framing: Option<HeaderValue>,
-    /// Its own backend, which its owner has set.
+    /// The backend that its owner has set.
     pub backend: Option<BackendSettings>,
-    /// Its pages, as they ask for tokens; none where there are no pages.
+    /// Its pages as callers that request tokens; `None` if there are no pages.
     pub caller: Option<AllowedOrigin>,
 }
 
-/// The games at one moment, by their host labels.
+/// The games at one moment, by host label.
 type Games = HashMap<Arc<str>, Arc<Game>>;
 
-/// Which games there are.
+/// The existing games.
 #[derive(Debug)]
 pub struct Catalogue {
     origin: PlatformOrigin,
-    /// The platform's own pages, by their origin.
+    /// The platform's own pages, by origin.
     console: (String, Option<AllowedOrigin>),
     games: ArcSwap<Games>,
-    /// Held from reading the store until the games are swapped, so that no older reading
-    /// goes over a newer one.
+    /// Held from reading the store until the games are replaced, so that an older state does not
+    /// replace a newer one.
     reading: Mutex<()>,
-    /// Who reads all games: many who want that share one reading.
+    /// Lets concurrent callers that read all games share one read.
     refreshing: Turns,
 }
 
 impl Catalogue {
-    /// No games yet; [`Catalogue::refresh_all`] reads them.
+    /// Creates an empty catalogue; [`Catalogue::refresh_all`] reads the games.
     #[must_use]
     pub fn new(origin: PlatformOrigin) -> Self {
         let console = origin.to_string();
@@ -87,12 +86,11 @@ impl Catalogue {
         }
     }
 
-    /// Reads all games from the store, once for all who ask at one time; each
-    /// finds what they wrote before. What was deployed is read only once: a
-    /// deployment never changes.
+    /// Reads all games from the store, once for all concurrent callers; each finds what it wrote
+    /// before. A deployment is only read once, since it never changes.
     ///
     /// # Errors
-    /// The store's; the games then stay as they were.
+    /// Errors of the store; the games then stay unchanged.
     pub async fn refresh_all(
         &self,
         store: &dyn Store,
@@ -105,7 +103,7 @@ impl Catalogue {
     /// Reads the games of one project, after a change of it.
     ///
     /// # Errors
-    /// The store's; the games then stay as they were.
+    /// Errors of the store; the games then stay unchanged.
     pub async fn refresh(
         &self,
         store: &dyn Store,
@@ -154,7 +152,7 @@ impl Catalogue {
         Ok(())
     }
 
-    /// The game at `label`, which shows `shown`.
+    /// Creates the game at `label`, which shows `shown`.
     fn game(
         &self,
         label: &str,
@@ -168,8 +166,7 @@ impl Catalogue {
         let origin = self.origin.sub_domain(label);
         let audience: Arc<str> = record.environment.audience(&record.slug).into();
         let taken_down = standing.is_down();
-        // A page is there only once something is deployed, and a page that is not
-        // there asks for no tokens.
+        // Pages exist only after a deployment, and pages that do not exist need no tokens.
         let asks = deployment.is_some() || taken_down;
         Game {
             caller: asks
@@ -189,14 +186,14 @@ impl Catalogue {
         }
     }
 
-    /// The game at this host label, which is lower case.
+    /// Returns the game with this host label, in lower case.
     #[must_use]
     pub fn find(&self, label: &str) -> Option<Arc<Game>> {
         self.games.load().get(label).cloned()
     }
 
-    /// The game at this origin, spelled exactly as browsers write it, whether
-    /// something is deployed there or not.
+    /// Returns the game with this origin, exactly as browsers write it, whether it has a deployment
+    /// or not.
     #[must_use]
     pub fn game_at(&self, origin: &str) -> Option<Arc<Game>> {
         let (_, host) = origin.split_once("://")?;
@@ -204,7 +201,7 @@ impl Catalogue {
         self.find(label).filter(|game| game.origin == origin)
     }
 
-    /// The caller of this origin, spelled exactly as browsers write it.
+    /// Returns the caller with this origin, exactly as browsers write it.
     #[must_use]
     pub fn caller(&self, origin: &str) -> Option<AllowedOrigin> {
         if origin == self.console.0 {
@@ -213,13 +210,13 @@ impl Catalogue {
         self.game_at(origin)?.caller.clone()
     }
 
-    /// Every game, in no order.
+    /// Returns every game, in any order.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<Game>> {
         self.games.load().values().cloned().collect()
     }
 
-    /// Every game that can be played, by address.
+    /// Returns every available game, by address.
     #[must_use]
     pub fn playable(&self) -> Vec<Arc<Game>> {
         let games = self.games.load();
@@ -234,16 +231,16 @@ impl Catalogue {
     }
 }
 
-/// The policy of a game's pages. What it is made of is visible ASCII.
+/// Returns the framing policy of a game's pages. Its parts are visible ASCII.
 fn framing(frames: &Frames, platform: &PlatformOrigin) -> Option<HeaderValue> {
     let directive = frames.directive(&platform.to_string())?;
     HeaderValue::try_from(directive).ok()
 }
 
-/// What a game shows.
+/// The current deployment of a game.
 struct Shown {
     deployment: Arc<Deployment>,
-    /// Which of its files never change.
+    /// The files that never change.
     lasting: Arc<Lasting>,
 }
 
@@ -256,8 +253,8 @@ impl Game {
     }
 }
 
-/// Reads a deployment, and which of its files never change. One that was swept in
-/// between is no longer the current one.
+/// Reads a deployment, and which of its files never change. A deployment that was swept meanwhile
+/// is no longer the current one.
 async fn read(
     store: &dyn Store,
     record: &EnvironmentRecord,
@@ -275,8 +272,8 @@ async fn read(
     }))
 }
 
-/// Inspects a deployment of an older version of the program, which has no inspection, and
-/// adds the result to `inspected`, which is written to the store.
+/// Inspects a deployment of an older version of the program, which has no inspection, and adds the
+/// result to `inspected`, which is written to the store.
 async fn inspect_older(
     shown: Option<Shown>,
     address: String,
@@ -293,7 +290,7 @@ async fn inspect_older(
             let deployment = Arc::make_mut(&mut shown.deployment);
             deployment.inspection = Some(found);
         }
-        // Until the next start the game has its slug for a title, and no warnings.
+        // Until the next start, the slug is the game's title, and there are no warnings.
         Err(error) => {
             let error = chain(&error);
             tracing::error!(
@@ -306,8 +303,8 @@ async fn inspect_older(
     Some(shown)
 }
 
-/// Writes the inspections to the store, in one write. If it fails, the next start inspects
-/// the deployments again.
+/// Writes the inspections to the store in one write. If this fails, the next start inspects the
+/// deployments again.
 async fn keep_inspections(store: &dyn Store, inspected: Vec<(Uuid, Inspection)>) {
     if inspected.is_empty() {
         return;

@@ -1,34 +1,34 @@
-//! What of a file's name may be a hash of its content, as bundlers write it:
+//! Finds the part of a file's name that may be a hash of its content, as bundlers write it:
 //! `main.3f2a9c1b.js`, `index-BkX3s9aQ.css`.
 //!
-//! From a name alone nobody can be sure: `index-MainMenu.js` may be either. A
-//! name that is taken for a hash and is none is kept by browsers for a year,
-//! with nothing that the game's maker could do; the other way round, a browser
-//! asks once more whether the file is still the same. So what is in doubt is no
-//! hash here; [`lasting`](super::immutable_files) looks at a whole folder, and knows more.
+//! A name alone is never certain: `index-MainMenu.js` may contain a hash or not. If a name is
+//! wrongly taken for one with a hash, browsers cache the file for a year, and the game's developer
+//! can do nothing about it. In the opposite case, a browser only revalidates the file once more. So
+//! in case of doubt it is not a hash here; [`lasting`](super::immutable_files) examines a whole
+//! folder, and knows more.
 
-/// Characters of a hash, at least.
+/// The minimum length of a hash.
 const SHORTEST: usize = 8;
-/// Characters of a hash, at most: SHA-256 in hexadecimal.
+/// The maximum length of a hash: SHA-256 in hexadecimal.
 const LONGEST: usize = 64;
 
-/// What may be a hash in a name.
+/// A part of a name that may be a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark<'a> {
-    /// What stands before it; none at the beginning.
+    /// The character before it; `None` at the beginning.
     pub separator: Option<char>,
-    /// The hash, if it is one.
+    /// The text, which may be a hash.
     pub text: &'a str,
 }
 
-/// Everything in a file's name that may be a hash: what stands at the end of one
-/// of its parts, but for the extension. Endings such as `.chunk.js`, `.js.map`,
-/// `.wasm.br` and `.framework.js.gz` are parts of their own.
+/// Returns every part of a file's name that may be a hash: the ends of its parts, except for the
+/// extension. Endings such as `.chunk.js`, `.js.map`, `.wasm.br` and `.framework.js.gz` are
+/// separate parts.
 pub fn marks(name: &str) -> impl Iterator<Item = Mark<'_>> {
     let stems = name.rsplit_once('.').map_or("", |(stems, _)| stems);
     stems.split('.').enumerate().flat_map(|(at, part)| {
         let separator = (at > 0).then_some('.');
-        // wasm-bindgen's ending, behind the hash that Trunk puts there.
+        // wasm-bindgen's ending, after the hash that Trunk adds.
         [Some(part), part.strip_suffix("_bg")]
             .into_iter()
             .flatten()
@@ -36,8 +36,8 @@ pub fn marks(name: &str) -> impl Iterator<Item = Mark<'_>> {
     })
 }
 
-/// The whole of a part, and what stands behind each of its dashes: a hash in
-/// base64url may itself hold dashes.
+/// Returns a whole part, and the text after each of its dashes: a hash in base64url may itself
+/// contain dashes.
 fn in_part(separator: Option<char>, part: &str) -> impl Iterator<Item = Mark<'_>> {
     let whole = Mark {
         separator,
@@ -55,16 +55,16 @@ impl Mark<'_> {
         (SHORTEST..=LONGEST).contains(&self.text.len()) && self.text.bytes().all(is_of_mark)
     }
 
-    /// Whether it is a hash wherever it stands. In code also what would be too
-    /// bold to say of a picture.
+    /// Whether it is certainly a hash, in any position. For code, the rules are less strict than
+    /// for images.
     #[must_use]
     pub fn is_clear(&self, code: bool) -> bool {
         let mark = self.text;
         is_hexadecimal(mark) || is_mixed(mark) && !has_word(mark) || code && is_base32(mark)
     }
 
-    /// Whether it can be read as words and numbers, so that a person may have
-    /// written it: `MainMenu`, `player12`, `20241122`.
+    /// Whether it can be read as words and numbers, so that a person may have written it:
+    /// `MainMenu`, `player12`, `20241122`.
     #[must_use]
     pub fn reads_as_words(&self) -> bool {
         let mark = self.text.as_bytes();
@@ -82,8 +82,8 @@ impl Mark<'_> {
         })
     }
 
-    /// Whether it has the form of what people write, words or not: few parts, or
-    /// mostly words. `Lv12Boss`, `NPC_Idle`, `btn_Play`.
+    /// Whether it looks like a name written by a person, even without words: few parts, or mostly
+    /// words. `Lv12Boss`, `NPC_Idle`, `btn_Play`.
     #[must_use]
     pub fn looks_written(&self) -> bool {
         let runs = runs(self.text.as_bytes());
@@ -103,13 +103,13 @@ impl Mark<'_> {
     }
 }
 
-/// Characters of base64url, which has those of every other alphabet in use.
+/// Whether this is a base64url character, which includes those of every other alphabet in use.
 pub(crate) fn is_of_mark(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
 }
 
-/// The parts of a name as its writer thought of them: `HUDView2` is `HUD`,
-/// `View` and `2`. What separates them is left out.
+/// Splits a name into the parts that its author had in mind: `HUDView2` is `HUD`, `View` and `2`.
+/// Separators are left out.
 fn runs(mark: &[u8]) -> Vec<&[u8]> {
     let mut runs = Vec::new();
     let mut rest = mark;
@@ -126,7 +126,7 @@ fn runs(mark: &[u8]) -> Vec<&[u8]> {
                 let followed = rest.get(upper).is_some_and(u8::is_ascii_lowercase);
                 match (upper, followed) {
                     (1, true) => while_is(1, u8::is_ascii_lowercase),
-                    // The last capital begins the next word.
+                    // The last capital letter begins the next word.
                     (_, true) => upper - 1,
                     (_, false) => upper,
                 }
@@ -142,7 +142,7 @@ fn runs(mark: &[u8]) -> Vec<&[u8]> {
     runs
 }
 
-/// Whether it could be said aloud: it has a vowel, and something else.
+/// Whether it is pronounceable: it has a vowel and another letter.
 fn is_word(run: &[u8]) -> bool {
     let is_vowel = |byte: &u8| b"aeiouy".contains(&byte.to_ascii_lowercase());
     run == b"UI" || run.len() > 1 && run.iter().any(is_vowel) && !run.iter().all(is_vowel)
@@ -152,21 +152,20 @@ fn count(mark: &str, kind: fn(&u8) -> bool) -> usize {
     mark.bytes().filter(kind).count()
 }
 
-/// As webpack, Parcel, Trunk and Unity write hashes, and many others.
+/// Whether it looks like a hash of webpack, Parcel, Trunk, Unity and many others.
 fn is_hexadecimal(mark: &str) -> bool {
     let digits = count(mark, u8::is_ascii_digit);
     let letters = count(mark, |byte| matches!(byte, b'a'..=b'f'));
     letters > 0 && digits + letters == mark.len() && has_digit_inside(mark)
 }
 
-/// Whether there is a digit that does not number something, as those at the end
-/// of `facade01` do.
+/// Whether it contains a digit that is not part of a number at the end, as in `facade01`.
 fn has_digit_inside(mark: &str) -> bool {
     let word = mark.trim_end_matches(|end: char| end.is_ascii_digit());
     word.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// As Rollup and Vite write them: eight of base64url.
+/// Whether it looks like a hash of Rollup and Vite: eight characters of base64url.
 fn is_mixed(mark: &str) -> bool {
     mark.len() == SHORTEST
         && count(mark, u8::is_ascii_digit) > 0
@@ -174,15 +173,15 @@ fn is_mixed(mark: &str) -> bool {
         && count(mark, u8::is_ascii_uppercase) > 0
 }
 
-/// Whether there may be a word in it, as in `Player12` and `Forest01`. So may
-/// there be in a fourth of all hashes, which are then asked about.
+/// Whether it may contain a word, as `Player12` and `Forest01` do. So may a quarter of all hashes,
+/// which are then revalidated.
 fn has_word(mark: &str) -> bool {
     let mark = mark.as_bytes();
     mark.windows(3)
         .any(|three| three.iter().all(u8::is_ascii_lowercase))
 }
 
-/// As esbuild writes them: eight of base32 (RFC 4648 §6).
+/// Whether it looks like a hash of esbuild: eight characters of base32 (RFC 4648 §6).
 fn is_base32(mark: &str) -> bool {
     let known = |byte| matches!(byte, b'A'..=b'Z' | b'2'..=b'7');
     mark.len() == SHORTEST && mark.bytes().all(known) && has_digit_inside(mark)

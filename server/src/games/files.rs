@@ -20,10 +20,10 @@ use crate::store::{Store, StoreError, make_private_directory};
 /// Why a file could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The address is not that of a file store.
+    /// The address is not one of a file store.
     #[error("a file store's address is file://<directory>, not {0}")]
     Address(String),
-    /// The address is good, but nothing in this build speaks to such a store.
+    /// The address is valid, but this build does not support such a store.
     #[error("{0} file stores are not supported by this build yet; use file://<directory>")]
     Unsupported(&'static str),
     /// A name that is not a SHA-256 in lower-case hex.
@@ -32,20 +32,20 @@ pub enum FileError {
     /// There is no such file.
     #[error("there is no file {0}")]
     Missing(String),
-    /// The directory could not be made.
+    /// The directory could not be created.
     #[error("{path} could not be made; set PLATFORM_FILES_URL or PLATFORM_DATA to another folder")]
     Directory {
-        /// Which one.
+        /// The directory.
         path: String,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// A file that was to be kept could not be read.
+    /// A file to be stored could not be read.
     #[error("{path} could not be read")]
     Read {
-        /// Which one.
+        /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// The file store failed.
@@ -53,34 +53,32 @@ pub enum FileError {
     Backend(#[source] object_store::Error),
 }
 
-/// The files of all deployments. A file is written once, whole, and never
-/// changed; equal files are kept once.
+/// The files of all deployments. A file is written once, completely, and never changed; equal files
+/// are stored once.
 #[derive(Clone, Debug)]
 pub struct FileStore {
     files: Arc<dyn ObjectStore>,
-    /// Held to read by who keeps files that nothing refers to yet, and to write
-    /// by who removes those that nothing refers to.
+    /// Locked for reading while files are stored to which nothing refers yet, and for writing while
+    /// unreferenced files are removed.
     gate: Arc<RwLock<()>>,
-    /// Where the files are, if that is a folder.
+    /// The folder of the files, if they are in a folder.
     directory: Option<PathBuf>,
 }
 
-/// While it is there, no file is removed: who has it may keep files first and
-/// say later what refers to them.
+/// While it exists, no file is removed: its holder may store files first and refer to them later.
 #[derive(Debug)]
 #[must_use = "dropping it lets files be removed that nothing refers to yet"]
 pub struct GcGuard {
     _gate: OwnedRwLockReadGuard<()>,
 }
 
-/// Bytes of a file that are in memory at one time while it is kept.
+/// The number of bytes of a file that are in memory while it is stored.
 const PIECE: usize = 512 * 1024;
 
 impl FileStore {
-    /// Opens the file store at `url`: `file://<directory>`, made if it is not
-    /// there.
+    /// Opens the file store at `url`: `file://<directory>`, which is created if it does not exist.
     ///
-    /// # Errors
+    /// [`FileError`]; its sentence is for the operator.
     /// [`FileError`]; its sentence is meant for the operator.
     pub async fn connect(url: &str) -> Result<Self, FileError> {
         match url.split_once("://") {
@@ -96,8 +94,8 @@ impl FileStore {
         }
     }
 
-    /// Opens the file store in a directory, which is made for its owner alone
-    /// if it is not there.
+    /// Opens the file store in a directory, which is created for its owner only if it does not
+    /// exist.
     ///
     /// # Errors
     /// [`FileError::Directory`], [`FileError::Backend`].
@@ -106,7 +104,7 @@ impl FileStore {
             path: directory.display().to_string(),
             source,
         })?;
-        // A file is written beside its place, synced, and renamed into it.
+        // A file is written next to its final path, synced, and renamed.
         let files = LocalFileSystem::new_with_prefix(directory)
             .map_err(FileError::Backend)?
             .with_fsync(true);
@@ -117,18 +115,18 @@ impl FileStore {
         })
     }
 
-    /// Keeps every file where it is for as long as the answer lives.
+    /// Prevents the removal of files as long as the returned guard exists.
     pub async fn keep(&self) -> GcGuard {
         GcGuard {
             _gate: Arc::clone(&self.gate).read_owned().await,
         }
     }
 
-    /// Keeps the content of the file at `from`, whose SHA-256 and length are
-    /// known. A large one is never in memory as a whole.
+    /// Stores the content of the file at `from`, whose SHA-256 and length are known. A large file
+    /// is never in memory as a whole.
     ///
     /// # Errors
-    /// [`FileError`]; the file is then not there.
+    /// [`FileError`]; the file is then not stored.
     pub async fn put_file(&self, from: &Path, entry: &FileEntry) -> Result<(), FileError> {
         let path = location(&entry.sha256)?;
         if self.has(&path, entry.size).await? {
@@ -167,14 +165,13 @@ impl FileStore {
             };
         };
         if sent.is_err() {
-            // What is left of it is removed at the next start if this fails.
+            // If this fails, the rest is removed at the next start.
             let _ = upload.abort().await;
         }
         sent
     }
 
-    /// Whether the file is there. One that is there is whole, because it was
-    /// renamed into place.
+    /// Whether the file exists. An existing file is complete, because it was renamed into place.
     async fn has(&self, path: &object_store::path::Path, size: u64) -> Result<bool, FileError> {
         match self.files.head(path).await {
             Ok(found) => Ok(found.size == size),
@@ -183,7 +180,7 @@ impl FileStore {
         }
     }
 
-    /// The names of all files.
+    /// Returns the names of all files.
     ///
     /// # Errors
     /// [`FileError::Backend`].
@@ -200,11 +197,11 @@ impl FileStore {
         names.try_collect().await.map_err(FileError::Backend)
     }
 
-    /// Removes those of all files that `store` refers to nowhere. It waits for
-    /// deploys on their way, and they for it. Answers how many.
+    /// Removes all files to which `store` does not refer, and returns their number. It waits for
+    /// deploys in progress, and they wait for it.
     ///
     /// # Errors
-    /// [`FileError`], or the store's.
+    /// [`FileError`], or errors of the store.
     pub async fn sweep(&self, store: &dyn Store) -> Result<usize, SweepError> {
         let listed = self.list().await?;
         let _gate = self.gate.write().await;
@@ -218,8 +215,8 @@ impl FileStore {
         Ok(unreferenced.len())
     }
 
-    /// Removes what a process that was killed had begun to write. Nobody else
-    /// may be writing. It blocks.
+    /// Removes unfinished files of a killed process. No other process may be writing. This function
+    /// blocks.
     ///
     /// # Errors
     /// [`FileError::Directory`].
@@ -233,8 +230,7 @@ impl FileStore {
         })
     }
 
-    /// Keeps `content`, and answers under which name. When it has answered,
-    /// the file survives a power cut.
+    /// Stores `content`, and returns its name. When it returns, the file survives a power failure.
     ///
     /// # Errors
     /// [`FileError::Backend`].
@@ -252,7 +248,7 @@ impl FileStore {
         Ok(FileEntry { sha256, size })
     }
 
-    /// The whole content of a file.
+    /// Returns the whole content of a file.
     ///
     /// # Errors
     /// [`FileError::Missing`], [`FileError::Name`], [`FileError::Backend`].
@@ -262,7 +258,7 @@ impl FileStore {
         found.bytes().await.map_err(|error| named(error, sha256))
     }
 
-    /// Some bytes of a file, from `range.start` to before `range.end`.
+    /// Returns some bytes of a file, from `range.start` up to, but not including, `range.end`.
     ///
     /// # Errors
     /// As [`FileStore::read`].
@@ -283,7 +279,7 @@ pub enum SweepError {
     Store(#[from] StoreError),
 }
 
-/// A file that is read piece by piece, off the threads that answer requests.
+/// A file that is read in pieces, outside of the threads that handle requests.
 struct Pieces(Option<File>);
 
 impl Pieces {
@@ -292,7 +288,7 @@ impl Pieces {
         Ok(Self(Some(file)))
     }
 
-    /// The next piece; empty at the end.
+    /// Returns the next piece; empty at the end.
     async fn next(&mut self, path: &Path) -> Result<Bytes, FileError> {
         let Some(file) = self.0.take() else {
             return Ok(Bytes::new());
@@ -319,7 +315,7 @@ fn unreadable(path: &Path, source: std::io::Error) -> FileError {
     }
 }
 
-/// A file is written under its name with `#` and a number behind it first.
+/// A file is first written under its name, followed by `#` and a number.
 fn remove_unfinished(directory: &Path) -> std::io::Result<()> {
     let mut folders = BTreeSet::from([directory.to_owned()]);
     while let Some(folder) = folders.pop_first() {
@@ -335,17 +331,17 @@ fn remove_unfinished(directory: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The SHA-256 of `content`, in lower-case hex.
+/// Returns the SHA-256 of `content`, in lower-case hex.
 fn digest(content: &[u8]) -> String {
     hex(&Sha256::digest(content))
 }
 
-/// Bytes in lower-case hex.
+/// Returns bytes in lower-case hex.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Where a file lies: in one of 256 directories, so that none grows huge.
+/// Returns the path of a file: in one of 256 directories, so that none becomes too large.
 pub(crate) fn location(sha256: &str) -> Result<object_store::path::Path, FileError> {
     let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     if sha256.len() != 64 || !sha256.bytes().all(hex) {
@@ -355,8 +351,8 @@ pub(crate) fn location(sha256: &str) -> Result<object_store::path::Path, FileErr
     Ok(object_store::path::Path::from_iter([directory, name]))
 }
 
-/// The folder in the file store, and the name there, of the file of this
-/// SHA-256: a folder with all of them would be slow to look into.
+/// Returns the folder and the name of the file with this SHA-256 in the file store: a single folder
+/// for all files would be slow.
 pub(crate) fn place(sha256: &str) -> (&str, &str) {
     sha256.split_at(2)
 }

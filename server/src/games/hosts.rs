@@ -1,4 +1,4 @@
-//! Whose address a request was sent to.
+//! Determines the site to which a request was sent.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::web::api_error::ApiError;
 
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 
-/// Who answers.
+/// The site that handles a request.
 #[derive(Clone, Debug)]
 pub enum Site {
     /// The platform's own pages.
@@ -23,9 +23,9 @@ pub enum Site {
     Game(Arc<Game>),
 }
 
-/// The host that a request names: the target's authority goes before `Host`
-/// (RFC 9112 §3.2.2), and before both what a proxy forwards, if it is believed:
-/// most pass a visitor's own `X-Forwarded-Host` on.
+/// Returns the host that a request names: the target's authority takes precedence over `Host` (RFC
+/// 9112 §3.2.2), and over both what a proxy forwards, if it is trusted: most proxies forward a
+/// visitor's own `X-Forwarded-Host`.
 ///
 /// # Errors
 /// `invalid-request` without exactly one host (RFC 9112 §3.2).
@@ -55,8 +55,8 @@ pub fn requested_host(parts: &Parts, believes_forwarded: bool) -> Result<String,
     }
 }
 
-/// Finds the site of a host. Case does not matter; everything else does: a
-/// trailing dot, another port or a name that is not ours is unknown.
+/// Finds the site of a host. Case does not matter; everything else does: a trailing dot, another
+/// port or a foreign name is unknown.
 ///
 /// # Errors
 /// `unknown-host`
@@ -102,7 +102,7 @@ fn known_site(
 }
 
 fn read_port(text: &str) -> Option<u16> {
-    // `parse` alone would take a plus sign.
+    // `parse` alone would accept a plus sign.
     text.bytes()
         .all(|byte| byte.is_ascii_digit())
         .then(|| text.parse().ok())

@@ -1,20 +1,19 @@
-//! Which files of a deployment never change under their names, so that browsers
-//! may keep them without ever asking again (RFC 8246).
+//! Determines which files of a deployment never change under their names, so that browsers may
+//! cache them without revalidation (RFC 8246).
 //!
-//! Two errors are possible. A file that is asked about each time costs a request
-//! without a body. A file that is kept and does change is wrong in the browsers
-//! of all who have it, for a year, and nothing that is deployed mends it. So:
+//! Two errors are possible. A file that is revalidated each time costs a request without a body. A
+//! file that is cached but changes is wrong in the browsers of all who have it, for a year, and no
+//! deployment can fix that. So:
 //!
-//! - A page is never kept, and neither is a path that had other bytes in one of
-//!   the deployments that are kept: whatever it is called, its name does not say
-//!   what is in it.
-//! - A clear hash (see [`marks`](super::content_hash)) is enough by itself.
-//! - Else the folder decides. A bundler names all code that it writes into a
-//!   folder in one way. Where each script and stylesheet of a folder ends with as
-//!   many characters behind the same separator, and one of them is a clear hash
-//!   or the folder and the form are those of Vite, then they are hashes, unless one
-//!   reads as words. Other files of that folder are believed only where each of
-//!   them has that form as well, since people put pictures beside built code.
+//! - A page is never cached this way, and neither is a path that had different content in one of
+//!   the kept deployments: whatever its name is, it does not identify the content.
+//! - An unambiguous hash (see [`marks`](super::content_hash)) is enough on its own.
+//! - Otherwise the folder decides. A bundler names all code that it writes into a folder in the
+//!   same way. If each script and stylesheet of a folder ends with the same number of characters
+//!   after the same separator, and one of them is an unambiguous hash or the folder and the form
+//!   are those of Vite, then they are hashes, unless one reads as words. Other files of that folder
+//!   are included only if each of them has that form as well, since people put images next to built
+//!   code.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -22,24 +21,24 @@ use super::content_hash::{Mark, marks};
 
 /// The folder that Vite writes to.
 const VITE_FOLDER: &str = "assets";
-/// How Vite ends names: what stands before the hash, and how long that is.
+/// The form of Vite's names: the separator before the hash, and its length.
 const VITE_FORM: Form = (Some('-'), 8);
 
-/// What stands before a hash, and how long that is.
+/// The separator before a hash, and its length.
 type Form = (Option<char>, usize);
 
 /// The files of one deployment that never change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lasting(HashSet<String>);
 
-/// What decides how much is believed of a file's name.
+/// The kind of a file, which decides how far its name is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Never kept.
+    /// Never immutable.
     Page,
-    /// Written by whatever built the game.
+    /// Written by a build tool.
     Code,
-    /// Lies beside code, and is named like it.
+    /// Next to code, and named like it.
     Map,
     /// Built or copied.
     Other,
@@ -57,8 +56,8 @@ impl Kind {
 }
 
 impl Lasting {
-    /// Looks at all `paths` of a deployment; `changed` are those that had other
-    /// bytes in another one.
+    /// Examines all `paths` of a deployment; `changed` are those that had different content in
+    /// another one.
     pub fn of<'a>(paths: impl Iterator<Item = &'a String>, changed: &HashSet<String>) -> Self {
         let mut folders: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for path in paths {
@@ -86,7 +85,7 @@ impl Lasting {
     }
 }
 
-/// Whether the name of this path alone says that it holds a hash.
+/// Whether the name of this path alone shows that it contains a hash.
 #[must_use]
 pub fn is_clear(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -139,7 +138,7 @@ fn form(mark: Mark<'_>) -> Form {
     (mark.separator, mark.text.len())
 }
 
-/// The forms that each of these names has; none where there is no name.
+/// Returns the forms that all of these names have; none if there is no name.
 fn common<'a>(mut names: impl Iterator<Item = &'a str>) -> HashSet<Form> {
     let Some(first) = names.next() else {
         return HashSet::new();
@@ -229,7 +228,7 @@ mod tests {
         let built = ["assets/index-DAkgGDa_.js", "assets/index-DUEEZswr.css"];
         assert_eq!(lasting(&built), built);
         assert_eq!(lasting(&built[..1]), built[..1]);
-        // One more that Vite did not write, and nobody knows any more.
+        // With another file that Vite did not write, the result is not certain any more.
         assert_eq!(lasting(&[built[0], "assets/plugin.js"]), [""; 0]);
     }
 

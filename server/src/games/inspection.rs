@@ -1,8 +1,8 @@
-//! What a deployment's files say: the title and the pictures of its page, how its page
-//! loads the runtime, and which files should hardly be public.
+//! Inspects a deployment's files: the title and the images of its page, how its page loads the
+//! runtime, and which files should probably not be public.
 //!
-//! The deploy inspects the files and keeps the result with the deployment. A deployment
-//! of an older version of the program is inspected when the catalogue first reads it.
+//! The deploy inspects the files and stores the result with the deployment. A deployment of an
+//! older version of the program is inspected when the catalogue first reads it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use super::page_metadata::PageMetadata;
 use crate::domain::project::{Deployment, DeploymentWarning, Inspection};
 use crate::games::files::{FileError, FileStore};
 
-/// The page that every game starts with.
+/// The start page of every game.
 pub const INDEX: &str = "index.html";
-/// How many bytes of the page are searched for the tag that loads the runtime.
+/// The number of bytes of the page that are searched for the tag that loads the runtime.
 pub const PAGE_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Inspects the `page` that is shown at `address`, and the paths of the deployment's
-/// `files`. This blocks: a page of megabytes takes milliseconds.
+/// Inspects the `page` that is shown at `address`, and the paths of the deployment's `files`. This
+/// function blocks: a page of megabytes takes milliseconds.
 #[must_use]
 pub fn inspect<File>(page: &[u8], address: &str, files: &BTreeMap<String, File>) -> Inspection {
     let metadata = PageMetadata::read(page, address, |path| files.contains_key(path));
@@ -42,7 +42,7 @@ fn kept(warning: Warning) -> DeploymentWarning {
 /// Inspects a deployment whose files are in the file store.
 ///
 /// # Errors
-/// Its page cannot be read.
+/// Returns an error if its page cannot be read.
 pub(super) async fn inspect_kept(
     deployment: &Arc<Deployment>,
     address: String,
@@ -59,7 +59,7 @@ pub(super) async fn inspect_kept(
     let deployment = Arc::clone(deployment);
     let inspected =
         tokio::task::spawn_blocking(move || inspect(&page, &address, &deployment.files));
-    // It fails only while the process ends, and nobody reads the result then.
+    // This fails only while the process ends, and nobody reads the result then.
     Ok(inspected.await.unwrap_or_default())
 }
 
@@ -67,7 +67,7 @@ pub(super) async fn inspect_kept(
 mod tests {
     use super::*;
 
-    /// The JSON of an inspection stays below this many bytes.
+    /// The maximum size of an inspection's JSON in bytes.
     const BOUND: usize = 64 * 1024;
 
     #[test]

@@ -1,15 +1,15 @@
-//! The games: which there are, where they are, and what they look like.
+//! The games: their catalogue, addresses, files, titles and images.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`catalogue`] | which games there are, in memory |
-//! | [`hosts`] | whose address a request was sent to |
-//! | [`files`] | deployed files by their content |
+//! | [`catalogue`] | the existing games, in memory |
+//! | [`hosts`] | the site to which a request was sent |
+//! | [`files`] | deployed files, addressed by content |
 //! | [`content_hash`], [`immutable_files`] | which files of a deployment never change under their names |
-//! | [`page_metadata`] | titles and pictures, by their pages |
-//! | [`inspection`] | what the files of a deployment say: title, pictures, warnings |
-//! | [`live`] | who is playing: what may be lost |
-//! | [`takedown`] | what is answered for a game that was taken down |
+//! | [`page_metadata`] | titles and images of pages |
+//! | [`inspection`] | results of inspecting a deployment: title, images, warnings |
+//! | [`live`] | current players: data that may be lost |
+//! | [`takedown`] | responses for a game that was taken down |
 
 pub mod catalogue;
 pub mod content_hash;

@@ -1,5 +1,4 @@
-//! What games look like where they are listed: the titles of their pages, and
-//! the pictures that these name.
+//! Titles and images of games for lists: the titles of their pages, and the images that these name.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -17,34 +16,34 @@ use crate::domain::project::Inspection;
 use crate::domain::username::MAX_MARKS;
 use crate::games::catalogue::Game;
 
-/// Bytes of a game's page in which its title and picture are looked for.
+/// The number of bytes of a game's page that are searched for its title and image.
 const HEAD: usize = 16 * 1024;
-/// Characters of a title, at most.
+/// The maximum number of characters of a title.
 const TITLE: usize = 60;
-/// Bytes of an address, at most.
+/// The maximum number of bytes of an address.
 const ADDRESS: usize = 2_000;
 
-/// What a page says of itself.
+/// The metadata of a page.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct PageMetadata {
     /// Its title, if it can be shown.
     pub(super) title: Option<String>,
-    /// The addresses of pictures, the best first.
+    /// The addresses of images, the best first.
     pub(super) pictures: Vec<String>,
 }
 
-/// What a game looks like in a list.
+/// The title and image of a game in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GameListing {
     /// Its page's title, or its slug.
     pub title: String,
-    /// The address of its picture, if its page names one that it has itself.
+    /// The address of its image, if its page names one of its own files.
     pub picture: Option<String>,
 }
 
 impl GameListing {
-    /// What a game looks like. `is_file` says whether a file answers at a path of
-    /// it: a backend would learn of everybody who looks at the list.
+    /// Creates the listing of a game. `is_file` returns whether a path is served from a file: a
+    /// backend would learn of everybody who looks at the list.
     #[must_use]
     pub fn of(game: &Game, is_file: impl Fn(&str) -> bool) -> Self {
         let pictures = inspection(game).map(|found| found.pictures.as_slice());
@@ -59,14 +58,14 @@ impl GameListing {
     }
 }
 
-/// What a game is called: its page's title, or its slug.
+/// Returns the name of a game: its page's title, or its slug.
 #[must_use]
 pub fn title(game: &Game) -> String {
     let title = inspection(game).and_then(|found| found.title.clone());
     let title = title.unwrap_or_else(|| game.slug.clone());
     match game.environment {
         Environment::Prod => title,
-        // Nobody should take the one for the other.
+        // The two environments must be distinguishable.
         Environment::Dev => format!("{title} (dev)"),
     }
 }
@@ -76,8 +75,8 @@ fn inspection(game: &Game) -> Option<&Inspection> {
 }
 
 impl PageMetadata {
-    /// Reads the page at `address`. Returns only pictures that are the game's own files: a
-    /// picture elsewhere would tell its server who looks at the list.
+    /// Reads the page at `address`. Returns only images that are the game's own files: another
+    /// server would learn who looks at the list.
     pub(super) fn read(page: &[u8], address: &str, is_own: impl Fn(&str) -> bool) -> Self {
         let head = page.get(..HEAD).unwrap_or(page);
         let found = read(&String::from_utf8_lossy(head));
@@ -90,7 +89,7 @@ impl PageMetadata {
     }
 }
 
-/// A picture's own address from the path on, if it is one of the game's files.
+/// Returns the path of an image, if it is one of the game's files.
 fn own_picture(address: &str, base: &Url, is_own: impl Fn(&str) -> bool) -> Option<String> {
     let found = base.join(address).ok()?;
     if found.origin() != base.origin() {
@@ -106,13 +105,13 @@ fn own_picture(address: &str, base: &Url, is_own: impl Fn(&str) -> bool) -> Opti
 /// Reads the beginning of a page.
 fn read(html: &str) -> PageMetadata {
     let title = Rc::new(RefCell::new(None::<String>));
-    // By how well they stand for a game: what is shown where a link to it is
-    // shared, then what stands for it on a phone, then in a tab.
+    // In the order of how well they represent a game: first the image for shared links, then the
+    // icon for phones, then the icon for tabs.
     let pictures = Rc::new(RefCell::new([const { Vec::new() }; 3]));
     let note = |rank: usize, attribute: &'static str| {
         let pictures = Rc::clone(&pictures);
         move |element: &mut Element<'_, '_>| {
-            // A character reference would take a parser of its own.
+            // Character references would need another parser.
             let address = element
                 .get_attribute(attribute)
                 .filter(|address| address.len() <= ADDRESS && !address.contains('&'));
@@ -163,7 +162,7 @@ fn read(html: &str) -> PageMetadata {
     }
 }
 
-/// A title in one line, if it is plain text.
+/// Returns a title on one line, if it is plain text.
 fn shown(title: &str) -> Option<String> {
     let words: Vec<&str> = title.split_whitespace().collect();
     let title = words.join(" ");
@@ -183,7 +182,7 @@ fn shown(title: &str) -> Option<String> {
     plain.then_some(title)
 }
 
-/// Whether a character could be markup, or is not to be seen.
+/// Whether a character could be markup, or is invisible.
 fn is_odd(char: char) -> bool {
     matches!(char, '<' | '&' | '\u{fffd}') || is_invisible(char)
 }

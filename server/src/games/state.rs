@@ -1,4 +1,4 @@
-//! What the games' own parts are handed.
+//! The state of games.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use crate::games::live::Presence;
 use crate::platform::Platform;
 use crate::web::cors::{AllowedOrigin, Origins};
 
-/// The games, and what is known of them.
+/// The state of games.
 #[derive(Debug)]
 pub struct GamesState {
-    /// What every slice uses.
+    /// The state that every slice uses.
     pub platform: Arc<Platform>,
-    /// Which games there are.
+    /// The existing games.
     pub catalogue: Catalogue,
-    /// Deployed files by their content.
+    /// Deployed files, addressed by content.
     pub files: Arc<FileStore>,
-    /// Who is playing.
+    /// The current players.
     pub presence: Arc<dyn Presence>,
 }
 

@@ -1,11 +1,10 @@
-//! What is answered on the address of a game that was taken down, and how browsers
-//! are made to forget what a game left in them.
+//! Responses on the address of a game that was taken down, and the headers that make browsers
+//! delete what the game stored.
 //!
-//! A service worker outlives the game that installed it: it answers for the
-//! game without asking anybody. The one moment at which it must ask is when the
-//! browser looks for a newer version of its script, which it does after every
-//! navigation and past the worker itself. Whoever asks for a script that is
-//! gone gets one that unregisters itself.
+//! A service worker outlives the game that installed it: it responds for the game without any
+//! request to the server. The only exception is the browser's check for a newer version of its
+//! script, which happens after every navigation and bypasses the worker. A request for a script
+//! that no longer exists gets one that unregisters itself.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -19,22 +18,23 @@ use crate::web::api_error::ApiError;
 use crate::web::cookies;
 use crate::web::navigation::is_navigation;
 
-/// How a browser marks a request for the script of a service worker (Service
+/// The header with which a browser marks a request for the script of a service worker (Service
 /// Workers, "Update").
 const SERVICE_WORKER: HeaderName = HeaderName::from_static("service-worker");
-/// How a script says for which paths its worker may be (Service Workers, "Update").
+/// The header that sets the paths for which a script's worker may be used (Service Workers,
+/// "Update").
 const SERVICE_WORKER_ALLOWED: HeaderName = HeaderName::from_static("service-worker-allowed");
-/// What a browser is to forget (Clear Site Data).
+/// The header that lists what a browser must delete (Clear Site Data).
 const CLEAR_SITE_DATA: HeaderName = HeaderName::from_static("clear-site-data");
 
-/// Takes the place of the worker that is there, and goes.
+/// A worker that replaces the current one and unregisters itself.
 const UNREGISTERING: &str = "\
 // The service worker of this script is gone. This one takes its place and unregisters itself.
 self.addEventListener('install', () => self.skipWaiting());
 self.addEventListener('activate', (event) => event.waitUntil(self.registration.unregister()));
 ";
 
-/// The name of the cookie by which a browser knows that it has forgotten.
+/// Returns the name of the cookie that records that a browser has deleted the data.
 #[must_use]
 pub const fn forgot_cookie_name(secure: bool) -> &'static str {
     if secure {
@@ -44,7 +44,7 @@ pub const fn forgot_cookie_name(secure: bool) -> &'static str {
     }
 }
 
-/// Whether a browser asks for the script of a service worker.
+/// Whether a browser requests the script of a service worker.
 #[must_use]
 pub fn asks_for_worker(headers: &HeaderMap) -> bool {
     headers
@@ -52,9 +52,9 @@ pub fn asks_for_worker(headers: &HeaderMap) -> bool {
         .is_some_and(|value| value.as_bytes() == b"script")
 }
 
-/// A service worker that unregisters itself. A worker may be for more paths
-/// than those below its script if it was told so when it was registered; the
-/// browser takes its successor only if it is told so again.
+/// Returns a service worker that unregisters itself. The previous worker may have been allowed for
+/// more paths than those below its script; the browser only accepts its successor if it is allowed
+/// for them, too.
 #[must_use]
 pub fn unregistering_worker() -> Response {
     let mut response = Response::new(Body::from(UNREGISTERING));
@@ -69,7 +69,7 @@ pub fn unregistering_worker() -> Response {
     response
 }
 
-/// The answer to whatever is asked of a game that is not shown.
+/// Returns the response to every request to a game that is taken down.
 #[must_use]
 pub fn answer(headers: &HeaderMap) -> Response {
     if asks_for_worker(headers) {
@@ -78,26 +78,24 @@ pub fn answer(headers: &HeaderMap) -> Response {
     refusal().into_response()
 }
 
-/// That a game is not shown.
+/// Returns the error for a game that is taken down.
 #[must_use]
 pub fn refusal() -> ApiError {
     ApiError::new(ProblemCode::ProjectDisabled)
         .with_header(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))
 }
 
-/// What a navigation's answer says beside its content, so that the browser
-/// forgets what the game stored.
+/// Headers of the response to a navigation that make the browser delete what the game stored.
 #[derive(Debug)]
 pub struct Forgetting {
     cookie: Option<HeaderValue>,
 }
 
 impl Forgetting {
-    /// Whether the answer to this request is to say so: on navigations, while
-    /// the game is not shown and for [`FORGETTING`] after it was taken down or
-    /// given to another owner. A browser that was told once keeps a cookie, and
-    /// is not told again while the game is shown, for its new players' progress
-    /// may lie there by then.
+    /// Returns the headers if this response needs them: on navigations, while the game is taken
+    /// down and for [`FORGETTING`] after it was taken down or transferred to another owner. A
+    /// browser that has received them once gets a cookie, and does not receive them again while the
+    /// game is shown, since its new players' progress may be stored there by then.
     #[must_use]
     pub fn wanted(game: &Game, headers: &HeaderMap, now: Millis, secure: bool) -> Option<Self> {
         let from = game.forget_from?;
@@ -120,7 +118,7 @@ impl Forgetting {
         })
     }
 
-    /// Says so.
+    /// Adds the headers.
     pub fn apply(self, headers: &mut HeaderMap) {
         headers.insert(
             CLEAR_SITE_DATA,

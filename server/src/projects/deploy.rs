@@ -1,15 +1,15 @@
-//! Deploying: a set of files becomes what an environment shows, all or nothing.
+//! Deploys a set of files to an environment, completely or not at all.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | `deployments` | the one way to deploy, for archives and for the platform's own files |
-//! | `upload` | archives on their way in |
-//! | `spool` | the room that they may take |
-//! | `room` | the room that deployments may take |
+//! | `deployments` | the only way to deploy, for archives and for the platform's own files |
+//! | `upload` | archives that are being uploaded |
+//! | `spool` | the storage limits for uploads |
+//! | `room` | the storage limits for deployments |
 //!
-//! Every file is kept first, on the disk and under the name of its content;
-//! then one operation of the store switches. Whoever is killed in between
-//! leaves files behind that nothing refers to, and the next sweep takes them.
+//! Every file is stored first, on the disk and under the name of its content; then one operation of
+//! the store makes the deployment current. If the process is killed in between, there are
+//! unreferenced files, which the next sweep removes.
 
 mod deployments;
 mod room;
@@ -35,31 +35,30 @@ use crate::projects::removal;
 use crate::projects::staging::StagingError;
 use crate::store::{Store, StoreError};
 
-/// Deployments of an environment that are kept.
+/// The number of kept deployments of an environment.
 pub const KEPT: usize = 10;
-/// How often files are swept that nothing refers to, even if nothing is
-/// deployed.
+/// The interval of sweeping unreferenced files, even if nothing is deployed.
 const SWEEP: Duration = Duration::from_secs(3_600);
 
 /// Why nothing was deployed.
 #[derive(Debug, thiserror::Error)]
 pub enum DeployError {
-    /// The archive was refused.
+    /// The archive was rejected.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
-    /// Files of the platform's own cannot be deployed.
+    /// The platform's own files cannot be deployed.
     #[error(transparent)]
     Staging(#[from] StagingError),
-    /// The project, or its owner's account, would keep more than it may.
+    /// The project, or its owner's account, would exceed its limit.
     #[error("{0}")]
     NoRoom(String),
     /// The disk is almost full.
     #[error("the disk is almost full")]
     DiskFull,
-    /// There is no such project.
+    /// The project does not exist.
     #[error("There is no project {0:?}.")]
     UnknownProject(String),
-    /// A file could not be kept.
+    /// A file could not be stored.
     #[error("a file could not be kept")]
     Files(#[from] FileError),
     /// The store failed.
@@ -67,21 +66,21 @@ pub enum DeployError {
     Store(#[source] StoreError),
 }
 
-/// Which environment something is deployed to, and by whom.
+/// The target of a deploy, and who deploys.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The project.
     pub slug: String,
-    /// Which of its environments.
+    /// The environment.
     pub environment: Environment,
     /// Who deploys it.
     pub by: By,
-    /// What else is known of that, and why.
+    /// Further information about the deployment.
     pub made: Made,
 }
 
 impl Target {
-    /// An environment to which the platform itself deploys.
+    /// Returns the target of a deploy by the platform itself.
     #[must_use]
     pub fn of_platform(slug: &str, environment: Environment) -> Self {
         Self {
@@ -93,17 +92,17 @@ impl Target {
     }
 }
 
-/// What was deployed.
+/// The result of a deploy.
 #[derive(Debug)]
 pub struct Published {
-    /// What the environment shows now.
+    /// The new current deployment of the environment.
     pub deployment: Deployment,
-    /// Earlier deployments that were removed to make room for it.
+    /// The number of earlier deployments that were removed to free space for it.
     pub removed: usize,
 }
 
-/// Forgets old deployments, and files that nothing refers to: at the start of the
-/// server, after every deploy, and once an hour.
+/// The job that removes old deployments and unreferenced files: at the start of the server, after
+/// every deploy, and once an hour.
 #[derive(Debug)]
 pub(crate) struct SweepDeployments(pub(crate) Arc<ProjectsState>);
 
@@ -130,8 +129,8 @@ impl Job for SweepDeployments {
     }
 }
 
-/// Forgets all deployments but the last [`KEPT`] of each environment, and
-/// removes the files that no deployment has any more. Answers how many files.
+/// Removes all deployments except for the last [`KEPT`] of each environment, and the files that no
+/// deployment contains any more. Returns the number of files.
 ///
 /// # Errors
 /// What failed, for the log.

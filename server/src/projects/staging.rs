@@ -1,8 +1,8 @@
-//! The files of a deployment before any of them is kept: every limit and every name is
-//! checked here, wherever the files come from.
+//! The files of a deployment before they are stored: all limits and names are checked here,
+//! wherever the files come from.
 //!
-//! Names never become paths of the file system: each file is written under a number,
-//! in a folder of its own.
+//! Names never become paths of the file system: each file is written under a number, in a separate
+//! folder.
 
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, HashSet};
@@ -19,44 +19,44 @@ use crate::domain::project::FileEntry;
 use crate::games::files::hex;
 use crate::games::inspection::INDEX;
 
-/// Bytes that are copied at one time.
+/// The number of bytes per copy.
 const PIECE: usize = 64 * 1024;
 
-/// Why files cannot be deployed; a sentence for whoever sent them.
+/// Why files cannot be deployed; a sentence for their sender.
 #[derive(Debug, thiserror::Error)]
 pub enum StagingError {
-    /// Their content is too large together.
+    /// The total size is too large.
     #[error("A deployment has at most {} MiB.", MAX_BYTES / (1024 * 1024))]
     TooLarge,
-    /// There are too many.
+    /// There are too many files.
     #[error("A deployment has at most {MAX_FILES} files.")]
     TooManyFiles,
-    /// A name that no file may have.
+    /// An invalid name.
     #[error("The file {path:?} cannot be deployed: {problem}.")]
     Path {
         /// The name, shortened if it is long.
         path: String,
-        /// What is wrong with it.
+        /// What is wrong with the name.
         problem: PathProblem,
     },
-    /// A name that another file has.
+    /// A name that two files have.
     #[error("The file {0:?} is in the archive twice.")]
     Twice(String),
-    /// A name that a file and a folder have.
+    /// A name that both a file and a folder have.
     #[error("{0:?} is a file and a folder in the archive.")]
     FileAndFolder(String),
-    /// There is no file.
+    /// There are no files.
     #[error("The archive has no files.")]
     Empty,
-    /// The page is missing that a game starts with.
+    /// The start page is missing.
     #[error(
         "The archive has no index.html at its top: pack the folder that the game is built into."
     )]
     NoIndex,
-    /// The content of a file ends before its length.
+    /// The content of a file is shorter than its length.
     #[error("The archive is cut off.")]
     CutOff,
-    /// A file could not be written here; no fault of whoever sent it.
+    /// A file could not be written here; the sender is not at fault.
     #[error("the files could not be staged")]
     Io(#[source] io::Error),
 }
@@ -64,26 +64,26 @@ pub enum StagingError {
 /// A file that may be deployed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StagedFile {
-    /// Where its content lies.
+    /// The path of its content.
     pub at: PathBuf,
-    /// What will name it in the file store.
+    /// Its entry in the file store.
     pub entry: FileEntry,
 }
 
 /// The files of one deployment, by their path.
 pub type StagedFiles = BTreeMap<String, StagedFile>;
 
-/// Files as they are added. It blocks.
+/// Collects files. Its functions block.
 pub struct Staging<'a> {
     files: StagedFiles,
     bytes: u64,
     folders: Folders,
-    /// Where the files are written.
+    /// The folder to which the files are written.
     folder: &'a Path,
 }
 
 impl<'a> Staging<'a> {
-    /// No files yet. They are written to `folder`, which is empty.
+    /// Creates an empty set. The files are written to `folder`, which must be empty.
     #[must_use]
     pub fn new(folder: &'a Path) -> Self {
         Self {
@@ -97,7 +97,7 @@ impl<'a> Staging<'a> {
     /// Adds a file of `size` bytes.
     ///
     /// # Errors
-    /// [`StagingError`]; what was written until then stays in the folder.
+    /// [`StagingError`]; files that were already written stay in the folder.
     pub fn add_file(
         &mut self,
         name: &str,
@@ -125,8 +125,7 @@ impl<'a> Staging<'a> {
         Ok(())
     }
 
-    /// Adds a folder. It is nothing that is kept, but its name may not lead elsewhere
-    /// either.
+    /// Adds a folder. Folders are not stored, but their names must be valid, too.
     ///
     /// # Errors
     /// [`StagingError::Path`], [`StagingError::FileAndFolder`].
@@ -160,10 +159,10 @@ impl<'a> Staging<'a> {
     }
 }
 
-/// Stages files whose content is in memory, such as those of the demo game. It blocks.
+/// Stages files whose content is in memory, such as those of the demo game. This function blocks.
 ///
 /// # Errors
-/// [`StagingError`]; what was written until then stays in the folder.
+/// [`StagingError`]; files that were already written stay in the folder.
 pub fn stage(
     contents: &[(String, impl AsRef<[u8]>)],
     folder: &Path,
@@ -176,8 +175,8 @@ pub fn stage(
     staging.finish()
 }
 
-/// The folders that were named, by a keyed hash: their names could be as many
-/// megabytes as an archive's author likes.
+/// The named folders, by a keyed hash, since an archive's author could make their names many
+/// megabytes long.
 #[derive(Default)]
 struct Folders {
     hasher: RandomState,
@@ -194,7 +193,7 @@ impl Folders {
     }
 }
 
-/// A name that is a file here and a folder there is no folder that was packed.
+/// Checks that no name is both a file and a folder.
 fn no_file_is_a_folder(files: &StagedFiles) -> Result<(), StagingError> {
     for path in files.keys() {
         let below = format!("{path}/");
@@ -231,7 +230,7 @@ fn copy(content: &mut impl Read, size: u64, at: &Path) -> Result<String, Staging
     Ok(hex(&hash.finalize()))
 }
 
-/// The beginning of a name, for a sentence.
+/// Returns the beginning of a name, for a sentence.
 #[must_use]
 pub fn shortened(name: &str) -> String {
     name.chars().take(MAX_PATH_BYTES.min(100)).collect()

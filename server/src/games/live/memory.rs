@@ -1,10 +1,9 @@
 //! Presence in memory, for one node.
 //!
-//! Each audience has a room. A room's players are spread over shards by their
-//! id, so that beats of different players seldom wait for each other, and a
-//! beat of a page that is known takes one lock and allocates nothing. Beside
-//! them lies an index from page to player, for a farewell that says no more
-//! than its page. No two locks are held at once, save in the sweep.
+//! Each audience has a room. A room's players are distributed over shards by their id, so that
+//! heartbeats of different players rarely wait for each other. A heartbeat of a known page takes
+//! one lock and allocates nothing. There is also an index from page to player, for a final
+//! heartbeat that only names its page. No two locks are held at the same time, except in the sweep.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,22 +16,22 @@ use super::presence::{LiveError, PLAYING_MILLIS, Presence};
 use crate::clock::Millis;
 use crate::domain::page::PageId;
 
-/// Parts that a room is divided into.
+/// The number of shards of a room.
 const SHARDS: usize = 16;
-/// Pages of one player that are kept: one more takes the place of the one that
-/// was silent for longest, so that made-up page ids fill no memory.
+/// The maximum number of pages of one player: another one replaces the one that was silent for
+/// longest, so that made-up page ids do not fill the memory.
 const PAGES: usize = 16;
 
 /// Presence of every audience.
 #[derive(Debug, Default)]
 pub struct MemoryPresence {
-    /// Replaced as a whole when an audience is new, which is seldom; so finding
-    /// a room takes no lock.
+    /// Replaced as a whole when there is a new audience, which is rare, so finding a room takes no
+    /// lock.
     rooms: ArcSwap<HashMap<Arc<str>, Arc<Room>>>,
 }
 
 impl MemoryPresence {
-    /// Nobody is playing.
+    /// Creates it without players.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -55,7 +54,7 @@ impl MemoryPresence {
                 .or_insert_with(|| Arc::clone(&added));
             rooms
         });
-        // Of two who add at once, both use the room that is there.
+        // If two callers add one at the same time, both use the first one.
         self.find(audience).unwrap_or(added)
     }
 }
@@ -88,7 +87,7 @@ impl Presence for MemoryPresence {
     }
 }
 
-/// A page and its last beat.
+/// A page and its last heartbeat.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     page: PageId,
@@ -96,8 +95,8 @@ struct Seen {
 }
 
 impl Seen {
-    /// A beat from the future was noted before the clock was set back; it may
-    /// not count until the clock has caught up.
+    /// A heartbeat from the future was recorded before the clock was set back; it does not count
+    /// until the clock has caught up.
     fn counts(self, now: Millis) -> bool {
         (now - self.at).abs() <= PLAYING_MILLIS
     }
@@ -113,13 +112,12 @@ struct Room {
     pages: [Mutex<Pages>; SHARDS],
 }
 
-/// Nothing is left half done where a holder panicked.
+/// A panic of a holder leaves no partial change.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The shard of 16 bytes. The last ones of a UUID, of version 4 and 7 alike,
-/// are random.
+/// Returns the shard of 16 bytes. The last bytes of a UUID are random, in version 4 and 7.
 fn shard(bytes: &[u8; 16]) -> usize {
     usize::from(bytes[15]) % SHARDS
 }
@@ -164,7 +162,7 @@ impl Room {
         player.is_some()
     }
 
-    /// Takes a page from a player, and the player out where it was the last.
+    /// Removes a page from a player, and the player if it was the last page.
     fn forget(&self, player: Uuid, page: PageId) {
         let mut players = self.players(player);
         if let Some(seen) = players.get_mut(&player) {

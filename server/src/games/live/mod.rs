@@ -1,9 +1,9 @@
-//! What may be lost: presence now; limits and streams of several nodes later.
-//! In memory for one node.
+//! Data that may be lost: presence now, later also limits and streams of several nodes. In memory,
+//! for one node.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`presence`] | who is playing, as a trait |
+//! | [`presence`] | the trait for current players |
 //! | [`memory`] | presence in memory, for one node |
 
 pub mod memory;

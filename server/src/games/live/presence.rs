@@ -1,4 +1,4 @@
-//! Who is playing, and where.
+//! The current players of each game.
 
 use async_trait::async_trait;
 use platform_protocol::limits::PLAYING_SECONDS;
@@ -8,23 +8,23 @@ use crate::clock::Millis;
 use crate::domain::page::PageId;
 use crate::web::api_error::ApiError;
 
-/// How old the last beat of a page may be for its player to count as playing.
+/// The maximum age of a page's last heartbeat for its player to count as playing.
 pub const PLAYING_MILLIS: Millis = PLAYING_SECONDS as Millis * 1_000;
 
-/// Why presence could not be noted or read. In memory it always can.
+/// Why presence could not be recorded or read. In memory this never happens.
 #[derive(Debug, thiserror::Error)]
 #[error("presence is not available: {0}")]
 pub struct LiveError(pub String);
 
-/// Exact last-seen for every page of every player, by audience
-/// (`game:<slug>`, `game:dev-<slug>`).
+/// The exact last heartbeat of every page of every player, by audience (`game:<slug>`,
+/// `game:dev-<slug>`).
 ///
-/// A player counts as playing while one of their pages has a beat that is at
-/// most [`PLAYING_MILLIS`] old: three pages of one player are one.
+/// A player counts as playing while one of their pages has a heartbeat that is at most
+/// [`PLAYING_MILLIS`] old; a player with three pages counts once.
 #[async_trait]
 pub trait Presence: Send + Sync + std::fmt::Debug {
-    /// Notes that `page` shows the game to `player` now. A page that showed it
-    /// to another player before shows it to that one no longer.
+    /// Records that `page` shows the game to `player` now. If it showed the game to another player
+    /// before, it counts for that player no longer.
     async fn beat(
         &self,
         audience: &str,
@@ -33,14 +33,13 @@ pub trait Presence: Send + Sync + std::fmt::Debug {
         now: Millis,
     ) -> Result<(), LiveError>;
 
-    /// Notes that `page` has gone away, whoever it showed the game to. Answers
-    /// whether it was known.
+    /// Records that `page` was closed, whoever its player was. Returns whether it was known.
     async fn leave(&self, audience: &str, page: PageId) -> Result<bool, LiveError>;
 
-    /// How many players are playing.
+    /// Returns the number of current players.
     async fn playing(&self, audience: &str, now: Millis) -> Result<usize, LiveError>;
 
-    /// Forgets pages that no longer count. To be called now and then.
+    /// Removes pages that no longer count. It must be called from time to time.
     async fn sweep(&self, now: Millis);
 }
 

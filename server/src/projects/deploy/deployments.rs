@@ -1,6 +1,5 @@
-//! The one way to deploy: an archive that a developer has sent and the files that the
-//! platform deploys for itself become staged files, and those what an environment
-//! shows.
+//! The only way to deploy: an archive from a developer, or the platform's own files, become staged
+//! files, which become the environment's current deployment.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,10 +24,10 @@ use crate::projects::staging::{StagedFile, StagedFiles, StagingError, stage};
 use crate::store::StoreError;
 use crate::web::api_error::ApiError;
 
-/// Files that are written at one time.
+/// The number of files that are written concurrently.
 const WRITES_AT_ONCE: usize = 4;
 
-/// What deploys.
+/// Deploys games.
 #[derive(Debug)]
 pub struct Deployments {
     platform: Arc<Platform>,
@@ -37,14 +36,14 @@ pub struct Deployments {
     deployed: Notify,
 }
 
-/// Staged files, with what was found in them.
+/// Staged files, with the result of their inspection.
 struct Staged {
     files: StagedFiles,
     inspection: Inspection,
 }
 
 impl Deployments {
-    /// Deploys to what `hosting` serves.
+    /// Creates it; deployments are shown by `hosting`.
     #[must_use]
     pub fn new(platform: Arc<Platform>, hosting: Arc<HostingState>, uploads: UploadQueue) -> Self {
         Self {
@@ -55,10 +54,10 @@ impl Deployments {
         }
     }
 
-    /// Lets in an archive of `player` that has `length` bytes or more.
+    /// Admits an archive of `player` that has at least `length` bytes.
     ///
     /// # Errors
-    /// `payload-too-large`; `unavailable` where there is no room for it; and those of
+    /// `payload-too-large`; `unavailable` if there is not enough space; and the errors of
     /// [`UploadQueue::admit`].
     pub async fn admit(&self, player: Uuid, length: u64) -> Result<Upload, ApiError> {
         if length > Limits::default().bytes {
@@ -68,11 +67,11 @@ impl Deployments {
         self.uploads.admit(player).await
     }
 
-    /// Takes an archive in. Nothing of one that is refused is left.
+    /// Receives an archive. A rejected archive leaves nothing behind.
     ///
     /// # Errors
-    /// 408, `payload-too-large`, `invalid-request` where it breaks off,
-    /// `unavailable` where it has to give way to quicker ones, `internal`.
+    /// 408, `payload-too-large`, `invalid-request` if the connection breaks, `unavailable` if it is
+    /// cancelled in favour of faster uploads, `internal`.
     pub async fn receive(&self, upload: Upload, body: &mut Body) -> Result<Upload, ApiError> {
         match upload.receive(body, Limits::default()).await {
             Ok(()) => Ok(upload),
@@ -83,12 +82,11 @@ impl Deployments {
         }
     }
 
-    /// Makes an archive that has arrived what the environment shows. It goes on to its
-    /// end whether its caller waits or not: nobody wants half a deploy. Nothing of the
-    /// upload is left then.
+    /// Deploys an archive that has arrived. It continues to its end whether its caller waits or
+    /// not, so that no deploy is left unfinished. Afterwards nothing of the upload is left.
     ///
     /// # Errors
-    /// [`DeployError`]; what the environment showed before, it still shows.
+    /// [`DeployError`]; the current deployment then stays unchanged.
     pub async fn deploy(
         self: &Arc<Self>,
         upload: Upload,
@@ -115,7 +113,7 @@ impl Deployments {
             let archive = std::fs::File::open(&from).map_err(ArchiveError::Io)?;
             let length = archive.metadata().map_err(ArchiveError::Io)?.len();
             let files = archive::unpack(archive, length, &folder.files())?;
-            // Its room is wanted for the files.
+            // Its space is needed for the files.
             std::fs::remove_file(&from).map_err(ArchiveError::Io)?;
             Staged::of(files, &address)
         });
@@ -123,10 +121,10 @@ impl Deployments {
         self.publish(staged, target).await
     }
 
-    /// Makes files of the platform's own, by their path, what the environment shows.
+    /// Deploys the platform's own files, by their path.
     ///
     /// # Errors
-    /// [`DeployError`]; what the environment showed before, it still shows.
+    /// [`DeployError`]; the current deployment then stays unchanged.
     pub async fn deploy_contents(
         &self,
         contents: Vec<(String, Bytes)>,
@@ -145,7 +143,7 @@ impl Deployments {
         published
     }
 
-    /// Keeps staged files, and switches the environment to them.
+    /// Stores staged files, and makes them the environment's current deployment.
     async fn publish(&self, staged: Staged, target: &Target) -> Result<Published, DeployError> {
         let Staged {
             files: staged,
@@ -176,7 +174,7 @@ impl Deployments {
     ) -> Result<Deployment, DeployError> {
         let store = &self.platform.store;
         let deployment = Deployment {
-            // Random, so that its first characters tell it from all others.
+            // Random, so that its first characters distinguish it from all others.
             id: self.platform.entropy.uuid_v4(),
             slug: target.slug.clone(),
             environment: target.environment,
@@ -197,12 +195,12 @@ impl Deployments {
         }
     }
 
-    /// Waits until something was deployed.
+    /// Waits until there is a new deployment.
     pub(super) async fn deployed(&self) {
         self.deployed.notified().await;
     }
 
-    /// The address of the page that is deployed to `target`.
+    /// Returns the address of the page that is deployed to `target`.
     fn address(&self, target: &Target) -> String {
         let label = target.environment.label(&target.slug);
         format!("{}/", self.platform.origin.sub_domain(&label))
@@ -210,7 +208,7 @@ impl Deployments {
 }
 
 impl Staged {
-    /// Looks at the page that will be shown at `address`. It blocks.
+    /// Inspects the page that will be shown at `address`. This function blocks.
     fn of(files: StagedFiles, address: &str) -> Result<Self, DeployError> {
         let page = files
             .get(INDEX)
@@ -221,7 +219,7 @@ impl Staged {
     }
 }
 
-/// The beginning of a page, which is all of it but for the oddest ones.
+/// Returns the beginning of a page, which is nearly always all of it.
 fn beginning(page: &Path) -> std::io::Result<Vec<u8>> {
     use std::io::Read as _;
     let mut beginning = Vec::new();
@@ -232,7 +230,7 @@ fn beginning(page: &Path) -> std::io::Result<Vec<u8>> {
 }
 
 async fn keep_all(store: &FileStore, staged: StagedFiles) -> Result<(), DeployError> {
-    // Two that are equal would be written over each other at one time.
+    // Two equal files would be written to the same path at the same time.
     let contents: BTreeMap<String, StagedFile> = staged
         .into_values()
         .map(|file| (file.entry.sha256.clone(), file))
@@ -245,7 +243,7 @@ async fn keep_all(store: &FileStore, staged: StagedFiles) -> Result<(), DeployEr
     Ok(())
 }
 
-/// The process ends, or a bug ended the work.
+/// Returns the error if the process ends, or a bug ended the task.
 fn interrupted(error: tokio::task::JoinError) -> DeployError {
     StagingError::Io(std::io::Error::other(error)).into()
 }

@@ -1,4 +1,4 @@
-//! The room that a project's deployments may take, and making it for one more.
+//! The storage limits of a project's deployments, and freeing space for a new one.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,8 @@ use crate::domain::room::{RoomLimits, Verdict};
 use crate::platform::Platform;
 use crate::store::StoreError;
 
-/// Makes room for `files` of one more deployment: earlier ones of the project
-/// that no environment shows go first, the oldest before all. Returns how many
-/// went; none do where there would be no room all the same.
+/// Frees space for `files` of a new deployment: removes earlier deployments of the project that no
+/// environment shows, the oldest first. Returns how many; if that is not enough, none is removed.
 pub(super) async fn make_room(
     platform: &Platform,
     slug: &str,
@@ -38,7 +37,7 @@ pub(super) async fn make_room(
             Verdict::FitsWithin(_) => {
                 let oldest = platform.store.remove_oldest_deployment(slug).await;
                 if !oldest.map_err(DeployError::Store)? {
-                    // Somebody else has just removed it.
+                    // Another task has just removed it.
                     return Ok(removed);
                 }
                 removed += 1;
@@ -48,7 +47,7 @@ pub(super) async fn make_room(
     }
 }
 
-/// What is kept, how much may be, and what to do.
+/// Returns a sentence with the used space, the limit, and what to do.
 fn no_room(verdict: Verdict) -> String {
     let mib = |bytes: u64| bytes.div_ceil(1024 * 1024);
     let (what, needed, limit, advice) = match verdict {

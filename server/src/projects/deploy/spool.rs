@@ -1,10 +1,9 @@
-//! The room for archives that are on their way: how many there may be, how many
-//! bytes, and which of them gives way where there is no more.
+//! The limits for archives that are being uploaded: their number, their bytes, and which one is
+//! cancelled if a limit is reached.
 //!
-//! An archive waits for nobody while it arrives, and nobody waits for it: its
-//! turn to be unpacked comes when all of it is here. Where the room runs out,
-//! the one that comes most slowly is given up, so that many slow uploads keep
-//! no other from deploying.
+//! Archives do not queue while they arrive: they are queued for unpacking when they are complete.
+//! If the space is used up, the slowest upload is cancelled, so that many slow uploads cannot
+//! prevent others from deploying.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,16 +12,16 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// What all archives on their way may take together.
+/// The limits for all uploads together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
-    /// Archives that arrive at one time.
+    /// The maximum number of concurrent uploads.
     pub(super) arriving: usize,
-    /// Bytes of all that lie on the disk.
+    /// The maximum number of bytes of all uploads on the disk.
     pub(super) bytes: u64,
-    /// The pace of an archive is the time that so many bytes of it take.
+    /// The speed of an upload is measured by the time for this number of bytes.
     pub(super) step: u64,
-    /// One whose step takes less is too quick to be given up.
+    /// An upload that takes less time for a step is too fast to be cancelled.
     pub(super) slow: Duration,
 }
 
@@ -37,7 +36,7 @@ impl Default for Room {
     }
 }
 
-/// All archives on their way.
+/// All uploads.
 #[derive(Clone, Debug)]
 pub(super) struct Spool {
     room: Room,
@@ -48,19 +47,19 @@ pub(super) struct Spool {
 struct Table {
     next: u64,
     bytes: u64,
-    /// The bytes of each archive that counts: it arrives, or it is whole.
+    /// The bytes of each counted archive: one that is arriving or complete.
     held: HashMap<u64, u64>,
     arriving: HashMap<u64, Arriving>,
 }
 
-/// One that is not whole yet.
+/// An archive that is not complete yet.
 #[derive(Debug)]
 struct Arriving {
     give_way: CancellationToken,
-    /// Since when there were so many bytes towards the next step.
+    /// When the current step began.
     since: Instant,
     bytes: u64,
-    /// How long the step before took.
+    /// How long the previous step took.
     before: Duration,
 }
 
@@ -78,8 +77,8 @@ impl Spool {
         }
     }
 
-    /// A place for one more. Where there is none, the slowest gives its own up;
-    /// where none is slow, there is none.
+    /// Returns a slot for another upload. If there is none, the slowest upload is cancelled; if
+    /// none is slow, returns `None`.
     pub(super) fn enter(&self) -> Option<Spooled> {
         let mut table = self.table();
         if table.arriving.len() >= self.room.arriving {
@@ -121,8 +120,8 @@ impl Table {
         Some(())
     }
 
-    /// Gives one up. Its bytes count no more from now on, though its task takes a
-    /// moment to notice: or others would have to make the same room again.
+    /// Cancels an upload. Its bytes are not counted from now on, although its task takes a moment
+    /// to notice; otherwise others would have to free the same space again.
     fn give_up(&mut self, number: u64) {
         if let Some(arriving) = self.arriving.remove(&number) {
             arriving.give_way.cancel();
@@ -136,7 +135,7 @@ impl Table {
     }
 }
 
-/// One archive's part of the room. Dropping it gives it back.
+/// One upload's part of the space. Dropping it frees the space.
 #[derive(Debug)]
 pub(super) struct Spooled {
     spool: Spool,
@@ -145,8 +144,8 @@ pub(super) struct Spooled {
 }
 
 impl Spooled {
-    /// So many more bytes have arrived. Where they do not fit, the slowest give
-    /// way until they do, or this one.
+    /// Counts further bytes. If they exceed the limit, the slowest uploads are cancelled until they
+    /// fit, or this one.
     pub(super) fn grow(&self, bytes: u64) {
         let room = self.spool.room;
         let mut table = self.spool.table();
@@ -171,12 +170,12 @@ impl Spooled {
         }
     }
 
-    /// All of it is here, and it is given up no more.
+    /// Marks the archive as complete: it is not cancelled any more.
     pub(super) fn whole(&self) {
         self.spool.table().arriving.remove(&self.number);
     }
 
-    /// Waits until it has to give way.
+    /// Waits until the upload is cancelled.
     pub(super) async fn given_up(&self) {
         self.give_way.cancelled().await;
     }
@@ -214,7 +213,7 @@ mod tests {
         let spool = Spool::new(ROOM);
         let [quick, stalled, slow] = [(); 3].map(|()| spool.enter().unwrap());
         assert!(spool.enter().is_none(), "nobody is slow yet");
-        // Who was quick at first and then stalls is slow.
+        // An upload that was fast at first and then stalls is slow.
         stalled.grow(30);
         for _ in 0..5 {
             pass(1).await;
@@ -269,14 +268,14 @@ mod tests {
         slow.grow(10);
         pass(3).await;
         let quick = spool.enter().unwrap();
-        // The task of the slowest has not noticed yet while more arrives.
+        // The task of the slowest upload has not noticed yet while more data arrives.
         for _ in 0..4 {
             quick.grow(10);
         }
         assert!(is_given_up(&slowest));
         assert!(!is_given_up(&slow) && !is_given_up(&quick));
         assert_eq!(spool.table().bytes, 80);
-        // What still comes of it counts for nothing.
+        // Its later data does not count.
         slowest.grow(50);
         drop(slowest);
         assert_eq!(spool.table().bytes, 80);

@@ -1,8 +1,7 @@
-//! Archives on their way in: how many at one time, where they lie, and how
-//! long they may take.
+//! Archives that are being uploaded: their number, their folders, and their time limits.
 //!
-//! The body goes to the disk piece by piece, as fast as it is written there, so
-//! that memory does not grow with it.
+//! The body is written to the disk in pieces, as fast as the disk allows, so that it does not need
+//! more memory.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,18 +21,18 @@ use crate::store::make_private_directory;
 use crate::web::api_error::ApiError;
 use crate::web::fair_shares::{Share, Shares};
 
-/// Archives that are unpacked at one time.
+/// The number of archives that are unpacked concurrently.
 const UNPACKED_AT_ONCE: usize = 4;
-/// Those of one player, so that nobody takes all places by being slow.
+/// The maximum number of uploads of one player, so that nobody uses up all slots by being slow.
 const AT_ONCE_OF_ONE: usize = 2;
-/// When somebody who got no place may come again, in seconds.
+/// When a refused client may try again, in seconds.
 const COME_AGAIN: HeaderValue = HeaderValue::from_static("10");
-/// Pieces that wait to be written.
+/// The number of pieces that wait to be written.
 const WAITING: usize = 4;
-/// How long the rest of a refused archive is still taken, and how much of it.
+/// How long the rest of a rejected archive is still read, and how much of it.
 const LINGER: (Duration, usize) = (Duration::from_secs(5), 64 * 1024 * 1024);
 
-/// The archives on their way, and the folder that they are unpacked in.
+/// The uploads, and the folder in which they are unpacked.
 #[derive(Debug)]
 pub struct UploadQueue {
     folder: PathBuf,
@@ -43,11 +42,11 @@ pub struct UploadQueue {
 }
 
 impl UploadQueue {
-    /// Unpacks in `folder`, which is made anew: what an earlier process left
-    /// there is of no use. It blocks.
+    /// Creates the queue with `folder`, which is emptied: files of an earlier process are useless.
+    /// This function blocks.
     ///
     /// # Errors
-    /// The folder could not be made.
+    /// The folder could not be created.
     pub fn new(folder: PathBuf) -> std::io::Result<Self> {
         match std::fs::remove_dir_all(&folder) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
@@ -61,12 +60,11 @@ impl UploadQueue {
         })
     }
 
-    /// A place for one more archive of `player`, and a folder for it.
+    /// Returns a slot for another archive of `player`, and a folder for it.
     ///
     /// # Errors
-    /// `too-many-requests` where the player has as many on the way as one may;
-    /// `unavailable` where there is no room, and nobody is so slow as to give
-    /// way; `internal`.
+    /// `too-many-requests` if the player has reached the limit; `unavailable` if there is no
+    /// capacity, and no upload is slow enough to be cancelled; `internal`.
     pub async fn admit(&self, player: Uuid) -> Result<Upload, ApiError> {
         let share = self.players.take(player, AT_ONCE_OF_ONE).ok_or_else(|| {
             ApiError::new(ProblemCode::TooManyRequests)
@@ -93,7 +91,7 @@ fn no_room(detail: &'static str) -> ApiError {
 }
 
 impl UploadQueue {
-    /// A folder of its own for the files of one deployment.
+    /// Creates a folder for the files of one deployment.
     pub(super) async fn folder(&self) -> std::io::Result<Arc<Folder>> {
         let parent = self.folder.clone();
         let made = tokio::task::spawn_blocking(move || {
@@ -105,8 +103,8 @@ impl UploadQueue {
             .unwrap_or_else(|error| Err(std::io::Error::other(error)))
     }
 
-    /// Waits until an archive that is here may be unpacked and kept. Who has a
-    /// turn waits for nobody outside.
+    /// Waits until a complete archive may be unpacked and stored. During its turn, nothing depends
+    /// on a client.
     pub(super) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
         // It is never closed.
         self.turns.acquire().await.ok()
@@ -116,17 +114,17 @@ impl UploadQueue {
 /// The folder for the files of a deployment, beside its archive.
 const FILES: &str = "files";
 
-/// What receiving an archive may take.
+/// The limits for receiving an archive.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Bytes of the archive, at most.
+    /// The maximum number of bytes of the archive.
     pub bytes: u64,
     /// How long `least` bytes of it may take to arrive.
     pub quiet: Duration,
-    /// What arrives in that time at least, if it has so much left: one byte at
-    /// a time would hold a place for an hour.
+    /// The minimum number of bytes in that time, or the rest: otherwise a client that sends one
+    /// byte at a time would hold a slot for an hour.
     pub least: u64,
-    /// How long all of it may take.
+    /// How long the whole archive may take.
     pub whole: Duration,
 }
 
@@ -141,8 +139,8 @@ impl Default for Limits {
     }
 }
 
-/// An archive's place among those on their way, with its folder. Dropping it
-/// removes the folder once nobody writes into it any more.
+/// An upload with its slot and its folder. Dropping it removes the folder once nobody writes to it
+/// any more.
 #[derive(Debug)]
 #[must_use = "dropping it removes the archive"]
 pub struct Upload {
@@ -152,13 +150,13 @@ pub struct Upload {
 }
 
 impl Upload {
-    /// Where the archive lies.
+    /// Returns the path of the archive.
     #[must_use]
     pub fn archive(&self) -> PathBuf {
         self.folder.path().join("archive.tar.gz")
     }
 
-    /// Keeps the folder where it is for as long as the answer lives.
+    /// Keeps the folder as long as the returned value exists.
     pub(super) fn hold(&self) -> Arc<Folder> {
         Arc::clone(&self.folder)
     }
@@ -166,8 +164,8 @@ impl Upload {
     /// Writes the body into the archive's file.
     ///
     /// # Errors
-    /// 408, `payload-too-large`, `invalid-request` where it breaks off,
-    /// `unavailable` where it has to give way to quicker ones, `internal`.
+    /// 408, `payload-too-large`, `invalid-request` if the connection breaks, `unavailable` if it is
+    /// cancelled in favour of faster uploads, `internal`.
     pub async fn receive(&self, body: &mut Body, limits: Limits) -> Result<(), ApiError> {
         let (pieces, waiting) = mpsc::channel::<Bytes>(WAITING);
         let (path, held) = (self.archive(), self.hold());
@@ -200,8 +198,8 @@ impl Upload {
     }
 }
 
-/// Hands the pieces of the body to the writer, in time. Dropping `pieces` ends
-/// it.
+/// Sends the pieces of the body to the writer, within the time limits. Dropping `pieces` ends the
+/// writer.
 async fn send(
     body: &mut Body,
     limits: Limits,
@@ -230,8 +228,8 @@ async fn send_all(
     }
 }
 
-/// Hands over so much of the body as has to come in one go. Answers whether
-/// that was the rest.
+/// Sends the part of the body that must arrive within one period. Returns whether that was the
+/// rest.
 async fn send_some(
     body: &mut Body,
     left: &mut u64,
@@ -256,14 +254,14 @@ async fn send_some(
         arrived += length;
         spooled.grow(length);
         if pieces.send(data).await.is_err() {
-            // The writer has given up, and says why itself.
+            // The writer has failed, and returns its own error.
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-/// Writes the pieces until there are no more. It blocks.
+/// Writes the pieces until there are no more. This function blocks.
 fn write(path: &Path, mut pieces: mpsc::Receiver<Bytes>) -> std::io::Result<()> {
     use std::io::Write as _;
     let mut file = std::fs::File::create_new(path)?;
@@ -273,7 +271,7 @@ fn write(path: &Path, mut pieces: mpsc::Receiver<Bytes>) -> std::io::Result<()> 
     Ok(())
 }
 
-/// An archive is larger than `bytes`.
+/// Returns the error for an archive that is larger than `bytes`.
 #[must_use]
 pub(super) fn too_large(bytes: u64) -> ApiError {
     ApiError::new(ProblemCode::PayloadTooLarge).with_detail(format!(
@@ -282,9 +280,9 @@ pub(super) fn too_large(bytes: u64) -> ApiError {
     ))
 }
 
-/// Takes a little more of a refused archive and throws it away. If the
-/// connection were closed at once, many a client that is still writing would
-/// see it reset, and never the answer (RFC 9112 §9.6).
+/// Reads a little more of a rejected archive and discards it. If the connection were closed at
+/// once, many clients that are still writing would see a reset, and never the response (RFC 9112
+/// §9.6).
 pub fn linger(mut body: Body) {
     let (time, mut left) = LINGER;
     tokio::spawn(tokio::time::timeout(time, async move {
@@ -298,13 +296,13 @@ pub fn linger(mut body: Body) {
     }));
 }
 
-/// A folder that goes with its last owner, away from the threads that answer.
-/// What cannot be removed is removed at the next start.
+/// A folder that is removed with its last owner, outside of the threads that handle requests. If
+/// this fails, it is removed at the next start.
 #[derive(Debug)]
 pub(super) struct Folder(Option<tempfile::TempDir>);
 
 impl Folder {
-    /// An empty folder to stage files in.
+    /// Returns an empty folder in which files are staged.
     pub(super) fn files(&self) -> PathBuf {
         self.path().join(FILES)
     }
@@ -321,7 +319,7 @@ impl Folder {
     }
 
     fn path(&self) -> &Path {
-        // It is taken out only by who owns it last.
+        // Only the last owner takes it.
         self.0
             .as_ref()
             .map_or(Path::new(""), tempfile::TempDir::path)
@@ -350,8 +348,8 @@ mod tests {
     };
     const PLAYER: Uuid = Uuid::nil();
 
-    /// A body of `pieces` pieces of ten bytes, one every `pause`; then, if it
-    /// `stays`, nothing more, and no end either.
+    /// A body of `pieces` pieces of ten bytes, one every `pause`; if it `stays`, it then stalls
+    /// without an end.
     fn body(pieces: u32, pause: Duration, stays: bool) -> Body {
         let ticks = tokio::time::interval(pause);
         let stream = stream::unfold((ticks, pieces), move |(mut ticks, left)| async move {
@@ -375,7 +373,7 @@ mod tests {
         std::fs::read_dir(&deploys.folder).unwrap().count()
     }
 
-    /// How many bytes of a body come in time.
+    /// Returns how many bytes of a body arrive in time.
     async fn arrived(body: Body) -> Result<usize, ApiError> {
         arrived_within(body, LIMITS).await
     }
@@ -395,7 +393,7 @@ mod tests {
         sent.map(|()| count)
     }
 
-    /// What becomes of a body, of which nothing is left behind.
+    /// Receives a body, and asserts that nothing is left behind.
     async fn received(mut body: Body) -> Result<u64, ApiError> {
         let (_directory, deploys) = deploys();
         let incoming = deploys.admit(PLAYER).await.unwrap();
@@ -433,7 +431,7 @@ mod tests {
         ] {
             assert_eq!(arrived(slow).await.unwrap_err().status(), 408);
         }
-        // Every piece comes in time, and there is no end of them.
+        // Every piece arrives in time, but there is no end.
         let drops = stream::unfold(
             tokio::time::interval(Duration::from_secs(29)),
             async |mut ticks| {

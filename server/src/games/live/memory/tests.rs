@@ -1,4 +1,4 @@
-//! Presence on a clock that is moved.
+//! Tests of presence with a manual clock.
 
 use super::*;
 use crate::clock::{Clock, ManualClock};
@@ -42,7 +42,7 @@ impl World {
         playing.await.unwrap()
     }
 
-    /// Players and pages that take up memory.
+    /// Returns the numbers of players and pages in memory.
     fn kept(&self) -> (usize, usize) {
         let room = self.presence.find(DEMO).unwrap();
         let players = room.players.iter().map(|shard| lock(shard).len()).sum();
@@ -51,16 +51,16 @@ impl World {
     }
 }
 
-/// What happens, in order.
+/// The steps of a test, in order.
 #[derive(Clone, Copy, Debug)]
 enum Act {
-    /// A beat of a player's page.
+    /// A heartbeat of a player's page.
     Beat(u8, u8),
-    /// A page's farewell.
+    /// The final heartbeat of a page.
     Leave(u8),
     /// Time passes, in milliseconds.
     Wait(Millis),
-    /// So many are playing.
+    /// Asserts the number of players.
     Playing(usize),
 }
 
@@ -224,7 +224,7 @@ async fn many_beats_at_once_are_all_counted() {
         .map(|who| {
             let presence = Arc::clone(&world.presence);
             tokio::spawn(async move {
-                // A third of the players leave again, all of them have two pages.
+                // A third of the players leave; all of them have two pages.
                 for half in [0, 1] {
                     let mut on = [who; 16];
                     on[0] = half;
