@@ -105,7 +105,7 @@ impl Cluster {
     fn start() -> Self {
         let bin = programs();
         let mktemp =
-            run(as_user("mktemp").args(["-d", "--tmpdir=/tmp", "platform-postgres.XXXXXXXX"]));
+            run(as_user("mktemp").args(["-d", "--tmpdir=/tmp", "--suffix=.platform-postgres"]));
         let folder = PathBuf::from(String::from_utf8(mktemp.stdout).unwrap().trim());
         let data = folder.join("data");
         run(as_user(bin.join("initdb"))
