@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 pub use platform_store::*;
 use platform_store_sqlite::SqliteStore;
-pub(crate) use platform_store_sqlite::{make_private_directory, make_private_file};
+pub(crate) use platform_store_sqlite::make_private_directory;
+#[cfg(feature = "demo")]
+pub(crate) use platform_store_sqlite::make_private_file;
 
 /// Opens the store at `url`: `sqlite://<path>`, which is created if it does not exist.
 ///

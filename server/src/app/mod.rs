@@ -12,10 +12,11 @@
 //! | [`openapi`] | the description of the project API |
 //! | [`data_folder`] | the lock on the data folder |
 //! | [`backup`] | a copy of all data, while the server runs |
-//! | [`demo`] | the demo game |
+//! | `demo` | the demo game, with the feature `demo` |
 
 pub mod backup;
 pub mod data_folder;
+#[cfg(feature = "demo")]
 pub mod demo;
 pub mod entry;
 mod error_page;

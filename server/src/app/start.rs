@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::admin::AdminState;
+#[cfg(feature = "demo")]
 use crate::app::demo::{self, DemoError};
 use crate::app::entry::App;
 use crate::app::jobs;
@@ -80,6 +81,7 @@ pub enum StartError {
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
     /// The demo cannot be deployed.
+    #[cfg(feature = "demo")]
     #[error(transparent)]
     Demo(#[from] DemoError),
     /// The folder in which deploys are unpacked cannot be created.
@@ -200,6 +202,7 @@ pub async fn start_on(
         (backends, runtime),
         (counting, LogStreams::new(stopped.clone())),
     );
+    #[cfg(feature = "demo")]
     if demo::deploy(&platform, &state.projects.deployments).await? {
         let backends = &state.hosting.backends;
         demo::start_backends(&platform, backends, &mut server, &stopped).await?;

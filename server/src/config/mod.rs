@@ -162,7 +162,8 @@ pub struct Config {
     pub log_format: LogFormat,
     /// The identity providers.
     pub identity_providers: Vec<IdentityProvider>,
-    /// Whether the demo game is deployed on an empty store under `localhost`.
+    /// Whether the demo game is deployed on an empty store under `localhost`. A program
+    /// without the feature `demo` has none.
     pub demo: bool,
     /// The source of each setting that is not a default, by its name.
     pub said_by: BTreeMap<&'static str, SaidBy>,
