@@ -78,8 +78,8 @@ const PIECE: usize = 512 * 1024;
 impl FileStore {
     /// Opens the file store at `url`: `file://<directory>`, which is created if it does not exist.
     ///
+    /// # Errors
     /// [`FileError`]; its sentence is for the operator.
-    /// [`FileError`]; its sentence is meant for the operator.
     pub async fn connect(url: &str) -> Result<Self, FileError> {
         match url.split_once("://") {
             Some(("file", path)) if !path.is_empty() => {

@@ -197,7 +197,8 @@ async fn an_inspection_is_kept_with_its_deployment_and_made_up_for_where_an_olde
     assert_eq!(kept.unwrap(), 1);
 }
 
-/// The game is listed with what its page says, and its owner is told what is wrong.
+/// Asserts that the list shows the game with the title and image of its page, and that its owner
+/// sees the warnings.
 async fn assert_listed(app: &TestApp, cookie: &str) {
     let ranking: Value = send(app.get("", "/api/ranking")).await.json();
     let games = ranking["games"].as_array().unwrap();
@@ -465,7 +466,7 @@ async fn a_new_project_has_no_slug_that_looks_like_the_platforms_own() {
         let answer = send(request.json(&json!({ "slug": slug }))).await;
         assert_eq!(answer.problem(), "invalid-request", "{slug}");
     }
-    // An existing project can still be changed.
+    // A project that already has such a slug can still be deployed to.
     owner.create("game").await;
     app.sql("UPDATE projects SET slug = 'login' WHERE slug = 'game'");
     let deployed = owner.ask(

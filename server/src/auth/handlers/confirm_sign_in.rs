@@ -41,8 +41,8 @@ pub(super) fn is_hurried(browser: &BrowserSecret, shown: Option<&str>, now: Mill
 /// Returns 200 with a page that continues to `address`, where `provider` signs the player in, after
 /// [`PAUSE_SECONDS`].
 ///
-/// Returns `internal` if the address cannot be in a header.
-/// `internal` if the address cannot stand in a header.
+/// # Errors
+/// `internal` if the address cannot be in a header.
 pub(super) async fn pause(
     state: &AuthState,
     redirect: &ReturnAddress,

@@ -36,7 +36,7 @@ pub struct Provider {
     discovery: Discovery,
 }
 
-/// Whom the provider should sign in.
+/// The person that the provider should sign in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     /// The person that the provider remembers in this browser, if any.

@@ -111,7 +111,7 @@ impl UploadQueue {
     }
 }
 
-/// The folder for the files of a deployment, beside its archive.
+/// The folder for the files of a deployment, next to its archive.
 const FILES: &str = "files";
 
 /// The limits for receiving an archive.

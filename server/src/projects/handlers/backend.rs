@@ -1,5 +1,5 @@
-//! `PUT /api/projects/<slug>/environments/<environment>/backend`: where requests
-//! under some paths of the game go.
+//! `PUT /api/projects/<slug>/environments/<environment>/backend`: sets the backend to which
+//! requests under some paths of the game are forwarded.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! `PUT /api/projects/<slug>/environments/<environment>/frames`: who may show the
-//! game's pages in a frame.
+//! `PUT /api/projects/<slug>/environments/<environment>/frames`: sets who may show the game's pages
+//! in a frame.
 
 use std::sync::Arc;
 

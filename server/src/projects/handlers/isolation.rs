@@ -1,5 +1,5 @@
-//! `PUT /api/projects/<slug>/environments/<environment>/isolation`: whether the
-//! game's pages are isolated from those of other origins.
+//! `PUT /api/projects/<slug>/environments/<environment>/isolation`: sets whether the game's pages
+//! are cross-origin isolated.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The project API's calls about projects, one a file, and what they answer.
+//! The project API's endpoints for projects, one per file, and their responses.
 
 pub mod backend;
 pub mod create_project;

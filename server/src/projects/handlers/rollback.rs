@@ -1,5 +1,5 @@
-//! `POST /api/projects/<slug>/environments/<environment>/rollback`: back to an
-//! earlier deployment.
+//! `POST /api/projects/<slug>/environments/<environment>/rollback`: makes an earlier deployment
+//! current again.
 
 use std::sync::Arc;
 

@@ -1,7 +1,6 @@
-//! `POST /api/projects/<slug>/disable`, `enable` and `restore`, and `DELETE
-//! /api/projects/<slug>`: taking a project down and putting it up again. Its
-//! owner may, and administrators; what those who run the platform took down,
-//! its owner does not put up.
+//! `POST /api/projects/<slug>/disable`, `enable` and `restore`, and `DELETE /api/projects/<slug>`:
+//! takes a project down, and undoes this. Its owner and administrators may do this; an owner cannot
+//! undo what an administrator or the operator did.
 
 use std::sync::Arc;
 
@@ -118,7 +117,7 @@ async fn change(
     ProjectReader { caller, project }: ProjectReader,
     change: Change,
 ) -> Result<ApiJson<ProjectView>, ApiError> {
-    // Taking a game down never waits: it may be the answer to an attack.
+    // Taking a game down is never rate limited: it may be the response to an attack.
     if matches!(change, Change::Enable | Change::Restore) {
         state.count_setting(&caller, &project)?;
     }

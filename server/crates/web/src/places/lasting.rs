@@ -292,7 +292,7 @@ mod tests {
         stay
     }
 
-    /// So many requests of other clients and games that last.
+    /// Creates `count` long-lived requests of other clients and games.
     fn others(places: &Places, count: u8) -> Vec<Lasting> {
         let of = |other| {
             request(
