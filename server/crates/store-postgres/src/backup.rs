@@ -18,7 +18,6 @@ use super::database::Database;
 use super::error::Error;
 use super::log_days;
 use super::migrations::{connect, not_opened};
-use super::rows::get;
 use super::store::PostgresStore;
 use super::transaction::Transaction;
 
@@ -91,15 +90,26 @@ async fn copy_tables(
     for (table, _) in tables {
         copy_table(&snapshot, table, &file_of(folder, table)).await?;
         if *table == "deployment_files" {
-            let sql = "SELECT DISTINCT encode(sha256, 'hex') FROM deployment_files ORDER BY 1";
-            let rows = snapshot.rows(sql, &[]).await?;
-            files = rows
-                .iter()
-                .map(|row| get(row, 0))
-                .collect::<Result<_, _>>()?;
+            files = list_files(&snapshot).await?;
         }
     }
     snapshot.finish_reading().await?;
+    Ok(files)
+}
+
+/// The files of all deployments. They are copied out, which may take longer than other reads.
+async fn list_files(snapshot: &Transaction) -> Result<Vec<String>, StoreError> {
+    let sql = "COPY (SELECT DISTINCT encode(sha256, 'hex') FROM deployment_files ORDER BY 1)
+         TO STDOUT";
+    let rows = snapshot.copy_out(sql).await?;
+    futures_util::pin_mut!(rows);
+    let mut files = Vec::new();
+    // Each part is whole rows, and each row ends with a line feed.
+    while let Some(part) = rows.try_next().await.map_err(Error::from)? {
+        let names = part.split(|byte| *byte == b'\n');
+        let names = names.filter(|name| !name.is_empty());
+        files.extend(names.map(|name| String::from_utf8_lossy(name).into_owned()));
+    }
     Ok(files)
 }
 

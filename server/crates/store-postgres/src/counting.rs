@@ -145,7 +145,7 @@ impl CountingStore for PostgresStore {
     ) -> Result<Vec<RankedProject>, StoreError> {
         let rows = self
             .main
-            .rows(
+            .rows_of_many(
                 // No address holds a guest that has signed out: else one script could make
                 // any number of them, past the cap on those that an address holds.
                 "SELECT p.slug, count(*) AS players

@@ -20,6 +20,8 @@ use super::{address, migrations};
 
 /// How long a statement may take, and a commit, before its connection is given up.
 pub(super) const LIMIT: Duration = Duration::from_secs(10);
+/// The same for what looks at very many rows, for a job and not for a caller.
+const LONG: Duration = Duration::from_secs(120);
 /// How long an operation waits for a connection that nobody uses.
 const WAIT: Duration = Duration::from_secs(5);
 /// How long after its start an operation may begin again because its connection was lost. Where a
@@ -153,9 +155,27 @@ impl Database {
         sql: &str,
         values: &[Value<'_>],
     ) -> Result<Vec<Row>, StoreError> {
+        self.rows_within(LIMIT, sql, values).await
+    }
+
+    /// The rows of a statement that looks at very many, and may take as long as that takes.
+    pub(super) async fn rows_of_many(
+        &self,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> Result<Vec<Row>, StoreError> {
+        self.rows_within(LONG, sql, values).await
+    }
+
+    async fn rows_within(
+        &self,
+        limit: Duration,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> Result<Vec<Row>, StoreError> {
         let (start, mut asked) = (Instant::now(), false);
         loop {
-            match self.run(sql, values).await? {
+            match self.run(limit, sql, values).await? {
                 Ok(rows) => return Ok(rows),
                 Err(error) if error.ends_connection() && !asked && start.elapsed() < SOON => {
                     asked = true;
@@ -186,7 +206,7 @@ impl Database {
         let mut left = ATTEMPTS;
         loop {
             left -= 1;
-            match self.run(sql, values).await? {
+            match self.run(LIMIT, sql, values).await? {
                 Ok(rows) => return Ok(rows),
                 Err(error) if error.is_conflict() && left > 0 => {}
                 Err(error) if error.is_lost() => return Err(error.uncertain()),
@@ -197,6 +217,7 @@ impl Database {
 
     async fn run(
         &self,
+        limit: Duration,
         sql: &str,
         values: &[Value<'_>],
     ) -> Result<Result<Vec<Row>, Error>, StoreError> {
@@ -206,7 +227,7 @@ impl Database {
             let statement = client.prepare_cached(sql).await?;
             Ok(client.query(&statement, values).await?)
         };
-        let asked = tokio::time::timeout(LIMIT, asked).await;
+        let asked = tokio::time::timeout(limit, asked).await;
         let result = asked.unwrap_or(Err(Error::TimedOut));
         if result.as_ref().is_err_and(Error::ends_connection) {
             connection.give_up();
