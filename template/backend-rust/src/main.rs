@@ -1,14 +1,13 @@
 //! The game's backend in Rust, the same as the one in TypeScript:
 //!
-//! | request | answer |
+//! | request | response |
 //! |---|---|
 //! | `GET /api/me` | `{"sub","username","is_anon","best"}` |
 //! | `POST /api/score` `{"score":n}` | `{"best"}` |
 //!
-//! `AUTH_ISSUER`, `AUTH_AUDIENCE` and `AUTH_JWKS_URL` come from the platform
-//! (locally from `npm run dev:rust`), `PORT`, `HOST` and `SCORES` are yours to
-//! set. A handler that takes a `Player` runs for a verified one only; everyone
-//! else gets a 401 with Problem Details.
+//! `AUTH_ISSUER`, `AUTH_AUDIENCE` and `AUTH_JWKS_URL` come from the platform (locally from `npm run
+//! dev:rust`); you can set `PORT`, `HOST` and `SCORES`. A handler that takes a `Player` runs only
+//! for a verified player; everyone else gets a 401 with Problem Details.
 
 mod problem;
 mod scores;
@@ -25,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::problem::Problem;
 use crate::scores::Scores;
 
-/// More than anybody can gather: what lies beyond was made up.
+/// The maximum plausible score; higher ones were made up.
 const MOST: u64 = 100_000;
 
 #[derive(Clone)]
@@ -34,7 +33,7 @@ struct AppState {
     scores: Arc<Scores>,
 }
 
-/// What `Player` asks the state for.
+/// Lets `Player` find the verifier in the state.
 impl FromRef<AppState> for Arc<Verifier> {
     fn from_ref(state: &AppState) -> Self {
         Self::clone(&state.verifier)
@@ -50,7 +49,7 @@ struct Me {
 }
 
 async fn me(State(state): State<AppState>, Player(player): Player) -> Json<Me> {
-    // Data is keyed on `sub`; `username` can change.
+    // Use `sub` as the key of your data; `username` can change.
     let best = state.scores.best(&player.sub).await;
     Json(Me {
         sub: player.sub,
@@ -86,7 +85,7 @@ async fn score(
         .raise(player.sub, score)
         .await
         .map_err(|error| {
-            // The log has the cause; the player is told none of it.
+            // The cause is only in the log, not in the response.
             eprintln!("the scores cannot be written: {error}");
             Problem::internal()
         })?;
@@ -118,7 +117,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("The backend listens on {address}.");
     axum::serve(listener, app)
         .with_graceful_shutdown(async {
-            // Without a handler for the signal, the default one ends the program.
+            // If no handler can be installed, the default one ends the program.
             let _ = tokio::signal::ctrl_c().await;
         })
         .await?;

@@ -1,10 +1,10 @@
-//! Problem Details (RFC 9457): what `platform.fetch` makes a `PlatformError` of.
+//! Problem Details (RFC 9457), which `platform.fetch` converts to a `PlatformError`.
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-/// What went wrong. `detail` is a sentence for the player.
+/// A problem. `detail` is a sentence for the player.
 pub struct Problem {
     status: StatusCode,
     slug: &'static str,

@@ -1,5 +1,5 @@
-//! The best scores, keyed on `sub`, in one JSON file. A game with more players
-//! wants a database; the two methods stay the same.
+//! The best scores by `sub`, in one JSON file. A game with more players needs a database; the two
+//! methods can stay the same.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,7 +14,7 @@ pub struct Scores {
 }
 
 impl Scores {
-    /// Reads the file; one that is not there yet counts as empty.
+    /// Reads the file; a missing file counts as empty.
     pub async fn open(file: PathBuf) -> io::Result<Self> {
         let scores = match fs::read(&file).await {
             Ok(text) => serde_json::from_slice(&text)?,
@@ -28,14 +28,14 @@ impl Scores {
         Ok(Self { file, scores })
     }
 
-    /// The best score of this player; 0 before the first.
+    /// Returns the best score of this player; 0 before the first.
     pub async fn best(&self, sub: &str) -> u64 {
         self.scores.lock().await.get(sub).copied().unwrap_or(0)
     }
 
-    /// Raises the best score, unless it was higher; returns when it is on disk.
+    /// Raises the best score, if the new one is higher, and returns it once it is on the disk.
     pub async fn raise(&self, sub: String, score: u64) -> io::Result<u64> {
-        // Held while writing, so that an older state never comes last.
+        // Held while writing, so that an older state is never written last.
         let mut scores = self.scores.lock().await;
         let best = scores.entry(sub).or_default();
         if score <= *best {

@@ -1,5 +1,4 @@
-//! `POST /api/echo`: what arrived, for those who want to see that a body comes
-//! through whole.
+//! `POST /api/echo`: returns what arrived, for checking that a body arrives unchanged.
 
 use axum::Json;
 use axum::body::Bytes;
@@ -12,8 +11,8 @@ use serde::Serialize;
 
 use crate::problem::Problem;
 
-/// The body as it arrived: as text where it is UTF-8, else in base64
-/// (RFC 4648 §4). The other of the two is `null`.
+/// The body as it arrived: as text if it is UTF-8, otherwise in base64 (RFC 4648 §4). The other
+/// member is `null`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Echo {
     sub: String,
@@ -23,7 +22,7 @@ pub(crate) struct Echo {
     body_base64: Option<String>,
 }
 
-/// Answers the body, whatever it is: multipart is not taken apart.
+/// Returns the body, whatever it is: multipart is not parsed.
 pub(crate) async fn handler(
     Player(player): Player,
     headers: HeaderMap,

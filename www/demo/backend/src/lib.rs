@@ -1,23 +1,22 @@
-//! The demo game's backend: a small axum program such as a game's author would
-//! write, with the platform's own verifier in front of it.
+//! The demo game's backend: a small axum program as a game developer would write it, with the
+//! platform's own verifier.
 //!
-//! | request | answer |
+//! | request | response |
 //! |---|---|
 //! | `GET /api/me` | `{"sub","username","is_anon"}` |
 //! | `POST /api/echo` | `{"sub","content_type","body","body_base64"}`: what arrived, byte for byte |
 //! | `GET /api/score` | `{"best","rank","top":[{"username","best","you"}]}` |
 //! | `POST /api/score` `{"score":n}` | the same, with the player's best score raised to `n` |
 //!
-//! Every call wants a game token; everything that goes wrong is answered with
-//! Problem Details (RFC 9457). Scores are kept under the player's `sub`, which
-//! never changes. The username is remembered for display only.
+//! Every call needs a game token; errors are returned as Problem Details (RFC 9457). Scores are
+//! stored under the player's `sub`, which never changes. The username is stored for display only.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | `routes` | the table of paths, limits of time and size |
+//! | `routes` | the table of paths, time and size limits |
 //! | `echo`, `me`, `score` | one endpoint each |
 //! | `store` | the scores, in SQLite |
-//! | `problem` | what goes wrong, as answers |
+//! | `problem` | errors as responses |
 
 mod echo;
 mod me;
@@ -39,11 +38,11 @@ use tokio::sync::watch;
 use crate::routes::AppState;
 use crate::store::ScoreStore;
 
-/// How long requests in flight may take to finish after the shutdown signal.
+/// How long requests in progress may take to finish after the shutdown signal.
 const DRAIN: Duration = Duration::from_secs(10);
 
-/// What the backend needs to know: the three settings every game's backend
-/// receives, and where it keeps its scores.
+/// The settings of the backend: the three that every game's backend receives, and the file of its
+/// scores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DemoConfig {
     /// The expected `iss` (`AUTH_ISSUER`).
@@ -52,15 +51,15 @@ pub struct DemoConfig {
     pub audience: String,
     /// The address of the key set (`AUTH_JWKS_URL`).
     pub jwks_url: String,
-    /// The SQLite file with the scores. It is made if it is not there; its
-    /// directory must be.
+    /// The SQLite file with the scores. It is created if it does not exist; its directory must
+    /// exist.
     pub database: PathBuf,
 }
 
 /// Why the backend did not start or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
-    /// A setting of the verifier is unusable.
+    /// A setting of the verifier is invalid.
     #[error("the demo's backend cannot verify tokens: {0}")]
     Config(#[from] ConfigError),
     /// The file with the scores cannot be opened.
@@ -71,11 +70,10 @@ pub enum DemoError {
     Serve(#[from] std::io::Error),
 }
 
-/// Serves until `shutdown` resolves, then lets requests in flight finish (10 s
-/// at most).
+/// Serves until `shutdown` resolves, then lets requests in progress finish (10 s at most).
 ///
 /// # Errors
-/// [`DemoError`] where it cannot start, or where the listener fails.
+/// Returns [`DemoError`] if it cannot start, or if the listener fails.
 pub async fn serve(
     listener: TcpListener,
     config: DemoConfig,
@@ -84,11 +82,11 @@ pub async fn serve(
     serve_with_clock(listener, config, Arc::new(SystemClock), shutdown).await
 }
 
-/// As [`serve`], with the time that tokens are judged by. A platform whose clock
-/// is moved hands in the same clock, so that the two agree.
+/// Like [`serve`], with the clock for checking tokens. A platform with a manual clock passes the
+/// same clock, so that both agree.
 ///
 /// # Errors
-/// [`DemoError`] where it cannot start, or where the listener fails.
+/// Returns [`DemoError`] if it cannot start, or if the listener fails.
 pub async fn serve_with_clock(
     listener: TcpListener,
     config: DemoConfig,
@@ -114,8 +112,8 @@ pub async fn serve_with_clock(
         scores: Arc::new(ScoreStore::open(&database)?),
         clock,
     };
-    // Without TCP_NODELAY an answer in two segments waits for the peer's
-    // delayed acknowledgement, 40 ms.
+    // Without TCP_NODELAY, a response in two segments waits for the peer's delayed acknowledgement,
+    // 40 ms.
     let listener = listener.tap_io(|stream| {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "TCP_NODELAY could not be set");
@@ -132,11 +130,11 @@ pub async fn serve_with_clock(
     }
 }
 
-/// Resolves when the time to finish requests in flight is over: a client that
-/// keeps its connection open must not keep the program alive.
+/// Resolves when the time for finishing requests is over: a client that keeps its connection open
+/// must not keep the program running.
 async fn drained(mut stopping: watch::Receiver<bool>) {
     if stopping.wait_for(|stopping| *stopping).await.is_err() {
-        // The signal's sender is gone with the server, which then returns.
+        // The sender was dropped with the server, which then returns.
         return std::future::pending().await;
     }
     #[expect(

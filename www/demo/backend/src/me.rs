@@ -1,10 +1,10 @@
-//! `GET /api/me`: who is playing.
+//! `GET /api/me`: the current player.
 
 use axum::Json;
 use platform_verifier::Player;
 use serde::Serialize;
 
-/// What the game's page may know about its player.
+/// The data about the player for the game's page.
 #[derive(Debug, Serialize)]
 pub(crate) struct Me {
     sub: String,
@@ -12,7 +12,7 @@ pub(crate) struct Me {
     is_anon: bool,
 }
 
-/// Answers what the verified token says. Guests are players like any other.
+/// Returns claims of the verified token. Guests are players like any other.
 pub(crate) async fn handler(Player(player): Player) -> Json<Me> {
     Json(Me {
         sub: player.sub,

@@ -1,4 +1,4 @@
-//! What goes wrong, as Problem Details (RFC 9457).
+//! Errors, as Problem Details (RFC 9457).
 
 use axum::Json;
 use axum::extract::Request;
@@ -10,8 +10,8 @@ use platform_protocol::limits::REQUEST_ID_CHARS;
 use platform_protocol::problem::{MEDIA_TYPE, ProblemCode};
 use serde::Serialize;
 
-/// A problem with its detail, still without the request id. It stays on the
-/// response for [`with_request_id`], which knows the id.
+/// A problem without the request id. It is added to the response's extensions for
+/// [`with_request_id`], which knows the id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     slug: ProblemCode,
@@ -20,7 +20,7 @@ pub(crate) struct Problem {
 
 #[derive(Serialize)]
 struct Body<'a> {
-    /// A relative URI reference: the slug alone names the problem.
+    /// A relative URI reference: the slug alone identifies the problem.
     #[serde(rename = "type")]
     type_uri: &'a str,
     title: &'a str,
@@ -31,7 +31,7 @@ struct Body<'a> {
 }
 
 impl Problem {
-    /// A problem with a sentence of its own, which can be shown to a player.
+    /// Creates a problem with a sentence that can be shown to a player.
     pub(crate) const fn new(slug: ProblemCode, detail: &'static str) -> Self {
         Self { slug, detail }
     }
@@ -71,7 +71,7 @@ impl From<JsonRejection> for Problem {
     }
 }
 
-/// Anything else that axum refuses about a body is a request we cannot read.
+/// Any other error of axum about a body is an invalid request.
 fn by_status(status: StatusCode) -> Problem {
     Problem::from(match status {
         StatusCode::PAYLOAD_TOO_LARGE => ProblemCode::PayloadTooLarge,
@@ -88,8 +88,8 @@ impl IntoResponse for Problem {
     }
 }
 
-/// Writes the id under which the platform forwarded the request into the
-/// problem body, so that a player's report leads to the log.
+/// Adds the id under which the platform forwarded the request to the problem body, so that a
+/// player's report leads to the log.
 pub(crate) async fn with_request_id(request: Request, next: Next) -> Response {
     let id = request
         .headers()
@@ -106,7 +106,7 @@ pub(crate) async fn with_request_id(request: Request, next: Next) -> Response {
         return response;
     };
     let mut rewritten = problem.response(Some(&id));
-    // `Allow` of a 405 and the like stay; the length is that of the new body.
+    // Headers such as `Allow` of a 405 are kept; the length is that of the new body.
     for (name, value) in response.headers() {
         if name != header::CONTENT_LENGTH && name != header::CONTENT_TYPE {
             rewritten.headers_mut().insert(name, value.clone());

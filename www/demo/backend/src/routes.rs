@@ -1,4 +1,4 @@
-//! The table of paths, and the limits of time and size around it.
+//! The table of paths, and their time and size limits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,14 +16,14 @@ use crate::problem::{Problem, with_request_id};
 use crate::store::ScoreStore;
 use crate::{echo, me, score};
 
-/// Bytes of an echoed body, at most.
+/// The maximum number of bytes of an echoed body.
 pub(crate) const ECHO_BYTES: usize = 1024 * 1024;
-/// Bytes of any other body, at most.
+/// The maximum number of bytes of any other body.
 const BODY_BYTES: usize = 4 * 1024;
-/// For one request, its body included: who sends slower is cut off.
+/// The timeout for one request, including its body.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// What the handlers receive.
+/// The state of the handlers.
 #[derive(Clone, Debug)]
 pub(crate) struct AppState {
     pub(crate) verifier: Arc<Verifier>,
@@ -37,7 +37,7 @@ impl FromRef<AppState> for Arc<Verifier> {
     }
 }
 
-/// All of the backend.
+/// Builds the router of the whole backend.
 pub(crate) fn app(state: AppState) -> Router {
     Router::new()
         .route("/api/me", get(me::handler))
@@ -55,7 +55,7 @@ pub(crate) fn app(state: AppState) -> Router {
         .with_state(state)
 }
 
-/// Answers are about one player: nobody on the way may keep them.
+/// Responses are about one player, so no cache may store them.
 async fn private(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let no_store = HeaderValue::from_static("no-store");

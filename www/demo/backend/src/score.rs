@@ -13,7 +13,7 @@ use crate::problem::Problem;
 use crate::routes::AppState;
 use crate::store::{ScoreError, ScoreStore, Standing};
 
-/// No honest game ends above this.
+/// No game without cheating ends above this.
 const HIGHEST_SCORE: u32 = 1_000_000;
 
 /// The body of `POST /api/score`.
@@ -22,7 +22,7 @@ pub(crate) struct NewScore {
     score: u32,
 }
 
-/// The answer of both calls.
+/// The response of both calls.
 #[derive(Debug, Serialize)]
 pub(crate) struct Scores {
     /// The player's best score, 0 before the first.
@@ -33,7 +33,7 @@ pub(crate) struct Scores {
     top: Vec<TopEntry>,
 }
 
-/// One line of the top list. It has no `sub`: that is nobody else's business.
+/// One line of the top list. It does not contain `sub`, which is private.
 #[derive(Debug, Serialize)]
 struct TopEntry {
     username: String,
@@ -72,8 +72,7 @@ pub(crate) async fn submit(
     .await
 }
 
-/// Runs one store operation off the asynchronous threads, which SQLite would
-/// block.
+/// Runs one operation of the store outside of the asynchronous threads, which SQLite would block.
 async fn on_store(
     state: &AppState,
     player: GameTokenClaims,

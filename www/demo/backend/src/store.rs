@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
-/// Entries of the top list.
+/// The number of entries of the top list.
 const TOP: u32 = 10;
 
 const SCHEMA: &str = "
@@ -21,7 +21,7 @@ const SCHEMA: &str = "
     CREATE INDEX IF NOT EXISTS score_by_best ON score (best DESC, at, sub);
 ";
 
-/// Where a player stands, and who stands at the top.
+/// A player's best score and rank, and the top list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Standing {
     /// The player's best score, 0 before the first.
@@ -40,7 +40,7 @@ pub(crate) struct Entry {
     pub(crate) best: u32,
 }
 
-/// Why a score operation failed. For the log alone.
+/// Why a score operation failed. Only for the log.
 #[derive(Debug, thiserror::Error)]
 #[error("the scores' database failed: {0}")]
 pub(crate) struct ScoreError(#[from] rusqlite::Error);
@@ -50,18 +50,18 @@ pub(crate) struct ScoreError(#[from] rusqlite::Error);
 pub(crate) struct ScoreStore(Mutex<Connection>);
 
 impl ScoreStore {
-    /// Opens the file, or makes it.
+    /// Opens the file, and creates it if it does not exist.
     pub(crate) fn open(path: &Path) -> Result<Self, rusqlite::Error> {
         let connection = Connection::open(path)?;
         connection.busy_timeout(Duration::from_secs(5))?;
         connection.pragma_update(None, "journal_mode", "wal")?;
-        // An answer means that the score survives a power cut.
+        // When a call has returned, its score survives a power failure.
         connection.pragma_update(None, "synchronous", "full")?;
         connection.execute_batch(SCHEMA)?;
         Ok(Self(Mutex::new(connection)))
     }
 
-    /// Where the player stands. A changed name is taken over.
+    /// Returns the player's standing. A changed name is stored.
     pub(crate) fn standing(&self, sub: &str, username: &str) -> Result<Standing, ScoreError> {
         self.in_transaction(|transaction| {
             transaction
@@ -71,8 +71,8 @@ impl ScoreStore {
         })
     }
 
-    /// Raises the player's best score to `score`, if it is higher, and answers
-    /// where the player stands then.
+    /// Raises the player's best score to `score`, if it is higher, and returns the player's new
+    /// standing.
     pub(crate) fn record(
         &self,
         sub: &str,
@@ -81,7 +81,7 @@ impl ScoreStore {
         now: i64,
     ) -> Result<Standing, ScoreError> {
         self.in_transaction(|transaction| {
-            // In SQLite the right-hand sides see the row as it was before.
+            // In SQLite the right-hand sides refer to the row before the update.
             transaction
                 .prepare_cached(
                     "INSERT INTO score (sub, username, best, at) VALUES (?1, ?2, ?3, ?4)
@@ -99,8 +99,7 @@ impl ScoreStore {
         &self,
         operation: impl FnOnce(&Transaction<'_>) -> Result<Standing, rusqlite::Error>,
     ) -> Result<Standing, ScoreError> {
-        // A panic elsewhere rolled its transaction back: the connection is fit
-        // to be used.
+        // A panic elsewhere has rolled back its transaction, so the connection can still be used.
         let mut connection = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let standing = operation(&transaction)?;

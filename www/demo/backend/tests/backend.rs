@@ -70,7 +70,7 @@ impl Issuer {
         }));
         let input = format!("{header}.{payload}");
         let signature: Signature = self.key.sign(input.as_bytes());
-        // As the platform signs: a verifier takes no other spelling.
+        // As the platform signs: the verifier accepts no other form.
         let signature = signature.normalize_s();
         format!("{input}.{}", URL_SAFE_NO_PAD.encode(signature.to_bytes()))
     }
@@ -381,7 +381,7 @@ async fn the_best_score_is_kept_and_ranked() {
         50,
         "a lower score changes nothing"
     );
-    // Of equal scores the earlier one is ahead, also after a lower one later.
+    // Of equal scores the earlier one is ahead, even after a lower one later.
     let bobs = backend.play(BOB, "bob", 50).await;
     assert_eq!(
         bobs,
@@ -410,7 +410,7 @@ async fn a_changed_name_is_shown_and_the_score_stays_with_the_player() {
         renamed["top"],
         json!([{ "username": "al", "best": 50, "you": true }])
     );
-    // A name that another player had before is not that player.
+    // Another player's former name does not identify that player.
     let other = json_of(backend.by(BOB, "alice", Method::GET, "/api/score")).await;
     assert_eq!((&other["best"], &other["rank"]), (&json!(0), &Value::Null));
 }
