@@ -111,9 +111,12 @@ async fn changed(state: &AdminState, player: Uuid) -> Result<ApiJson<PlayerDetai
         )
         .await?;
     // The games of a suspended player are taken down.
+    let mut refreshed = Ok(());
     for project in state.platform.store.list_projects_of(player).await? {
-        state.hosting.refresh(&project.slug).await?;
+        // An error does not keep the other games from being refreshed.
+        refreshed = refreshed.and(state.hosting.refresh(&project.slug).await);
     }
+    refreshed?;
     let player = state.platform.store.find_player(player).await?;
     let player = player.ok_or(ProblemCode::NotFound)?;
     Ok(ApiJson(details(state, player).await?))

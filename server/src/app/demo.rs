@@ -89,22 +89,13 @@ pub async fn deploy(platform: &Platform, deployments: &Deployments) -> Result<bo
     Ok(true)
 }
 
-/// Deploys the files of this program. If there is not enough space, the server starts all the same.
+/// Deploys the files of this program.
 async fn deploy_to(environment: Environment, deployments: &Deployments) -> Result<(), DeployError> {
     let target = Target::of_platform(SLUG, environment);
+    deployments.deploy_contents(contents(), &target).await?;
     let environment = environment.as_str();
-    match deployments.deploy_contents(contents(), &target).await {
-        Ok(_) => {
-            tracing::info!(environment, "the demo game was deployed");
-            Ok(())
-        }
-        Err(error @ (DeployError::DiskFull | DeployError::NoRoom(_))) => {
-            let error = chain(&error);
-            tracing::warn!(environment, error, "the demo game was not deployed");
-            Ok(())
-        }
-        Err(error) => Err(error),
-    }
+    tracing::info!(environment, "the demo game was deployed");
+    Ok(())
 }
 
 fn contents() -> Vec<(String, Bytes)> {

@@ -187,15 +187,17 @@ impl SweepLogs {
         }
     }
 
-    async fn sweep_quota(&mut self) -> Result<(), StoreError> {
+    async fn sweep_quota(&mut self) -> Result<(), JobError> {
         let platform = &self.state.platform;
         if let Some(quota) = platform.config.log_quota() {
-            self.beyond += sweep_quota(&*platform.store, quota).await?;
+            let swept = sweep_quota(&*platform.store, quota).await;
+            let failed = JobError::because("log records beyond their quota could not be removed");
+            self.beyond += swept.map_err(failed)?;
         }
         Ok(())
     }
 
-    async fn sweep_old(&mut self) -> Result<(), StoreError> {
+    async fn sweep_old(&mut self) -> Result<(), JobError> {
         let beyond = std::mem::take(&mut self.beyond);
         let platform = &self.state.platform;
         let days = platform.config.log_retention_days;
@@ -207,8 +209,14 @@ impl SweepLogs {
         }
         // Records that arrived after their project was removed, or that remained when the server
         // stopped.
-        sweep_removed(&*platform.store).await?;
-        old.map(drop)
+        let removed = sweep_removed(&*platform.store).await;
+        JobError::join([
+            old.map(drop)
+                .map_err(JobError::because("old log records could not be removed")),
+            removed.map(drop).map_err(JobError::because(
+                "log records of removed projects could not be removed",
+            )),
+        ])
     }
 }
 
@@ -221,13 +229,12 @@ impl Job for SweepLogs {
     async fn run(&mut self) -> Result<(), JobError> {
         let is_old_due = self.runs.is_multiple_of(LOOKS_BY_AGE);
         self.runs += 1;
-        let mut swept = self.sweep_quota().await;
-        if is_old_due {
-            let old = self.sweep_old().await;
-            swept = swept.and(old);
-        }
-        swept.map_err(JobError::because(
-            "frontend log records could not be removed",
-        ))
+        let quota = self.sweep_quota().await;
+        let old = if is_old_due {
+            self.sweep_old().await
+        } else {
+            Ok(())
+        };
+        JobError::join([quota, old])
     }
 }

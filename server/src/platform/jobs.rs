@@ -67,23 +67,42 @@ impl Schedule {
     }
 }
 
-/// What failed in a run of a job, and why.
+/// What failed in a run of a job, and why. Several parts of it may have failed.
+#[derive(Debug)]
+pub struct JobError(Vec<Failure>);
+
+/// A part of a run that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
-pub struct JobError {
+struct Failure {
     what: &'static str,
     source: Box<dyn Error + Send + Sync>,
 }
 
 impl JobError {
+    /// Joins the parts of a run. A part that fails does not keep the others from being done,
+    /// nor their errors from being logged.
+    ///
+    /// # Errors
+    /// The errors of all parts.
+    pub fn join<const N: usize>(parts: [Result<(), Self>; N]) -> Result<(), Self> {
+        let failed = parts.into_iter().filter_map(Result::err);
+        let failures: Vec<Failure> = failed.flat_map(|error| error.0).collect();
+        if failures.is_empty() {
+            Ok(())
+        } else {
+            Err(Self(failures))
+        }
+    }
+
     /// Creates an error from its cause. `what` is a sentence such as "the keys could not be read
     /// again".
     pub fn because<E: Into<Box<dyn Error + Send + Sync>>>(
         what: &'static str,
     ) -> impl FnOnce(E) -> Self {
-        move |source| Self {
-            what,
-            source: source.into(),
+        move |source| {
+            let source = source.into();
+            Self(vec![Failure { what, source }])
         }
     }
 }
@@ -113,7 +132,9 @@ async fn run_for_ever(mut job: impl Job) {
         match AssertUnwindSafe(job.run()).catch_unwind().await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => {
-                tracing::error!(job = name, error = chain(&error), "a job failed");
+                for failure in &error.0 {
+                    tracing::error!(job = name, error = chain(failure), "a job failed");
+                }
             }
             // The panic hook has logged the message and the location.
             Err(_panic) => tracing::error!(job = name, "a job panicked"),
@@ -230,11 +251,22 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_what_could_not_be_done_and_why() {
-        let error = JobError::because("the keys could not be read again")("the disk is full");
+    fn an_error_says_of_each_part_what_could_not_be_done_and_why() {
+        let failed = |what: &'static str| Err(JobError::because(what)("the disk is full"));
+        let parts = [
+            failed("the keys could not be read again"),
+            Ok(()),
+            failed("the games could not be ranked"),
+        ];
+        let error = JobError::join(parts).unwrap_err();
+        let said: Vec<String> = error.0.iter().map(|failure| chain(failure)).collect();
         assert_eq!(
-            chain(&error),
-            "the keys could not be read again: the disk is full"
+            said,
+            [
+                "the keys could not be read again: the disk is full",
+                "the games could not be ranked: the disk is full"
+            ]
         );
+        assert!(JobError::join([Ok(()), Ok(())]).is_ok());
     }
 }

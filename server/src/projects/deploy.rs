@@ -77,6 +77,8 @@ pub struct Target {
     pub by: By,
     /// Further information about the deployment.
     pub made: Made,
+    /// Whether the limits on storage hold for it.
+    pub limited: bool,
 }
 
 impl Target {
@@ -88,6 +90,7 @@ impl Target {
             environment,
             by: Actor::Own.into(),
             made: Made::default(),
+            limited: false,
         }
     }
 }
@@ -120,12 +123,16 @@ impl Job for SweepDeployments {
         let state = &self.0;
         let removed = removal::remove_deleted(state).await;
         let swept = sweep(&*state.platform.store, &state.games.files).await;
-        removed.map_err(JobError::because("deleted projects could not be removed"))?;
-        let files = swept.map_err(JobError::because("old deployments could not be swept"))?;
-        if files > 0 {
+        if let Ok(files) = swept
+            && files > 0
+        {
             tracing::info!(files, "files that no deployment has were removed");
         }
-        Ok(())
+        let (removed, swept) = (removed.map(drop), swept.map(drop));
+        JobError::join([
+            removed.map_err(JobError::because("deleted projects could not be removed")),
+            swept.map_err(JobError::because("old deployments could not be swept")),
+        ])
     }
 }
 

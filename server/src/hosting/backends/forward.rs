@@ -76,7 +76,15 @@ pub(super) async fn send(
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         let accepted = handshake.is_some_and(|shake| shake.is_accepted(response.headers()));
         if !accepted {
-            return Err("the backend changed to a protocol that was not asked for".to_owned());
+            return Err(match handshake {
+                None => {
+                    "the backend switched to another protocol without being asked to".to_owned()
+                }
+                Some(_) => "the backend's answer to the WebSocket handshake is wrong: its \
+                            Sec-WebSocket-Accept does not match the key, or it chose a \
+                            subprotocol that the visitor did not offer"
+                    .to_owned(),
+            });
         }
     } else {
         // Removes the reason phrase, and the client's information about the connection.
@@ -101,7 +109,9 @@ impl Handshake {
     /// request does not ask for a WebSocket (RFC 6455 §4.1).
     pub(super) fn of(request: &mut Request<Body>) -> Option<Self> {
         let headers = request.headers();
-        let is_one = is_websocket(headers) && headers.contains_key(header::SEC_WEBSOCKET_VERSION);
+        let is_one = is_websocket(headers)
+            && headers.contains_key(header::SEC_WEBSOCKET_VERSION)
+            && !loses_handshake(headers);
         let key = headers.typed_get().filter(|_| is_one)?;
         let protocols = elements(headers, &header::SEC_WEBSOCKET_PROTOCOL);
         Some(Self {
@@ -167,6 +177,16 @@ fn elements<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item
     elements.map(<[u8]>::trim_ascii)
 }
 
+/// Whether `Connection` names a header of the handshake: it ends here then, and the
+/// backend would get half a handshake.
+fn loses_handshake(headers: &HeaderMap) -> bool {
+    let prefix = b"sec-websocket-";
+    elements(headers, &header::CONNECTION).any(|name| {
+        let begins = name.get(..prefix.len());
+        begins.is_some_and(|begins| begins.eq_ignore_ascii_case(prefix))
+    })
+}
+
 fn is_websocket(headers: &HeaderMap) -> bool {
     let has = |name, wanted: &[u8]| {
         elements(headers, &name).any(|element| element.eq_ignore_ascii_case(wanted))
@@ -185,8 +205,13 @@ fn append_via(headers: &mut HeaderMap, version: Version, name: &str) {
         Version::HTTP_10 => "1.0",
         _ => "1.1",
     };
-    if let Ok(through) = HeaderValue::try_from(format!("{version} {name}")) {
-        headers.append(header::VIA, through);
+    let before = headers.get_all(header::VIA).into_iter();
+    let mut through: Vec<&[u8]> = before.map(HeaderValue::as_bytes).collect();
+    let here = format!("{version} {name}");
+    through.push(here.as_bytes());
+    // One line: some programs read only the first one.
+    if let Ok(through) = HeaderValue::from_bytes(&through.join(&b", "[..])) {
+        headers.insert(header::VIA, through);
     }
 }
 
@@ -235,12 +260,18 @@ mod tests {
         let through: Vec<_> = elements(&headers, &header::VIA).collect();
         let expected: [&[u8]; 3] = [b"1.0 fred", b"1.1 other", b"1.0 platform.localhost:8787"];
         assert_eq!(through, expected);
+        assert_eq!(headers.get_all(header::VIA).into_iter().count(), 1);
     }
 
     /// The request of RFC 6455 §1.3, without the lines named `without`.
     fn asked(without: &str) -> Option<Handshake> {
+        asked_by("keep-alive, Upgrade", without)
+    }
+
+    /// The same with another `Connection`.
+    fn asked_by(connection: &'static str, without: &str) -> Option<Handshake> {
         let lines = [
-            ("connection", "keep-alive, Upgrade"),
+            ("connection", connection),
             ("upgrade", "WebSocket"),
             ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
             ("sec-websocket-version", "13"),
@@ -262,6 +293,13 @@ mod tests {
             "sec-websocket-version",
         ] {
             assert!(asked(without).is_none(), "{without}");
+        }
+        for connection in [
+            "Upgrade, Sec-WebSocket-Key",
+            "sec-websocket-version, upgrade",
+            "upgrade,sec-websocket-protocol",
+        ] {
+            assert!(asked_by(connection, "nothing").is_none(), "{connection}");
         }
     }
 

@@ -144,13 +144,12 @@ impl Job for CountPlayers {
             self.minute = Some(minute);
             done = self.rank(now).await;
         }
-        done = done.and(self.look(now).await);
+        done = JobError::join([done, self.look(now).await]);
         if self.minute.replace(minute) != Some(minute) {
-            done = done.and(self.keep(now).await);
-            done = done.and(self.rank(now).await);
+            done = JobError::join([done, self.keep(now).await, self.rank(now).await]);
         }
         if self.hour.replace(hour) != Some(hour) {
-            done = done.and(self.sweep(now).await);
+            done = JobError::join([done, self.sweep(now).await]);
         }
         done
     }

@@ -151,7 +151,11 @@ impl Deployments {
         } = staged;
         let entry = |(path, file): (&String, &StagedFile)| (path.clone(), file.entry.clone());
         let files: BTreeMap<String, FileEntry> = staged.iter().map(entry).collect();
-        let removed = make_room(&self.platform, &target.slug, &files).await?;
+        let removed = if target.limited {
+            make_room(&self.platform, &target.slug, &files).await?
+        } else {
+            0
+        };
         let store = &self.hosting.games.files;
         let guard = store.keep().await;
         keep_all(store, staged).await?;

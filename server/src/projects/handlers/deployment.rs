@@ -123,6 +123,7 @@ pub async fn handle(
                 message,
                 revision,
             },
+            limited: true,
         };
         let upload = state.deployments.admit(caller.player, length).await?;
         Ok((caller, target, upload))

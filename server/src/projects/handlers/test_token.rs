@@ -79,7 +79,7 @@ pub struct TestToken {
 pub async fn handle(
     State(state): State<Arc<ProjectsState>>,
     editor: ProjectEditor,
-    ApiJson(wanted): ApiJson<TestPlayer>,
+    wanted: Result<ApiJson<TestPlayer>, ApiError>,
 ) -> Result<ApiJson<TestTokenAnswer>, ApiError> {
     let project = &editor.project;
     let standing = state.platform.store.find_standing(&project.slug).await?;
@@ -87,6 +87,7 @@ pub async fn handle(
         return Err(ApiError::new(ProblemCode::ProjectDisabled)
             .with_detail("This project is disabled, and nobody gets tokens for its game."));
     }
+    let ApiJson(wanted) = wanted?;
     let number = wanted
         .number()
         .ok_or_else(|| invalid("A test player's number is from 1 to 10."))?;

@@ -151,3 +151,10 @@ async fn on_a_disk_that_is_almost_full_nothing_new_is_kept_and_play_goes_on() {
     let refused = owner.deploy("prod", game(3, 2 * mib)).await;
     assert_eq!(refused.problem(), "unavailable");
 }
+
+#[tokio::test]
+async fn the_demo_is_there_also_on_a_disk_that_is_almost_full() {
+    let disk = Arc::new(ManualDisk::new(MIB));
+    let app = TestApp::on_disk(disk, |config| config.disk_floor_mib = 500).await;
+    assert_eq!(send(app.get("demo", "/")).await.status, 200);
+}

@@ -35,12 +35,21 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for ApiQuery<T> {
     }
 }
 
-/// Parses a query. A repeated parameter has its last value.
+/// Parses a query. A repeated parameter has its last value, but all of them must be valid.
 ///
 /// # Errors
-/// What is wrong with the query.
+/// The first thing that is wrong with the query.
 pub fn read<T: DeserializeOwned>(query: &str) -> Result<T, QueryError> {
-    let given: BTreeMap<_, _> = url::form_urlencoded::parse(query.as_bytes()).collect();
+    let given = || url::form_urlencoded::parse(query.as_bytes());
+    for parameter in given() {
+        deserialize::<T>(&BTreeMap::from([parameter]))?;
+    }
+    deserialize(&given().collect())
+}
+
+fn deserialize<T: DeserializeOwned>(
+    given: &BTreeMap<Cow<'_, str>, Cow<'_, str>>,
+) -> Result<T, QueryError> {
     let parameters = Parameters {
         left: given.iter(),
         next: None,
@@ -289,6 +298,23 @@ mod tests {
     fn the_last_of_several_values_counts() {
         let wanted = read::<Wanted>("limit=2&text=a&limit=3").unwrap();
         assert_eq!(wanted.limit.map(Within::get), Some(3));
+        let error = read::<Wanted>("limit=x&text=a&limit=3").unwrap_err();
+        assert_eq!(error.to_string(), "`limit` is from 1 to 20.");
+    }
+
+    #[test]
+    fn of_several_faults_the_first_is_said() {
+        for (query, sentence) in [
+            ("offset=6&even=3", "`offset` is from -5 to 5."),
+            ("even=3&offset=6", "`even` is an even number."),
+            (
+                "x=1&even=3",
+                "The query may have theme, limit, offset, even and text.",
+            ),
+        ] {
+            let error = read::<Wanted>(query).unwrap_err();
+            assert_eq!(error.to_string(), sentence, "{query}");
+        }
     }
 
     #[test]
