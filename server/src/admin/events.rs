@@ -24,7 +24,7 @@ const EVENTS: usize = 100;
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct EventsQuery {
-    /// Only those in which this player had a part, also as an administrator.
+    /// Only events that involve this player, also as an administrator.
     #[serde(deserialize_with = "player")]
     #[param(value_type = Option<String>)]
     player: Option<Uuid>,
@@ -32,20 +32,20 @@ pub struct EventsQuery {
     #[serde(deserialize_with = "kind")]
     #[param(value_type = Option<String>)]
     kind: Option<AuditKind>,
-    /// Only what was done by `self` (the player, or the platform), `operator` or `admin`.
+    /// Only events caused by `self` (the player, or the platform), `operator` or `admin`.
     #[serde(deserialize_with = "actor")]
     #[param(value_type = Option<String>)]
     actor: Option<ActorKind>,
-    /// Only those before the one of this number.
+    /// Only events before the one with this number.
     #[serde(deserialize_with = "before")]
     #[param(minimum = 0)]
     before: Option<i64>,
-    /// 100 if not given.
+    /// The maximum number of entries; default 100.
     #[param(inline)]
     limit: Option<Within<1, 1_000>>,
 }
 
-/// Answers a page of events.
+/// Returns a page of events.
 ///
 /// # Errors
 /// `not-allowed`, `invalid-request`.

@@ -24,11 +24,11 @@ const ENTRIES: usize = 100;
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct GuestsQuery {
-    /// The guests of this address alone: an IPv4 or IPv6 address, or an IPv6 /64.
+    /// Only the guests of this address: an IPv4 or IPv6 address, or an IPv6 /64.
     #[serde(deserialize_with = "network")]
     #[param(value_type = Option<String>)]
     address: Option<Network>,
-    /// 100 if not given.
+    /// The maximum number of entries; default 100.
     #[param(inline)]
     limit: Option<Within<1, 1_000>>,
 }
@@ -39,31 +39,31 @@ fn network<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Network>, D::Err
     network.map(Some).map_err(|_| de::Error::custom(sentence))
 }
 
-/// The guests that addresses hold.
+/// The guests of network addresses.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = HeldGuests)]
 pub struct HeldGuestsView {
-    /// How many guests one address may hold; null for any number.
+    /// The maximum number of guests per address; null if there is no maximum.
     pub cap: Option<u32>,
-    /// The addresses, those with most guests first; none where one was asked for.
+    /// The addresses, those with the most guests first; empty if the request named an address.
     pub addresses: Vec<HoldingAddressView>,
-    /// The guests of the address that was asked for, last one first.
+    /// The guests of the requested address, newest first.
     pub guests: Vec<PlayerView>,
 }
 
-/// An address with the guests that it holds.
+/// A network address and the number of its guests.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = HoldingAddress)]
 pub struct HoldingAddressView {
     /// IPv4, or IPv6 /64.
     pub address: String,
-    /// How many guests.
+    /// The number of guests.
     pub guests: u32,
-    /// When the last of them was last here (RFC 3339).
+    /// The latest use of any of them (RFC 3339).
     pub seen_at: String,
 }
 
-/// Answers the addresses that hold most guests, or the guests of one.
+/// Returns the addresses with the most guests, or the guests of one address.
 ///
 /// # Errors
 /// `not-allowed`, `invalid-request`.

@@ -26,22 +26,22 @@ pub struct KeysView {
     pub keys: Vec<KeyView>,
 }
 
-/// A signing key; nothing of it is secret.
+/// A signing key, without its secret parts.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Key)]
 pub struct KeyView {
-    /// Its id in tokens' headers and in the key set.
+    /// Its id, as in the header of tokens and in the key set.
     pub kid: String,
     /// `published` (signs later), `signing`, `retiring` (verifies older tokens)
     /// or `gone`.
     pub state: &'static str,
-    /// Whether it is sealed in the store.
+    /// Whether it is encrypted in the store.
     pub sealed: bool,
-    /// When it was made (RFC 3339).
+    /// When it was created (RFC 3339).
     pub created_at: String,
-    /// From when on it signs (RFC 3339).
+    /// When it starts signing (RFC 3339).
     pub signs_from: String,
-    /// When it stops signing (RFC 3339); null while no other key follows.
+    /// When it stops signing (RFC 3339); null if no other key follows.
     pub stops_at: Option<String>,
 }
 
@@ -70,8 +70,8 @@ pub async fn list(
     Ok(ApiJson(view(&state)))
 }
 
-/// Publishes a new key, which signs 21 minutes later. One that waits to sign is
-/// not followed by another: that would only make the key set longer.
+/// Publishes a new key, which starts signing 21 minutes later. While a key waits to sign, no other
+/// key is added: that would only make the key set longer.
 ///
 /// # Errors
 /// `not-allowed`, `too-many-requests`.
@@ -98,9 +98,9 @@ pub async fn rotate(
     Ok(ApiJson(view(&state)))
 }
 
-/// Takes back a key that somebody else may know: it is gone from the key set at
-/// once, and if it was the one that signs, a new key does. Tokens that it signed
-/// are refused here from now on, and by games' backends within ten minutes.
+/// Revokes a key that others may know: it is removed from the key set at once, and if it was the
+/// signing key, a new key signs. Tokens that it signed are rejected here from now on, and by games'
+/// backends within ten minutes.
 ///
 /// # Errors
 /// `not-allowed`, `not-found`.
@@ -109,7 +109,7 @@ pub async fn rotate(
     path = "/api/admin/keys/{kid}/revoke",
     operation_id = "revokeKey",
     params(KeyPath),
-    responses((status = 200, description = "The keys that are left, with the new one.", body = KeysView))
+    responses((status = 200, description = "The remaining keys, with the new one.", body = KeysView))
 )]
 pub async fn revoke(
     State(state): State<Arc<AdminState>>,

@@ -17,16 +17,16 @@ use crate::projects::handlers::views::ProjectView;
 use crate::web::api::{ApiJson, invalid};
 use crate::web::api_error::ApiError;
 
-/// The owner to be.
+/// The new owner.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewOwner {
-    /// The id of a player who has signed in.
+    /// The id of a player with an account.
     #[schema(value_type = String, format = "uuid")]
     pub owner: Uuid,
 }
 
-/// Gives a project to another player.
+/// Transfers a project to another player.
 ///
 /// # Errors
 /// `not-allowed`, `not-found`, `invalid-request`.

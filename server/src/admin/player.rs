@@ -22,7 +22,7 @@ const MERGED: usize = 100;
 /// The maximum number of events in a response; the others are at `/api/admin/events`.
 const EVENTS: usize = 50;
 
-/// Answers one player.
+/// Returns one player.
 ///
 /// # Errors
 /// `not-allowed`, `not-found`.

@@ -23,10 +23,10 @@ const PLAYERS: usize = 20;
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct PlayersQuery {
-    /// A player's id, or how a name begins, without regard to case.
+    /// A player's id, or the beginning of a name, case-insensitive.
     #[param(required = true)]
     query: String,
-    /// 20 if not given.
+    /// The maximum number of players; default 20.
     #[param(inline)]
     limit: Option<Within<1, 100>>,
 }

@@ -17,29 +17,29 @@ use crate::projects::handlers::views::StandingView;
 use crate::web::api::ApiJson;
 use crate::web::api_error::ApiError;
 
-/// Every project.
+/// The list of all projects.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = OwnedProjects)]
 pub struct OwnedProjectsView {
-    /// By slug.
+    /// Sorted by slug.
     pub projects: Vec<OwnedProjectView>,
-    /// The names that the owners have now, by their ids.
+    /// The current names of the owners, by their ids.
     pub names: PlayerNames,
 }
 
-/// A project in the list of all. `/api/projects/<slug>` says more.
+/// A project in the list of all projects. `/api/projects/<slug>` has more.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = OwnedProject)]
 pub struct OwnedProjectView {
-    /// Its name in addresses and audiences.
+    /// Its slug: its name in addresses and audiences.
     pub slug: String,
-    /// The player who owns it; null for the platform's own.
+    /// The player who owns it; null for projects of the platform itself.
     pub owner: Option<String>,
-    /// When it was made (RFC 3339).
+    /// When it was created (RFC 3339).
     pub created_at: String,
-    /// Whether its game is shown.
+    /// Whether its game is online.
     pub standing: StandingView,
-    /// Who is playing in production now.
+    /// The number of players in production now.
     pub players: u64,
 }
 

@@ -12,15 +12,15 @@ use crate::admin::AdminState;
 use crate::web::api::ApiJson;
 use crate::web::api_error::ApiError;
 
-/// What was ended.
+/// The result of ending sessions.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct EndedSessions {
-    /// How many sessions, in browsers and on devices.
+    /// The number of ended sessions, in browsers and on devices.
     pub ended: usize,
 }
 
-/// Ends every session of a player, on devices too. An account signs in again;
-/// a guest is gone for good.
+/// Ends every session of a player, also on devices. An account can sign in again; a guest is lost
+/// for good.
 ///
 /// # Errors
 /// `not-allowed`, `not-found`.
@@ -29,7 +29,7 @@ pub struct EndedSessions {
     path = "/api/admin/players/{player}/end-sessions",
     operation_id = "endSessions",
     params(PlayerPath),
-    responses((status = 200, description = "They are ended.", body = EndedSessions))
+    responses((status = 200, description = "The sessions are ended.", body = EndedSessions))
 )]
 pub async fn end(
     State(state): State<Arc<AdminState>>,

@@ -17,12 +17,12 @@ use crate::domain::player::{PlayerState, REASON_CHARS, parse_reason};
 use crate::web::api::{ApiJson, invalid};
 use crate::web::api_error::ApiError;
 
-/// Why a player is suspended.
+/// The reason for a suspension.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewSuspension {
-    /// What the player is told: one line of at most 500 characters. The
-    /// platform's own sentence if it is null.
+    /// The sentence that the player sees: one line of at most 500 characters. Null for the
+    /// platform's default sentence.
     #[schema(max_length = 500)]
     pub reason: Option<String>,
 }
@@ -74,7 +74,7 @@ pub async fn suspend(
     changed(&state, player.id).await
 }
 
-/// Lifts a suspension. Where there is none, nothing changes.
+/// Lifts a suspension. Without a suspension, nothing changes.
 ///
 /// # Errors
 /// `not-allowed`, `not-found`.

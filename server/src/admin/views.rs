@@ -17,62 +17,62 @@ use crate::games::files::hex;
 /// Names by players' ids.
 pub type PlayerNames = BTreeMap<String, String>;
 
-/// A player in a list.
+/// A player, in short.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Player)]
 pub struct PlayerView {
     /// The player's id.
     pub sub: String,
-    /// The player's name now.
+    /// The player's current name.
     pub username: String,
     /// `guest`, `account`, `merged` or `suspended`.
     pub state: &'static str,
-    /// Whether an identity is linked.
+    /// Whether an identity is linked to the player.
     pub linked: bool,
-    /// What a suspended player is told; null where nothing was given.
+    /// The sentence that a suspended player sees; null if none was given.
     pub reason: Option<String>,
-    /// The account that a merged guest went into.
+    /// The account that a guest was merged into.
     pub merged_into: Option<String>,
-    /// When the player was made (RFC 3339).
+    /// When the player was created (RFC 3339).
     pub created_at: String,
-    /// When a guest was last here (RFC 3339), not to the minute.
+    /// The last use of a guest (RFC 3339), approximately.
     pub seen_at: String,
 }
 
-/// Some players.
+/// A list of players.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = FoundPlayers)]
 pub struct PlayersView {
-    /// By name.
+    /// Sorted by name.
     pub players: Vec<PlayerView>,
 }
 
-/// All that is known of a player.
+/// All data about a player.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = PlayerDetails)]
 pub struct PlayerDetailsView {
-    /// Who it is.
+    /// The player.
     #[serde(flatten)]
     pub player: PlayerView,
     /// Whether the player is an administrator.
     pub is_admin: bool,
-    /// Browsers that are signed in, newest use first.
+    /// Signed-in browsers, last used first.
     pub sessions: Vec<SessionView>,
-    /// Devices that are signed in, newest use first.
+    /// Signed-in devices, last used first.
     pub devices: Vec<DeviceView>,
     /// Linked identities, oldest first.
     pub identities: Vec<IdentityView>,
-    /// Guests that went into this account, newest first, 100 at most.
+    /// Guests that were merged into this account, newest first, at most 100.
     pub merged_from: Vec<MergedGuestView>,
     /// The slugs of the projects that the player owns.
     pub projects: Vec<String>,
-    /// What happened to the player, newest first, 50 at most.
+    /// The player's latest events, newest first, at most 50.
     pub events: Vec<EventView>,
-    /// The names that the players have now who are mentioned here, by their ids.
+    /// The current names of the players in these events, by their ids.
     pub names: PlayerNames,
 }
 
-/// A browser that is signed in.
+/// A signed-in browser.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Session)]
 pub struct SessionView {
@@ -88,9 +88,9 @@ pub struct SessionView {
 pub struct DeviceView {
     /// Its id.
     pub id: String,
-    /// The program.
+    /// The name of the program.
     pub client: String,
-    /// The address (IPv4, or IPv6 /64) that it signed in from.
+    /// The network address (IPv4, or IPv6 /64) that it signed in from.
     pub network: String,
     /// When it signed in (RFC 3339).
     pub signed_in_at: String,
@@ -98,70 +98,70 @@ pub struct DeviceView {
     pub used_at: String,
 }
 
-/// An identity, as far as the platform keeps it.
+/// An identity, as the platform stores it.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Identity)]
 pub struct IdentityView {
     /// The provider's id in the settings.
     pub provider: String,
-    /// The provider's issuer; null where the settings name it no more.
+    /// The provider's issuer; null if the settings no longer contain the provider.
     pub issuer: Option<String>,
-    /// SHA-256 of issuer and subject, in hex. The subject itself is not kept.
+    /// SHA-256 of issuer and subject, in hex. The subject itself is not stored.
     pub hash: String,
     /// When it was linked (RFC 3339).
     pub linked_at: String,
 }
 
-/// A guest that went into an account.
+/// A guest that was merged into an account.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = MergedGuest)]
 pub struct MergedGuestView {
     /// The guest's id.
     pub sub: String,
-    /// When (RFC 3339).
+    /// When it happened (RFC 3339).
     pub merged_at: Option<String>,
 }
 
-/// What happened.
+/// A security event.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Event)]
 pub struct EventView {
-    /// Its number; later ones are higher.
+    /// Its number; later events have higher numbers.
     pub id: i64,
-    /// When (RFC 3339).
+    /// When it happened (RFC 3339).
     pub at: String,
-    /// What, such as `merged` or `suspended`.
+    /// The kind of event, such as `merged` or `suspended`.
     pub kind: &'static str,
-    /// Whom it happened to; null for the platform itself.
+    /// The player who is concerned; null for the platform itself.
     pub player: Option<String>,
-    /// The other player that had a part in it.
+    /// The other player who was involved.
     pub other: Option<String>,
-    /// The provider, the client, the key, the project, or the reason of a
-    /// suspension; null where there is none.
+    /// The provider, the client, the key, the project, or the reason of a suspension; null if there
+    /// is none.
     pub subject: Option<String>,
-    /// What was done, beyond the subject: the environment and the deployment of
-    /// a project, or why a sign-in failed; null where there is nothing to add.
+    /// Details besides the subject: the environment and the deployment of a project, or why a
+    /// sign-in failed; null if there are none.
     pub detail: Option<String>,
-    /// Who did it: `self` (the player, or the platform), `operator` or `admin`.
+    /// Who caused it: `self` (the player, or the platform), `operator` or `admin`.
     pub actor: &'static str,
-    /// Which administrator.
+    /// The administrator's id.
     pub admin: Option<String>,
-    /// The network (IPv4, or IPv6 /64) that it came from; null for what did not
-    /// come as a request, and where it is not kept any more.
+    /// The client's network address (IPv4, or IPv6 /64); null if there was no request, or if the
+    /// address is no longer stored.
     pub network: Option<String>,
-    /// The id of the request, which the server's log has as well.
+    /// The id of the request, as in the server's log.
     pub request: Option<String>,
 }
 
-/// Some events.
+/// A page of events.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Events)]
 pub struct EventsView {
     /// Newest first.
     pub events: Vec<EventView>,
-    /// What to give as `before` for the page behind this one; null at the end.
+    /// The value of `before` for the next page; null on the last page.
     pub before: Option<i64>,
-    /// The names that the players have now who are mentioned here, by their ids.
+    /// The current names of the players in these events, by their ids.
     pub names: PlayerNames,
 }
 

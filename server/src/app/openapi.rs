@@ -27,8 +27,8 @@ use crate::{admin, logs, players, projects};
     "request_id": "5ac1f0e2b7d94d0c"
 }))]
 pub struct Problem {
-    /// Which problem it is: an address with a page that explains it. Its last
-    /// segment is the slug by which this document names problems.
+    /// The type of the problem: an address with a page that explains it. Its last segment is the
+    /// slug that this document uses.
     #[schema(format = "uri")]
     r#type: String,
     /// The same short phrase for every occurrence of this problem.
@@ -80,7 +80,7 @@ pub fn description() -> &'static utoipa::openapi::OpenApi {
     &DESCRIPTION
 }
 
-/// Answers this description. It takes no token: everybody may read it.
+/// Returns this description. No token is needed: everybody may read it.
 #[utoipa::path(
     get,
     path = "/api/openapi.json",

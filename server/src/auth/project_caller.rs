@@ -35,7 +35,7 @@ pub struct EnvironmentPath {
     /// The project.
     #[param(example = "my-game")]
     pub slug: String,
-    /// Which of its environments.
+    /// The environment of the project.
     #[param(value_type = EnvironmentName)]
     pub environment: Environment,
 }

@@ -14,7 +14,7 @@ const ALWAYS: [(&str, &str); 2] = [("500", "`internal`."), ("503", "`unavailable
 const SIGNED_IN: [(&str, &str); 3] = [
     (
         "401",
-        "`not-signed-in`: there is no token, or none that holds.",
+        "`not-signed-in`: there is no token, or it is not valid.",
     ),
     ("403", "`not-allowed` or `account-suspended`."),
     ("429", "`too-many-requests`."),
@@ -41,8 +41,16 @@ const HEADERS: [(&str, &str, &str); 4] = [
         "The id under which the request was logged.",
     ),
     ("401", "WWW-Authenticate", "`Bearer` (RFC 6750)."),
-    ("429", "Retry-After", "Seconds until it may be tried again."),
-    ("503", "Retry-After", "Seconds until it may be tried again."),
+    (
+        "429",
+        "Retry-After",
+        "Seconds until the next attempt is allowed.",
+    ),
+    (
+        "503",
+        "Retry-After",
+        "Seconds until the next attempt is allowed.",
+    ),
 ];
 
 /// Completes the description.
@@ -54,7 +62,7 @@ impl Modify for Common {
             .scheme(HttpAuthScheme::Bearer)
             .bearer_format("JWT")
             .description(Some(
-                "A token of the audience `platform:console`, as `platform login` gets it.",
+                "A token with the audience `platform:console`, as `platform login` gets one.",
             ))
             .build();
         let components = openapi.components.get_or_insert_default();

@@ -26,13 +26,13 @@ const DEPLOYMENTS: usize = 100;
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ErrorsQuery {
-    /// `prod` if not given.
+    /// The environment; default `prod`.
     #[param(value_type = Option<EnvironmentName>)]
     env: Option<Environment>,
-    /// A day before `to` if not given. Its hour is counted as a whole.
+    /// The start; default one day before `to`. Its hour is counted as a whole.
     #[param(inline)]
     from: Option<Time>,
-    /// Now if not given. Its hour is counted as a whole.
+    /// The end; default now. Its hour is counted as a whole.
     #[param(inline)]
     to: Option<Time>,
 }
@@ -49,28 +49,28 @@ pub struct ErrorsView {
     /// The end of the last hour that was counted (RFC 3339).
     #[schema(format = DateTime)]
     pub to: String,
-    /// Those with an error or a warning, at most a hundred. The one that had
-    /// some last comes first.
+    /// The deployments with an error or a warning, at most a hundred, those with the latest one
+    /// first.
     pub deployments: Vec<DeploymentErrors>,
 }
 
-/// What went wrong with one deployment.
+/// The errors and warnings of one deployment.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DeploymentErrors {
-    /// Its id; null where nothing was deployed.
+    /// Its id; null if nothing was deployed.
     #[schema(required, format = "uuid")]
     pub deployment: Option<String>,
-    /// How many errors its pages have logged, each repeat for itself.
+    /// The number of errors that its pages logged; each repetition counts.
     pub errors: u64,
-    /// How many warnings.
+    /// The number of warnings.
     pub warnings: u64,
-    /// When the last of both arrived (RFC 3339).
+    /// When the last error or warning arrived (RFC 3339).
     #[schema(format = DateTime)]
     pub last_at: String,
 }
 
-/// Answers how many errors and warnings there were. They are counted by the hour
-/// as they arrive, so this takes no longer where there are many.
+/// Returns the numbers of errors and warnings. They are counted by the hour as they arrive, so
+/// large numbers take no longer.
 ///
 /// # Errors
 /// `not-found`, `not-allowed`, `invalid-request`.

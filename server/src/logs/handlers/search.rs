@@ -33,20 +33,20 @@ const TEXT: usize = 200;
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct LogsQuery {
-    /// `prod` if not given.
+    /// The environment; default `prod`.
     #[param(value_type = Option<EnvironmentName>)]
     env: Option<Environment>,
-    /// Only records as grave as this, or graver.
+    /// Only records with at least this severity.
     #[param(value_type = Option<Level>)]
     level: Option<LogLevel>,
-    /// Only records that this made.
+    /// Only records from this source.
     #[param(value_type = Option<Source>)]
     source: Option<LogSource>,
     /// Only records of this player's pages.
     #[serde(deserialize_with = "player")]
     #[param(value_type = Option<String>, format = "uuid")]
     player: Option<Uuid>,
-    /// Only records with this in message, stack, address or metadata, in whatever case.
+    /// Only records with this text in message, stack, address or metadata, case-insensitive.
     #[serde(deserialize_with = "text")]
     #[param(max_length = 200)]
     q: Option<String>,
@@ -56,35 +56,34 @@ pub struct LogsQuery {
     /// Only records that arrived before then.
     #[param(inline)]
     to: Option<Time>,
-    /// Only records before the one of this id.
+    /// Only records before the one with this id.
     #[serde(deserialize_with = "before")]
     #[param(value_type = Option<String>, pattern = "^[0-9]{1,18}$")]
     before: Option<LogId>,
-    /// 100 if not given.
+    /// The maximum number of entries; default 100.
     #[param(inline)]
     limit: Option<Within<1, 1_000>>,
 }
 
-/// Some log records.
+/// A page of log records.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = LogPage)]
 pub struct LogsView {
     /// Newest first.
     pub records: Vec<LogView>,
-    /// What to give as `before` for the page behind this one; null at the end.
-    /// A search looks at 1,500 records at a time, so its page may
-    /// have few of them or none and not be the last.
+    /// The value of `before` for the next page; null on the last page. A search examines 1,500
+    /// records per request, so a page may contain few records or none although more pages follow.
     #[schema(required)]
     pub before: Option<String>,
 }
 
-/// How grave a record is.
+/// The severity of a record.
 #[derive(Clone, Copy, Debug, ToSchema)]
 #[schema(as = LogLevel, rename_all = "lowercase")]
 pub enum Level {
     /// For who looks for something.
     Debug,
-    /// What happened.
+    /// A security event.
     Info,
     /// What should not happen.
     Warn,
@@ -92,7 +91,7 @@ pub enum Level {
     Error,
 }
 
-/// What made a record.
+/// The source of a record.
 #[derive(Clone, Copy, Debug, ToSchema)]
 #[schema(as = LogSource, rename_all = "lowercase")]
 pub enum Source {
@@ -114,7 +113,7 @@ pub enum Source {
 pub struct LogView {
     /// Its id.
     pub id: String,
-    /// When it came up, by the page's clock (RFC 3339).
+    /// When it occurred, by the page's clock (RFC 3339).
     #[schema(format = DateTime)]
     pub time: String,
     /// When it arrived (RFC 3339).
@@ -124,7 +123,7 @@ pub struct LogView {
     pub level: String,
     /// `console`, `error`, `unhandledrejection`, `resource` or `report`.
     pub source: String,
-    /// What is shown.
+    /// The text of the record.
     pub message: String,
     /// The stack of an error.
     #[schema(required)]
@@ -132,26 +131,26 @@ pub struct LogView {
     /// The file or resource.
     #[schema(required)]
     pub url: Option<String>,
-    /// Line in that file.
+    /// The line in that file.
     #[schema(required)]
     pub line: Option<u32>,
-    /// Column in that line.
+    /// The column in that line.
     #[schema(required)]
     pub column: Option<u32>,
-    /// What the game added, any JSON; null if nothing.
+    /// Data that the game added, any JSON; null if there is none.
     #[schema(value_type = serde_json::Value, required)]
     pub metadata: Option<Box<RawValue>>,
-    /// How many equal records it stands for.
+    /// The number of equal records that this one stands for.
     pub count: u32,
     /// The player, if known.
     #[schema(required, format = "uuid")]
     pub player: Option<String>,
-    /// What was deployed then.
+    /// The deployment that was current then.
     #[schema(required, format = "uuid")]
     pub deployment: Option<String>,
 }
 
-/// Answers a page of log records.
+/// Returns a page of log records.
 ///
 /// # Errors
 /// `not-found`, `not-allowed`, `invalid-request`.

@@ -63,13 +63,13 @@ static QUIET: LazyLock<SharedChunk> = LazyLock::new(|| ": alive\n\n".into());
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct StreamQuery {
-    /// `prod` if not given.
+    /// The environment; default `prod`.
     #[param(value_type = Option<EnvironmentName>)]
     env: Option<Environment>,
-    /// Only records as grave as this, or graver.
+    /// Only records with at least this severity.
     #[param(value_type = Option<Level>)]
     level: Option<LogLevel>,
-    /// The same as the header, for clients that cannot send it.
+    /// The same as the header `Last-Event-ID`, for clients that cannot send it.
     #[serde(deserialize_with = "last_event_id")]
     #[param(value_type = Option<String>)]
     last_event_id: Option<LogId>,
@@ -93,7 +93,7 @@ pub struct StreamQuery {
     params(
         ProjectPath,
         StreamQuery,
-        ("Last-Event-ID" = Option<String>, Header, description = "Go on behind the record of this id."),
+        ("Last-Event-ID" = Option<String>, Header, description = "Continues after the record with this id."),
     ),
     responses((status = 200, description = "The records, as they come.", body = String, content_type = "text/event-stream"))
 )]

@@ -29,7 +29,7 @@ const DAYS: i64 = 30;
 /// The number of months for which unique players are shown.
 const MONTHS: usize = 12;
 
-/// What a chart shows.
+/// The content of a chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = PlayersChart)]
@@ -42,7 +42,7 @@ pub enum Chart {
     Months,
 }
 
-/// For which page a chart is.
+/// The colours of the page that shows the chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = ChartTheme)]
@@ -58,28 +58,28 @@ pub enum Theme {
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ChartQuery {
-    /// `playing` if not given; `days` are the last thirty, `months` the last twelve.
+    /// The content, default `playing`; `days` are the last thirty, `months` the last twelve.
     show: Option<Chart>,
-    /// `prod` if not given.
+    /// The environment; default `prod`.
     #[param(value_type = Option<EnvironmentName>)]
     env: Option<Environment>,
-    /// A day before `to` if not given.
+    /// The start; default one day before `to`.
     #[param(inline)]
     from: Option<Time>,
-    /// Now if not given. At most 366 days after `from`.
+    /// The end; default now. At most 366 days after `from`.
     #[param(inline)]
     to: Option<Time>,
-    /// Pixels; 800 if not given.
+    /// The width in pixels; default 800.
     #[param(inline)]
     width: Option<Within<240, 2_000>>,
-    /// `light` if not given.
+    /// The colours; default `light`.
     theme: Option<Theme>,
-    /// Minutes that the clock is before UTC, for the times below the chart; 0 if not given.
+    /// The offset of the local time from UTC in minutes, for the times below the chart; default 0.
     #[param(inline)]
     utc_offset: Option<Within<-900, 900>>,
 }
 
-/// Answers players over time as a picture.
+/// Returns players over time as a chart.
 ///
 /// # Errors
 /// `not-found`, `not-allowed`, `invalid-request`.
@@ -88,7 +88,7 @@ pub struct ChartQuery {
     path = "/api/projects/{slug}/players/chart",
     operation_id = "drawPlayers",
     params(ProjectPath, ChartQuery),
-    responses((status = 200, description = "The picture, SVG.", body = String, content_type = "image/svg+xml"))
+    responses((status = 200, description = "The chart as SVG.", body = String, content_type = "image/svg+xml"))
 )]
 pub async fn handle(
     State(state): State<Arc<PlayersState>>,

@@ -30,13 +30,13 @@ const PERIODS: usize = 90;
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct PlayersQuery {
-    /// `prod` if not given.
+    /// The environment; default `prod`.
     #[param(value_type = Option<EnvironmentName>)]
     env: Option<Environment>,
-    /// A day before `to` if not given.
+    /// The start; default one day before `to`.
     #[param(inline)]
     from: Option<Time>,
-    /// Now if not given. At most 366 days after `from`.
+    /// The end; default now. At most 366 days after `from`.
     #[param(inline)]
     to: Option<Time>,
 }
@@ -47,7 +47,7 @@ pub struct PlayersQuery {
 pub struct PlayersView {
     /// `dev` or `prod`.
     pub environment: String,
-    /// How many are playing at this moment, exactly.
+    /// The exact number of players now.
     pub now: u64,
     /// The start of the first point (RFC 3339).
     #[schema(format = DateTime)]
@@ -55,45 +55,45 @@ pub struct PlayersView {
     /// The end of the last point (RFC 3339).
     #[schema(format = DateTime)]
     pub to: String,
-    /// Seconds that each point stands for: 60 for up to two days that are no
-    /// more than 90 days ago, else 3600.
+    /// The seconds between two points: 60 for ranges of up to two days within the last 90 days,
+    /// else 3600.
     pub step_seconds: i64,
-    /// One a step, oldest first, without a gap.
+    /// One per step, oldest first, without gaps.
     pub points: Vec<PointView>,
-    /// How many different players there were each day (UTC), newest first. A
-    /// day without any is left out.
+    /// The number of different players on each day (UTC), newest first. Days without players are
+    /// left out.
     pub days: Vec<DistinctView>,
-    /// The same of each month.
+    /// The same for each month.
     pub months: Vec<DistinctView>,
-    /// One standard deviation of the numbers of different players, as a part of
-    /// them: they are counted by a sketch. Small ones are exact.
+    /// The relative standard deviation of the numbers of different players, which are estimated by
+    /// a sketch. Small numbers are exact.
     pub distinct_error: f64,
 }
 
-/// How many played in one step.
+/// The players in one step.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = PlayersPoint)]
 pub struct PointView {
     /// When the step began (RFC 3339).
     #[schema(format = DateTime)]
     pub time: String,
-    /// The most at one time.
+    /// The maximum number of concurrent players.
     pub peak: u32,
-    /// How many on average.
+    /// The average number of players.
     pub mean: f64,
 }
 
-/// How many different players there were.
+/// The number of different players on a day or in a month.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = DistinctPlayers)]
 pub struct DistinctView {
     /// `2026-11-21` or `2026-11`.
     pub period: String,
-    /// How many.
+    /// The number of players.
     pub players: u64,
 }
 
-/// Answers players over time.
+/// Returns players over time.
 ///
 /// # Errors
 /// `not-found`, `not-allowed`, `invalid-request`.

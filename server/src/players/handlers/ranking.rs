@@ -17,14 +17,14 @@ use crate::web::api_error::ApiError;
 /// The maximum number of listed games; players of other games have their addresses.
 const LISTED: usize = 200;
 
-/// The games, the most played first.
+/// The games, those with the most players first.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Ranking)]
 pub struct RankingView {
-    /// When it was made (RFC 3339).
+    /// When it was created (RFC 3339).
     #[schema(format = DateTime)]
     pub time: String,
-    /// The games that can be played, 200 of them at most.
+    /// The games that can be played, at most 200.
     pub games: Vec<RankedGame>,
 }
 
@@ -35,16 +35,15 @@ pub struct RankedGame {
     pub slug: String,
     /// The title of its page, or its slug.
     pub title: String,
-    /// A picture of it, among its own files: what its page names as
-    /// `og:image`, or an icon. Null where it names none.
+    /// A picture of it, one of its own files: the `og:image` of its page, or an icon. Null if the
+    /// page names none.
     #[schema(required)]
     pub picture: Option<String>,
-    /// Where it is played.
+    /// The environment for players.
     pub url: String,
-    /// How many are playing at this moment.
+    /// The number of players now.
     pub players_now: u64,
-    /// How many different players played for a minute or more in the last 24
-    /// hours.
+    /// The number of different players who played for a minute or more in the last 24 hours.
     pub players_day: u64,
 }
 
@@ -85,7 +84,7 @@ pub async fn rank(state: &PlayersState) -> Result<Vec<RankedGame>, ApiError> {
     Ok(listed)
 }
 
-/// Answers the ranking. It takes no token: everybody may read it, from any page.
+/// Returns the ranking. No token is needed: everybody may read it, from any page.
 ///
 /// # Errors
 /// `unavailable`
@@ -94,7 +93,7 @@ pub async fn rank(state: &PlayersState) -> Result<Vec<RankedGame>, ApiError> {
     path = "/api/ranking",
     operation_id = "listRanking",
     security(()),
-    responses((status = 200, description = "The games, the most played first.", body = RankingView))
+    responses((status = 200, description = "The games, those with the most players first.", body = RankingView))
 )]
 pub async fn handle(
     State(state): State<Arc<PlayersState>>,

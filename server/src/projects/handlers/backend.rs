@@ -27,7 +27,7 @@ const BYTES: usize = 256;
 #[serde(deny_unknown_fields)]
 #[schema(as = NewBackend)]
 pub struct Wanted {
-    /// `http://<host>[:<port>]` or `https://<host>[:<port>]`; null takes the backend away.
+    /// `http://<host>[:<port>]` or `https://<host>[:<port>]`; null removes the backend.
     #[schema(
         max_length = 256,
         pattern = r"^https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?/?$",
@@ -36,7 +36,7 @@ pub struct Wanted {
     #[serde(deserialize_with = "Option::deserialize")]
     #[schema(required)]
     pub url: Option<String>,
-    /// Paths that begin with one of these are answered by it.
+    /// Requests to paths that begin with one of these are sent to it.
     #[serde(default = "api")]
     #[schema(value_type = Vec<BackendPath>, min_items = 1, max_items = 20, example = json!(["/api/"]))]
     pub paths: Vec<String>,
@@ -66,7 +66,7 @@ fn api() -> Vec<String> {
     operation_id = "setBackend",
     params(EnvironmentPath),
     request_body = Wanted,
-    responses((status = 200, description = "The environment, as it is now, and whether the backend answered.", body = TriedEnvironmentView))
+    responses((status = 200, description = "The environment, as it is now, and whether the backend responded.", body = TriedEnvironmentView))
 )]
 pub async fn handle(
     State(state): State<Arc<ProjectsState>>,

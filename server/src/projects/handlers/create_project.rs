@@ -18,7 +18,7 @@ use crate::store::StoreError;
 use crate::web::api::{ApiJson, invalid};
 use crate::web::api_error::ApiError;
 
-/// The project to make.
+/// The project to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewProject {
@@ -36,7 +36,7 @@ pub struct NewProject {
 /// The created project, and its path.
 type Created = (StatusCode, [(HeaderName, String); 1], ApiJson<ProjectView>);
 
-/// Makes a project.
+/// Creates a project.
 ///
 /// # Errors
 /// `not-allowed` for guests and for whom has many, `slug-taken`, `invalid-request`.
@@ -46,8 +46,8 @@ type Created = (StatusCode, [(HeaderName, String); 1], ApiJson<ProjectView>);
     operation_id = "createProject",
     request_body = NewProject,
     responses(
-        (status = 201, description = "The project is made, and yours.", body = ProjectView,
-            headers(("Location" = String, description = "The project's own path."))),
+        (status = 201, description = "The project is created, and the caller owns it.", body = ProjectView,
+            headers(("Location" = String, description = "The path of the project in the API."))),
         (status = 409, description = "`slug-taken`."),
     )
 )]

@@ -22,7 +22,7 @@ use crate::web::api_error::ApiError;
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub struct DeploymentPath {
-    /// One of the deployments that are kept.
+    /// A stored deployment.
     #[param(value_type = String)]
     deployment: Uuid,
 }
@@ -36,8 +36,8 @@ pub struct FileQuery {
     path: Option<String>,
 }
 
-/// Answers the file. Its type says nothing of what it is: on the console's origin
-/// nothing of a game may run or be shown.
+/// Returns a file of a deployment. Its media type is generic: on the console's origin, no content
+/// of a game may run or be displayed.
 ///
 /// # Errors
 /// `not-found`, `not-allowed`, `invalid-request`.

@@ -42,7 +42,7 @@ pub struct Archive(pub Vec<u8>);
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct DeployQuery {
-    /// What is deployed, in one line of at most 200 characters.
+    /// A description of the deployment, in one line of at most 200 characters.
     #[serde(deserialize_with = "message")]
     #[param(min_length = 1, max_length = 200)]
     message: Option<String>,
@@ -52,24 +52,24 @@ pub struct DeployQuery {
     revision: Option<String>,
 }
 
-/// What was deployed.
+/// The new deployment.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Deployed)]
 pub struct DeployedView {
     /// The deployment's id.
     #[schema(format = "uuid")]
     pub id: String,
-    /// The first characters of its id, by which people know it.
+    /// The first characters of its id, for display.
     #[schema(example = "3f2a9c1b")]
     pub short_id: String,
-    /// Where the game is.
+    /// The address of the game.
     #[schema(format = "uri")]
     pub url: String,
-    /// How many files it has.
+    /// The number of its files.
     pub files: u64,
-    /// Bytes of its files together.
+    /// The total size of its files, in bytes.
     pub bytes: u64,
-    /// How its page should load the runtime and does not.
+    /// Faults in how its page loads the runtime, and other advice.
     pub warnings: Vec<WarningView>,
 }
 
@@ -86,12 +86,12 @@ pub struct DeployedView {
     request_body(
         content = Archive,
         content_type = "application/gzip",
-        description = "A tar file of the built game, compressed with gzip, with index.html at its top."
+        description = "A tar file of the built game, compressed with gzip, with index.html at the top level."
     ),
     responses(
-        (status = 201, description = "The environment shows it.", body = DeployedView),
-        (status = 409, description = "`quota-exceeded`; the environment shows what it showed."),
-        (status = 422, description = "`deployment-invalid`; the environment shows what it showed."),
+        (status = 201, description = "It is the environment's current deployment.", body = DeployedView),
+        (status = 409, description = "`quota-exceeded`; the environment is unchanged."),
+        (status = 422, description = "`deployment-invalid`; the environment is unchanged."),
     )
 )]
 pub async fn handle(

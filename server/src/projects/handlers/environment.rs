@@ -11,7 +11,7 @@ use crate::projects::ProjectsState;
 use crate::web::api::ApiJson;
 use crate::web::api_error::ApiError;
 
-/// Answers one environment.
+/// Returns one environment.
 ///
 /// # Errors
 /// `not-found`, `not-allowed`.

@@ -20,12 +20,12 @@ const ORIGINS: usize = 20;
 /// The maximum number of bytes of an origin.
 const BYTES: usize = 256;
 
-/// Who may show the game's pages in a frame.
+/// Which sites may show the game's pages in a frame.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewFrames)]
 pub struct Wanted {
-    /// The platform's own pages may always, for the preview.
+    /// The platform's own pages always may, for the preview.
     pub ancestors: Ancestors,
 }
 
@@ -33,18 +33,18 @@ pub struct Wanted {
 #[derive(Clone, Debug, Deserialize, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum Ancestors {
-    /// Anyone, or the platform's own pages alone.
+    /// Any site, or only the platform's own pages.
     Word(AncestorsWord),
-    /// Pages of these origins, and the platform's.
+    /// Pages of these origins, and the platform's own pages.
     Origins(FrameOrigins),
 }
 
-/// Origins whose pages may show the game, beside the platform's.
+/// Origins whose pages may show the game, besides the platform's own pages.
 #[derive(Clone, Debug, Deserialize, Serialize, ToSchema)]
 #[schema(value_type = Vec<FrameOrigin>, min_items = 1, max_items = 20)]
 pub struct FrameOrigins(pub Vec<String>);
 
-/// Anyone, or the platform's own pages alone.
+/// Any site, or only the platform's own pages.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(rename_all = "lowercase")]
@@ -65,7 +65,7 @@ pub enum AncestorsWord {
 )]
 pub struct FrameOrigin(pub String);
 
-/// Sets who may show the game's pages in a frame.
+/// Sets which sites may show the game's pages in a frame.
 ///
 /// # Errors
 /// `not-found`, `not-allowed`, `invalid-request`.

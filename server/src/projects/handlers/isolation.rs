@@ -17,9 +17,8 @@ use crate::web::api_error::ApiError;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Isolation {
-    /// True for engines with threads: browsers then give the page
-    /// `SharedArrayBuffer`, and it can show nothing of other origins that does
-    /// not allow it.
+    /// True for engines with threads: browsers then give the page `SharedArrayBuffer`, and it can
+    /// only show content of other origins that allow it.
     pub cross_origin_isolated: bool,
 }
 

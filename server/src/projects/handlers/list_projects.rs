@@ -12,13 +12,13 @@ use crate::projects::ProjectsState;
 use crate::web::api::ApiJson;
 use crate::web::api_error::ApiError;
 
-/// Some projects.
+/// A list of projects.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Projects)]
 pub struct ProjectsView {
-    /// By slug.
+    /// Sorted by slug.
     pub projects: Vec<ProjectView>,
-    /// Whether you are an administrator, who may use `/api/admin/` as well.
+    /// Whether the caller is an administrator, who may also use `/api/admin/`.
     pub is_admin: bool,
 }
 

@@ -10,7 +10,7 @@ use crate::projects::ProjectsState;
 use crate::web::api::ApiJson;
 use crate::web::api_error::ApiError;
 
-/// Answers one project.
+/// Returns one project.
 ///
 /// # Errors
 /// `not-found`, `not-allowed`.

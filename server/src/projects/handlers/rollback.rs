@@ -16,16 +16,16 @@ use crate::store::StoreError;
 use crate::web::api::ApiJson;
 use crate::web::api_error::ApiError;
 
-/// Where to go back to.
+/// The deployment to roll back to.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rollback {
-    /// The id of a deployment that is kept.
+    /// The id of a stored deployment.
     #[schema(value_type = String, format = "uuid")]
     pub deployment: Uuid,
 }
 
-/// Shows an earlier deployment again.
+/// Rolls back to an earlier deployment.
 ///
 /// # Errors
 /// `not-found`, `not-allowed`, `invalid-request`, `too-many-requests`.

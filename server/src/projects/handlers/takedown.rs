@@ -21,14 +21,14 @@ use crate::web::api_error::ApiError;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Disabling {
-    /// What the owner is told: one line of at most 500 characters, or null.
+    /// The reason that the owner sees: one line of at most 500 characters, or null.
     #[serde(default)]
     #[schema(max_length = 500)]
     pub reason: Option<String>,
 }
 
-/// Shows the game no more: every address of it answers `project-disabled`, and
-/// nobody gets a token for it.
+/// Takes the game offline: all its addresses return `project-disabled`, and no tokens are issued
+/// for it.
 ///
 /// # Errors
 /// `not-found`, `not-allowed`, `invalid-request`.
@@ -56,7 +56,7 @@ pub async fn disable(
     change(&state, reader, Change::Disable { reason }).await
 }
 
-/// Shows a disabled game again.
+/// Puts a disabled game online again.
 ///
 /// # Errors
 /// `not-found`; `not-allowed`, also where those who run the platform disabled it.
@@ -74,8 +74,8 @@ pub async fn enable(
     change(&state, reader, Change::Enable).await
 }
 
-/// Deletes a project. Its game is not shown from now on; for seven days it can
-/// be restored, then it is removed for good. Nobody gets its slug again.
+/// Deletes a project. Its game is offline from now on. For seven days the project can be restored,
+/// then it is removed for good. Its slug is never used again.
 ///
 /// # Errors
 /// `not-found`, `not-allowed`.

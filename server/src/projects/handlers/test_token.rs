@@ -19,14 +19,14 @@ use crate::store::StoreError;
 use crate::web::api::{ApiJson, invalid};
 use crate::web::api_error::ApiError;
 
-/// Which test player.
+/// A test player.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TestPlayer {
-    /// 1 to 10.
+    /// The number of the test player, 1 to 10.
     #[schema(value_type = u8, minimum = 1, maximum = 10, example = 3)]
     pub number: Number,
-    /// A test guest, not a test user.
+    /// Whether it is a test guest instead of a test user.
     #[serde(default)]
     pub guest: bool,
 }

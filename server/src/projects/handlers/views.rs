@@ -23,43 +23,43 @@ use crate::web::api_error::ApiError;
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Project)]
 pub struct ProjectView {
-    /// Its name in addresses and audiences.
+    /// Its slug: its name in addresses and audiences.
     pub slug: String,
-    /// The player who owns it; null for the platform's own.
+    /// The player who owns it; null for projects of the platform itself.
     #[schema(required, format = "uuid")]
     pub owner: Option<String>,
-    /// The owner's username; null where there is no owner.
+    /// The owner's username; null if there is no owner.
     #[schema(required)]
     pub owner_username: Option<String>,
-    /// When it was made (RFC 3339).
+    /// When it was created (RFC 3339).
     #[schema(format = DateTime)]
     pub created_at: String,
-    /// Whether its game is shown.
+    /// Whether its game is online.
     pub standing: StandingView,
     /// Both environments.
     pub environments: EnvironmentsView,
-    /// The room that its deployments take.
+    /// The storage that its deployments use.
     pub files: FileRoomView,
-    /// The room that its frontend log records take.
+    /// The storage that its frontend log records use.
     pub logs: LogRoomView,
 }
 
-/// Whether a project's game is shown, and if not, why.
+/// Whether a project's game is online, and if not, why.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Standing)]
 pub struct StandingView {
-    /// `live`, `disabled`, `deleted`, or `owner-suspended`: nobody took the game
-    /// down, and it is shown again when its owner's suspension is lifted.
+    /// `live`, `disabled`, `deleted`, or `owner-suspended`: the game is online again when its
+    /// owner's suspension is lifted.
     #[schema(example = "live")]
     pub state: &'static str,
-    /// Since when (RFC 3339); null where it is live.
+    /// Since when (RFC 3339); null if it is live.
     #[schema(required, format = DateTime)]
     pub since: Option<String>,
-    /// Who did it: `owner`, or `platform`, which are administrators and the
-    /// operator, and which alone undo it then; null where it is live.
+    /// Who took it down: `owner`, or `platform` for administrators and the operator, who alone can
+    /// undo it then; null if it is live.
     #[schema(required)]
     pub by: Option<&'static str>,
-    /// What whoever disabled it says of why.
+    /// The reason that was given.
     #[schema(required)]
     pub reason: Option<String>,
     /// When a deleted project is removed for good (RFC 3339).
@@ -89,29 +89,28 @@ impl From<Standing> for StandingView {
     }
 }
 
-/// The room that a project's deployments take, of both environments.
+/// The storage that a project's deployments use, in both environments.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = FileRoom)]
 pub struct FileRoomView {
-    /// Bytes: each content once, in whole blocks of a disk, and the lists of
-    /// files.
+    /// The bytes in use: each distinct content once, in whole disk blocks, and the lists of files.
     #[schema(example = 12_582_912)]
     pub bytes: u64,
-    /// Bytes that they may take; beyond it earlier deployments go first, then a
-    /// deploy is refused. Null for any number.
+    /// The maximum in bytes. Beyond it, earlier deployments are removed first, then a deploy is
+    /// rejected. Null if there is no maximum.
     #[schema(required, example = 2_147_483_648_u64)]
     pub quota_bytes: Option<u64>,
 }
 
-/// The room that a project's frontend log records take, of both environments.
+/// The storage that a project's frontend log records use, in both environments.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = LogRoom)]
 pub struct LogRoomView {
-    /// Bytes: their texts, and what each record takes beside them.
+    /// The bytes in use: the texts, and a fixed amount per record.
     #[schema(example = 1_048_576)]
     pub bytes: u64,
-    /// Bytes that they may take; beyond it the oldest go first, within seconds.
-    /// Null for any number.
+    /// The maximum in bytes. Beyond it, the oldest records are removed within seconds. Null if
+    /// there is no maximum.
     #[schema(required, example = 209_715_200)]
     pub quota_bytes: Option<u64>,
 }
@@ -120,9 +119,9 @@ pub struct LogRoomView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Environments)]
 pub struct EnvironmentsView {
-    /// Where it is tried.
+    /// The environment for tests.
     pub dev: EnvironmentView,
-    /// Where it is played.
+    /// The environment for players.
     pub prod: EnvironmentView,
 }
 
@@ -130,34 +129,33 @@ pub struct EnvironmentsView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Environment)]
 pub struct EnvironmentView {
-    /// Where the game is, without a slash at the end.
+    /// The address of the game, without a slash at the end.
     #[schema(format = "uri", example = "https://dev-my-game.play.example")]
     pub url: String,
     /// The audience of its tokens.
     #[schema(example = "game:dev-my-game")]
     pub audience: String,
-    /// What it shows; null before the first deploy.
+    /// The current deployment; null before the first deploy.
     #[schema(required)]
     pub deployment: Option<DeploymentView>,
-    /// How the page that it shows should load the runtime and does not.
+    /// Faults in how its current page loads the runtime, and other advice.
     pub warnings: Vec<WarningView>,
-    /// The deployments that are kept, newest first.
+    /// The stored deployments, newest first.
     pub deployments: Vec<DeploymentView>,
-    /// The game's own backend; null where none is set.
+    /// The game's own backend; null if none is set.
     #[schema(required)]
     pub backend: Option<BackendView>,
-    /// Whether the platform's own backend answers under `/api/` while none is set, as
-    /// the demo game's does.
+    /// Whether a backend of the platform itself serves `/api/` while none is set, as for the demo
+    /// game.
     pub built_in_backend: bool,
     /// Whether its pages are isolated from those of other origins, which
     /// engines with threads need.
     pub cross_origin_isolated: bool,
-    /// Who may show its pages in a frame: `any`, `platform`, or a list of
-    /// origins.
+    /// Which sites may show its pages in a frame: `any`, `platform`, or a list of origins.
     pub frame_ancestors: Ancestors,
-    /// Who is playing now.
+    /// The number of players now.
     pub players: u64,
-    /// What its backend has to know.
+    /// The settings that its backend needs.
     pub variables: VariablesView,
 }
 
@@ -168,29 +166,29 @@ pub struct DeploymentView {
     /// Its id.
     #[schema(format = "uuid")]
     pub id: String,
-    /// The first characters of its id, eight or as many as tell it from the
-    /// others that the environment keeps: people know it by these.
+    /// The first characters of its id, for display: eight, or more if another deployment of the
+    /// environment begins with the same eight.
     #[schema(example = "3f2a9c1b")]
     pub short_id: String,
     /// When it was deployed (RFC 3339).
     #[schema(format = DateTime)]
     pub created_at: String,
-    /// How many files it has.
+    /// The number of its files.
     pub files: u64,
-    /// Bytes of its files together.
+    /// The total size of its files, in bytes.
     pub bytes: u64,
-    /// Whether the environment shows it.
+    /// Whether it is the environment's current deployment.
     pub current: bool,
-    /// Who deployed it; null for the platform itself, and where nobody knows.
+    /// The player who deployed it; null for the platform itself, or if unknown.
     #[schema(required)]
     pub deployed_by: Option<DeployerView>,
-    /// The program that sent it, such as `platform-cli/0.1.0`.
+    /// The program that uploaded it, such as `platform-cli/0.1.0`.
     #[schema(required)]
     pub client: Option<String>,
-    /// The address (IPv4, or IPv6 /64) that it came from.
+    /// The network address (IPv4, or IPv6 /64) of its upload.
     #[schema(required)]
     pub network: Option<String>,
-    /// What whoever deployed it says of it.
+    /// The message that was given with it.
     #[schema(required)]
     pub message: Option<String>,
     /// The revision of its sources.
@@ -198,19 +196,19 @@ pub struct DeploymentView {
     pub revision: Option<String>,
 }
 
-/// Who made a deployment.
+/// The player who made a deployment.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = Deployer)]
 pub struct DeployerView {
     /// The player's id.
     #[schema(format = "uuid")]
     pub sub: String,
-    /// The player's name now; null where there is no such player any more.
+    /// The player's current name; null if the player no longer exists.
     #[schema(required)]
     pub username: Option<String>,
 }
 
-/// Something that a deployed game should do otherwise.
+/// Advice about a deployment.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Warning)]
 pub struct WarningView {
@@ -226,36 +224,36 @@ pub struct WarningView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Backend)]
 pub struct BackendView {
-    /// Where it listens.
+    /// Its origin.
     pub url: String,
-    /// Paths that begin with one of these are answered by it.
+    /// Requests to paths that begin with one of these are sent to it.
     pub paths: Vec<String>,
 }
 
-/// An environment whose backend was just set.
+/// An environment whose backend was changed.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = EnvironmentWithTrial)]
 pub struct TriedEnvironmentView {
     /// The environment, as it is now.
     #[serde(flatten)]
     pub environment: EnvironmentView,
-    /// What came of asking the backend; null where it was taken away.
+    /// The result of a request to the backend; null if it was removed.
     #[schema(required)]
     pub trial: Option<TrialView>,
 }
 
-/// What came of asking a backend once.
+/// The result of one request to a backend.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = BackendTrial)]
 pub struct TrialView {
-    /// Whether it answered, whatever it said.
+    /// Whether it responded, with any status.
     pub reached: bool,
-    /// The status that it answered with; null where no answer came.
+    /// The status of its response; null if there was none.
     #[schema(required)]
     pub status: Option<u16>,
-    /// How long that took.
+    /// The duration of the request.
     pub milliseconds: u64,
-    /// A sentence that says so, or why no answer came.
+    /// A sentence that describes the result.
     pub sentence: String,
 }
 

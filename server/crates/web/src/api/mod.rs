@@ -19,13 +19,13 @@ pub use self::json::ApiJson;
 pub use self::query::ApiQuery;
 use super::api_error::ApiError;
 
-/// Which environment.
+/// The name of the environment.
 #[derive(Clone, Copy, Debug, ToSchema)]
 #[schema(rename_all = "lowercase")]
 pub enum EnvironmentName {
-    /// Where it is tried.
+    /// The environment for tests.
     Dev,
-    /// Where it is played.
+    /// The environment for players.
     Prod,
 }
 
