@@ -16,7 +16,7 @@ Examples:
 
 Settings come from options, then from PLATFORM_ORIGIN, PLATFORM_PROJECT and
 PLATFORM_TOKEN, then from the nearest platform.toml (slug, origin, dist). The
-origin is else the one that you signed in to last.
+default origin is that of the last sign-in.
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 3 not signed in.";
 
@@ -42,10 +42,10 @@ pub(crate) struct GlobalOptions {
     /// The project's slug
     #[arg(long, short, global = true, value_name = "SLUG")]
     pub(crate) project: Option<String>,
-    /// Act on somebody else's project, which administrators may
+    /// Act on another player's project, as an administrator
     #[arg(long, global = true)]
     pub(crate) as_administrator: bool,
-    /// How long to wait for an answer
+    /// How long a request may take
     #[arg(long, global = true, value_name = "SECONDS", default_value_t = 30,
           value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
@@ -68,14 +68,14 @@ Examples:
   platform login --no-browser   on a machine without a screen
 
 The address and the code are printed first, so that any device can be used.
-A browser that cannot be opened is no failure. The origin is remembered for
-wherever nothing names one.")]
+If no browser can be opened, open the address yourself. Later commands use the
+same origin by default.")]
     Login {
         /// Print the address and the code only
         #[arg(long)]
         no_browser: bool,
     },
-    /// Sign out, and revoke what the platform had given
+    /// Sign out, and revoke the stored tokens
     Logout,
     /// Print who is signed in
     #[command(after_help = "Example:\n  platform whoami --json")]
@@ -84,7 +84,7 @@ wherever nothing names one.")]
         #[arg(long)]
         json: bool,
     },
-    /// Print a token of your own for the project API
+    /// Print your token for the project API
     #[command(after_help = "\
 Example:
   curl -H \"Authorization: Bearer $(platform token)\" https://games.example/api/projects
@@ -100,7 +100,7 @@ Examples:
 
 The slug in platform.toml is the folder's name, unless --project says another.")]
     Init {
-        /// The game's folder; it is made if it is not there
+        /// The game's folder; it is created if it does not exist
         #[arg(value_name = "DIR")]
         directory: PathBuf,
         /// Copy into a folder that is not empty, over files of the same name
@@ -120,16 +120,16 @@ Examples:
   platform deploy build/web --env prod   asks first
   platform deploy --env prod --yes       in a script
 
-Left out are names that begin with a dot (but .well-known), and beside them
+Not deployed: names that begin with a dot (except .well-known), and
 platform.toml and node_modules at the top of the folder.")]
     Deploy {
         /// The built game [default: `dist` of platform.toml]
         #[arg(value_name = "DIR")]
         directory: Option<PathBuf>,
-        /// Where to
+        /// The environment
         #[arg(long = "env", value_name = "ENV", default_value = "dev")]
         environment: EnvironmentName,
-        /// What is deployed, in one line: people read it in the list of deployments
+        /// A description in one line, for the list of deployments
         #[arg(long, short)]
         message: Option<String>,
         /// Do not ask before a deploy to production
@@ -150,7 +150,7 @@ platform.toml and node_modules at the top of the folder.")]
         #[arg(long)]
         json: bool,
     },
-    /// Show an earlier deployment again
+    /// Roll back to an earlier deployment
     #[command(after_help = "\
 Examples:
   platform rollback                    the one before that which dev shows
@@ -179,7 +179,7 @@ Examples:
         #[command(subcommand)]
         command: BackendCommand,
     },
-    /// Whose pages may show the game in a frame
+    /// Which sites may show the game in a frame
     #[command(after_help = "\
 Examples:
   platform frames show --env prod
@@ -212,14 +212,14 @@ A token lives 30 minutes, and only the dev environment accepts it.")]
         #[arg(long)]
         json: bool,
     },
-    /// Print what players' pages logged
+    /// Print the log records of players' pages
     #[command(after_help = "\
 Examples:
   platform logs --env prod --level error
   platform logs --follow
   platform logs --json | jq .message")]
     Logs(LogsOptions),
-    /// Look for what a deploy would warn of
+    /// Show the warnings that a deploy would print
     #[command(after_help = "Examples:\n  platform check\n  platform check build/web --strict")]
     Check {
         /// The built game [default: `dist` of platform.toml]
@@ -371,7 +371,7 @@ The platform's own pages always may, for the preview.",
 /// What to do with projects.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProjectsCommand {
-    /// Make a project, which you then own
+    /// Create a project
     #[command(after_help = "Example:\n  platform projects create my-game")]
     Create {
         /// Its slug: 3 to 40 lower-case letters, digits or hyphens
@@ -386,7 +386,7 @@ pub(crate) enum ProjectsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Show a game no more: its address says that it was taken down
+    /// Take a game offline; its address says so
     #[command(after_help = "\
 Browsers that open the game are told to forget what it stored in them.
 
@@ -399,7 +399,7 @@ Example:
         #[arg(long)]
         reason: Option<String>,
     },
-    /// Show a disabled game again
+    /// Put a disabled game online again
     Enable {
         /// The project
         slug: String,
@@ -451,7 +451,7 @@ pub(crate) struct LogsOptions {
 pub(crate) enum EnvironmentName {
     /// The game's dev address
     Dev,
-    /// What players play
+    /// The game's production address
     Prod,
 }
 
