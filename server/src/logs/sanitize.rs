@@ -15,7 +15,7 @@ const UNSOUND: &str = "\"[metadata that cannot be read was left out]\"";
 
 /// Replaces each unpaired surrogate, such as half of an emoji that was cut, by U+FFFD. Scripts may
 /// have such texts, and browsers write them as `\ud83d` (ECMA-262 §25.5.2.3); they are not valid
-/// Unicode (RFC 8259 §8.2). Replaces U+0000 as well, which PostgreSQL cannot store.
+/// Unicode (RFC 8259 §8.2). Replaces U+0000, which PostgreSQL cannot store, by its picture, U+2400.
 #[must_use]
 pub fn mend_text(json: &[u8]) -> Cow<'_, [u8]> {
     let mut mended = Cow::Borrowed(json);
@@ -25,9 +25,9 @@ pub fn mend_text(json: &[u8]) -> Cow<'_, [u8]> {
         at += next;
         at += match (unit(json, at), unit(json, at + 6)) {
             (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
-            (Some(0 | 0xd800..=0xdfff), _) => {
+            (Some(found @ (0 | 0xd800..=0xdfff)), _) => {
                 if let Some(unit) = mended.to_mut().get_mut(at..at + 6) {
-                    unit.copy_from_slice(b"\\ufffd");
+                    unit.copy_from_slice(if found == 0 { b"\\u2400" } else { b"\\ufffd" });
                 }
                 6
             }
@@ -100,7 +100,7 @@ mod tests {
             (r#""\\ud83d""#, r#""\\ud83d""#),
             (r#""\\\ud83d""#, r#""\\\ufffd""#),
             (r#""\u00e4""#, r#""\u00e4""#),
-            (r#""a\u0000b\u0001""#, r#""a\ufffdb\u0001""#),
+            (r#""a\u0000b\u0001""#, r#""a\u2400b\u0001""#),
             (r#""\\u0000""#, r#""\\u0000""#),
             (r#""\u0000\ud83d""#, r#""\ufffd\ufffd""#),
             (r#""\ud83"#, r#""\ud83"#),
