@@ -9,10 +9,10 @@ use platform_domain::counting::{
     RankedProject, Span, StoredSketch,
 };
 use platform_protocol::names::Environment;
+use platform_store::stored_forms::read_environment;
 use platform_store::{CountingStore, StoreError};
 use uuid::Uuid;
 
-use super::environments::environment as parse_environment;
 use super::error::Error;
 use super::projects;
 use super::rows::{count, get};
@@ -127,7 +127,7 @@ impl CountingStore for PostgresStore {
                     row: slug.clone(),
                 })?;
             Ok(StoredSketch {
-                environment: parse_environment(get(row, 1)?, || slug.clone())?,
+                environment: read_environment(get(row, 1)?, || slug.clone())?,
                 sketch: DistinctSketch {
                     period: get(row, 2)?,
                     players,

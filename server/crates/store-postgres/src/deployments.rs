@@ -8,11 +8,11 @@ use platform_domain::audit::{AuditKind, By};
 use platform_domain::clock::Millis;
 use platform_domain::project::{Deployment, DeploymentSummary, FileEntry, Inspection, Made};
 use platform_protocol::names::Environment;
+use platform_store::stored_forms::{read_environment, read_inspection, write_inspection};
 use platform_store::{DeploymentStore, StoreError};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::environments::environment as parse_environment;
 use super::error::Error;
 use super::rows::get;
 use super::store::PostgresStore;
@@ -153,8 +153,10 @@ impl DeploymentStore for PostgresStore {
     }
 
     async fn set_inspections(&self, found: Vec<(Uuid, Inspection)>) -> Result<(), StoreError> {
-        let (ids, found): (Vec<Uuid>, Vec<String>) =
-            found.iter().map(|(id, found)| (*id, json(found))).unzip();
+        let (ids, found): (Vec<Uuid>, Vec<String>) = found
+            .iter()
+            .map(|(id, found)| (*id, write_inspection(found)))
+            .unzip();
         self.main
             .write(
                 "UPDATE deployments d SET inspection = found.inspection
@@ -220,31 +222,12 @@ fn deployment(row: &Row) -> Result<Deployment, Error> {
     Ok(Deployment {
         id,
         slug: get(row, 0)?,
-        environment: parse_environment(get(row, 1)?, || id.to_string())?,
+        environment: read_environment(get(row, 1)?, || id.to_string())?,
         files: files(row, id)?,
         created_at: get(row, 2)?,
         made: made(row, 3)?,
-        inspection: inspection(row, 12, id)?,
+        inspection: read_inspection(get(row, 12)?, &id)?,
     })
-}
-
-/// What the deploy found in the files, from a column.
-fn inspection(row: &Row, column: usize, id: Uuid) -> Result<Option<Inspection>, Error> {
-    let kept: Option<&str> = get(row, column)?;
-    let read = kept.map(serde_json::from_str).transpose();
-    read.map_err(|_| {
-        StoreError::Corrupt {
-            table: "deployments",
-            column: "inspection",
-            row: id.to_string(),
-        }
-        .into()
-    })
-}
-
-/// The inspection as JSON. It holds only lists and texts, so this cannot fail.
-fn json(inspection: &Inspection) -> String {
-    serde_json::json!(inspection).to_string()
 }
 
 fn files(row: &Row, id: Uuid) -> Result<BTreeMap<String, FileEntry>, Error> {
@@ -305,7 +288,7 @@ async fn add_deployment(
                 &made.network,
                 &made.message,
                 &made.revision,
-                &deployment.inspection.as_ref().map(json),
+                &deployment.inspection.as_ref().map(write_inspection),
             ],
         )
         .await?;

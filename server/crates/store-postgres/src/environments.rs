@@ -5,8 +5,9 @@ use platform_domain::audit::{AuditKind, By};
 use platform_domain::clock::Millis;
 use platform_domain::project::{BackendSettings, EnvironmentRecord, Frames, HostedEnvironment};
 use platform_protocol::names::Environment;
+use platform_store::stored_forms::{read_environment, read_frames, write_frames};
 use platform_store::{EnvironmentStore, StoreError};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -204,11 +205,7 @@ async fn set(
                 .await?;
         }
         Change::Frames(frames) => {
-            let kept = match frames {
-                Frames::Any => None,
-                Frames::Platform => Some(json!("platform").to_string()),
-                Frames::Origins(origins) => Some(json!(origins).to_string()),
-            };
+            let kept = write_frames(frames);
             let sql = "INSERT INTO environment_settings (project, environment, frame_ancestors)
                  VALUES ($1, $2, $3)
                  ON CONFLICT (project, environment) DO UPDATE
@@ -238,53 +235,13 @@ fn record(row: &Row) -> Result<EnvironmentRecord, Error> {
         _ => None,
     };
     Ok(EnvironmentRecord {
-        environment: environment(get(row, 1)?, || slug.clone())?,
+        environment: read_environment(get(row, 1)?, || slug.clone())?,
         deployment: get(row, 2)?,
         backend,
         isolated: get(row, 5)?,
-        frames: frames(get(row, 6)?, &slug)?,
+        frames: read_frames(get(row, 6)?, &slug)?,
         slug,
     })
-}
-
-/// Who may show it in a frame, as it is kept: a word, or a list of origins.
-fn frames(kept: Option<&str>, slug: &str) -> Result<Frames, Error> {
-    let Some(kept) = kept else {
-        return Ok(Frames::Any);
-    };
-    let kept: Option<Value> = serde_json::from_str(kept).ok();
-    match kept {
-        Some(Value::String(word)) if word == "platform" => Some(Frames::Platform),
-        Some(Value::Array(origins)) => origins
-            .into_iter()
-            .map(|origin| origin.as_str().map(str::to_owned))
-            .collect::<Option<Vec<String>>>()
-            .map(Frames::Origins),
-        _ => None,
-    }
-    .ok_or_else(|| {
-        StoreError::Corrupt {
-            table: "environment_settings",
-            column: "frame_ancestors",
-            row: slug.to_owned(),
-        }
-        .into()
-    })
-}
-
-/// The environment of this name, or which row is wrong.
-pub(super) fn environment(name: &str, row: impl FnOnce() -> String) -> Result<Environment, Error> {
-    Environment::ALL
-        .into_iter()
-        .find(|environment| environment.as_str() == name)
-        .ok_or_else(|| {
-            StoreError::Corrupt {
-                table: "deployments",
-                column: "environment",
-                row: row(),
-            }
-            .into()
-        })
 }
 
 async fn ensure_test_player(

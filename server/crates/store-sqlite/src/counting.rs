@@ -7,10 +7,10 @@ use platform_domain::counting::{
     RankedProject, Span, StoredSketch,
 };
 use platform_protocol::names::Environment;
+use platform_store::stored_forms::read_environment;
 use platform_store::{CountingStore, StoreError};
 use rusqlite::{Connection, params};
 
-use super::environments::environment;
 use super::error::Error;
 use super::projects::project_id;
 use super::store::SqliteStore;
@@ -236,7 +236,7 @@ pub(super) fn list_sketches(
             row: slug.clone(),
         })?;
         sketches.push(StoredSketch {
-            environment: environment(&name, || slug.clone())?,
+            environment: read_environment(&name, || slug.clone())?,
             sketch: DistinctSketch {
                 period: row.get(2)?,
                 players,

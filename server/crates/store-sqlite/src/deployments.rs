@@ -5,6 +5,7 @@ use platform_domain::audit::{AuditKind, By};
 use platform_domain::clock::Millis;
 use platform_domain::project::{Deployment, DeploymentSummary, FileEntry, Inspection, Made};
 use platform_protocol::names::Environment;
+use platform_store::stored_forms::{read_environment, read_inspection, write_inspection};
 use platform_store::{DeploymentStore, StoreError};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use uuid::Uuid;
@@ -164,7 +165,7 @@ pub(super) fn add_deployment(
             deployment.made.network,
             deployment.made.message,
             deployment.made.revision,
-            deployment.inspection.as_ref().map(json),
+            deployment.inspection.as_ref().map(write_inspection),
         ])?;
     deployed_files::add(connection, deployment)?;
     show(connection, project, deployment.environment, deployment.id)?;
@@ -264,7 +265,7 @@ pub(super) fn find_deployment(
     Ok(Some(Deployment {
         id,
         slug,
-        environment: super::environments::environment(&environment, || id.to_string())?,
+        environment: read_environment(&environment, || id.to_string())?,
         files: deployed_files::list_files(&transaction, id)?,
         created_at,
         made,
@@ -316,27 +317,14 @@ fn made(row: &Row<'_>, first: usize) -> Result<Made, Error> {
     })
 }
 
-/// Reads the inspection of a deployment from `column`. `key` names the row in an error.
+/// The inspection in a column, if there is one.
 fn inspection(
     row: &Row<'_>,
     column: usize,
     key: &dyn std::fmt::Display,
 ) -> Result<Option<Inspection>, Error> {
     let kept: Option<String> = row.get(column)?;
-    let read = kept.map(|kept| serde_json::from_str(&kept)).transpose();
-    read.map_err(|_| {
-        StoreError::Corrupt {
-            table: "deployments",
-            column: "inspection",
-            row: key.to_string(),
-        }
-        .into()
-    })
-}
-
-/// The inspection as JSON. It holds only lists and texts, so this cannot fail.
-fn json(inspection: &Inspection) -> String {
-    serde_json::json!(inspection).to_string()
+    Ok(read_inspection(kept.as_deref(), key)?)
 }
 
 fn set_inspections(connection: &Connection, found: &[(Uuid, Inspection)]) -> Result<(), Error> {
@@ -344,7 +332,7 @@ fn set_inspections(connection: &Connection, found: &[(Uuid, Inspection)]) -> Res
         "UPDATE deployments SET inspection = ?2 WHERE id = ?1 AND inspection IS NULL",
     )?;
     for (id, inspection) in found {
-        set.execute(params![id.as_bytes(), json(inspection)])?;
+        set.execute(params![id.as_bytes(), write_inspection(inspection)])?;
     }
     Ok(())
 }

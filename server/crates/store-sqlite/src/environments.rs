@@ -8,9 +8,10 @@ use platform_domain::clock::Millis;
 use platform_domain::project::{BackendSettings, EnvironmentRecord, Frames, HostedEnvironment};
 use platform_domain::takedown::Standing;
 use platform_protocol::names::Environment;
+use platform_store::stored_forms::{read_environment, read_frames, write_frames};
 use platform_store::{EnvironmentStore, StoreError};
 use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
-use serde_json::{Value, json};
+use serde_json::json;
 use uuid::Uuid;
 
 use super::audit;
@@ -200,39 +201,14 @@ fn record(row: &Row<'_>) -> Result<EnvironmentRecord, Error> {
         _ => None,
     };
     Ok(EnvironmentRecord {
-        environment: environment(&name, || slug.clone())?,
+        environment: read_environment(&name, || slug.clone())?,
         deployment: deployment
             .map(|id| uuid(&id, "current_deployments", "deployment", || slug.clone()))
             .transpose()?,
         backend,
         isolated: row.get(5)?,
-        frames: frames(row.get(6)?, &slug)?,
+        frames: read_frames(row.get::<_, Option<String>>(6)?.as_deref(), &slug)?,
         slug,
-    })
-}
-
-/// The stored form of who may frame it: a word, or a list of origins.
-fn frames(kept: Option<String>, slug: &str) -> Result<Frames, Error> {
-    let Some(kept) = kept else {
-        return Ok(Frames::Any);
-    };
-    let kept: Option<Value> = serde_json::from_str(&kept).ok();
-    match kept {
-        Some(Value::String(word)) if word == "platform" => Some(Frames::Platform),
-        Some(Value::Array(origins)) => origins
-            .into_iter()
-            .map(|origin| origin.as_str().map(str::to_owned))
-            .collect::<Option<Vec<String>>>()
-            .map(Frames::Origins),
-        _ => None,
-    }
-    .ok_or_else(|| {
-        StoreError::Corrupt {
-            table: "environment_settings",
-            column: "frame_ancestors",
-            row: slug.to_owned(),
-        }
-        .into()
     })
 }
 
@@ -248,11 +224,7 @@ pub(super) fn set_frames(
     if before.is_some_and(|before| before.frames == *frames) {
         return Ok(false);
     }
-    let kept = match frames {
-        Frames::Any => None,
-        Frames::Platform => Some(json!("platform").to_string()),
-        Frames::Origins(origins) => Some(json!(origins).to_string()),
-    };
+    let kept = write_frames(frames);
     connection
         .prepare_cached(
             "INSERT INTO environment_settings (project, environment, frame_ancestors)
@@ -262,21 +234,6 @@ pub(super) fn set_frames(
         )?
         .execute(params![project, environment.as_str(), kept])?;
     Ok(true)
-}
-
-/// The environment with this name, or an error that names the row.
-pub(super) fn environment(name: &str, row: impl FnOnce() -> String) -> Result<Environment, Error> {
-    Environment::ALL
-        .into_iter()
-        .find(|environment| environment.as_str() == name)
-        .ok_or_else(|| {
-            StoreError::Corrupt {
-                table: "deployments",
-                column: "environment",
-                row: row(),
-            }
-            .into()
-        })
 }
 
 /// Sets or removes an environment's backend. Returns whether that is a change.
@@ -293,7 +250,7 @@ pub(super) fn set_backend(
     }
     let url = backend.map(|backend| backend.url.as_str());
     // A list of strings always has a JSON form.
-    let paths = backend.map(|backend| serde_json::json!(backend.paths).to_string());
+    let paths = backend.map(|backend| json!(backend.paths).to_string());
     connection
         .prepare_cached(
             "INSERT INTO environment_settings (project, environment, backend_url, backend_paths)

@@ -20,6 +20,7 @@ mod projects;
 mod room;
 mod sessions;
 mod sign_ins;
+pub mod stored_forms;
 mod suspensions;
 mod takedown;
 

@@ -1,0 +1,84 @@
+//! The texts in which every back end stores values that have no type of their own in a database.
+
+use std::fmt::Display;
+
+use platform_domain::project::{Frames, Inspection};
+use platform_protocol::names::Environment;
+use serde_json::{Value, json};
+
+use super::StoreError;
+
+/// Returns the stored form of who may frame an environment: a word, a list of origins, or nothing.
+#[must_use]
+pub fn write_frames(frames: &Frames) -> Option<String> {
+    match frames {
+        Frames::Any => None,
+        Frames::Platform => Some(json!("platform").to_string()),
+        Frames::Origins(origins) => Some(json!(origins).to_string()),
+    }
+}
+
+/// Reads the stored form of who may frame an environment of the project `slug`.
+///
+/// # Errors
+/// [`StoreError::Corrupt`]
+pub fn read_frames(kept: Option<&str>, slug: &str) -> Result<Frames, StoreError> {
+    let Some(kept) = kept else {
+        return Ok(Frames::Any);
+    };
+    let kept: Option<Value> = serde_json::from_str(kept).ok();
+    match kept {
+        Some(Value::String(word)) if word == "platform" => Some(Frames::Platform),
+        Some(Value::Array(origins)) => origins
+            .into_iter()
+            .map(|origin| origin.as_str().map(str::to_owned))
+            .collect::<Option<Vec<String>>>()
+            .map(Frames::Origins),
+        _ => None,
+    }
+    .ok_or_else(|| StoreError::Corrupt {
+        table: "environment_settings",
+        column: "frame_ancestors",
+        row: slug.to_owned(),
+    })
+}
+
+/// Reads the name of an environment in the row `row` of deployments.
+///
+/// # Errors
+/// [`StoreError::Corrupt`]
+pub fn read_environment(
+    name: &str,
+    row: impl FnOnce() -> String,
+) -> Result<Environment, StoreError> {
+    Environment::ALL
+        .into_iter()
+        .find(|environment| environment.as_str() == name)
+        .ok_or_else(|| StoreError::Corrupt {
+            table: "deployments",
+            column: "environment",
+            row: row(),
+        })
+}
+
+/// Returns an inspection as JSON. It holds only lists and texts, so this cannot fail.
+#[must_use]
+pub fn write_inspection(inspection: &Inspection) -> String {
+    json!(inspection).to_string()
+}
+
+/// Reads the inspection in the row `row` of deployments, if there is one.
+///
+/// # Errors
+/// [`StoreError::Corrupt`]
+pub fn read_inspection(
+    kept: Option<&str>,
+    row: &dyn Display,
+) -> Result<Option<Inspection>, StoreError> {
+    let read = kept.map(serde_json::from_str).transpose();
+    read.map_err(|_| StoreError::Corrupt {
+        table: "deployments",
+        column: "inspection",
+        row: row.to_string(),
+    })
+}
