@@ -1,6 +1,7 @@
 //! The test run: runs every part even if an earlier one fails, shows how much is left, and ends
 //! with the time of each stage, the slowest tests, and a count.
 
+mod lanes;
 mod programs;
 mod record;
 mod results;
@@ -13,9 +14,10 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
+use self::lanes::{Done, Event, Planned};
 use self::programs::Which;
 use self::record::Record;
-use self::results::{Count, Results, slowest};
+use self::results::{Count, slowest};
 use self::stages::{Task, Work};
 use crate::setup::{self, Purpose};
 use crate::terminal::{self, Stopwatch, duration};
@@ -68,6 +70,8 @@ struct Outcome {
     name: String,
     stage: &'static str,
     count: Count,
+    /// When it began, since the run began.
+    began: Duration,
     time: Duration,
     error: Option<anyhow::Error>,
 }
@@ -83,6 +87,7 @@ pub(crate) fn run(workspace: &Workspace, choice: &Choice) -> Result<ExitCode> {
     let stopwatch = Stopwatch::start();
     setup::run(workspace, Purpose::Test)?;
     let mut run = Run {
+        stopwatch: &stopwatch,
         workspace,
         choice,
         record: Record::read(workspace),
@@ -115,6 +120,7 @@ pub(crate) fn run(workspace: &Workspace, choice: &Choice) -> Result<ExitCode> {
 
 /// A test run in progress.
 struct Run<'a> {
+    stopwatch: &'a Stopwatch,
     workspace: &'a Workspace,
     choice: &'a Choice,
     record: Record,
@@ -128,7 +134,12 @@ impl Run<'_> {
         let stopwatch = Stopwatch::start();
         terminal::note("\nbuild and size budget");
         let error = stages::build_within_budget(self.workspace).err();
-        self.ended("runtime", "build and size budget", &stopwatch, error);
+        self.ended(
+            "runtime",
+            "build and size budget",
+            stopwatch.elapsed(),
+            error,
+        );
     }
 
     /// The tasks, in order.
@@ -144,7 +155,12 @@ impl Run<'_> {
                 }
                 Err(error) => Some(error),
             };
-            self.ended("test programs", "compiling the tests", &stopwatch, error);
+            self.ended(
+                "test programs",
+                "compiling the tests",
+                stopwatch.elapsed(),
+                error,
+            );
         }
         tasks.extend(stages::others());
         // End to end comes last: it takes longest, and says least about the place of a mistake.
@@ -165,22 +181,41 @@ impl Run<'_> {
     fn all(&mut self, tasks: &[Task]) -> Result<()> {
         // The last failures are read before the record is overwritten.
         let named: Vec<Vec<String>> = tasks.iter().map(|task| self.named(task)).collect();
-        if self.choice.name.is_none() {
+        let name = self.choice.name.as_deref();
+        let planned: Vec<_> = tasks
+            .iter()
+            .zip(&named)
+            .map(|(task, named)| Planned {
+                task,
+                which: Which::of(name, named),
+            })
+            .collect();
+        if name.is_none() {
             for task in tasks {
                 self.record.begin(&task.name);
             }
             self.record.write()?;
         }
-        for (place, (task, named)) in tasks.iter().zip(&named).enumerate() {
-            terminal::note(&format!(
-                "\n[{}/{}] {}: {}{}",
-                place + 1,
-                tasks.len(),
-                task.stage_name(),
-                task.name,
-                self.left(&tasks[place..])
-            ));
-            self.one(task, named)?;
+        let steps = lanes::steps(&planned);
+        let mut open = vec![true; tasks.len()];
+        for step in &steps {
+            let mut written = Ok(());
+            lanes::run(self.workspace, &planned, step, |event| match event {
+                Event::Begins(place) => terminal::note(&format!(
+                    "\n[{}/{}] {}: {}{}",
+                    place + 1,
+                    tasks.len(),
+                    tasks[place].stage_name(),
+                    tasks[place].name,
+                    self.left(tasks, &steps, &open)
+                )),
+                Event::Ended(place, done) => {
+                    open[place] = false;
+                    let recorded = self.one_ended(&planned[place], done);
+                    written = std::mem::replace(&mut written, Ok(())).and(recorded);
+                }
+            });
+            written?;
         }
         Ok(())
     }
@@ -194,43 +229,38 @@ impl Run<'_> {
         }
     }
 
-    fn one(&mut self, task: &Task, named: &[String]) -> Result<()> {
-        let stopwatch = Stopwatch::start();
-        let mut results = Results::default();
-        let which = match &self.choice.name {
-            Some(part) => Which::Like(part),
-            None if named.is_empty() => Which::All,
-            None => Which::Named(named),
-        };
-        let outcome = match &task.work {
-            Work::Check(check) => check(self.workspace),
-            Work::Counted(tests) => tests(self.workspace, which, &mut results),
-            Work::Program(program) => program.run(self.workspace, which, &mut results),
-        };
-        if let (Err(_), Work::Program(program)) = (&outcome, &task.work) {
+    /// Records and reports how a task ended.
+    fn one_ended(&mut self, planned: &Planned<'_>, done: Done) -> Result<()> {
+        let Done {
+            mut results,
+            error,
+            time,
+        } = done;
+        let task = planned.task;
+        results.show_held();
+        if let (Some(_), Work::Program(program)) = (&error, &task.work) {
             let command = program.by_hand(self.workspace);
             terminal::note(&format!("by hand: {command}"));
         }
-        let seconds = stopwatch.elapsed().as_secs_f64();
-        let whole = matches!(which, Which::All).then_some(seconds);
-        if self.choice.name.is_none() {
-            let failed = results.failed.clone();
-            self.record.end(&task.name, failed, outcome.is_ok(), whole);
-            self.record.write()?;
-        }
         self.times.append(&mut results.times);
-        self.ended(&task.name, task.stage_name(), &stopwatch, outcome.err());
+        let passed = error.is_none();
+        self.ended(&task.name, task.stage_name(), time, error);
         if let Some(last) = self.outcomes.last_mut() {
             last.count = results.count;
         }
-        Ok(())
+        if self.choice.name.is_some() {
+            return Ok(());
+        }
+        let whole = matches!(planned.which, Which::All).then_some(time.as_secs_f64());
+        self.record.end(&task.name, results.failed, passed, whole);
+        self.record.write()
     }
 
     fn ended(
         &mut self,
         name: &str,
         stage: &'static str,
-        stopwatch: &Stopwatch,
+        time: Duration,
         error: Option<anyhow::Error>,
     ) {
         if let Some(error) = &error {
@@ -240,17 +270,23 @@ impl Run<'_> {
             name: name.to_owned(),
             stage,
             count: Count::default(),
-            time: stopwatch.elapsed(),
+            began: self.stopwatch.elapsed().saturating_sub(time),
+            time,
             error,
         });
     }
 
-    /// How long the rest will take, if the last run recorded it.
-    fn left(&self, rest: &[Task]) -> String {
+    /// How long the tasks that have not ended will take, if the last run recorded it.
+    fn left(&self, tasks: &[Task], steps: &[[Vec<usize>; 2]], open: &[bool]) -> String {
         if self.choice.name.is_some() || self.choice.failed {
             return String::new();
         }
-        let seconds = self.record.seconds(rest.iter().map(|task| &*task.name));
+        let lane = |lane: &Vec<usize>| {
+            let rest = lane.iter().filter(|place| open[**place]);
+            self.record.seconds(rest.map(|place| &*tasks[*place].name))
+        };
+        let step = |step: &[Vec<usize>; 2]| Some(lane(&step[0])?.max(lane(&step[1])?));
+        let seconds: Option<f64> = steps.iter().map(step).sum();
         match seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) {
             Some(left) => format!(" (about {} left, by the last run)", duration(left)),
             None => String::new(),
@@ -271,13 +307,16 @@ fn total(outcomes: &[Outcome]) -> Count {
     total
 }
 
-/// A line for each stage with the sums of its tasks, and one for each failed task.
+/// A line for each stage with the sums of its tasks and its time from begin to end, and one for each failed task.
 fn table(outcomes: &[Outcome]) -> String {
     let mut lines = Vec::new();
     for stage in outcomes.chunk_by(|one, next| one.stage == next.stage) {
         let mut count = Count::default();
         stage.iter().for_each(|outcome| count += outcome.count);
-        let time: Duration = stage.iter().map(|outcome| outcome.time).sum();
+        // Tasks of a stage may run side by side.
+        let began = stage.iter().map(|outcome| outcome.began).min();
+        let ended = stage.iter().map(|outcome| outcome.began + outcome.time);
+        let time = ended.max().unwrap_or_default() - began.unwrap_or_default();
         let passed = stage.iter().all(Outcome::passed);
         let mark = if passed { "ok" } else { "FAILED" };
         let tests = if count == Count::default() {
@@ -306,6 +345,7 @@ mod tests {
             name: format!("{passed} of {stage}"),
             stage,
             count: Count { passed, failed },
+            began: Duration::from_secs(10),
             time: Duration::from_secs(passed),
             error: error.then(|| anyhow::anyhow!("no")),
         }
@@ -332,7 +372,7 @@ mod tests {
         let lines: Vec<&str> = table.lines().collect();
         assert_eq!(lines.len(), 3, "{table}");
         assert!(
-            lines[0].starts_with("ok ") && lines[0].ends_with("1 min 11 s   71 passed, 0 failed"),
+            lines[0].starts_with("ok ") && lines[0].ends_with("1 min 10 s   71 passed, 0 failed"),
             "{table}"
         );
         assert!(lines[1].starts_with("FAILED "), "{table}");

@@ -1,5 +1,5 @@
 //! The test programs: all are compiled together, so that every dependency is compiled with one set
-//! of features, and then run one after the other.
+//! of features, and then run.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,6 @@ use serde_json::Value;
 use super::results::Results;
 use crate::command::{cargo, describe, read_lines};
 use crate::drivers;
-use crate::terminal;
 use crate::workspace::Workspace;
 
 /// The crate whose tests use browsers and servers; all others are native.
@@ -31,7 +30,8 @@ pub(super) struct Program {
     file: PathBuf,
     /// Whether it belongs to the end-to-end tests.
     pub(super) is_end_to_end: bool,
-    has_own_runner: bool,
+    /// Whether it is the program of the browser tests.
+    pub(super) has_own_runner: bool,
 }
 
 /// Which tests of a program are run.
@@ -43,6 +43,18 @@ pub(super) enum Which<'a> {
     Like(&'a str),
     /// Those with exactly these names.
     Named(&'a [String]),
+}
+
+impl<'a> Which<'a> {
+    /// The tests that have this part in their names; without one those with these names, and all
+    /// if there are none.
+    pub(super) fn of(part: Option<&'a str>, names: &'a [String]) -> Self {
+        match part {
+            Some(part) => Self::Like(part),
+            None if names.is_empty() => Self::All,
+            None => Self::Named(names),
+        }
+    }
 }
 
 /// Compiles every test program of the workspace, and every program that the
@@ -144,10 +156,7 @@ impl Program {
     ) -> Result<()> {
         let mut command = self.command(workspace)?;
         command.args(arguments);
-        read_lines(&mut command, |line| {
-            terminal::result(line);
-            results.read(line);
-        })
+        read_lines(&mut command, |line| results.take(line))
     }
 
     /// The program with the environment that cargo would set.
@@ -177,6 +186,20 @@ impl Program {
         self.command(workspace)
             .map(|command| describe(&command))
             .unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+impl Program {
+    /// A program of the end-to-end tests.
+    pub(super) fn example(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            folder: PathBuf::new(),
+            file: PathBuf::new(),
+            is_end_to_end: true,
+            has_own_runner: name == OWN_RUNNER,
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::terminal;
+
 /// How many of the slowest tests are named at the end of a run.
 const SLOWEST: usize = 20;
 
@@ -35,12 +37,39 @@ pub(super) struct Results {
     pub(super) failed: Vec<String>,
     /// The time of each test, if the program printed it.
     pub(super) times: Vec<(Duration, String)>,
+    /// The output that was not shown yet, if it is kept back until the program ends.
+    held: Option<Vec<String>>,
 }
 
 impl Results {
+    /// Results of a program whose output is shown when it has ended, so that it does not mix with
+    /// the output of others.
+    pub(super) fn held_back() -> Self {
+        Self {
+            held: Some(Vec::new()),
+            ..Self::default()
+        }
+    }
+
+    /// Reads a line, and shows it or keeps it until [`Self::show_held`].
+    pub(super) fn take(&mut self, line: &str) {
+        self.read(line);
+        match &mut self.held {
+            Some(held) => held.push(line.to_owned()),
+            None => terminal::result(line),
+        }
+    }
+
+    /// Shows the output that was kept back.
+    pub(super) fn show_held(&mut self) {
+        for line in self.held.take().unwrap_or_default() {
+            terminal::result(&line);
+        }
+    }
+
     /// Reads a line, if it is about one test or is a result line. It understands libtest,
     /// libtest-mimic and wasm-bindgen's runner.
-    pub(super) fn read(&mut self, line: &str) {
+    fn read(&mut self, line: &str) {
         let line = line.trim();
         if let Some(result) = line.strip_prefix("test result: ") {
             self.count += count(result);
@@ -139,6 +168,19 @@ mod tests {
         assert_eq!(named("c - should panic"), Some(1500));
         assert_eq!(named("d_in_firefox"), Some(2750));
         assert_eq!(named("e"), None);
+    }
+
+    #[test]
+    fn output_is_kept_back_in_order() {
+        let mut results = Results::held_back();
+        results.take("test a ... FAILED");
+        results.take("thread 'a' panicked");
+        assert_eq!(results.failed, ["a"]);
+        let held = results.held.as_deref();
+        assert_eq!(
+            held,
+            Some(&["test a ... FAILED", "thread 'a' panicked"].map(String::from)[..])
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::{Stage, supply_chain};
 use crate::command::{cargo, read_lines};
 use crate::setup::Tool;
 use crate::workspace::Workspace;
-use crate::{build, drivers, terminal, tidy};
+use crate::{build, drivers, tidy};
 
 /// One task of a run.
 pub(super) struct Task {
@@ -151,10 +151,7 @@ fn read(mut command: Command, which: Which<'_>, results: &mut Results) -> Result
     if let Which::Like(part) = which {
         command.args(["--", part]);
     }
-    read_lines(&mut command, |line| {
-        terminal::result(line);
-        results.read(line);
-    })
+    read_lines(&mut command, |line| results.take(line))
 }
 
 #[cfg(test)]
