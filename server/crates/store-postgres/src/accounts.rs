@@ -10,7 +10,7 @@ use super::error::Error;
 use super::rows::{bytes, get};
 use super::transaction::Transaction;
 
-/// Whose identity it is.
+/// Returns the player of an identity.
 pub(super) async fn owner(
     transaction: &Transaction,
     key: &IdentityKey,
@@ -44,7 +44,7 @@ pub(super) async fn link(
         )
         .await?;
     if added == 0 {
-        // Another sign-in has just made it somebody's.
+        // Another sign-in has linked this identity in the meantime.
         return Err(Error::Changed);
     }
     transaction
@@ -56,7 +56,7 @@ pub(super) async fn link(
         .map(drop)
 }
 
-/// Marks a guest as gone into `account`.
+/// Marks a guest as merged into `account`.
 pub(super) async fn merge(
     transaction: &Transaction,
     guest: Uuid,

@@ -1,5 +1,5 @@
-//! The address of a database, `postgres://…`: how connections are made from it.
-//! It may hold a password, so nothing here shows it.
+//! The address of a database, `postgres://…`, and the connection settings that are made from it.
+//! The address may contain a password, so nothing here shows it.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -12,15 +12,14 @@ use tokio_postgres::Config;
 use tokio_postgres::config::TargetSessionAttrs;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// How long a connection may take to be made.
+/// How long opening a connection may take.
 const CONNECT: Duration = Duration::from_secs(3);
-/// How long what was sent may stay without an acknowledgement, and a silent
-/// connection without a question: a server that packets no longer reach is
-/// found out within seconds.
+/// How long sent data may stay unacknowledged, and how long a silent connection waits before it
+/// sends a keepalive probe. So an unreachable server is noticed within seconds.
 const SILENT: Duration = Duration::from_secs(5);
 
-/// Reads an address. What it leaves open is set: connections go to the server
-/// that takes writes alone, and a server that is gone is noticed.
+/// Parses an address, and sets what it leaves open. Connections go only to a server that accepts
+/// writes, and keepalive probes notice an unreachable server.
 pub(super) fn parse(url: &str) -> Result<Config, ConnectError> {
     let mut config: Config = url
         .parse()
@@ -34,8 +33,8 @@ pub(super) fn parse(url: &str) -> Result<Config, ConnectError> {
     if config.get_tcp_user_timeout().is_none() {
         config.tcp_user_timeout(SILENT);
     }
-    // A standby may be behind: a session that it does not know yet would make a
-    // player a new guest.
+    // A standby may lag behind. It would not know a new session yet, and the player would become a
+    // new guest.
     config.target_session_attrs(TargetSessionAttrs::ReadWrite);
     config.keepalives_idle(SILENT);
     config.keepalives_interval(Duration::from_secs(1));
@@ -43,8 +42,8 @@ pub(super) fn parse(url: &str) -> Result<Config, ConnectError> {
     Ok(config)
 }
 
-/// TLS by the certificates that the system trusts, and the name in the address. The certificates
-/// are read once in a process: there are many.
+/// Returns the TLS settings: they trust the system's certificates and check the host name of the
+/// address. The certificates are read only once per process, because there are many.
 pub(super) fn tls() -> Result<MakeRustlsConnect, ConnectError> {
     static KNOWN: OnceLock<ClientConfig> = OnceLock::new();
     if let Some(known) = KNOWN.get() {

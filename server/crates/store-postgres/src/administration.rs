@@ -75,7 +75,7 @@ impl AdminStore for PostgresStore {
         limit: usize,
     ) -> Result<Vec<Player>, StoreError> {
         let from = username::unique_key(start);
-        // No name has a character behind the last one.
+        // No name contains `char::MAX`, so this key follows every name with the prefix.
         let to = format!("{from}{}", char::MAX);
         self.players(
             "p.username_key >= $1 AND p.username_key < $2 ORDER BY p.username_key LIMIT $3",
@@ -157,7 +157,7 @@ impl AdminStore for PostgresStore {
 }
 
 impl PostgresStore {
-    /// The players of which this holds.
+    /// Returns the players that match `condition`, with `values` for its parameters.
     async fn players(
         &self,
         condition: &str,
@@ -172,8 +172,8 @@ impl PostgresStore {
     }
 }
 
-/// Whether the player is an account, suspended or not; none if there is none. It
-/// stays one: no identity is ever taken away.
+/// Returns whether the player is an account, suspended or not; `None` if the player does not exist.
+/// An account stays one, because an identity is never removed.
 async fn is_account(transaction: &Transaction, player: Uuid) -> Result<Option<bool>, Error> {
     let sql = "SELECT linked FROM players WHERE id = $1";
     let row = transaction.row(sql, &[&player]).await?;

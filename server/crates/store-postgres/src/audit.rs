@@ -61,7 +61,7 @@ impl AuditStore for PostgresStore {
         let limit = count(limit);
         let mut swept = 0;
         for kind in AuditKind::ROUTINE {
-            // Ids follow the order of time, and there is no index by both kind and time.
+            // Ids are ordered by time, and there is no index on both kind and time.
             let rows = self
                 .main
                 .write(
@@ -87,9 +87,9 @@ impl AuditStore for PostgresStore {
     }
 }
 
-/// [`Actor::Operator`], as it is kept.
+/// [`Actor::Operator`] as it is stored.
 const OPERATOR: &str = "operator";
-/// [`Actor::Admin`], as it is kept, with the player in another column.
+/// [`Actor::Admin`] as it is stored; the player is in another column.
 const ADMIN: &str = "admin";
 
 const COLUMNS: &str =
@@ -99,7 +99,7 @@ const INSERT: &str = "INSERT INTO audit_events
          (at, kind, player, other, subject, actor, admin, detail, network, request)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
 
-/// An event that is about to be written.
+/// An event to be written.
 pub(super) struct Entry<'a> {
     kind: &'static str,
     at: Millis,
@@ -155,7 +155,7 @@ impl<'a> Entry<'a> {
         self
     }
 
-    /// The values of [`INSERT`].
+    /// Returns the values for [`INSERT`].
     fn values<'v>(
         &'v self,
         actor: &'v Option<&'static str>,
@@ -176,7 +176,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Who did it, as the columns `actor` and `admin` have it.
+/// Returns the values for the columns `actor` and `admin`.
 const fn actor_columns(actor: Actor) -> (Option<&'static str>, Option<Uuid>) {
     match actor {
         Actor::Own => (None, None),
@@ -185,7 +185,7 @@ const fn actor_columns(actor: Actor) -> (Option<&'static str>, Option<Uuid>) {
     }
 }
 
-/// Writes an event, in the transaction of what it tells of.
+/// Writes an event, in the transaction of the act itself.
 pub(super) async fn add(transaction: &Transaction, entry: &Entry<'_>) -> Result<(), Error> {
     let (actor, admin) = actor_columns(entry.by.actor);
     transaction
@@ -194,7 +194,7 @@ pub(super) async fn add(transaction: &Transaction, entry: &Entry<'_>) -> Result<
         .map(drop)
 }
 
-/// The owner of a project; none if it has none, or does not exist.
+/// Returns the owner of a project; `None` if it has none, or does not exist.
 async fn owner(transaction: &Transaction, slug: &str) -> Result<Option<Uuid>, Error> {
     let row = transaction
         .row(
@@ -205,8 +205,7 @@ async fn owner(transaction: &Transaction, slug: &str) -> Result<Option<Uuid>, Er
     row.as_ref().map_or(Ok(None), |row| get(row, 0))
 }
 
-/// Writes what was done to a project, whose owner then finds it: the slug, and
-/// what exactly.
+/// Writes an event of a project, with its owner as the player, its slug and a detail.
 pub(super) async fn add_of_project(
     transaction: &Transaction,
     kind: AuditKind,
@@ -215,7 +214,7 @@ pub(super) async fn add_of_project(
     now: Millis,
 ) -> Result<(), Error> {
     let owner = owner(transaction, slug).await?;
-    // The platform puts its own demo up at a start: nobody's act.
+    // The platform deploys its own demo at every start: no event.
     if owner.is_none() && *by == By::from(Actor::Own) {
         return Ok(());
     }
@@ -224,9 +223,8 @@ pub(super) async fn add_of_project(
     add(transaction, &event).await
 }
 
-/// Writes that somebody was given a token of a project's test player, unless the
-/// same is written of the last hour: tokens are asked for by programs. The
-/// project is locked.
+/// Writes that a token for a project's test player was issued, unless the last hour already has the
+/// same event: programs request these tokens often. The caller has locked the project.
 pub(super) async fn add_given(
     transaction: &Transaction,
     (slug, detail): (&str, &str),
@@ -235,8 +233,7 @@ pub(super) async fn add_given(
 ) -> Result<(), Error> {
     let owner = owner(transaction, slug).await?;
     let (actor, admin) = actor_columns(by.actor);
-    // The kind stands in the text, so that the index on these events alone is
-    // used.
+    // The kind is written in the SQL text, so that the index on these events is used.
     let known = transaction
         .row(
             "SELECT 1 FROM audit_events
@@ -261,9 +258,9 @@ pub(super) async fn add_given(
     add_of_project(transaction, kind, (slug, detail), by, now).await
 }
 
-/// Reads events for somebody who goes on behind the last of them later. Numbers are given out before
-/// the commit, so a smaller one may show after a larger one: this waits until all that have a
-/// number are committed, and lets nobody have one meanwhile.
+/// Reads events for a reader that will later continue after the last of them. Ids are assigned
+/// before the commit, so an event with a smaller id may become visible after one with a larger id.
+/// The lock waits until all assigned ids are committed, and prevents new ones meanwhile.
 async fn follow(
     transaction: &Transaction,
     sql: &str,
@@ -275,10 +272,10 @@ async fn follow(
     transaction.rows(sql, values).await
 }
 
-/// The query for events: every filter that is set is a condition of its own, so
-/// that an index answers it.
+/// Returns the query for events. Every filter that is set is a separate condition, so that an index
+/// can be used.
 fn list(query: &AuditQuery) -> String {
-    // Who goes on behind an event wants what came next, and not what is newest.
+    // A reader that continues after an event wants the next ones, not the newest.
     let order = query.after.map_or("DESC", |_| "ASC");
     let mut next = 4;
     let mut place = || {

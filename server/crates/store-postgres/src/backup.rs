@@ -1,5 +1,5 @@
-//! Copies of the whole store: a file for each table, as PostgreSQL's `COPY` writes
-//! it, so that `psql` and [`restore_copy`] read them.
+//! Copies of the whole store. Each table is one file in the format of PostgreSQL's `COPY`, so that
+//! `psql` and [`restore_copy`] can read it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use super::migrations::{connect, not_opened};
 use super::store::PostgresStore;
 use super::transaction::Transaction;
 
-/// The tables, each after those that it refers to, and the column of each whose
-/// numbers the database gives out.
+/// The tables, each after those that it references, with the column whose numbers the database
+/// assigns, if there is one.
 const MAIN: &[(&str, Option<&str>)] = &[
     ("players", None),
     ("guest_addresses", None),
@@ -47,7 +47,7 @@ const MAIN: &[(&str, Option<&str>)] = &[
     ("play_times", None),
 ];
 
-/// Those of the log records.
+/// The tables of the log records.
 const LOGS: &[(&str, Option<&str>)] = &[
     ("log_environments", Some("id")),
     ("log_days", None),
@@ -55,14 +55,14 @@ const LOGS: &[(&str, Option<&str>)] = &[
     ("log_error_counts", None),
 ];
 
-/// Bytes that are read of a file at one time.
+/// How many bytes of a file are read at a time.
 const CHUNK: usize = 64 * 1_024;
 
 #[async_trait]
 impl BackupStore for PostgresStore {
     async fn copy_into(&self, folder: Arc<TempDir>) -> Result<StoreCopy, StoreError> {
         let (main, logs) = (self.main.clone(), self.logs.database.clone());
-        // It goes on where nobody waits for it any more.
+        // The copying continues even if the caller stops waiting.
         let copying = tokio::spawn(async move {
             let files = copy_tables(&main, MAIN, folder.path()).await?;
             copy_tables(&logs, LOGS, folder.path()).await?;
@@ -73,13 +73,13 @@ impl BackupStore for PostgresStore {
     }
 }
 
-/// Where the copy of a table lies.
+/// Returns the path of a table's copy.
 fn file_of(folder: &Path, table: &str) -> PathBuf {
     folder.join(format!("{table}.copy"))
 }
 
-/// Writes what one transaction sees of these tables. Returns the files of all
-/// deployments, if one of the tables has them.
+/// Copies these tables as one transaction sees them. Returns the files of all deployments, if one
+/// of the tables contains them.
 async fn copy_tables(
     database: &Database,
     tables: &[(&str, Option<&str>)],
@@ -97,14 +97,15 @@ async fn copy_tables(
     Ok(files)
 }
 
-/// The files of all deployments. They are copied out, which may take longer than other reads.
+/// Lists the files of all deployments. They are read with `COPY`, because it has no time limit,
+/// unlike other reads.
 async fn list_files(snapshot: &Transaction) -> Result<Vec<String>, StoreError> {
     let sql = "COPY (SELECT DISTINCT encode(sha256, 'hex') FROM deployment_files ORDER BY 1)
          TO STDOUT";
     let rows = snapshot.copy_out(sql).await?;
     futures_util::pin_mut!(rows);
     let mut files = Vec::new();
-    // Each part is whole rows, and each row ends with a line feed.
+    // Each part consists of whole rows, and each row ends with a line feed.
     while let Some(part) = rows.try_next().await.map_err(Error::from)? {
         let names = part.split(|byte| *byte == b'\n');
         let names = names.filter(|name| !name.is_empty());
@@ -134,12 +135,12 @@ fn of_file(error: std::io::Error) -> StoreError {
     StoreError::Unavailable(error.to_string())
 }
 
-/// Fills the empty database at `url` with the copy of a store that lies in `folder`.
+/// Fills the empty database at `url` from the copy of a store in `folder`.
 ///
 /// # Errors
-/// [`ConnectError`]; the database is then empty, or as it was.
+/// [`ConnectError`]. The database then has empty tables, or is unchanged.
 pub async fn restore_copy(url: &str, folder: &Path) -> Result<(), ConnectError> {
-    // It makes the tables, if they are not there.
+    // Opening the store creates the tables, if they do not exist.
     let store = PostgresStore::open(url, None, SchemaPolicy::Upgrade).await?;
     let _ = platform_store::Store::close(&store).await;
     let client = connect(&address::parse(url)?).await?;
@@ -160,7 +161,7 @@ pub async fn restore_copy(url: &str, folder: &Path) -> Result<(), ConnectError> 
     client.batch_execute("COMMIT").await.map_err(not_opened)
 }
 
-/// Makes the partitions of the log records' days.
+/// Creates the partitions for the days of the log records.
 async fn make_days(client: &Client) -> Result<(), tokio_postgres::Error> {
     for row in client
         .query("SELECT DISTINCT day FROM log_days", &[])

@@ -1,4 +1,4 @@
-//! Players over time, who was there, and how long they played.
+//! Players over time: their numbers, sketches and play times.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +40,7 @@ impl CountingStore for PostgresStore {
         let rows = self
             .main
             .rows(
-                // A row without a count says that there is a project.
+                // A row without a count shows that the project exists.
                 "SELECT c.start, c.peak, c.player_millis FROM projects p
                  LEFT JOIN player_counts c ON c.project = p.id AND c.environment = $2
                      AND c.span = $3 AND c.start >= $4 AND c.start < $5
@@ -146,8 +146,8 @@ impl CountingStore for PostgresStore {
         let rows = self
             .main
             .rows_of_many(
-                // No address holds a guest that has signed out: else one script could make
-                // any number of them, past the cap on those that an address holds.
+                // A guest that has signed out counts for no address. If it counted here, one script
+                // could make any number of guests, past the limit for its address.
                 "SELECT p.slug, count(*) AS players
                  FROM (SELECT t.project FROM play_times t JOIN players u ON u.id = t.player
                        WHERE t.hour >= $1 AND t.environment = 'prod'
@@ -211,8 +211,8 @@ impl CountingStore for PostgresStore {
     }
 }
 
-/// The numbers of projects by their slugs. None of them is removed before the
-/// transaction ends.
+/// Locks projects, so that none of them is removed before the transaction ends. Returns their ids
+/// by slug.
 ///
 /// # Errors
 /// [`StoreError::Missing`] if one of them does not exist.
@@ -236,7 +236,7 @@ async fn hold_projects(
         .collect()
 }
 
-/// The number of a project of those that are held.
+/// Returns the id of one of the locked projects.
 fn number_of(projects: &BTreeMap<String, i64>, slug: &str) -> Result<i64, Error> {
     let found = projects.get(slug).copied();
     Ok(found.ok_or(StoreError::Missing { table: "projects" })?)
@@ -245,8 +245,8 @@ fn number_of(projects: &BTreeMap<String, i64>, slug: &str) -> Result<i64, Error>
 async fn add_player_counts(transaction: &Transaction, counts: &[NewCounts]) -> Result<(), Error> {
     let slugs = counts.iter().map(|new| new.slug.as_str()).collect();
     let projects = hold_projects(transaction, slugs).await?;
-    // Added up first: one statement may change a row once. The order is that of the
-    // key, so that two who add wait for each other in no circle.
+    // Values for the same row are added up first, because one statement may change a row only once.
+    // The rows are in the order of their key, so that two concurrent operations cannot deadlock.
     let mut minutes: BTreeMap<(i64, &str, i64, i64), (i64, i64)> = BTreeMap::new();
     let mut sketches: BTreeMap<(i64, &str, &str), &Distinct> = BTreeMap::new();
     for new in counts {

@@ -1,5 +1,4 @@
-//! A database's connections: reads, writes of one statement, limits of time, and
-//! closing.
+//! A database's connections: reads, writes of one statement, time limits, and closing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,21 +17,22 @@ use super::migrations::Schema;
 use super::transaction::{Attempts, Transaction};
 use super::{address, migrations};
 
-/// How long a statement may take, and a commit, before its connection is given up.
+/// How long a statement or a commit may take before its connection is closed.
 pub(super) const LIMIT: Duration = Duration::from_secs(10);
-/// The same for what looks at very many rows, for a job and not for a caller.
+/// The same limit for statements that read very many rows, for a job and not for a caller.
 const LONG: Duration = Duration::from_secs(120);
-/// How long an operation waits for a connection that nobody uses.
+/// How long an operation waits for an idle connection.
 const WAIT: Duration = Duration::from_secs(5);
-/// How long after its start an operation may begin again because its connection was lost. Where a
-/// server does not answer at all, asking again would keep the caller waiting twice.
+/// How long after its start an operation may run again because its connection was lost. If a server
+/// does not answer at all, running again would make the caller wait twice as long.
 pub(super) const SOON: Duration = Duration::from_secs(2);
-/// How often an operation runs at most, where it conflicts with others.
+/// How often an operation runs at most, if it conflicts with others.
 pub(super) const ATTEMPTS: u32 = 6;
 
-/// What every connection begins with. A commit that waits for a standby is *acknowledged* where a
-/// limit of the server's ends the wait, so there is none, and every commit waits for the disk at
-/// least. A transaction whose program was cut off keeps its locks for a while only.
+/// The first statements of every connection. If a time limit of the server ended a commit's wait
+/// for a standby, the commit would still be *acknowledged*, so there is no such limit. Every commit
+/// waits for the disk at least. If a program loses its connection, its transaction keeps its locks
+/// only for a while.
 const BEGINNING: &str =
     "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = '15s';
     SELECT set_config('synchronous_commit', 'on', false)
@@ -41,7 +41,7 @@ const BEGINNING: &str =
 /// A value of a statement.
 pub(super) type Value<'value> = &'value (dyn ToSql + Sync);
 
-/// What a database is for.
+/// The purpose and limits of a database.
 #[derive(Debug)]
 pub(super) struct Kind {
     /// Its tables.
@@ -66,8 +66,8 @@ pub(super) const LOGS: Kind = Kind {
 #[derive(Clone)]
 pub(super) struct Database {
     pool: Pool,
-    /// Whether it is closed. Every operation holds it for reading, so that closing
-    /// waits for all of them.
+    /// Whether the database was closed. Every operation holds a read lock, so closing waits for all
+    /// of them.
     closed: Arc<RwLock<bool>>,
 }
 
@@ -86,14 +86,14 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Closes the connection, whose state is not known.
+    /// Closes the connection, because its state is unknown.
     pub(super) fn give_up(self) {
         drop(Object::take(self.client));
     }
 }
 
 impl Database {
-    /// Opens the database at `url` and brings its schema up to date, if it may.
+    /// Opens the database at `url`, and upgrades its schema if that is allowed.
     pub(super) async fn open(
         url: &str,
         kind: &Kind,
@@ -110,7 +110,7 @@ impl Database {
         );
         let pool = Pool::builder(manager)
             .max_size(kind.connections)
-            // The connection that was used last knows the statements best.
+            // The connection that was used last is most likely to have the statement prepared.
             .queue_mode(QueueMode::Lifo)
             .post_create(Hook::async_fn(|client, _| {
                 Box::pin(async move {
@@ -130,7 +130,7 @@ impl Database {
         })
     }
 
-    /// A connection that nobody uses.
+    /// Takes an idle connection, or opens one.
     pub(super) async fn connection(&self) -> Result<Connection, StoreError> {
         let open = Arc::clone(&self.closed).read_owned().await;
         if *open {
@@ -148,8 +148,8 @@ impl Database {
         })
     }
 
-    /// The rows that a statement which changes nothing returns. It is asked once
-    /// more where the connection was lost.
+    /// Runs a statement that only reads, and returns its rows. Runs it once more if the connection
+    /// was lost.
     pub(super) async fn rows(
         &self,
         sql: &str,
@@ -158,7 +158,7 @@ impl Database {
         self.rows_within(LIMIT, sql, values).await
     }
 
-    /// The rows of a statement that looks at very many, and may take as long as that takes.
+    /// Does the same as [`Self::rows`], with more time, for a statement that reads very many rows.
     pub(super) async fn rows_of_many(
         &self,
         sql: &str,
@@ -180,14 +180,14 @@ impl Database {
                 Err(error) if error.ends_connection() && !asked && start.elapsed() < SOON => {
                     asked = true;
                 }
-                // U+0000 is in no text of the database, so nothing is like what was asked for.
+                // No text in the database contains U+0000, so nothing matches.
                 Err(error) if error.is_nul() => return Ok(Vec::new()),
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    /// The row that a statement which changes nothing returns.
+    /// Runs a statement that only reads, and returns its first row.
     pub(super) async fn row(
         &self,
         sql: &str,
@@ -196,8 +196,7 @@ impl Database {
         Ok(self.rows(sql, values).await?.into_iter().next())
     }
 
-    /// Runs one statement that writes, as a transaction of its own. Returns the
-    /// rows that it returns.
+    /// Runs one statement that writes, as a transaction of its own. Returns its rows.
     pub(super) async fn write(
         &self,
         sql: &str,
@@ -235,24 +234,24 @@ impl Database {
         Ok(result)
     }
 
-    /// Attempts to run an operation of several statements; see `transact!`.
+    /// Returns the attempts to run an operation of several statements; see `transact!`.
     pub(super) fn attempts(&self) -> Attempts<'_> {
         Attempts::new(self)
     }
 
-    /// A transaction that only reads, all of it as of one moment.
+    /// Returns a read-only transaction, whose statements all see the same moment.
     pub(super) async fn snapshot(&self) -> Result<Transaction, StoreError> {
         Ok(Transaction::snapshot(self.connection().await?))
     }
 
-    /// Waits for what runs, and closes every connection.
+    /// Waits for running operations, and closes every connection.
     pub(super) async fn close(&self) {
         *self.closed.write().await = true;
         self.pool.close();
     }
 }
 
-/// The error of a store that was closed.
+/// Returns the error of a closed store.
 pub(super) fn closed() -> StoreError {
     StoreError::Unavailable("the store is closed".into())
 }

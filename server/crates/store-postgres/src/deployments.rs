@@ -181,7 +181,7 @@ impl DeploymentStore for PostgresStore {
         &self,
         mut files: Vec<String>,
     ) -> Result<Vec<String>, StoreError> {
-        // What is no name of a file is no file of ours to forget.
+        // A name that is not a SHA-256 is not the name of a stored file, so it is not returned.
         files.retain(|name| from_hex(name).is_some());
         let names: Vec<Vec<u8>> = files
             .iter()
@@ -207,8 +207,8 @@ impl DeploymentStore for PostgresStore {
     }
 }
 
-/// A deployment with its files, in one statement: a deploy between two would mix
-/// two sites.
+/// Reads a deployment with its files in one statement: a deploy between two statements would mix
+/// two deployments.
 const WHOLE: &str =
     "SELECT p.slug, d.environment, d.created_at, d.deployed_by, d.client, d.network,
         d.message, d.revision, d.id, f.paths, f.hashes, f.sizes, d.inspection
@@ -231,7 +231,7 @@ fn deployment(row: &Row) -> Result<Deployment, Error> {
 }
 
 fn files(row: &Row, id: Uuid) -> Result<BTreeMap<String, FileEntry>, Error> {
-    // All three are null where there is no file.
+    // All three are null if there is no file.
     let paths: Option<Vec<String>> = get(row, 9)?;
     let hashes: Option<Vec<&[u8]>> = get(row, 10)?;
     let sizes: Option<Vec<i64>> = get(row, 11)?;
@@ -250,7 +250,7 @@ fn files(row: &Row, id: Uuid) -> Result<BTreeMap<String, FileEntry>, Error> {
     Ok(files)
 }
 
-/// Who made a deployment, from the column `first` on.
+/// Reads who made a deployment, from the column `first` on.
 fn made(row: &Row, first: usize) -> Result<Made, Error> {
     Ok(Made {
         by: get(row, first)?,
@@ -345,7 +345,7 @@ async fn show(
         .map(drop)
 }
 
-/// Shows an earlier deployment again. Returns whether another one was shown before.
+/// Makes an earlier deployment current again. Returns whether another one was current before.
 async fn roll_back(
     transaction: &Transaction,
     (slug, environment): (&str, Environment),
@@ -409,7 +409,7 @@ async fn sweep(
     Ok(rows.len())
 }
 
-/// Removes a deployment that no environment shows. Its project is locked.
+/// Removes a deployment that is not current in any environment. The caller has locked its project.
 pub(super) async fn remove_deployment(transaction: &Transaction, id: Uuid) -> Result<(), Error> {
     for sql in [
         "DELETE FROM deployment_files WHERE deployment = $1",
@@ -420,7 +420,7 @@ pub(super) async fn remove_deployment(transaction: &Transaction, id: Uuid) -> Re
     Ok(())
 }
 
-/// The one content that a path ever had.
+/// Returns the file of a path, if it has the same content in all deployments that contain it.
 fn kept_file(row: &Row) -> Result<Option<FileEntry>, Error> {
     let hashes: Option<Vec<&[u8]>> = get(row, 0)?;
     let size: Option<i64> = get(row, 1)?;
@@ -436,7 +436,7 @@ fn kept_file(row: &Row) -> Result<Option<FileEntry>, Error> {
     }))
 }
 
-/// PostgreSQL's integers have a sign; what is counted here is far below 2^63.
+/// PostgreSQL's integers are signed; the numbers here are far below 2^63.
 fn counted(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -56,7 +56,7 @@ impl DeviceCodeStore for PostgresStore {
         device_code: &TokenHash,
         fresh: FreshDevice,
     ) -> Result<Redeemed, StoreError> {
-        // Anybody can ask with any code: one that is none costs no write.
+        // Anybody can send any code: an unknown one costs no write.
         let sql = "SELECT 1 FROM device_authorizations WHERE device_code = $1";
         let known = self.main.row(sql, &[&device_code.0.as_slice()]).await?;
         if known.is_none() {
@@ -98,7 +98,7 @@ async fn add_authorization(
     .into())
 }
 
-/// The sign-in of the code `$1` that waits for a decision, begun after `$2`.
+/// Selects the sign-in with the code `$1` that waits for a decision and began after `$2`.
 const WAITING: &str = "SELECT client, network, started_at FROM device_authorizations
     WHERE user_code = $1 AND approved IS NULL AND started_at > $2";
 
@@ -128,7 +128,7 @@ async fn decide(
     approve: bool,
     (by, now): (&By, Millis),
 ) -> Result<Decided, Error> {
-    // Of several decisions at once, the first holds.
+    // If several decisions arrive at once, the first one counts.
     let sql = format!("{WAITING} FOR UPDATE");
     let row = transaction
         .row(&sql, &[&code.letters(), &(now - CODE_MILLIS)])
@@ -161,7 +161,7 @@ async fn decide(
     Ok(Decided::Done)
 }
 
-/// A sign-in on its way, as its device finds it.
+/// A sign-in in progress, as its device finds it.
 struct Pending {
     client: String,
     network: String,
@@ -206,7 +206,7 @@ async fn redeem(
     if let PlayerState::Suspended { reason, .. } = player.state {
         return Ok(Redeemed::Suspended { reason });
     }
-    // One statement: the code goes in the moment in which the device comes.
+    // One statement, so that the code is removed at the same moment at which the device is added.
     transaction
         .execute(
             "WITH gone AS (DELETE FROM device_authorizations WHERE device_code = $7),
@@ -229,7 +229,7 @@ async fn redeem(
     Ok(Redeemed::Given(player))
 }
 
-/// A question that nobody has decided on.
+/// Handles a request while there is no decision yet.
 async fn poll(
     transaction: &Transaction,
     code: &TokenHash,

@@ -1,4 +1,4 @@
-//! Devices without a browser: the operations, and their refresh tokens.
+//! Devices without a browser, and their refresh tokens.
 
 use async_trait::async_trait;
 use platform_domain::audit::{Actor, AuditKind, By};
@@ -77,7 +77,7 @@ impl DeviceStore for PostgresStore {
 }
 
 impl PostgresStore {
-    /// Whether a refresh token was ever given: one that was not costs no write.
+    /// Returns whether a refresh token is known: an unknown one costs no write.
     async fn is_known(&self, token: &TokenHash) -> Result<bool, StoreError> {
         let sql = "SELECT 1 FROM refresh_tokens WHERE hash = $1";
         let row = self.main.row(sql, &[&token.0.as_slice()]).await?;
@@ -85,7 +85,7 @@ impl PostgresStore {
     }
 }
 
-/// The device that a refresh token was given to.
+/// The device to which a refresh token was issued.
 struct Holder {
     device: Uuid,
     player: Uuid,
@@ -108,8 +108,7 @@ impl Holder {
         end(transaction, whose, kind, by, now).await
     }
 
-    /// When the present token's predecessor was first used, where `token` may
-    /// take its place at `now`.
+    /// Returns when `token` was first used, if it may be exchanged for a new one at `now`.
     fn accepts(&self, token: &TokenHash, now: Millis) -> Option<Millis> {
         if token.0 == self.current {
             return Some(now);
@@ -120,8 +119,8 @@ impl Holder {
     }
 }
 
-/// The device that a refresh token was given to, which is locked: of many who use
-/// its tokens at once, one comes after the other.
+/// Locks the device to which a refresh token was issued, so that concurrent uses of its tokens run
+/// one after another.
 async fn lock_holder(
     transaction: &Transaction,
     token: &TokenHash,
@@ -209,7 +208,7 @@ async fn revoke(
     }
 }
 
-/// The player, who must exist.
+/// Returns the player, who must exist.
 pub(super) async fn find_player(transaction: &Transaction, player: Uuid) -> Result<Player, Error> {
     let found = players::find_player(transaction, player).await?;
     Ok(found.ok_or(StoreError::Missing { table: "players" })?)
@@ -233,7 +232,7 @@ async fn end_of(
     end(transaction, whose, AuditKind::DeviceRevoked, by, now).await
 }
 
-/// Ends a device's sign-in: nothing of it is kept but the event.
+/// Ends a device's sign-in: only the event is kept.
 async fn end(
     transaction: &Transaction,
     (device, player, client): (Uuid, Uuid, &str),
@@ -249,11 +248,11 @@ async fn end(
     Ok(ended > 0)
 }
 
-/// Ends the sign-in of every device of a player, also of those that were
-/// approved and have not asked since, without a word in the log.
+/// Ends the sign-in of every device of a player, and removes approved codes that were not redeemed
+/// yet. Writes no event.
 pub(super) async fn end_all(transaction: &Transaction, player: Uuid) -> Result<usize, Error> {
-    // The codes first: a device that one has just become is found by the second
-    // statement.
+    // The codes are removed first: if one has just been redeemed, the second statement finds its
+    // device.
     transaction
         .execute(
             "DELETE FROM device_authorizations WHERE player = $1 AND approved",
@@ -266,7 +265,7 @@ pub(super) async fn end_all(transaction: &Transaction, player: Uuid) -> Result<u
     Ok(number(ended))
 }
 
-/// Whose a device is, if it is signed in, as a holder's row.
+/// Returns the player of a signed-in device, as a row for `sessions::holder`.
 pub(super) async fn holder_of(
     database: &Database,
     device: Uuid,
@@ -280,7 +279,7 @@ pub(super) async fn holder_of(
     database.row(&sql, &[&device, &(now - DEVICE_MILLIS)]).await
 }
 
-/// Removes what means nothing any more, at most `limit` of each kind.
+/// Removes expired rows, at most `limit` of each kind.
 pub(super) async fn sweep(
     database: &Database,
     now: Millis,
@@ -300,7 +299,7 @@ pub(super) async fn sweep(
                  LIMIT $2 FOR UPDATE SKIP LOCKED)) RETURNING 1",
             now - DEVICE_MILLIS,
         ),
-        // The present token of a device that is used is younger.
+        // The current token of a device in use is younger.
         (
             "DELETE FROM refresh_tokens WHERE hash = ANY(ARRAY(
                  SELECT hash FROM refresh_tokens WHERE issued_at <= $1

@@ -1,4 +1,4 @@
-//! What is set for an environment, and a project's test players.
+//! The settings of environments, and the test players of projects.
 
 use async_trait::async_trait;
 use platform_domain::audit::{AuditKind, By};
@@ -107,18 +107,19 @@ impl EnvironmentStore for PostgresStore {
 const COLUMNS: &str = "p.slug, e.environment, c.deployment, s.backend_url, s.backend_paths,
         coalesce(s.isolated, false), s.frame_ancestors";
 
-/// Every project twice: a row of settings is there only once something is set.
+/// Every project twice: a row of settings exists only once something is set.
 const TABLES: &str = "projects p
     CROSS JOIN (VALUES ('dev' COLLATE \"C\"), ('prod' COLLATE \"C\")) AS e (environment)
     LEFT JOIN current_deployments c ON c.project = p.id AND c.environment = e.environment
     LEFT JOIN environment_settings s ON s.project = p.id AND s.environment = e.environment";
 
-/// The settings of all environments.
+/// Returns the query for the settings of all environments.
 fn records() -> String {
     format!("SELECT {COLUMNS} FROM {TABLES}")
 }
 
-/// The settings and the standing of all environments, or of the project `$1`.
+/// Returns the query for the settings and the standing of all environments, or of those of the
+/// project `$1`.
 fn hosted(of_one: bool) -> String {
     let of_one = if of_one { "WHERE p.slug = $1" } else { "" };
     format!(
@@ -127,12 +128,12 @@ fn hosted(of_one: bool) -> String {
     )
 }
 
-/// One of them.
+/// Returns the query for the settings of the environment `$2` of the project `$1`.
 fn one() -> String {
     format!("{} WHERE p.slug = $1 AND e.environment = $2", records())
 }
 
-/// What is to be set.
+/// A change of a setting.
 enum Change<'a> {
     Backend(Option<&'a BackendSettings>),
     Isolated(bool),
@@ -140,7 +141,7 @@ enum Change<'a> {
 }
 
 impl Change<'_> {
-    /// Whether it is so already.
+    /// Returns whether the setting already has this value.
     fn is_in(&self, record: &EnvironmentRecord) -> bool {
         match self {
             Self::Backend(backend) => record.backend.as_ref() == *backend,
@@ -149,7 +150,7 @@ impl Change<'_> {
         }
     }
 
-    /// What is said of it in the log of events.
+    /// Returns the kind and the detail of the security event.
     fn event(&self) -> (AuditKind, String) {
         match self {
             Self::Backend(backend) => {
@@ -168,7 +169,7 @@ impl Change<'_> {
     }
 }
 
-/// Sets something of an environment. Returns whether that is a change.
+/// Changes a setting of an environment. Returns whether it had another value before.
 async fn set(
     transaction: &Transaction,
     (slug, environment): (&str, Environment),

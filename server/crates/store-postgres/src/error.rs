@@ -1,9 +1,9 @@
-//! What PostgreSQL's errors mean to a caller of the store.
+//! Converts PostgreSQL's errors for callers of the store.
 
 use platform_store::StoreError;
 use tokio_postgres::error::SqlState;
 
-/// The constraints of the schema that make a value unique, and what a caller is told.
+/// The unique constraints, with PostgreSQL's name, and the table and column for the caller.
 const UNIQUE: [(&str, &str, &str); 14] = [
     ("players_id", "players", "id"),
     ("players_username", "players", "username"),
@@ -28,13 +28,13 @@ const UNIQUE: [(&str, &str, &str); 14] = [
 /// Why an operation failed, inside this back end.
 #[derive(Debug)]
 pub(super) enum Error {
-    /// The operation refused, or found a row that should not be.
+    /// The operation refused, or found an invalid row.
     Store(StoreError),
-    /// PostgreSQL failed, or the connection to it.
+    /// PostgreSQL or the connection to it failed.
     Postgres(tokio_postgres::Error),
     /// There was no answer within the limit.
     TimedOut,
-    /// What the operation read has changed before it could lock it.
+    /// The rows that the operation read changed before it could lock them.
     Changed,
 }
 
@@ -51,8 +51,8 @@ impl From<tokio_postgres::Error> for Error {
 }
 
 impl Error {
-    /// Whether the same operation may succeed when it is run again: a conflict
-    /// with another transaction.
+    /// Returns whether the operation conflicted with another transaction, so that it may succeed if
+    /// it runs again.
     pub(super) fn is_conflict(&self) -> bool {
         match self {
             Self::Changed => true,
@@ -64,21 +64,21 @@ impl Error {
         }
     }
 
-    /// Whether a text that was sent has U+0000 in it, which PostgreSQL does not take.
+    /// Returns whether a sent text contains U+0000, which PostgreSQL does not accept.
     pub(super) fn is_nul(&self) -> bool {
         matches!(self, Self::Postgres(error)
             if error.code() == Some(&SqlState::CHARACTER_NOT_IN_REPERTOIRE))
     }
 
-    /// Whether there is no partition for a new row.
+    /// Returns whether there is no partition for a new row.
     pub(super) fn lacks_partition(&self) -> bool {
-        // The code is that of a row that breaks a check, and then a constraint is named.
+        // A violated check has the same code, but its error also names the constraint.
         matches!(self, Self::Postgres(error) if error.as_db_error().is_some_and(|error|
             *error.code() == SqlState::CHECK_VIOLATION && error.constraint().is_none()))
     }
 
-    /// Whether PostgreSQL gave no answer: what it did with the last statement is
-    /// not known.
+    /// Returns whether PostgreSQL gave no answer, so that the effect of the last statement is
+    /// unknown.
     pub(super) fn is_lost(&self) -> bool {
         match self {
             Self::TimedOut => true,
@@ -87,8 +87,8 @@ impl Error {
         }
     }
 
-    /// Whether the server ended the connection, or is not one to write to: a new
-    /// connection may lead to another one.
+    /// Returns whether the connection is no longer usable: the server ended it, did not answer, or
+    /// does not accept writes. A new connection may reach another server.
     pub(super) fn ends_connection(&self) -> bool {
         match self {
             Self::TimedOut => true,
@@ -100,7 +100,7 @@ impl Error {
         }
     }
 
-    /// The error of a write whose answer was lost.
+    /// Converts the error of a write whose answer was lost.
     pub(super) fn uncertain(self) -> StoreError {
         match self {
             Self::Postgres(error) => StoreError::Uncertain(describe(&error)),
@@ -110,7 +110,7 @@ impl Error {
     }
 }
 
-/// What is said where there was no answer within the limit.
+/// The message if there was no answer within the limit.
 const TIMED_OUT: &str = "the database gave no answer in time";
 
 impl From<Error> for StoreError {
@@ -154,7 +154,7 @@ impl Error {
     }
 }
 
-/// A value that is not of the type that the program wanted, a bug.
+/// Returns whether a value had another type than the program expected, which is a bug.
 fn is_conversion(error: &tokio_postgres::Error) -> bool {
     use std::error::Error as _;
     let text = error.to_string();
@@ -162,16 +162,17 @@ fn is_conversion(error: &tokio_postgres::Error) -> bool {
         && (text.starts_with("error serializing") || text.starts_with("error deserializing"))
 }
 
-/// Classes of PostgreSQL's codes (appendix A of its manual) with which the same
-/// call may succeed later, or on another server: connection exceptions, lack of
-/// resources, an operator's intervention, and a standby that only reads.
+/// Returns whether the same call may succeed later, or on another server. This is so for four
+/// classes of PostgreSQL's codes (appendix A of its manual), which are connection exceptions,
+/// insufficient resources, operator intervention and system errors, and for a standby that only
+/// reads.
 fn is_unavailable(code: &SqlState) -> bool {
     let class = code.code().get(..2).unwrap_or_default();
     matches!(class, "08" | "53" | "57" | "58") || *code == SqlState::READ_ONLY_SQL_TRANSACTION
 }
 
-/// An error with its cause, in one line. What PostgreSQL says of a value of a
-/// row (the detail) is left out.
+/// Returns an error with its cause, in one line. PostgreSQL's detail is left out, because it
+/// contains values of a row.
 pub(super) fn describe(error: &tokio_postgres::Error) -> String {
     use std::error::Error as _;
     match (error.as_db_error(), error.source()) {

@@ -1,8 +1,8 @@
 //! Group commit: the writes of many callers in one transaction.
 //!
-//! Requests wait in a bounded queue. One task takes all that wait, writes them
-//! together, and only then answers. While one commit waits for the disk (and the
-//! standby), the next group gathers by itself.
+//! Requests wait in a bounded queue. One task takes all waiting requests, writes them together, and
+//! only then replies. While one commit waits for the disk (and the standby), the next group
+//! gathers.
 
 use std::future::Future;
 
@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::database::closed;
 
-/// One caller's request, and the place that its answer goes to.
+/// A write request, with the channel for its reply.
 pub(super) struct Request<In, Out> {
     /// What to write.
     pub(super) input: In,
@@ -19,7 +19,7 @@ pub(super) struct Request<In, Out> {
 }
 
 impl<In, Out> Request<In, Out> {
-    /// Answers the caller, who may have gone away.
+    /// Sends the reply. The caller may be gone.
     pub(super) fn answer(self, result: Result<Out, StoreError>) {
         let _ = self.caller.send(result);
     }
@@ -30,15 +30,14 @@ enum Message<In, Out> {
     Close(oneshot::Sender<()>),
 }
 
-/// The way to the task that writes. Dropped, it lets the task write what is queued
-/// and end.
+/// The handle of the writing task. When it is dropped, the task writes what is queued and ends.
 #[derive(Debug)]
 pub(super) struct Group<In, Out> {
     queue: mpsc::Sender<Message<In, Out>>,
 }
 
 impl<In: Send + 'static, Out: Send + 'static> Group<In, Out> {
-    /// Starts the task: `write` gets up to `size` requests and answers each.
+    /// Starts the task. `write` receives up to `size` requests and replies to each.
     pub(super) fn start<F, Fut>(queue: usize, size: usize, write: F) -> Self
     where
         F: Fn(Vec<Request<In, Out>>) -> Fut + Send + 'static,
@@ -62,11 +61,10 @@ impl<In: Send + 'static, Out: Send + 'static> Group<In, Out> {
                     write(requests).await;
                 }
                 if !closers.is_empty() {
-                    // What comes in from now on is answered by its sender's end
-                    // being dropped.
+                    // The callers of later requests see that the channel is closed.
                     drop(messages);
                     for closer in closers {
-                        // Who asked may have gone away.
+                        // The caller may be gone.
                         let _ = closer.send(());
                     }
                     return;
@@ -76,10 +74,11 @@ impl<In: Send + 'static, Out: Send + 'static> Group<In, Out> {
         Self { queue: sender }
     }
 
-    /// Writes with the next group.
+    /// Writes `input` with the next group.
     ///
     /// # Errors
-    /// [`StoreError::Busy`] if too many wait.
+    /// [`StoreError::Busy`] if the queue is full; [`StoreError::Unavailable`] if the store was
+    /// closed; the error of the write itself.
     pub(super) async fn write(&self, input: In) -> Result<Out, StoreError> {
         let (caller, answer) = oneshot::channel();
         let request = Request { input, caller };
@@ -92,11 +91,11 @@ impl<In: Send + 'static, Out: Send + 'static> Group<In, Out> {
         answer.await.unwrap_or_else(|_| Err(closed()))
     }
 
-    /// Waits for what is queued, and ends the task.
+    /// Writes what is queued, and ends the task.
     pub(super) async fn close(&self) {
         let (closer, ended) = oneshot::channel();
         if self.queue.send(Message::Close(closer)).await.is_ok() {
-            // An error is a task that has ended.
+            // An error means that the task has already ended.
             let _ = ended.await;
         }
     }

@@ -1,5 +1,4 @@
-//! New guests: many of them in one commit, and exactly as many for each address as
-//! it may hold.
+//! New guests: many of them in one commit, and never more for a network address than its limit.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +15,12 @@ use super::rows::get;
 use super::transaction::Transaction;
 use super::{players, sessions};
 
-/// Guests that may wait. One more is refused rather than kept in memory.
+/// How many guests may wait. One more is refused, so that memory stays bounded.
 const QUEUE: usize = 4_096;
-/// Guests in one transaction: more would only make the first wait longer.
+/// How many guests one transaction adds: more would only delay the first.
 const GROUP: usize = 128;
 
-/// The way to new guests.
+/// Adds new guests.
 #[derive(Debug)]
 pub(super) struct Guests {
     database: Database,
@@ -29,7 +28,7 @@ pub(super) struct Guests {
 }
 
 impl Guests {
-    /// Starts the task that writes.
+    /// Starts the writing task.
     pub(super) fn start(database: Database) -> Self {
         let writing = database.clone();
         let group = Group::start(QUEUE, GROUP, move |requests| {
@@ -44,19 +43,20 @@ impl Guests {
         self.group.write(guest).await
     }
 
-    /// Adds a guest again whose row was removed, or gives it one session more.
+    /// Adds a guest again whose row was removed, or gives it one more session if that was just
+    /// done.
     pub(super) async fn bring_back(&self, guest: &NewGuest) -> Result<Player, StoreError> {
         transact!(self.database, transaction => bring_back(&transaction, guest))
     }
 
-    /// Waits for what is queued.
+    /// Writes what is queued, and ends the task.
     pub(super) async fn close(&self) {
         self.group.close().await;
     }
 }
 
-/// Writes a group, and answers each request. Where one of them spoils the
-/// transaction, each is written by itself.
+/// Writes a group, and replies to each request. If one of them makes the transaction fail, each is
+/// written in a transaction of its own.
 async fn write(database: &Database, requests: Vec<Request<NewGuest, Player>>) {
     if requests.len() > 1 {
         match add_all(database, &requests).await {
@@ -66,7 +66,7 @@ async fn write(database: &Database, requests: Vec<Request<NewGuest, Player>>) {
                 }
                 return;
             }
-            // It may have happened: nobody is to be added twice.
+            // The commit may have happened, and no guest must be added twice.
             Err(StoreError::Uncertain(why)) => {
                 for request in requests {
                     request.answer(Err(StoreError::Uncertain(why.clone())));
@@ -100,7 +100,8 @@ async fn add_all(
     transact!(database, transaction => add_group(&transaction, &guests))
 }
 
-/// Locks the rows of addresses, in their order, until the transaction ends.
+/// Locks the rows of the network addresses, in their order, until the transaction ends. Adds
+/// missing rows.
 async fn lock_addresses(transaction: &Transaction, guests: &[&NewGuest]) -> Result<(), Error> {
     let mut used: BTreeMap<&str, i64> = BTreeMap::new();
     for guest in guests.iter().filter(|guest| guest.cap.is_some()) {
@@ -123,7 +124,7 @@ async fn lock_addresses(transaction: &Transaction, guests: &[&NewGuest]) -> Resu
         .map(drop)
 }
 
-/// How many guests the address of each holds, up to its cap.
+/// Returns how many guests count for the address of each, up to its cap.
 async fn count_held(
     transaction: &Transaction,
     guests: &[(&str, GuestCap)],
@@ -147,8 +148,8 @@ async fn count_held(
     rows.iter().map(|row| get(row, 0)).collect()
 }
 
-/// Removes the oldest guests of an address and game whose cookie has not come
-/// back, so that `more` make `most` of them.
+/// Removes the oldest guests of an address and game whose cookie has not come back, so that there
+/// is room for `more` within `most`.
 async fn make_room(
     transaction: &Transaction,
     (address, game): (&str, &str),
@@ -196,11 +197,11 @@ async fn add(transaction: &Transaction, guest: &NewGuest) -> Result<Player, Erro
     Ok(player)
 }
 
-/// Makes a guest again, or gives it one session more if that has just been done.
+/// Adds a guest again, or gives it one more session if that was just done.
 async fn bring_back(transaction: &Transaction, guest: &NewGuest) -> Result<Player, Error> {
     let Some(player) = players::lock_one(transaction, guest.id).await? else {
         return match add(transaction, guest).await.map_err(StoreError::from) {
-            // Another request of the same browser has just done it.
+            // Another request of the same browser has just added the guest.
             Err(StoreError::Conflict {
                 table: "players",
                 column: "id",
@@ -221,7 +222,8 @@ async fn bring_back(transaction: &Transaction, guest: &NewGuest) -> Result<Playe
     Ok(player)
 }
 
-/// Adds guests as if one after the other. An error is one of the whole group.
+/// Adds guests, with the same results as if they were added one after another. An error concerns
+/// the whole group.
 async fn add_group(
     transaction: &Transaction,
     guests: &[&NewGuest],
@@ -245,7 +247,7 @@ async fn add_group(
         .filter_map(|place| guests.get(place).copied())
         .collect();
     add_sessions(transaction, &added).await?;
-    // Every one has been refused or added.
+    // Every guest was refused or added.
     results
         .into_iter()
         .map(|result| result.ok_or(Error::Changed))
@@ -254,7 +256,7 @@ async fn add_group(
 
 type Results = Vec<Option<Result<Player, StoreError>>>;
 
-/// Refuses the guests that their addresses may not hold any more.
+/// Refuses the guests whose address has reached its cap.
 async fn refuse_those_over_caps(
     transaction: &Transaction,
     guests: &[&NewGuest],
@@ -269,7 +271,7 @@ async fn refuse_those_over_caps(
         count_held(transaction, &capped).await?
     }
     .into_iter();
-    // Those of this group that an address holds by now.
+    // How many guests of this group count for an address so far.
     let mut more: BTreeMap<&str, i64> = BTreeMap::new();
     let mut results = Results::new();
     for guest in guests {
@@ -290,8 +292,8 @@ async fn refuse_those_over_caps(
     Ok(results)
 }
 
-/// Removes the oldest guests whose cookie has not come back, where there would be
-/// too many with those that are added.
+/// Removes the oldest guests whose cookie has not come back, if there would be too many of them
+/// together with the new ones.
 async fn make_room_for(
     transaction: &Transaction,
     guests: &[&NewGuest],
@@ -309,7 +311,8 @@ async fn make_room_for(
     }
     for (of, (most, more)) in awaited {
         if u32::try_from(more).is_ok_and(|more| more > most) {
-            // Some of them would have to go again: each is added by itself.
+            // Some of the new guests would be removed again, so each is added in a transaction of
+            // its own.
             return Err(StoreError::Busy.into());
         }
         make_room(transaction, of, most, more).await?;
@@ -317,8 +320,8 @@ async fn make_room_for(
     Ok(())
 }
 
-/// Adds the guests of these places by the names of their turn. Returns the places
-/// of those whose name is taken.
+/// Adds the guests at these places, each with its username number `turn`. Returns the places of
+/// those whose username is taken.
 async fn add_by_name(
     transaction: &Transaction,
     guests: &[&NewGuest],
@@ -326,8 +329,7 @@ async fn add_by_name(
     places: Vec<usize>,
     turn: usize,
 ) -> Result<Vec<usize>, Error> {
-    // By name: of two groups that add the same names, none waits for the other in
-    // a circle.
+    // Sorted by name, so that two groups that add the same names cannot deadlock.
     let mut named: Vec<(String, usize, &NewGuest, &str)> = Vec::new();
     for place in places {
         let Some(guest) = guests.get(place) else {

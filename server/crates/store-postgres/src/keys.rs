@@ -77,8 +77,8 @@ impl KeyStore for PostgresStore {
     }
 }
 
-/// Locks the keys, so that what is read of them stays so, and returns the one that
-/// was added last.
+/// Locks the keys, so that they do not change until the transaction ends. Returns the key that was
+/// added last.
 async fn lock_newest(transaction: &Transaction) -> Result<Option<String>, Error> {
     transaction
         .execute(

@@ -1,4 +1,4 @@
-//! Guests that were signed out, by the browser that can come back to them.
+//! Guests that were signed out, and the browsers that can restore them.
 
 use async_trait::async_trait;
 use platform_domain::audit::{AuditKind, By};
@@ -76,7 +76,7 @@ async fn sign_out(
         return Ok(SignedOut::Nothing);
     };
     players::lock_one(transaction, found.player.id).await?;
-    // As it is now that nobody else can change it.
+    // Read again: nobody else can change it now.
     let found = sessions::lookup_session(transaction, session).await?;
     let Some(found) = found.filter(|found| found.ended_at.is_none()) else {
         return Ok(SignedOut::Nothing);
@@ -94,7 +94,7 @@ async fn sign_out(
     }
 }
 
-/// Ends a guest's session so that this browser can come back to the guest.
+/// Ends a guest's session so that this browser can restore the guest.
 async fn leave(
     transaction: &Transaction,
     session: &Session,
@@ -112,7 +112,7 @@ async fn leave(
     forget_shortest(transaction, browser).await
 }
 
-/// Forgets those beyond [`MOST_LEFT`] that were guests for the shortest time.
+/// Removes those beyond [`MOST_LEFT`] that were guests for the shortest time.
 async fn forget_shortest(transaction: &Transaction, browser: &LeftHash) -> Result<(), Error> {
     let rows = transaction
         .rows(
@@ -178,7 +178,7 @@ async fn restore_guest(transaction: &Transaction, restore: &Restore) -> Result<R
     let mut event = Entry::of(AuditKind::GuestRestored, now).player(restore.guest);
     if let Some(held) = held {
         match held.status(now) {
-            // Another guest is no way round a suspension.
+            // Restoring another guest must not bypass a suspension.
             SessionStatus::Suspended(reason) => return Ok(Restored::Suspended { reason }),
             SessionStatus::Good if !held.player.is_anonymous() => return Ok(Restored::SignedIn),
             SessionStatus::Good => {
@@ -213,7 +213,7 @@ async fn take_back(transaction: &Transaction, restore: &Restore) -> Result<(), E
     .await
 }
 
-/// Nobody comes back to this player any more.
+/// Removes every way to restore this player.
 pub(super) async fn forget(transaction: &Transaction, player: Uuid) -> Result<(), Error> {
     transaction
         .execute("DELETE FROM left_guests WHERE player = $1", &[&player])
@@ -221,7 +221,7 @@ pub(super) async fn forget(transaction: &Transaction, player: Uuid) -> Result<()
         .map(drop)
 }
 
-/// Lets those go whose time is over, at most `limit`. Returns how many.
+/// Removes expired ones, at most `limit`. Returns how many.
 pub(super) async fn sweep(
     database: &Database,
     now: Millis,
@@ -231,7 +231,8 @@ pub(super) async fn sweep(
 }
 
 async fn let_go_old(transaction: &Transaction, now: Millis, limit: i64) -> Result<usize, Error> {
-    // The players first, as everywhere; what others hold comes with the next sweep.
+    // The players are locked first, as everywhere. Players that others have locked are left to the
+    // next sweep.
     let rows = transaction
         .rows(
             "SELECT p.id FROM players p WHERE p.id = ANY(ARRAY(

@@ -4,18 +4,18 @@
 //! | module | holds |
 //! |---|---|
 //! | `store` | the store itself: its databases, opened and closed |
-//! | `address` | the address of a database: how connections are made from it |
-//! | `database` | a database's connections: reads, writes, limits of time, closing |
-//! | `transaction` | a transaction, and running one again where PostgreSQL asks for it |
+//! | `address` | the address of a database, and the connection settings made from it |
+//! | `database` | a database's connections: reads, writes, time limits, closing |
+//! | `transaction` | a transaction, and running an operation again after a conflict |
 //! | `migrations` | the schemas' history |
-//! | `error` | what PostgreSQL's errors mean to a caller |
+//! | `error` | converts PostgreSQL's errors for callers |
 //! | `group` | group commit: many callers' writes in one transaction |
 //! | `players`, `guests`, `sessions`, `accounts`, `administration`, `sign_ins`, `suspensions`, `left_guests`, `audit`, `backup`, `keys`, `projects`, `deployments`, `devices`, `device_codes`, `environments`, `counting`, `logs`, `log_writes`, `log_days`, `log_reads`, `log_quota`, `takedown`, `room` | the operations, as SQL |
 //!
-//! Who locks several rows takes them in one order, so that deadlocks are rare:
-//! the address of a guest, players by their ids, sessions, devices; a project
-//! before its owner. Where one happens all the same, PostgreSQL ends one of the
-//! two, and that one runs again.
+//! Every operation that locks several rows locks them in the same order, so that deadlocks are
+//! rare: the address of a guest, players by their ids, sessions, devices; a project before its
+//! owner. If a deadlock happens all the same, PostgreSQL aborts one of the two transactions, and
+//! its operation runs again.
 
 #[macro_use]
 mod transaction;

@@ -1,5 +1,5 @@
-//! The days of frontend log records: each is a partition of the table, made when its first record
-//! comes and dropped as a whole when it is old.
+//! The days of frontend log records. Each day is a partition of the table: it is created when its
+//! first record arrives, and dropped as a whole when it is old.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,27 +14,27 @@ use super::transaction::Transaction;
 
 /// A day in UTC.
 const DAY: Millis = 24 * 60 * 60 * 1_000;
-/// Records of one day that are removed one by one. A day with more waits until all of it is old:
-/// it is then dropped at once, whatever its size.
+/// How many records of one day are removed one by one at most. A day with more records stays until
+/// all of it is old, and is then dropped at once, whatever its size.
 const FEW: i64 = 100_000;
 
-/// The day of a record's id, counted from the Unix epoch.
+/// Returns the day of a record's id, counted from the Unix epoch.
 pub(super) const fn day_of(id: i64) -> i64 {
     LogId(id).received_at() / DAY
 }
 
-/// The first id of a day.
+/// Returns the first id of a day.
 fn first_of(day: i64) -> i64 {
     LogId::first_of(day.saturating_mul(DAY)).0
 }
 
-/// Makes the partitions of these days, where they are not there.
+/// Creates the missing partitions of these days.
 pub(super) async fn make(database: &Database, days: &BTreeSet<i64>) -> Result<(), StoreError> {
     transact!(database, transaction => make_all(&transaction, days))
 }
 
 async fn make_all(transaction: &Transaction, days: &BTreeSet<i64>) -> Result<(), Error> {
-    // The lock that attaching takes as well: it stops nobody who reads or writes.
+    // Attaching a partition takes the same lock. It does not block readers or writers.
     transaction
         .run("LOCK TABLE log_records IN SHARE UPDATE EXCLUSIVE MODE")
         .await?;
@@ -45,11 +45,11 @@ async fn make_all(transaction: &Transaction, days: &BTreeSet<i64>) -> Result<(),
     Ok(())
 }
 
-/// The statements that make the partition of a day. It is made apart and then attached: that stops
-/// nobody who reads or writes others.
+/// Returns the statements that create the partition of a day. It is created as a separate table and
+/// then attached, which does not block readers or writers of other partitions.
 pub(super) fn partition(day: i64) -> String {
     let (from, to) = (first_of(day), first_of(day + 1));
-    // Without an end for the last day that ids reach.
+    // The last day that ids can reach has no end.
     let to = if day_of(to) > day {
         to.to_string()
     } else {
@@ -62,7 +62,7 @@ pub(super) fn partition(day: i64) -> String {
     )
 }
 
-/// The days that have a partition, oldest first.
+/// Returns the days that have a partition, oldest first.
 async fn list(transaction: &Transaction) -> Result<Vec<i64>, Error> {
     let rows = transaction
         .rows(
@@ -75,9 +75,9 @@ async fn list(transaction: &Transaction) -> Result<Vec<i64>, Error> {
     rows.iter().map(|row| get(row, 0)).collect()
 }
 
-/// Drops the oldest days all of whose records are before the id `before`, until they had `limit`
-/// records. Returns how many; none where others use the records for so long that they cannot be
-/// locked.
+/// Drops the oldest days whose records all come before the id `before`, until `limit` records are
+/// removed. Stops early if others use the table for so long that it cannot be locked. Returns how
+/// many records were removed.
 pub(super) async fn drop_old(
     database: &Database,
     before: i64,
@@ -99,9 +99,9 @@ pub(super) async fn drop_old(
 }
 
 async fn drop_day(transaction: &Transaction, day: i64) -> Result<usize, Error> {
-    // Everybody who reads or adds records waits behind this, so it must not wait for long.
+    // All readers and writers of records wait behind this lock, so its own wait must be short.
     transaction.run("SET LOCAL lock_timeout = '500ms'").await?;
-    // The environments first, as everywhere, in the order of their numbers.
+    // The environments are locked first, as everywhere, in the order of their ids.
     let rows = transaction
         .rows(
             "SELECT id FROM log_environments
@@ -127,7 +127,7 @@ async fn drop_day(transaction: &Transaction, day: i64) -> Result<usize, Error> {
     for row in &rows {
         let environment = get(row, 0)?;
         if !locked.contains(&environment) {
-            // It had its first record of that day just now.
+            // Its first record of that day was added just now.
             return Err(Error::Changed);
         }
         freed.add(
@@ -142,8 +142,8 @@ async fn drop_day(transaction: &Transaction, day: i64) -> Result<usize, Error> {
     Ok(usize::try_from(-freed.records()).unwrap_or(usize::MAX))
 }
 
-/// The id that the records which are removed one by one come before, where all before `before` are
-/// old: those of the day of `before` stay where they are many.
+/// Returns the id before which records are removed one by one, if all records before `before` are
+/// old. It is `before` itself, or the first id of its day if that day has too many records.
 pub(super) async fn end_of_few(database: &Database, before: i64) -> Result<i64, StoreError> {
     let day = day_of(before);
     let sql = "SELECT coalesce(sum(records), 0)::bigint FROM log_days WHERE day = $1";
@@ -152,13 +152,13 @@ pub(super) async fn end_of_few(database: &Database, before: i64) -> Result<i64, 
     Ok(if records > FEW { first_of(day) } else { before })
 }
 
-/// What records of environments and days are more or less: how many, their bytes, and the bytes of
-/// those without a player.
+/// How the number of records, their bytes, and the bytes of those without a player change, by
+/// environment and day.
 #[derive(Debug, Default)]
 pub(super) struct Sizes(BTreeMap<(i64, i64), (i64, i64, i64)>);
 
 impl Sizes {
-    /// Adds records of an environment and a day.
+    /// Adds a change of one environment and day.
     pub(super) fn add(&mut self, of: (i64, i64), (records, bytes, strangers): (i64, i64, i64)) {
         let known = self.0.entry(of).or_default();
         *known = (known.0 + records, known.1 + bytes, known.2 + strangers);
@@ -168,13 +168,14 @@ impl Sizes {
         self.0.values().map(|of| of.0).sum()
     }
 
-    /// Adds to what is known of the environments and of their days. The environments are locked.
+    /// Writes the changes to the rows of the environments and of their days. The caller has locked
+    /// the environments.
     pub(super) async fn write(&self, transaction: &Transaction) -> Result<(), Error> {
         self.write_environments(transaction).await?;
         self.write_days(transaction).await
     }
 
-    /// Adds to what is known of the environments alone.
+    /// Writes the changes to the rows of the environments only.
     async fn write_environments(&self, transaction: &Transaction) -> Result<(), Error> {
         let mut sums: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
         for ((environment, _), (_, bytes, strangers)) in &self.0 {
@@ -197,7 +198,7 @@ impl Sizes {
             .map(drop)
     }
 
-    /// Adds to what is known of the days alone.
+    /// Writes the changes to the rows of the days only.
     pub(super) async fn write_days(&self, transaction: &Transaction) -> Result<(), Error> {
         let environments: Vec<i64> = self.0.keys().map(|of| of.0).collect();
         let days: Vec<i64> = self.0.keys().map(|of| of.1).collect();

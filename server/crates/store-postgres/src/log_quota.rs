@@ -1,4 +1,4 @@
-//! The room that frontend log records take, and taking the oldest away.
+//! The storage of frontend log records, and removing the oldest ones.
 
 use platform_domain::clock::Millis;
 use platform_domain::log::LogId;
@@ -11,13 +11,13 @@ use super::log_days::{self, Sizes};
 use super::rows::{count, get, number};
 use super::transaction::Transaction;
 
-/// How much more is taken from a project that is over twice its quota.
+/// How many times as much is removed from a project that is over twice its quota.
 const FLOODED: usize = 8;
-/// Which part of a quota records without a player's token may take, where those
-/// with one want the rest: anybody can send them.
+/// Records without a player's token may take this fraction of a quota (one divided by this) if
+/// those with one need the rest: anybody can send them.
 const SHARE_OF_STRANGERS: i64 = 2;
 
-/// What a project's records count for, in bytes.
+/// The size of a project's records, in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Room {
     all: i64,
@@ -60,9 +60,8 @@ async fn remove_rows(transaction: &Transaction, rows: &[Row]) -> Result<usize, E
     Ok(remove(transaction, &ids, i64::MAX).await?.0)
 }
 
-/// Removes the oldest records of a project, at most `limit` of them; where there
-/// are none, whatever else is known of its environments. Returns how many of
-/// either.
+/// Removes the oldest records of a project, at most `limit` of them; if there are none, everything
+/// else about its environments. Returns the number of removed records or environments.
 pub(super) async fn sweep_project(
     database: &Database,
     slug: &str,
@@ -99,11 +98,10 @@ async fn sweep_one(transaction: &Transaction, slug: &str, limit: usize) -> Resul
     Ok(number(removed))
 }
 
-/// Removes the oldest records of the projects whose records count for more than
-/// `quota` bytes, about `limit` of them in all; more where one of them grows
-/// faster than so little takes away. Those without a player go first, as long as
-/// they take more than their part. Returns how many; none where no project is
-/// over it.
+/// Removes the oldest records of the projects whose records exceed `quota` bytes, about `limit` of
+/// them in all; more if a project grows faster than that removes. Records without a player are
+/// removed first, as long as they take more than their fraction. Returns how many; 0 if no project
+/// exceeds the quota.
 pub(super) async fn sweep_quota(
     database: &Database,
     quota: u64,
@@ -117,7 +115,7 @@ pub(super) async fn sweep_quota(
             &[&quota],
         )
         .await?;
-    // Each in every call: one that is flooded must not keep the others waiting.
+    // Every call serves each of them: a flooded project must not delay the others.
     let share = limit.div_ceil(over.len().max(1));
     let mut removed = 0;
     for row in &over {
@@ -136,8 +134,8 @@ async fn make_room_of(
     transact!(database, transaction => make_room(&transaction, slug, quota, share))
 }
 
-/// Removes records of a project until the others fit into `quota`, about `limit` of
-/// them. Returns how many.
+/// Removes records of a project until the rest fits into `quota`, about `limit` of them. Returns
+/// how many.
 async fn make_room(
     transaction: &Transaction,
     slug: &str,
@@ -179,7 +177,7 @@ async fn make_room(
     Ok(removed)
 }
 
-/// Locks the environments of a project, in the order of their numbers.
+/// Locks the environments of a project, in the order of their ids. Returns these ids.
 async fn lock_environments(transaction: &Transaction, slug: &str) -> Result<Vec<i64>, Error> {
     let rows = transaction
         .rows(
@@ -190,7 +188,7 @@ async fn lock_environments(transaction: &Transaction, slug: &str) -> Result<Vec<
     rows.iter().map(|row| get(row, 0)).collect()
 }
 
-/// The oldest records of environments of which `condition` holds, at most `limit` of
+/// Returns the oldest records of these environments that match `condition`, at most `limit` of
 /// them: the environment and the id of each.
 async fn oldest(
     transaction: &Transaction,
@@ -213,8 +211,8 @@ async fn oldest(
         .collect()
 }
 
-/// Removes these records, in their order, until they have made up `surplus` bytes.
-/// Returns how many, and how many bytes.
+/// Removes these records, in their order, until `surplus` bytes are freed. Returns how many, and
+/// how many bytes.
 async fn remove(
     transaction: &Transaction,
     records: &[(i64, i64)],
@@ -224,7 +222,7 @@ async fn remove(
         return Ok((0, 0));
     }
     let (environments, ids): (Vec<i64>, Vec<i64>) = records.iter().copied().unzip();
-    // The environments first, as everywhere, in the order of their numbers.
+    // The environments are locked first, as everywhere, in the order of their ids.
     let mut locked = environments.clone();
     locked.sort_unstable();
     locked.dedup();

@@ -1,4 +1,4 @@
-//! Reading frontend log records: pages, what came after a record, and searches.
+//! Reading frontend log records: pages, the records after another one, and searches.
 
 use platform_domain::log::{
     LogEntry, LogId, LogQuery, LogSearch, LogSearchPage, LogTail, LogTailPage, StoredLogRecord,
@@ -15,14 +15,14 @@ use super::error::Error;
 use super::logs::end;
 use super::rows::{bytes, get};
 
-/// Records that one search looks at, at most.
+/// How many records one search looks at, at most.
 const LOOKED_AT: usize = 1_500;
-/// Bytes of their texts that one search looks at, at most.
+/// How many bytes of their texts one search looks at, at most.
 const SEARCHED_BYTES: usize = 1_000_000;
-/// Bytes of texts after which a search fetches no more records.
+/// How many bytes of texts one search fetches; after these, it fetches no more records.
 const FETCHED_BYTES: usize = 4 * SEARCHED_BYTES;
 
-/// Which end comes first.
+/// The order of the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     OldestFirst,
@@ -30,7 +30,7 @@ enum Order {
 }
 
 impl Order {
-    /// As SQL says it.
+    /// Returns the SQL keyword.
     const fn as_sql(self) -> &'static str {
         match self {
             Self::OldestFirst => "ASC",
@@ -39,24 +39,24 @@ impl Order {
     }
 }
 
-/// Which records are asked for.
+/// The records that a caller asks for.
 struct Asked<'a> {
     /// The project and the environment.
     of: (&'a str, &'static str),
     least: LogLevel,
     player: Option<Uuid>,
-    /// Between these two, without them.
+    /// The ids are between these two, which are excluded.
     between: (LogId, LogId),
     order: Order,
     limit: usize,
-    /// Bytes of texts after which there are none.
+    /// How many bytes of texts are read; after these, no more records are.
     bytes: usize,
     database: &'a Database,
 }
 
 impl Asked<'_> {
-    /// The query. Each level is one range of an index, and they are merged in their
-    /// order, so that no more is read than is asked for.
+    /// Returns the query. Each level is one range of an index. The ranges are merged in order, so
+    /// that no more is read than is asked for.
     fn sql(&self) -> String {
         let order = self.order.as_sql();
         let player = self.player.map_or("", |_| "AND player = $7");
@@ -80,8 +80,8 @@ impl Asked<'_> {
         )
     }
 
-    /// The records, one more than the limit if there are so many, but none that so many
-    /// bytes come before; and how many there would be without that.
+    /// Reads the records: at most one more than the limit, and none after `bytes` of their texts.
+    /// Also returns how many there would be without the limit of bytes.
     async fn fetch(&self) -> Result<(Vec<Row>, usize), StoreError> {
         let limit = i64::try_from(self.limit.saturating_add(1)).unwrap_or(i64::MAX);
         let most = i64::try_from(self.bytes).unwrap_or(i64::MAX).max(1);
@@ -101,7 +101,8 @@ impl Asked<'_> {
         Ok((rows, usize::try_from(total).unwrap_or(usize::MAX)))
     }
 
-    /// The records, so many and of so many bytes; and whether there are more.
+    /// Reads the records within the limits of number and bytes. Also returns whether there are
+    /// more.
     async fn take(&self) -> Result<(Vec<StoredLogRecord>, bool), StoreError> {
         let (rows, total) = self.fetch().await?;
         let (mut records, mut taken) = (Vec::new(), 0);
@@ -117,17 +118,17 @@ impl Asked<'_> {
     }
 }
 
-/// The levels as grave as this, or graver.
+/// Returns this level and the more severe ones.
 fn levels(least: LogLevel) -> impl Iterator<Item = LogLevel> {
     let all = LogLevel::ALL.into_iter();
     all.filter(move |level| *level >= least)
 }
 
-/// The number of the environment `$2` of the project `$1`.
+/// Selects the id of the environment `$2` of the project `$1`.
 const ENVIRONMENT: &str =
     "(SELECT id FROM log_environments WHERE project = $1 AND environment = $2)";
 
-/// Records of one environment, newest first.
+/// Lists records of one environment, newest first.
 pub(super) async fn list(
     database: &Database,
     query: &LogQuery,
@@ -150,7 +151,7 @@ pub(super) async fn list(
     })
 }
 
-/// Records of one environment that come after another one, oldest first.
+/// Lists records of one environment that come after another one, oldest first.
 pub(super) async fn list_after(
     database: &Database,
     tail: &LogTail,
@@ -174,8 +175,8 @@ pub(super) async fn list_after(
     let Some(backlog) = tail.backlog.filter(|_| full) else {
         return Ok(page);
     };
-    // The newest first, and then how many come before the oldest of them: what is
-    // written meanwhile lies behind both.
+    // First the newest records are read; then the records before the oldest of these are counted.
+    // Records that are added meanwhile come after all of them.
     asked.order = Order::NewestFirst;
     let (mut newest, _) = asked.take().await?;
     newest.reverse();
@@ -190,7 +191,7 @@ pub(super) async fn list_after(
     Ok(page)
 }
 
-/// How many records come after the tail's place and before another one.
+/// Counts the records after the tail's place and before another record.
 async fn count(database: &Database, tail: &LogTail, before: LogId) -> Result<usize, StoreError> {
     let least = tail.level as i16;
     let sql = format!(
@@ -210,12 +211,13 @@ async fn count(database: &Database, tail: &LogTail, before: LogId) -> Result<usi
     Ok(usize::try_from(found).unwrap_or(usize::MAX))
 }
 
-/// Records that are as asked for, newest first, in one look of bounded cost.
+/// Returns matching records, newest first, with a bounded cost per call.
 pub(super) async fn search(
     database: &Database,
     search: &LogSearch,
 ) -> Result<LogSearchPage, StoreError> {
-    // A filter looks at more than it finds; without one, what is asked for is enough.
+    // With a filter, a search looks at more records than it finds. Without one, the requested
+    // number is enough.
     let looks = search.text.is_some() || search.source.is_some();
     let asked = Asked {
         of: (&search.slug, search.environment.as_str()),
@@ -259,7 +261,7 @@ pub(super) async fn search(
     Ok(page)
 }
 
-/// What finds a text wherever it stands, in whatever case.
+/// Returns a pattern that finds a text anywhere, ignoring case.
 fn pattern(text: &str) -> Result<Regex, StoreError> {
     RegexBuilder::new(&regex::escape(text))
         .case_insensitive(true)
@@ -267,14 +269,14 @@ fn pattern(text: &str) -> Result<Regex, StoreError> {
         .map_err(|error| StoreError::Database(Box::new(error)))
 }
 
-/// The texts of a record that are looked through and counted.
+/// Returns the texts of a record, which are searched and whose bytes are counted.
 fn texts(entry: &LogEntry) -> impl Iterator<Item = &str> {
     let others = [&entry.stack, &entry.url, &entry.metadata];
     let others = others.into_iter().filter_map(|text| text.as_deref());
     std::iter::once(entry.message.as_str()).chain(others)
 }
 
-/// Whether the text stands in one of the record's, whose bytes are counted.
+/// Returns whether one of the record's texts contains the pattern; adds up their bytes.
 fn has(entry: &LogEntry, text: Option<&Regex>, bytes: &mut usize) -> bool {
     let Some(text) = text else { return true };
     texts(entry).any(|value| {
@@ -283,7 +285,7 @@ fn has(entry: &LogEntry, text: Option<&Regex>, bytes: &mut usize) -> bool {
     })
 }
 
-/// Bytes of a record's texts, as JSON writes them: a control character takes six.
+/// Returns the size of a record's texts in JSON: a control character takes six bytes.
 fn text_bytes(entry: &LogEntry) -> usize {
     texts(entry).map(json_bytes).sum()
 }

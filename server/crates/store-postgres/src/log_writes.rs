@@ -1,5 +1,5 @@
-//! New frontend log records: many requests in one commit, with ids that follow the
-//! commits of each environment.
+//! New frontend log records: many requests in one commit, with ids in the order of the commits of
+//! each environment.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,20 +18,19 @@ use super::logs::end;
 use super::rows::get;
 use super::transaction::Transaction;
 
-/// Requests in one transaction.
+/// How many requests one transaction takes.
 const GROUP: usize = 64;
-/// How often a group makes partitions: another node may drop an old one meanwhile.
+/// How often a group creates partitions: another node may drop an old one meanwhile.
 const MADE: u32 = 3;
-/// What a record counts for beside its texts, in bytes: its row, and its places in
-/// the indexes.
+/// The size of a record without its texts, in bytes: its row and its index entries.
 const ROW_BYTES: usize = 160;
 
-/// The way to new records.
+/// Adds new records.
 #[derive(Debug)]
 pub(super) struct LogWriter(Group<NewLogRecords, ()>);
 
 impl LogWriter {
-    /// Starts the task that writes.
+    /// Starts the writing task.
     pub(super) fn start(database: Database) -> Self {
         Self(Group::start(LOG_WRITES, GROUP, move |requests| {
             let database = database.clone();
@@ -43,19 +42,19 @@ impl LogWriter {
     pub(super) async fn add(&self, records: NewLogRecords) -> Result<(), StoreError> {
         let first = LogId::first_of(records.received_at).0;
         let count = i64::try_from(records.entries.len()).unwrap_or(i64::MAX);
-        // Beyond the year 2248 there are no ids.
+        // After the year 2248 there are no ids.
         first.checked_add(count).ok_or(StoreError::Busy)?;
         self.0.write(records).await
     }
 
-    /// Waits for what is queued.
+    /// Writes what is queued, and ends the task.
     pub(super) async fn close(&self) {
         self.0.close().await;
     }
 }
 
-/// Writes a group, and answers each request. Where one of them spoils the
-/// transaction, each is written by itself.
+/// Writes a group, and replies to each request. If one of them makes the transaction fail, each is
+/// written in a transaction of its own.
 async fn write(database: &Database, requests: Vec<Request<NewLogRecords, ()>>) {
     let all: Vec<&NewLogRecords> = requests.iter().map(|request| &request.input).collect();
     let written = add(database, &all).await;
@@ -81,7 +80,7 @@ async fn write(database: &Database, requests: Vec<Request<NewLogRecords, ()>>) {
     }
 }
 
-/// Adds a group. Where there are no partitions for its days yet, they are made first.
+/// Adds a group. If partitions for its days are missing, creates them first.
 async fn add(database: &Database, requests: &[&NewLogRecords]) -> Result<(), StoreError> {
     let mut left = MADE;
     loop {
@@ -96,10 +95,10 @@ async fn add(database: &Database, requests: &[&NewLogRecords]) -> Result<(), Sto
     }
 }
 
-/// An environment by its project and name.
+/// The project and the name of an environment.
 type Name<'a> = (&'a str, &'static str);
 
-/// Adds a group. `days` are those of its records, where a partition of one of them is missing.
+/// Adds a group. If a partition is missing, adds the days of the group's records to `days`.
 async fn add_group(
     transaction: &Transaction,
     requests: &[&NewLogRecords],
@@ -132,8 +131,7 @@ async fn add_group(
     add_errors(transaction, &errors).await
 }
 
-/// Locks environments, in the order of their numbers, until the transaction ends.
-/// Those that are not there are made.
+/// Locks environments, in the order of their ids, until the transaction ends. Adds missing ones.
 async fn lock_environments<'a>(
     transaction: &Transaction,
     names: &[Name<'a>],
@@ -174,8 +172,8 @@ async fn lock_environments<'a>(
     Err(Error::Changed)
 }
 
-/// Takes ids for the records of each environment, and counts what they take.
-/// Returns the number and the first id of each.
+/// Reserves ids for the records of each environment, and adds their bytes. Returns the id of each
+/// environment and of its first new record.
 async fn reserve<'a>(
     transaction: &Transaction,
     known: &BTreeMap<Name<'a>, i64>,
@@ -202,8 +200,9 @@ async fn reserve<'a>(
         bytes.push(requests.iter().map(size).sum::<i64>());
         strangers.push(of_strangers.map(size).sum::<i64>());
     }
-    // The last id counts, unless a clock was far ahead when it was given, or there are
-    // records of such a time: then the last one below those does.
+    // New ids follow the last id. If a clock was far ahead when that id was assigned, it does not
+    // count; then, and as long as there may be records of such a time (`far_id`), the last record
+    // below `upto` counts.
     let rows = transaction
         .rows(
             "UPDATE log_environments e SET
@@ -233,7 +232,7 @@ async fn reserve<'a>(
     Ok(places)
 }
 
-/// What a record counts for.
+/// Returns the size of a record, in bytes.
 fn entry_bytes(entry: &LogEntry) -> i64 {
     let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     let texts = length(&entry.stack) + length(&entry.url) + length(&entry.metadata);
@@ -281,7 +280,7 @@ impl<'a> Columns<'a> {
         self.bytes.push(entry_bytes(entry));
     }
 
-    /// How many and how large they are in each environment and day.
+    /// Returns the number and the sizes of the records by environment and day.
     fn sizes(&self) -> Sizes {
         let mut sizes = Sizes::default();
         let records = self.environment.iter().zip(&self.id);
@@ -340,8 +339,8 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Errors and warnings, and when the last of them came, by environment, hour and
-/// deployment (nil where there is none).
+/// The number of errors, the number of warnings, and the time of the last one, by environment, hour
+/// and deployment (the nil UUID if there is none).
 type Errors = BTreeMap<(i64, Millis, Uuid), (i64, i64, Millis)>;
 
 fn count_errors(errors: &mut Errors, environment: i64, new: &NewLogRecords) {
@@ -363,8 +362,8 @@ fn count_errors(errors: &mut Errors, environment: i64, new: &NewLogRecords) {
     );
 }
 
-/// Adds to the numbers of errors. Where that makes a row, old ones go: there are
-/// never more than those of so many hours.
+/// Adds to the counts of errors. Old rows are removed when a new one is added, so their number
+/// stays bounded.
 async fn add_errors(transaction: &Transaction, errors: &Errors) -> Result<(), Error> {
     if errors.is_empty() {
         return Ok(());

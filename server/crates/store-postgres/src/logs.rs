@@ -16,10 +16,10 @@ use super::rows::{count, get};
 use super::store::PostgresStore;
 use super::{log_quota, log_reads, takedown};
 
-/// How far ahead of the clock the last record's time is believed.
+/// How far ahead of the clock the last record's time may be to be trusted.
 const AHEAD_MILLIS: Millis = 60 * 60 * 1_000;
 
-/// The id that all records that count are below, where `now` is the time.
+/// Returns the upper bound of the ids that count at the time `now`.
 pub(super) fn end(now: Millis) -> LogId {
     LogId::first_of(now.saturating_add(AHEAD_MILLIS))
 }
@@ -111,8 +111,8 @@ impl LogStore for PostgresStore {
             .iter()
             .map(|row| get(row, 0))
             .collect::<Result<_, _>>()?;
-        // A project that was removed never comes back, so what is read here is
-        // true still when the records go.
+        // A removed project never comes back, so what is read here is still true when the records
+        // are removed.
         match takedown::find_removed(&self.main, &slugs).await? {
             None => Ok(0),
             Some(slug) => log_quota::sweep_project(&self.logs.database, &slug, limit).await,

@@ -1,4 +1,4 @@
-//! The schemas' history, inside the program, and bringing a database up to it.
+//! The history of the schemas, and upgrading a database.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use tokio_postgres::{Client, Config};
 
 use super::address;
 
-/// The history of one schema: every migration by its name and text, oldest
-/// first. A migration that was released is never edited.
+/// The history of one schema: every migration with its name and text, oldest first. A released
+/// migration is never edited.
 #[derive(Debug)]
 pub(super) struct Schema {
-    /// The table that tells what was applied: both schemas may lie in one database.
+    /// The table that records the applied migrations: both schemas may be in one database.
     history: &'static str,
-    /// The table whose one row is held by who applies.
+    /// The table with one row, which is locked while migrations are applied.
     lock: &'static str,
     migrations: &'static [(&'static str, &'static str)],
 }
@@ -39,13 +39,13 @@ pub(super) const LOGS: Schema = Schema {
 
 /// How long a start waits for another program that changes the schema.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How often making the lock is tried: of several that make one table at once,
-/// PostgreSQL turns all but one away.
+/// How often creating the lock is tried: if several programs create one table at once, PostgreSQL
+/// refuses all but one.
 const TRIES: u32 = 20;
 
 impl Schema {
-    /// Applies what the database lacks, if it may: a new one is always made whole.
-    /// Of many programs that start at once, one applies and the others wait.
+    /// Applies missing migrations, if that is allowed; a new database always gets all. If several
+    /// programs start at once, one of them applies the migrations and the others wait.
     pub(super) async fn bring_up_to_date(
         &self,
         config: &Config,
@@ -78,7 +78,7 @@ impl Schema {
         runner
     }
 
-    /// The version of the database's schema; 0 if it has none.
+    /// Returns the version of the database's schema; 0 if it has none.
     async fn version(
         &self,
         client: &mut Client,
@@ -99,7 +99,7 @@ impl Schema {
         Ok(last.map_or(0, |migration| migration.version()))
     }
 
-    /// Applies the migrations while another connection holds the lock: each is a
+    /// Applies the migrations while another connection holds the lock, because each migration is a
     /// transaction of its own.
     async fn apply(
         &self,
@@ -123,7 +123,7 @@ impl Schema {
         holder.batch_execute("COMMIT").await.map_err(not_opened)
     }
 
-    /// Makes the table of the lock and its row, if they are not there.
+    /// Creates the table of the lock and its row, if they do not exist.
     async fn make_lock(&self, client: &Client) -> Result<(), ConnectError> {
         let lock = self.lock;
         let sql = format!(
@@ -142,7 +142,7 @@ impl Schema {
     }
 }
 
-/// Whether the schema `found` may be brought up to `known`, and has to be.
+/// Returns whether the schema `found` must be upgraded to `known`; an error if that is not allowed.
 fn allowed(found: i32, known: i32, policy: SchemaPolicy) -> Result<bool, ConnectError> {
     if found > known {
         return Err(ConnectError::TooNew { found, known });
@@ -153,7 +153,7 @@ fn allowed(found: i32, known: i32, policy: SchemaPolicy) -> Result<bool, Connect
     Ok(found < known)
 }
 
-/// Two programs made the same table at once.
+/// Returns whether two programs created the same table at once.
 fn is_race(error: &tokio_postgres::Error) -> bool {
     matches!(
         error.code(),
@@ -166,16 +166,16 @@ fn is_race(error: &tokio_postgres::Error) -> bool {
     )
 }
 
-/// One connection beside the pool.
+/// Opens a connection outside the pool.
 pub(super) async fn connect(config: &Config) -> Result<Client, ConnectError> {
     let (client, connection) = config.connect(address::tls()?).await.map_err(not_opened)?;
-    // It ends with the client.
+    // The task ends when the client is dropped.
     tokio::spawn(async move {
         if let Err(error) = connection.await {
             tracing::debug!(%error, "a connection to the database ended");
         }
     });
-    // A migration takes as long as it takes, and who holds the lock meanwhile is idle.
+    // A migration may take any time, and the connection that holds the lock is idle meanwhile.
     client
         .batch_execute("SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0")
         .await

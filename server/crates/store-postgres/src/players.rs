@@ -1,4 +1,4 @@
-//! Players: their names, and who they are now.
+//! Players: their names, and their present state.
 
 use async_trait::async_trait;
 use platform_domain::audit::{AuditKind, By};
@@ -57,12 +57,12 @@ impl PlayerStore for PostgresStore {
 pub(super) const COLUMNS: &str = "p.id, p.username, p.linked, p.merged_into, p.suspended_at, \
      p.suspension_reason, p.created_at, p.seen_at, p.awaiting IS NOT NULL";
 
-/// The player in a row's first nine columns.
+/// Reads the player from a row's first nine columns.
 pub(super) fn player(row: &Row) -> Result<Player, Error> {
     let suspended_at: Option<Millis> = get(row, 4)?;
     let state = match (get(row, 3)?, suspended_at, get(row, 2)?) {
-        // A guest that was merged away is that before all else: it is nobody's
-        // player any more, so there is nobody to suspend.
+        // A merged guest counts as merged, not as suspended: nobody has this player any more, so
+        // there is nobody to suspend.
         (Some(into), _, _) => PlayerState::Merged { into },
         (None, Some(_), linked) => PlayerState::Suspended {
             reason: get(row, 5)?,
@@ -81,7 +81,7 @@ pub(super) fn player(row: &Row) -> Result<Player, Error> {
     })
 }
 
-/// The player, as it is at this moment.
+/// Returns the player in its present state.
 pub(super) async fn find_player(
     transaction: &Transaction,
     id: Uuid,
@@ -91,8 +91,8 @@ pub(super) async fn find_player(
     row.as_ref().map(player).transpose()
 }
 
-/// Locks players, in the order of their ids, until the transaction ends: who
-/// changes a player or its sessions holds its row. Returns those that there are.
+/// Locks the rows of players, in the order of their ids, until the transaction ends. Operations
+/// that change a player, or add or end its sessions, lock its row. Returns the players that exist.
 pub(super) async fn lock(transaction: &Transaction, ids: &[Uuid]) -> Result<Vec<Player>, Error> {
     let sql = format!(
         "SELECT {COLUMNS} FROM players p WHERE p.id = ANY($1) ORDER BY p.id FOR NO KEY UPDATE"
@@ -101,13 +101,13 @@ pub(super) async fn lock(transaction: &Transaction, ids: &[Uuid]) -> Result<Vec<
     rows.iter().map(player).collect()
 }
 
-/// Locks one player. Returns it as it is then.
+/// Locks the row of one player. Returns the player as it is then.
 pub(super) async fn lock_one(transaction: &Transaction, id: Uuid) -> Result<Option<Player>, Error> {
     Ok(lock(transaction, &[id]).await?.into_iter().next())
 }
 
-/// Removes guests whose cookie did not come back and who were made before
-/// `made_before`, at most `limit`. Returns how many.
+/// Removes guests whose cookie did not come back and that were added before `made_before`, at most
+/// `limit`. Returns how many.
 pub(super) async fn sweep_awaited(
     transaction: &Transaction,
     made_before: Millis,
@@ -123,7 +123,7 @@ pub(super) async fn sweep_awaited(
     remove_locked(transaction, &rows).await
 }
 
-/// Removes players that this transaction has locked, with their sessions.
+/// Removes players whose rows this transaction has locked, with their sessions.
 pub(super) async fn remove_locked(transaction: &Transaction, rows: &[Row]) -> Result<usize, Error> {
     let ids: Vec<Uuid> = rows
         .iter()
@@ -141,7 +141,7 @@ pub(super) async fn remove_locked(transaction: &Transaction, rows: &[Row]) -> Re
     Ok(number(removed))
 }
 
-/// Keeps that a guest's cookie has come back: from now on it counts.
+/// Records that the guest's cookie was sent back, so the guest counts for its address from now on.
 pub(super) async fn confirm(transaction: &Transaction, player: Uuid) -> Result<(), Error> {
     transaction
         .execute(
@@ -152,8 +152,8 @@ pub(super) async fn confirm(transaction: &Transaction, player: Uuid) -> Result<(
         .map(drop)
 }
 
-/// Makes a player, a guest until an identity is linked. It gets the first name
-/// that nobody has.
+/// Adds a player, which is a guest until an identity is linked. It gets the first of these
+/// usernames that is free.
 pub(super) async fn add_player(
     transaction: &Transaction,
     id: Uuid,
@@ -189,13 +189,13 @@ pub(super) async fn add_player(
     .into())
 }
 
-/// Lets a guest go whose last session has ended: no address holds it any more,
-/// and its name is free, unless a browser can come back to it. A suspended one
-/// stays as it is. The caller has locked the player.
+/// Releases a guest whose last session has ended: it counts for no address any more, and its
+/// username becomes free, unless a browser can restore the guest. A suspended guest stays as it is.
+/// The caller has locked the player's row.
 pub(super) async fn let_go(transaction: &Transaction, player: Uuid) -> Result<(), Error> {
     transaction
         .execute(
-            // A space is in no name, so this key is nobody's.
+            // No username contains a space, so no other player has this key.
             "UPDATE players SET address = NULL, awaiting = NULL,
                  username = CASE WHEN kept.is_kept THEN username
                      ELSE 'gone-' || substr(replace(id::text, '-', ''), 15) END,

@@ -96,7 +96,7 @@ async fn add_project_within(
     by: &By,
 ) -> Result<(), Error> {
     if let Some(owner) = project.owner {
-        // Who counts an owner's projects and adds one holds the owner's row.
+        // An operation that counts an owner's projects and adds one locks the owner's row.
         players::lock_one(transaction, owner).await?;
     }
     let row = transaction
@@ -119,8 +119,8 @@ async fn add_project_within(
     audit::add(transaction, &event).await
 }
 
-/// The number of a project, which is locked until the transaction ends: who
-/// changes anything of a project holds its row.
+/// Locks a project until the transaction ends, and returns its id. Every operation that changes a
+/// part of a project locks its row.
 ///
 /// # Errors
 /// [`StoreError::Missing`] if there is no such project.
@@ -134,7 +134,7 @@ pub(super) async fn lock(transaction: &Transaction, slug: &str) -> Result<i64, E
     found(row.as_ref())
 }
 
-/// The number in a project's row.
+/// Reads the id in a project's row.
 ///
 /// # Errors
 /// [`StoreError::Missing`] if there is no row.
@@ -145,5 +145,5 @@ pub(super) fn found(row: Option<&Row>) -> Result<i64, Error> {
     )
 }
 
-/// The number of a project, for what only reads.
+/// Selects the id of a project, for operations that only read.
 pub(super) const NUMBER: &str = "SELECT id FROM projects WHERE slug = $1 AND removed_at IS NULL";

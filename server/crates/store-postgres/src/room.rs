@@ -1,4 +1,4 @@
-//! The room that deployments take.
+//! The storage that deployments use.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ impl RoomStore for PostgresStore {
         slug: &str,
         files: BTreeMap<String, FileEntry>,
     ) -> Result<Measured, StoreError> {
-        // All of it is of one moment.
+        // One transaction, so that all numbers are from the same moment.
         let snapshot = self.main.snapshot().await?;
         let measured = measure_room(&snapshot, slug, &files).await?;
         snapshot.finish_reading().await?;
@@ -72,7 +72,7 @@ enum Kept {
 }
 
 impl Kept {
-    /// Their ids, of the project `$1`.
+    /// Returns the SQL for their ids, for the project `$1`.
     const fn ids(self) -> &'static str {
         match self {
             Self::All => "SELECT id FROM deployments WHERE project = $1",
@@ -81,7 +81,7 @@ impl Kept {
     }
 }
 
-/// What the deployments of a project take: each content once, every entry.
+/// Returns the storage of a project's deployments: each content once, and every entry.
 async fn taken(transaction: &Transaction, project: i64, kept: Kept) -> Result<u64, Error> {
     let ids = kept.ids();
     let sql = format!(
@@ -101,7 +101,7 @@ async fn taken(transaction: &Transaction, project: i64, kept: Kept) -> Result<u6
         .saturating_add(entries.unsigned_abs()))
 }
 
-/// What those contents take that no deployment of these has.
+/// Returns the storage of those contents that none of these deployments has.
 async fn added(
     transaction: &Transaction,
     project: i64,

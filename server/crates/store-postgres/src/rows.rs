@@ -1,4 +1,4 @@
-//! What several tables' operations read and write alike.
+//! Helpers for the rows of several tables.
 
 use platform_store::StoreError;
 use tokio_postgres::Row;
@@ -6,12 +6,12 @@ use tokio_postgres::types::FromSql;
 
 use super::error::Error;
 
-/// A column of a row.
+/// Reads a column of a row.
 pub(super) fn get<'row, T: FromSql<'row>>(row: &'row Row, index: usize) -> Result<T, Error> {
     Ok(row.try_get(index)?)
 }
 
-/// A hash, or which row is wrong.
+/// Reads a hash, or returns an error that names the table and the column.
 pub(super) fn bytes<const LENGTH: usize>(
     row: &Row,
     index: usize,
@@ -29,7 +29,7 @@ pub(super) fn bytes<const LENGTH: usize>(
     })
 }
 
-/// A hash that may be null, or which row is wrong.
+/// Reads a hash that may be null, or returns an error that names the table and the column.
 pub(super) fn optional_bytes<const LENGTH: usize>(
     row: &Row,
     index: usize,
@@ -43,12 +43,12 @@ pub(super) fn optional_bytes<const LENGTH: usize>(
     }
 }
 
-/// A number of rows as SQL takes it.
+/// Converts a number of rows to the type that SQL needs.
 pub(super) fn count(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
-/// A number of rows as SQL answers it.
+/// Converts a number of rows that PostgreSQL returned.
 pub(super) fn number(rows: u64) -> usize {
     usize::try_from(rows).unwrap_or(usize::MAX)
 }

@@ -19,7 +19,7 @@ use super::store::PostgresStore;
 use super::transaction::Transaction;
 use super::{devices, left_guests, players};
 
-/// How long the row of an address is kept that made no more guests.
+/// How long the row of an address is kept after its last new guest.
 const ADDRESS_KEPT_MILLIS: Millis = 24 * 60 * 60 * 1_000;
 
 #[async_trait]
@@ -170,7 +170,7 @@ async fn sweep_awaited(database: &Database, now: Millis, limit: i64) -> Result<u
         players::sweep_awaited(&transaction, now - UNCONFIRMED_MILLIS, limit))
 }
 
-/// A session with its player, of the hash `$1`.
+/// Returns the query for the session with the hash `$1`, with its player.
 fn lookup() -> String {
     format!(
         "SELECT {}, s.created_at, s.renewed_at, s.ended_at, s.browser
@@ -190,7 +190,7 @@ fn session(hash: SessionHash, row: &Row) -> Result<Session, Error> {
     })
 }
 
-/// The session of this hash, as it is at this moment.
+/// Returns the session with this hash in its present state.
 pub(super) async fn lookup_session(
     transaction: &Transaction,
     hash: &SessionHash,
@@ -199,8 +199,8 @@ pub(super) async fn lookup_session(
     row.map(|row| session(*hash, &row)).transpose()
 }
 
-/// Adds a session. `authenticated_at` is when its player proved to be it; none
-/// for a guest.
+/// Adds a session. `authenticated_at` is when the player last proved its identity; `None` for a
+/// guest.
 pub(super) async fn add_session(
     transaction: &Transaction,
     hash: &SessionHash,
@@ -218,8 +218,7 @@ pub(super) async fn add_session(
         .map(drop)
 }
 
-/// A player, whether they administer, and when they were last asked who they
-/// are.
+/// Reads a player, whether it is an administrator, and when it last proved its identity.
 fn holder(row: &Row) -> Result<Holder, Error> {
     Ok(Holder {
         player: players::player(row)?,
@@ -228,7 +227,7 @@ fn holder(row: &Row) -> Result<Holder, Error> {
     })
 }
 
-/// Whose a session is, if it has not ended. The player is locked.
+/// Returns the player of the session, or `None` if the session has ended. Locks the player's row.
 async fn lock_owner(transaction: &Transaction, hash: &SessionHash) -> Result<Option<Uuid>, Error> {
     let row = transaction
         .row(
@@ -259,8 +258,8 @@ async fn sign_out(
     audit::add(transaction, &event).await
 }
 
-/// Ends a session, whose player is locked, without a word in the log. Returns whose
-/// it was, if it had not ended before.
+/// Ends a session, without an event. Returns its player, if it had not ended before. The caller has
+/// locked the player's row.
 pub(super) async fn end_session(
     transaction: &Transaction,
     hash: &SessionHash,
@@ -305,8 +304,8 @@ async fn end_session_of(
     Ok(true)
 }
 
-/// Ends every session of a player, but `kept`, without a word in the log. The
-/// player is locked.
+/// Ends every session of a player except `kept`, without an event. The caller has locked the
+/// player's row.
 pub(super) async fn end_all(
     transaction: &Transaction,
     player: Uuid,
@@ -345,7 +344,7 @@ async fn end_other_sessions(
     Ok(ended)
 }
 
-/// Whether the player has a session that has not ended.
+/// Returns whether the player has a session that has not ended or expired.
 pub(super) async fn has_session(
     transaction: &Transaction,
     player: Uuid,

@@ -1,4 +1,4 @@
-//! Signing in: what is on its way, and the one operation that ends it.
+//! Signing in: pending sign-ins, and the one operation that completes them.
 
 use async_trait::async_trait;
 use platform_domain::audit::{Actor, AuditKind, By};
@@ -32,8 +32,7 @@ impl SignInStore for PostgresStore {
         now: Millis,
     ) -> Result<TakenSignIn, StoreError> {
         let since = now - SIGN_IN_MILLIS;
-        // Anybody can ask for any number of states: those that are none cost
-        // no write.
+        // Anybody can send any state: an unknown one costs no write.
         let found = self
             .main
             .row(
@@ -47,7 +46,7 @@ impl SignInStore for PostgresStore {
         if get::<&[u8]>(&found, 0)? != browser.as_slice() {
             return Ok(TakenSignIn::OtherBrowser);
         }
-        // Of two that come with one state, one takes it.
+        // If two requests have the same state, only one takes it.
         let rows = self
             .main
             .write(
@@ -73,7 +72,7 @@ impl SignInStore for PostgresStore {
 }
 
 async fn add_pending(transaction: &Transaction, pending: &PendingSignIn) -> Result<(), Error> {
-    // The browser sent the guest's cookie along.
+    // The browser sent the guest's cookie.
     if let Some(guest) = pending.guest {
         players::confirm(transaction, guest).await?;
     }
@@ -113,11 +112,11 @@ fn pending(state: StateHash, row: &Row) -> Result<PendingSignIn, Error> {
     })
 }
 
-/// The players that a sign-in may change, as they are once they are locked.
+/// The players that a sign-in may change, in their state after they were locked.
 struct Parties {
     /// The identity's account.
     owner: Option<Uuid>,
-    /// The player of the session that the browser holds.
+    /// The player of the browser's present session.
     held: Option<Uuid>,
     players: Vec<Player>,
 }
@@ -146,7 +145,8 @@ async fn lock_parties(transaction: &Transaction, sign_in: &SignIn) -> Result<Par
     } else {
         players::lock(transaction, &ids).await?
     };
-    // Identities never leave their account, so only a new one can be another's now.
+    // An identity never leaves its account, so only an identity without an account can have got one
+    // meanwhile.
     if owner.is_none()
         && accounts::owner(transaction, &sign_in.identity.key)
             .await?
@@ -190,9 +190,9 @@ async fn complete(transaction: &Transaction, sign_in: &SignIn) -> Result<SignInO
     Ok(outcome)
 }
 
-/// The player whose progress the browser has: the one that began the sign-in,
-/// or, where that one counts no more or there was none, the one that it holds
-/// now. Only one with a session counts: a guest that signed out stays away.
+/// Returns the player whose progress the browser has: the one that began the sign-in or, if that
+/// one no longer counts or there was none, the browser's present one. It counts only with a
+/// session: a guest that has signed out is not merged.
 async fn guest(
     transaction: &Transaction,
     sign_in: &SignIn,
@@ -208,7 +208,7 @@ async fn guest(
     Ok(None)
 }
 
-/// Whether the player is here still. A suspension outlasts every session.
+/// Returns whether the player has a session, or is suspended: a suspension outlasts every session.
 async fn counts(transaction: &Transaction, player: &Player, now: Millis) -> Result<bool, Error> {
     Ok(matches!(player.state, PlayerState::Suspended { .. })
         || sessions::has_session(transaction, player.id, now).await?)
@@ -242,7 +242,7 @@ async fn enter(
     })
 }
 
-/// Signs in with an identity that nobody has: the guest becomes its account.
+/// Signs in with a new identity: the guest becomes its account.
 async fn begin(
     transaction: &Transaction,
     sign_in: &SignIn,
@@ -256,8 +256,8 @@ async fn begin(
             log(transaction, AuditKind::Linked, guest.id, sign_in).await?;
             Ok(SignInOutcome::Linked(as_account(guest)))
         }
-        // Nobody to link, or somebody who is suspended: whoever signs in at
-        // their browser with an identity that nobody has may be somebody else.
+        // There is no guest, or it is suspended: another person may be signing in at its browser
+        // with a new identity.
         _ => {
             let names = &sign_in.usernames;
             let player =
@@ -290,7 +290,7 @@ async fn log(
     audit::add(transaction, &event).await
 }
 
-/// Signing in is the player's own act.
+/// Returns who acts: a player signs in by their own act.
 fn by(sign_in: &SignIn) -> By {
     By {
         actor: Actor::Own,

@@ -15,26 +15,25 @@ pub struct PostgresStore {
     pub(super) main: Database,
     /// New guests, many in one commit.
     pub(super) guests: Guests,
-    /// Frontend log records, which may lie in a database of their own.
+    /// Frontend log records, which may be in a separate database.
     pub(super) logs: Logs,
 }
 
-/// The part of the store that keeps frontend log records.
+/// The part of the store for frontend log records.
 #[derive(Debug)]
 pub(super) struct Logs {
-    /// Their database, with connections of its own: a flood of records waits for
-    /// itself alone.
+    /// Their database, with connections of its own, so that a flood of records delays only itself.
     pub(super) database: Database,
     /// New records, many requests in one commit.
     pub(super) writer: LogWriter,
 }
 
 impl PostgresStore {
-    /// Opens the store at `url`, and its log records at `logs`, or beside the rest
-    /// if that is `None`.
+    /// Opens the store at `url`, with its log records at `logs`, or in the same database if that is
+    /// `None`.
     ///
     /// # Errors
-    /// [`ConnectError`]. It repeats no address, since that may hold a password.
+    /// [`ConnectError`]. It does not contain the address, which may contain a password.
     pub async fn open(
         url: &str,
         logs: Option<&str>,

@@ -41,7 +41,7 @@ impl SuspensionStore for PostgresStore {
         let rows = self
             .main
             .rows(
-                // A guest that went into the account may have a token still.
+                // A merged guest may still have a valid token.
                 "SELECT id, suspension_reason FROM players WHERE suspended_at >= $1
                  UNION SELECT g.id, p.suspension_reason
                  FROM players p JOIN players g ON g.merged_into = p.id
@@ -77,7 +77,8 @@ async fn suspend(
     if suspended == 0 {
         return Ok(false);
     }
-    // It is kept here as well: of the player it goes when it is lifted.
+    // The reason is stored in the event as well: the player's row loses it when the suspension is
+    // lifted.
     let mut event = Entry::of(AuditKind::Suspended, now).player(player).by(by);
     if let Some(reason) = reason {
         event = event.subject(reason);

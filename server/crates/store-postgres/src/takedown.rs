@@ -62,7 +62,7 @@ const STANDINGS: &str = "SELECT p.slug, p.disabled_at, p.disabled_by, p.disabled
         p.deleted_at, p.deleted_by, p.removed_at, p.forget_from, o.suspended_at, p.owner
     FROM projects p LEFT JOIN players o ON o.id = p.owner";
 
-/// That of one project that was not removed.
+/// Returns the query for the standing of one project that was not removed.
 fn one() -> String {
     format!("{STANDINGS} WHERE p.slug = $1 AND p.removed_at IS NULL")
 }
@@ -78,7 +78,7 @@ fn standing(row: &Row) -> Result<(String, Standing, Option<Uuid>), Error> {
 pub(super) const STANDING: &str = "p.disabled_at, p.disabled_by, p.disabled_reason,
         p.deleted_at, p.deleted_by, p.removed_at, p.forget_from, o.suspended_at";
 
-/// The standing in a row's columns from `first` on.
+/// Reads the standing in a row's columns, from `first` on.
 pub(super) fn read_standing(row: &Row, first: usize, slug: &str) -> Result<Standing, Error> {
     let authority = |index, column| -> Result<Authority, Error> {
         let name: Option<&str> = get(row, index)?;
@@ -116,7 +116,7 @@ pub(super) fn read_standing(row: &Row, first: usize, slug: &str) -> Result<Stand
     })
 }
 
-/// The first of these projects that was removed for good.
+/// Returns the first of these projects that was permanently removed.
 pub(super) async fn find_removed(
     database: &Database,
     slugs: &[String],
@@ -207,7 +207,7 @@ async fn remove_deleted(
         remove_deployment(transaction, get(&deployment, 0)?).await?;
         return Ok(Some(Removed::Part(slug)));
     }
-    // What is kept for a day alone, of players' time, goes by itself.
+    // Rows about play time that are kept only for a day are removed by themselves.
     for sql in [
         "DELETE FROM environment_settings WHERE project = $1",
         "DELETE FROM test_players WHERE project = $1",

@@ -1,5 +1,5 @@
-//! The suite on PostgreSQL, with one and with two stores on one database, and tests of what is
-//! PostgreSQL's alone: starts at once, a schema of another program, and lost connections.
+//! The suite on PostgreSQL, with one store and with two on one database, and tests that only
+//! PostgreSQL needs: simultaneous starts, the schema of a newer program, and lost connections.
 
 mod cluster;
 mod proxy;
@@ -26,7 +26,7 @@ use self::proxy::Proxy;
 use super::migrations::Schema;
 use super::{PostgresStore, address, migrations, restore_copy};
 
-/// A database of one test, and those that copies were restored to.
+/// The database of one test, and the databases to which copies were restored.
 struct Server {
     database: TestDatabase,
     copies: Mutex<Vec<TestDatabase>>,
@@ -73,7 +73,7 @@ mod two_handles {
 const NOW: i64 = 1_800_000_000_000;
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 
-/// A connection beside the store's.
+/// Opens a connection besides the store's own.
 async fn raw(url: &str) -> Client {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
     tokio::spawn(connection);
@@ -108,7 +108,8 @@ async fn two_programs_may_start_on_an_empty_database_at_once_a_hundred_times() {
         tokio::spawn(start).await.unwrap().unwrap();
     };
     for _ in 0..100 {
-        // Both begin with the players', as one program does, and go on to the log records'.
+        // Both begin with the schema of the players, as a program does, and continue with that of
+        // the log records.
         join(start(&migrations::MAIN), start(&migrations::MAIN)).await;
         join(start(&migrations::LOGS), start(&migrations::LOGS)).await;
         let tables = "SELECT count(*) FROM platform_schema_history
@@ -168,7 +169,7 @@ async fn an_operation_that_conflicts_with_others_runs_again_five_times() {
     let place = Server::new();
     let store = place.open().await;
     let client = raw(&place.database.url()).await;
-    // A sequence counts on, whatever is rolled back.
+    // A sequence keeps counting, even if a transaction is rolled back.
     for (code, failures, succeeds) in [("40P01", 5, true), ("40001", 5, true), ("40P01", 6, false)]
     {
         let fail = format!(
@@ -214,7 +215,7 @@ async fn a_store_whose_connections_were_all_ended_goes_on() {
             )
             .await
             .unwrap();
-        // A read is asked again, and so is a transaction that was not committed.
+        // A read runs again, and so does a transaction that was not committed.
         let found = store.find_player_by_name(&format!("otter-{number}")).await;
         assert!(found.unwrap().is_some());
     }
@@ -230,7 +231,7 @@ async fn a_write_whose_answer_is_lost_is_not_written_twice() {
     let new = guest("otter");
     let lost = store.add_guest(new.clone()).await;
     assert!(matches!(lost, Err(StoreError::Uncertain(_))), "{lost:?}");
-    // It was written, and once: its name is not taken by itself.
+    // It was written exactly once: a second write would have found its own name taken.
     let player = store.find_player(new.id).await.unwrap().unwrap();
     assert_eq!(player.username, "otter");
     store.add_guest(guest("heron")).await.unwrap();
@@ -302,7 +303,7 @@ async fn days_of_log_records_are_tables_that_go_as_a_whole() {
         let sql = "SELECT count(*) FROM pg_inherits WHERE inhparent = 'log_records'::regclass";
         client.query_one(sql, &[]).await.unwrap().get::<_, i64>(0)
     };
-    // The first records of a day, from two nodes at once.
+    // Two nodes add the first records of a day at once.
     let days: Vec<i64> = (0..4).map(|day| NOW + day * DAY).collect();
     for day in &days {
         let add = |store: &Arc<dyn Store>, slug: &str| {
@@ -315,7 +316,7 @@ async fn days_of_log_records_are_tables_that_go_as_a_whole() {
     }
     assert_eq!(tables().await, 4);
     let bytes = store.log_bytes("a").await.unwrap();
-    // Two whole days are old, and the third in part: that goes one by one.
+    // Two whole days are old, and the third in part: its old records are removed one by one.
     let mut removed = Vec::new();
     for _ in 0..5 {
         removed.push(other.sweep_log_records(days[2] + 1, 40).await.unwrap());
@@ -323,7 +324,7 @@ async fn days_of_log_records_are_tables_that_go_as_a_whole() {
     assert_eq!(removed, [60, 60, 40, 20, 0]);
     assert_eq!(tables().await, 2);
     assert_eq!(store.log_bytes("a").await.unwrap(), bytes / 4);
-    // A record of a day that was dropped makes it again.
+    // A record of a dropped day creates its partition again.
     store.add_log_records(logged("c", NOW, 1)).await.unwrap();
     assert_eq!(tables().await, 3);
     assert_eq!(store.sweep_log_records(days[1], 40).await.unwrap(), 1);
@@ -338,7 +339,7 @@ async fn who_reads_log_records_for_long_holds_no_writer_up() {
     let reader = raw(&place.database.url()).await;
     let read = "BEGIN; SELECT count(*) FROM log_records";
     reader.batch_execute(read).await.unwrap();
-    // A new day is made meanwhile, and an old one goes one by one.
+    // Meanwhile, a new day is created, and the records of an old one are removed one by one.
     store
         .add_log_records(logged("a", NOW + DAY, 3))
         .await

@@ -1,4 +1,4 @@
-//! A transaction, and running one again where PostgreSQL asks for it.
+//! A transaction, and running an operation again after a conflict.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::time::Instant;
@@ -10,8 +10,8 @@ use tokio_postgres::Row;
 use super::database::{ATTEMPTS, Connection, Database, LIMIT, SOON, Value};
 use super::error::Error;
 
-/// Runs an operation in a transaction: again where it conflicts with another one,
-/// five times more at most. Evaluates to its result once it is committed.
+/// Runs an operation in a transaction, and runs it again if it conflicts with another one, up to
+/// five more times. Evaluates to the operation's result after the commit.
 ///
 /// `transact!(database, transaction => operation(&transaction, …))`
 macro_rules! transact {
@@ -27,17 +27,18 @@ macro_rules! transact {
     }};
 }
 
-/// A transaction on a connection of its own. Dropped without an end, it closes the
-/// connection, by which the server rolls it back.
+/// A transaction on a connection of its own. If it is dropped before its end, the connection is
+/// closed, and the server rolls the transaction back.
 pub(super) struct Transaction {
     connection: Option<Connection>,
     begin: &'static str,
     begun: AtomicBool,
 }
 
-/// As every operation assumes, whatever the server's default is.
+/// Begins a transaction with the isolation level that every operation assumes, whatever the
+/// server's default is.
 const WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
-/// All of it is of one moment.
+/// Begins a read-only transaction, whose statements all see the same moment.
 const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 impl Transaction {
@@ -49,20 +50,20 @@ impl Transaction {
         }
     }
 
-    /// A transaction that only reads, all of it as of one moment.
+    /// Returns a read-only transaction, whose statements all see the same moment.
     pub(super) const fn snapshot(connection: Connection) -> Self {
         Self::new(connection, SNAPSHOT)
     }
 
     fn client(&self) -> Result<&deadpool_postgres::Object, Error> {
         let connection = self.connection.as_ref();
-        // It is taken out by the end alone, which consumes the transaction.
+        // Only the end of a transaction takes the connection, and it consumes the transaction.
         connection
             .map(|connection| &connection.client)
             .ok_or(Error::Changed)
     }
 
-    /// Runs a statement. Returns the rows that it returns.
+    /// Runs a statement. Returns its rows.
     pub(super) async fn rows(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>, Error> {
         let client = self.client()?;
         let run = async {
@@ -70,7 +71,7 @@ impl Transaction {
             if self.begun.swap(true, Ordering::Relaxed) {
                 return Ok(client.query(&statement, values).await?);
             }
-            // Both are sent before the first is answered: no time is lost by it.
+            // Both are sent before the first reply arrives, so `BEGIN` costs no extra round trip.
             let begin = client.batch_execute(self.begin);
             let (begun, rows) = join(begin, client.query(&statement, values)).await;
             begun?;
@@ -115,7 +116,7 @@ impl Transaction {
         ran.unwrap_or(Err(Error::TimedOut))
     }
 
-    /// Starts copying what a query returns out of the database.
+    /// Starts a `COPY … TO STDOUT` statement.
     pub(super) async fn copy_out(&self, sql: &str) -> Result<tokio_postgres::CopyOutStream, Error> {
         let client = self.client()?;
         if !self.begun.swap(true, Ordering::Relaxed) {
@@ -160,7 +161,7 @@ impl Drop for Transaction {
     }
 }
 
-/// Attempts to run one operation.
+/// The attempts to run one operation.
 pub(super) struct Attempts<'database> {
     database: &'database Database,
     start: Instant,
@@ -182,8 +183,8 @@ impl<'database> Attempts<'database> {
         Ok(Transaction::new(self.database.connection().await?, WRITE))
     }
 
-    /// Commits what was done, or rolls it back where it failed. Returns the
-    /// operation's result; `None` if it is to run again.
+    /// Commits the transaction, or rolls it back if the operation failed. Returns the operation's
+    /// result, or `None` if it must run again.
     pub(super) async fn finish<T>(
         &self,
         transaction: Transaction,
@@ -201,7 +202,7 @@ impl<'database> Attempts<'database> {
                 };
             }
             Err(error) => {
-                // Where this fails, the connection is closed, which undoes it as well.
+                // If this fails, the connection is closed, which also undoes the operation.
                 let _ = transaction.end("ROLLBACK").await;
                 return if error.is_conflict() {
                     self.again_or(error)
@@ -213,7 +214,7 @@ impl<'database> Attempts<'database> {
         match transaction.end("COMMIT").await {
             Ok(()) => Some(Ok(value)),
             Err(error) if error.is_conflict() => self.again_or(error),
-            // The commit may have happened: doing it again would do it twice.
+            // The commit may have happened: running the operation again could do it twice.
             Err(error) if error.is_lost() || error.ends_connection() => {
                 Some(Err(error.uncertain()))
             }

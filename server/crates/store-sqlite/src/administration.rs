@@ -72,7 +72,7 @@ impl AdminStore for SqliteStore {
         limit: usize,
     ) -> Result<Vec<Player>, StoreError> {
         let from = username::unique_key(start);
-        // No name contains a character after the last one.
+        // No name contains `char::MAX`, so this key follows every name with the prefix.
         let to = format!("{from}{}", char::MAX);
         let query = format!(
             "{PLAYERS} WHERE username_key >= ?1 AND username_key < ?2

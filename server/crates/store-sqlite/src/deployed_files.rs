@@ -114,7 +114,7 @@ pub(super) fn list_unreferenced_files(
         connection.prepare_cached("SELECT 1 FROM deployment_files WHERE sha256 = ?1 LIMIT 1")?;
     let mut failed = None;
     files.retain(|name| {
-        // What is no name of a file is no file of ours to forget.
+        // A name that is not a SHA-256 is not the name of a stored file, so it is not returned.
         let Some(sha256) = from_hex(name) else {
             return false;
         };

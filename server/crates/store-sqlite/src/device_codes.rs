@@ -60,7 +60,7 @@ impl DeviceCodeStore for SqliteStore {
         fresh: FreshDevice,
     ) -> Result<Redeemed, StoreError> {
         let code = *device_code;
-        // Anybody can ask with any code: one that is none costs no write.
+        // Anybody can send any code: an unknown one costs no write.
         if self
             .main
             .read(|connection| pending(connection, &code))?
@@ -230,7 +230,7 @@ fn redeem(
     Ok(Redeemed::Given(player))
 }
 
-/// A request while there is no decision yet.
+/// Handles a request while there is no decision yet.
 fn poll(
     connection: &Connection,
     code: &TokenHash,

@@ -121,7 +121,7 @@ impl Holder {
         end(connection, self.device, self.player, &self.client, why, now)
     }
 
-    /// When the current token's predecessor was first used, if `token` may replace it at `now`.
+    /// Returns when `token` was first used, if it may be exchanged for a new one at `now`.
     fn accepts(&self, token: &TokenHash, now: Millis) -> Option<Millis> {
         if token.0 == self.current {
             return Some(now);
@@ -218,8 +218,8 @@ fn end(
     Ok(ended > 0)
 }
 
-/// Ends the sign-in of every device of a player, also of approved ones that have not asked since.
-/// Writes no event.
+/// Ends the sign-in of every device of a player, and removes approved codes that were not redeemed
+/// yet. Writes no event.
 pub(super) fn end_all(connection: &Connection, player: Uuid) -> Result<usize, Error> {
     connection
         .prepare_cached("DELETE FROM device_authorizations WHERE player = ?1 AND approved = 1")?

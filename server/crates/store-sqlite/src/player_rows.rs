@@ -1,5 +1,5 @@
-//! The rows of players: reading one, adding one, letting one go. Operations on
-//! players, sessions, devices and sign-ins are made of these.
+//! The rows of players: reading, adding, confirming and releasing one. Operations on players,
+//! sessions, devices and sign-ins consist of these.
 
 use platform_domain::clock::Millis;
 use platform_domain::player::{Player, PlayerState};
@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::error::Error;
 use super::rows::uuid;
 
-/// The player in a row's first nine columns.
+/// Reads the player from a row's first nine columns.
 pub(super) fn player(row: &Row<'_>) -> Result<Player, Error> {
     let id = uuid(
         row.get_ref(0)?.as_blob().unwrap_or_default(),
@@ -23,8 +23,8 @@ pub(super) fn player(row: &Row<'_>) -> Result<Player, Error> {
     let linked: bool = row.get(2)?;
     let suspended_at: Option<Millis> = row.get(4)?;
     let state = match (merged_into, suspended_at, linked) {
-        // A guest that was merged away is that before all else: it is nobody's
-        // player any more, so there is nobody to suspend.
+        // A merged guest counts as merged, not as suspended: nobody has this player any more, so
+        // there is nobody to suspend.
         (Some(into), _, _) => PlayerState::Merged {
             into: uuid(&into, "players", "merged_into", || id.to_string())?,
         },
@@ -56,13 +56,14 @@ pub(super) fn find_player(connection: &Connection, id: Uuid) -> Result<Option<Pl
     rows.next()?.map(player).transpose()
 }
 
-/// The player of this id, who has to be there.
+/// Returns the player with this id, who must exist.
 pub(super) fn require_player(connection: &Connection, id: Uuid) -> Result<Player, Error> {
     let found = find_player(connection, id)?;
     Ok(found.ok_or(StoreError::Missing { table: "players" })?)
 }
 
-/// Makes a player, a guest until an identity is linked.
+/// Adds a player, which is a guest until an identity is linked. It gets the first of these
+/// usernames that is free.
 pub(super) fn add_player(
     connection: &Connection,
     id: Uuid,
@@ -94,7 +95,7 @@ pub(super) fn add_player(
     .into())
 }
 
-/// Keeps that a guest's cookie has come back: from now on it counts.
+/// Records that the guest's cookie was sent back, so the guest counts for its address from now on.
 pub(super) fn confirm(connection: &Connection, player: Uuid) -> Result<(), Error> {
     connection
         .prepare_cached(
@@ -104,9 +105,8 @@ pub(super) fn confirm(connection: &Connection, player: Uuid) -> Result<(), Error
     Ok(())
 }
 
-/// Lets a guest go whose last session has ended: no address holds it any more,
-/// and its name is free, unless a browser can come back to it. A suspended one
-/// stays as it is.
+/// Releases a guest whose last session has ended: it counts for no address any more, and its
+/// username becomes free, unless a browser can restore the guest. A suspended guest stays as it is.
 pub(super) fn let_go(connection: &Connection, player: &[u8]) -> Result<(), Error> {
     connection
         .prepare_cached(
@@ -118,7 +118,7 @@ pub(super) fn let_go(connection: &Connection, player: &[u8]) -> Result<(), Error
         .execute([player])?;
     connection
         .prepare_cached(
-            // A space is in no name, so this key is nobody's.
+            // No username contains a space, so no other player has this key.
             "UPDATE players
              SET username = 'gone-' || substr(lower(hex(id)), 15),
                  username_key = ' ' || hex(id)

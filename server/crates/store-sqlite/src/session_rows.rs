@@ -1,5 +1,5 @@
-//! The rows of sessions: reading one, adding one, ending one. Operations on
-//! players, sessions, devices and sign-ins are made of these.
+//! The rows of sessions: reading, adding and ending one. Operations on players, sessions, devices
+//! and sign-ins consist of these.
 
 use platform_domain::clock::Millis;
 use platform_domain::console_token::Holder;
@@ -35,8 +35,8 @@ pub(super) fn lookup_session(
     }))
 }
 
-/// Adds a session. `authenticated_at` is when its player proved to be it; none
-/// for a guest.
+/// Adds a session. `authenticated_at` is when the player last proved its identity; `None` for a
+/// guest.
 pub(super) fn add_session(
     connection: &Connection,
     hash: &SessionHash,
@@ -58,8 +58,7 @@ pub(super) fn add_session(
     Ok(())
 }
 
-/// Ends a session without a word in the log. Returns whose it was, if it had
-/// not ended before.
+/// Ends a session, without an event. Returns its player, if it had not ended before.
 pub(super) fn end_session(
     connection: &Connection,
     hash: &SessionHash,
@@ -78,7 +77,7 @@ pub(super) fn end_session(
     uuid(&player, "sessions", "player", String::new).map(Some)
 }
 
-/// Whether the player has a session that has not ended.
+/// Returns whether the player has a session that has not ended or expired.
 pub(super) fn has_session(
     connection: &Connection,
     player: Uuid,
@@ -94,8 +93,7 @@ pub(super) fn has_session(
         })?)
 }
 
-/// A player, whether they administer, and when they were last asked who they
-/// are.
+/// Reads a player, whether it is an administrator, and when it last proved its identity.
 pub(super) fn holder(row: &Row<'_>) -> Result<Holder, Error> {
     Ok(Holder {
         player: player_rows::player(row)?,

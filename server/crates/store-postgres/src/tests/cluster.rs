@@ -1,6 +1,6 @@
-//! A PostgreSQL of this test process alone: a new cluster in a temporary folder, which only a Unix
-//! socket in that folder leads to, with a database for each test. It ends with the process, however
-//! that ends.
+//! A PostgreSQL server for this test process only: a new cluster in a temporary folder, which is
+//! reachable only through a Unix socket in that folder, with a database for each test. It ends with
+//! the process, however that ends.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -11,22 +11,23 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How to get PostgreSQL, where there is none.
+/// How to get PostgreSQL, if there is none.
 const ADVICE: &str = "these tests need PostgreSQL 15 or later: run `cargo xtask setup`, or \
      `sudo apt-get install postgresql`, or have its `initdb` and `postgres` on the PATH";
-/// Where Debian's packages have the programs, in a folder for each version.
+/// Where Debian's packages install the programs, in a folder for each version.
 const DEBIAN: &str = "/usr/lib/postgresql";
-/// The oldest version whose databases take the collation that the tests want.
+/// The oldest version that supports the collation of the test databases.
 const OLDEST: u32 = 15;
-/// Whose processes they are where the tests are root's: PostgreSQL refuses to run as root.
+/// The user that runs the programs if the tests run as root: PostgreSQL refuses to run as root.
 const USER: &str = "postgres";
 /// The name of the socket in its folder.
 pub(super) const SOCKET: &str = ".s.PGSQL.5432";
 /// How long the server may take to answer for the first time.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Starts the server, waits for the end of its own input, and takes everything away. The other end
-/// of the input is the test process, so its end is noticed even after a `kill -9`.
+/// Starts the server, waits until its own input is closed, then stops the server and removes
+/// everything. The test process has the other end of the input, so its end is noticed even after a
+/// `kill -9`.
 const KEEPER: &str = r#"
     trap : INT TERM
     "$@" </dev/null &
@@ -37,7 +38,8 @@ const KEEPER: &str = r#"
     rm -rf "$FOLDER"
 "#;
 
-/// What is faster and would lose data after a power cut: nothing here outlives the process.
+/// The server's settings. They are fast, and would lose data after a power failure, but nothing
+/// here outlives the process.
 const SETTINGS: &[&str] = &[
     "listen_addresses=",
     "port=5432",
@@ -57,13 +59,13 @@ struct Cluster {
     _keeper: Child,
 }
 
-/// Where it does not start, every test fails for that.
+/// The cluster of this process. If it does not start, every test fails with that reason.
 static CLUSTER: LazyLock<Cluster> = LazyLock::new(Cluster::start);
 
-/// Databases that no test uses: emptying one costs much less than making another.
+/// Databases that no test uses: emptying one costs much less than creating another.
 static FREE: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// A database of one test; emptied for the next one when it is dropped.
+/// The database of one test. When it is dropped, it is emptied for the next test.
 #[derive(Debug)]
 pub(super) struct TestDatabase {
     name: String,
@@ -76,7 +78,8 @@ impl TestDatabase {
         let free = FREE.lock().unwrap().pop();
         let name = free.unwrap_or_else(|| {
             let name = format!("test_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-            // A collation by language, as most servers have: the schema names "C" where it counts.
+            // The collation of a language, as most servers have: the schema names "C" where it
+            // matters.
             let sql = format!(
                 "CREATE DATABASE {name} TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en'"
             );
@@ -86,7 +89,7 @@ impl TestDatabase {
         Self { name }
     }
 
-    /// Its address.
+    /// Returns its address.
     pub(super) fn url(&self) -> String {
         CLUSTER.url(&self.name)
     }
@@ -95,7 +98,7 @@ impl TestDatabase {
         &self.name
     }
 
-    /// The socket of its server.
+    /// Returns the path of its server's socket.
     pub(super) fn socket(&self) -> PathBuf {
         CLUSTER.folder.join(SOCKET)
     }
@@ -146,7 +149,8 @@ impl Cluster {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(std::fs::File::create(folder.join("keeper.log")).unwrap())
-            // What the terminal sends to the tests must not end the keeper before its work.
+            // Signals from the terminal to the tests must not end the keeper before its work is
+            // done.
             .process_group(0)
             .spawn()
             .unwrap();
@@ -193,11 +197,12 @@ fn send(url: &str, sql: &str) -> Result<(), tokio_postgres::Error> {
     std::thread::scope(|scope| scope.spawn(run).join().unwrap())
 }
 
-/// A program as a user that PostgreSQL agrees to run as.
+/// Returns the command for a program, as a user that PostgreSQL agrees to run as.
 fn as_user(program: impl AsRef<Path>) -> Command {
     let is_root = run(Command::new("id").arg("-u")).stdout == b"0\n";
     let mut command = if is_root {
-        // Unlike `runuser`, it becomes the program, so that signals reach that.
+        // Unlike `runuser`, `setpriv` replaces itself by the program, so that signals reach the
+        // program.
         let mut command = Command::new("setpriv");
         command.args(["--reuid", USER, "--regid", USER, "--init-groups"]);
         command.arg(program.as_ref());
@@ -221,7 +226,7 @@ fn run(command: &mut Command) -> Output {
     clippy::disallowed_methods,
     reason = "where programs are is no setting of the platform's"
 )]
-/// The folder of PostgreSQL's programs: on the `PATH`, or the newest of Debian's.
+/// Returns the folder of PostgreSQL's programs: on the `PATH`, or the newest of Debian's.
 fn programs() -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let on_path = std::env::split_paths(&path).find(|folder| folder.join("initdb").is_file());

@@ -1,4 +1,4 @@
-//! A way to a database on which the answer to a commit can be lost.
+//! A proxy for a database, which can lose the reply to a commit.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::net::{UnixListener, UnixStream};
 
 use super::cluster::{SOCKET, TestDatabase};
 
-/// Passes bytes on between clients and the server.
+/// Forwards bytes between clients and the server.
 pub(super) struct Proxy {
     folder: TempDir,
     database: String,
@@ -18,7 +18,7 @@ pub(super) struct Proxy {
 }
 
 impl Proxy {
-    /// Listens beside the server's own socket.
+    /// Listens on a socket of its own.
     pub(super) async fn start(database: &TestDatabase) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(folder.path().join(SOCKET)).unwrap();
@@ -36,13 +36,13 @@ impl Proxy {
         proxy
     }
 
-    /// Its address of the database.
+    /// Returns the address of the database through this proxy.
     pub(super) fn url(&self) -> String {
         let folder = self.folder.path().display().to_string().replace('/', "%2F");
         format!("postgres://platform@{folder}/{}", self.database)
     }
 
-    /// The next commit reaches the server, and its answer nobody.
+    /// Lets the next commit reach the server, but loses the reply.
     pub(super) fn lose_the_next_commit(&self) {
         self.loses.store(true, Ordering::Relaxed);
     }
@@ -58,10 +58,10 @@ async fn pass(mut client: UnixStream, server: PathBuf, loses: Arc<AtomicBool>) {
                 if part.is_empty() || server.write_all(part).await.is_err() {
                     return;
                 }
-                // The text of a query ends with a zero.
+                // The text of a query ends with a zero byte.
                 let is_commit = part.windows(7).any(|word| word == b"COMMIT\0");
                 if is_commit && loses.swap(false, Ordering::Relaxed) {
-                    // Once the server answers, it is done.
+                    // When the server replies, the commit is done.
                     let _ = server.read(&mut answered).await;
                     return;
                 }
