@@ -2,12 +2,12 @@ import { defineConfig, type ProxyOptions } from "vite";
 import { dist } from "./dev/settings.ts";
 import platform from "./dev/vite-plugin-platform.ts";
 
-/** The local backend, as `npm run dev` started it. */
+/** The local backend, which `npm run dev` started. */
 const backend: ProxyOptions = {
   target: `http://127.0.0.1:${process.env.BACKEND_PORT || 8788}`,
   ws: true,
   configure: (proxy) => {
-    // In production, too, a backend that is away is answered for with a problem.
+    // As in production, a request for a missing backend is answered with a problem.
     proxy.on("error", (_error, _request, response) => {
       if (!("writeHead" in response)) return void response.destroy();
       if (response.headersSent) return void response.end();
@@ -26,8 +26,8 @@ const server = { port: Number(process.env.PORT || 5173), proxy: { "/api": backen
 
 export default defineConfig({
   plugins: [platform()],
-  // With its source map the Build page shows an error where the sources have it. The map is deployed
-  // with the rest, so that anybody can read them; `false` keeps them to yourself.
+  // With the source map, the Build page shows an error at its place in the sources. The map is
+  // deployed with the game, so that anybody can read the sources in it; `false` keeps them private.
   build: { outDir: dist, sourcemap: true },
   server,
   preview: server,

@@ -1,4 +1,4 @@
-// Who calls: verifies game tokens by the platform's rules.
+// Finds out who calls: verifies game tokens by the platform's rules.
 
 import { request } from "node:http";
 import { text } from "node:stream/consumers";
@@ -17,7 +17,7 @@ import { problem } from "./problem.ts";
 export interface Player {
   readonly sub: string;
   readonly username: string;
-  /** A guest: a player like any other, unless the game asks for accounts. */
+  /** Whether the player is a guest: a player like any other, unless the game needs accounts. */
   readonly is_anon: boolean;
 }
 
@@ -34,14 +34,14 @@ const issuer = required("AUTH_ISSUER");
 const audience = required("AUTH_AUDIENCE");
 const keySetUrl = new URL(required("AUTH_JWKS_URL"));
 
-/** Seconds between two fetches of the key set, at least. */
+/** The least number of seconds between two fetches of the key set. */
 const REFETCH = 30;
-/** Seconds after which it is fetched again, so that a revoked key is forgotten. */
+/** After how many seconds the key set is fetched again, so that a revoked key is removed. */
 const REFRESH = 600;
-/** Seconds that a token may live. */
+/** How many seconds a token may be valid. */
 const LONGEST = 86_400;
 
-// Cached, and fetched again for an unknown `kid` and by `refresh`.
+// The key set is cached. It is fetched again for an unknown `kid`, and by `refresh`.
 const keySet = createRemoteJWKSet(keySetUrl, {
   cacheMaxAge: Infinity,
   cooldownDuration: REFETCH * 1_000,
@@ -49,12 +49,12 @@ const keySet = createRemoteJWKSet(keySetUrl, {
   ...(keySetUrl.hostname.endsWith(".localhost") && { [customFetch]: fetchFromHere }),
 });
 
-/** There are no keys to verify with: nobody's fault but ours. */
+/** There are no keys to verify with: an error of this backend, not of the caller. */
 class NoKeySet extends Error {}
 
 let refreshAt = Infinity;
 
-/** Fetches the key set again where it is ten minutes old. Without an answer the keys that are there go on. */
+/** Fetches the key set again if it is ten minutes old. If that fails, the cached keys stay in use. */
 async function refresh(): Promise<void> {
   if (Date.now() < refreshAt) return;
   refreshAt = Date.now() + REFETCH * 1_000;
@@ -66,7 +66,7 @@ async function refresh(): Promise<void> {
   }
 }
 
-/** The key that the token's header names. */
+/** Returns the key that the token's header names. */
 const keyOf: JWTVerifyGetKey = async (header, token) => {
   if (!header.kid) throw new errors.JWTInvalid("the header has no kid");
   await refresh();
@@ -75,14 +75,14 @@ const keyOf: JWTVerifyGetKey = async (header, token) => {
     if (refreshAt === Infinity) refreshAt = Date.now() + REFRESH * 1_000;
     return key;
   } catch (cause) {
-    // With keys at hand, a `kid` that cannot be looked up is an unknown one.
+    // If there are keys, a `kid` that is not found is unknown.
     if (keySet.jwks() || cause instanceof errors.JOSENotSupported)
       throw new errors.JWKSNoMatchingKey();
     throw new NoKeySet("no key set", { cause });
   }
 };
 
-/** Lets a request through whose token is good, with `player` set. */
+/** Accepts a request with a valid token, and sets its `player`. */
 export function requirePlayer(): MiddlewareHandler<{ Variables: { player: Player } }> {
   return async (context, next) => {
     const token = /^bearer +(\S+)$/i.exec(context.req.header("Authorization") ?? "")?.[1];
@@ -104,7 +104,7 @@ export function requirePlayer(): MiddlewareHandler<{ Variables: { player: Player
         );
       }
       if (!(error instanceof errors.JOSEError)) throw error;
-      // Which check failed is for the log, not for whoever tries.
+      // The log says which check failed; the caller does not need to know.
       console.warn(`A token was refused: ${error.message}`);
       return problem(401, "not-signed-in", "Not signed in", "The game token is not valid.", {
         "WWW-Authenticate": 'Bearer error="invalid_token"',
@@ -120,14 +120,14 @@ async function verify(token: string): Promise<Player> {
     algorithms: ["ES256"],
     typ: "JWT",
     issuer,
-    // Without this check a token for another game would pass.
+    // Without this check, a token for another game would be accepted.
     audience,
     // Clocks may differ by a minute.
     clockTolerance: 60,
     requiredClaims: ["sub", "exp", "iat"],
   });
   const { sub, username, is_anon, aud, iat, exp } = payload;
-  // The platform's tokens are for one game alone: `aud` is never a list.
+  // A token of the platform is for exactly one game, so `aud` is never a list.
   if (aud !== audience || typeof sub !== "string" || sub.trim() === "") {
     throw new errors.JWTInvalid("aud or sub is not as it should be");
   }
@@ -144,9 +144,8 @@ async function verify(token: string): Promise<Player> {
 }
 
 /**
- * The part of `fetch` that jose uses, for a platform on this machine: names
- * under `.localhost` are this machine (RFC 6761 §6.3), but not every system's
- * resolver knows.
+ * The part of `fetch` that jose uses, for a platform on this machine. Names under `.localhost` mean
+ * this machine (RFC 6761 §6.3), but some systems cannot resolve them.
  */
 async function fetchFromHere(
   ...[url, { headers, signal }]: Parameters<FetchImplementation>

@@ -13,7 +13,7 @@ import { type Player, requirePlayer } from "./auth.ts";
 import { problem } from "./problem.ts";
 import { Scores } from "./scores.ts";
 
-/** More than anybody can gather: what lies beyond was made up. */
+/** Nobody can gather more, so a higher score is invented. */
 const MOST = 100_000;
 
 const scores = await Scores.open(process.env.SCORES || "scores.json");
@@ -45,7 +45,7 @@ app.post("/api/score", async (context) => {
 
 app.notFound(() => problem(404, "not-found", "Not found", "There is nothing here."));
 app.onError((error) => {
-  // The log has the cause; the player is told none of it.
+  // The cause is written to the log, and not shown to the player.
   console.error(error);
   return problem(500, "internal", "Internal error", "Something went wrong. Try again in a moment.");
 });

@@ -1,7 +1,7 @@
-// Problem Details (RFC 9457): what `platform.fetch` makes a PlatformError of.
+// Problem Details (RFC 9457). `platform.fetch` turns them into a PlatformError.
 
-/** An answer whose `detail` is a sentence for the player. `slug` is what
- * `error.is(slug)` asks for in the page. */
+/** Returns a response whose `detail` is a sentence for the player. The page
+ * recognises it with `error.is(slug)`. */
 export function problem(
   status: number,
   slug: string,

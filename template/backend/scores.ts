@@ -1,11 +1,12 @@
 // The best scores, keyed on `sub`, in one JSON file. A game with more players
-// wants a database; the two methods stay the same.
+// needs a database; the two methods can stay the same.
 
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 
 export class Scores {
-  /** Writes follow each other, so that an older state never comes last. */
+  /** Writes run one after another, so that an older state never overwrites a
+   * newer one. */
   #writing: Promise<void> = Promise.resolve();
 
   private constructor(
@@ -13,7 +14,7 @@ export class Scores {
     private readonly scores: Map<string, number>,
   ) {}
 
-  /** Reads the file; one that is not there yet counts as empty. */
+  /** Reads the file. A missing file counts as empty. */
   static async open(file: string): Promise<Scores> {
     const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
       if (error.code === "ENOENT") return "{}";
@@ -23,12 +24,13 @@ export class Scores {
     return new Scores(file, new Map(Object.entries(JSON.parse(text) as Record<string, number>)));
   }
 
-  /** The best score of this player; 0 before the first. */
+  /** Returns the best score of this player; 0 before the first score. */
   best(sub: string): number {
     return this.scores.get(sub) ?? 0;
   }
 
-  /** Raises the best score, unless it was higher; resolves when it is on disk. */
+  /** Saves the score if it is the player's best, and returns the best score.
+   * Resolves when it is on the disk. */
   async raise(sub: string, score: number): Promise<number> {
     if (score > this.best(sub)) {
       this.scores.set(sub, score);

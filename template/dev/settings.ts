@@ -1,5 +1,6 @@
-// What platform.toml says, and what follows from it. As for the command-line
-// tool, the variables PLATFORM_PROJECT and PLATFORM_ORIGIN win over the file.
+// The settings in platform.toml, and what follows from them. As in the
+// command-line tool, the variables PLATFORM_PROJECT and PLATFORM_ORIGIN
+// override the file.
 
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -19,7 +20,7 @@ function setting(name: string, variable?: string): string {
 /** The folder that is deployed. */
 export const dist = setting("dist");
 
-/** The three variables of a backend that serves the dev environment's players. */
+/** Returns the variables of a backend for the players of the dev environment. */
 export function backendVariables(): Record<
   "AUTH_ISSUER" | "AUTH_AUDIENCE" | "AUTH_JWKS_URL",
   string

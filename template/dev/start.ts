@@ -21,7 +21,7 @@ const COMMANDS: Record<string, [string, ...string[]]> = {
     "--clear-screen=false",
     "backend/main.ts",
   ],
-  // Not quiet: the first time it compiles for minutes, and the page waits for it.
+  // Shows Cargo's output: the first compilation takes minutes, and the page waits.
   rust: ["cargo", "run", "--manifest-path", "backend-rust/Cargo.toml"],
 };
 
@@ -73,8 +73,8 @@ process.on("exit", () => backend.kill());
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
   process.on(signal, () => process.exit());
 
-// The first page load should find the backend; one that takes long, or does not
-// start at all, is not waited for.
+// The first page load should find the backend. But the page does not wait for a backend
+// that takes long or does not start.
 const ended = new Promise<void>((resolve) =>
   backend.once("exit", () => resolve()).once("error", () => resolve()),
 );

@@ -1,5 +1,5 @@
-// Answers the four paths that the platform's runtime asks a local dev server
-// for, by way of the command-line tool `platform`:
+// Serves the four paths that the platform's runtime requests from a local dev server. The
+// command-line tool `platform` provides the content:
 //
 //   GET  /__platform/runtime.js        platform runtime
 //   GET  /__platform/login             the runtime's tag; the runtime draws the page
@@ -20,7 +20,7 @@ const LOGIN_PAGE = `<!doctype html>
 
 const TOKEN_PATH = /^\/__platform\/token\/(user|guest)\/([1-9]|10)$/;
 
-/** For one run of the tool: it may have to ask the platform. */
+/** How long one run of the tool may take: it may need an answer of the platform. */
 const TIMEOUT_MS = 20_000;
 
 /** Problem Details (RFC 9457). */
@@ -42,7 +42,7 @@ function problem(status: number, slug: string, title: string, detail: string): P
 }
 
 export interface Options {
-  /** The command-line tool, or its file. PLATFORM_CLI says otherwise. */
+  /** The command-line tool, or its file. PLATFORM_CLI overrides it. */
   readonly cli?: string;
 }
 
@@ -76,7 +76,8 @@ export default function platform(options: Options = {}): Plugin {
               error instanceof Problem
                 ? error
                 : problem(500, "internal", "Internal error", String(error));
-            // The runtime shows a token's problem itself; without a runtime nobody does.
+            // The runtime shows the problem of a token in the page. Nothing shows a missing
+            // runtime, so that problem is logged.
             if (path === "/__platform/runtime.js") logger.error(known.message, { timestamp: true });
             send(
               response,
@@ -121,7 +122,7 @@ async function respond(
   return ["application/json", await run(args)];
 }
 
-/** The path that is asked for; none where the address is none, such as `//[`. */
+/** Returns the requested path, or `undefined` if the address is invalid, such as `//[`. */
 function pathOf({ url = "/" }: IncomingMessage): string | undefined {
   try {
     return new URL(url, "http://local").pathname;
@@ -131,9 +132,9 @@ function pathOf({ url = "/" }: IncomingMessage): string | undefined {
 }
 
 /**
- * Whether the game's own page asks: a token is not for any site that is open
- * meanwhile. Browsers that do not say Sec-Fetch-Site say Origin, whose host must
- * be the one that was asked; Vite has seen to it that this is a local one.
+ * Returns whether the request comes from the game's own page: no other site that is open in the
+ * browser may get a token. A browser without Sec-Fetch-Site sends Origin. Its host must be the
+ * requested one, and Vite has checked that this one is local.
  */
 function isOwnPage({ headers }: IncomingMessage): boolean {
   const host = headers.host ?? headers[":authority"];
@@ -145,7 +146,7 @@ function send(response: ServerResponse, status: number, type: string, body: stri
   response.writeHead(status, { "Content-Type": type, "Cache-Control": "no-store" }).end(body);
 }
 
-/** Runs the tool without a shell; what it printed. Rejects with a `Problem`. */
+/** Runs the tool without a shell, and returns what it printed. Rejects with a `Problem`. */
 function runTool(cli: string, args: string[], cwd: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const options = { cwd, timeout: TIMEOUT_MS, maxBuffer: 8 * 1024 * 1024, windowsHide: true };
@@ -156,7 +157,7 @@ function runTool(cli: string, args: string[], cwd: string): Promise<string> {
   });
 }
 
-/** Why the tool failed, as a problem that says what to do. */
+/** Returns the reason why the tool failed, as a problem that says what to do. */
 function problemOf(
   cli: string,
   args: string[],
@@ -180,7 +181,7 @@ function problemOf(
       `"platform ${args[0]}" did not end within ${TIMEOUT_MS / 1_000} s. Is the platform reachable?`,
     );
   }
-  // What the platform answered is relayed as it came.
+  // A problem from the platform is passed on unchanged.
   const relayed = [stdout, stderr].map(readProblem).find((found) => found !== undefined);
   if (relayed) return new Problem(relayed);
   const said = stderr.trim().replace(/^error:\s*/i, "");
@@ -222,8 +223,8 @@ function readProblem(text: string): ProblemBody | undefined {
 }
 
 /**
- * The runtime, fetched once in a run of the dev server. It is kept in `folder`
- * too, so that a game can be worked on without a network.
+ * Returns a function that fetches the runtime once per run of the dev server. A copy is kept in
+ * `folder`, so that the game can be developed without a network.
  */
 function keptRuntime(
   folder: string,
@@ -235,7 +236,7 @@ function keptRuntime(
     try {
       const script = await fetch();
       await mkdir(folder, { recursive: true });
-      // Renamed, so that a run that is broken off leaves a whole file.
+      // The complete file is renamed, so that an interrupted run leaves no partial one.
       await writeFile(`${file}.new`, script);
       await rename(`${file}.new`, file);
       return script;

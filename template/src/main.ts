@@ -28,7 +28,7 @@ let best = 0;
 let unsent = 0;
 
 function frame(now: number, before: number): void {
-  // Longer frames are cut: after a hiccup the world must not jump.
+  // Longer frames are shortened: after a delay, the world must not jump.
   const seconds = Math.min((now - before) / 1_000, 1 / 20);
   if (state === "playing") {
     view.celebrate(world.step(seconds));
@@ -89,11 +89,11 @@ function showPlayer({ username, is_anon }: Player): void {
   const signIn = element<HTMLAnchorElement>("sign-in");
   signIn.hidden = !is_anon;
   signIn.href = links.signIn();
-  // A guest who signed out could not come back: there is no button for it.
+  // A guest has no sign-out button: it can be restored only for some days.
   element("sign-out").hidden = is_anon;
 }
 
-/** Looks who plays, and brings their best score up to date. */
+/** Finds out who plays, and updates the best score. */
 async function refresh(): Promise<void> {
   const now = await whoPlays();
   // A score belongs to the player who made it.
@@ -112,7 +112,7 @@ async function save(): Promise<void> {
   showBest(Math.max(best, after.best));
 }
 
-/** Does something that needs the backend; without it, the game goes on. */
+/** Runs an action that needs the backend; without it, the game continues. */
 async function online(action: () => Promise<void>): Promise<void> {
   if (state === "stopped") return;
   const notice = element("notice");
@@ -137,7 +137,7 @@ canvas.addEventListener("pointerdown", (event) => {
 });
 addEventListener("keydown", (event) => {
   if (event.repeat || event.ctrlKey || event.metaKey || event.altKey) return;
-  // Buttons and links keep their keys.
+  // A focused button or link handles its own keys.
   const free = event.target === document.body || event.target === canvas;
   if (
     ["Space", "Enter", "ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"].includes(event.code) &&
@@ -154,11 +154,11 @@ addEventListener("keydown", (event) => {
 element("sign-out").addEventListener("click", () => void online(signOutOrSay));
 addEventListener("blur", pause);
 document.addEventListener("visibilitychange", () => document.hidden && pause());
-// What could not be sent is sent when the connection is back; and a page from
-// the back/forward cache may show a player who signed out since.
+// An unsent score is sent when the connection is back. A page from the
+// back/forward cache may show a player who has signed out since.
 addEventListener("online", () => void online(refresh));
 addEventListener("pageshow", (event) => event.persisted && void online(refresh));
-// The player signed out or in elsewhere.
+// The player signed out or in on another page.
 addEventListener("platform:playerchange", () => void online(refresh));
 
 async function signOutOrSay(): Promise<void> {

@@ -1,4 +1,4 @@
-// The canvas. Colours come from the style sheet, so that a theme is one block.
+// The canvas. The colours are in the style sheet, so a theme is one block.
 
 import { RINGS, SIZE, type Thing, type World } from "./world.ts";
 
@@ -49,7 +49,7 @@ export class View {
     this.#context.setTransform(sharpness, 0, 0, sharpness, 0, 0);
   }
 
-  /** Pixels to the outer ring's radius. */
+  /** The radius of the outer ring in pixels. */
   get #unit(): number {
     return Math.min(this.#width, this.#height) * 0.4;
   }
@@ -62,7 +62,7 @@ export class View {
     ];
   }
 
-  /** Sparks fly where the moon met something. */
+  /** Shows sparks where the moon met something. */
   celebrate(met: Thing[]): void {
     if (this.#calm.matches) return;
     for (const thing of met) {
@@ -150,7 +150,7 @@ export class View {
     context.beginPath();
     const corners = kind === "spark" ? 8 : 7;
     for (let i = 0; i < corners; i += 1) {
-      // A spark is a star of four rays; a rock is uneven, each in its own way.
+      // A spark is a star with four rays; each rock has its own uneven shape.
       const uneven = 0.85 + 0.3 * Math.abs(Math.sin(angle * 7 + i * 2.4));
       const reach = kind === "spark" ? (i % 2 ? 0.42 : 1.25) : uneven;
       const way = (i / corners) * Math.PI * 2 + (kind === "spark" ? 0 : angle);

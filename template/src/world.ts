@@ -1,20 +1,20 @@
-// The rules, free of the page: a moon on one of two rings around a planet. The
-// unit of length is the outer ring's radius; angles are in radians and only
-// ever grow.
+// The rules, independent of the page: a moon on one of two rings around a
+// planet. The unit of length is the radius of the outer ring. Angles are in
+// radians and only increase.
 
-/** Radii of the inner and the outer ring. */
+/** The radii of the inner and the outer ring. */
 export const RINGS = [0.66, 1] as const;
 
-/** Radii of the things on the rings. */
+/** The radii of the things on the rings. */
 export const SIZE = { moon: 0.055, spark: 0.04, rock: 0.06 } as const;
 
-/** How far ahead of the moon things come into being: most of a turn. */
+/** How far ahead of the moon things appear: most of a turn. */
 const HORIZON = 5;
-/** Between one thing and the next: enough for a hop. */
+/** The angle between two things: enough for a hop. */
 const GAP = 0.52;
-/** Seconds from one ring to the other. */
+/** How many seconds a hop from one ring to the other takes. */
 const HOP_SECONDS = 0.16;
-/** Speeds in radians a second: at the start, the gain with each spark, the most. */
+/** Speeds in radians per second: at the start, gain per spark, maximum. */
 const SPEED = { start: 1.15, gain: 0.018, most: 2.6 } as const;
 
 export type Ring = 0 | 1;
@@ -23,26 +23,26 @@ export interface Thing {
   readonly kind: Kind;
   readonly ring: Ring;
   readonly angle: number;
-  /** Seconds since it came into being. */
+  /** Seconds since the thing appeared. */
   age: number;
 }
 
 export class World {
-  /** Where the moon is. */
+  /** The moon's angle. */
   angle = -Math.PI / 2;
   ring: Ring = 1;
-  /** The moon's distance from the planet, on its way to its ring. */
+  /** The moon's distance from the planet, which changes during a hop. */
   radius: number = RINGS[1];
   score = 0;
   over = false;
   things: Thing[] = [];
-  /** The next thing's angle. */
+  /** The angle of the next thing. */
   #next: number;
 
-  /** `random` gives numbers from 0 to 1, as `Math.random` does. */
+  /** `random` returns numbers from 0 to 1, as `Math.random` does. */
   constructor(private readonly random: () => number) {
     this.#next = this.angle + 0.7;
-    // The first sparks lie on the way: whoever only watches gathers them.
+    // The first sparks are on the moon's ring: they need no hop.
     for (let i = 0; i < 3; i += 1) this.#place("spark", 1);
     this.#fill();
   }
@@ -51,12 +51,12 @@ export class World {
     return Math.min(SPEED.start + this.score * SPEED.gain, SPEED.most);
   }
 
-  /** Changes to the other ring. */
+  /** Starts a hop to the other ring. */
   hop(): void {
     if (!this.over) this.ring = this.ring === 0 ? 1 : 0;
   }
 
-  /** Lets time pass; what the moon met. */
+  /** Lets time pass. Returns what the moon met. */
   step(seconds: number): Thing[] {
     if (this.over) return [];
     this.angle += this.speed * seconds;
@@ -85,7 +85,7 @@ export class World {
   #fill(): void {
     while (this.#next < this.angle + HORIZON) {
       const ring: Ring = this.random() < 0.5 ? 0 : 1;
-      // Never two rocks side by side: there is always a way through.
+      // Two rocks are never side by side, so there is always a way through.
       this.#place(this.random() < 0.55 ? "rock" : "spark", ring);
     }
   }

@@ -36,7 +36,7 @@ var (
 )
 
 // dial connects to this machine for names under localhost (RFC 6761 §6.3),
-// which not every system's resolver knows.
+// which some systems cannot resolve.
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	var dialer net.Dialer
 	host, port, err := net.SplitHostPort(address)
@@ -142,7 +142,7 @@ func (v *verifier) verify(token string) (*player, error) {
 		Alg, Typ, Kid string
 		Crit          json.RawMessage
 	}
-	// The algorithm is ours to choose, whatever the header says.
+	// This program chooses the algorithm, not the header.
 	if decode(parts[0], &header) != nil || header.Alg != "ES256" || header.Typ != "JWT" ||
 		header.Kid == "" || header.Crit != nil {
 		return nil, errInvalid
@@ -162,7 +162,7 @@ func (v *verifier) verify(token string) (*player, error) {
 	}
 	var claims struct {
 		Iss, Sub, Username *string
-		// A game token is for one audience: a list is no game token.
+		// A game token is for exactly one audience, so a list is refused.
 		Aud      *string
 		IsAnon   *bool `json:"is_anon"`
 		Exp, Iat *int64

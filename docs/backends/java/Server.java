@@ -150,7 +150,7 @@ public final class Server {
     if (parts.length != 3 || token.length() > 8192) throw new Refused("not a compact JWT");
     try {
       JsonNode header = JSON.readTree(BASE64.decode(parts[0]));
-      // The algorithm is ours to choose, whatever the header says.
+      // This program chooses the algorithm, not the header.
       boolean ours = header.path("alg").asText().equals("ES256") && header.path("typ").asText().equals("JWT");
       if (!ours || header.has("crit") || !header.path("kid").isTextual()) throw new Refused("no game token");
       Signature signature = Signature.getInstance("SHA256withECDSAinP1363Format");
@@ -166,7 +166,7 @@ public final class Server {
   private Player player(JsonNode claims) throws Refused {
     long now = System.currentTimeMillis() / 1000;
     if (!text(claims, "iss").equals(issuer)) throw new Refused("another issuer");
-    // A game token is for one audience: a list is no game token.
+    // A game token is for exactly one audience, so a list is refused.
     if (!text(claims, "aud").equals(audience)) throw new Refused("another audience");
     if (now >= seconds(claims, "exp") + LEEWAY) throw new Refused("expired");
     if (seconds(claims, "iat") > now + LEEWAY) throw new Refused("issued in the future");

@@ -15,7 +15,7 @@ const LONGEST = 86_400; // seconds that a token may live
 
 const keySetUrl = new URL(AUTH_JWKS_URL);
 
-// Cached; fetched again for an unknown kid, and by `refresh`.
+// The key set is cached. It is fetched again for an unknown kid, and by `refresh`.
 const keySet = createRemoteJWKSet(keySetUrl, {
   cacheMaxAge: Infinity,
   cooldownDuration: REFETCH * 1000,
@@ -36,8 +36,8 @@ async function refresh() {
 }
 
 /**
- * The part of `fetch` that jose uses. Names under localhost are this machine (RFC 6761 §6.3), but
- * not every system's resolver knows.
+ * The part of `fetch` that jose uses. Names under localhost mean this machine (RFC 6761 §6.3), but
+ * some systems cannot resolve them.
  */
 function fetchFromHere(url, { headers, signal }) {
   const here = [
@@ -57,7 +57,7 @@ function fetchFromHere(url, { headers, signal }) {
 
 class NoKeySet extends Error {}
 
-/** Why the key set cannot be fetched; `fetch` itself says only that it failed. */
+/** Returns why the key set cannot be fetched; `fetch` itself says only that it failed. */
 function reason(error) {
   const cause = error.cause ?? error;
   const unresolved = ["ENOTFOUND", "EAI_AGAIN"].includes(cause.code);
@@ -77,7 +77,7 @@ async function keyOf(header, token) {
   }
 }
 
-/** The player of a game token. Key data on `sub`; `username` can change. */
+/** Returns the player of a game token. Key data on `sub`; `username` can change. */
 async function verify(token) {
   const { payload } = await jwtVerify(token, keyOf, {
     algorithms: ["ES256"],
@@ -89,7 +89,7 @@ async function verify(token) {
   });
   const { sub, username, is_anon, aud, iat, exp } = payload;
   const latest = Date.now() / 1000 + LEEWAY;
-  // A game token is for one audience: a list is no game token.
+  // A game token is for exactly one audience, so a list is refused.
   if (aud !== AUTH_AUDIENCE || typeof iat !== "number" || iat > latest || exp - iat > LONGEST) {
     throw new errors.JWTInvalid("aud, iat or exp is not as it should be");
   }

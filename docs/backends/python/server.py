@@ -33,8 +33,8 @@ class HereConnection(http.client.HTTPConnection):
 
 
 class HereHandler(urllib.request.HTTPHandler):
-    """Names under localhost are this machine (RFC 6761 section 6.3), but not
-    every system's resolver knows."""
+    """Names under localhost mean this machine (RFC 6761 section 6.3), but
+    some systems cannot resolve them."""
 
     def http_open(self, request):
         name = urllib.parse.urlsplit(request.full_url).hostname
@@ -93,7 +93,7 @@ KEYS = KeySet(JWKS_URL)
 
 
 def verify(token):
-    """The player of a game token. Key data on sub; username can change."""
+    """Returns the player of a game token. Key data on sub; username can change."""
     header = jwt.get_unverified_header(token)
     if header.get("alg") != "ES256" or header.get("typ") != "JWT" or "crit" in header:
         raise jwt.InvalidTokenError("not a game token")
@@ -106,7 +106,7 @@ def verify(token):
         issuer=ISSUER,
         audience=AUDIENCE,
         leeway=LEEWAY,
-        # A game token is for one audience: a list is no game token.
+        # A game token is for exactly one audience, so a list is refused.
         options={"require": ["sub", "exp", "iat", "iss", "aud"], "strict_aud": True},
     )
     kinds = {"sub": str, "username": str, "is_anon": bool, "exp": int, "iat": int}

@@ -1,4 +1,4 @@
-// The four paths, for any server on Node. Returns true where it answers.
+// The four paths, for any server on Node. Returns true if it handles the request.
 
 import { execFile } from "node:child_process";
 
@@ -8,8 +8,8 @@ const LOGIN = `<!doctype html>
 <script defer src="/__platform/runtime.js"></script>
 `;
 
-// What browsers call this machine. Any other name may be that of a foreign page which was led here (DNS
-// rebinding), and would pass for the game's own.
+// The names that browsers use for this machine. Any other name may belong to another site that resolves
+// to this machine (DNS rebinding), and that site would count as the game's own page.
 const LOCAL = /^(([\w-]+\.)*localhost|\d+(\.\d+){3}|\[[\da-f:.]+\])(:\d+)?$/i;
 
 let runtime; // asked for once; a failure is tried again
@@ -45,8 +45,8 @@ export function platform(request, response) {
   return true;
 }
 
-// A token is for the game's own page, not for any site that is open meanwhile. Browsers that do not say
-// Sec-Fetch-Site say Origin.
+// Only the game's own page may get a token, not another site that is open in the browser. A browser
+// without Sec-Fetch-Site sends Origin.
 function isOwnPage({ headers }) {
   const { host, origin = `http://${host}`, "sec-fetch-site": site = "same-origin" } = headers;
   return site === "same-origin" && [`http://${host}`, `https://${host}`].includes(origin);
@@ -60,7 +60,7 @@ function run(args) {
         const said = JSON.parse(stdout || stderr); // a problem of the platform, relayed as it came
         if (said.status >= 400 && said.detail) return reject(said);
       } catch {
-        // It is a sentence.
+        // The output is a sentence, not JSON.
       }
       if (error.code === "ENOENT")
         return reject(problem(503, 'The command "platform" is not installed.'));
