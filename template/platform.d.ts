@@ -1,21 +1,22 @@
 // The browser runtime of the platform, for TypeScript.
 //
-// Copy this file into your own project, anywhere that your tsconfig.json
-// includes. Nothing is imported: the page loads the runtime with
+// Copy this file into your project, to any folder that your tsconfig.json
+// includes. There is nothing to import: the page loads the runtime with
 //
 //     <script defer src="/__platform/runtime.js"></script>
 //
-// in its <head>, before your own scripts, and from then on `platform` is there,
-// in scripts and modules alike, as `globalThis.platform` and `window.platform`
-// too. Outside of a page (in a worker, in Node.js) it is not.
+// in its <head>, before your own scripts. From then on, `platform` is defined
+// in scripts and in modules, also as `globalThis.platform` and
+// `window.platform`. Outside of a page, such as in a worker or in Node.js, it
+// is not defined.
 //
-// Wherever an argument may be left out, `null` means the same as leaving it out.
+// For every optional argument, `null` means the same as leaving it out.
 
 /**
  * The player and the platform, as your game sees them.
  *
- * The player is already there: a first visit makes a guest, without a question
- * asked, and `platform.fetch` calls your backend as that player. Everything here
+ * There is always a player: the first visit creates a guest, without asking
+ * anything, and `platform.fetch` calls your backend as that player. The object
  * is frozen.
  *
  * @example
@@ -24,15 +25,15 @@
  */
 declare var platform: Platform;
 
-/** The type of the global `platform`, to hand it on or to stand in for it in a test. */
+/** The type of the global `platform`, to pass it on or to replace it in a test. */
 interface Platform extends Readonly<platform.Members> {}
 
 interface WindowEventMap {
   /**
-   * Somebody else plays than before: the player signed out or in, in another tab
-   * or another game, or the account's session ended. The old token is gone, so
-   * that `platform.fetch` and `platform.getAccessToken` are for whoever plays
-   * now. It says no more: ask your backend who that is.
+   * Another player plays than before: the player signed out or in, in another
+   * tab or another game, or the account's session ended. The old token was
+   * dropped, so `platform.fetch` and `platform.getAccessToken` now act for the
+   * new player. The event has no details: ask your backend who the player is.
    *
    * @example
    * addEventListener("platform:playerchange", () => void showPlayer());
@@ -40,37 +41,38 @@ interface WindowEventMap {
   "platform:playerchange": Event;
 }
 
-/** The types that go with the global `platform`. */
+/** The types of the global `platform`. */
 declare namespace platform {
-  /** The members of `platform`, all of them read only. */
+  /** The members of `platform`, which are all read-only. */
   interface Members {
     /**
      * Calls your game's own backend as the player.
      *
-     * Like the browser's `fetch`, with three differences:
+     * It works like the browser's `fetch`, with three differences:
      *
-     * - The player's game token goes along, as `Authorization: Bearer …`. Your
-     *   other headers stay as they are.
-     * - Only a 2xx answer resolves. There is no `response.ok` to check.
-     * - A 401 from the backend is answered with a fresh token, once: the second
-     *   answer counts, whatever it is. This is why a body must be one that can be
-     *   sent twice, and why a stream cannot be.
+     * - It sends the player's game token, as `Authorization: Bearer …`. Your
+     *   other headers stay unchanged.
+     * - It resolves only for a 2xx response. There is no `response.ok` to
+     *   check.
+     * - After a 401 from the backend, it sends the request once more, with a
+     *   new token, and the second response counts. So the body must be one that
+     *   can be sent twice, which a stream cannot.
      *
-     * @param path A path such as `"/api/score"`, or any address of the page's own
-     * origin. A `Request` will do as well, if it has no body of its own.
+     * @param path A path such as `"/api/score"`, any address of the page's own
+     * origin, or a `Request` without a body.
      * @param init As for the browser's `fetch`: `method`, `headers`, `body`,
      * `signal` …
-     * @returns The answer, its status between 200 and 299.
-     * @throws {platform.PlatformError} Rejects when the backend or the platform
-     * says no, with `status` and, if the answer was a Problem Details body,
-     * `message` and `type` from it; with status `0` when no answer arrived at
-     * all; and when there is no token to send, with the same error that
-     * {@link Members.getAccessToken} gives, before anything was sent.
-     * @throws {TypeError} Rejects when the address is not your game's own (the
-     * token is the player's identity there, and goes nowhere else), and when the
-     * body is a stream. Nothing was sent.
-     * @throws The reason of `init.signal`, when it aborts: an `AbortError` unless
-     * you gave another.
+     * @returns The response, with a status from 200 to 299.
+     * @throws {platform.PlatformError} Rejects if the backend or the platform
+     * responds with an error: with its `status` and, from a Problem Details
+     * body, its `message` and `type`. Rejects with `status` 0 if no response
+     * arrived. If there is no token, it sends nothing and rejects with the
+     * error of {@link Members.getAccessToken}.
+     * @throws {TypeError} Rejects if the address does not belong to your game,
+     * because no other site may get the token, or if the body is a stream.
+     * Nothing was sent.
+     * @throws The reason of `init.signal` if it aborts: an `AbortError`, unless
+     * you gave another reason.
      *
      * @example
      * try {
@@ -88,37 +90,36 @@ declare namespace platform {
     fetch(path: string | URL | Request, init?: FetchInit | null): Promise<Response>;
 
     /**
-     * The player's game token, for what {@link Members.fetch} does not cover,
-     * such as a WebSocket.
+     * Returns the player's game token, for requests that {@link Members.fetch}
+     * cannot make, such as a WebSocket.
      *
-     * Ask each time, and do not store it: the runtime keeps the token until
-     * shortly before it expires, so that asking costs nothing, and everybody who
-     * asks at one moment shares one request. A first-time visitor becomes a guest
-     * here. The token is a secret of the player: send it to your own backend
-     * only.
+     * Call it each time, and do not store the token: the runtime keeps it until
+     * shortly before it expires, so most calls send no request, and
+     * simultaneous calls share one. For a new visitor, it creates a guest. The
+     * token is a secret of the player: send it only to your own backend.
      *
-     * @param options `{ forceRefresh: true }` when your backend has rejected the
-     * token that you have.
-     * @returns The token, to be sent as a bearer token. It is signed (ES256) for
-     * your game alone.
-     * @throws {platform.PlatformError} Rejects when there is no token:
-     * - `is("session-expired")`: the player has an account, and its session ended.
+     * @param options `{ forceRefresh: true }` if your backend has rejected the
+     * token.
+     * @returns The token, to be sent as a bearer token. It is signed (ES256),
+     * and valid only for your game.
+     * @throws {platform.PlatformError} Rejects if there is no token:
+     * - `is("session-expired")`: the session of the player's account ended.
      *   Navigate to {@link Members.loginUrl}. Until the page is loaded again,
-     *   every further call rejects in the same way.
+     *   all further calls reject with the same error.
      * - `is("guest-limit-reached")`: too many guests play from the player's
-     *   network. Navigate to {@link Members.loginUrl}; signing in is the way past
-     *   it.
-     * - `is("account-suspended")`: show `message`. Neither try again nor send the
-     *   player to sign in.
+     *   network. Navigate to {@link Members.loginUrl}: a player who signs in
+     *   can play.
+     * - `is("account-suspended")`: show `message`. Do not retry, and do not
+     *   send the player to the sign-in page.
      * - `is("runtime-unavailable")`: the page or the browser forbids WebAssembly;
      *   the console says what to allow.
      * - `is("unsupported-context")`: the page has no origin, as in a sandboxed
      *   frame without `allow-same-origin`.
-     * - `status` 0 and an empty `type`: no answer arrived, most likely the
-     *   network.
-     * - `status` 429 and an empty `type`: many guests are being made at this
-     *   address, and a second attempt, after the time that the platform named,
-     *   was refused as well. Try again in a moment.
+     * - `status` 0 and an empty `type`: no response arrived, most likely
+     *   because of the network.
+     * - `status` 429 and an empty `type`: too many guests are being created at
+     *   this network address. A second attempt, after the time that the
+     *   platform named, was refused as well. Try again in a moment.
      *
      * @example
      * const token = await platform.getAccessToken();
@@ -127,21 +128,22 @@ declare namespace platform {
     getAccessToken(options?: TokenOptions | null): Promise<string>;
 
     /**
-     * The address of the sign-in page.
+     * Returns the address of the sign-in page.
      *
-     * Go there with a full page load (`location.href = …`, or an ordinary link),
-     * not with a router's client-side navigation. A guest who signs in for the
-     * first time keeps their `sub` and with it their progress. One whose external
-     * identity has an account already comes back as that account, and what the
-     * guest had saved stays with the guest.
+     * Open it with a full page load (`location.href = …`, or an ordinary link),
+     * not with a client-side router. A guest who signs in for the first time
+     * keeps the `sub`, and with it the progress. If the external identity
+     * already has an account, the player comes back as that account, and the
+     * guest's data stays with the guest.
      *
-     * On a local dev server this is the page where one picks a test user.
+     * On a local dev server, this is the page to choose a test player.
      *
-     * @param redirect Where the player comes back to: an address of your game,
-     * absolute or relative to the page. The current page, if left out.
-     * @returns The address, at once. The auth service refuses a `redirect` that
-     * is no game of the platform, and shows the player a page that says so.
-     * @throws {TypeError} When `redirect` cannot be read as an address.
+     * @param redirect The address to which the player comes back: an address of
+     * your game, absolute or relative to the page. By default the current page.
+     * @returns The address, not a promise. The auth service refuses a
+     * `redirect` to any other site than the platform and its games, and shows
+     * the player a page that says so.
+     * @throws {TypeError} If `redirect` is not a valid address.
      *
      * @example
      * signInButton.onclick = () => { location.href = platform.loginUrl(); };
@@ -149,56 +151,58 @@ declare namespace platform {
     loginUrl(redirect?: string | URL | null): string;
 
     /**
-     * The address of the page where the player changes their username.
+     * Returns the address of the page where the player can change the username.
      *
-     * Go there with a full page load. The new name is in the `username` of the
-     * next token, which the load on the way back brings. A backend that keeps
-     * names must take them from there; data is keyed on `sub`, never on the name.
+     * Open it with a full page load. The page that the player comes back to
+     * gets a token with the new name as its `username`. A backend that stores
+     * names must update them from tokens. Key data on `sub`, never on the name.
      *
-     * On a local dev server this leads to the page where one picks a test user.
+     * On a local dev server, this leads to the page to choose a test player.
      *
-     * @param redirect Where the player comes back to: an address of your game,
-     * absolute or relative to the page. The current page, if left out.
-     * @returns The address, at once. The auth service refuses a `redirect` that
-     * is no game of the platform, and shows the player a page that says so.
-     * @throws {TypeError} When `redirect` cannot be read as an address.
+     * @param redirect The address to which the player comes back: an address of
+     * your game, absolute or relative to the page. By default the current page.
+     * @returns The address, not a promise. The auth service refuses a
+     * `redirect` to any other site than the platform and its games, and shows
+     * the player a page that says so.
+     * @throws {TypeError} If `redirect` is not a valid address.
      */
     profileUrl(redirect?: string | URL | null): string;
 
     /**
-     * Signs the player out of the platform, in this game and every other, and
+     * Signs the player out of the platform, in this game and all others, and
      * then loads `redirect`.
      *
-     * The next visit makes a new guest. A guest who signs out cannot come back as
-     * the same one: say so before you offer it. On a local dev server the player
-     * is test guest 1 again.
+     * The next visit creates a new guest. A guest who signed out can be
+     * restored for 30 days, from the sign-in page in the same browser: say so
+     * before you offer it. On a local dev server, the player is test guest 1
+     * again.
      *
-     * @param redirect Where to go then: an address of your game or of the
-     * platform. Your game's start page `/`, if left out.
-     * @returns Resolves when the player is signed out and the page is about to be
-     * left.
-     * @throws {platform.PlatformError} Rejects when the player could not be
-     * signed out, with `status` 0 when no answer arrived. The player stays signed
-     * in, and the page stays.
-     * @throws {TypeError} Rejects when `redirect` leads anywhere else. Nothing
-     * has happened then.
+     * @param redirect The next page: an address of your game or of the
+     * platform. By default your game's start page `/`.
+     * @returns Resolves when the player is signed out and the browser leaves
+     * the page.
+     * @throws {platform.PlatformError} Rejects if the player could not be
+     * signed out, with `status` 0 if no response arrived. The player stays
+     * signed in, and the page stays open.
+     * @throws {TypeError} Rejects if `redirect` leads to another site. The
+     * player stays signed in.
      */
     signOut(redirect?: string | URL | null): Promise<void>;
 
     /**
-     * Writes an error to your project's frontend logs, for what you caught
-     * yourself.
+     * Adds an error to your project's frontend log, for errors that your game
+     * has caught.
      *
-     * Uncaught errors, unhandled rejections and whatever goes to `console` get
-     * there without it. Nothing is sent from a local dev server.
+     * Uncaught errors, unhandled rejections and output of `console` are logged
+     * without it. On a local dev server, nothing is sent.
      *
      * @param message What happened. Up to 8 KiB of it are kept.
-     * @param metadata Anything that JSON can say and that helps to understand it.
-     * No secrets: everybody in the project can read it.
-     * @returns Resolves soon, and need not be waited for: the records are sent
+     * @param metadata Any JSON value that helps to understand the error. Do not
+     * include secrets: everybody in the project can read it.
+     * @returns Resolves soon. You need not wait for it: the records are sent
      * together, at the latest when the player leaves the page.
-     * @throws Nothing, and it never rejects, whatever it is given and however the
-     * network is: what cannot be sent is dropped.
+     * @throws Nothing. It never rejects, whatever its arguments and the network
+     * are: records that cannot be sent are dropped.
      *
      * @example
      * void platform.reportError("the save file is unreadable", { slot: 3, bytes: 0 });
@@ -209,8 +213,8 @@ declare namespace platform {
     version: string;
 
     /**
-     * What the calls reject with, for `instanceof`. See
-     * {@link platform.PlatformError} for what is in it.
+     * The class of the errors that the calls reject with, for `instanceof`. See
+     * {@link platform.PlatformError} for its members.
      *
      * @example
      * if (error instanceof platform.PlatformError && error.status === 0) {
@@ -221,47 +225,47 @@ declare namespace platform {
   }
 
   /**
-   * What {@link Members.fetch}, {@link Members.getAccessToken} and
-   * {@link Members.signOut} reject with: the platform or your backend said no, or
-   * nobody answered.
+   * The error that {@link Members.fetch}, {@link Members.getAccessToken} and
+   * {@link Members.signOut} reject with: the platform or your backend responded
+   * with an error, or no response arrived.
    *
-   * Made from the Problem Details body (RFC 9457) of the answer. An answer
-   * without one gives this error all the same, with its `status`, an empty
-   * `type`, and a plain sentence as `message`. `instanceof` tells it from other
-   * errors; it is not for games to make.
+   * It is made from the Problem Details body (RFC 9457) of the response.
+   * Without such a body, it has the `status` of the response, an empty `type`,
+   * and a plain sentence as `message`. Use `instanceof` to tell it from other
+   * errors. Games cannot create it.
    */
   interface PlatformError extends Error {
     /** Always `"PlatformError"`. */
     readonly name: "PlatformError";
 
-    /** One sentence, the body's `detail`, that can be shown to the player. */
+    /** One sentence that can be shown to the player: the body's `detail`. */
     readonly message: string;
 
     /**
-     * The HTTP status, or `0` when no answer arrived, which is most likely the
-     * player's network.
+     * The HTTP status, or `0` if no response arrived, most likely because of
+     * the player's network.
      */
     readonly status: number;
 
     /**
-     * Which problem it was: the body's `type` as received, such as
-     * `"https://auth.example/problems/session-expired"`. Empty where the answer
+     * The kind of problem: the body's `type` as received, such as
+     * `"https://auth.example/problems/session-expired"`. Empty if the response
      * named none. Compare it with {@link PlatformError.is}.
      */
     readonly type: string;
 
     /**
      * The id under which the request was logged, for a report of the problem.
-     * Empty where there is none, as when no answer arrived.
+     * Empty if there is none, for example if no response arrived.
      */
     readonly requestId: string;
 
     /**
-     * Tells whether this is the problem that `slug` names: `type` is the slug, or
-     * ends with it after its last `/`, `#` or `:`.
+     * Returns whether this is the problem that `slug` names: `type` is the
+     * slug, or ends with it after its last `/`, `#` or `:`.
      *
-     * The platform's own slugs are offered by the editor; your backend may have
-     * others. It is false, and never throws, for any other string.
+     * Editors suggest the platform's own slugs; your backend may have others.
+     * For any other string, it returns false and never throws.
      *
      * @example
      * if (error.is("session-expired")) location.href = platform.loginUrl();
@@ -269,15 +273,15 @@ declare namespace platform {
     is(slug: Problem | (string & {})): boolean;
   }
 
-  /** The class itself, for `instanceof`. It is not for games to construct or to extend. */
+  /** The class itself, for `instanceof`. Games cannot construct or extend it. */
   interface PlatformErrorClass extends Function {
     readonly prototype: PlatformError;
   }
 
   /**
-   * The problems that the platform itself names. The first four, and the last
-   * two, are the ones a game meets: the rest is answered to tools and pages of
-   * the platform, or says that something is out of order.
+   * The platform's own problems. A game usually gets only the first four and
+   * the last two. The others are for tools and pages of the platform, or mean
+   * that something is wrong.
    */
   type Problem =
     /** The account's session ended: send the player to `loginUrl()`. */
@@ -315,12 +319,11 @@ declare namespace platform {
     /** The page has no origin of its own, as in a sandboxed frame. */
     | "unsupported-context";
 
-  /** What `platform.fetch` takes beside the path. */
+  /** The options of `platform.fetch`. */
   interface FetchInit extends Omit<RequestInit, "body"> {
     /**
-     * What is sent: text, form data, or bytes. Not a stream: it may have to be
-     * sent twice, and a `ReadableStream` makes the call reject with a
-     * `TypeError`.
+     * The body: text, form data, or bytes. It may have to be sent twice, so a
+     * `ReadableStream` makes the call reject with a `TypeError`.
      */
     body?: FetchBody | null | undefined;
   }
@@ -328,19 +331,17 @@ declare namespace platform {
   /** A body that can be sent a second time. */
   type FetchBody = string | FormData | Blob | URLSearchParams | BufferSource;
 
-  /** What `platform.getAccessToken` takes. */
+  /** The options of `platform.getAccessToken`. */
   interface TokenOptions {
     /**
-     * Whether to leave the token that the runtime still holds and ask for a new
-     * one: for when a backend has rejected it. Otherwise leave it out: each such
-     * call is a request.
+     * Whether to drop the current token and request a new one. Use it only
+     * after a backend has rejected the token: each such call sends a request.
      */
     forceRefresh?: boolean | null | undefined;
   }
 
   /**
-   * Anything that JSON can say. A value that an `interface` describes is taken as
-   * a copy: `{ ...value }`.
+   * Any JSON value. If its type is an `interface`, pass a copy: `{ ...value }`.
    */
   type Json =
     | string

@@ -1,12 +1,12 @@
-// The player, and what to do when a call for the player fails. This is the file
-// to copy into a game of one's own.
+// The player, and what to do when a call for the player fails. You can use this
+// file in your own game.
 
-/** The runtime's global. It is missing only where its script could not be
- * loaded; the game is then played without an account.
+/** The runtime. It is missing only if its script could not be loaded; the game
+ * is then played without an account.
  * @type {Platform | undefined} */
 const platform = globalThis.platform;
 
-/** Attempts after a 429 that carries no problem, and the pause before each. */
+/** The pause before each further attempt, after a 429 without a problem. */
 const PAUSES_MS = [1_000, 2_000, 4_000];
 
 /** Thrown by `call` when the game can go on, but without its backend. */
@@ -16,11 +16,11 @@ export class Offline extends Error {}
 export class Suspended extends Error {}
 
 /**
- * Calls the game's backend as the player and returns the JSON answer, or
- * `undefined` where there is nothing to answer (204).
+ * Calls the game's backend as the player. Returns the JSON answer, or
+ * `undefined` if the answer is empty (204).
  *
- * It rejects with `Offline` or `Suspended`. While the browser is on its way to
- * the sign-in page it does not settle at all, so that nothing flashes up.
+ * It rejects with `Offline` or `Suspended`. While the browser navigates to the
+ * sign-in page, the promise never settles, so that no error is shown briefly.
  *
  * @param {string} path
  * @param {platform.FetchInit} [init]
@@ -32,21 +32,21 @@ export async function call(path, init) {
       const response = await platform.fetch(path, init);
       return await read(response);
     } catch (error) {
-      // Anything else is a mistake of the game's own: it should be seen.
+      // Any other error is a bug in the game, which must not be hidden.
       if (!(error instanceof platform.PlatformError)) throw error;
       const pause = PAUSES_MS[attempt];
       switch (remedy(error)) {
         case "sign in":
-          // A full page load: the sign-in page is on another address. This
-          // page gives up its place in the history, as going back to it would
-          // only lead to the sign-in page again.
+          // A full page load: the sign-in page is on another address. It
+          // replaces this page in the history, because going back to this page
+          // would only lead to the sign-in page again.
           location.replace(platform.loginUrl());
           return new Promise(() => {});
         case "stop":
           throw new Suspended(error.message);
         case "wait":
           if (pause === undefined) throw new Offline(error.message);
-          // A little chance, so that a crowd does not come back all at once.
+          // The pause is random, so that not all players retry at once.
           await new Promise((resume) => setTimeout(resume, pause * (0.75 + Math.random() / 2)));
           break;
         default:
@@ -56,8 +56,9 @@ export async function call(path, init) {
   }
 }
 
-/** The JSON of an answer. One that breaks off midway, because the connection did
- * or because the player is leaving the page, is as good as none.
+/** Returns the JSON of a response. If the response is cut off, because the
+ * connection was lost or the player leaves the page, the game counts as
+ * offline.
  * @param {Response} response */
 async function read(response) {
   if (response.status === 204) return undefined;
@@ -70,27 +71,27 @@ async function read(response) {
   return JSON.parse(text);
 }
 
-/** What helps against a `PlatformError`.
+/** Returns what to do after a `PlatformError`.
  * @param {platform.PlatformError} error */
 function remedy(error) {
-  // The session of a real account ended, or this network has too many guests:
-  // either way, signing in is the way back.
+  // The session of an account ended, or this network has too many guests. In
+  // both cases the player must sign in.
   if (error.is("session-expired") || error.is("guest-limit-reached")) return "sign in";
-  // Neither a retry nor another sign-in lifts a suspension.
+  // Neither a retry nor another sign-in ends a suspension.
   if (error.is("account-suspended")) return "stop";
-  // The edge limit on new guests answers 429 without a problem body.
+  // Too many new guests at one address: a 429 without a problem.
   if (error.status === 429 && error.type === "") return "wait";
-  // Status 0: no answer. Anything else: the backend's trouble, not the player's.
+  // Status 0 is a network error, any other status one of the backend.
   return "go on";
 }
 
 /** @typedef {{ sub: string, username: string, is_anon: boolean }} Player */
 
-/** Who is playing.
+/** Returns the player.
  * @returns {Promise<Player>} */
 export const whoPlays = () => call("/api/me");
 
-/** Links are asked for when they are shown: they lead back to this page. */
+/** The addresses are read when they are shown: they lead back to this page. */
 export const links = {
   get signIn() {
     return platform?.loginUrl();
@@ -100,8 +101,8 @@ export const links = {
   },
 };
 
-/** Signs out of the platform, in every game, and starts this one again. It
- * rejects with `Offline` where the player is signed in still. */
+/** Signs the player out of all games of the platform, and restarts this one.
+ * Rejects with `Offline` if the player is still signed in. */
 export async function signOut() {
   if (!platform) throw new Offline("The platform is not available.");
   try {

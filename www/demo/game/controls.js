@@ -1,4 +1,4 @@
-// Keyboard, mouse and touch, brought down to a direction and a dash.
+// Turns the input of keyboard, mouse and touch into a direction and a dash.
 
 /** @type {Record<string, [x: number, y: number]>} */
 const DIRECTIONS = {
@@ -12,16 +12,16 @@ const DIRECTIONS = {
   KeyS: [0, 1],
 };
 
-/** Finger travel in CSS pixels that means full speed. */
+/** How many CSS pixels a finger moves for full speed. */
 const STICK_REACH = 52;
 /** A shorter and quicker touch is a tap. */
 const TAP_TRAVEL = 12;
 const TAP_MS = 220;
 
-/** What the player wants: a direction no longer than 1, and whether to dash.
+/** What the player wants: a direction of length 1 at most, and whether to dash.
  * @typedef {{ x: number, y: number, dash: boolean }} Steering */
 
-/** A finger or a mouse button that is held: where it began and where it is.
+/** A held finger or mouse button: where it began and where it is.
  * @typedef {{ id: number, touch: boolean, fromX: number, fromY: number, x: number, y: number,
  *   at: number }} Pointer */
 
@@ -40,7 +40,8 @@ export class Controls {
   constructor(surface, flyOnSurface) {
     this.surface = surface;
     this.flyOnSurface = flyOnSurface;
-    // `code`, not `key`: W A S D are the same places on every keyboard layout.
+    // `code`, not `key`: W A S D are at the same places on every keyboard
+    // layout.
     addEventListener("keydown", (event) => this.#onKeyDown(event));
     addEventListener("keyup", (event) => this.#held.delete(event.code));
     surface.addEventListener("pointerdown", (event) => this.#onPointerDown(event));
@@ -49,10 +50,10 @@ export class Controls {
     surface.addEventListener("pointercancel", (event) => this.#onPointerUp(event, true));
   }
 
-  /** Only while a round is on: otherwise space presses buttons, arrows scroll. */
+  /** Only during a round: otherwise space presses buttons, and arrows scroll. */
   active = false;
 
-  /** What the player wants now. A dash is reported once.
+  /** Returns what the player wants now. A dash is reported once.
    * @returns {Steering} */
   read() {
     let x = 0;
@@ -68,12 +69,12 @@ export class Controls {
     return { x: x / length, y: y / length, dash };
   }
 
-  /** Where a finger steers from and to, for drawing, or null. */
+  /** The finger that steers, for drawing, or null. */
   get stick() {
     return this.#pointer?.touch ? this.#pointer : null;
   }
 
-  /** Lets go of everything: a key-up that happens elsewhere never arrives. */
+  /** Releases everything: a key-up in another window never arrives here. */
   release() {
     this.#held.clear();
     this.#pointer = null;
@@ -123,8 +124,9 @@ export class Controls {
     if (!cancelled && quick && travel < TAP_TRAVEL) this.#dash = true;
   }
 
-  /** A finger steers like a stick, so that it need not cover the firefly; a
-   * mouse button calls the firefly to the pointer.
+  /** Returns a pointer's direction. A finger steers like a joystick, so that it
+   * need not cover the firefly. A mouse button calls the firefly to the
+   * pointer.
    * @param {Pointer} pointer */
   #directionOf({ touch, fromX, fromY, x, y }) {
     const from = touch ? { x: fromX, y: fromY } : this.flyOnSurface();

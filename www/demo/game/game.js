@@ -15,7 +15,7 @@ import * as screen from "./screen.js";
 import { View } from "./view.js";
 import { World } from "./world.js";
 
-/** Longer frames are cut: after a hiccup the world must not jump. */
+/** Longer frames are shortened: after a delay, the world must not jump. */
 const LONGEST_FRAME = 1 / 20;
 
 /** @type {"ready" | "playing" | "paused" | "over" | "stopped"} */
@@ -47,8 +47,9 @@ addEventListener("keydown", (event) => {
   }
 });
 
-/** Enter and space start from the first card, where nothing has the focus yet.
- * A link that has it keeps its keys; later cards give it to their button.
+/** Returns whether a key starts the game: Enter or space on the first card,
+ * where nothing has the focus yet. A focused link handles its own keys, and
+ * later cards focus their button.
  * @param {KeyboardEvent} event */
 function isStart(event) {
   const { code, repeat, ctrlKey, metaKey, altKey } = event;
@@ -58,7 +59,7 @@ function isStart(event) {
   return key && free && !repeat && !ctrlKey && !metaKey && !altKey;
 }
 
-// Who looks elsewhere should not come back to a lost round.
+// The game pauses while the player looks at something else.
 addEventListener("blur", pause);
 document.addEventListener("visibilitychange", () => document.hidden && pause());
 
@@ -67,11 +68,11 @@ new ResizeObserver(() => {
   world.resize(field.width, field.height);
 }).observe(screen.field);
 
-// The connection is back: send what waited, and see who plays.
+// The connection is back: send the unsent score, and find out who plays.
 addEventListener("online", refresh);
-// A page out of the back/forward cache may show a player who signed out since.
+// A page from the back/forward cache may show a player who has signed out.
 addEventListener("pageshow", (event) => event.persisted && refresh());
-// The player signed out or in elsewhere.
+// The player signed out or in on another page.
 addEventListener("platform:playerchange", refresh);
 
 /** @type {number | undefined} */
@@ -134,7 +135,7 @@ function end() {
   keep(score);
 }
 
-/** Ends or interrupts play: keys and fingers mean nothing from here on.
+/** Ends or interrupts a round: keys and pointers have no effect from now on.
  * @param {typeof state} next */
 function leavePlay(next) {
   state = next;
@@ -146,7 +147,7 @@ function leavePlay(next) {
  * @param {number} score */
 async function keep(score) {
   remember(score, player?.sub);
-  // Where it is not known yet who plays, that comes first.
+  // If the player is not known yet, `refresh` asks who it is first.
   if (!player) return refresh();
   const { sub } = player;
   await online(async () => {
@@ -155,7 +156,7 @@ async function keep(score) {
   });
 }
 
-/** Looks who plays and where they stand. */
+/** Finds out who plays, and shows the player's standing. */
 async function refresh() {
   await online(async () => {
     player = await whoPlays();
@@ -164,9 +165,9 @@ async function refresh() {
   });
 }
 
-/** Does something that needs the backend. Without an answer the game can be
- * played all the same; a suspended player is told so, and that is all: no
- * retry, no sign-in.
+/** Runs an action that needs the backend. Without the backend, the game can
+ * still be played. A suspended player only gets the reason: there is no retry
+ * and no sign-in.
  * @param {() => Promise<void>} action */
 async function online(action) {
   if (state === "stopped") return;

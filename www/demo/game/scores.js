@@ -1,11 +1,11 @@
-// Scores, kept by the game's backend under the player's `sub`. A score that
-// cannot be sent waits in this browser until it can.
+// Scores, which the game's backend stores under the player's `sub`. A score
+// that cannot be sent is kept in this browser until it can.
 
 import { call } from "./account.js";
 
 const STORAGE_KEY = "firefly:unsent";
 
-/** Where a player stands: the best score, the place among all, and the top ten.
+/** A player's standing: the best score, the rank among all, and the top ten.
  * @typedef {{ best: number, rank: number | null,
  *   top: { username: string, best: number, you: boolean }[] }} Standing */
 
@@ -16,7 +16,7 @@ export const standing = () => call("/api/score");
  * Sends the best score that could not be sent before, if there is one.
  * @param {string} sub who is playing now: another player's score stays until
  *   that player is back
- * @returns {Promise<Standing | null>} the standing after it, or null where nothing was sent
+ * @returns {Promise<Standing | null>} the standing after it, or null if nothing was sent
  */
 export async function sendUnsent(sub) {
   const unsent = recall();
@@ -31,8 +31,8 @@ export async function sendUnsent(sub) {
   return after;
 }
 
-/** Under what a score is kept that was made before it was known who plays. It
- * belongs to whoever this browser turns out to be. */
+/** The key of a score that was made before the player was known. It belongs to
+ * the next player who is known in this browser. */
 const NOBODY = "";
 
 /** Keeps a score in this browser until `sendUnsent`.
@@ -44,15 +44,15 @@ export function remember(score, sub = NOBODY) {
 
 /** @type {(sub: string, score: number) => void} */
 function forget(sub, score) {
-  // A better one may have come in while this one was on its way.
+  // A better score may have been added while this one was being sent.
   const left = Object.entries(recall()).filter(
     ([owner, kept]) => (owner !== sub && owner !== NOBODY) || kept > score,
   );
   store(Object.fromEntries(left));
 }
 
-// Storage throws where the browser forbids it, as in some private windows. The
-// score is then lost with the page, which is no reason to stop the game.
+// Storage throws if the browser forbids it, as in some private windows. The
+// score is then lost with the page, but the game continues.
 /** @type {Record<string, number>} */
 let fallback = {};
 

@@ -2,7 +2,7 @@
 
 import { Offline, links, signOut } from "./account.js";
 
-/** An element that index.html has.
+/** Returns an element of index.html.
  * @param {string} id */
 const element = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const link = (/** @type {string} */ id) => /** @type {HTMLAnchorElement} */ (element(id));
@@ -23,11 +23,12 @@ element("sign-out").addEventListener("click", async () => {
   }
 });
 
-/** Shows who plays, with a way to sign in for guests and out for the others.
+/** Shows the player, with a link to sign in for a guest and a button to sign
+ * out for others.
  * @param {import("./account.js").Player} player */
 export function showPlayer({ username, is_anon: isGuest }) {
   const name = link("name");
-  // Never as HTML: a name is the player's own text.
+  // Never as HTML: the player chooses the name.
   name.textContent = username;
   name.title = "Your profile";
   name.href = links.profile ?? "";
@@ -75,18 +76,19 @@ export function showStanding({ rank, top }) {
   else place.textContent = `Your place: ${number.format(rank)}`;
 }
 
-/** Says, where no top ten has come yet, that it will not come for now. */
+/** Says that there is no list for now, unless a list is already shown. */
 export function showNoStanding() {
   if (element("top").children.length === 0) {
     element("place").textContent = "The list comes back with the connection.";
   }
 }
 
-/** Who hammers on space when the round ends should not skip its result. */
+/** How long the button is disabled: a player who presses space when the round
+ * ends should not skip the result. */
 const GRACE_MS = 450;
 
-/** Shows the card over the meadow. Without `button` there is nothing to play
- * for: neither something to press nor a list to climb.
+/** Shows the card over the meadow. Without `button`, the game cannot be played:
+ * there is neither a button nor a list.
  * @param {{ headline: string, words: string, button: string | null }} card */
 export function showCard({ headline, words, button: label }) {
   element("headline").textContent = headline;
@@ -105,14 +107,15 @@ export function showCard({ headline, words, button: label }) {
   }
 }
 
-/** Hides the card and gives the meadow the keyboard. */
+/** Hides the card and gives the meadow the keyboard focus. */
 export function hideCard() {
   element("card").hidden = true;
   pauseButton.hidden = false;
   field.focus();
 }
 
-/** One sentence at the bottom, also for screen readers. Empty hides it.
+/** Shows a sentence at the bottom, also to screen readers. An empty one hides
+ * it.
  * @param {string} sentence */
 export function showNotice(sentence) {
   element("notice").textContent = sentence;

@@ -22,10 +22,10 @@ const FULL_TURN = Math.PI * 2;
 /** @typedef {import("./world.js").Place} Place */
 
 export class View {
-  /** Lights caught, on their way out.
+  /** The sparks of caught lights, which fade.
    * @type {(Place & { age: number, vx: number, vy: number, colour: string })[]} */
   #sparks = [];
-  /** Points won, on their way out.
+  /** The numbers of points, which fade.
    * @type {(Place & { age: number, text: string })[]} */
   #texts = [];
   /** @type {(Place & { age: number })[]} */
@@ -42,18 +42,19 @@ export class View {
     this.colours = colours;
     this.halo = halo;
     this.motes = Array.from({ length: 46 }, (_, index) => ({
-      // Spread by the golden ratio, which leaves no gaps and no rows.
+      // These factors spread the motes without gaps or rows.
       x: (index * 0.618034) % 1,
       y: (index * 0.754878) % 1,
       size: 0.6 + ((index * 7) % 5) / 4,
     }));
-    // CSS pixels to one unit of the field, and screen pixels to one CSS pixel: see `fit`.
+    // CSS pixels per unit of the field, and screen pixels per CSS pixel: see
+    // `fit`.
     this.scale = 1;
     this.density = 1;
     this.fit();
   }
 
-  /** Takes over the canvas's size on the page. Returns the field's size. */
+  /** Adapts to the canvas's size on the page. Returns the field's size. */
   fit() {
     const { clientWidth: width, clientHeight: height } = this.canvas;
     const density = Math.min(devicePixelRatio || 1, 3);
@@ -65,7 +66,7 @@ export class View {
     return { width: width / this.scale, height: height / this.scale };
   }
 
-  /** Makes what happened in the world visible for a moment.
+  /** Shows for a moment what happened in the world.
    * @param {import("./world.js").Happening[]} events */
   celebrate(events) {
     for (const { kind, x, y, points } of events) {
@@ -269,7 +270,7 @@ export class View {
     context.globalAlpha = 1;
   }
 
-  /** Under the finger: where it steers from, and how far.
+  /** Draws, under the finger, where it began and how far it steers.
    * @param {import("./controls.js").Pointer} pointer */
   #stick({ fromX, fromY, x, y }) {
     const { context, colours, scale } = this;
@@ -304,7 +305,7 @@ export class View {
   }
 }
 
-/** The colours of the style sheet, which has others for the dark. */
+/** Returns the colours of the style sheet, which has others for dark mode. */
 function readColours() {
   const styles = getComputedStyle(document.documentElement);
   const colours = Object.fromEntries(
@@ -319,8 +320,8 @@ function drawing(canvas) {
   return /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
 }
 
-/** A halo drawn once and copied from then on: a gradient for each light in each
- * frame would be the most expensive thing on the page.
+/** Returns a halo, which is drawn once and then copied: a gradient for each
+ * light in each frame would be the most expensive thing on the page.
  * @param {string} colour */
 function haloOf(colour) {
   const canvas = document.createElement("canvas");

@@ -1,8 +1,8 @@
-// The rules of the game: no page, no canvas and no clock in here, so that they
-// can be read, changed and tested on their own.
+// The rules of the game, without a page, a canvas or a clock, so that they can
+// be read, changed and tested alone.
 
-/** The side of a square with the area that every field has, whatever its shape:
- * a phone's tall field is as hard as a wide one. */
+/** The side of a square that has the area of every field, whatever its shape: a
+ * phone's tall field is as hard as a wide one. */
 export const FIELD_SIDE = 560;
 
 const LIGHTS = 5;
@@ -54,7 +54,7 @@ export class World {
     while (this.lights.length < LIGHTS) this.#addLight();
   }
 
-  /** Takes over a new size of the field, as when a phone is turned.
+  /** Adapts to a new size of the field, for example when a phone is turned.
    * @param {number} width
    * @param {number} height */
   resize(width, height) {
@@ -68,13 +68,13 @@ export class World {
     this.height = height;
   }
 
-  /** From 0 when the round begins to 1. */
+  /** How hard the round is: 0 at its beginning, and 1 at most. */
   get hardness() {
     return Math.min(1, this.time / HARDEST_AFTER_SECONDS);
   }
 
   /**
-   * Lets `seconds` pass and tells what happened meanwhile.
+   * Lets `seconds` pass, and returns what happened meanwhile.
    * @param {number} seconds
    * @param {import("./controls.js").Steering} steering
    */
@@ -111,7 +111,7 @@ export class World {
       dash.rest = DASH_REST_SECONDS;
       events.push({ kind: "dash", x: fly.x, y: fly.y });
     } else if (dash.left === 0) {
-      // Exponential, so that the frame rate does not change how it flies.
+      // Exponential, so that the flight does not depend on the frame rate.
       const share = 1 - Math.exp(-RESPONSE * seconds);
       fly.vx += (steering.x * SPEED - fly.vx) * share;
       fly.vy += (steering.y * SPEED - fly.vy) * share;
@@ -168,15 +168,14 @@ export class World {
       y: margin + this.random() * (this.height - 2 * margin),
     });
     let place = somewhere();
-    // A light beside the firefly would be no game; a few tries are enough.
+    // A light beside the firefly would be too easy; a few tries are enough.
     for (let tries = 1; tries < 8 && distance(place, this.fly) <= 130; tries += 1) {
       place = somewhere();
     }
     this.lights.push({ ...place, age: 0, phase: this.random() * 6 });
   }
 
-  /** A thistle comes from beyond an edge and drifts towards the firefly, more
-   * or less. */
+  /** Adds a thistle beyond an edge, which drifts roughly towards the firefly. */
   #addThistle() {
     const radius = 13 + this.random() * 13;
     const along = this.random();
@@ -202,7 +201,7 @@ export class World {
 
   /** @param {Thistle} thistle */
   #touches(thistle) {
-    // Spikes are drawn beyond the radius: a near miss should feel like one.
+    // Spikes are drawn beyond the radius: touching only them is a near miss.
     return distance(thistle, this.fly) < thistle.radius + FLY_RADIUS - 4;
   }
 }
