@@ -9,7 +9,7 @@ declare global {
   const PAYLOAD: string;
   const MASK: number;
   const SETTINGS: [authUrl: string, platformOrigin: string, heartbeatSeconds: number];
-  // Stand in the text, and are replaced.
+  // Placeholders in the text, which are replaced.
   const VERSION: string;
   const IMPORTS: WebAssembly.Imports;
 

@@ -3,7 +3,7 @@
 // arguments are PAYLOAD (the module as a string of ASCII), MASK (undoes the masking of its bytes)
 // and SETTINGS (what the server wrote into the file).
 
-/** @type {any} The class of another runtime.js, which keeps there whether it has warned. */
+/** @type {any} The class of another runtime.js, on which it stores whether it has warned. */
 const before = globalThis.platform?.PlatformError;
 /** @type {Promise<void> | undefined} */
 let starting;
@@ -38,7 +38,8 @@ const start = (module) => {
 };
 
 /**
- * Either the engine compiles only small modules at once, or the page forbids WebAssembly.
+ * Compiles the module asynchronously: either the engine compiles only small modules synchronously,
+ * or the page forbids WebAssembly.
  *
  * @param {Uint8Array<ArrayBuffer>} bytes
  * @param {typeof console.error} nativeError

@@ -4,7 +4,7 @@ const LOGIN = "/__platform/login";
 /** @param {string} player */
 const nameOf = (player) => "test-" + player.replace("/", "-");
 
-/** A badge in the corner, where no style of the game reaches it. */
+/** Draws a badge in the corner, where no style of the game applies to it. */
 const drawBadge = () => {
   const host = document.createElement("platform-dev");
   const badge = host.attachShadow({ mode: "open" });
@@ -37,7 +37,7 @@ button{text-align:left;cursor:pointer}button:hover{border-color:#4a8cff}
 [role=alert]{color:light-dark(#b42318,#ff8f85);min-height:1.5em}
 </style><main><h1>Who do you play as?</h1><p>Each tab can be another player.</p><input type=search placeholder="Number or name" aria-label="Find a test player"><div role=alert></div><section></section></main>`;
 
-/** The page to choose a test player on. */
+/** Draws the page to choose a test player. */
 const drawPicker = () => {
   document.title = "Choose a test player";
   document.documentElement.lang = "en";
@@ -46,7 +46,7 @@ const drawPicker = () => {
     /** @type {NodeListOf<HTMLElement> & [HTMLInputElement, HTMLElement, HTMLElement]} */ (
       document.body.querySelectorAll("input,[role=alert],section")
     );
-  // At once: WebKit honours `autofocus` only when it draws, and keys may come before.
+  // At once: WebKit applies `autofocus` only when it draws, and keys may be pressed before.
   search.focus();
   /** @type {string | URL} */
   let wanted = "/";
@@ -54,7 +54,7 @@ const drawPicker = () => {
     const back = resolve(new URLSearchParams(location.search).get("redirect") || "/");
     if (isOwn(back)) wanted = back;
   } catch {
-    // It is no address.
+    // The parameter is not a valid address.
   }
   /** @param {string} chosen */
   const choose = async (chosen) => {
@@ -87,7 +87,7 @@ const drawPicker = () => {
     }
   };
   search.onkeydown = (event) => {
-    // With an empty search this may be the Enter that led here, still held down.
+    // With an empty search this may be the Enter key that led here, which is still held down.
     if (event.key == "Enter" && search.value)
       /** @type {HTMLElement | null} */ (list.querySelector("button:not([hidden])"))?.click();
   };

@@ -84,7 +84,7 @@ const describe = (value, depth = 0, above = []) => {
 };
 
 /**
- * A member whose getter throws spoils only itself.
+ * Describes a member. If its getter throws, only this member is unreadable.
  *
  * @param {any} value
  * @param {string | number} key
@@ -100,7 +100,7 @@ const read = (value, key, depth, above) => {
 };
 
 /**
- * An error's stack. It begins with the message in every engine.
+ * Returns an error's stack, which then begins with the message in every engine.
  *
  * @param {Error} error
  */
@@ -112,7 +112,7 @@ const stackOf = (error) => {
 };
 
 /**
- * A record, as the server takes it.
+ * A record, in the form that the server accepts.
  *
  * @typedef {object} LogRecord
  * @property {number} time
@@ -128,7 +128,7 @@ const stackOf = (error) => {
  */
 
 /**
- * The records that wait to be sent; the module keeps account of them.
+ * The records that wait to be sent. The module keeps account of them.
  *
  * @type {LogRecord[]}
  */
@@ -223,7 +223,7 @@ const note = (level, source, makeRecord) => {
   }
 };
 
-/** @type {Record<string, string>} What the methods of `console` mean. */
+/** @type {Record<string, string>} The level of each method of `console`. */
 const LEVELS = {
   debug: "debug",
   trace: "debug",
@@ -249,7 +249,7 @@ const watchConsole = () => {
   }
 };
 
-/** Failures that were found after the fact, whose event may still arrive. */
+/** Failures that `lookBack` found, whose events may still arrive. */
 const early = new Set();
 
 /** @type {(name: string, address: () => unknown) => void} */
@@ -261,7 +261,7 @@ const noteResource = (name, address) =>
   });
 
 /**
- * Records what failed to load before the listener was there, if the engine kept its status
+ * Records what failed to load before the listener was added, if the engine kept its status
  * (Resource Timing §responseStatus); the status is 0 for other origins. A preloaded file is listed
  * twice. Requests of scripts are not recorded.
  */

@@ -5,7 +5,7 @@ let pads = 0;
 /** @type {string} */
 let page;
 
-/** A new id for this life of the page: 128 random bits. */
+/** Sets a new id for the page until it is left: 128 random bits. */
 const turn = () => {
   page = btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(16))))
     .slice(0, 22)
@@ -14,9 +14,9 @@ const turn = () => {
 };
 
 /**
- * Tells the game's address that this page is played, or left. The token is dropped if the player
- * may no longer play (403) or signed out after it was made (401); then the page checks at once who
- * plays now. The next request for a token explains why a player may not play.
+ * Reports to the game's address that this page is played, or left. The token is dropped if the
+ * player may no longer play (403) or signed out after it was issued (401); then the page checks at
+ * once who plays now. The next request for a token explains why a player may not play.
  *
  * @param {string | undefined} token
  * @param {boolean} [leaving]
@@ -32,7 +32,10 @@ const beat = (token, leaving) =>
     )
     .catch(() => {});
 
-/** A player who uses only a gamepad causes no events, so the gamepads are polled. */
+/**
+ * Returns whether a gamepad was used. A player who uses only a gamepad causes no events, so the
+ * gamepads are polled.
+ */
 const padsMoved = () => {
   try {
     const last = pads;
@@ -44,7 +47,8 @@ const padsMoved = () => {
 };
 
 /**
- * Test programs do not count as players, except on a platform on this machine.
+ * Observes whether the player uses the page. Test programs do not count as players, except on a
+ * platform on this machine.
  *
  * @param {number} interval
  */
@@ -54,7 +58,7 @@ const watchPlayer = (interval) => {
     addEventListener(type, () => (used = true), { capture: true, passive: true });
   }
   /**
-   * The first look does not poll gamepads: that alone takes some milliseconds.
+   * The first look does not poll gamepads, because that takes some milliseconds.
    *
    * @param {boolean} [first]
    */
@@ -71,20 +75,19 @@ const watchPlayer = (interval) => {
   look(true);
 };
 
-/** Another tab of this game has signed the player out. */
+/** Handles that another tab of this game has signed the player out. */
 const signedOut = () => {
   wasm.wake(true);
   become();
 };
 
 /**
- * A player who comes back may have signed in or out elsewhere. Not in a frame of another site:
- * there a browser may block cookies, and every look would make another guest.
+ * Handles that the player comes back, and may have signed in or out elsewhere. A frame is an
+ * exception: there a browser may block cookies, and every check would create another guest.
  */
 const comeBack = () => wasm.wake(false, !isFramed);
 
-/** Only these events are used: listening to others can keep a page out of the back/forward cache.
- * */
+/** Uses only these events: listening to others can keep a page out of the back/forward cache. */
 const watchPage = () => {
   if (!isLocal()) listen(signedOut);
   addEventListener("online", comeBack);

@@ -41,7 +41,7 @@ const isOnPlatform = (url) =>
   url.protocol === platformUrl.protocol && ("." + url.host).endsWith("." + platformUrl.host);
 
 /**
- * Where to send the page after signing out, by default the game's start. Throws for other sites.
+ * Returns where to go after signing out, by default the game's start page. Throws for other sites.
  *
  * @param {string | URL | null} [redirect]
  */
@@ -54,7 +54,7 @@ export const destination = (redirect) => {
 };
 
 /**
- * Tells the module's task how the promise ends.
+ * Tells the module's task how the promise settles.
  *
  * @param {Promise<unknown>} promise
  * @param {number} task
@@ -99,7 +99,7 @@ export const reject = (made, reason) => made.reject(reason);
 /** @type {(made: Deferred) => Promise<unknown>} */
 export const promise = (made) => made.promise;
 
-/** What `platform.fetch` and `platform.getAccessToken` reject with. */
+/** The error that `platform.fetch` and `platform.getAccessToken` reject with. */
 export class PlatformError extends Error {
   /**
    * @param {number} status
@@ -131,8 +131,8 @@ export class PlatformError extends Error {
 const text = (value, member) => (typeof value?.[member] == "string" && value[member]) || "";
 
 /**
- * The error that a call rejects with: from the response (RFC 9457) if it explains the problem, else
- * with this sentence and type.
+ * Returns the error that a call rejects with: from the response (RFC 9457) if it explains the
+ * problem, else with this sentence and type.
  *
  * @param {number} status
  * @param {string} sentence
@@ -205,9 +205,9 @@ export const become = (sub) => {
 };
 
 /**
- * A request for a token ended. Neither value is kept.
+ * Handles the end of a request for a token. Neither value is kept.
  *
- * @param {any} token a string or nothing, which throws below as what is no token does
+ * @param {any} token a string; if it is missing, reading it throws below, as with an invalid token
  * @param {PlatformError} [error]
  */
 export const announce = (token, error) => {
@@ -237,7 +237,8 @@ export const listen = (signedOut) => {
     channel = new BroadcastChannel("platform");
     channel.onmessage = signedOut;
   } catch {
-    // Where storage is forbidden, so is this. The next token shows it.
+    // A browser that forbids storage also forbids this. The next token shows that the player
+    // changed.
   }
 };
 export const stopListening = () => channel?.close();
@@ -268,7 +269,7 @@ export const play = (player) => {
 export const mint = () => (local ? report("/__platform/token/" + player()) : post("/token"));
 
 /**
- * POST without a body or custom headers, so without a preflight.
+ * Sends a POST without a body or custom headers, so without a preflight.
  *
  * @param {string} path
  */
@@ -278,7 +279,7 @@ const post = (path) => nativeFetch(auth + path, { method: "POST", credentials: "
 export const endSession = async () => (local ? play("guest/1") : post("/sign-out"));
 
 /**
- * POST to the game's own address, whatever the page's base address.
+ * Sends a POST to the game's own address, whatever the page's base address.
  *
  * @param {string} path
  * @param {string} [body]
@@ -291,16 +292,16 @@ export const report = (path, body, token, keepalive) => {
   if (token) headers.Authorization = "Bearer " + token;
   const init = { method: "POST", headers, body, keepalive };
   const sent = nativeFetch(location.origin + path, init);
-  // The browser refuses what exceeds its budget for pages that go away.
+  // The browser refuses a request that exceeds its budget for `keepalive`.
   return keepalive
     ? sent.catch(() => nativeFetch(location.origin + path, { ...init, keepalive: false }))
     : sent;
 };
 
 /**
- * What a response says. `seconds` is for how long its token is valid or, if it has no JSON that can
- * be read, how long to wait before the next request. While `minting`, a failure without a reason on
- * a local dev server gets a detail that says what the dev server must do.
+ * Reads a response. `seconds` is how long its token is valid or, without readable JSON, how long to
+ * wait before the next request. While `minting`, a failure without a reason on a local dev server
+ * gets a detail that says what the dev server must do.
  *
  * @typedef {Record<string, unknown>} Answer
  * @param {Response} response
@@ -327,12 +328,13 @@ export const answered = async (response, minting) => {
 /**
  * The address, resolved as this page does. Throws a TypeError if it is not valid.
  *
- * @param {any} [address] whatever a game takes for one: text, a URL, a Request
+ * @param {any} [address] text, a URL, a Request, or anything else that a game passes
  */
 export const resolve = (address) => new URL(address?.url ?? address ?? location, document.baseURI);
 
 /**
- * False also for an address that only borrows the page's origin, such as blob:.
+ * Whether the address belongs to the game. False also for an address that only has the page's
+ * origin, such as blob:.
  *
  * @param {URL} url
  */
@@ -347,12 +349,12 @@ export const isOwn = (url) => url.origin === location.origin && url.protocol ===
 const streams = (input, init) =>
   init?.body instanceof ReadableStream ||
   (input instanceof Request &&
-    // In an engine that does not expose a request's body, its method tells.
+    // In an engine that does not expose a request's body, its method decides.
     (input.body === undefined ? !/^(GET|HEAD)$/.test(input.method) : !!input.body));
 
 /**
- * The call's request, read once: what is checked is what is sent. Throws a TypeError if it must not
- * be sent, or if fetch itself would reject with one.
+ * Returns the call's request, which is read only once: what is checked is what is sent. Throws a
+ * TypeError if it must not be sent, or if fetch itself would reject with one.
  *
  * @param {string | URL | Request} input
  * @param {RequestInit | null} [init]
