@@ -11,14 +11,14 @@ import { Refusal } from "./session.js";
 /** @import { Session } from "./session.js" */
 
 /**
- * A refusal by this page itself: why it cannot do what was asked for.
+ * Makes a refusal by this page itself: why it cannot do what was asked for.
  *
  * @param {string} sentence
  */
 export const refusalOf = (sentence) => new Refusal(0, { detail: sentence });
 
 /**
- * Shows how to become an administrator, if that is what the viewer is not.
+ * Shows how to become an administrator, if the viewer is not one.
  *
  * @param {{ slug?: string }} refusal
  */
@@ -109,7 +109,7 @@ export const fillList = (list, none, rows) => {
 };
 
 /**
- * An item of a list: what it is, details in smaller letters, and its links and buttons.
+ * Makes an item of a list: a title, details in smaller letters, and links and buttons.
  *
  * @param {Inside | Inside[]} what
  * @param {Inside[]} [about]
@@ -129,7 +129,7 @@ export const listItem = (what, about = [], ...ways) =>
   );
 
 /**
- * A link to a player's page, with the player's name.
+ * Makes a link to a player's page, with the player's name.
  *
  * @param {string} sub
  * @param {Record<string, string | undefined>} names
@@ -147,7 +147,7 @@ export const playerLink = (sub, names) => {
 const KINDS = { guest: "Guest", account: "Account", merged: "Merged into another player" };
 
 /**
- * The kind of a player, in words.
+ * Returns the kind of a player, in words.
  *
  * @param {Pick<Schemas["Player"], "state" | "linked">} player
  */
@@ -155,7 +155,7 @@ export const kindOf = ({ state, linked }) =>
   KINDS[state] ?? (linked ? "Suspended account" : "Suspended guest");
 
 /**
- * A player as an item of a list.
+ * Shows a player as an item of a list.
  *
  * @param {Schemas["Player"]} player
  */
@@ -226,7 +226,7 @@ const part = (name, event, names) => {
 };
 
 /**
- * An event as an item of a list.
+ * Shows an event as an item of a list.
  *
  * @param {Schemas["Event"]} event
  * @param {Record<string, string>} names
@@ -258,7 +258,7 @@ export const eventRow = (event, names) => {
 };
 
 /**
- * The one player who has exactly this name or id.
+ * Finds the player who has exactly this name or id.
  *
  * @param {Session} session
  * @param {string} text
@@ -379,7 +379,7 @@ export const ask = ({ heading, words, yes, isGrave = false, takesText = false, a
 };
 
 /**
- * A name in a question, in bold.
+ * Makes a bold name, for a question.
  *
  * @param {string} name
  */

@@ -1,4 +1,4 @@
-// `/admin/guests`: the addresses that hold guests, and the guests of one address.
+// `/admin/guests`: the network addresses that have guests, and the guests of one address.
 
 import { fillList, listItem, open, playerRow, refuse, withQuery } from "./admin.js";
 import { allById, byId, count, make, moment, userText } from "./dom.js";

@@ -27,7 +27,7 @@ export class Considered {
     });
   }
 
-  /** Starts the time again: the control is shown again, or for another question. */
+  /** Starts the time again, because the control is shown again, or for another question. */
   show() {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {

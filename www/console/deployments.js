@@ -11,7 +11,7 @@ import { Question } from "./question.js";
 const HASH = 8;
 
 /**
- * A revision, short: the first characters of a hash, and the mark for changed files.
+ * Shortens a revision to the first characters of its hash and the mark for changed files.
  *
  * @param {string} text
  */
@@ -24,14 +24,14 @@ const revision = (text) => {
 };
 
 /**
- * The short id of a deployment.
+ * Shows the short id of a deployment.
  *
  * @param {Schemas["Deployment"]} deployment
  */
 export const nameOf = ({ id, short_id: name }) => make("code", { title: id, textContent: name });
 
 /**
- * A deployment in one line: its id, its time, and its message.
+ * Describes a deployment in one line: its id, its time, and its message.
  *
  * @param {Schemas["Deployment"]} one
  * @returns {Inside[]}
@@ -44,14 +44,14 @@ const told = (one) => [
 ];
 
 /**
- * The same as text, for screen readers.
+ * Describes a deployment as text, for screen readers.
  *
  * @param {Schemas["Deployment"]} one
  */
 const words = (one) => make("span", {}, ...told(one)).textContent;
 
 /**
- * Who made it, and from where.
+ * Describes who made a deployment, and from where.
  *
  * @param {Schemas["Deployment"]} one
  */
@@ -67,7 +67,7 @@ const maker = ({ deployed_by: by, client, network }) => {
  */
 
 /**
- * A deployment as an item of a list. `ask` is called when its button is pressed.
+ * Shows a deployment as an item of a list. `ask` is called when its button is pressed.
  *
  * @param {Schemas["Deployment"]} one
  * @param {Schemas["Deployment"] | null} current

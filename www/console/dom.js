@@ -13,7 +13,7 @@ const UNSEEN =
   /(?<!\p{Extended_Pictographic})\ufe0f|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\u{e0000}-\u{e0fff}]/gu;
 
 /**
- * The text, with a visible sign in place of each invisible character.
+ * Returns the text, with a visible sign in place of each invisible character.
  *
  * @param {unknown} text
  */
@@ -30,7 +30,7 @@ export const plain = (text) =>
 /** @typedef {Node | string} Inside What can be in an element. */
 
 /**
- * The element with this id, which the page always has.
+ * Returns the element with this id, which the page always has.
  *
  * @template {keyof PageElements} Id
  * @param {Id} id
@@ -39,7 +39,7 @@ export const plain = (text) =>
 export const byId = (id) => /** @type {any} */ (document.getElementById(id));
 
 /**
- * The elements with these ids, which the page always has.
+ * Returns the elements with these ids, which the page always has.
  *
  * @template {(keyof PageElements)[]} Ids
  * @param {Ids} ids
@@ -48,7 +48,7 @@ export const byId = (id) => /** @type {any} */ (document.getElementById(id));
 export const allById = (...ids) => /** @type {any} */ (ids.map((id) => byId(id)));
 
 /**
- * A value that the page's template has written into the page, as a `data-…` attribute of the
+ * Reads a value that the page's template has written into the page, as a `data-…` attribute of the
  * element `inside`.
  *
  * @param {string} name
@@ -70,7 +70,7 @@ export const make = (name, properties = {}, ...inside) => {
 };
 
 /**
- * Text that somebody else wrote, isolated from the direction of the text around it.
+ * Shows text that somebody else wrote, isolated from the direction of the text around it.
  *
  * @param {unknown} text
  */
@@ -90,14 +90,14 @@ const days = new Intl.DateTimeFormat(undefined, {
 const hours = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 
 /**
- * A time in milliseconds since 1970, as text.
+ * Returns a time in milliseconds since 1970 as text.
  *
  * @param {number} millis
  */
 export const momentText = (millis) => days.format(millis);
 
 /**
- * A time (RFC 3339) as an element, with or without its day.
+ * Shows a time (RFC 3339), with or without its day.
  *
  * @param {string} text
  * @param {boolean} [withDay]
@@ -113,8 +113,8 @@ const decimal = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
 const hundredth = new Intl.NumberFormat(undefined, { maximumFractionDigits: 2 });
 
 /**
- * A mean value as text. `most` is the greatest of the values: a mean above zero is not shown as
- * zero.
+ * Returns a mean value as text. `most` is the greatest of the values: a mean above zero is not
+ * shown as zero.
  *
  * @param {number} number
  * @param {number} most
@@ -125,7 +125,7 @@ export const mean = (number, most) => {
 };
 
 /**
- * A size in the units of the platform's settings and limits.
+ * Returns a size as text, in the units of the platform's settings and limits.
  *
  * @param {number} bytes
  */
@@ -136,7 +136,7 @@ export const size = (bytes) => {
 };
 
 /**
- * A number with its noun, singular or plural.
+ * Returns a number with its noun, in the singular or plural.
  *
  * @param {number} number
  * @param {string} one

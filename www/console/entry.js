@@ -23,9 +23,9 @@ const SOURCES = {
  *
  * @typedef {object} View
  * @property {string} game the game's address
- * @property {string} self who looks
+ * @property {string} self the viewer's id
  * @property {Sources} sources
- * @property {() => Schemas["Environment"] | undefined} now what the environment is like now
+ * @property {() => Schemas["Environment"] | undefined} now returns the environment's present state
  * @property {boolean} [withDay] whether moments are shown with their day
  */
 
@@ -35,7 +35,7 @@ const SOURCES = {
 const SHORT = 240;
 
 /**
- * How a player is named in the log: by the end of the id.
+ * Returns how the log names a player: by the end of the id.
  *
  * @param {string | null} player
  * @param {string} self
@@ -66,8 +66,8 @@ const watcher = new IntersectionObserver((changes) => {
 });
 
 /**
- * A place in a script. `look` replaces it with the place in the original source, if there is a
- * source map.
+ * Shows a place in a script. `look` replaces it with the place in the original source, if there is
+ * a source map.
  *
  * @param {Spot} one
  * @param {Schemas["LogRecord"]} record
@@ -85,7 +85,7 @@ const where = (one, record, { game, sources }) => {
 };
 
 /**
- * A place that looks for its source at once: in details that were opened.
+ * Shows a place that looks for its source at once, in details that were opened.
  *
  * @param {Parameters<typeof where>} what
  */
@@ -96,7 +96,7 @@ const whereNow = (...what) => {
 };
 
 /**
- * A place that looks for its source when it becomes visible: in an entry's line, as many entries
+ * Shows a place that looks for its source when it becomes visible, in an entry's line: many entries
  * may never be seen.
  *
  * @param {Parameters<typeof where>} what
@@ -109,7 +109,8 @@ const whereSeen = (...what) => {
 };
 
 /**
- * A frame of a stack. `caller` is the frame below it: the source there has this function's name.
+ * Shows a frame of a stack. `caller` is the frame below it: the source there has this function's
+ * name.
  *
  * @param {Frame} one
  * @param {Frame | undefined} caller
@@ -129,14 +130,14 @@ const frame = (one, caller, record, view) => {
 };
 
 /**
- * The frames of the game itself, without those of the runtime.
+ * Returns the frames of the game itself, without those of the runtime.
  *
  * @param {string} stack
  */
 const framesOfGame = (stack) => framesOf(stack).filter(({ isOurs }) => !isOurs);
 
 /**
- * The place that a record itself names.
+ * Returns the place that a record itself names.
  *
  * @param {Schemas["LogRecord"]} record
  * @returns {Spot}
@@ -149,7 +150,7 @@ const origin = ({ stack, url, line, column }) => ({
 });
 
 /**
- * A deployment, described as in the list of deployments.
+ * Describes a deployment as the list of deployments does.
  *
  * @param {string} id
  * @param {View} view
@@ -161,7 +162,7 @@ const named = (id, { now }) => {
 };
 
 /**
- * The details of a record.
+ * Shows the details of a record.
  *
  * @param {Schemas["LogRecord"]} record
  * @param {View} view
@@ -198,7 +199,7 @@ const details = (record, view) => {
 };
 
 /**
- * A key that is equal for records that look equal except for their time.
+ * Returns a key that is equal for records that look equal except for their time.
  *
  * @param {Schemas["LogRecord"]} record
  */
@@ -260,7 +261,8 @@ export class Entry {
   }
 
   /**
-   * Takes in an equal record. Returns false if the record, whose key is `key`, is another one.
+   * Folds an equal record into this entry. Returns false if the record, whose key is `key`, is not
+   * equal.
    *
    * @param {Schemas["LogRecord"]} record
    * @param {string} key

@@ -10,11 +10,11 @@ const FRAMES = 50;
  * @property {string} file
  * @property {number} line
  * @property {number} column
- * @property {boolean} isBehind whether the column is the one behind what failed
+ * @property {boolean} isBehind whether the column is the one after the failed expression
  * @property {boolean} isOurs whether it is of the platform's own script
  */
 
-/** A longer line is no frame. */
+/** A longer line is not a frame. */
 const LINE = 1000;
 
 /** `at call (https://…:1:2)`, `at https://…:1:2` and `at async https://…:1:2`, as in Chromium. */
@@ -23,8 +23,8 @@ const AT = /^\s*at (?:(.*) \(|async )?(<anonymous>|[a-z-]+:[^\s()]+?)(?::(\d+))?
 const MARK = /^([^@]*)@([a-z-]+:\S+?)(?::(\d+))?(?::(\d+))?$/;
 
 /**
- * Whether the columns of a stack are those after the failed expression, as in WebKit. WebKit's
- * stacks look like Firefox's, but do not end with a new line.
+ * Returns whether the columns of a stack are those after the failed expression, as in WebKit.
+ * WebKit's stacks look like Firefox's, but do not end with a new line.
  *
  * @param {string | null | undefined} stack
  */
@@ -48,7 +48,7 @@ const claim = (frames) => {
 };
 
 /**
- * The frames of a stack. Lines that are no frames are left out.
+ * Reads the frames of a stack. Other lines are left out.
  *
  * @param {string} stack
  */
@@ -77,7 +77,7 @@ export const framesOf = (stack) => {
 };
 
 /**
- * A place as text; relative to the game's address for the game's own files.
+ * Returns a place as text, relative to the game's address for the game's own files.
  *
  * @param {Pick<Frame, "file" | "line" | "column">} frame
  * @param {string} game
@@ -87,12 +87,12 @@ export const place = ({ file, line, column }, game) => {
   return [name, line, column].filter(Boolean).join(":");
 };
 
-/** A name of at most so many characters may have been shortened by a bundler. */
+/** A name of at most this many characters may have been shortened by a bundler. */
 const SHORTENED = 3;
 
 /**
- * The original name of a frame's function. `called` is the name in the source where its caller
- * calls it; it replaces only names that look shortened.
+ * Returns the original name of a frame's function. `called` is the name in the source where its
+ * caller calls it; it replaces only names that look shortened.
  *
  * @param {string} call
  * @param {string | undefined} called

@@ -1,5 +1,5 @@
-// The gate of a developers' page: who the viewer is, and what a viewer reads who may not see the
-// page.
+// The gate of a developers' page: who the viewer is, and what a viewer without access reads in
+// place of the page.
 
 import { byId, plain, userText } from "./dom.js";
 import { Session } from "./session.js";
@@ -28,7 +28,7 @@ const say = (words, { signIn = false, fresh = false, again = false, projects = f
   }
   byId("gate-again").hidden = !again;
   byId("gate-projects").hidden = !projects;
-  // Who cannot see this page of a project cannot see its other pages either.
+  // A viewer who cannot see this page of a project cannot see its other pages either.
   const ways = /** @type {HTMLElement | null} */ (document.querySelector(".title > .soft"));
   if (ways) ways.hidden = projects;
 };
@@ -84,7 +84,7 @@ export const close = (refusal) => {
 };
 
 /**
- * Whether a refusal means that no other request of this page will succeed either.
+ * Returns whether a refusal means that no other request of this page will succeed either.
  *
  * @param {Refusal} refusal
  */

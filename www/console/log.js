@@ -13,7 +13,7 @@ const SHOWN = 500;
 const WAITING = 1000;
 /** How many records are shown in one frame of animation, so that the page stays usable. */
 const AT_ONCE = 100;
-/** A record is folded into one of so many newest entries. */
+/** A record is folded into one of this many newest entries. */
 const FOLDS = 10;
 /** How many lines about missing records are kept. */
 const GAPS = 10;

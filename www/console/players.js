@@ -68,7 +68,7 @@ const summed = (points, length) => {
   return [...rows.values()].reverse();
 };
 
-/** The players part of the page, of one environment and range at a time. */
+/** The part of the page about players, for one environment and range at a time. */
 export class Players {
   #session;
   #path;

@@ -17,13 +17,13 @@ import { variable } from "./variables.js";
 /** @import { Range } from "./players.js" */
 /** @import { Session } from "./session.js" */
 
-/** Milliseconds between two requests for what changes by itself. */
+/** Milliseconds between two requests for data that changes by itself. */
 const LOOK = 15_000;
 const NAMES = { dev: "dev", prod: "production" };
 
 const slug = pageData("slug");
 /**
- * The radio buttons of a choice.
+ * Returns the radio buttons of a choice.
  *
  * @param {"env" | "range"} name
  * @returns {NodeListOf<HTMLInputElement>}
@@ -83,7 +83,7 @@ class Page {
   }
 
   /**
-   * Shows everything there is of an environment.
+   * Shows everything about an environment.
    *
    * @param {EnvironmentName} environment
    * @param {Schemas["Environment"]} now
@@ -258,7 +258,7 @@ class Page {
     }
   }
 
-  /** Asks now and then while the page is visible. */
+  /** Asks regularly while the page is visible. */
   async watch() {
     for (;;) {
       await new Promise((resolve) => setTimeout(resolve, LOOK));
@@ -291,7 +291,7 @@ const drawOwner = ({ owner, owner_username: username, created_at: made }, player
 };
 
 /**
- * Shows what belongs to the whole project and changes by itself.
+ * Shows the data that belongs to the whole project and changes by itself.
  *
  * @param {Schemas["Project"]} project
  * @param {Player} player

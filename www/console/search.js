@@ -15,7 +15,7 @@ const PAGE = 50;
 const LOOKS = 60;
 const HOUR = 3_600_000;
 
-/** The log part of the page, of one environment at a time. */
+/** The part of the page about the log, for one environment at a time. */
 export class Search {
   #session;
   #project;
@@ -26,7 +26,7 @@ export class Search {
   /** @type {string} */
   #environment = "";
   /**
-   * Where each page before this one begins, where this one does, and where the next one does.
+   * Where each earlier page, this page and the next page begin.
    *
    * @type {(string | undefined)[]}
    */

@@ -8,7 +8,7 @@ import { plain } from "./dom.js";
 /** A request that was refused, in the platform's words (RFC 9457), or that got no answer. */
 export class Refusal extends Error {
   /**
-   * @param {number} status 0 where nobody answered
+   * @param {number} status 0 if no response arrived
    * @param {Partial<Schemas["Problem"]>} [problem]
    */
   constructor(status, problem = {}) {
@@ -27,11 +27,11 @@ export class Refusal extends Error {
   }
 }
 
-/** The last part of a token's life, in which it is not used: it could end on its way. */
+/** The last part of a token's life, in which it is not used: it could expire on its way. */
 const MARGIN = 0.2;
 
 /**
- * The claims of a token. They are only shown: no decision depends on them.
+ * Reads the claims of a token. They are only shown: no decision depends on them.
  *
  * @param {string} token
  * @returns {{ sub: string, username: string, is_anon: boolean }}
@@ -48,7 +48,7 @@ const refused = async (response) => {
   try {
     problem = await response.json();
   } catch {
-    // A proxy has answered.
+    // A proxy answered, not the platform.
   }
   return new Refusal(response.status, problem);
 };
@@ -58,7 +58,7 @@ const read = async (response) => {
   try {
     return await response.json();
   } catch {
-    // A proxy has answered, or the answer is cut off.
+    // A proxy answered, not the platform, or the response was cut off.
     throw new Refusal(0);
   }
 };
@@ -87,7 +87,7 @@ export class Session {
   wantsFresh = () => {};
 
   /**
-   * The viewer; a guest if nobody is signed in.
+   * Returns the viewer, who is a guest if nobody is signed in.
    *
    * @returns {Promise<Player>}
    */
@@ -97,7 +97,7 @@ export class Session {
   }
 
   /**
-   * A token that is valid for a while. Simultaneous callers share one request.
+   * Returns a token that is valid for a while. Simultaneous callers share one request.
    *
    * @returns {Promise<string>}
    */

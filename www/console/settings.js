@@ -12,7 +12,7 @@ import { Refusal } from "./session.js";
 /** @typedef {"url" | "paths"} BackendField */
 
 /**
- * The field of the backend's form that a refusal is about, if it is about one.
+ * Returns the field of the backend's form that a refusal is about, if it is about one.
  *
  * @param {Refusal} refusal
  * @returns {BackendField | undefined}
@@ -132,7 +132,7 @@ export class Settings {
       byId(`${what}-error`).textContent = sentence;
       return;
     }
-    // The error stands at the wrong field, or below both.
+    // The error is shown at the wrong field, or below both.
     byId("backend-error").textContent = field ? "" : sentence;
     const [, address] = /: write (https?:\/\/\S+)\.$/.exec(sentence) ?? [];
     const meant = byId("backend-meant");

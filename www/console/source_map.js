@@ -7,8 +7,8 @@ import { Refusal } from "./session.js";
 /** @import { Session } from "./session.js" */
 
 /**
- * A segment of mappings (ECMA-426, "Mappings structure"): where it begins in the script, and where
- * that stood before, all from 0.
+ * A segment of mappings (ECMA-426, "Mappings structure"): where it begins in the script, and its
+ * original place, all counted from 0.
  *
  * @typedef {object} Segment
  * @property {number} row
@@ -25,7 +25,7 @@ import { Refusal } from "./session.js";
 /** @typedef {{ from: Start, place: Segment }} Step */
 
 /**
- * A part of a map: where it begins in the script, and what it says.
+ * A part of a map: where it begins in the script, and its content.
  *
  * @typedef {object} Part
  * @property {number} line
@@ -40,7 +40,7 @@ import { Refusal } from "./session.js";
 /** @typedef {(url: string) => Promise<string>} Read */
 
 /**
- * What reads the files of deployments that are kept and not shown: the session that asks, the
+ * How to read the files of kept deployments that are not shown: the session that asks, the
  * environment's path in the project API, and which deployments there are.
  *
  * @typedef {object} Kept
@@ -110,7 +110,7 @@ const walk = (mappings, from, take) => {
 };
 
 /**
- * Some places in mappings, in order, from which reading can start.
+ * Returns some places in mappings, in order, from which reading can start.
  *
  * @param {string} mappings
  * @returns {Step[]}
@@ -129,7 +129,7 @@ const stepsOf = (mappings) => {
 };
 
 /**
- * A source's name without the prefixes of bundlers.
+ * Returns a source's name without the prefixes of bundlers.
  *
  * @param {unknown} source
  */
@@ -139,8 +139,8 @@ const nameOf = (source) =>
     .replace(/^(\.{1,2}\/)+/, "");
 
 /**
- * The parts of a map, one for each section. Mappings stay text: decoded, those of a large map
- * would fill the memory.
+ * Returns the parts of a map, one for each section. Mappings stay text: the decoded mappings of a
+ * large map would fill the memory.
  *
  * @param {any} map what somebody wrote as JSON
  * @returns {Part[]}
@@ -157,7 +157,7 @@ const partsOf = ({ sections, ...whole }) =>
   );
 
 /**
- * The original place of a line and column, both from 1.
+ * Returns the original place of a line and column, both counted from 1.
  *
  * @param {Part[]} parts
  * @param {number} line
@@ -166,7 +166,7 @@ const partsOf = ({ sections, ...whole }) =>
  */
 const original = (parts, line, column) => {
   const [row, at] = [line - 1, column - 1];
-  // What counts is the last part at or before it, and in that the last place at or before it.
+  // The last part at or before the place counts, and in it the last segment at or before the place.
   const part = parts.findLast((one) => one.line < row || (one.line === row && one.column <= at));
   if (!part) return undefined;
   const [down, within] = [row - part.line, row === part.line ? at - part.column : at];
@@ -194,7 +194,7 @@ const original = (parts, line, column) => {
 };
 
 /**
- * What the last comment of a script names: an address, or the map itself.
+ * Returns what the last comment of a script names: an address, or the map itself.
  *
  * @param {string} script
  */
@@ -207,7 +207,7 @@ const namedBy = (script) => {
 };
 
 /**
- * The text of a `data:` address (RFC 2397), if it is one.
+ * Returns the text of a `data:` address (RFC 2397), if it is one.
  *
  * @param {string} name
  */
@@ -221,7 +221,7 @@ const inlined = (name) => {
 };
 
 /**
- * The text of a response. It is empty if the text is too long; then the rest is not read.
+ * Returns the text of a response. It is empty if the text is too long; then the rest is not read.
  *
  * @param {Response} response
  */
@@ -281,9 +281,9 @@ export class Sources {
   }
 
   /**
-   * The original place and name of a place in a deployment's script, if there is a map and the
-   * deployment is kept. With `isBehind` the column is the one after the expression, which may
-   * belong to another expression already.
+   * Finds the original place and name of a place in a deployment's script, if there is a map and
+   * the deployment is kept. With `isBehind`, the column is the one after the expression, which may
+   * already belong to another expression.
    *
    * @param {Pick<Frame, "file" | "line" | "column" | "isBehind">} place
    * @param {string | null} deployment
@@ -312,8 +312,8 @@ export class Sources {
   }
 
   /**
-   * The address of a script of the game in its normal form: players can log the same address in
-   * many spellings.
+   * Returns the address of a script of the game in its normal form: players can log the same
+   * address in many spellings.
    *
    * @param {string} file
    */
@@ -352,7 +352,7 @@ export class Sources {
   }
 
   /**
-   * The parts of a script's map. Each map is read once.
+   * Returns the parts of a script's map. Each map is read once.
    *
    * @param {string} script
    * @param {string} deployment

@@ -11,7 +11,7 @@ import { Refusal } from "./session.js";
 
 /** Milliseconds before each attempt to connect again. */
 const PAUSES = [500, 1000, 2000, 5000, 10000];
-/** A stream that lasted so many milliseconds counts as a success. */
+/** A stream that lasted this many milliseconds counts as a success. */
 const LASTING = 5000;
 /** Milliseconds of silence after which a stream counts as lost. The server is silent for 15 s at most. */
 const SILENCE = 45000;
@@ -92,7 +92,7 @@ export const follow = async (session, path, last, { record, dropped, state, end 
       const take = ({ event, id, data }) => {
         const told = JSON.parse(data);
         took = true;
-        // Not before the record was read: if it was cut off, it is asked for again.
+        // Only after the record was read: if it was cut off, it is requested again.
         last = id ?? last;
         if (event === "dropped") dropped(told.records);
         else if (event === "end") reason = told.reason;

@@ -60,7 +60,7 @@ const send = (session, slug, change) => {
 };
 
 /**
- * Why a project is not shown and since when, in words; nothing if it is shown.
+ * Returns why a project is not shown and since when, in words; nothing if it is shown.
  *
  * @param {Schemas["Standing"]} standing
  * @returns {Inside[]}

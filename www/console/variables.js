@@ -28,7 +28,7 @@ export const copy = async (button, text, shown, told = text) => {
 };
 
 /**
- * A variable with its button, as an item of a list.
+ * Shows a variable with its button, as an item of a list.
  *
  * @param {[name: string, value: string]} variable
  */

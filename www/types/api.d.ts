@@ -1,5 +1,5 @@
-// What the project API takes and answers, by method and path, for the type check of the console.
-// `api.generated.d.ts` is made from the description of the API by `cargo xtask tidy`.
+// The requests and responses of the project API, by method and path, for the type check of the
+// console. `cargo xtask tidy` makes `api.generated.d.ts` from the description of the API.
 
 import type { components, paths } from "./api.generated.d.ts";
 
@@ -38,12 +38,12 @@ type SentTo<Called> = Called extends { requestBody?: infer Request }
     : Json<Request>
   : never;
 
-/** What a call answers where it succeeds. */
+/** The response of a successful call. */
 export type Answer<Method extends string, Path extends string> = AnswerOf<
   Call<Method, WithoutQuery<Path>>
 >;
 
-/** What a call takes as its body; nothing where it takes none. */
+/** The body of a call's request; `undefined` if it has none. */
 export type Sent<Method extends string, Path extends string> = SentTo<
   Call<Method, WithoutQuery<Path>>
 >;
@@ -51,7 +51,7 @@ export type Sent<Method extends string, Path extends string> = SentTo<
 /** A path of the API with its parameters filled in, and maybe a query. */
 export type ApiPath = Filled<keyof paths & string> | `${Filled<keyof paths & string>}?${string}`;
 
-/** What a page knows of its player. */
+/** What a page knows about its player. */
 export interface Player {
   sub: string;
   username: string;
