@@ -1,6 +1,6 @@
-// Names of built files, as many of each kind as the first argument says, made by the
-// tools' own functions or by the tools themselves. One JSON object to standard output:
-// kind to a list of paths.
+// Prints names of built files, as many of each kind as the first argument says. The
+// tools' own functions or the tools themselves make them. The output is one JSON
+// object, from each kind to a list of paths.
 //
 //   node names.mjs 10000
 
@@ -20,7 +20,8 @@ const { xxhashBase64Url, xxhashBase36, xxhashBase16 } = require(
   join(dirname(require.resolve("rollup")), "native.js"),
 );
 
-/** What webpack makes of a content: `output.hashFunction` is md4, `hashDigestLength` 20. */
+/** Returns webpack's hash of a content: `output.hashFunction` is md4,
+ * `hashDigestLength` 20. */
 const webpack = (digest, length) => {
   const createHash = require("webpack/lib/util/createHash");
   const nonNumericOnlyHash = require("webpack/lib/util/nonNumericOnlyHash");
@@ -34,7 +35,7 @@ const webpack = (digest, length) => {
 /** Parcel names files by the last eight of its hash, which is hexadecimal. */
 const parcel = (text) => require("@parcel/rust").hashString(text).slice(-8);
 
-/** What a whole build calls its files: Vite's own hashes cannot be asked for alone. */
+/** Returns the names of a whole build's files: Vite's hashes cannot be computed alone. */
 const vite = async () => {
   const id = "virtual:start";
   const made = await viteBuild({
@@ -65,7 +66,7 @@ const vite = async () => {
   return [made].flat().flatMap(({ output }) => output.map(({ fileName }) => fileName));
 };
 
-/** esbuild takes as many entries as it is given. */
+/** esbuild accepts any number of entries. */
 const esbuilt = async () => {
   const made = await esbuild.build({
     entryPoints: numbers.map((number) => ({ in: `made:${number}`, out: `level${number % 7}` })),

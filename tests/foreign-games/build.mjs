@@ -1,6 +1,6 @@
-// Builds each game into dist/<game>/ with the tools that its kind is built
-// with: Vite, Vite into a single file, wasm-bindgen. None of them knows of the
-// platform: the tag is put into the page afterwards, by the test.
+// Builds each game into dist/<game>/ with the usual tools of its kind: Vite,
+// Vite into a single file, wasm-bindgen. None of them knows the platform: the
+// test adds the tag to the page afterwards.
 //
 //   node build.mjs [game …]
 
@@ -21,7 +21,7 @@ const vite = (game, plugins = []) =>
     configFile: false,
     root: folder(game),
     publicDir: game === "many" ? folder("dist/.assets") : "public",
-    // Others publish below a path, so their links are relative.
+    // Other hosts publish below a path, so the links are relative.
     base: "./",
     logLevel: "warn",
     plugins,

@@ -1,4 +1,4 @@
-// A well-kept OAuth 2.0 token service of the field, to measure beside: npm's
+// A well-maintained OAuth 2.0 token service to compare with: npm's
 // oidc-provider, which issues ES256 JWT access tokens for client credentials
 // (RFC 6749 §4.4, RFC 9068). It prints a ready line and serves until it is
 // killed.

@@ -1,6 +1,6 @@
 // OpenID providers that misbehave on demand, for the tests of signing in. The
-// protocol is npm's oauth2-mock-server; what it cannot get wrong by itself is
-// put wrong here, before and after it.
+// protocol is npm's oauth2-mock-server; errors that it cannot make itself are
+// made here, before and after it.
 //
 // Many providers share this process, each under a path of its own:
 //   POST /providers          { issuer?, alg? } -> { path }   makes one
@@ -56,7 +56,7 @@ const encode = (value) =>
   Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url");
 const decode = (part) => JSON.parse(Buffer.from(part, "base64url"));
 
-/** `target` with the members of `changes`; null takes one away. */
+/** Returns `target` with the members of `changes`; null removes one. */
 function change(target, changes = {}) {
   for (const [name, value] of Object.entries(changes)) {
     if (value === null) delete target[name];
@@ -64,7 +64,7 @@ function change(target, changes = {}) {
   }
 }
 
-/** The right signature of `input` by a private key in JWK form. */
+/** Returns the right signature of `input` by a private key in JWK form. */
 function signed(input, jwk) {
   const key = createPrivateKey({ key: jwk, format: "jwk" });
   const options =
@@ -76,31 +76,31 @@ function signed(input, jwk) {
 
 /** Ways to sign an ID token: from header, payload and key to the token. */
 const signatures = {
-  /** As it should be, also where the header says something else. */
+  /** The right signature, even if the header names another algorithm. */
   right: (header, payload, jwk) =>
     token({ alg: jwk.alg, ...header }, payload, (input) => signed(input, jwk)),
-  /** Right, but for one bit. */
+  /** Right, except for one bit. */
   flipped: (header, payload, jwk) =>
     token({ alg: jwk.alg, ...header }, payload, (input) => {
       const bytes = signed(input, jwk);
       bytes[bytes.length - 1] ^= 1;
       return bytes;
     }),
-  /** By a key that nobody published, under the name of one that was. */
+  /** By an unpublished key, under the id of a published one. */
   stranger: (header, payload, jwk) => signatures.right(header, payload, newKey(jwk.alg, jwk.kid)),
-  /** There, but empty. */
+  /** Present, but empty. */
   empty: (header, payload, jwk) => token({ alg: jwk.alg, ...header }, payload, () => ""),
-  /** Of other claims: a signature taken from another token. */
+  /** A signature over other claims, from another token. */
   moved: (header, payload, jwk) =>
     token({ alg: jwk.alg, ...header }, payload, () =>
       signed(`${encode(header)}.${encode({ sub: "other" })}`, jwk),
     ),
-  /** In the form of ASN.1 in place of the two numbers alone (RFC 7518 §3.4). */
+  /** In ASN.1 form, not as the two plain numbers (RFC 7518 §3.4). */
   der: (header, payload, jwk) =>
     token({ alg: jwk.alg, ...header }, payload, (input) =>
       sign("sha256", Buffer.from(input), createPrivateKey({ key: jwk, format: "jwk" })),
     ),
-  /** HMAC with what everybody knows, the public key. */
+  /** HMAC with the public key, which everybody knows. */
   "hs256-pem": (header, payload, jwk) =>
     hmac(header, payload, publicKey(jwk).export({ type: "spki", format: "pem" })),
   "hs256-der": (header, payload, jwk) =>
@@ -109,7 +109,7 @@ const signatures = {
     hmac(header, payload, JSON.stringify(publicKey(jwk).export({ format: "jwk" }))),
   /** HMAC with a secret that nobody else knows. */
   "hs256-stranger": (header, payload) => hmac(header, payload, randomUUID()),
-  /** No JWT at all. */
+  /** Not a JWT. */
   "two-parts": (header, payload, jwk) =>
     signatures.right(header, payload, jwk).split(".").slice(0, 2).join("."),
   garbage: () => "not.a.token",
@@ -173,7 +173,7 @@ class HostileProvider {
   }
 
   onSigning({ payload }, request) {
-    // The access token comes by here too; only the ID token has no `amr`.
+    // Access tokens pass here too; only the ID token has no `amr`.
     if ("amr" in payload) return;
     payload.sub = this.subjects.get(request.body.code);
     for (const [name, seconds] of Object.entries(this.behaviour.shift ?? {}))
@@ -229,7 +229,7 @@ class HostileProvider {
       ...(fault.body === undefined ? {} : { "content-type": "application/json" }),
       ...fault.headers,
     });
-    // White space before JSON is JSON, so only a limit of size can refuse it.
+    // JSON may begin with white space, so only a limit of size can refuse it.
     const piece = Buffer.alloc(1 << 16, " ");
     for (let left = fault.bytes ?? 0; left > 0 && !response.destroyed; left -= piece.length) {
       if (!response.write(piece))
@@ -238,7 +238,7 @@ class HostileProvider {
     response.end(body);
   }
 
-  /** What oauth2-mock-server answers. */
+  /** Returns the response of oauth2-mock-server. */
   async inner(endpoint, request) {
     if (endpoint === "jwks") {
       return {
@@ -268,7 +268,7 @@ class HostileProvider {
     });
   }
 
-  /** The discovery document, as true of this provider. */
+  /** Returns the discovery document, with the values of this provider. */
   discovery(body) {
     return JSON.stringify({
       ...JSON.parse(body),
@@ -278,7 +278,7 @@ class HostileProvider {
     });
   }
 
-  /** The request as oauth2-mock-server is to see it. */
+  /** Returns the request that oauth2-mock-server gets. */
   async asked(endpoint, request) {
     const url = new URL(request.url, "http://here");
     const ignored = this.behaviour.pkce === "ignored";

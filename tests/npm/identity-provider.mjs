@@ -1,18 +1,18 @@
-// Somebody else's OpenID provider to sign in with: npm's oidc-provider, with a
-// page of two buttons where any login is good. A platform registers as a client
-// by itself (RFC 7591), with its exact callback address. It prints a ready line
+// An independent OpenID provider to sign in with: npm's oidc-provider, with a
+// page of two buttons that accepts any login. A platform registers itself as a
+// client (RFC 7591), with its exact callback address. It prints a ready line
 // and serves until its standard input ends, with the tests that started it.
 
 import { generateKeyPairSync, randomBytes, randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import Provider from "oidc-provider";
 
-/** Another site than the platform's, as providers are. */
+/** Another site than the platform's, as real providers have. */
 const HOST = "id.localhost";
 
 const escaped = (text) => String(text).replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
 
-/** Asks who signs in, or, of somebody who is known here, whether they agree. */
+/** Returns a page that asks who signs in, or whether a known account agrees. */
 const page = ({ uid, account }) => `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -34,7 +34,7 @@ const body = async (request) => {
   return new URLSearchParams(text);
 };
 
-/** What the platform is allowed: all that it asked for. */
+/** Grants the platform everything that it requested. */
 const granted = async (provider, { grantId, params, prompt }, accountId) => {
   const grant =
     (grantId && (await provider.Grant.find(grantId))) ||

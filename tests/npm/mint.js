@@ -1,8 +1,8 @@
 // Signs tokens with somebody else's library. Reads one JSON object from standard
 // input: { key: private JWK with kid, claims }. Prints
 //   { es256, hs256_pem, hs256_jwk }
-// The last two are what a verifier accepts that takes the algorithm from the
-// token and the public key for a shared secret.
+// A verifier accepts the last two if it takes the algorithm from the token and
+// uses the public key as a shared secret.
 
 import { createPublicKey } from "node:crypto";
 import { text } from "node:stream/consumers";

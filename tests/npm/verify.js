@@ -11,7 +11,7 @@ import { createRemoteJWKSet, customFetch, jwtVerify } from "jose";
 
 const { token, issuer, audience, jwksUrl, address } = JSON.parse(await text(process.stdin));
 
-/** The part of `fetch` that jose uses, with the connection going to `address`. */
+/** The part of `fetch` that jose uses, with connections to `address`. */
 async function fetchThere(url, options) {
   const { host, pathname, search } = new URL(url);
   const [hostname, port] = address.split(":");

@@ -1,7 +1,7 @@
 // Excalibur, with its canvas renderer. It cancels `pointerdown` on its canvas
-// itself. It would also focus the window itself, unless it is told not to, as
-// games are that share a page with others. What its update loop throws it
-// catches, writes to the console as an error, and stops.
+// itself. It would also focus the window itself; this is switched off, as in
+// games that share a page with others. If its update loop throws an error, it
+// catches the error, writes it to the console, and stops.
 
 import {
   Actor,

@@ -1,6 +1,6 @@
 // Phaser, with its canvas renderer. It cancels `mousedown` on its canvas
-// itself. It would also focus the window itself, unless it is told not to, as
-// games are that share a page with others.
+// itself. It would also focus the window itself; this is switched off, as in
+// games that share a page with others.
 
 import Phaser from "phaser";
 
@@ -18,7 +18,8 @@ class Scene extends Phaser.Scene {
       this.add.image(0, 0, `picture-${index % PICTURES}`),
     );
     this.line = this.add.text(8, 8, "", { fontSize: "16px" });
-    // Of several presses within one frame Phaser hands the earlier ones on again.
+    // If there are several presses in one frame, Phaser passes the earlier ones
+    // on again.
     const handed = new WeakSet();
     this.input.keyboard.on("keydown", (event) => {
       if (!handed.has(event)) record.key(event.key);

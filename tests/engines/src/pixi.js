@@ -1,6 +1,6 @@
-// PixiJS, with its canvas renderer. It has no keyboard of its own, so that
-// games listen to the window, and cancels touches but not presses of a mouse,
-// so that games do it.
+// PixiJS, with its canvas renderer. It has no keyboard input of its own, so
+// games listen to the window. It cancels touches but not presses of a mouse, so
+// games cancel these.
 
 import { Application, Sprite, Text, Texture, UPDATE_PRIORITY } from "pixi.js";
 

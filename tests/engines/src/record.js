@@ -21,7 +21,7 @@ export const begin = (engine) => {
   let began;
   let mustThrow = false;
 
-  // Engines stop for what their loops throw, but not for this.
+  // Engines stop if their loops throw an error, but not if this does.
   let thrown = 0;
   const throwLater = () => {
     thrown += 1;

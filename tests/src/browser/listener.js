@@ -1,6 +1,6 @@
-// Tells the tests' proxy what a page says: every console call, uncaught error
-// and unhandled rejection. It runs before the page's own first script, in an
-// engine whose driver has no events for them.
+// Reports to the tests' proxy what happens in a page: every console call,
+// uncaught error and unhandled rejection. It runs before the page's own first
+// script, in an engine whose driver has no events for them.
 (() => {
   const said = "/.well-known/platform-tests/said";
   const Request = XMLHttpRequest;
@@ -20,7 +20,7 @@
     }
   };
 
-  // At once and not `keepalive`, whose budget is the page's.
+  // At once and without `keepalive`, whose budget belongs to the page.
   const send = () => {
     const due = lines.filter((line) => !line.event?.defaultPrevented);
     lines = [];
@@ -30,7 +30,7 @@
     try {
       request.send(JSON.stringify(due.map(({ level, kind, text }) => ({ level, kind, text }))));
     } catch {
-      // The proxy has gone, and with it the test.
+      // The proxy has ended, and so has the test.
     }
   };
 
@@ -65,7 +65,7 @@
     });
   }
 
-  // A handler of the page may still prevent these from being said.
+  // A handler of the page may still prevent these reports.
   addEventListener(
     "error",
     (event) => {
@@ -78,8 +78,8 @@
   addEventListener(
     "unhandledrejection",
     (event) => {
-      // A page that is left has its requests ended and their promises rejected;
-      // other engines leave these as they are.
+      // When this engine leaves a page, it ends the page's requests and rejects
+      // their promises; other engines do not.
       if (leaving && event.reason instanceof TypeError) return;
       note({ level: "error", kind: "javascript", text: `Unhandled: ${text(event.reason)}`, event });
     },
