@@ -201,65 +201,67 @@ fn names(key: &Signer) -> Vec<Case> {
     changes.map(|change| changed(key, change)).into()
 }
 
+fn fresh(name: &str, change: fn(i64) -> Value, passes: bool) -> Case {
+    Case {
+        name: name.into(),
+        token: Token::Fresh(change),
+        passes,
+    }
+}
+
 /// Correctly signed tokens at the limits of the clock, and with unusual claims.
 fn times() -> Vec<Case> {
-    let changes: [(&str, fn(i64) -> Value, bool); 21] = [
-        (
+    vec![
+        fresh(
             "expired within the leeway",
             |now| json!({ "exp": now - 40 }),
             true,
         ),
-        ("expired", |now| json!({ "exp": now - 61 }), false),
-        ("expired long ago", |_| json!({ "exp": 1 }), false),
-        (
+        fresh("expired", |now| json!({ "exp": now - 61 }), false),
+        fresh("expired long ago", |_| json!({ "exp": 1 }), false),
+        fresh(
             "exp is text",
             |now| json!({ "exp": (now + 900).to_string() }),
             false,
         ),
-        ("no exp", |_| json!({ "exp": null }), false),
-        (
+        fresh("no exp", |_| json!({ "exp": null }), false),
+        fresh(
             "issued ahead within the leeway",
             |now| json!({ "iat": now + 50 }),
             true,
         ),
-        ("issued ahead", |now| json!({ "iat": now + 150 }), false),
-        ("iat is text", |now| json!({ "iat": "now" }), false),
-        ("no iat", |_| json!({ "iat": null }), false),
-        (
+        fresh("issued ahead", |now| json!({ "iat": now + 150 }), false),
+        fresh("iat is text", |_| json!({ "iat": "now" }), false),
+        fresh("no iat", |_| json!({ "iat": null }), false),
+        fresh(
             "a life of a day",
             |now| json!({ "exp": now + 86_400 }),
             true,
         ),
-        (
+        fresh(
             "a life of more than a day",
             |now| json!({ "exp": now + 86_500 }),
             false,
         ),
-        (
+        fresh(
             "a life of years, mostly behind it",
             |_| json!({ "iat": 1 }),
             false,
         ),
-        ("nbf past", |now| json!({ "nbf": now - 5 }), true),
-        (
+        fresh("nbf past", |now| json!({ "nbf": now - 5 }), true),
+        fresh(
             "nbf within the leeway",
             |now| json!({ "nbf": now + 50 }),
             true,
         ),
-        ("nbf ahead", |now| json!({ "nbf": now + 150 }), false),
-        ("nbf is text", |_| json!({ "nbf": "soon" }), false),
-        ("no sub", |_| json!({ "sub": null }), false),
-        ("sub empty", |_| json!({ "sub": "" }), false),
-        ("sub is a number", |_| json!({ "sub": 7 }), false),
-        ("no username", |_| json!({ "username": null }), false),
-        ("is_anon is text", |_| json!({ "is_anon": "true" }), false),
-    ];
-    let cases = changes.map(|(name, change, passes)| Case {
-        name: name.into(),
-        token: Token::Fresh(change),
-        passes,
-    });
-    cases.into()
+        fresh("nbf ahead", |now| json!({ "nbf": now + 150 }), false),
+        fresh("nbf is text", |_| json!({ "nbf": "soon" }), false),
+        fresh("no sub", |_| json!({ "sub": null }), false),
+        fresh("sub empty", |_| json!({ "sub": "" }), false),
+        fresh("sub is a number", |_| json!({ "sub": 7 }), false),
+        fresh("no username", |_| json!({ "username": null }), false),
+        fresh("is_anon is text", |_| json!({ "is_anon": "true" }), false),
+    ]
 }
 
 /// Returns what is wrong with a verdict, if anything.

@@ -12,7 +12,6 @@ use crate::domain::device::Device;
 use crate::domain::identity::LinkedIdentity;
 use crate::domain::player::{Player, PlayerState};
 use crate::domain::session::SessionSummary;
-use crate::games::files::hex;
 
 /// Names by players' ids.
 pub type PlayerNames = BTreeMap<String, String>;
@@ -215,7 +214,7 @@ impl IdentityView {
         Self {
             provider: identity.provider,
             issuer,
-            hash: hex(&identity.key.0),
+            hash: base16ct::lower::encode_string(&identity.key.0),
             linked_at: rfc3339(identity.linked_at),
         }
     }

@@ -108,11 +108,7 @@ fn contents() -> Vec<(String, Bytes)> {
 fn digests() -> BTreeMap<String, String> {
     let digest = |path: &str| {
         let hash = GameFiles::get(path)?.metadata.sha256_hash();
-        Some(
-            hash.iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect::<String>(),
-        )
+        Some(base16ct::lower::encode_string(&hash))
     };
     GameFiles::iter()
         .filter_map(|path| Some((path.to_string(), digest(&path)?)))

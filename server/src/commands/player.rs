@@ -257,11 +257,7 @@ async fn show(store: &dyn Store, who: &Who, now: Millis) -> Result<String, Failu
     }
     for identity in identities {
         // Eight digits are enough to distinguish a player's few identities.
-        let short = identity.key.0.iter().take(4);
-        let short = short.fold(String::new(), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        });
+        let short = base16ct::lower::encode_string(&identity.key.0[..4]);
         let _ = writeln!(
             text,
             "identity  {} {short}…, linked {}",

@@ -333,12 +333,7 @@ fn remove_unfinished(directory: &Path) -> std::io::Result<()> {
 
 /// Returns the SHA-256 of `content`, in lower-case hex.
 fn digest(content: &[u8]) -> String {
-    hex(&Sha256::digest(content))
-}
-
-/// Returns bytes in lower-case hex.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    base16ct::lower::encode_string(&Sha256::digest(content))
 }
 
 /// Returns the path of a file: in one of 256 directories, so that none becomes too large.

@@ -16,7 +16,6 @@ use platform_checks::{PathProblem, normalise};
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::project::FileEntry;
-use crate::games::files::hex;
 use crate::games::inspection::INDEX;
 
 /// The number of bytes per copy.
@@ -227,7 +226,7 @@ fn copy(content: &mut impl Read, size: u64, at: &Path) -> Result<String, Staging
         file.write_all(&piece[..read]).map_err(StagingError::Io)?;
         left = left.saturating_sub(read as u64);
     }
-    Ok(hex(&hash.finalize()))
+    Ok(base16ct::lower::encode_string(&hash.finalize()))
 }
 
 /// Returns the beginning of a name, for a sentence.

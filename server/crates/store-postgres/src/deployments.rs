@@ -8,7 +8,9 @@ use platform_domain::audit::{AuditKind, By};
 use platform_domain::clock::Millis;
 use platform_domain::project::{Deployment, DeploymentSummary, FileEntry, Inspection, Made};
 use platform_protocol::names::Environment;
-use platform_store::stored_forms::{read_environment, read_inspection, write_inspection};
+use platform_store::stored_forms::{
+    read_environment, read_inspection, read_sha256, write_inspection, write_sha256,
+};
 use platform_store::{DeploymentStore, StoreError};
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -182,10 +184,10 @@ impl DeploymentStore for PostgresStore {
         mut files: Vec<String>,
     ) -> Result<Vec<String>, StoreError> {
         // A name that is not a SHA-256 is not the name of a stored file, so it is not returned.
-        files.retain(|name| from_hex(name).is_some());
+        files.retain(|name| read_sha256(name).is_some());
         let names: Vec<Vec<u8>> = files
             .iter()
-            .filter_map(|name| from_hex(name).map(Vec::from))
+            .filter_map(|name| read_sha256(name).map(Vec::from))
             .collect();
         let rows = self
             .main
@@ -244,7 +246,7 @@ fn files(row: &Row, id: Uuid) -> Result<BTreeMap<String, FileEntry>, Error> {
             column: "size",
             row: format!("{id}/{path}"),
         })?;
-        let sha256 = to_hex(sha256);
+        let sha256 = write_sha256(sha256);
         files.insert(path, FileEntry { sha256, size });
     }
     Ok(files)
@@ -312,7 +314,7 @@ async fn add_files(transaction: &Transaction, deployment: &Deployment) -> Result
         };
         paths.push(path.as_str());
         hashes.push(Vec::from(
-            from_hex(&file.sha256).ok_or_else(|| wrong("sha256"))?,
+            read_sha256(&file.sha256).ok_or_else(|| wrong("sha256"))?,
         ));
         sizes.push(i64::try_from(file.size).map_err(|_| wrong("size"))?);
     }
@@ -431,7 +433,7 @@ fn kept_file(row: &Row) -> Result<Option<FileEntry>, Error> {
         return Ok(None);
     };
     Ok(Some(FileEntry {
-        sha256: to_hex(sha256),
+        sha256: write_sha256(sha256),
         size: size.unsigned_abs(),
     }))
 }
@@ -439,25 +441,4 @@ fn kept_file(row: &Row) -> Result<Option<FileEntry>, Error> {
 /// PostgreSQL's integers are signed; the numbers here are far below 2^63.
 fn counted(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-fn to_hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut hex, byte| {
-            // Writing into a string cannot fail.
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        })
-}
-
-pub(super) fn from_hex(hex: &str) -> Option<[u8; 32]> {
-    let mut bytes = [0; 32];
-    if hex.len() != 64 || !hex.is_ascii() {
-        return None;
-    }
-    for (byte, digits) in bytes.iter_mut().zip(hex.as_bytes().chunks_exact(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
-    }
-    Some(bytes)
 }

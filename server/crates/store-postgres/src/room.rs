@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use platform_domain::project::FileEntry;
 use platform_domain::room::{BLOCK, Measured, ROW, content_bytes, listing_bytes};
+use platform_store::stored_forms::read_sha256;
 use platform_store::{RoomStore, StoreError};
 use uuid::Uuid;
 
-use super::deployments::{from_hex, remove_deployment};
+use super::deployments::remove_deployment;
 use super::error::Error;
 use super::projects;
 use super::rows::get;
@@ -110,7 +111,7 @@ async fn added(
 ) -> Result<u64, Error> {
     let wanted: Vec<Vec<u8>> = contents
         .keys()
-        .filter_map(|sha256| from_hex(sha256).map(Vec::from))
+        .filter_map(|sha256| read_sha256(sha256).map(Vec::from))
         .collect();
     let sql = format!(
         "SELECT DISTINCT encode(sha256, 'hex') FROM deployment_files

@@ -1,11 +1,11 @@
 //! The files of deployments.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use platform_domain::project::{Deployment, FileEntry};
 use platform_protocol::names::Environment;
 use platform_store::StoreError;
+use platform_store::stored_forms::{read_sha256, write_sha256};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
@@ -23,7 +23,7 @@ pub(super) fn add(connection: &Connection, deployment: &Deployment) -> Result<()
             column,
             row: format!("{}/{path}", deployment.id),
         };
-        let sha256 = from_hex(&file.sha256).ok_or_else(|| wrong("sha256"))?;
+        let sha256 = read_sha256(&file.sha256).ok_or_else(|| wrong("sha256"))?;
         let size = i64::try_from(file.size).map_err(|_| wrong("size"))?;
         add.execute(params![id, path, sha256, size])?;
     }
@@ -40,7 +40,7 @@ pub(super) fn list_files(
     let mut files = BTreeMap::new();
     while let Some(row) = rows.next()? {
         let path: String = row.get(0)?;
-        let sha256 = to_hex(row.get_ref(1)?.as_blob().unwrap_or_default());
+        let sha256 = write_sha256(row.get_ref(1)?.as_blob().unwrap_or_default());
         let size: i64 = row.get(2)?;
         let size = u64::try_from(size).map_err(|_| StoreError::Corrupt {
             table: "deployment_files",
@@ -115,7 +115,7 @@ pub(super) fn list_unreferenced_files(
     let mut failed = None;
     files.retain(|name| {
         // A name that is not a SHA-256 is not the name of a stored file, so it is not returned.
-        let Some(sha256) = from_hex(name) else {
+        let Some(sha256) = read_sha256(name) else {
             return false;
         };
         match find.exists([sha256.as_slice()]) {
@@ -131,28 +131,7 @@ pub(super) fn list_unreferenced_files(
 
 fn file_entry(row: &Row<'_>) -> rusqlite::Result<FileEntry> {
     Ok(FileEntry {
-        sha256: to_hex(&row.get::<_, Vec<u8>>(0)?),
+        sha256: write_sha256(&row.get::<_, Vec<u8>>(0)?),
         size: row.get::<_, i64>(1)?.unsigned_abs(),
     })
-}
-
-fn to_hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut hex, byte| {
-            // Writing into a string cannot fail.
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        })
-}
-
-pub(super) fn from_hex(hex: &str) -> Option<[u8; 32]> {
-    let mut bytes = [0; 32];
-    if hex.len() != 64 || !hex.is_ascii() {
-        return None;
-    }
-    for (byte, digits) in bytes.iter_mut().zip(hex.as_bytes().chunks_exact(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
-    }
-    Some(bytes)
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use platform_domain::project::FileEntry;
 use platform_domain::room::{BLOCK, Measured, ROW, content_bytes, listing_bytes};
+use platform_store::stored_forms::read_sha256;
 use platform_store::{RoomStore, StoreError};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::deployed_files::from_hex;
 use super::deployments::remove_deployment;
 use super::error::Error;
 use super::projects::project_id;
@@ -129,7 +129,7 @@ fn added(
     ))?;
     let mut bytes = 0_u64;
     for (sha256, size) in contents {
-        let known = match from_hex(sha256) {
+        let known = match read_sha256(sha256) {
             Some(sha256) => find.exists(params![project, sha256.as_slice()])?,
             None => false,
         };

@@ -1,4 +1,4 @@
-//! The texts in which every back end stores values that have no type of their own in a database.
+//! How every back end stores values that have no type of their own in a database.
 
 use std::fmt::Display;
 
@@ -7,6 +7,20 @@ use platform_protocol::names::Environment;
 use serde_json::{Value, json};
 
 use super::StoreError;
+
+/// Returns the bytes of a SHA-256 in lower-case hex, as databases store it; `None` if it is not one.
+#[must_use]
+pub fn read_sha256(hex: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    let read = base16ct::lower::decode(hex, &mut bytes).ok()?.len();
+    (read == bytes.len()).then_some(bytes)
+}
+
+/// Returns a stored SHA-256 in lower-case hex.
+#[must_use]
+pub fn write_sha256(stored: &[u8]) -> String {
+    base16ct::lower::encode_string(stored)
+}
 
 /// Returns the stored form of who may frame an environment: a word, a list of origins, or nothing.
 #[must_use]

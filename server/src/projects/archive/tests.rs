@@ -9,7 +9,6 @@ use sha2::{Digest as _, Sha256};
 use tar::{Builder, Header};
 
 use super::*;
-use crate::games::files::hex;
 use crate::projects::staging::StagedFile;
 
 fn header(kind: EntryType, name: &[u8], size: u64) -> Header {
@@ -53,7 +52,10 @@ fn try_unpack(archive: &[u8]) -> Result<Vec<(String, String)>, ArchiveError> {
     let read = |file: &StagedFile| {
         let content = std::fs::read(&file.at).unwrap();
         assert_eq!(content.len() as u64, file.entry.size);
-        assert_eq!(hex(&Sha256::digest(&content)), file.entry.sha256);
+        assert_eq!(
+            base16ct::lower::encode_string(&Sha256::digest(&content)),
+            file.entry.sha256
+        );
         String::from_utf8(content).unwrap()
     };
     Ok(unpacked
