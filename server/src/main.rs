@@ -215,6 +215,12 @@ async fn serve(config: Config) -> Result<(), Failure> {
         running.origin, running.address
     ));
     stop.signalled().await;
+    let delay = running.drain();
+    if !delay.is_zero() {
+        tracing::info!(?delay, "not ready any more, and stopping after the delay");
+        // A second signal ends the delay.
+        let _ = tokio::time::timeout(delay, stop.signalled()).await;
+    }
     tracing::info!("stopping");
     running.stop().await.map_err(|error| chain(&error))
 }

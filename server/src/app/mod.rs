@@ -9,6 +9,7 @@
 //! | `error_page` | problems as HTML pages |
 //! | `guard` | responses for handlers that panic or take too long |
 //! | `jobs` | the periodic work of all slices |
+//! | [`operations`] | health checks on a socket of their own |
 //! | [`openapi`] | the description of the project API |
 //! | [`data_folder`] | the lock on the data folder |
 //! | [`backup`] | a copy of all data, while the server runs |
@@ -23,6 +24,7 @@ mod error_page;
 mod guard;
 mod jobs;
 pub mod openapi;
+pub mod operations;
 pub mod routes;
 pub mod start;
 pub mod state;

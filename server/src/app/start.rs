@@ -13,6 +13,7 @@ use crate::admin::AdminState;
 use crate::app::demo::{self, DemoError};
 use crate::app::entry::App;
 use crate::app::jobs;
+use crate::app::operations::{Operations, Readiness};
 use crate::app::routes::routes;
 use crate::app::state::{AppState, Parts};
 use crate::auth::demo_provider::DemoProvider;
@@ -52,10 +53,12 @@ use crate::web::serve::{ConnectionLimits, DRAIN, serve};
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The server cannot listen on the socket.
-    #[error("cannot listen on {address}: {}", listen_advice(source))]
+    #[error("cannot listen on {address}: {}", listen_advice(setting, source))]
     Listen {
         /// The address of the socket.
         address: SocketAddr,
+        /// The setting that names it.
+        setting: &'static str,
         /// The cause.
         source: std::io::Error,
     },
@@ -89,11 +92,11 @@ pub enum StartError {
     Uploads(#[source] std::io::Error),
 }
 
-fn listen_advice(error: &std::io::Error) -> String {
+fn listen_advice(setting: &str, error: &std::io::Error) -> String {
     if error.kind() == std::io::ErrorKind::AddrInUse {
-        "another program listens there; stop it, or set PLATFORM_LISTEN to another port".to_owned()
+        format!("another program listens there; stop it, or set {setting} to another port")
     } else {
-        format!("{error}; set PLATFORM_LISTEN to an address of this machine")
+        format!("{error}; set {setting} to an address of this machine")
     }
 }
 
@@ -106,14 +109,24 @@ pub struct Running {
     pub origin: String,
     /// The address on which it listens.
     pub address: SocketAddr,
+    /// The address of the health checks, if there are any.
+    pub operations: Option<SocketAddr>,
     /// The state of the handlers.
     pub state: AppState,
+    readiness: Arc<Readiness>,
     stopping: watch::Sender<bool>,
     server: JoinSet<()>,
     background: JoinSet<()>,
 }
 
 impl Running {
+    /// Says to balancers that they should choose another node, and goes on serving.
+    /// Returns how long they are given to find out before [`Running::stop`].
+    pub fn drain(&self) -> Duration {
+        self.readiness.drain();
+        self.state.platform.config.shutdown_delay()
+    }
+
     /// Stops gracefully: it accepts no new connections, requests in progress finish within ten
     /// seconds, then the store is closed.
     ///
@@ -159,7 +172,8 @@ pub async fn start_on(
     entropy: Arc<dyn Entropy>,
     disk: Arc<dyn FreeSpace>,
 ) -> Result<Running, StartError> {
-    let (listener, listening) = listen(config.listen).await?;
+    let (listener, listening) = listen(config.listen, "PLATFORM_LISTEN").await?;
+    let operations = listen_for_operations(&config).await?;
     let origin = config
         .origin
         .clone()
@@ -214,10 +228,19 @@ pub async fn start_on(
     };
     let limits = ConnectionLimits::of_this_process();
     server.spawn(serve(listener, app, limits, stopped));
+    let mut background = jobs::start(&state);
+    let readiness = readiness(&state);
+    let operations = operations.map(|(listener, address)| {
+        let app = Operations::new(state.clone(), Arc::clone(&readiness));
+        background.spawn(serve_to_the_end(listener, app, limits));
+        address
+    });
     Ok(Running {
         origin: origin.to_string(),
         address: listening,
-        background: jobs::start(&state),
+        operations,
+        background,
+        readiness,
         state,
         stopping,
         server,
@@ -372,9 +395,40 @@ async fn uploads(config: &Config, files: &FileStore) -> Result<UploadQueue, Star
         .unwrap_or_else(|error| Err(StartError::Uploads(std::io::Error::other(error))))
 }
 
-/// Listens on `address`, and returns the socket and its actual address, since the port may be 0.
-async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
-    let failed = |source| StartError::Listen { address, source };
+/// Serves until the task ends: health checks are answered as long as there is a process.
+async fn serve_to_the_end(listener: TcpListener, app: Operations, limits: ConnectionLimits) {
+    let (_never, stopping) = watch::channel(false);
+    serve(listener, app, limits, stopping).await;
+}
+
+/// What the node needs to serve visitors.
+fn readiness(state: &AppState) -> Arc<Readiness> {
+    let (platform, keys) = (&state.platform, &state.auth.keys);
+    let (store, clock) = (Arc::clone(&platform.store), Arc::clone(&platform.clock));
+    Arc::new(Readiness::new(store, Arc::clone(keys), clock))
+}
+
+/// Listens for health checks, if the settings name a socket for them.
+async fn listen_for_operations(
+    config: &Config,
+) -> Result<Option<(TcpListener, SocketAddr)>, StartError> {
+    match config.operations_listen {
+        Some(address) => Ok(Some(listen(address, "PLATFORM_OPERATIONS_LISTEN").await?)),
+        None => Ok(None),
+    }
+}
+
+/// Listens on `address`, which `setting` names. Returns the socket, and its address with
+/// the port that the system chose if it is 0.
+async fn listen(
+    address: SocketAddr,
+    setting: &'static str,
+) -> Result<(TcpListener, SocketAddr), StartError> {
+    let failed = |source| StartError::Listen {
+        address,
+        setting,
+        source,
+    };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let listening = listener.local_addr().map_err(failed)?;
     Ok((listener, listening))

@@ -210,10 +210,12 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
         Key::Origin => {
             config.origin = Some(text.parse().map_err(|error| format!("`{text}`: {error}"))?);
         }
-        Key::Listen => {
-            config.listen = text
-                .parse()
-                .map_err(|_| format!("`{text}` is not a socket such as 127.0.0.1:8787"))?;
+        Key::Listen => config.listen = parse::socket(text, "127.0.0.1:8787")?,
+        Key::OperationsListen => {
+            config.operations_listen = Some(parse::socket(text, "127.0.0.1:9090")?);
+        }
+        Key::ShutdownDelaySeconds => {
+            config.shutdown_delay_seconds = Some(parse::number(text, 0..=300)?);
         }
         Key::Data => config.data = text.into(),
         Key::DatabaseUrl => config.database = Some(parse::path_url(text, "sqlite")?),
@@ -271,6 +273,15 @@ fn check_together(config: &Config) -> Result<(), SettingError> {
         return Err(SettingError::new(
             "files_url",
             "it is the path of database_url; use a directory of its own",
+        ));
+    }
+    if config
+        .operations_listen
+        .is_some_and(|socket| socket.port() != 0 && socket == config.listen)
+    {
+        return Err(SettingError::new(
+            "operations_listen",
+            "it is the socket of listen, which visitors reach; use one of its own",
         ));
     }
     if config.key_secret_old.is_some() && config.key_secret.is_none() {

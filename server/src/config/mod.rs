@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use ipnet::IpNet;
 use platform_protocol::limits;
@@ -95,6 +96,10 @@ pub struct Config {
     pub origin: Option<PlatformOrigin>,
     /// The socket to listen on; port 0 picks one.
     pub listen: SocketAddr,
+    /// The socket for health checks; without one, there are none.
+    pub operations_listen: Option<SocketAddr>,
+    /// Seconds from the signal to stop until connections are closed, if configured.
+    pub shutdown_delay_seconds: Option<u64>,
     /// The directory of the embedded store and of deployed files.
     pub data: PathBuf,
     /// The file of the embedded store; the default is inside `data`.
@@ -174,6 +179,8 @@ impl Default for Config {
         Self {
             origin: None,
             listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), DEFAULT_PORT),
+            operations_listen: None,
+            shutdown_delay_seconds: None,
             data: PathBuf::from("./data"),
             database: None,
             files: None,
@@ -216,6 +223,10 @@ impl Default for Config {
 /// The default port.
 pub const DEFAULT_PORT: u16 = 8787;
 
+/// The default delay before a shutdown for servers with health checks: time for several of them,
+/// which most balancers make every one or two seconds.
+const SHUTDOWN_DELAY_SECONDS: u64 = 5;
+
 impl Config {
     /// Returns the file of the embedded store.
     #[must_use]
@@ -231,6 +242,17 @@ impl Config {
         self.files
             .clone()
             .unwrap_or_else(|| self.data.join("files"))
+    }
+
+    /// Returns how long the server continues after the signal to stop, before it closes its
+    /// connections. Without health checks no balancer would know, so the default is then 0.
+    #[must_use]
+    pub fn shutdown_delay(&self) -> Duration {
+        let usual = match self.operations_listen {
+            Some(_) => SHUTDOWN_DELAY_SECONDS,
+            None => 0,
+        };
+        Duration::from_secs(self.shutdown_delay_seconds.unwrap_or(usual))
     }
 
     /// Returns the maximum size of the cache of deployed files in bytes.

@@ -19,6 +19,10 @@ pub enum Key {
     Origin,
     /// `listen`
     Listen,
+    /// `operations_listen`
+    OperationsListen,
+    /// `shutdown_delay_seconds`
+    ShutdownDelaySeconds,
     /// `data`
     Data,
     /// `database_url`
@@ -124,7 +128,7 @@ const fn setting(
 }
 
 /// Every setting, in the order of the documentation.
-pub const SETTINGS: [Setting; 35] = [
+pub const SETTINGS: [Setting; 37] = [
     setting(
         Key::Origin,
         "origin",
@@ -136,6 +140,18 @@ pub const SETTINGS: [Setting; 35] = [
         "listen",
         "127.0.0.1:8787",
         "socket to listen on; port 0 picks one, and the ready line says which",
+    ),
+    setting(
+        Key::OperationsListen,
+        "operations_listen",
+        "none",
+        "socket for `/healthz` and `/readyz`, plain HTTP under any host name, for balancers and monitoring; keep it away from visitors",
+    ),
+    setting(
+        Key::ShutdownDelaySeconds,
+        "shutdown_delay_seconds",
+        "5 with operations_listen, else 0",
+        "seconds from the signal to stop until connections are closed, 0 to 300; `/readyz` says meanwhile that the node is not ready, so that balancers choose another one",
     ),
     setting(
         Key::Data,

@@ -1,6 +1,6 @@
 //! Parses the text of one setting; errors are phrases that say what to do.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -28,6 +28,12 @@ where
             range.end()
         )),
     }
+}
+
+/// Parses the address of a socket to listen on, such as `example`.
+pub(super) fn socket(text: &str, example: &str) -> Result<SocketAddr, String> {
+    text.parse()
+        .map_err(|_| format!("`{text}` is not a socket such as {example}"))
 }
 
 /// Parses a network such as `10.0.0.0/8`, or a single address.

@@ -64,6 +64,8 @@ fn value_of(config: &Config, key: Key) -> Option<String> {
     Some(match key {
         Key::Origin => quoted(&origin(config)?.to_string()),
         Key::Listen => quoted(&config.listen.to_string()),
+        Key::OperationsListen => quoted(&config.operations_listen?.to_string()),
+        Key::ShutdownDelaySeconds => config.shutdown_delay().as_secs().to_string(),
         Key::Data => quoted(&config.data.display().to_string()),
         Key::DatabaseUrl => quoted(&format!("sqlite://{}", config.database_path().display())),
         Key::RedisUrl => return None,

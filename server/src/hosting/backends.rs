@@ -54,6 +54,7 @@ mod headers;
 mod open_connections;
 mod paths;
 mod response_body;
+mod tunnel;
 
 pub use self::address_policy::AddressPolicy;
 pub use self::assertion::Assertions;

@@ -28,6 +28,7 @@ mod hosts;
 mod log_stream;
 mod logs;
 mod navigation;
+mod operations;
 mod operator;
 mod pages;
 mod players;

@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 pub(crate) fn program(data: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_platform-server"));
@@ -62,17 +62,32 @@ impl Server {
         answer
     }
 
+    /// Reads the log until a line contains `text`, and returns the rest of the log.
+    pub(crate) fn read_log_until(&mut self, text: &str) -> BufReader<ChildStderr> {
+        let mut log = BufReader::new(self.child.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.contains(text) {
+            line.clear();
+            assert_ne!(
+                log.read_line(&mut line).unwrap(),
+                0,
+                "the log has no such line"
+            );
+        }
+        log
+    }
+
+    /// Sends a signal.
+    pub(crate) fn signal(&self, signal: &str) {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args([signal, &id]).status().unwrap();
+        assert!(sent.success());
+    }
+
     /// Sends a signal and waits for the end. Returns the remaining output, the log, and the exit
     /// code.
     pub(crate) fn stop(mut self, signal: &str) -> (String, String, Option<i32>) {
-        let id = self.child.id().to_string();
-        assert!(
-            Command::new("kill")
-                .args([signal, &id])
-                .status()
-                .unwrap()
-                .success()
-        );
+        self.signal(signal);
         let mut rest = String::new();
         self.output.read_to_string(&mut rest).unwrap();
         let ended = self.child.wait_with_output().unwrap();

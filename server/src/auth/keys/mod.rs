@@ -12,6 +12,7 @@ mod signer;
 mod tests;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use arc_swap::ArcSwap;
 use base64::Engine as _;
@@ -129,6 +130,8 @@ pub struct KeyRing {
     token_millis: Millis,
     secrets: KeySecrets,
     ring: ArcSwap<Ring>,
+    /// When the keys were last read.
+    read_at: AtomicI64,
     /// Held while the keys are read and replaced: an older result must never replace a newer one,
     /// which could restore a revoked key.
     refreshing: Mutex<()>,
@@ -172,6 +175,7 @@ impl KeyRing {
             token_millis,
             secrets,
             ring,
+            read_at: AtomicI64::new(0),
             refreshing: Mutex::new(()),
         };
         ring.refresh().await?;
@@ -213,6 +217,12 @@ impl KeyRing {
         Arc::clone(&self.ring.load().key_set)
     }
 
+    /// Returns when the keys were last read from the store.
+    #[must_use]
+    pub fn read_at(&self) -> Millis {
+        self.read_at.load(Ordering::Relaxed)
+    }
+
     /// Reads the keys again, adds a new one if the last is 90 days old, and forgets those that are
     /// no longer in the key set. It must be called every few seconds: a key that another node or
     /// the operator has revoked must no longer be trusted here, and a new key must be published
@@ -252,6 +262,7 @@ impl KeyRing {
             }
         }
         self.replace(kept)?;
+        self.read_at.store(now, Ordering::Relaxed);
         if !gone.is_empty() {
             self.store.remove_keys(&gone).await?;
             tracing::info!(

@@ -14,7 +14,7 @@ use hyper_util::rt::TokioIo;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::address_policy;
+use super::{address_policy, tunnel};
 use crate::domain::errors::chain;
 
 /// The time limit for taking over both connections for a tunnel.
@@ -144,28 +144,28 @@ impl Handshake {
         tokio::spawn(async move {
             // Dropped last, also if this task is dropped: the connections are closed first.
             let _held = held;
-            tokio::select! {
-                biased;
-                () = end.cancelled() => {}
-                () = pass(self.visitor, backend) => {}
-            }
+            pass(self.visitor, backend, &end).await;
         });
     }
 }
 
-/// Forwards bytes in both directions. When one connection ends, this is passed on, and data from
-/// the other is still delivered.
-async fn pass(visitor: OnUpgrade, backend: OnUpgrade) {
+/// Forwards bytes in both directions, until both connections have ended or `end` is cancelled.
+async fn pass(visitor: OnUpgrade, backend: OnUpgrade, end: &CancellationToken) {
     let both = timeout(HANDED_OVER, async { tokio::try_join!(visitor, backend) });
-    let (visitor, backend) = match both.await {
+    let both = tokio::select! {
+        biased;
+        () = end.cancelled() => return,
+        both = both => both,
+    };
+    let (visitor, backend) = match both {
         Ok(Ok(both)) => both,
         failed => {
             tracing::debug!(?failed, "a connection did not become a WebSocket");
             return;
         }
     };
-    let (mut visitor, mut backend) = (TokioIo::new(visitor), TokioIo::new(backend));
-    if let Err(error) = tokio::io::copy_bidirectional(&mut visitor, &mut backend).await {
+    let (visitor, backend) = (TokioIo::new(visitor), TokioIo::new(backend));
+    if let Err(error) = tunnel::pass(visitor, backend, end).await {
         tracing::debug!(%error, "a WebSocket broke off");
     }
 }

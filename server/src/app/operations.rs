@@ -1,0 +1,102 @@
+//! The operator's listener: `/healthz` says that the process answers, `/readyz`
+//! whether a balancer may send visitors to this node. It has a socket of its own and
+//! answers under any host name. The platform's own socket has none of these paths.
+
+mod readiness;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderValue, Request, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use platform_protocol::problem::ProblemCode;
+use tower::ServiceExt as _;
+
+pub use self::readiness::{Component, Readiness};
+use crate::app::guard::{HANDLING, guard};
+use crate::app::state::AppState;
+use crate::web::api_error::ApiError;
+use crate::web::request_id::{RequestId, X_REQUEST_ID};
+use crate::web::serve::Application;
+
+/// Answers on the operator's listener.
+#[derive(Clone, Debug)]
+pub struct Operations {
+    state: AppState,
+    router: Router,
+}
+
+impl Operations {
+    /// Answers for the node that `readiness` looks at.
+    #[must_use]
+    pub fn new(state: AppState, readiness: Arc<Readiness>) -> Self {
+        let router = Router::new()
+            .route("/healthz", get(health))
+            .route("/readyz", get(ready))
+            .fallback(async || ApiError::from(ProblemCode::NotFound))
+            .method_not_allowed_fallback(async || ApiError::from(ProblemCode::MethodNotAllowed))
+            .with_state(readiness);
+        Self { state, router }
+    }
+}
+
+/// The process answers, whatever else it lacks: a restart would not help.
+async fn health() -> &'static str {
+    "ok\n"
+}
+
+async fn ready(State(readiness): State<Arc<Readiness>>) -> Response {
+    let report = readiness.report().await;
+    let status = if report.ready {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
+    // A few names cannot fail to serialize.
+    let json = serde_json::to_vec(&report).unwrap_or_default();
+    let mut response = (status, json).into_response();
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
+}
+
+impl Application for Operations {
+    async fn answer(&self, _peer: SocketAddr, request: Request<Body>) -> Response {
+        let platform = &self.state.platform;
+        let id = RequestId::generate(&*platform.entropy);
+        let answer = async {
+            match self.router.clone().oneshot(request).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            }
+        };
+        let mut response = guard(Some(HANDLING), answer).await;
+        if let Some(error) = response.extensions_mut().remove::<ApiError>() {
+            *response.body_mut() = error.body(&platform.auth_url, &id);
+            response.headers_mut().remove(header::CONTENT_LENGTH);
+        }
+        let headers = response.headers_mut();
+        headers.insert(X_REQUEST_ID, id.header().clone());
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        headers.insert(
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        );
+        response
+    }
+
+    fn explain_unread(&self, status: StatusCode) -> (RequestId, Vec<u8>) {
+        let platform = &self.state.platform;
+        let id = RequestId::generate(&*platform.entropy);
+        let body = ApiError::unread(status).problem(&platform.auth_url, &id);
+        (id, body)
+    }
+
+    fn trusts(&self, _address: IpAddr) -> bool {
+        false
+    }
+}

@@ -1,0 +1,165 @@
+//! Whether this node can serve visitors, and what it lacks.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::auth::keys::KeyRing;
+use crate::clock::{Clock, Millis};
+use crate::domain::errors::chain;
+use crate::store::Store;
+
+/// How long the store may take to answer. A store that lost its network does not
+/// refuse, it is silent.
+const STORE_ANSWERS: Duration = Duration::from_secs(2);
+/// Keys that were read longer ago than this may lack one that other nodes sign with,
+/// or hold one that was revoked.
+const KEYS_ARE_OLD: Millis = 10 * 60 * 1_000;
+
+/// A part of the platform that can fail, as `/readyz` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Component {
+    /// The store does not answer.
+    Database,
+    /// The node is about to stop.
+    Draining,
+    /// The signing keys have not been read for ten minutes.
+    Keys,
+}
+
+/// What `/readyz` answers.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Whether visitors can be sent to this node.
+    pub ready: bool,
+    /// Why they cannot; absent if they can.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub because: Vec<Component>,
+    /// What works less well; absent if the node is not ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub degraded: Option<Vec<Component>>,
+}
+
+/// Looks at what this node needs to serve visitors.
+#[derive(Debug)]
+pub struct Readiness {
+    store: Arc<dyn Store>,
+    keys: Arc<KeyRing>,
+    clock: Arc<dyn Clock>,
+    draining: AtomicBool,
+}
+
+impl Readiness {
+    /// A node that is not about to stop.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>, keys: Arc<KeyRing>, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            store,
+            keys,
+            clock,
+            draining: AtomicBool::new(false),
+        }
+    }
+
+    /// From now on the node is not ready, because it is about to stop.
+    pub fn drain(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+    }
+
+    /// Looks at everything now.
+    pub async fn report(&self) -> Report {
+        let mut because = Vec::new();
+        if self.draining.load(Ordering::Relaxed) {
+            because.push(Component::Draining);
+        }
+        if !self.store_answers().await {
+            because.push(Component::Database);
+        }
+        if self.clock.now() - self.keys.read_at() > KEYS_ARE_OLD {
+            because.push(Component::Keys);
+        }
+        let ready = because.is_empty();
+        Report {
+            ready,
+            because,
+            degraded: ready.then(Vec::new),
+        }
+    }
+
+    async fn store_answers(&self) -> bool {
+        match tokio::time::timeout(STORE_ANSWERS, self.store.list_keys()).await {
+            Ok(Ok(_keys)) => true,
+            Ok(Err(error)) => {
+                tracing::warn!(error = chain(&error), "not ready: the store failed");
+                false
+            }
+            Err(_) => {
+                tracing::warn!(limit = ?STORE_ANSWERS, "not ready: the store did not answer");
+                false
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::keys::KeySecrets;
+    use crate::clock::ManualClock;
+    use crate::entropy::SystemEntropy;
+    use crate::store::{SchemaPolicy, connect};
+
+    /// A node that has just read its keys, with nothing in the background.
+    struct Node {
+        _directory: tempfile::TempDir,
+        store: Arc<dyn Store>,
+        keys: Arc<KeyRing>,
+        clock: Arc<ManualClock>,
+        readiness: Readiness,
+    }
+
+    async fn node() -> Node {
+        let directory = tempfile::tempdir().unwrap();
+        let url = format!("sqlite://{}/platform.db", directory.path().display());
+        let store = connect(&url, SchemaPolicy::Upgrade).await.unwrap();
+        let clock = Arc::new(ManualClock::new(1_800_000_000_000));
+        let secrets = KeySecrets {
+            present: None,
+            former: None,
+        };
+        let entropy = Arc::new(SystemEntropy);
+        let keys = KeyRing::open(store.clone(), clock.clone(), entropy, 900, secrets);
+        let keys = keys.await.unwrap();
+        Node {
+            _directory: directory,
+            readiness: Readiness::new(store.clone(), keys.clone(), clock.clone()),
+            store,
+            keys,
+            clock,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_node_that_has_not_read_its_keys_for_ten_minutes_is_not_ready() {
+        let node = node().await;
+        node.clock.advance(KEYS_ARE_OLD);
+        assert!(node.readiness.report().await.ready);
+        node.clock.advance(1);
+        let report = node.readiness.report().await;
+        assert_eq!((report.ready, report.degraded), (false, None));
+        assert_eq!(report.because, [Component::Keys]);
+        node.keys.refresh().await.unwrap();
+        assert!(node.readiness.report().await.ready);
+    }
+
+    #[tokio::test]
+    async fn a_node_whose_store_does_not_answer_is_not_ready() {
+        let node = node().await;
+        node.store.close().await.unwrap();
+        let report = node.readiness.report().await;
+        assert_eq!(report.because, [Component::Database]);
+    }
+}
