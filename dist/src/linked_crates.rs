@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
+use crate::FEATURES;
 use crate::run::{cargo, output};
 
 /// The target of the module in the page.
@@ -95,10 +96,10 @@ pub(crate) fn crates(root: &Path, host: &str) -> Result<Vec<Crate>> {
     let mut linked = tree(
         root,
         host,
-        "--workspace",
+        &["--workspace", "--features", FEATURES],
         &["platform-server", "platform-cli"],
     )?;
-    let module = "--package=platform-runtime";
+    let module = &["--package=platform-runtime"];
     linked.extend(tree(root, IN_THE_PAGE, module, &["platform-runtime"])?);
     let arguments = ["metadata", "--format-version=1", "--locked"];
     let metadata = output(cargo(root).args(arguments))?;
@@ -110,9 +111,10 @@ pub(crate) fn crates(root: &Path, host: &str) -> Result<Vec<Crate>> {
 
 /// The names and versions of the crates that `packages` link for a target. Only `cargo tree` knows
 /// features and leaves out what runs in the compiler.
-fn tree(root: &Path, target: &str, choice: &str, packages: &[&str]) -> Result<BTreeSet<Named>> {
+fn tree(root: &Path, target: &str, choice: &[&str], packages: &[&str]) -> Result<BTreeSet<Named>> {
     let mut command = cargo(root);
-    command.args(["tree", "--locked", "--edges=normal,no-proc-macro", choice]);
+    command.args(["tree", "--locked", "--edges=normal,no-proc-macro"]);
+    command.args(choice);
     command.args(["--prefix=depth", "--format= {p}", "--target", target]);
     Ok(reached(&output(&mut command)?, packages))
 }

@@ -29,6 +29,9 @@ use clap::Parser;
 use crate::archive::Files;
 use crate::programs::Toolchain;
 
+/// The features of a release that a build for development leaves out.
+const FEATURES: &str = "platform-server/cluster";
+
 /// Documents that are copied next to the programs.
 const PAGES: [&str; 5] = [
     "CHANGELOG.md",

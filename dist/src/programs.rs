@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
+use crate::FEATURES;
 use crate::run::{cargo, output, program, run};
 
 /// The compiler, its folders, and its target.
@@ -115,6 +116,8 @@ pub(crate) fn build(root: &Path, toolchain: &Toolchain, seconds: u64) -> Result<
             "platform-server",
             "--bin",
             "platform",
+            "--features",
+            FEATURES,
         ])
         // The separator of arguments in this variable.
         .env(
@@ -130,8 +133,8 @@ pub(crate) fn build(root: &Path, toolchain: &Toolchain, seconds: u64) -> Result<
 
 /// Copies a commit of `root` to `to`, with the npm packages that build the runtime.
 ///
+/// # Errors
 /// There is no commit, or not enough disk space.
-/// There is no commit, or no room.
 pub(crate) fn copy(root: &Path, commit: &str, to: &Path) -> Result<()> {
     let packages = root.join("loader/node_modules");
     ensure!(

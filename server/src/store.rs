@@ -9,21 +9,54 @@ pub(crate) use platform_store_sqlite::make_private_directory;
 #[cfg(feature = "demo")]
 pub(crate) use platform_store_sqlite::make_private_file;
 
-/// Opens the store at `url`: `sqlite://<path>`, which is created if it does not exist.
+/// Opens the store at `url`: `sqlite://<path>`, which is created if it does not exist, or
+/// `postgres://…`, a database that exists.
 ///
 /// # Errors
 /// [`ConnectError`]; its sentence is for the operator.
 pub async fn connect(url: &str, schema: SchemaPolicy) -> Result<Arc<dyn Store>, ConnectError> {
+    connect_with_logs(url, None, schema).await
+}
+
+/// Opens the store at `url`, like [`connect`]. Frontend logs are in the PostgreSQL database at
+/// `logs`; without it, they are next to the rest.
+///
+/// # Errors
+/// [`ConnectError`]
+pub async fn connect_with_logs(
+    url: &str,
+    logs: Option<&str>,
+    schema: SchemaPolicy,
+) -> Result<Arc<dyn Store>, ConnectError> {
     match url.split_once("://") {
         Some(("sqlite", path)) if !path.is_empty() && !path.ends_with('/') => {
             let store = SqliteStore::open(Path::new(path), schema).await?;
             Ok(Arc::new(store))
         }
-        Some(("postgres" | "postgresql", _)) => Err(ConnectError::Unsupported("PostgreSQL")),
+        Some(("postgres" | "postgresql", _)) => connect_postgres(url, logs, schema).await,
         // An address may contain a password, so only its scheme is repeated.
         Some((scheme, _)) => Err(ConnectError::Address(format!("{scheme}://…"))),
         None => Err(ConnectError::Address("an address without a scheme".into())),
     }
+}
+
+#[cfg(feature = "cluster")]
+async fn connect_postgres(
+    url: &str,
+    logs: Option<&str>,
+    schema: SchemaPolicy,
+) -> Result<Arc<dyn Store>, ConnectError> {
+    let store = platform_store_postgres::PostgresStore::open(url, logs, schema).await?;
+    Ok(Arc::new(store))
+}
+
+#[cfg(not(feature = "cluster"))]
+async fn connect_postgres(
+    _url: &str,
+    _logs: Option<&str>,
+    _schema: SchemaPolicy,
+) -> Result<Arc<dyn Store>, ConnectError> {
+    Err(ConnectError::Unsupported("PostgreSQL"))
 }
 
 #[cfg(test)]
@@ -32,18 +65,17 @@ mod tests {
 
     #[tokio::test]
     async fn addresses_of_other_stores_are_refused_without_repeating_passwords() {
-        let postgres = connect(
-            "postgres://platform:hunter2@localhost/platform",
-            SchemaPolicy::Upgrade,
-        )
-        .await
-        .unwrap_err();
-        assert!(matches!(postgres, ConnectError::Unsupported("PostgreSQL")));
-        assert!(
-            postgres
-                .to_string()
-                .contains("not supported by this build yet")
-        );
+        // Nobody listens on port 1.
+        let url = "postgres://platform:hunter2@127.0.0.1:1/platform";
+        let postgres = connect(url, SchemaPolicy::Upgrade).await.unwrap_err();
+        let said = crate::domain::errors::chain(&postgres);
+        assert!(!said.contains("hunter2"), "{said}");
+        if cfg!(not(feature = "cluster")) {
+            assert!(
+                said.contains("--features platform-server/cluster"),
+                "{said}"
+            );
+        }
         for url in [
             "mysql://platform:hunter2@localhost/x",
             "sqlite://",

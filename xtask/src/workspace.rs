@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+/// The features that releases have, and that the server for a quick start is built without. What is
+/// tested has them.
+pub(crate) const FEATURES: &str = "platform-server/cluster";
+
 /// The folders that the tasks work in.
 pub(crate) struct Workspace {
     /// The folder of the workspace's `Cargo.toml`.

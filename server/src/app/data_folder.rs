@@ -65,11 +65,14 @@ impl FolderLock {
     /// # Errors
     /// [`FolderError::InUse`], [`FolderError::Unusable`]
     pub fn take(config: &Config) -> Result<Self, FolderError> {
-        let database = config.database_path();
         let mut locks = vec![lock_path(&config.data, LOCK)?];
-        let beside = lock_path(folder_of(&database), &lock_name(&database))?;
-        if !locks.contains(&beside) {
-            locks.push(beside);
+        // Several nodes may use one PostgreSQL database.
+        if config.postgres.is_none() {
+            let database = config.database_path();
+            let beside = lock_path(folder_of(&database), &lock_name(&database))?;
+            if !locks.contains(&beside) {
+                locks.push(beside);
+            }
         }
         let files = locks
             .iter()
@@ -119,6 +122,10 @@ fn lock(path: &Path) -> Result<File, FolderError> {
 /// # Errors
 /// [`FolderError::NoPlatform`], [`FolderError::Unusable`]
 pub fn require_platform(config: &Config) -> Result<(), FolderError> {
+    if config.postgres.is_some() {
+        // Opening the store fails if the database has no platform.
+        return Ok(());
+    }
     let database = config.database_path();
     let folder = folder_of(&database);
     match File::open(&database).and_then(|file| file.metadata()) {

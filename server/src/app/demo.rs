@@ -54,22 +54,20 @@ pub async fn deploy(platform: &Platform, deployments: &Deployments) -> Result<bo
         return Ok(false);
     }
     let store = &platform.store;
-    let projects = store.list_projects().await?;
-    if projects.is_empty() {
+    if store.list_projects().await?.is_empty() {
         let project = Project {
             slug: SLUG.to_owned(),
             owner: None,
             created_at: platform.clock.now(),
         };
         match store.add_project(project).await {
-            // It was permanently deleted, and its slug stays taken.
-            Err(StoreError::Conflict { .. }) => return Ok(false),
+            // Another node was faster, or it was permanently deleted and its slug stays taken.
+            Err(StoreError::Conflict { .. }) => {}
             added => added?,
         }
-    } else if !projects
-        .iter()
-        .any(|project| project.slug == SLUG && project.owner.is_none())
-    {
+    }
+    let project = store.find_project(SLUG).await?;
+    if project.is_none_or(|project| project.owner.is_some()) {
         // Another player's project may have the name.
         return Ok(false);
     }

@@ -442,6 +442,10 @@ pub async fn open_store(
     config: &Config,
     schema: SchemaPolicy,
 ) -> Result<Arc<dyn Store>, StartError> {
+    if let Some(url) = &config.postgres {
+        let logs = config.postgres_logs.as_ref().map(Secret::expose);
+        return Ok(store::connect_with_logs(url.expose(), logs, schema).await?);
+    }
     let url = format!("sqlite://{}", config.database_path().display());
     Ok(store::connect(&url, schema).await?)
 }

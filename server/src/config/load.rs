@@ -9,7 +9,7 @@ use platform_protocol::limits::LONGEST_TOKEN_SECONDS;
 
 use super::names::{self, Key, SETTINGS, Setting};
 use super::provider::{self, Written};
-use super::{Config, SaidBy, SettingError, parse};
+use super::{Config, SaidBy, Secret, SettingError, parse};
 
 /// Reads the settings of this process: `path`, if given, and its environment.
 ///
@@ -218,7 +218,13 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
             config.shutdown_delay_seconds = Some(parse::number(text, 0..=300)?);
         }
         Key::Data => config.data = text.into(),
-        Key::DatabaseUrl => config.database = Some(parse::path_url(text, "sqlite")?),
+        Key::DatabaseUrl => apply_database(config, text)?,
+        Key::LogsDatabaseUrl if parse::is_postgres(text) => {
+            config.postgres_logs = Some(Secret::new(text.to_owned()));
+        }
+        Key::LogsDatabaseUrl => {
+            return Err("write postgres://<user>:<password>@<host>/<database>".to_owned());
+        }
         Key::RedisUrl => {
             return Err("several nodes are not supported yet; leave it out".to_owned());
         }
@@ -267,8 +273,27 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
     Ok(())
 }
 
+/// Sets the address of the store, which has two forms.
+fn apply_database(config: &mut Config, text: &str) -> Result<(), String> {
+    (config.postgres, config.database) = if parse::is_postgres(text) {
+        (Some(Secret::new(text.to_owned())), None)
+    } else {
+        let path = parse::path_url(text, "sqlite")
+            .map_err(|error| format!("{error}, or postgres://<user>:<password>@<host>/<database>"));
+        (None, Some(path?))
+    };
+    Ok(())
+}
+
 /// Checks combinations of settings that are valid on their own.
 fn check_together(config: &Config) -> Result<(), SettingError> {
+    if config.postgres_logs.is_some() && config.postgres.is_none() {
+        return Err(SettingError::new(
+            "logs_database_url",
+            "the embedded store keeps its logs in logs.db; set database_url to a PostgreSQL \
+             database as well, or leave it out",
+        ));
+    }
     if config.database_path() == config.files_path() {
         return Err(SettingError::new(
             "files_url",

@@ -104,6 +104,10 @@ pub struct Config {
     pub data: PathBuf,
     /// The file of the embedded store; the default is inside `data`.
     pub database: Option<PathBuf>,
+    /// The address of the store in PostgreSQL, instead of the embedded store.
+    pub postgres: Option<Secret>,
+    /// The address of a separate PostgreSQL database for frontend logs.
+    pub postgres_logs: Option<Secret>,
     /// The directory of deployed files; the default is inside `data`.
     pub files: Option<PathBuf>,
     /// The maximum size of the cache of deployed files, in MiB.
@@ -183,6 +187,8 @@ impl Default for Config {
             shutdown_delay_seconds: None,
             data: PathBuf::from("./data"),
             database: None,
+            postgres: None,
+            postgres_logs: None,
             files: None,
             file_cache_mib: 64,
             trusted_proxies: Vec::new(),

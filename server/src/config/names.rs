@@ -27,6 +27,8 @@ pub enum Key {
     Data,
     /// `database_url`
     DatabaseUrl,
+    /// `logs_database_url`
+    LogsDatabaseUrl,
     /// `redis_url`
     RedisUrl,
     /// `files_url`
@@ -128,7 +130,7 @@ const fn setting(
 }
 
 /// Every setting, in the order of the documentation.
-pub const SETTINGS: [Setting; 37] = [
+pub const SETTINGS: [Setting; 38] = [
     setting(
         Key::Origin,
         "origin",
@@ -163,7 +165,13 @@ pub const SETTINGS: [Setting; 37] = [
         Key::DatabaseUrl,
         "database_url",
         "sqlite://$PLATFORM_DATA/platform.db",
-        "where the store is: `sqlite://<path>`",
+        "where the store is: `sqlite://<path>`, or `postgres://<user>:<password>@<host>/<database>` in a program with the feature `cluster`, which releases have",
+    ),
+    setting(
+        Key::LogsDatabaseUrl,
+        "logs_database_url",
+        "database_url; with SQLite logs.db beside it",
+        "a PostgreSQL database for frontend logs alone, if `database_url` is one as well",
     ),
     setting(
         Key::RedisUrl,

@@ -84,11 +84,17 @@ pub(super) fn private_backends(text: &str) -> Result<PrivateBackends, String> {
     }
 }
 
+/// Whether this is the address of a PostgreSQL database. It may contain a password.
+pub(super) fn is_postgres(text: &str) -> bool {
+    text.starts_with("postgres://") || text.starts_with("postgresql://")
+}
+
 /// Returns the path in `<scheme>://<path>`; only one scheme is supported.
 pub(super) fn path_url(text: &str, scheme: &str) -> Result<PathBuf, String> {
     let Some((found, path)) = text.split_once("://") else {
+        // It is not repeated: the address of a database may contain a password.
         return Err(format!(
-            "`{text}` is not an address such as {scheme}:///var/lib/platform"
+            "it is not an address such as {scheme}:///var/lib/platform"
         ));
     };
     if found != scheme {

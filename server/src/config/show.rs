@@ -67,7 +67,12 @@ fn value_of(config: &Config, key: Key) -> Option<String> {
         Key::OperationsListen => quoted(&config.operations_listen?.to_string()),
         Key::ShutdownDelaySeconds => config.shutdown_delay().as_secs().to_string(),
         Key::Data => quoted(&config.data.display().to_string()),
+        Key::DatabaseUrl if config.postgres.is_some() => hidden_postgres(),
         Key::DatabaseUrl => quoted(&format!("sqlite://{}", config.database_path().display())),
+        Key::LogsDatabaseUrl => {
+            config.postgres_logs.as_ref()?;
+            hidden_postgres()
+        }
         Key::RedisUrl => return None,
         Key::FilesUrl => quoted(&format!("file://{}", config.files_path().display())),
         Key::FileCacheMib => config.file_cache_mib.to_string(),
@@ -116,6 +121,11 @@ fn value_of(config: &Config, key: Key) -> Option<String> {
             LogFormat::Json => "json",
         }),
     })
+}
+
+/// The address of a PostgreSQL database, which may contain a password.
+fn hidden_postgres() -> String {
+    quoted(&format!("postgres://{HIDDEN}"))
 }
 
 fn rate(rate: &Rate) -> String {

@@ -73,6 +73,11 @@ impl<'a> Caller<'a> {
             .request(Method::POST, "auth", "/token")
             .header("origin", console);
         let guest = send(guest).await;
+        if app.running.state.platform.config.postgres.is_some() {
+            let (subject, player) = (guest.claims().sub, guest.claims().sub.parse().unwrap());
+            let cookie = app.sign_in(&subject, Some(player)).await;
+            return Self::with_cookie(app, Some(&cookie)).await;
+        }
         let sub = guest.claims().sub.replace('-', "");
         app.sql(&format!(
             "UPDATE players SET linked = 1 WHERE id = X'{sub}'"

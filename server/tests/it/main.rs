@@ -32,6 +32,8 @@ mod operations;
 mod operator;
 mod pages;
 mod players;
+#[cfg(feature = "cluster")]
+mod postgres;
 mod profile;
 mod program;
 mod projects;

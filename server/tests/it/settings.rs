@@ -63,14 +63,20 @@ fn variables_of_the_command_line_tool_pass() {
 }
 
 /// A variable, an invalid value, and a part of the advice.
-const WRONG_VARIABLES: [(&str, &str, &str); 26] = [
+const WRONG_VARIABLES: [(&str, &str, &str); 28] = [
     ("PLATFORM_ORIGIN", "http://games.example", "https"),
     ("PLATFORM_ORIGIN", "games.example", "https://"),
     ("PLATFORM_LISTEN", "8787", "127.0.0.1:8787"),
     ("PLATFORM_LISTEN", "", "leave it out"),
     ("PLATFORM_LISTN", "x", "unset"),
-    ("PLATFORM_DATABASE_URL", "postgres://db/x", "sqlite://"),
+    ("PLATFORM_DATABASE_URL", "mysql://db/x", "sqlite://"),
+    ("PLATFORM_LOGS_DATABASE_URL", "sqlite://x", "postgres://"),
     ("PLATFORM_DATABASE_URL", "platform.db", "sqlite://"),
+    (
+        "PLATFORM_DATABASE_URL",
+        "platform:hunter2@db/x",
+        "postgres://",
+    ),
     ("PLATFORM_REDIS_URL", "redis://r", "leave it out"),
     ("PLATFORM_FILES_URL", "s3://bucket", "file://"),
     ("PLATFORM_TRUSTED_PROXIES", "10.0.0.0/99", "10.0.0.0/8"),

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::results::Results;
 use crate::command::{cargo, describe, read_lines};
 use crate::drivers;
-use crate::workspace::Workspace;
+use crate::workspace::{FEATURES, Workspace};
 
 /// The crate whose tests use browsers and servers; all others are native.
 const END_TO_END: &str = "platform-tests";
@@ -66,6 +66,8 @@ pub(super) fn compile(workspace: &Workspace) -> Result<Vec<Program>> {
     let arguments = [
         "test",
         "--workspace",
+        "--features",
+        FEATURES,
         "--tests",
         "--no-run",
         "--message-format=json-render-diagnostics",

@@ -32,7 +32,12 @@ const ALIASES: &[(&str, &str)] = &[
 ];
 
 /// Names that are allowed anywhere: crates that only tests link.
-const TESTS_ALONE: &[&str] = &["store-conformance", "store_conformance"];
+const TESTS_ALONE: &[&str] = &[
+    "store-conformance",
+    "store_conformance",
+    "test-postgres",
+    "test_postgres",
+];
 
 /// One slice names another in a line of a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

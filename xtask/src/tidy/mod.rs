@@ -19,7 +19,7 @@ use anyhow::Result;
 use crate::command::{cargo, run as run_command};
 use crate::setup::{self, Purpose};
 use crate::terminal;
-use crate::workspace::Workspace;
+use crate::workspace::{FEATURES, Workspace};
 
 /// One thing that is wrong, at one place.
 #[derive(Debug, PartialEq, Eq)]
@@ -83,6 +83,8 @@ pub(crate) fn lints(workspace: &Workspace) -> Result<()> {
     let arguments = [
         "clippy",
         "--workspace",
+        "--features",
+        FEATURES,
         "--all-targets",
         "--",
         "--deny",

@@ -147,7 +147,7 @@ fn allowed(found: i32, known: i32, policy: SchemaPolicy) -> Result<bool, Connect
     if found > known {
         return Err(ConnectError::TooNew { found, known });
     }
-    if found < known && found > 0 && policy == SchemaPolicy::Refuse {
+    if found < known && policy == SchemaPolicy::Refuse {
         return Err(ConnectError::TooOld { found, known });
     }
     Ok(found < known)

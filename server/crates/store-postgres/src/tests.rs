@@ -1,7 +1,6 @@
 //! The suite on PostgreSQL, with one store and with two on one database, and tests that only
 //! PostgreSQL needs: simultaneous starts, the schema of a newer program, and lost connections.
 
-mod cluster;
 mod proxy;
 
 use std::path::Path;
@@ -19,9 +18,9 @@ use platform_store::{
     ConnectError, LogStore as _, NewGuest, PlayerStore as _, SchemaPolicy, Store, StoreError,
 };
 use platform_store_conformance::{Place, TwoHandles, concurrent_suite, suite};
+use platform_test_postgres::TestDatabase;
 use tokio_postgres::{Client, NoTls};
 
-use self::cluster::TestDatabase;
 use self::proxy::Proxy;
 use super::migrations::Schema;
 use super::{PostgresStore, address, migrations, restore_copy};

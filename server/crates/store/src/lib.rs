@@ -103,8 +103,11 @@ pub enum ConnectError {
     /// The address is not a valid address of a store.
     #[error("a store's address is sqlite://<path> or postgres://<host>/<database>, not {0}")]
     Address(String),
-    /// The address is valid, but this build has no back end for it.
-    #[error("{0} stores are not supported by this build yet; use sqlite://<path>")]
+    /// The address is valid, but this program was built without the back end for it.
+    #[error(
+        "this program was built without {0}; use the program of a release, or build it with \
+         `cargo build --release --bin platform-server --features platform-server/cluster`"
+    )]
     Unsupported(&'static str),
     /// A newer program has changed the database.
     #[error(

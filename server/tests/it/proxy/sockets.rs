@@ -260,7 +260,7 @@ async fn a_websocket_counts_as_a_connection_of_its_network_until_it_ends() {
 }
 
 /// The status of the close frame that comes next. The library answers it.
-async fn going_away(socket: &mut Socket) -> CloseCode {
+pub(super) async fn going_away(socket: &mut Socket) -> CloseCode {
     let Some(Ok(Message::Close(Some(frame)))) = soon(socket.next()).await else {
         panic!("no close frame came");
     };

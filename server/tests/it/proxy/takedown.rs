@@ -14,8 +14,9 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
-use super::sockets::{Socket, echo, open_of};
+use super::sockets::{Socket, echo, going_away, open_of};
 use super::{read_head, serve_raw, soon};
 use crate::caller::{Caller, archive};
 use crate::support::{NOW, TestApp, send};
@@ -48,10 +49,9 @@ async fn is_open(socket: &mut Socket) -> bool {
         && matches!(soon(socket.next()).await, Some(Ok(message)) if message == sent)
 }
 
-/// Waits until the socket is closed.
+/// Waits until the socket is closed, with a close frame that says so.
 async fn ends(socket: &mut Socket) {
-    let last = soon(socket.next()).await;
-    assert!(!matches!(last, Some(Ok(_))), "{last:?}");
+    assert_eq!(going_away(socket).await, CloseCode::Away);
 }
 
 /// A backend that streams without end, and does not respond at `/api/wait`; the receiver reports

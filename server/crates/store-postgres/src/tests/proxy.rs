@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
 
-use super::cluster::{SOCKET, TestDatabase};
+use platform_test_postgres::{SOCKET, TestDatabase};
 
 /// Forwards bytes between clients and the server.
 pub(super) struct Proxy {

@@ -2,6 +2,12 @@
 //! reachable only through a Unix socket in that folder, with a database for each test. It ends with
 //! the process, however that ends.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "everything here is for tests"
+)]
+
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -21,7 +27,7 @@ const OLDEST: u32 = 15;
 /// The user that runs the programs if the tests run as root: PostgreSQL refuses to run as root.
 const USER: &str = "postgres";
 /// The name of the socket in its folder.
-pub(super) const SOCKET: &str = ".s.PGSQL.5432";
+pub const SOCKET: &str = ".s.PGSQL.5432";
 /// How long the server may take to answer for the first time.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -67,13 +73,17 @@ static FREE: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// The database of one test. When it is dropped, it is emptied for the next test.
 #[derive(Debug)]
-pub(super) struct TestDatabase {
+pub struct TestDatabase {
     name: String,
 }
 
 impl TestDatabase {
     /// Takes an empty database. The first one starts the cluster.
-    pub(super) fn new() -> Self {
+    ///
+    /// # Panics
+    /// There is no PostgreSQL; the message says how to get it.
+    #[must_use]
+    pub fn new() -> Self {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let free = FREE.lock().unwrap().pop();
         let name = free.unwrap_or_else(|| {
@@ -90,17 +100,27 @@ impl TestDatabase {
     }
 
     /// Returns its address.
-    pub(super) fn url(&self) -> String {
+    #[must_use]
+    pub fn url(&self) -> String {
         CLUSTER.url(&self.name)
     }
 
-    pub(super) fn name(&self) -> &str {
+    /// Returns its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Returns the path of its server's socket.
-    pub(super) fn socket(&self) -> PathBuf {
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
         CLUSTER.folder.join(SOCKET)
+    }
+}
+
+impl Default for TestDatabase {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
