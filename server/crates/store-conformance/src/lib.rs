@@ -12,6 +12,7 @@
 //! and suspended players |
 //! | [`devices`], [`keys`] | the command line's sign-in; signing keys |
 //! | [`projects`], [`deployments`], [`environments`], [`test_players`] | games, their files, settings and test players |
+//! | [`stored_files`] | files that several nodes share, and their removal |
 //! | [`room`], [`takedown`] | the storage of deployments; games that are taken down |
 //! | [`counting`], [`logs`], [`log_quota`] | players over time; frontend log records |
 //! | [`audit`], [`administration`] | the log of security events; administrators |
@@ -43,6 +44,7 @@ pub mod projects;
 pub mod room;
 pub mod sessions;
 pub mod sign_ins;
+pub mod stored_files;
 pub mod suspensions;
 pub mod takedown;
 pub mod test_players;
@@ -217,6 +219,15 @@ macro_rules! suite {
                 a_sign_in_is_taken_once_and_by_its_own_browser
                 a_sign_in_is_taken_within_ten_minutes
             }
+            stored_files {
+                an_unused_file_is_claimed_after_a_day_and_forgotten
+                a_file_of_a_deployment_is_never_claimed
+                a_claimed_file_is_not_touched_until_its_claim_has_expired
+                a_claim_that_was_taken_over_forgets_nothing
+                files_of_deployments_are_adopted_once
+                of_many_sweeps_at_once_each_claims_other_files
+                what_is_touched_while_others_sweep_is_never_forgotten
+            }
             suspensions {
                 a_suspension_is_found_with_its_reason_until_it_is_lifted
             }
@@ -268,6 +279,10 @@ macro_rules! concurrent_suite {
             }
             projects {
                 of_many_who_want_a_slug_at_once_one_gets_it
+            }
+            stored_files {
+                of_many_sweeps_at_once_each_claims_other_files
+                what_is_touched_while_others_sweep_is_never_forgotten
             }
             test_players {
                 of_many_who_ask_for_a_test_player_at_once_all_get_the_same

@@ -40,6 +40,7 @@ const MAIN: &[(&str, Option<&str>)] = &[
     ("deployments", None),
     ("deployment_files", None),
     ("current_deployments", None),
+    ("stored_files", None),
     ("environment_settings", None),
     ("test_players", None),
     ("player_counts", None),

@@ -24,7 +24,13 @@ pub(super) struct Schema {
 pub(super) const MAIN: Schema = Schema {
     history: "platform_schema_history",
     lock: "platform_schema_lock",
-    migrations: &[("V1__first", include_str!("../migrations/0001_first.sql"))],
+    migrations: &[
+        ("V1__first", include_str!("../migrations/0001_first.sql")),
+        (
+            "V2__stored_files",
+            include_str!("../migrations/0002_stored_files.sql"),
+        ),
+    ],
 };
 
 /// Frontend log records.

@@ -44,6 +44,7 @@ mod session_rows;
 mod sessions;
 mod sign_ins;
 mod store;
+mod stored_files;
 mod suspensions;
 mod takedown;
 #[cfg(test)]

@@ -92,6 +92,10 @@ pub(super) const MAIN: Schema = Schema(&[
         "V20__inspections",
         include_str!("../migrations/0020_inspections.sql"),
     ),
+    (
+        "V21__stored_files",
+        include_str!("../migrations/0021_stored_files.sql"),
+    ),
 ]);
 
 /// Frontend log records.

@@ -20,6 +20,7 @@ mod projects;
 mod room;
 mod sessions;
 mod sign_ins;
+mod stored_files;
 pub mod stored_forms;
 mod suspensions;
 mod takedown;
@@ -42,6 +43,7 @@ pub use self::projects::ProjectStore;
 pub use self::room::RoomStore;
 pub use self::sessions::SessionStore;
 pub use self::sign_ins::SignInStore;
+pub use self::stored_files::{CLAIM_HOLDS, StoredFileStore, UNUSED_FILES_STAY};
 pub use self::suspensions::SuspensionStore;
 pub use self::takedown::{Removed, TakedownStore};
 
@@ -178,6 +180,7 @@ pub trait Store:
     + RoomStore
     + SessionStore
     + SignInStore
+    + StoredFileStore
     + SuspensionStore
     + TakedownStore
     + std::fmt::Debug
