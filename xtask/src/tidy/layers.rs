@@ -67,13 +67,10 @@ pub(super) fn slice_of(path: &str) -> Option<String> {
         let is_slice = file.starts_with("src/") && !TESTS_ALONE.contains(&name);
         return is_slice.then(|| name.to_owned());
     }
-    if path == "server/src/store.rs" {
-        // It opens the store that the settings name.
-        return Some("store-sqlite".to_owned());
-    }
     let rest = path.strip_prefix("server/src/")?;
     let name = rest.split('/').next()?.trim_end_matches(".rs");
-    (!matches!(name, "lib" | "main")).then(|| known(name))
+    // `store` opens the back end that the settings name, so it names all of them.
+    (!matches!(name, "lib" | "main" | "store")).then(|| known(name))
 }
 
 /// The slice of a module's or crate's name.
