@@ -118,6 +118,15 @@ pub(crate) fn run(workspace: &Workspace, choice: &Choice) -> Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
+/// How far a task has come.
+#[derive(Clone, Copy)]
+enum Progress {
+    Waits,
+    /// Since this time of the run's stopwatch.
+    RunsSince(Duration),
+    Ended,
+}
+
 /// A test run in progress.
 struct Run<'a> {
     stopwatch: &'a Stopwatch,
@@ -197,20 +206,23 @@ impl Run<'_> {
             self.record.write()?;
         }
         let steps = lanes::steps(&planned);
-        let mut open = vec![true; tasks.len()];
+        let mut progress = vec![Progress::Waits; tasks.len()];
         for step in &steps {
             let mut written = Ok(());
             lanes::run(self.workspace, &planned, step, |event| match event {
-                Event::Begins(place) => terminal::note(&format!(
-                    "\n[{}/{}] {}: {}{}",
-                    place + 1,
-                    tasks.len(),
-                    tasks[place].stage_name(),
-                    tasks[place].name,
-                    self.left(tasks, &steps, &open)
-                )),
+                Event::Begins(place) => {
+                    progress[place] = Progress::RunsSince(self.stopwatch.elapsed());
+                    terminal::note(&format!(
+                        "\n[{}/{}] {}: {}{}",
+                        place + 1,
+                        tasks.len(),
+                        tasks[place].stage_name(),
+                        tasks[place].name,
+                        self.left(tasks, &steps, &progress)
+                    ));
+                }
                 Event::Ended(place, done) => {
-                    open[place] = false;
+                    progress[place] = Progress::Ended;
                     let recorded = self.one_ended(&planned[place], done);
                     written = std::mem::replace(&mut written, Ok(())).and(recorded);
                 }
@@ -277,14 +289,22 @@ impl Run<'_> {
     }
 
     /// How long the tasks that have not ended will take, if the last run recorded it.
-    fn left(&self, tasks: &[Task], steps: &[[Vec<usize>; 2]], open: &[bool]) -> String {
+    fn left(&self, tasks: &[Task], steps: &[[Vec<usize>; 2]], progress: &[Progress]) -> String {
         if self.choice.name.is_some() || self.choice.failed {
             return String::new();
         }
-        let lane = |lane: &Vec<usize>| {
-            let rest = lane.iter().filter(|place| open[**place]);
-            self.record.seconds(rest.map(|place| &*tasks[*place].name))
+        let now = self.stopwatch.elapsed();
+        let one = |place: &usize| {
+            let whole = self.record.find(&tasks[*place].name)?.seconds?;
+            Some(match progress[*place] {
+                Progress::Waits => whole,
+                Progress::RunsSince(began) => {
+                    (whole - now.saturating_sub(began).as_secs_f64()).max(0.0)
+                }
+                Progress::Ended => 0.0,
+            })
         };
+        let lane = |lane: &Vec<usize>| lane.iter().map(one).sum::<Option<f64>>();
         let step = |step: &[Vec<usize>; 2]| Some(lane(&step[0])?.max(lane(&step[1])?));
         let seconds: Option<f64> = steps.iter().map(step).sum();
         match seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) {

@@ -88,12 +88,6 @@ impl Record {
         std::fs::write(&self.file, text)
             .with_context(|| format!("{} cannot be written", self.file.display()))
     }
-
-    /// How many seconds these parts took in their last complete run, if that is known of all of
-    /// them.
-    pub(super) fn seconds<'a>(&self, parts: impl IntoIterator<Item = &'a str>) -> Option<f64> {
-        parts.into_iter().map(|part| self.find(part)?.seconds).sum()
-    }
 }
 
 #[cfg(test)]
@@ -119,8 +113,8 @@ mod tests {
         // A part that was run by name keeps the time of its complete run.
         record.begin("clippy");
         record.end("clippy", vec!["a".into()], false, None);
-        assert_eq!(record.seconds(["clippy"]), Some(2.5));
-        assert_eq!(record.seconds(["clippy", "server it"]), None);
+        assert_eq!(record.find("clippy").unwrap().seconds, Some(2.5));
+        assert_eq!(record.find("server it").unwrap().seconds, None);
     }
 
     #[test]
