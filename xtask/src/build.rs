@@ -6,7 +6,7 @@ use anyhow::Result;
 use crate::command::{cargo, command, run as run_command};
 use crate::size::Sizes;
 use crate::terminal::{self, Stopwatch};
-use crate::workspace::Workspace;
+use crate::workspace::{FEATURES, Workspace};
 
 /// Builds the server with the runtime, and returns the runtime's sizes.
 pub(crate) fn run(workspace: &Workspace, release: bool) -> Result<Sizes> {
@@ -32,6 +32,26 @@ pub(crate) fn runtime(workspace: &Workspace) -> Result<Sizes> {
     run_command(command(loader, &workspace.root).arg("."))?;
     terminal::note(&format!("runtime.js built in {stopwatch}"));
     Sizes::read(&workspace.root)
+}
+
+/// Builds the server with what several nodes need, and the runtime with it.
+pub(crate) fn cluster(workspace: &Workspace, release: bool) -> Result<()> {
+    let stopwatch = Stopwatch::start();
+    terminal::note("building the server with PostgreSQL, Redis and S3, and runtime.js for it");
+    let mut arguments = vec![
+        "build",
+        "--workspace",
+        "--features",
+        FEATURES,
+        "--bin",
+        "platform-server",
+    ];
+    if release {
+        arguments.push("--release");
+    }
+    run_command(&mut cargo(&workspace.root, &arguments))?;
+    terminal::note(&format!("server built in {stopwatch}"));
+    Ok(())
 }
 
 /// Compiles a program with the features that it has in the whole workspace, so that it shares its

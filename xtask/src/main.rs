@@ -6,6 +6,7 @@
 //! | [`build`] | the runtime and the server |
 //! | [`dist`] | the archive of a release |
 //! | [`serve`] | replaces this program by the server |
+//! | [`cluster`] | several nodes on this machine, with the servers that they need |
 //! | [`test`] | every stage of the test run, and the count at its end |
 //! | [`size`] | the runtime's size against its budget |
 //! | [`bench`] | the server compared with others, and the goals |
@@ -15,6 +16,7 @@
 
 mod bench;
 mod build;
+mod cluster;
 mod command;
 mod dist;
 mod drivers;
@@ -53,6 +55,18 @@ enum Task {
         /// Arguments for `platform-server serve`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         server: Vec<OsString>,
+    },
+    /// Set up what is missing, build, and serve the platform from several nodes behind a balancer.
+    Cluster {
+        /// Optimise the server as for production, which takes longer to build.
+        #[arg(long)]
+        release: bool,
+        /// How many nodes there are.
+        #[arg(long, default_value_t = 3)]
+        nodes: usize,
+        /// The port of the balancer; 0 for a free one.
+        #[arg(long, default_value_t = 8787)]
+        port: u16,
     },
     /// Set up what is missing, build, and run every test.
     Test(test::Choice),
@@ -103,6 +117,11 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::find()?;
     match task {
         Task::Serve { release, server } => serve::run(&workspace, release, &server),
+        Task::Cluster {
+            release,
+            nodes,
+            port,
+        } => cluster::run(&workspace, release, nodes, port),
         Task::Test(choice) => test::run(&workspace, &choice),
         Task::Build { release } => {
             setup::run(&workspace, setup::Purpose::Serve)?;

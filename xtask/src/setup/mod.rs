@@ -21,6 +21,8 @@ use crate::workspace::Workspace;
 pub(crate) enum Purpose {
     /// Building and serving.
     Serve,
+    /// Serving from several nodes.
+    Cluster,
     /// Making a release.
     Dist,
     /// Checking formatting, lints and rules.

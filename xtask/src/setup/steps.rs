@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use super::Purpose::{self, Bench, Dist, Serve, Test, Tidy};
+use super::Purpose::{self, Bench, Cluster, Dist, Serve, Test, Tidy};
 use crate::workspace::Workspace;
 
 /// One thing that a machine needs.
@@ -132,7 +132,7 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "C compiler",
         why: "links Rust programs, and compiles the SQLite that is part of the server",
-        must: &[Serve, Dist, Tidy, Test, Bench],
+        must: &[Serve, Cluster, Dist, Tidy, Test, Bench],
         may: &[],
         without: "",
         check: Check::Programs(&["cc"]),
@@ -141,7 +141,7 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "wasm32-unknown-unknown",
         why: "the standard library of the runtime in the page",
-        must: &[Serve, Dist, Test, Bench],
+        must: &[Serve, Cluster, Dist, Test, Bench],
         may: &[],
         without: "",
         check: Check::Toolchain(&["lib/rustlib/wasm32-unknown-unknown/lib"]),
@@ -151,7 +151,7 @@ pub(super) const STEPS: &[Step] = &[
         name: "rust-src",
         why: "the runtime's standard library is compiled anew, for size",
         must: &[Dist],
-        may: &[Serve, Test, Bench],
+        may: &[Serve, Cluster, Test, Bench],
         without: "runtime.js is about a fifth larger, and plays all the same.",
         check: Check::Toolchain(&["lib/rustlib/src/rust/library/Cargo.lock"]),
         fix: Fix::Rustup(&["component", "add", "rust-src"]),
@@ -169,7 +169,7 @@ pub(super) const STEPS: &[Step] = &[
         name: "Node.js",
         why: "runs the minifier, wasm-opt and the checks of JavaScript, and the tests and measurements written for it",
         must: &[Dist, Test, Bench],
-        may: &[Serve, Tidy],
+        may: &[Serve, Cluster, Tidy],
         without: "runtime.js stays larger than what is shipped, and plays all the same; JavaScript cannot be checked.",
         check: Check::Programs(&["node", "npm"]),
         fix: Fix::Debian(&["nodejs", "npm"]),
@@ -178,7 +178,7 @@ pub(super) const STEPS: &[Step] = &[
         name: "npm packages of the loader",
         why: "the minifier and wasm-opt",
         must: &[Dist, Test, Bench],
-        may: &[Serve],
+        may: &[Serve, Cluster],
         without: "runtime.js stays larger than what is shipped, and plays all the same.",
         check: Check::NpmPackages("loader"),
         fix: Fix::NpmPackages("loader"),
@@ -365,8 +365,8 @@ pub(super) const STEPS: &[Step] = &[
     },
     Step {
         name: "PostgreSQL",
-        why: "what the tests of the store in PostgreSQL start for themselves",
-        must: &[Test],
+        why: "the store of several nodes",
+        must: &[Cluster, Test],
         may: &[],
         without: "",
         check: Check::Version {
@@ -375,6 +375,24 @@ pub(super) const STEPS: &[Step] = &[
             oldest: 15,
         },
         fix: Fix::Debian(&["postgresql"]),
+    },
+    Step {
+        name: "Redis",
+        why: "what several nodes share and may lose",
+        must: &[Cluster, Test],
+        may: &[],
+        without: "",
+        check: Check::Programs(&["redis-server"]),
+        fix: Fix::Debian(&["redis-server"]),
+    },
+    Step {
+        name: "haproxy",
+        why: "balances between several nodes",
+        must: &[Cluster, Test],
+        may: &[],
+        without: "",
+        check: Check::Programs(&["haproxy"]),
+        fix: Fix::Debian(&["haproxy"]),
     },
     Step {
         name: "nginx",

@@ -1,0 +1,133 @@
+//! A platform of several nodes on this machine, made of real programs: a PostgreSQL primary with a
+//! synchronous standby, Redis, the nodes, and haproxy before them. `cargo xtask cluster` runs one
+//! for a person, and tests run one to break parts of it.
+//!
+//! Everything lies in one temporary folder and ends with the [`Cluster`], however its process ends.
+
+mod balancer;
+mod node;
+mod poll;
+mod postgres;
+mod process;
+mod redis;
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use tempfile::TempDir;
+
+pub use self::balancer::Balancer;
+pub use self::node::Node;
+pub use self::postgres::{Postgres, PostgresPair};
+pub use self::process::Process;
+pub use self::redis::Redis;
+
+/// What a cluster is made of.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The program `platform-server`, built with the feature `cluster`.
+    pub server: PathBuf,
+    /// How many nodes there are.
+    pub nodes: usize,
+    /// The port of the balancer, under `localhost`; 0 for a free one.
+    pub port: u16,
+    /// Environment variables for every node, such as `PLATFORM_LOG`. They win over the cluster's
+    /// own.
+    pub settings: Vec<(String, String)>,
+}
+
+/// A running cluster. Dropping it ends its programs and removes its folder.
+#[derive(Debug)]
+pub struct Cluster {
+    /// The nodes. They come first, so that they end before what they use.
+    pub nodes: Vec<Node>,
+    /// The way in.
+    pub balancer: Balancer,
+    /// The counters, limits and hints that nodes share.
+    pub redis: Redis,
+    /// The databases.
+    pub postgres: PostgresPair,
+    folder: TempDir,
+}
+
+impl Cluster {
+    /// Starts every part, and waits until the balancer answers and each node is ready. `tell` is
+    /// given a sentence about each step.
+    ///
+    /// # Errors
+    /// A program is missing, does not start, or is not ready within a minute. The error says which
+    /// one, and shows the end of its output.
+    pub fn start(plan: &Plan, tell: &dyn Fn(&str)) -> Result<Self> {
+        let folder = temporary_folder()?;
+        tell("starting PostgreSQL: a primary and its synchronous standby");
+        let postgres = PostgresPair::start(folder.path())?;
+        tell("starting Redis");
+        let redis = Redis::start(folder.path())?;
+        let port = match plan.port {
+            0 => free_port()?,
+            chosen => chosen,
+        };
+        let shared = node::Shared {
+            server: &plan.server,
+            folder: folder.path(),
+            origin: format!("http://platform.localhost:{port}"),
+            database_url: postgres.url("platform"),
+            logs_database_url: postgres.url("logs"),
+            key_secret: random_secret()?,
+            settings: &plan.settings,
+        };
+        tell(&format!("starting {} nodes", plan.nodes));
+        // Together, as after a power cut: the first start also brings the schema up to date.
+        let nodes = (1..=plan.nodes).map(|number| Node::start(&shared, number));
+        let mut nodes = nodes.collect::<Result<Vec<_>>>()?;
+        for node in &mut nodes {
+            node.wait_until_ready()?;
+        }
+        tell("starting haproxy before them");
+        let balancer = Balancer::start(folder.path(), port, &nodes)?;
+        Ok(Self {
+            nodes,
+            balancer,
+            redis,
+            postgres,
+            folder,
+        })
+    }
+
+    /// The folder of everything, with the output of each program in `<name>.log`.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// A folder that the user of PostgreSQL can enter as well.
+fn temporary_folder() -> Result<TempDir> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = TempDir::with_prefix("platform-cluster-").context("no temporary folder")?;
+    let open = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), open).context("a temporary folder stays closed")?;
+    Ok(folder)
+}
+
+/// A port that was free a moment ago.
+fn free_port() -> Result<u16> {
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let listener = TcpListener::bind(any).context("no port is free")?;
+    Ok(listener.local_addr()?.port())
+}
+
+/// 32 random bytes in hex, for `PLATFORM_KEY_SECRET`, which all nodes share.
+fn random_secret() -> Result<String> {
+    use std::fmt::Write as _;
+    use std::io::Read as _;
+    let mut bytes = [0; 32];
+    let mut source = std::fs::File::open("/dev/urandom").context("no source of randomness")?;
+    source.read_exact(&mut bytes)?;
+    Ok(bytes.iter().fold(String::new(), |mut hex, byte| {
+        // Writing into a string cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    }))
+}

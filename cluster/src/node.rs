@@ -1,0 +1,145 @@
+//! A node: `platform-server serve` with the settings of a cluster.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::poll;
+use crate::process::{Process, User, guarded, make_folder};
+
+/// How long a question to `/readyz` may take.
+const ANSWER_TIME: Duration = Duration::from_secs(5);
+
+/// What all nodes of a cluster have in common.
+pub(crate) struct Shared<'a> {
+    pub(crate) server: &'a Path,
+    pub(crate) folder: &'a Path,
+    pub(crate) origin: String,
+    pub(crate) database_url: String,
+    pub(crate) logs_database_url: String,
+    pub(crate) key_secret: String,
+    pub(crate) settings: &'a [(String, String)],
+}
+
+/// A running node.
+#[derive(Debug)]
+pub struct Node {
+    /// Its name in the balancer and of its log file.
+    pub name: String,
+    /// The program.
+    pub process: Process,
+    /// Where it serves players.
+    pub address: SocketAddr,
+    /// Where it serves `/healthz` and `/readyz`.
+    pub operations: SocketAddr,
+    start: Start,
+}
+
+/// How the node is started, to start it again.
+#[derive(Clone, Debug)]
+struct Start {
+    server: std::path::PathBuf,
+    folder: std::path::PathBuf,
+    settings: Vec<(String, String)>,
+}
+
+impl Node {
+    pub(crate) fn start(shared: &Shared<'_>, number: usize) -> Result<Self> {
+        let name = format!("node-{number}");
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, crate::free_port()?));
+        let operations = SocketAddr::from((Ipv4Addr::LOCALHOST, crate::free_port()?));
+        let data = shared.folder.join(&name);
+        make_folder(&data, User::Same)?;
+        let files = shared.folder.join("files");
+        let own = [
+            ("PLATFORM_ORIGIN", shared.origin.clone()),
+            ("PLATFORM_LISTEN", address.to_string()),
+            ("PLATFORM_OPERATIONS_LISTEN", operations.to_string()),
+            ("PLATFORM_DATA", data.display().to_string()),
+            ("PLATFORM_DATABASE_URL", shared.database_url.clone()),
+            (
+                "PLATFORM_LOGS_DATABASE_URL",
+                shared.logs_database_url.clone(),
+            ),
+            ("PLATFORM_FILES_URL", format!("file://{}", files.display())),
+            ("PLATFORM_KEY_SECRET", shared.key_secret.clone()),
+            ("PLATFORM_TRUSTED_PROXIES", "127.0.0.1/32".to_owned()),
+        ];
+        let own = own.map(|(name, value)| (name.to_owned(), value));
+        let start = Start {
+            server: shared.server.to_owned(),
+            folder: shared.folder.to_owned(),
+            settings: own
+                .into_iter()
+                .chain(shared.settings.iter().cloned())
+                .collect(),
+        };
+        Ok(Self {
+            process: start.launch(&name)?,
+            name,
+            address,
+            operations,
+            start,
+        })
+    }
+
+    /// Starts it again with the same settings and addresses, and waits until it is ready.
+    ///
+    /// # Errors
+    /// It does not start, or is not ready within a minute.
+    pub fn restart(&mut self) -> Result<()> {
+        self.process = self.start.launch(&self.name)?;
+        self.wait_until_ready()
+    }
+
+    /// Asks it to stop, as an operator does, and waits until it has.
+    ///
+    /// # Errors
+    /// The signal cannot be sent.
+    pub fn stop(&mut self) -> Result<ExitStatus> {
+        self.process.end("TERM")
+    }
+
+    /// Waits until `/readyz` answers 200.
+    ///
+    /// # Errors
+    /// It ended, or is not ready within a minute; the error shows the end of its output.
+    pub fn wait_until_ready(&mut self) -> Result<()> {
+        let (operations, process) = (self.operations, &mut self.process);
+        poll::until(&format!("{} to be ready", self.name), || {
+            process.check()?;
+            Ok(status(operations, "/readyz").is_some_and(|status| status == 200))
+        })
+        .with_context(|| format!("see {}", self.process.log().display()))
+    }
+
+    /// Returns the status of `/readyz` now; `None` if there is no answer.
+    #[must_use]
+    pub fn readiness(&self) -> Option<u16> {
+        status(self.operations, "/readyz")
+    }
+}
+
+impl Start {
+    fn launch(&self, name: &str) -> Result<Process> {
+        let mut command = guarded(&self.server, User::Same)?;
+        command.arg("serve").envs(self.settings.iter().cloned());
+        Process::start(name, &self.folder, &mut command)
+    }
+}
+
+/// The status of an answer to `GET path`.
+fn status(address: SocketAddr, path: &str) -> Option<u16> {
+    let mut stream = TcpStream::connect_timeout(&address, ANSWER_TIME).ok()?;
+    stream.set_read_timeout(Some(ANSWER_TIME)).ok()?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).ok()?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).ok()?;
+    let answer = String::from_utf8_lossy(&answer);
+    answer.split_whitespace().nth(1)?.parse().ok()
+}
