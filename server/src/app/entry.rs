@@ -1,11 +1,13 @@
 //! The entry point of all requests. Every request gets an id, a client address and a site; every
 //! response gets its id, its problem body and its line in the log, in every case. Everything that
-//! concerns all requests is in one function, since a layer would box each request once more. Layers
-//! for some routes are in `routes.rs`.
+//! concerns all requests is here, since a layer would box each request once more. Layers for some
+//! routes are in `routes.rs`.
 
 use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
 use std::sync::Arc;
 
+use axum::Router;
 use axum::body::Body;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
@@ -21,6 +23,7 @@ use crate::app::state::AppState;
 use crate::games::catalogue::Game;
 use crate::games::hosts::{self, Site};
 use crate::games::takedown::{self, Forgetting};
+use crate::hosting::backends::Backend;
 use crate::hosting::handlers::game_files;
 use crate::web::api_error::ApiError;
 use crate::web::client_address::client_address;
@@ -47,52 +50,18 @@ pub struct App {
 
 impl Application for App {
     async fn answer(&self, peer: SocketAddr, request: Request<Body>) -> Response {
-        let started = Instant::now();
-        let (parts, body) = request.into_parts();
-        let context = self.context(peer, &parts);
-        let seen = Seen {
-            method: parts.method.clone(),
-            uri: parts.uri.clone(),
-        };
-
-        let believed = context.trusted_peer && self.state.platform.config.forwarded_host;
-        let found = hosts::requested_host(&parts, believed);
-        let navigates = navigation::is_navigation(&parts.headers);
-        let looped = self.state.hosting.backends.refuse_loop(&parts.headers);
-        let (host, site) = match found {
-            Ok(host) => {
-                let site = looped.and_then(|()| self.find_site(&host));
-                (host, site)
-            }
-            Err(refusal) => ("-".to_owned(), looped.and(Err(refusal))),
-        };
-        let expired = match &site {
-            Ok(Site::Auth | Site::Console) => {
-                let turn = || u16::from_be_bytes(self.state.platform.entropy.bytes());
-                let path = parts.uri.path();
-                let keep = &self.state.platform.config.keep_cookies;
-                foreign_cookies::expire(
-                    &parts.headers,
-                    &self.state.platform.origin,
-                    path,
-                    keep,
-                    turn,
-                )
-            }
-            _ => Vec::new(),
-        };
-        let response = match site {
-            Err(refusal) => refusal.into_response(),
-            Ok(site) => {
-                let request = Request::from_parts(parts, body);
-                self.dispatch(site, &context, request).await
+        let (arrival, target, request) = self.receive(peer, request);
+        let response = match target {
+            Target::Ready(response) => response,
+            Target::Router(router) => match router.oneshot(request).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            },
+            Target::Game(game, backend) => {
+                self.play(&game, backend, &arrival.context, request).await
             }
         };
-
-        let mut response = self.finish(response, &context, navigates);
-        expire(response.headers_mut(), expired);
-        log(&seen, &host, &context.id, &response, started);
-        response
+        self.finish(response, arrival)
     }
 
     /// No handler ran, so there is nothing else to log.
@@ -113,6 +82,44 @@ impl Application for App {
 }
 
 impl App {
+    /// Does everything before a handler runs. It is not part of the future of a request, since what
+    /// it borrows would make that larger, and every request copies its future.
+    fn receive(
+        &self,
+        peer: SocketAddr,
+        request: Request<Body>,
+    ) -> (Arrival, Target, Request<Body>) {
+        let started = Instant::now();
+        let (mut parts, body) = request.into_parts();
+        let context = self.context(peer, &parts);
+        let believed = context.trusted_peer && self.state.platform.config.forwarded_host;
+        let found = hosts::requested_host(&parts, believed);
+        let looped = self.state.hosting.backends.refuse_loop(&parts.headers);
+        let (host, site) = match found {
+            Ok(host) => {
+                let site = looped.and_then(|()| self.find_site(&host));
+                (host, site)
+            }
+            Err(refusal) => ("-".to_owned(), looped.and(Err(refusal))),
+        };
+        let mut arrival = Arrival {
+            started,
+            method: parts.method.clone(),
+            uri: parts.uri.clone(),
+            host,
+            context,
+            navigates: navigation::is_navigation(&parts.headers),
+            expired: self.expired(site.as_ref().ok(), &parts),
+            forgetting: None,
+            stay: None,
+        };
+        let target = match site {
+            Err(refusal) => Target::Ready(refusal.into_response()),
+            Ok(site) => self.target(site, &mut parts, &mut arrival),
+        };
+        (arrival, target, Request::from_parts(parts, body))
+    }
+
     fn context(&self, peer: SocketAddr, parts: &Parts) -> Context {
         let config = &self.state.platform.config;
         let trusted_peer = config.trusts(peer.ip().to_canonical());
@@ -137,24 +144,51 @@ impl App {
         )
     }
 
-    async fn dispatch(&self, site: Site, context: &Context, request: Request<Body>) -> Response {
-        let forgetting = match &site {
-            Site::Game(game) => self.forgetting(game, request.headers()),
-            Site::Console | Site::Auth => None,
-        };
-        let held = request.extensions().get::<Stay>().cloned();
-        if let Some(stay) = &held {
+    /// Returns the headers that delete foreign cookies.
+    fn expired(&self, site: Option<&Site>, parts: &Parts) -> Vec<HeaderValue> {
+        let platform = &self.state.platform;
+        match site {
+            Some(Site::Auth | Site::Console) => foreign_cookies::expire(
+                &parts.headers,
+                &platform.origin,
+                parts.uri.path(),
+                &platform.config.keep_cookies,
+                || u16::from_be_bytes(platform.entropy.bytes()),
+            ),
+            Some(Site::Game(_)) | None => Vec::new(),
+        }
+    }
+
+    /// Returns what handles a request, and hands it what it needs. Most requests are for a game's
+    /// files, which need no router.
+    fn target(&self, site: Site, parts: &mut Parts, arrival: &mut Arrival) -> Target {
+        arrival.stay = parts.extensions.get::<Stay>().cloned();
+        if let Some(stay) = &arrival.stay {
             let game = match &site {
                 Site::Game(game) => Some(Arc::clone(&game.audience)),
                 Site::Console | Site::Auth => None,
             };
-            stay.is_of(context.client, game);
+            stay.is_of(arrival.context.client, game);
         }
-        let mut response = self.route(site, context, request).await;
-        if let Some(forgetting) = forgetting {
-            forgetting.apply(response.headers_mut());
-        }
-        lasting(response, held.as_ref())
+        let router = match site {
+            Site::Console => &self.routes.console,
+            Site::Auth => &self.routes.auth,
+            Site::Game(game) => {
+                arrival.forgetting = self.forgetting(&game, &parts.headers);
+                if game.taken_down {
+                    return Target::Ready(takedown::answer(&parts.headers));
+                }
+                let path = parts.uri.path();
+                if !paths::is_platforms(path) {
+                    let backend = self.state.hosting.backends.find(&game, path);
+                    return Target::Game(game, backend);
+                }
+                parts.extensions.insert(game);
+                &self.routes.game
+            }
+        };
+        parts.extensions.insert(arrival.context.clone());
+        Target::Router(router.clone())
     }
 
     /// Returns which of the game's data the browser must delete.
@@ -165,40 +199,35 @@ impl App {
         Forgetting::wanted(game, headers, self.state.platform.clock.now(), secure)
     }
 
-    /// Routes a request. Most are for a game's files, which need no router.
-    async fn route(&self, site: Site, context: &Context, mut request: Request<Body>) -> Response {
-        let router = match site {
-            Site::Console => &self.routes.console,
-            Site::Auth => &self.routes.auth,
-            Site::Game(game) if game.taken_down => return takedown::answer(request.headers()),
-            Site::Game(game) if !paths::is_platforms(request.uri().path()) => {
-                return self.play(&game, context, request).await;
-            }
-            Site::Game(game) => {
-                request.extensions_mut().insert(game);
-                &self.routes.game
-            }
-        };
-        request.extensions_mut().insert(context.clone());
-        match router.clone().oneshot(request).await {
-            Ok(response) => response,
-            Err(never) => match never {},
-        }
-    }
-
     /// Responds for the game itself. Requests to a game's backend have separate limits, which allow
     /// a long upload to take any time.
-    async fn play(&self, game: &Game, context: &Context, request: Request<Body>) -> Response {
-        let hosting = &self.state.hosting;
-        let backend = hosting.backends.find(game, request.uri().path());
+    async fn play(
+        &self,
+        game: &Game,
+        backend: Option<Arc<Backend>>,
+        context: &Context,
+        request: Request<Body>,
+    ) -> Response {
         let limit = backend.is_none().then_some(HANDLING);
-        let answer = game_files::handle(hosting, game, backend, context, request);
-        let answer = async { answer.await.unwrap_or_else(ApiError::into_response) };
+        let hosting = &self.state.hosting;
+        let answer = pin!(game_files::handle(hosting, game, backend, context, request));
         guard(limit, answer).await
     }
 
+    /// Does everything after a handler has run.
+    fn finish(&self, mut response: Response, mut arrival: Arrival) -> Response {
+        if let Some(forgetting) = arrival.forgetting.take() {
+            forgetting.apply(response.headers_mut());
+        }
+        let response = lasting(response, arrival.stay.as_ref());
+        let mut response = self.complete(response, &arrival.context, arrival.navigates);
+        log(&arrival, &response);
+        expire(response.headers_mut(), arrival.expired);
+        response
+    }
+
     /// Adds the problem body and the headers that every response has.
-    fn finish(&self, mut response: Response, context: &Context, navigates: bool) -> Response {
+    fn complete(&self, mut response: Response, context: &Context, navigates: bool) -> Response {
         let for_programs = response.extensions_mut().remove::<ForPrograms>().is_some();
         if let Some(refusal) = response.extensions_mut().remove::<ApiError>() {
             if let Some(cause) = refusal.cause() {
@@ -269,23 +298,45 @@ fn expire(headers: &mut HeaderMap, expired: Vec<HeaderValue>) {
     }
 }
 
-/// The logged data of a request: never a header or a query.
-struct Seen {
+/// What is known about a request before a handler runs, for its response and its line in the log.
+struct Arrival {
+    started: Instant,
     method: Method,
     uri: Uri,
+    host: String,
+    context: Context,
+    /// Whether a browser navigates, so that an error is a page.
+    navigates: bool,
+    /// The headers that delete foreign cookies.
+    expired: Vec<HeaderValue>,
+    /// Which of the game's data the browser must delete.
+    forgetting: Option<Forgetting>,
+    /// The slot of the connection.
+    stay: Option<Stay>,
 }
 
-fn log(seen: &Seen, host: &str, id: &RequestId, response: &Response, started: Instant) {
+/// What handles a request.
+enum Target {
+    /// Nothing more is needed.
+    Ready(Response),
+    /// The platform's own paths of a host.
+    Router(Router),
+    /// The game itself: its backend if the path belongs to it, otherwise its files.
+    Game(Arc<Game>, Option<Arc<Backend>>),
+}
+
+/// Logs a request: never a header or a query.
+fn log(arrival: &Arrival, response: &Response) {
     let status = response.status();
     macro_rules! line {
         ($level:ident) => {
             tracing::$level!(
-                method = seen.method.as_str(),
-                host,
-                path = seen.uri.path(),
+                method = arrival.method.as_str(),
+                host = arrival.host,
+                path = arrival.uri.path(),
                 status = status.as_u16(),
-                ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-                request_id = id.as_str(),
+                ms = u64::try_from(arrival.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+                request_id = arrival.context.id.as_str(),
                 "answered"
             )
         };

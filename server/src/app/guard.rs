@@ -1,12 +1,15 @@
 //! Common behaviour of all handlers: a panic, or a handler that takes too long, results in a
 //! problem.
 
+use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
+use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use axum::extract::Request;
 use axum::middleware::Next;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::{IntoResponse, Response};
+use axum::routing::future::RouteFuture;
 use futures_util::FutureExt as _;
 use platform_protocol::problem::ProblemCode;
 
@@ -16,9 +19,9 @@ use crate::web::places::Stay;
 /// How long a handler may take to begin its response.
 pub(super) const HANDLING: Duration = Duration::from_secs(40);
 
-/// The layer of all routes except those for uploads.
-pub(super) async fn in_time(request: Request, next: Next) -> Response {
-    guard(Some(HANDLING), next.run(request)).await
+/// Wraps the response of every route except those for uploads.
+pub(super) async fn in_time(answer: RouteFuture<Infallible>) -> Result<Response, Infallible> {
+    Ok(guard(Some(HANDLING), pin!(answer)).await)
 }
 
 /// The layer of routes for archives: an upload that makes progress may take any time.
@@ -26,13 +29,14 @@ pub(super) async fn upload(request: Request, next: Next) -> Response {
     if let Some(stay) = request.extensions().get::<Stay>() {
         stay.mark_upload();
     }
-    guard(None, next.run(request)).await
+    guard(None, pin!(next.run(request))).await
 }
 
-/// Returns the response, or a problem instead of it.
-pub(super) async fn guard(
+/// Returns the response, or a problem instead of it. `answer` is pinned, since it may be large and
+/// would be moved several times here.
+pub(super) async fn guard<R: IntoResponse>(
     limit: Option<Duration>,
-    answer: impl Future<Output = Response>,
+    answer: Pin<&mut impl Future<Output = R>>,
 ) -> Response {
     let answer = AssertUnwindSafe(answer).catch_unwind();
     let answered = match limit {
@@ -40,7 +44,7 @@ pub(super) async fn guard(
         None => Ok(answer.await),
     };
     match answered {
-        Ok(Ok(response)) => response,
+        Ok(Ok(response)) => response.into_response(),
         Ok(Err(_panic)) => {
             // The panic hook has logged the message and the location.
             ApiError::new(ProblemCode::Internal)
@@ -56,12 +60,15 @@ pub(super) async fn guard(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axum::body::Body;
 
     #[tokio::test(start_paused = true)]
     async fn a_handler_that_panics_or_never_answers_is_answered_for() {
-        let panics = async { panic!("a handler that panics") };
-        assert_eq!(guard(Some(HANDLING), panics).await.status(), 500);
-        let never = std::future::pending();
+        async fn panic() -> Response {
+            panic!("a handler that panics")
+        }
+        assert_eq!(guard(Some(HANDLING), pin!(panic())).await.status(), 500);
+        let never = pin!(std::future::pending::<Response>());
         assert_eq!(guard(Some(HANDLING), never).await.status(), 503);
     }
 
@@ -71,8 +78,8 @@ mod tests {
             tokio::time::timeout(HANDLING * 2, std::future::pending::<()>())
                 .await
                 .unwrap_err();
-            Response::default()
+            Response::new(Body::empty())
         };
-        assert_eq!(guard(None, later).await.status(), 200);
+        assert_eq!(guard(None, pin!(later)).await.status(), 200);
     }
 }

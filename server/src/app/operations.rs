@@ -5,6 +5,7 @@
 mod readiness;
 
 use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
 use std::sync::Arc;
 
 use axum::Router;
@@ -74,7 +75,7 @@ impl Application for Operations {
                 Err(never) => match never {},
             }
         };
-        let mut response = guard(Some(HANDLING), answer).await;
+        let mut response = guard(Some(HANDLING), pin!(answer)).await;
         if let Some(error) = response.extensions_mut().remove::<ApiError>() {
             *response.body_mut() = error.body(&platform.auth_url, &id);
             response.headers_mut().remove(header::CONTENT_LENGTH);

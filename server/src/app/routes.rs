@@ -7,6 +7,7 @@ use axum::routing::{any, get, post};
 use axum::{Extension, Router};
 use platform_protocol::paths;
 use platform_protocol::problem::ProblemCode;
+use tower::util::MapFutureLayer;
 
 use crate::app::state::AppState;
 use crate::app::{guard, openapi};
@@ -181,7 +182,7 @@ fn game_routes() -> Router<AppState> {
 fn in_time(routes: Router<AppState>) -> Router<AppState> {
     routes
         .method_not_allowed_fallback(wrong_method)
-        .layer(from_fn(guard::in_time))
+        .layer(MapFutureLayer::new(guard::in_time))
 }
 
 async fn nothing_here() -> ApiError {

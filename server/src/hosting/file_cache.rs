@@ -125,11 +125,15 @@ impl Contents {
             sha256: entry.sha256.clone(),
             coding: Coding::Identity,
         };
+        if let Some(Kept::Bytes(bytes)) = self.memory.get(&key).await {
+            return Ok(bytes);
+        }
         let read = async {
             let bytes = self.files.read(&entry.sha256).await?;
             Ok::<_, FileError>(Kept::Bytes(bytes))
         };
-        match self.memory.try_get_with(key, read).await? {
+        // This future is rarely needed, and would be a part of that of every request.
+        match Box::pin(self.memory.try_get_with(key, read)).await? {
             Kept::Bytes(bytes) => Ok(bytes),
             Kept::NotWorthIt => Ok(self.files.read(&entry.sha256).await?),
         }

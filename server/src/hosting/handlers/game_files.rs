@@ -46,7 +46,7 @@ pub async fn handle(
     game: &Game,
     backend: Option<Arc<Backend>>,
     context: &Context,
-    request: Request<Body>,
+    mut request: Request<Body>,
 ) -> Result<Response, ApiError> {
     if is_reserved(request.uri().path()) {
         return Err(ProblemCode::NotFound.into());
@@ -59,7 +59,7 @@ pub async fn handle(
         return Ok(response);
     }
     let console = asks_as_console(state, request.headers());
-    let mut response = file(state, game, request).await?;
+    let mut response = file(state, game, &mut request).await?;
     frame(response.headers_mut(), game);
     // In dev these headers are sent to everyone, since a cache may store the response and use it
     // for the console. Production's files should be stored once for everybody; if a cache therefore
@@ -93,7 +93,7 @@ fn asks_as_console(state: &HostingState, headers: &HeaderMap) -> Option<HeaderVa
 async fn file(
     state: &HostingState,
     game: &Game,
-    mut request: Request<Body>,
+    request: &mut Request<Body>,
 ) -> Result<Response, ApiError> {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         // The caller may have expected a backend, and reads this in the game's log.
@@ -118,10 +118,9 @@ async fn file(
             return Ok(takedown::unregistering_worker());
         }
         Found::Nothing => {
-            return match earlier(state, game, request.uri().path(), request.headers()).await? {
-                Some(response) => Ok(response),
-                None => not_found(state, game, deployment, nothing_at(&request)).await,
-            };
+            let headers = request.headers();
+            // This future is rarely needed, and would be a part of that of every file.
+            return Box::pin(missing(state, game, deployment, request.uri(), headers)).await;
         }
     };
     let found = Siblings::find(deployment, &path).ok_or(ProblemCode::NotFound)?;
@@ -134,6 +133,20 @@ const fn lives(lasts: bool) -> Lives {
         Lives::ForEver
     } else {
         Lives::UntilTheNextDeploy
+    }
+}
+
+/// Returns what there is instead of a file that the current deployment does not have.
+async fn missing(
+    state: &HostingState,
+    game: &Game,
+    deployment: &Deployment,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Result<Response, ApiError> {
+    match earlier(state, game, uri.path(), headers).await? {
+        Some(response) => Ok(response),
+        None => not_found(state, game, deployment, nothing_at(uri, headers)).await,
     }
 }
 
@@ -228,12 +241,12 @@ fn shown(path: &str) -> String {
 
 /// Returns the error for a missing path. For a program it names the path; a page for people does
 /// not repeat what a link contains.
-fn nothing_at(request: &Request<Body>) -> ApiError {
+fn nothing_at(uri: &Uri, headers: &HeaderMap) -> ApiError {
     let refusal = ApiError::new(ProblemCode::NotFound);
-    if is_navigation(request.headers()) {
+    if is_navigation(headers) {
         return refusal;
     }
-    let path = shown(request.uri().path());
+    let path = shown(uri.path());
     refusal.with_detail(format!("This game has nothing at {path}."))
 }
 
