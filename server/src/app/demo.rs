@@ -44,12 +44,26 @@ pub enum DemoError {
     Backend(#[from] std::io::Error),
 }
 
-/// Deploys the demo to an empty store under `localhost`, unless the operator disabled it, and again
-/// when its files have changed. Returns whether the demo exists.
+/// Adds the demo to a new platform, and starts its backends. Returns whether the demo exists.
 ///
 /// # Errors
 /// [`DemoError`]
-pub async fn deploy(platform: &Platform, deployments: &Deployments) -> Result<bool, DemoError> {
+pub async fn start(
+    platform: &Platform,
+    backends: &Backends,
+    tasks: &mut JoinSet<()>,
+    stopping: &watch::Receiver<bool>,
+) -> Result<bool, DemoError> {
+    let exists = add_project(platform).await?;
+    if exists {
+        start_backends(platform, backends, tasks, stopping).await?;
+    }
+    Ok(exists)
+}
+
+/// Adds the demo's project to an empty store under `localhost`, unless the operator disabled it.
+/// Returns whether the demo exists.
+async fn add_project(platform: &Platform) -> Result<bool, DemoError> {
     if !platform.config.demo || !platform.origin.is_local() {
         return Ok(false);
     }
@@ -66,13 +80,19 @@ pub async fn deploy(platform: &Platform, deployments: &Deployments) -> Result<bo
             added => added?,
         }
     }
+    // Another player's project may have the name.
     let project = store.find_project(SLUG).await?;
-    if project.is_none_or(|project| project.owner.is_some()) {
-        // Another player's project may have the name.
-        return Ok(false);
-    }
+    Ok(project.is_some_and(|project| project.owner.is_none()))
+}
+
+/// Deploys the demo, if its files have changed.
+///
+/// # Errors
+/// [`DemoError`]
+pub async fn deploy(platform: &Platform, deployments: &Deployments) -> Result<(), DemoError> {
     for environment in Environment::ALL {
-        let deployed = store.find_current_deployment(SLUG, environment).await?;
+        let deployed = platform.store.find_current_deployment(SLUG, environment);
+        let deployed = deployed.await?;
         let deployed: Option<BTreeMap<String, String>> = deployed.map(|deployment| {
             deployment
                 .files
@@ -84,7 +104,7 @@ pub async fn deploy(platform: &Platform, deployments: &Deployments) -> Result<bo
             deploy_to(environment, deployments).await?;
         }
     }
-    Ok(true)
+    Ok(())
 }
 
 /// Deploys the files of this program.
@@ -115,10 +135,7 @@ fn digests() -> BTreeMap<String, String> {
 
 /// Starts a backend for each environment and forwards the demo's calls to it. The backends stop
 /// when `stopping` becomes true.
-///
-/// # Errors
-/// [`DemoError::Backend`]
-pub async fn start_backends(
+async fn start_backends(
     platform: &Platform,
     backends: &Backends,
     tasks: &mut JoinSet<()>,

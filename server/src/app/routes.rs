@@ -47,8 +47,13 @@ pub struct Routes {
 /// Returns the routers of all hosts.
 #[must_use]
 pub fn routes(state: &AppState) -> Routes {
+    routes_with(state, openapi::calls().into())
+}
+
+/// Returns the routers of all hosts, with the endpoints of the project API.
+pub(super) fn routes_with(state: &AppState, api: Router<AppState>) -> Routes {
     Routes {
-        console: in_time(console_routes())
+        console: in_time(console_routes(api))
             .merge(upload_routes())
             .with_state(state.clone()),
         auth: in_time(auth_routes(state))
@@ -60,7 +65,7 @@ pub fn routes(state: &AppState) -> Routes {
 
 /// For people in a browser, and the project API for the command line, the console's own pages, and
 /// programs.
-fn console_routes() -> Router<AppState> {
+fn console_routes(api: Router<AppState>) -> Router<AppState> {
     Router::new()
         .route("/", get(console::handle))
         .route(paths::BUILD_PAGES, get(build::projects))
@@ -75,7 +80,7 @@ fn console_routes() -> Router<AppState> {
         .merge(admin_pages::routes())
         .route("/static/console.css", get(build::stylesheet))
         .route("/static/console/{name}", get(build::module))
-        .merge(openapi::calls())
+        .merge(api)
         .route(STYLESHEET, get(stylesheet::handle))
         .route(ICON, get(icon::handle))
         .route(FAVICON, get(icon::handle))

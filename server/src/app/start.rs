@@ -13,8 +13,9 @@ use crate::admin::AdminState;
 use crate::app::demo::{self, DemoError};
 use crate::app::entry::App;
 use crate::app::jobs;
+use crate::app::openapi;
 use crate::app::operations::{Operations, Readiness};
-use crate::app::routes::routes;
+use crate::app::routes::routes_with;
 use crate::app::state::{AppState, Parts};
 use crate::auth::demo_provider::DemoProvider;
 use crate::auth::ended_sessions::Endings;
@@ -192,13 +193,9 @@ pub async fn start_on(
     let assertions = Assertions::new(Arc::clone(&keys), Arc::clone(&clock), origin.auth_url());
     let settings = backends::Settings::new(&config, &origin, listening);
     let backends = Backends::new(&origin, settings)?.signed_by(assertions);
-    let runtime = runtime
-        .await
-        .map_err(|error| RuntimeError::Compress(error.into()))??;
     let (providers, demo_provider) = providers(&config, &origin, &clock, &entropy)?;
     let kept_in = [config.data.clone(), config.files_path()];
     let counting = Counting::open(&*store, clock.now()).await?;
-    let auth_url = origin.auth_url();
     let platform = Arc::new(Platform {
         disk: DiskFloor::new(disk, kept_in, config.disk_floor()),
         store,
@@ -206,9 +203,14 @@ pub async fn start_on(
         entropy,
         config,
         origin: origin.clone(),
-        auth_url,
+        auth_url: origin.auth_url(),
         listening,
     });
+    #[cfg(feature = "demo")]
+    let has_demo = demo::start(&platform, &backends, &mut server, &stopped).await?;
+    // What does not need the runtime comes first, since its compression takes longest.
+    let api = openapi::calls().into();
+    let runtime = end_runtime(runtime).await?;
     let state = assemble(
         &platform,
         (files, uploads),
@@ -217,13 +219,12 @@ pub async fn start_on(
         (counting, LogStreams::new(stopped.clone())),
     );
     #[cfg(feature = "demo")]
-    if demo::deploy(&platform, &state.projects.deployments).await? {
-        let backends = &state.hosting.backends;
-        demo::start_backends(&platform, backends, &mut server, &stopped).await?;
+    if has_demo {
+        demo::deploy(&platform, &state.projects.deployments).await?;
     }
     state.hosting.refresh_all().await?;
     let app = App {
-        routes: routes(&state),
+        routes: routes_with(&state, api),
         state: state.clone(),
     };
     let limits = ConnectionLimits::of_this_process();
@@ -480,6 +481,14 @@ fn begin_runtime(
 ) -> JoinHandle<Result<RuntimeFiles, RuntimeError>> {
     let (origin, heartbeat) = (origin.clone(), config.heartbeat_seconds);
     tokio::task::spawn_blocking(move || RuntimeFiles::new(&origin, heartbeat))
+}
+
+/// Waits for the compressed runtime.
+async fn end_runtime(
+    compressing: JoinHandle<Result<RuntimeFiles, RuntimeError>>,
+) -> Result<RuntimeFiles, RuntimeError> {
+    let compressed = compressing.await;
+    compressed.map_err(|error| RuntimeError::Compress(error.into()))?
 }
 
 /// Warns if the keys of a public platform are not sealed, so that anyone who can read the store's
