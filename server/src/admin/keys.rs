@@ -119,6 +119,7 @@ pub async fn revoke(
     let Path(path) = path.map_err(|_| unknown())?;
     let revoked = state.auth.keys.revoke(&path.kid, admin.by()).await;
     revoked.map_err(refused)?;
+    state.platform.nodes.settle().await;
     Ok(ApiJson(view(&state)))
 }
 

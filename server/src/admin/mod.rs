@@ -14,6 +14,7 @@ pub mod events;
 pub mod guests;
 pub mod keys;
 mod names;
+pub mod nodes;
 pub mod owner;
 pub mod player;
 pub mod players;
@@ -56,6 +57,7 @@ where
         .routes(routes!(keys::rotate))
         .routes(routes!(keys::revoke))
         .routes(routes!(guests::handle))
+        .routes(routes!(nodes::handle))
         .routes(routes!(projects::handle))
         .routes(routes!(owner::handle))
 }

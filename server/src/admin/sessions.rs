@@ -41,5 +41,12 @@ pub async fn end(
         .store
         .end_other_sessions(player.id, None, admin.by(), state.platform.clock.now())
         .await?;
+    let (life, now) = (
+        state.platform.config.token_seconds,
+        state.platform.clock.now(),
+    );
+    let store = &*state.platform.store;
+    state.auth.endings.refresh(store, life, now).await?;
+    state.platform.nodes.settle().await;
     Ok(ApiJson(EndedSessions { ended }))
 }

@@ -99,7 +99,7 @@ pub async fn lift(
     changed(&state, player.id).await
 }
 
-/// Returns the player's new state, after this node's caches have been updated.
+/// Returns the player's new state, after the caches of all nodes have been updated.
 async fn changed(state: &AdminState, player: Uuid) -> Result<ApiJson<PlayerDetailsView>, ApiError> {
     state
         .auth
@@ -114,9 +114,10 @@ async fn changed(state: &AdminState, player: Uuid) -> Result<ApiJson<PlayerDetai
     let mut refreshed = Ok(());
     for project in state.platform.store.list_projects_of(player).await? {
         // An error does not keep the other games from being refreshed.
-        refreshed = refreshed.and(state.hosting.refresh(&project.slug).await);
+        refreshed = refreshed.and(state.hosting.read(&project.slug).await);
     }
     refreshed?;
+    state.platform.nodes.settle().await;
     let player = state.platform.store.find_player(player).await?;
     let player = player.ok_or(ProblemCode::NotFound)?;
     Ok(ApiJson(details(state, player).await?))

@@ -1,5 +1,8 @@
-//! The jobs of all slices, and jobs that concern several slices: reading changes by other nodes and
-//! the operator's commands, and removing unneeded data from memory.
+//! The jobs of all slices, and jobs that concern several slices: reading again what other nodes and
+//! the operator's commands may have changed, and removing unneeded data from memory.
+//!
+//! Changes are followed within a second (`changes`). What is read again here is read because nobody
+//! recorded a change of it, or because a node may have been cut off from the store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,6 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::task::JoinSet;
 
+use crate::app::changes::FollowChanges;
 use crate::app::state::AppState;
 use crate::auth::AuthState;
 use crate::auth::ended_sessions::ReadEndings;
@@ -16,6 +20,7 @@ use crate::auth::suspensions::ReadSuspensions;
 use crate::hosting::HostingState;
 use crate::logs::SweepLogs;
 use crate::platform::jobs::{Job, JobError, Schedule, spawn};
+use crate::platform::nodes::{Nodes, ReportNode};
 use crate::players::counting::persistence::CountPlayers;
 use crate::projects::deploy::SweepDeployments;
 
@@ -28,19 +33,37 @@ const LOOK_FOR_KEYS: Duration = Duration::from_secs(3);
 
 /// Starts all jobs. They end with the set.
 pub(super) fn start(state: &AppState) -> JoinSet<()> {
-    let mut tasks = JoinSet::new();
+    let mut tasks = Tasks {
+        leases: Arc::clone(&state.platform.nodes),
+        set: JoinSet::new(),
+    };
     let auth = || Arc::clone(&state.auth);
-    spawn(ReadGames(Arc::clone(&state.hosting)), &mut tasks);
-    spawn(ReadKeys(auth()), &mut tasks);
-    spawn(ReadSuspensions(auth()), &mut tasks);
-    spawn(ReadEndings(auth()), &mut tasks);
-    spawn(SweepSessions(auth()), &mut tasks);
-    spawn(NoteRefusals(auth()), &mut tasks);
-    spawn(SweepDeployments(Arc::clone(&state.projects)), &mut tasks);
-    spawn(SweepLogs::new(Arc::clone(&state.logs)), &mut tasks);
-    spawn(CountPlayers::new(Arc::clone(&state.players)), &mut tasks);
-    spawn(SweepMemory(state.clone()), &mut tasks);
-    tasks
+    tasks.start(ReportNode::new(Arc::clone(&state.platform.nodes)));
+    tasks.start(FollowChanges(state.clone()));
+    tasks.start(ReadGames(Arc::clone(&state.hosting)));
+    tasks.start(ReadKeys(auth()));
+    tasks.start(ReadSuspensions(auth()));
+    tasks.start(ReadEndings(auth()));
+    tasks.start(SweepSessions(auth()));
+    tasks.start(NoteRefusals(auth()));
+    tasks.start(SweepDeployments(Arc::clone(&state.projects)));
+    tasks.start(SweepLogs::new(Arc::clone(&state.logs)));
+    tasks.start(CountPlayers::new(Arc::clone(&state.players)));
+    tasks.start(SweepMemory(state.clone()));
+    tasks.set
+}
+
+/// The jobs that were started, and the leases that they take.
+struct Tasks {
+    leases: Arc<Nodes>,
+    set: JoinSet<()>,
+}
+
+impl Tasks {
+    fn start(&mut self, job: impl Job) {
+        let leases = Arc::clone(&self.leases);
+        spawn(job, leases, &mut self.set);
+    }
 }
 
 /// Reads the games again. They were also read when the server started.

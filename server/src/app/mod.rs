@@ -9,6 +9,7 @@
 //! | `error_page` | problems as HTML pages |
 //! | `guard` | responses for handlers that panic or take too long |
 //! | `jobs` | the periodic work of all slices |
+//! | `changes` | following what other nodes and the operator's commands change |
 //! | [`operations`] | health checks on a socket of their own |
 //! | [`openapi`] | the description of the project API |
 //! | [`data_folder`] | the lock on the data folder |
@@ -16,6 +17,7 @@
 //! | `demo` | the demo game, with the feature `demo` |
 
 pub mod backup;
+mod changes;
 pub mod data_folder;
 #[cfg(feature = "demo")]
 pub mod demo;

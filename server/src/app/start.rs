@@ -26,6 +26,7 @@ use crate::auth::refusal_log;
 use crate::auth::suspensions::Suspensions;
 use crate::auth::{AuthLimits, AuthState};
 use crate::clock::Clock;
+use crate::config::show::shared_settings;
 use crate::config::{Config, Secret};
 use crate::console::ConsoleState;
 use crate::entropy::Entropy;
@@ -42,6 +43,7 @@ use crate::logs::{LogLimits, LogsState};
 use crate::origin::PlatformOrigin;
 use crate::platform::Platform;
 use crate::platform::disk::{DiskFloor, FreeSpace, SystemDisk};
+use crate::platform::nodes::Nodes;
 use crate::players::PlayersState;
 use crate::players::counting::Counting;
 use crate::projects::ProjectsState;
@@ -147,6 +149,7 @@ impl Running {
             .counting
             .keep(store, state.platform.clock.now())
             .await;
+        state.platform.nodes.leave().await;
         store.close().await.and(counted)
     }
 }
@@ -183,10 +186,11 @@ pub async fn start_on(
     let runtime = begin_runtime(&origin, &config);
     let Opened {
         store,
+        nodes,
         keys,
         files,
         uploads,
-    } = open(&config, &origin, &clock, &entropy).await?;
+    } = open(&config, (&origin, listening), &clock, &entropy).await?;
 
     let (stopping, stopped) = watch::channel(false);
     let mut server = JoinSet::new();
@@ -199,6 +203,7 @@ pub async fn start_on(
     let platform = Arc::new(Platform {
         disk: DiskFloor::new(disk, kept_in, config.disk_floor()),
         store,
+        nodes: Arc::clone(&nodes),
         clock,
         entropy,
         config,
@@ -221,6 +226,10 @@ pub async fn start_on(
     #[cfg(feature = "demo")]
     if has_demo {
         demo::deploy(&platform, &state.projects.deployments).await?;
+    }
+    if platform.store.is_shared() {
+        // From here on the others wait for this node.
+        nodes.report().await?;
     }
     state.hosting.refresh_all().await?;
     let app = App {
@@ -333,6 +342,7 @@ fn assemble(
 /// The persistent parts, opened and read for the first time.
 struct Opened {
     store: Arc<dyn Store>,
+    nodes: Arc<Nodes>,
     keys: Arc<KeyRing>,
     files: Arc<FileStore>,
     uploads: UploadQueue,
@@ -341,11 +351,20 @@ struct Opened {
 /// Opens the contents of the data folder.
 async fn open(
     config: &Config,
-    origin: &PlatformOrigin,
+    (origin, listening): (&PlatformOrigin, SocketAddr),
     clock: &Arc<dyn Clock>,
     entropy: &Arc<dyn Entropy>,
 ) -> Result<Opened, StartError> {
     let store = open_store(config, SchemaPolicy::Upgrade).await?;
+    let settings = shared_settings(config);
+    let joined = Nodes::join(
+        Arc::clone(&store),
+        Arc::clone(clock),
+        &**entropy,
+        listening,
+        &settings,
+    );
+    let nodes = Arc::new(joined.await?);
     let keys = open_keys(
         config,
         Arc::clone(&store),
@@ -359,6 +378,7 @@ async fn open(
     Ok(Opened {
         uploads: uploads(config, &files).await?,
         files: Arc::new(files),
+        nodes,
         keys,
         store,
     })
@@ -406,7 +426,8 @@ async fn serve_to_the_end(listener: TcpListener, app: Operations, limits: Connec
 fn readiness(state: &AppState) -> Arc<Readiness> {
     let (platform, keys) = (&state.platform, &state.auth.keys);
     let (store, clock) = (Arc::clone(&platform.store), Arc::clone(&platform.clock));
-    Arc::new(Readiness::new(store, Arc::clone(keys), clock))
+    let nodes = Arc::clone(&platform.nodes);
+    Arc::new(Readiness::new(store, Arc::clone(keys), clock, nodes))
 }
 
 /// Listens for health checks, if the settings name a socket for them.

@@ -44,7 +44,7 @@ pub(crate) struct SweepSessions(pub(crate) Arc<AuthState>);
 #[async_trait]
 impl Job for SweepSessions {
     fn schedule(&self) -> Schedule {
-        Schedule::from_start("sweep-sessions", LOOK)
+        Schedule::from_start("sweep-sessions", LOOK).once()
     }
 
     async fn run(&mut self) -> Result<(), JobError> {

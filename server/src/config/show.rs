@@ -1,5 +1,6 @@
 //! Output of the effective settings, for `platform-server config`. Secrets are hidden.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::names::{Key, SETTINGS};
@@ -39,6 +40,46 @@ pub fn settings_in_force(config: &Config) -> String {
         );
     }
     page
+}
+
+/// Settings that every node may have for itself: of its machine, and of what it logs.
+const OF_A_NODE: [Key; 12] = [
+    Key::Listen,
+    Key::OperationsListen,
+    Key::ShutdownDelaySeconds,
+    Key::Data,
+    Key::DatabaseUrl,
+    Key::LogsDatabaseUrl,
+    Key::FilesUrl,
+    Key::FileCacheMib,
+    Key::DiskFloorMib,
+    Key::TrustedProxies,
+    Key::Log,
+    Key::LogFormat,
+];
+
+/// Returns the settings that must be the same on every node that shares a store, by name. Secrets
+/// are hidden, so nodes with different secrets look the same.
+#[must_use]
+pub fn shared_settings(config: &Config) -> BTreeMap<String, String> {
+    let shared = SETTINGS.iter().filter(|row| !OF_A_NODE.contains(&row.key));
+    let mut settings: BTreeMap<String, String> = shared
+        .map(|row| {
+            let value = value_of(config, row.key);
+            (row.name.to_owned(), value.unwrap_or_default())
+        })
+        .collect();
+    for provider in &config.identity_providers {
+        let name = format!("identity_provider {}", provider.id);
+        let value = format!(
+            "issuer = {}, client_id = {}, scopes = {:?}",
+            quoted(&provider.issuer),
+            quoted(&provider.client_id),
+            provider.scopes
+        );
+        settings.insert(name, value);
+    }
+    settings
 }
 
 /// Returns the platform origin: the default follows from the port, unless that is only known once

@@ -25,12 +25,23 @@ pub struct HostingState {
 }
 
 impl HostingState {
-    /// Reads the games of one project again, after a change of it, and closes connections to
-    /// backends that do not belong to them any more.
+    /// Reads the games of one project again, after this node has changed it, and waits until the
+    /// other nodes have done the same.
     ///
     /// # Errors
     /// Errors of the store; the previous state is then kept.
     pub async fn refresh(&self, slug: &str) -> Result<(), StoreError> {
+        self.read(slug).await?;
+        self.platform.nodes.settle().await;
+        Ok(())
+    }
+
+    /// Reads the games of one project again, and closes connections to backends that do not belong
+    /// to them any more.
+    ///
+    /// # Errors
+    /// Errors of the store; the previous state is then kept.
+    pub async fn read(&self, slug: &str) -> Result<(), StoreError> {
         let catalogue = &self.games.catalogue;
         let (store, files) = (&*self.platform.store, &self.games.files);
         catalogue.refresh(store, files, slug).await?;

@@ -223,7 +223,7 @@ impl SweepLogs {
 #[async_trait]
 impl Job for SweepLogs {
     fn schedule(&self) -> Schedule {
-        Schedule::from_start("sweep-logs", LOOK)
+        Schedule::from_start("sweep-logs", LOOK).once()
     }
 
     async fn run(&mut self) -> Result<(), JobError> {

@@ -1,12 +1,12 @@
 //! Periodic work. Each slice defines its jobs, `app/jobs.rs` lists them, and the loop here runs
 //! each of them.
 //!
-//! Every job runs in every process. If several nodes share a store, a job that only one node must
-//! do would take a lease from the store in this loop, before it runs, and would skip the run if
-//! another node holds it.
+//! Every job runs in every process. If several nodes share a store, a job that only one of them must
+//! do takes a lease before each run, and skips the run if another node holds it.
 
 use std::error::Error;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -34,6 +34,16 @@ pub trait Job: Send + Sync + 'static {
     async fn run(&mut self) -> Result<(), JobError>;
 }
 
+/// Decides which node does the work that only one node must do.
+#[async_trait]
+pub trait Leases: Send + Sync {
+    /// Takes or keeps the lease `name`. Returns whether this node has it.
+    async fn take(&self, name: &'static str) -> bool;
+
+    /// Returns when this node may no longer have the lease `name`. Work that it covers must end.
+    async fn lost(&self, name: &'static str);
+}
+
 /// A job's name, and when it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
@@ -43,6 +53,8 @@ pub struct Schedule {
     pub period: Duration,
     /// Whether the first run is at the start of the server, or one period later.
     pub at_start: bool,
+    /// Whether only one node does it.
+    pub once: bool,
 }
 
 impl Schedule {
@@ -53,6 +65,7 @@ impl Schedule {
             name,
             period,
             at_start: true,
+            once: false,
         }
     }
 
@@ -63,7 +76,14 @@ impl Schedule {
             name,
             period,
             at_start: false,
+            once: false,
         }
+    }
+
+    /// Of several nodes, only the one that has the lease of the job's name runs it.
+    #[must_use]
+    pub const fn once(self) -> Self {
+        Self { once: true, ..self }
     }
 }
 
@@ -108,15 +128,16 @@ impl JobError {
 }
 
 /// Runs a job in its own task, until the set is shut down.
-pub fn spawn(job: impl Job, tasks: &mut JoinSet<()>) {
-    tasks.spawn(run_for_ever(job));
+pub fn spawn(job: impl Job, leases: Arc<dyn Leases>, tasks: &mut JoinSet<()>) {
+    tasks.spawn(run_for_ever(job, leases));
 }
 
-async fn run_for_ever(mut job: impl Job) {
+async fn run_for_ever(mut job: impl Job, leases: Arc<dyn Leases>) {
     let Schedule {
         name,
         period,
         at_start,
+        once,
     } = job.schedule();
     let mut ticks = tokio::time::interval(period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -129,7 +150,19 @@ async fn run_for_ever(mut job: impl Job) {
             _ = ticks.tick() => {}
             () = job.woken() => {}
         }
-        match AssertUnwindSafe(job.run()).catch_unwind().await {
+        if once && !leases.take(name).await {
+            continue;
+        }
+        let run = AssertUnwindSafe(job.run()).catch_unwind();
+        let ran = tokio::select! {
+            ran = run => ran,
+            // Another node may begin. Every write of a run is complete in itself.
+            () = leases.lost(name), if once => {
+                tracing::warn!(job = name, "a job was ended, because its lease was lost");
+                continue;
+            }
+        };
+        match ran {
             Ok(Ok(())) => {}
             Ok(Err(error)) => {
                 for failure in &error.0 {
@@ -157,6 +190,73 @@ mod tests {
         Done,
         Failed,
         Panicked,
+    }
+
+    /// The leases of a node that is alone.
+    struct Always;
+
+    #[async_trait]
+    impl Leases for Always {
+        async fn take(&self, _name: &'static str) -> bool {
+            true
+        }
+
+        async fn lost(&self, _name: &'static str) {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// A lease that this node has for some seconds, after which it is lost.
+    #[derive(Default)]
+    struct Held {
+        taken: AtomicUsize,
+        seconds: Option<u64>,
+    }
+
+    #[async_trait]
+    impl Leases for Held {
+        async fn take(&self, name: &'static str) -> bool {
+            assert_eq!(name, "endless");
+            self.taken.fetch_add(1, Ordering::SeqCst);
+            self.seconds.is_some()
+        }
+
+        async fn lost(&self, _name: &'static str) {
+            let lost = tokio::time::Instant::now() + Duration::from_secs(self.seconds.unwrap_or(0));
+            tokio::time::sleep_until(lost).await;
+        }
+    }
+
+    /// Begins every ten seconds and never ends.
+    struct Endless(Arc<AtomicUsize>);
+
+    #[async_trait]
+    impl Job for Endless {
+        fn schedule(&self) -> Schedule {
+            Schedule::from_start("endless", Duration::from_secs(10)).once()
+        }
+
+        async fn run(&mut self) -> Result<(), JobError> {
+            self.0.fetch_add(1, Ordering::SeqCst);
+            std::future::pending().await
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_job_for_one_node_runs_only_while_the_node_has_the_lease() {
+        for (seconds, expected, tries) in [(None, 0, 3), (Some(3), 3, 3), (Some(100), 1, 1)] {
+            let leases = Arc::new(Held {
+                seconds,
+                ..Held::default()
+            });
+            let runs = Arc::new(AtomicUsize::new(0));
+            let running = run_for_ever(Endless(Arc::clone(&runs)), Arc::clone(&leases) as _);
+            let ended = tokio::time::timeout(Duration::from_secs(25), running).await;
+            assert!(ended.is_err(), "the loop ended by itself");
+            assert_eq!(runs.load(Ordering::SeqCst), expected, "{seconds:?}");
+            let taken = leases.taken.load(Ordering::SeqCst);
+            assert_eq!(taken, tries, "{seconds:?}");
+        }
     }
 
     /// Counts its runs, one every ten seconds.
@@ -206,7 +306,7 @@ mod tests {
 
     /// Returns how often the job runs within this number of seconds.
     async fn runs_within(job: &Counting, seconds: u64) -> usize {
-        let running = run_for_ever(job.clone());
+        let running = run_for_ever(job.clone(), Arc::new(Always));
         let ended = tokio::time::timeout(Duration::from_secs(seconds), running).await;
         assert!(ended.is_err(), "the loop ended by itself");
         job.runs.load(Ordering::SeqCst)
@@ -242,7 +342,7 @@ mod tests {
     async fn a_job_ends_with_the_set_that_it_was_spawned_in() {
         let job = Counting::new(true, End::Done);
         let mut tasks = JoinSet::new();
-        spawn(job.clone(), &mut tasks);
+        spawn(job.clone(), Arc::new(Always), &mut tasks);
         let ended = tokio::time::timeout(Duration::from_secs(1), tasks.join_next()).await;
         assert!(ended.is_err(), "the job ended by itself");
         tasks.shutdown().await;

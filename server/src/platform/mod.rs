@@ -7,10 +7,12 @@
 //! |---|---|
 //! | [`disk`] | the free disk space, and errors below a limit |
 //! | [`jobs`] | periodic work |
+//! | [`nodes`] | this node among those that share its store |
 //! | [`single_flight`] | work that is done once for all concurrent callers |
 
 pub mod disk;
 pub mod jobs;
+pub mod nodes;
 pub mod single_flight;
 
 use std::net::SocketAddr;
@@ -21,6 +23,7 @@ use crate::config::Config;
 use crate::entropy::Entropy;
 use crate::origin::PlatformOrigin;
 use crate::platform::disk::DiskFloor;
+use crate::platform::nodes::Nodes;
 use crate::store::Store;
 
 /// The parts of the platform that every slice uses.
@@ -40,6 +43,8 @@ pub struct Platform {
     pub auth_url: String,
     /// The address on which the server listens.
     pub listening: SocketAddr,
+    /// This node among those that share the store.
+    pub nodes: Arc<Nodes>,
     /// The limit on free disk space.
     pub disk: DiskFloor,
 }

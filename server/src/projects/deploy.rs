@@ -112,7 +112,7 @@ pub(crate) struct SweepDeployments(pub(crate) Arc<ProjectsState>);
 #[async_trait]
 impl Job for SweepDeployments {
     fn schedule(&self) -> Schedule {
-        Schedule::from_start("sweep-deployments", SWEEP)
+        Schedule::from_start("sweep-deployments", SWEEP).once()
     }
 
     async fn woken(&self) {

@@ -22,7 +22,7 @@ pub async fn remove_deleted(state: &ProjectsState) -> Result<usize, StoreError> 
     {
         if let Removed::Whole(slug) = part {
             tracing::info!(%slug, "a deleted project was removed for good");
-            state.hosting.refresh(&slug).await?;
+            state.hosting.read(&slug).await?;
             removed += 1;
         }
     }

@@ -3,12 +3,13 @@
 use crate::caller::Caller;
 use crate::support::{TestApp, send};
 
-const PAGES: [&str; 6] = [
+const PAGES: [&str; 7] = [
     "/admin",
     "/admin/players/0190b3c4-0000-7000-8000-000000000000",
     "/admin/guests",
     "/admin/projects",
     "/admin/keys",
+    "/admin/nodes",
     "/admin/events",
 ];
 

@@ -212,6 +212,20 @@ async fn keys_are_listed_and_rotated_once_at_a_time() {
 }
 
 #[tokio::test]
+async fn a_server_with_an_embedded_store_is_the_only_node() {
+    let app = TestApp::start().await;
+    let admin = Caller::admin(&app).await;
+    let seen: Value = admin.get("/api/admin/nodes").await.json();
+    assert_eq!(seen["shared"], false);
+    let nodes = seen["nodes"].as_array().unwrap();
+    assert_eq!(nodes.len(), 1);
+    let node = &nodes[0];
+    assert_eq!((&node["this"], &node["live"]), (&json!(true), &json!(true)));
+    assert_eq!(node["clock_offset"], Value::Null);
+    assert_eq!(seen["differing_settings"], json!([]));
+}
+
+#[tokio::test]
 async fn a_revoked_key_verifies_nothing_from_that_moment() {
     let app = TestApp::start().await;
     let admin = Caller::admin(&app).await;

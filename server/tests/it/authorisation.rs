@@ -195,6 +195,7 @@ fn of_administration(owner: &Caller<'_>) -> Vec<Call> {
         // If the key existed, all tokens of the table would become invalid.
         (post, "/api/admin/keys/{kid}/revoke", none(), NOBODY),
         (get.clone(), "/api/admin/guests", none(), ADMIN),
+        (get.clone(), "/api/admin/nodes", none(), ADMIN),
         (get, "/api/admin/projects", none(), ADMIN),
         (put, "/api/admin/projects/{slug}/owner", to, ADMIN),
     ]

@@ -28,6 +28,8 @@ mod hosts;
 mod log_stream;
 mod logs;
 mod navigation;
+#[cfg(feature = "cluster")]
+mod nodes;
 mod operations;
 mod operator;
 mod pages;

@@ -12,7 +12,7 @@ use crate::program::program;
 use crate::support::{TestApp, send};
 
 /// The settings of a node on `database`, which keeps deployed files in `files`.
-fn settings(database: &TestDatabase, files: &Path) -> impl FnOnce(&mut Config) + use<> {
+pub(crate) fn settings(database: &TestDatabase, files: &Path) -> impl FnOnce(&mut Config) + use<> {
     let (url, files) = (Secret::new(database.url()), files.to_owned());
     move |config| {
         config.postgres = Some(url);

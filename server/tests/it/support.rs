@@ -118,7 +118,8 @@ impl TestApp {
 
     /// Builds a request to the sub-domain `label`; `""` is the console.
     pub(crate) fn request(&self, method: Method, label: &str, path: &str) -> RequestBuilder {
-        let platform = format!("platform.localhost:{}", self.port());
+        let origin = self.running.state.platform.origin.to_string();
+        let platform = origin.strip_prefix("http://").unwrap().to_owned();
         let host = if label.is_empty() {
             platform
         } else {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use datasketches::common::NumStdDev;
-use datasketches::hll::{HllSketch, HllType};
+use datasketches::hll::{HllSketch, HllType, HllUnion};
 use platform_protocol::names::Environment;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -154,6 +154,27 @@ impl Distinct {
         self.0.update(player.as_u128());
     }
 
+    /// Adds all players of another set. Adding the same players again changes nothing. A set that
+    /// contains the other one stays as it is: its estimate is better than that of a union.
+    pub fn unite(&mut self, other: &Self) {
+        let union = |sets: &[&Self]| {
+            #[expect(clippy::expect_used, reason = "the precision is one that there is")]
+            let mut union = HllUnion::new(PRECISION).expect("a union can be made");
+            sets.iter().for_each(|set| union.update(&set.0));
+            Self(union.to_sketch(HllType::Hll8))
+        };
+        let both = union(&[self, other]);
+        let bytes = both.to_bytes();
+        if union(&[self]).to_bytes() == bytes {
+            return;
+        }
+        *self = if union(&[other]).to_bytes() == bytes {
+            other.clone()
+        } else {
+            both
+        };
+    }
+
     /// The size, within [`DISTINCT_ERROR`] as one standard deviation.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -206,6 +227,34 @@ mod tests {
             players.add(Uuid::from_u128(number << 64));
         }
         assert_eq!(players.count(), 100);
+    }
+
+    #[test]
+    fn sets_are_united_without_counting_a_player_twice() {
+        for size in [3_u128, 40_000] {
+            let set = |from: u128, to: u128| {
+                let mut players = Distinct::default();
+                (from..to).for_each(|number| players.add(Uuid::from_u128(number << 64)));
+                players
+            };
+            let mut united = set(0, 2 * size);
+            united.unite(&set(size, 3 * size));
+            let (least, most) = united.bounds();
+            let true_size = u64::try_from(3 * size).unwrap();
+            assert!((least..=most).contains(&true_size), "{least} to {most}");
+            let before = united.count();
+            united.unite(&set(size, 2 * size));
+            united.unite(&Distinct::default());
+            assert_eq!(united.count(), before);
+            let read = Distinct::from_bytes(&united.to_bytes()).unwrap();
+            assert_eq!(read.count(), before);
+            // The estimate of a set that contains the other one stays.
+            for (from, with) in [(size, 2), (2, size)] {
+                let mut whole = set(0, from);
+                whole.unite(&set(0, with));
+                assert_eq!(whole.count(), set(0, size).count());
+            }
+        }
     }
 
     #[test]

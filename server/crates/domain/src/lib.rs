@@ -13,6 +13,7 @@
 //! | `cookie_secret` | the secrets in cookies |
 //! | [`device`], [`console_token`] | the command line's sign-in; tokens of the console and the command line |
 //! | [`key`] | the life of a signing key |
+//! | [`node`] | servers that share a store, and what changes for them |
 //! | [`project`], [`room`], [`takedown`] | projects with their deployments, their storage, and
 //! taking them down |
 //! | [`counting`], [`log`], [`page`] | players over time; frontend log records; the page that sends them |
@@ -32,6 +33,7 @@ pub mod identity;
 pub mod key;
 pub mod left_guest;
 pub mod log;
+pub mod node;
 pub mod origin;
 pub mod page;
 pub mod player;

@@ -3,14 +3,15 @@
 use platform_domain::audit::Actor;
 use platform_domain::clock::Millis;
 use platform_domain::counting::{
-    DAY, Distinct, DistinctSketch, HOUR, MINUTE, NewCounts, NewPlayTime, PlayerCount, Span,
+    DAY, Distinct, DistinctSketch, HOUR, MINUTE, NewCounts, NewPlayTime, PlayerCount,
+    RankedProject, Span,
 };
 use platform_domain::player::PlayerState;
 use platform_protocol::names::Environment;
 use platform_store::{NewGuest, Store, StoreError};
 use uuid::Uuid;
 
-use super::{Place, by, guest, project};
+use super::{Handles, Place, by, guest, project};
 
 /// The start of a day.
 const NOW: Millis = 1_795_219_200_000;
@@ -95,7 +96,84 @@ pub async fn minutes_add_up_in_themselves_and_in_their_hour(place: &dyn Place) {
     assert_eq!(part.await.unwrap(), [minute(MINUTE, 5, 71_000)]);
 }
 
-pub async fn a_sketch_is_replaced_and_found_by_its_period(place: &dyn Place) {
+/// The number of different players of a period, as the store has it.
+async fn distinct(store: &dyn Store, period: &str) -> u64 {
+    let found = store.list_distinct_players("game", Environment::Prod, 10);
+    let found = found.await.unwrap();
+    let of = found.into_iter().find(|count| count.period == period);
+    of.map_or(0, |count| count.players)
+}
+
+fn sketch(period: &str, players: std::ops::Range<u128>) -> NewCounts {
+    let mut sketch = Distinct::default();
+    players.for_each(|number| sketch.add(Uuid::from_u128(number << 64)));
+    let mut new = counts("game", Vec::new());
+    new.distinct = vec![DistinctSketch {
+        period: period.into(),
+        players: sketch,
+    }];
+    new
+}
+
+pub async fn sketches_of_several_nodes_are_united(place: &dyn Place) {
+    let handles = Handles::open(place).await;
+    let store = handles.next();
+    store.add_project(project("game", None)).await.unwrap();
+    let tasks: Vec<_> = (0..8)
+        .map(|node| {
+            let store = handles.next();
+            tokio::spawn(async move {
+                for last in 1..=4 {
+                    let new = sketch("2026-11-21", 10 * node..10 * node + 3 * last);
+                    store.add_player_counts(vec![new]).await.unwrap();
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    // The last two of every node are the first two of the next one.
+    assert_eq!(distinct(&*store, "2026-11-21").await, 82);
+    // Of a period that is over, only the number is kept, and it never falls.
+    let swept = store.sweep_counts(0, 0, Vec::new(), 10);
+    assert!(swept.await.unwrap() > 0);
+    for (late, expected) in [(0..3, 82), (0..90, 90)] {
+        let new = sketch("2026-11-21", late);
+        store.add_player_counts(vec![new]).await.unwrap();
+        assert_eq!(distinct(&*store, "2026-11-21").await, expected);
+    }
+    let sketches = store.list_sketches(vec!["2026-11-21".into()]);
+    assert!(sketches.await.unwrap().is_empty());
+}
+
+pub async fn the_ranking_that_is_set_is_listed_by_every_node(place: &dyn Place) {
+    let handles = Handles::open(place).await;
+    let store = handles.next();
+    assert_eq!(store.list_ranking().await.unwrap(), []);
+    let ranking = |players: u64| -> Vec<RankedProject> {
+        let projects = (1..=20).map(|number| RankedProject {
+            slug: format!("game-{number}"),
+            players,
+        });
+        projects.collect()
+    };
+    let tasks: Vec<_> = (1..=8)
+        .map(|players| {
+            let (store, ranked) = (handles.next(), ranking(players));
+            tokio::spawn(async move { store.set_ranking(ranked).await.unwrap() })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let listed = handles.next().list_ranking().await.unwrap();
+    assert_eq!(listed, ranking(listed[0].players));
+    store.set_ranking(Vec::new()).await.unwrap();
+    assert_eq!(store.list_ranking().await.unwrap(), []);
+}
+
+pub async fn a_sketch_grows_and_is_found_by_its_period(place: &dyn Place) {
     let store = place.open().await;
     store.add_project(project("game", None)).await.unwrap();
     let mut players = Distinct::default();

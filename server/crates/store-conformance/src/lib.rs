@@ -16,6 +16,7 @@
 //! | [`room`], [`takedown`] | the storage of deployments; games that are taken down |
 //! | [`counting`], [`logs`], [`log_quota`] | players over time; frontend log records |
 //! | [`audit`], [`administration`] | the log of security events; administrators |
+//! | [`nodes`] | what changed for nodes, nodes themselves, and leases |
 //! | [`durability`] | the data after the store was closed |
 
 #![expect(
@@ -38,6 +39,7 @@ pub mod left_guests;
 pub mod log_quota;
 pub mod logs;
 pub mod merges;
+pub mod nodes;
 mod place;
 pub mod players;
 pub mod projects;
@@ -78,7 +80,9 @@ macro_rules! suite {
             }
             counting {
                 minutes_add_up_in_themselves_and_in_their_hour
-                a_sketch_is_replaced_and_found_by_its_period
+                a_sketch_grows_and_is_found_by_its_period
+                sketches_of_several_nodes_are_united
+                the_ranking_that_is_set_is_listed_by_every_node
                 those_who_played_long_enough_rank_their_games
                 who_signs_in_while_playing_counts_once
                 what_is_old_goes_in_batches_and_numbers_stay
@@ -175,6 +179,16 @@ macro_rules! suite {
                 any_history_of_one_place_agrees_with_the_rules
                 sign_ins_at_once_leave_every_identity_one_account
             }
+            nodes {
+                every_change_that_nodes_keep_in_memory_raises_a_version
+                what_changes_nothing_for_nodes_raises_no_version
+                a_change_that_failed_raises_no_version
+                who_follows_changes_while_others_write_misses_none
+                a_node_is_listed_with_what_it_reported_last
+                a_node_that_stops_leaves_nothing_behind
+                a_lease_has_one_holder_until_it_ends
+                of_many_who_want_a_lease_at_once_one_gets_it
+            }
             players {
                 the_first_name_that_nobody_has_is_taken
                 names_are_unique_without_regard_to_case
@@ -254,6 +268,10 @@ macro_rules! concurrent_suite {
             audit {
                 who_goes_on_behind_events_while_others_write_misses_none
             }
+            counting {
+                sketches_of_several_nodes_are_united
+                the_ranking_that_is_set_is_listed_by_every_node
+            }
             devices {
                 of_many_questions_at_once_one_device_comes_to_be
                 of_many_refreshes_at_once_all_but_the_last_are_replaced
@@ -271,6 +289,11 @@ macro_rules! concurrent_suite {
             merges {
                 any_history_of_one_place_agrees_with_the_rules
                 sign_ins_at_once_leave_every_identity_one_account
+            }
+            nodes {
+                who_follows_changes_while_others_write_misses_none
+                a_lease_has_one_holder_until_it_ends
+                of_many_who_want_a_lease_at_once_one_gets_it
             }
             players {
                 many_guests_at_once_get_names_of_their_own

@@ -6,6 +6,7 @@ use platform_domain::audit::{
     SOURCE_MILLIS,
 };
 use platform_domain::clock::Millis;
+use platform_domain::node::Topic;
 use platform_store::{AuditStore, StoreError};
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -101,7 +102,8 @@ const INSERT: &str = "INSERT INTO audit_events
 
 /// An event to be written.
 pub(super) struct Entry<'a> {
-    kind: &'static str,
+    kind: AuditKind,
+    kind_name: &'static str,
     at: Millis,
     player: Option<Uuid>,
     other: Option<Uuid>,
@@ -115,7 +117,8 @@ pub(super) struct Entry<'a> {
 impl<'a> Entry<'a> {
     pub(super) fn of(kind: AuditKind, at: Millis) -> Self {
         Self {
-            kind: kind.as_str(),
+            kind,
+            kind_name: kind.as_str(),
             at,
             player: None,
             other: None,
@@ -163,7 +166,7 @@ impl<'a> Entry<'a> {
     ) -> [Value<'v>; 10] {
         [
             &self.at,
-            &self.kind,
+            &self.kind_name,
             &self.player,
             &self.other,
             &self.subject,
@@ -185,8 +188,11 @@ const fn actor_columns(actor: Actor) -> (Option<&'static str>, Option<Uuid>) {
     }
 }
 
-/// Writes an event, in the transaction of the act itself.
+/// Writes an event, in the transaction of the act itself, and raises the version of what it changes.
 pub(super) async fn add(transaction: &Transaction, entry: &Entry<'_>) -> Result<(), Error> {
+    if let Some(topic) = Topic::of(entry.kind, entry.player, entry.subject) {
+        transaction.changes(topic);
+    }
     let (actor, admin) = actor_columns(entry.by.actor);
     transaction
         .execute(INSERT, &entry.values(&actor, &admin))
@@ -216,6 +222,9 @@ pub(super) async fn add_of_project(
     let owner = owner(transaction, slug).await?;
     // The platform deploys its own demo at every start: no event.
     if owner.is_none() && *by == By::from(Actor::Own) {
+        if let Some(topic) = Topic::of(kind, None, Some(slug)) {
+            transaction.changes(topic);
+        }
         return Ok(());
     }
     let mut event = Entry::of(kind, now).subject(slug).detail(detail).by(by);

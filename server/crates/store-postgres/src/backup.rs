@@ -22,7 +22,8 @@ use super::store::PostgresStore;
 use super::transaction::Transaction;
 
 /// The tables, each after those that it references, with the column whose numbers the database
-/// assigns, if there is one.
+/// assigns, if there is one. Nodes, leases and versions of changes belong to the running servers, so
+/// a copy has none.
 const MAIN: &[(&str, Option<&str>)] = &[
     ("players", None),
     ("guest_addresses", None),

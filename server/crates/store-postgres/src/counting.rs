@@ -13,6 +13,7 @@ use platform_store::stored_forms::read_environment;
 use platform_store::{CountingStore, StoreError};
 use uuid::Uuid;
 
+use super::database::Value;
 use super::error::Error;
 use super::projects;
 use super::rows::{count, get};
@@ -169,6 +170,24 @@ impl CountingStore for PostgresStore {
         Ok(ranked.collect::<Result<_, Error>>()?)
     }
 
+    async fn set_ranking(&self, ranked: Vec<RankedProject>) -> Result<(), StoreError> {
+        transact!(self.main, transaction => set_ranking(&transaction, &ranked))
+    }
+
+    async fn list_ranking(&self) -> Result<Vec<RankedProject>, StoreError> {
+        let rows = self
+            .main
+            .rows("SELECT slug, players FROM ranking ORDER BY position", &[])
+            .await?;
+        let ranked = rows.iter().map(|row| {
+            Ok(RankedProject {
+                slug: get(row, 0)?,
+                players: get::<i64>(row, 1)?.unsigned_abs(),
+            })
+        });
+        Ok(ranked.collect::<Result<_, Error>>()?)
+    }
+
     async fn sweep_counts(
         &self,
         minutes_before: Millis,
@@ -248,7 +267,7 @@ async fn add_player_counts(transaction: &Transaction, counts: &[NewCounts]) -> R
     // Values for the same row are added up first, because one statement may change a row only once.
     // The rows are in the order of their key, so that two concurrent operations cannot deadlock.
     let mut minutes: BTreeMap<(i64, &str, i64, i64), (i64, i64)> = BTreeMap::new();
-    let mut sketches: BTreeMap<(i64, &str, &str), &Distinct> = BTreeMap::new();
+    let mut sketches: BTreeMap<(i64, &str, &str), Distinct> = BTreeMap::new();
     for new in counts {
         let project = number_of(&projects, &new.slug)?;
         let environment = new.environment.as_str();
@@ -268,11 +287,15 @@ async fn add_player_counts(transaction: &Transaction, counts: &[NewCounts]) -> R
             }
         }
         for DistinctSketch { period, players } in &new.distinct {
-            sketches.insert((project, environment, period), players);
+            let of = sketches.entry((project, environment, period)).or_default();
+            of.unite(players);
         }
     }
     add_minutes(transaction, &minutes).await?;
-    set_sketches(transaction, &sketches).await
+    if sketches.is_empty() {
+        return Ok(());
+    }
+    unite_sketches(transaction, sketches).await
 }
 
 async fn add_minutes(
@@ -300,28 +323,91 @@ async fn add_minutes(
         .map(drop)
 }
 
-async fn set_sketches(
+/// Unites the sketches with those in the store. Each row is locked by what it is written with, in
+/// the order of the key, so that of two nodes neither overwrites what the other has counted.
+async fn unite_sketches(
     transaction: &Transaction,
-    sketches: &BTreeMap<(i64, &str, &str), &Distinct>,
+    sketches: BTreeMap<(i64, &str, &str), Distinct>,
 ) -> Result<(), Error> {
+    let found = write_sketches(transaction, &sketches, "known.sketch").await?;
+    let mut united = BTreeMap::new();
+    for (key, mut players) in sketches {
+        let (project, environment, period) = key;
+        let known = found.get(&(project, environment.to_owned(), period.to_owned()));
+        let Some(known) = known.filter(|known| **known != players.to_bytes()) else {
+            continue;
+        };
+        let known = Distinct::from_bytes(known).ok_or_else(|| StoreError::Corrupt {
+            table: "distinct_players",
+            column: "sketch",
+            row: format!("{project} {environment} {period}"),
+        })?;
+        players.unite(&known);
+        united.insert(key, players);
+    }
+    if united.is_empty() {
+        return Ok(());
+    }
+    let written = write_sketches(transaction, &united, "excluded.sketch");
+    written.await.map(drop)
+}
+
+/// The key of a sketch: project, environment and period.
+type SketchKey = (i64, String, String);
+
+/// Writes the sketches that are new; in the rows that exist, `sketch` says which one stays. Returns
+/// those that are there now: of a period that is over, only the number is kept.
+async fn write_sketches(
+    transaction: &Transaction,
+    sketches: &BTreeMap<(i64, &str, &str), Distinct>,
+    sketch: &str,
+) -> Result<BTreeMap<SketchKey, Vec<u8>>, Error> {
     let projects: Vec<i64> = sketches.keys().map(|key| key.0).collect();
     let environments: Vec<&str> = sketches.keys().map(|key| key.1).collect();
     let periods: Vec<&str> = sketches.keys().map(|key| key.2).collect();
-    let counts = sketches.values().map(|players| players.count());
+    let counts = sketches.values().map(Distinct::count);
     let counts: Vec<i64> = counts
         .map(|players| i64::try_from(players).unwrap_or(i64::MAX))
         .collect();
-    let bytes: Vec<Vec<u8>> = sketches
-        .values()
-        .map(|players| players.to_bytes())
+    let bytes: Vec<Vec<u8>> = sketches.values().map(Distinct::to_bytes).collect();
+    let sql = format!(
+        "INSERT INTO distinct_players AS known (project, environment, period, players, sketch)
+         SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bytea[])
+         ON CONFLICT (project, environment, period) DO UPDATE
+         SET players = CASE WHEN known.sketch IS NULL
+                 THEN greatest(known.players, excluded.players) ELSE excluded.players END,
+             sketch = {sketch}
+         RETURNING project, environment, period, sketch"
+    );
+    let values: [Value<'_>; 5] = [&projects, &environments, &periods, &counts, &bytes];
+    let rows = transaction.rows(&sql, &values).await?;
+    let mut written = BTreeMap::new();
+    for row in &rows {
+        let sketch: Option<Vec<u8>> = get(row, 3)?;
+        if let Some(sketch) = sketch {
+            written.insert((get(row, 0)?, get(row, 1)?, get(row, 2)?), sketch);
+        }
+    }
+    Ok(written)
+}
+
+async fn set_ranking(transaction: &Transaction, ranked: &[RankedProject]) -> Result<(), Error> {
+    // Of two who set it, the second one waits, so that the ranking is never a mixture.
+    transaction
+        .execute("SELECT 1 FROM locks WHERE name = 'ranking' FOR UPDATE", &[])
+        .await?;
+    transaction.execute("DELETE FROM ranking", &[]).await?;
+    let slugs: Vec<&str> = ranked.iter().map(|project| project.slug.as_str()).collect();
+    let players: Vec<i64> = ranked
+        .iter()
+        .map(|project| i64::try_from(project.players).unwrap_or(i64::MAX))
         .collect();
     transaction
         .execute(
-            "INSERT INTO distinct_players (project, environment, period, players, sketch)
-             SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bytea[])
-             ON CONFLICT (project, environment, period) DO UPDATE
-             SET players = excluded.players, sketch = excluded.sketch",
-            &[&projects, &environments, &periods, &counts, &bytes],
+            "INSERT INTO ranking (position, slug, players)
+             SELECT position, slug, players FROM unnest($1::text[], $2::bigint[])
+                 WITH ORDINALITY AS ranked (slug, players, position)",
+            &[&slugs, &players],
         )
         .await
         .map(drop)

@@ -10,7 +10,7 @@
 //! | `migrations` | the schemas' history |
 //! | `error` | converts PostgreSQL's errors for callers |
 //! | `group` | group commit: many callers' writes in one transaction |
-//! | `players`, `guests`, `sessions`, `accounts`, `administration`, `sign_ins`, `suspensions`, `left_guests`, `audit`, `backup`, `keys`, `projects`, `deployments`, `devices`, `device_codes`, `environments`, `counting`, `logs`, `log_writes`, `log_days`, `log_reads`, `log_quota`, `takedown`, `room`, `stored_files` | the operations, as SQL |
+//! | `players`, `guests`, `sessions`, `accounts`, `administration`, `sign_ins`, `suspensions`, `left_guests`, `audit`, `backup`, `keys`, `projects`, `deployments`, `devices`, `device_codes`, `environments`, `counting`, `logs`, `log_writes`, `log_days`, `log_reads`, `log_quota`, `takedown`, `room`, `stored_files`, `nodes` | the operations, as SQL |
 //!
 //! Every operation that locks several rows locks them in the same order, so that deadlocks are
 //! rare: the address of a guest, players by their ids, sessions, devices; a project before its
@@ -42,6 +42,7 @@ mod log_reads;
 mod log_writes;
 mod logs;
 mod migrations;
+mod nodes;
 mod players;
 mod projects;
 mod room;

@@ -30,6 +30,7 @@ pub(super) const MAIN: Schema = Schema {
             "V2__stored_files",
             include_str!("../migrations/0002_stored_files.sql"),
         ),
+        ("V3__nodes", include_str!("../migrations/0003_nodes.sql")),
     ],
 };
 

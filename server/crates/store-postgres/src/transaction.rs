@@ -1,14 +1,18 @@
 //! A transaction, and running an operation again after a conflict.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::time::Instant;
+use std::sync::{Mutex, PoisonError};
 
 use futures_util::future::join;
+use platform_domain::node::Topic;
 use platform_store::StoreError;
+use tokio::time::Instant;
 use tokio_postgres::Row;
 
 use super::database::{ATTEMPTS, Connection, Database, LIMIT, SOON, Value};
 use super::error::Error;
+use super::nodes;
 
 /// Runs an operation in a transaction, and runs it again if it conflicts with another one, up to
 /// five more times. Evaluates to the operation's result after the commit.
@@ -33,6 +37,8 @@ pub(super) struct Transaction {
     connection: Option<Connection>,
     begin: &'static str,
     begun: AtomicBool,
+    /// What the transaction changes for other nodes.
+    changed: Mutex<BTreeSet<Topic>>,
 }
 
 /// Begins a transaction with the isolation level that every operation assumes, whatever the
@@ -47,7 +53,27 @@ impl Transaction {
             connection: Some(connection),
             begin,
             begun: AtomicBool::new(false),
+            changed: Mutex::new(BTreeSet::new()),
         }
+    }
+
+    /// Notes that the transaction changes something that nodes keep in memory. Its version is
+    /// raised at the end, since all who raise one wait for each other until they commit.
+    pub(super) fn changes(&self, topic: Topic) {
+        let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        changed.insert(topic);
+    }
+
+    /// Raises the versions of what the transaction changes.
+    async fn raise(&self) -> Result<(), Error> {
+        let changed = {
+            let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *changed)
+        };
+        if changed.is_empty() {
+            return Ok(());
+        }
+        nodes::raise(self, &changed).await
     }
 
     /// Returns a read-only transaction, whose statements all see the same moment.
@@ -190,6 +216,10 @@ impl<'database> Attempts<'database> {
         transaction: Transaction,
         done: Result<T, Error>,
     ) -> Option<Result<T, StoreError>> {
+        let done = match done {
+            Ok(value) => transaction.raise().await.map(|()| value),
+            failed => failed,
+        };
         let value = match done {
             Ok(value) => value,
             Err(error) if error.ends_connection() => {

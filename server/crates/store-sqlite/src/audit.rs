@@ -6,11 +6,13 @@ use platform_domain::audit::{
     SOURCE_MILLIS,
 };
 use platform_domain::clock::Millis;
+use platform_domain::node::Topic;
 use platform_store::{AuditStore, StoreError};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
 use super::error::Error;
+use super::nodes;
 use super::rows::{count, uuid};
 use super::store::SqliteStore;
 
@@ -99,7 +101,7 @@ fn actor_columns(actor: &Actor) -> (Option<&'static str>, Option<&[u8; 16]>) {
     }
 }
 
-/// Writes an event, in the transaction of the act itself.
+/// Writes an event, in the transaction of the act itself, and raises the version of what it changes.
 pub(super) fn add(connection: &Connection, entry: &Entry<'_>) -> Result<(), Error> {
     let (actor, admin) = actor_columns(&entry.by.actor);
     let source = entry.by.source.as_ref();
@@ -121,7 +123,10 @@ pub(super) fn add(connection: &Connection, entry: &Entry<'_>) -> Result<(), Erro
             source.map(|source| source.network.as_str()),
             source.map(|source| source.request.as_str())
         ])?;
-    Ok(())
+    match Topic::of(entry.kind, entry.player, entry.subject) {
+        Some(topic) => nodes::raise(connection, &topic),
+        None => Ok(()),
+    }
 }
 
 /// Returns the owner of a project; `None` if it has none, or does not exist.
@@ -147,7 +152,10 @@ pub(super) fn add_of_project(
     let owner = owner(connection, slug)?;
     // The platform deploys its own demo at every start: no event.
     if owner.is_none() && by == By::from(Actor::Own) {
-        return Ok(());
+        return match Topic::of(kind, None, Some(slug)) {
+            Some(topic) => nodes::raise(connection, &topic),
+            None => Ok(()),
+        };
     }
     let mut event = Entry::of(kind, now).subject(slug).detail(detail).by(by);
     if let Some(owner) = owner {

@@ -9,7 +9,7 @@ use platform_domain::counting::{
 use platform_protocol::names::Environment;
 use platform_store::stored_forms::read_environment;
 use platform_store::{CountingStore, StoreError};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::error::Error;
 use super::projects::project_id;
@@ -75,6 +75,16 @@ impl CountingStore for SqliteStore {
             .await
     }
 
+    async fn set_ranking(&self, ranked: Vec<RankedProject>) -> Result<(), StoreError> {
+        self.main
+            .write(move |connection| set_ranking(connection, &ranked))
+            .await
+    }
+
+    async fn list_ranking(&self) -> Result<Vec<RankedProject>, StoreError> {
+        self.main.read(list_ranking)
+    }
+
     async fn sweep_counts(
         &self,
         minutes_before: Millis,
@@ -101,12 +111,6 @@ pub(super) fn add_player_counts(
          SET peak = max(peak, excluded.peak),
              player_millis = player_millis + excluded.player_millis",
     )?;
-    let mut set = connection.prepare_cached(
-        "INSERT INTO distinct_players (project, environment, period, players, sketch)
-         VALUES (?1, ?2, ?3, ?4, ?5)
-         ON CONFLICT (project, environment, period) DO UPDATE
-         SET players = excluded.players, sketch = excluded.sketch",
-    )?;
     for new in counts {
         let project = project_id(connection, &new.slug)?;
         let environment = new.environment.as_str();
@@ -122,18 +126,72 @@ pub(super) fn add_player_counts(
                 ])?;
             }
         }
-        for DistinctSketch { period, players } in &new.distinct {
-            let count = i64::try_from(players.count()).unwrap_or(i64::MAX);
-            set.execute(params![
-                project,
-                environment,
-                period,
-                count,
-                players.to_bytes()
-            ])?;
+        for sketch in &new.distinct {
+            unite_sketch(connection, project, environment, sketch)?;
         }
     }
     Ok(())
+}
+
+/// Unites a sketch with the stored one. Of a period that is over, only the number is kept.
+fn unite_sketch(
+    connection: &Connection,
+    project: i64,
+    environment: &str,
+    DistinctSketch { period, players }: &DistinctSketch,
+) -> Result<(), Error> {
+    let known: Option<Option<Vec<u8>>> = connection
+        .prepare_cached(
+            "SELECT sketch FROM distinct_players
+             WHERE project = ?1 AND environment = ?2 AND period = ?3",
+        )?
+        .query_row(params![project, environment, period], |row| row.get(0))
+        .optional()?;
+    let mut players = players.clone();
+    if let Some(Some(bytes)) = &known {
+        let stored = Distinct::from_bytes(bytes).ok_or_else(|| StoreError::Corrupt {
+            table: "distinct_players",
+            column: "sketch",
+            row: format!("{project} {environment} {period}"),
+        })?;
+        players.unite(&stored);
+    }
+    let is_over = known == Some(None);
+    let count = i64::try_from(players.count()).unwrap_or(i64::MAX);
+    let bytes = (!is_over).then(|| players.to_bytes());
+    connection
+        .prepare_cached(
+            "INSERT INTO distinct_players (project, environment, period, players, sketch)
+             VALUES (?1, ?2, ?3, ?4, ?5)
+             ON CONFLICT (project, environment, period) DO UPDATE
+             SET players = iif(sketch IS NULL, max(players, excluded.players), excluded.players),
+                 sketch = excluded.sketch",
+        )?
+        .execute(params![project, environment, period, count, bytes])?;
+    Ok(())
+}
+
+fn set_ranking(connection: &Connection, ranked: &[RankedProject]) -> Result<(), Error> {
+    connection.execute("DELETE FROM ranking", [])?;
+    let mut add =
+        connection.prepare_cached("INSERT INTO ranking (slug, players) VALUES (?1, ?2)")?;
+    for project in ranked {
+        let players = i64::try_from(project.players).unwrap_or(i64::MAX);
+        add.execute(params![project.slug, players])?;
+    }
+    Ok(())
+}
+
+fn list_ranking(connection: &Connection) -> Result<Vec<RankedProject>, Error> {
+    let mut statement =
+        connection.prepare_cached("SELECT slug, players FROM ranking ORDER BY position")?;
+    let ranked = statement.query_map([], |row| {
+        Ok(RankedProject {
+            slug: row.get(0)?,
+            players: row.get::<_, i64>(1)?.unsigned_abs(),
+        })
+    })?;
+    Ok(ranked.collect::<Result<_, _>>()?)
 }
 
 pub(super) fn add_play_times(connection: &Connection, times: &[NewPlayTime]) -> Result<(), Error> {

@@ -10,7 +10,7 @@
 //! | `migrations` | the schemas' history |
 //! | `error` | converts SQLite's errors for callers |
 //! | `rows`, `player_rows`, `session_rows` | helpers for the rows of several tables |
-//! | `players`, `sessions`, `accounts`, `administration`, `sign_ins`, `suspensions`, `audit`, `backup`, `keys`, `projects`, `deployments`, `deployed_files`, `devices`, `device_codes`, `environments`, `counting`, `logs`, `log_quota`, `log_search`, `log_ranges`, `log_rows`, `error_counts`, `takedown`, `room` | the operations, as SQL |
+//! | `players`, `sessions`, `accounts`, `administration`, `sign_ins`, `suspensions`, `audit`, `backup`, `keys`, `projects`, `deployments`, `deployed_files`, `devices`, `device_codes`, `environments`, `counting`, `logs`, `log_quota`, `log_search`, `log_ranges`, `log_rows`, `error_counts`, `takedown`, `room`, `nodes` | the operations, as SQL |
 
 mod accounts;
 mod administration;
@@ -34,6 +34,7 @@ mod log_rows;
 mod log_search;
 mod logs;
 mod migrations;
+mod nodes;
 mod player_rows;
 mod players;
 mod projects;

@@ -96,6 +96,7 @@ pub(super) const MAIN: Schema = Schema(&[
         "V21__stored_files",
         include_str!("../migrations/0021_stored_files.sql"),
     ),
+    ("V22__nodes", include_str!("../migrations/0022_nodes.sql")),
 ]);
 
 /// Frontend log records.

@@ -13,8 +13,8 @@ use super::StoreError;
 /// guarantees.
 #[async_trait]
 pub trait CountingStore: Send + Sync {
-    /// Adds minutes of players, each to its own count and to that of its hour, and replaces the
-    /// sketches of the players; all or none.
+    /// Adds minutes of players, each to its own count and to that of its hour, and unites the
+    /// sketches of the players with those in the store; all or none.
     ///
     /// # Errors
     /// [`StoreError::Missing`] on `projects` if there is no such project.
@@ -65,6 +65,12 @@ pub trait CountingStore: Send + Sync {
         since: Millis,
         least: Millis,
     ) -> Result<Vec<RankedProject>, StoreError>;
+
+    /// Replaces the ranking that every node shows.
+    async fn set_ranking(&self, ranked: Vec<RankedProject>) -> Result<(), StoreError>;
+
+    /// Returns the ranking that was set last, in its order.
+    async fn list_ranking(&self) -> Result<Vec<RankedProject>, StoreError>;
 
     /// Removes at most `limit` minutes of players before `minutes_before`, as many hours of play
     /// time that ended before `play_before`, and the sketches of all periods but `running`. The

@@ -15,6 +15,7 @@ mod environments;
 mod keys;
 mod left_guests;
 mod logs;
+mod nodes;
 mod players;
 mod projects;
 mod room;
@@ -38,6 +39,7 @@ pub use self::environments::EnvironmentStore;
 pub use self::keys::KeyStore;
 pub use self::left_guests::LeftGuestStore;
 pub use self::logs::LogStore;
+pub use self::nodes::NodeStore;
 pub use self::players::{GuestCap, NewGuest, PlayerStore};
 pub use self::projects::ProjectStore;
 pub use self::room::RoomStore;
@@ -175,6 +177,7 @@ pub trait Store:
     + KeyStore
     + LeftGuestStore
     + LogStore
+    + NodeStore
     + PlayerStore
     + ProjectStore
     + RoomStore

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::auth::keys::KeyRing;
 use crate::clock::{Clock, Millis};
 use crate::domain::errors::chain;
+use crate::platform::nodes::{CLOCK_WARNING, Nodes};
 use crate::store::Store;
 
 /// How long the store may take to answer. A store that lost its network does not
@@ -18,10 +19,15 @@ const STORE_ANSWERS: Duration = Duration::from_secs(2);
 /// or hold one that was revoked.
 const KEYS_ARE_OLD: Millis = 10 * 60 * 1_000;
 
+/// A clock that is further off makes tokens and limits wrong.
+const CLOCK_LIMIT: Millis = 30_000;
+
 /// A part of the platform that can fail, as `/readyz` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Component {
+    /// The clock is not the store's: more than 30 s off, or more than 1 s if only degraded.
+    Clock,
     /// The store does not answer.
     Database,
     /// The node is about to stop.
@@ -49,17 +55,24 @@ pub struct Readiness {
     store: Arc<dyn Store>,
     keys: Arc<KeyRing>,
     clock: Arc<dyn Clock>,
+    nodes: Arc<Nodes>,
     draining: AtomicBool,
 }
 
 impl Readiness {
     /// A node that is not about to stop.
     #[must_use]
-    pub fn new(store: Arc<dyn Store>, keys: Arc<KeyRing>, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(
+        store: Arc<dyn Store>,
+        keys: Arc<KeyRing>,
+        clock: Arc<dyn Clock>,
+        nodes: Arc<Nodes>,
+    ) -> Self {
         Self {
             store,
             keys,
             clock,
+            nodes,
             draining: AtomicBool::new(false),
         }
     }
@@ -81,11 +94,17 @@ impl Readiness {
         if self.clock.now() - self.keys.read_at() > KEYS_ARE_OLD {
             because.push(Component::Keys);
         }
+        let offset = self.nodes.clock_offset().map_or(0, Millis::abs);
+        if offset > CLOCK_LIMIT {
+            because.push(Component::Clock);
+        }
         let ready = because.is_empty();
+        let is_warned = offset > CLOCK_WARNING;
+        let degraded = || is_warned.then_some(Component::Clock).into_iter().collect();
         Report {
             ready,
             because,
-            degraded: ready.then(Vec::new),
+            degraded: ready.then(degraded),
         }
     }
 
@@ -106,6 +125,8 @@ impl Readiness {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::auth::keys::KeySecrets;
     use crate::clock::ManualClock;
@@ -118,6 +139,7 @@ mod tests {
         store: Arc<dyn Store>,
         keys: Arc<KeyRing>,
         clock: Arc<ManualClock>,
+        nodes: Arc<Nodes>,
         readiness: Readiness,
     }
 
@@ -133,9 +155,20 @@ mod tests {
         let entropy = Arc::new(SystemEntropy);
         let keys = KeyRing::open(store.clone(), clock.clone(), entropy, 900, secrets);
         let keys = keys.await.unwrap();
+        let listening = "127.0.0.1:8787".parse().unwrap();
+        let settings = BTreeMap::new();
+        let nodes = Nodes::join(
+            store.clone(),
+            clock.clone(),
+            &SystemEntropy,
+            listening,
+            &settings,
+        );
+        let nodes = Arc::new(nodes.await.unwrap());
         Node {
             _directory: directory,
-            readiness: Readiness::new(store.clone(), keys.clone(), clock.clone()),
+            readiness: Readiness::new(store.clone(), keys.clone(), clock.clone(), nodes.clone()),
+            nodes,
             store,
             keys,
             clock,
@@ -153,6 +186,33 @@ mod tests {
         assert_eq!(report.because, [Component::Keys]);
         node.keys.refresh().await.unwrap();
         assert!(node.readiness.report().await.ready);
+    }
+
+    fn ready(degraded: &[Component]) -> Report {
+        Report {
+            ready: true,
+            because: Vec::new(),
+            degraded: Some(degraded.to_vec()),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_node_whose_clock_is_off_is_degraded_and_later_not_ready() {
+        let node = node().await;
+        node.nodes.report().await.unwrap();
+        node.clock.advance(-node.nodes.clock_offset().unwrap());
+        let (fine, warned): (Report, Report) = (ready(&[]), ready(&[Component::Clock]));
+        let not_ready = Report {
+            ready: false,
+            because: vec![Component::Clock],
+            degraded: None,
+        };
+        for (ahead, expected) in [(0, fine), (10_000, warned), (40_000, not_ready)] {
+            node.clock.advance(ahead);
+            node.nodes.report().await.unwrap();
+            node.keys.refresh().await.unwrap();
+            assert_eq!(node.readiness.report().await, expected, "{ahead}");
+        }
     }
 
     #[tokio::test]

@@ -28,16 +28,18 @@ enum Part {
     Guests,
     Projects,
     Keys,
+    Nodes,
     Events,
 }
 
 impl Part {
     /// The pages in the menu.
-    const MENU: [Self; 5] = [
+    const MENU: [Self; 6] = [
         Self::Players,
         Self::Guests,
         Self::Projects,
         Self::Keys,
+        Self::Nodes,
         Self::Events,
     ];
 
@@ -48,6 +50,7 @@ impl Part {
             Self::Guests => "Guests by address",
             Self::Projects => "Projects",
             Self::Keys => "Signing keys",
+            Self::Nodes => "Nodes",
             Self::Events => "Audit log",
         }
     }
@@ -68,6 +71,7 @@ impl Part {
             Self::Guests => "/admin/guests",
             Self::Projects => "/admin/projects",
             Self::Keys => "/admin/keys",
+            Self::Nodes => "/admin/nodes",
             Self::Events => "/admin/events",
         }
     }
@@ -80,6 +84,7 @@ impl Part {
             Self::Guests => "admin_guests",
             Self::Projects => "admin_projects",
             Self::Keys => "admin_keys",
+            Self::Nodes => "admin_nodes",
             Self::Events => "admin_events",
         }
     }

@@ -10,7 +10,7 @@ use super::tally::Taken;
 use crate::clock::Millis;
 use crate::domain::counting::{DAY, HOUR, NewPlayTime, Span, periods};
 use crate::games::live::{LiveError, Presence};
-use crate::platform::jobs::{Job, JobError, Schedule};
+use crate::platform::jobs::{Job, JobError, Leases as _, Schedule};
 use crate::players::PlayersState;
 use crate::store::{Store, StoreError};
 
@@ -76,7 +76,8 @@ impl Counting {
 /// Errors of the store; counts that were already removed stay removed.
 pub async fn sweep(store: &dyn Store, now: Millis) -> Result<(), StoreError> {
     loop {
-        let running = periods(now).into();
+        // Other nodes may not have stored their last counts of a period that has just ended.
+        let running = [periods(now), periods(now - HOUR)].concat();
         let removed = store.sweep_counts(now - MINUTES_KEPT, now - PLAY_KEPT, running, BATCH);
         if removed.await? < BATCH {
             return Ok(());
@@ -116,12 +117,21 @@ impl CountPlayers {
     }
 
     async fn rank(&self, now: Millis) -> Result<(), JobError> {
-        let ranking = &self.state.counting.ranking;
-        let ranked = ranking.refresh(&*self.state.platform.store, now).await;
+        let (ranking, platform) = (&self.state.counting.ranking, &self.state.platform);
+        let ranked = if !platform.store.is_shared() {
+            ranking.refresh(&*platform.store, now).await
+        } else if platform.nodes.take("rank-games").await {
+            ranking.refresh_for_all(&*platform.store, now).await
+        } else {
+            ranking.read(&*platform.store).await
+        };
         ranked.map_err(JobError::because("the games could not be ranked"))
     }
 
     async fn sweep(&self, now: Millis) -> Result<(), JobError> {
+        if !self.state.platform.nodes.take("sweep-counts").await {
+            return Ok(());
+        }
         let swept = sweep(&*self.state.platform.store, now).await;
         swept.map_err(JobError::because(
             "old counts of players could not be removed",

@@ -23,7 +23,29 @@ impl Ranking {
     /// Errors of the store; the previous ranking is then kept, or stays empty if there was none.
     pub async fn refresh(&self, store: &dyn Store, now: Millis) -> Result<(), StoreError> {
         let since = now - DAY + HOUR;
-        match store.rank_projects(since, RANKED_PLAY).await {
+        self.replace(store.rank_projects(since, RANKED_PLAY).await)
+    }
+
+    /// Computes it again for all nodes that share the store.
+    ///
+    /// # Errors
+    /// As [`Ranking::refresh`].
+    pub async fn refresh_for_all(&self, store: &dyn Store, now: Millis) -> Result<(), StoreError> {
+        self.refresh(store, now).await?;
+        let ranked = self.0.borrow().clone().unwrap_or_default();
+        store.set_ranking(Vec::clone(&ranked)).await
+    }
+
+    /// Reads the ranking that another node has computed.
+    ///
+    /// # Errors
+    /// As [`Ranking::refresh`].
+    pub async fn read(&self, store: &dyn Store) -> Result<(), StoreError> {
+        self.replace(store.list_ranking().await)
+    }
+
+    fn replace(&self, ranked: Result<Vec<RankedProject>, StoreError>) -> Result<(), StoreError> {
+        match ranked {
             Ok(ranked) => {
                 self.0.send_replace(Some(ranked.into()));
                 Ok(())

@@ -199,6 +199,11 @@ impl Deployments {
         }
     }
 
+    /// Lets the sweep run soon, because another node has changed a project.
+    pub fn wake_sweep(&self) {
+        self.deployed.notify_one();
+    }
+
     /// Waits until there is a new deployment.
     pub(super) async fn deployed(&self) {
         self.deployed.notified().await;

@@ -1,0 +1,354 @@
+//! This node among those that share its store: what it says about itself, which changes it has
+//! applied, waiting for the others, and the work that only one of them does.
+//!
+//! A store that only one server uses needs none of this: nothing is reported, nobody waits, and
+//! every lease is held.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::clock::{Clock, Millis};
+use crate::domain::errors::chain;
+use crate::domain::node::{LEASE_MILLIS, Node, NodeReport};
+use crate::entropy::Entropy;
+use crate::platform::jobs::{Job, JobError, Leases, Schedule};
+use crate::store::{Store, StoreError};
+
+/// How often a node reports.
+const REPORT: Duration = Duration::from_secs(1);
+/// How often leases are renewed.
+const RENEW: Duration = Duration::from_secs(4);
+/// How long the answer to a change waits for other nodes.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How often it looks whether they have applied the change.
+const LOOK: Duration = Duration::from_millis(50);
+/// How often work under a lease makes sure of it.
+const CHECK: Duration = Duration::from_secs(1);
+/// A lease is given up so long before it ends by the store's clock.
+const MARGIN: Duration = Duration::from_secs(3);
+/// An answer that took longer says nothing about the difference of two clocks.
+const SLOW: Duration = Duration::from_secs(1);
+/// The offset of a clock that was not compared yet.
+const UNKNOWN: i64 = i64::MIN;
+/// A clock that is further off is named as a fault.
+pub const CLOCK_WARNING: Millis = 1_000;
+
+/// This node.
+#[derive(Debug)]
+pub struct Nodes {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    /// What the node says about itself and does not change.
+    about: NodeReport,
+    /// The newest version that the node has applied.
+    applied: AtomicI64,
+    /// Notified when there is more to report than that the node lives.
+    news: Notify,
+    /// How far this node's clock is ahead of the store's.
+    clock_offset: AtomicI64,
+    /// Until when this node has each of its leases.
+    held: Mutex<HashMap<String, Instant>>,
+}
+
+impl Nodes {
+    /// Makes this node known to the others, before it reads what it will keep in memory: whoever
+    /// changes something of it later waits for this node, and what was changed before is read.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    pub async fn join(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        entropy: &dyn Entropy,
+        listening: SocketAddr,
+        settings: &BTreeMap<String, String>,
+    ) -> Result<Self, StoreError> {
+        let about = NodeReport {
+            id: entropy.uuid_v4(),
+            address: format!("{}:{}", machine(), listening.port()),
+            binary: env!("CARGO_PKG_VERSION").to_owned(),
+            settings: serde_json::json!(settings).to_string(),
+            applied: 0,
+            clock_offset: None,
+            degraded: Vec::new(),
+        };
+        let nodes = Self {
+            about,
+            applied: AtomicI64::new(0),
+            news: Notify::new(),
+            clock_offset: AtomicI64::new(UNKNOWN),
+            held: Mutex::default(),
+            store,
+            clock,
+        };
+        let newest = if nodes.store.is_shared() {
+            nodes.report().await?
+        } else {
+            nodes.store.newest_change().await?
+        };
+        nodes.applied.store(newest, Ordering::SeqCst);
+        Ok(nodes)
+    }
+
+    /// Returns this node's id.
+    #[must_use]
+    pub const fn id(&self) -> Uuid {
+        self.about.id
+    }
+
+    /// Returns the newest version that this node has applied.
+    #[must_use]
+    pub fn applied(&self) -> i64 {
+        self.applied.load(Ordering::SeqCst)
+    }
+
+    /// Records that this node has applied all changes up to `version`.
+    pub fn apply(&self, version: i64) {
+        if self.applied.fetch_max(version, Ordering::SeqCst) < version {
+            self.news.notify_one();
+        }
+    }
+
+    /// Returns how far this node's clock is ahead of the store's; `None` if that is not known,
+    /// or the store uses the same clock.
+    #[must_use]
+    pub fn clock_offset(&self) -> Option<Millis> {
+        let offset = self.clock_offset.load(Ordering::Relaxed);
+        (offset != UNKNOWN).then_some(offset)
+    }
+
+    /// Returns what this node says about itself now.
+    #[must_use]
+    pub fn about(&self) -> NodeReport {
+        let clock_offset = self.clock_offset();
+        let is_off = clock_offset.is_some_and(|offset| offset.abs() > CLOCK_WARNING);
+        NodeReport {
+            applied: self.applied(),
+            clock_offset,
+            degraded: is_off.then(|| "clock".to_owned()).into_iter().collect(),
+            ..self.about.clone()
+        }
+    }
+
+    /// Says that this node lives and what it has applied, and compares the clocks. Returns the
+    /// newest version.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    pub async fn report(&self) -> Result<i64, StoreError> {
+        let (now, sent) = (self.clock.now(), Instant::now());
+        let reported = self.store.report_node(&self.about()).await?;
+        let took = sent.elapsed();
+        if took < SLOW {
+            let half = Millis::try_from(took.as_millis() / 2).unwrap_or(0);
+            let offset = now.saturating_add(half).saturating_sub(reported.at);
+            self.clock_offset.store(offset, Ordering::Relaxed);
+        }
+        Ok(reported.newest)
+    }
+
+    /// Waits until every live node has applied what was changed before this call, for two seconds
+    /// at most: a node that takes longer is about to count as gone. This node has applied it
+    /// already, because whoever changes something applies it here first.
+    pub async fn settle(&self) {
+        if !self.store.is_shared() {
+            return;
+        }
+        match tokio::time::timeout(PATIENCE, self.all_applied()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                let error = chain(&error);
+                tracing::warn!(
+                    error,
+                    "it is not known whether other nodes applied a change"
+                );
+            }
+            Err(_) => tracing::warn!("another node did not apply a change in time"),
+        }
+    }
+
+    async fn all_applied(&self) -> Result<(), StoreError> {
+        let newest = self.store.newest_change().await?;
+        let mut looks = tokio::time::interval(LOOK);
+        loop {
+            looks.tick().await;
+            let nodes = self.store.list_nodes().await?;
+            let is_behind = |node: &Node| {
+                node.is_live() && node.report.id != self.id() && node.report.applied < newest
+            };
+            if !nodes.iter().any(is_behind) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Says that this node stops, which frees its leases. Nobody waits for it any more.
+    pub async fn leave(&self) {
+        if !self.store.is_shared() {
+            return;
+        }
+        if let Err(error) = self.store.remove_node(self.id()).await {
+            let error = chain(&error);
+            tracing::warn!(error, "the other nodes were not told of the stop");
+        }
+    }
+
+    fn held(&self) -> MutexGuard<'_, HashMap<String, Instant>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Renews the leases. A lease that somebody else has taken meanwhile is lost.
+    async fn renew(&self) -> Result<(), StoreError> {
+        let before: Vec<String> = self.held().keys().cloned().collect();
+        if before.is_empty() {
+            return Ok(());
+        }
+        let until = Instant::now() + LEASE;
+        let names = self.store.renew_leases(self.id(), LEASE_MILLIS).await?;
+        let mut held = self.held();
+        for name in before {
+            if names.contains(&name) {
+                held.insert(name, until);
+            } else {
+                held.remove(&name);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How long a lease surely lasts after it was asked for.
+const LEASE: Duration = Duration::from_millis(LEASE_MILLIS.unsigned_abs()).saturating_sub(MARGIN);
+
+#[async_trait]
+impl Leases for Nodes {
+    async fn take(&self, name: &'static str) -> bool {
+        if !self.store.is_shared() {
+            return true;
+        }
+        let until = Instant::now() + LEASE;
+        let taken = self.store.take_lease(name, self.id(), LEASE_MILLIS).await;
+        let is_held = taken.unwrap_or_else(|error| {
+            let error = chain(&error);
+            tracing::warn!(job = name, error, "it is not known which node does the job");
+            false
+        });
+        if is_held {
+            self.held().insert(name.to_owned(), until);
+        } else {
+            self.held().remove(name);
+        }
+        is_held
+    }
+
+    async fn lost(&self, name: &'static str) {
+        if !self.store.is_shared() {
+            return std::future::pending().await;
+        }
+        let mut checks = tokio::time::interval(CHECK);
+        loop {
+            checks.tick().await;
+            let until = self.held().get(name).copied();
+            if until.is_none_or(|until| until <= Instant::now()) {
+                return;
+            }
+        }
+    }
+}
+
+/// The job that reports every second and renews the leases.
+#[derive(Debug)]
+pub struct ReportNode {
+    nodes: Arc<Nodes>,
+    renewed: Instant,
+}
+
+impl ReportNode {
+    /// Creates the job.
+    #[must_use]
+    pub fn new(nodes: Arc<Nodes>) -> Self {
+        let renewed = Instant::now();
+        Self { nodes, renewed }
+    }
+}
+
+#[async_trait]
+impl Job for ReportNode {
+    fn schedule(&self) -> Schedule {
+        Schedule::from_start("report-node", REPORT)
+    }
+
+    async fn woken(&self) {
+        self.nodes.news.notified().await;
+    }
+
+    async fn run(&mut self) -> Result<(), JobError> {
+        if !self.nodes.store.is_shared() {
+            return Ok(());
+        }
+        let reported = self.nodes.report().await.map(drop);
+        let reported = reported.map_err(JobError::because("the node could not report"));
+        if self.renewed.elapsed() < RENEW {
+            return reported;
+        }
+        let renewed = self.nodes.renew().await;
+        if renewed.is_ok() {
+            self.renewed = Instant::now();
+        }
+        let renewed = renewed.map_err(JobError::because("leases could not be renewed"));
+        JobError::join([reported, renewed])
+    }
+}
+
+/// Returns the name of this machine.
+#[cfg(unix)]
+fn machine() -> String {
+    let name = rustix::system::uname();
+    name.nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(not(unix))]
+fn machine() -> String {
+    "node".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::ManualClock;
+    use crate::entropy::SystemEntropy;
+    use crate::store::{SchemaPolicy, connect};
+
+    #[tokio::test]
+    async fn a_server_that_is_alone_says_nothing_and_waits_for_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite://{}/platform.db", folder.path().display());
+        let store = connect(&url, SchemaPolicy::Upgrade).await.unwrap();
+        let clock = Arc::new(ManualClock::new(0));
+        let listening = "127.0.0.1:8787".parse().unwrap();
+        let settings = BTreeMap::new();
+        let nodes = Nodes::join(
+            Arc::clone(&store),
+            clock,
+            &SystemEntropy,
+            listening,
+            &settings,
+        );
+        let nodes = Arc::new(nodes.await.unwrap());
+        ReportNode::new(Arc::clone(&nodes)).run().await.unwrap();
+        nodes.settle().await;
+        assert!(nodes.take("sweep").await);
+        assert_eq!(store.list_nodes().await.unwrap(), []);
+        assert_eq!(store.list_leases().await.unwrap(), []);
+        assert_eq!(nodes.clock_offset(), None);
+        nodes.leave().await;
+    }
+}
