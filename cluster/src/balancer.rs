@@ -13,6 +13,9 @@ use crate::process::{Process, User, find, guarded};
 /// What does not depend on the cluster. A request goes to any node, so that nothing works only
 /// because one node has seen a player before. It is sent to another node only while no byte of it
 /// has been sent, so that none is done twice.
+///
+/// Where no node is ready, for example while no database takes writes, requests go to every node
+/// that runs: it still serves files, keys and heartbeats, and says itself what it cannot do.
 const COMMON: &str = "\
 defaults
   mode http
@@ -23,11 +26,18 @@ defaults
   timeout client 75s
   timeout server 75s
   timeout http-request 10s
+  timeout http-keep-alive 75s
   timeout tunnel 1h
 
-backend nodes
+frontend players
+  bind {address}
+  use_backend running_nodes if { nbsrv(ready_nodes) eq 0 }
+  default_backend ready_nodes
+";
+
+/// What is the same for both groups of nodes.
+const GROUP: &str = "
   balance random
-  option httpchk GET /readyz
   http-check expect status 200
   option forwardfor
   http-request set-header X-Forwarded-Proto http
@@ -61,20 +71,23 @@ impl Balancer {
 }
 
 fn configuration(address: SocketAddr, nodes: &[Node]) -> String {
-    let mut text = COMMON.to_owned();
-    for node in nodes {
+    let mut text = COMMON.replace("{address}", &address.to_string());
+    for (group, question) in [("ready_nodes", "/readyz"), ("running_nodes", "/healthz")] {
         // Writing into a string cannot fail.
-        let _ = writeln!(
+        let _ = write!(
             text,
-            "  server {} {} port {}",
-            node.name,
-            node.address,
-            node.operations.port()
+            "\nbackend {group}\n  option httpchk GET {question}{GROUP}"
         );
+        for Node {
+            name,
+            address,
+            operations,
+            ..
+        } in nodes
+        {
+            let port = operations.port();
+            let _ = writeln!(text, "  server {name} {address} port {port}");
+        }
     }
-    let _ = write!(
-        text,
-        "\nfrontend players\n  bind {address}\n  default_backend nodes\n"
-    );
     text
 }

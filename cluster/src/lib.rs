@@ -78,9 +78,16 @@ impl Cluster {
             settings: &plan.settings,
         };
         tell(&format!("starting {} nodes", plan.nodes));
-        // Together, as after a power cut: the first start also brings the schema up to date.
-        let nodes = (1..=plan.nodes).map(|number| Node::start(&shared, number));
-        let mut nodes = nodes.collect::<Result<Vec<_>>>()?;
+        let mut nodes = Vec::new();
+        for number in 1..=plan.nodes {
+            let mut node = Node::start(&shared, number)?;
+            // The first one puts its demo into the folder of files. A node that starts meanwhile
+            // removes uploads there that are not finished, as if it were alone.
+            if number == 1 {
+                node.wait_until_ready()?;
+            }
+            nodes.push(node);
+        }
         for node in &mut nodes {
             node.wait_until_ready()?;
         }

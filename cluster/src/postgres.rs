@@ -14,6 +14,17 @@ const DEBIAN: &str = "/usr/lib/postgresql";
 const USER: &str = "platform";
 /// The databases: the platform's, and one for frontend logs.
 const DATABASES: [&str; 2] = ["platform", "logs"];
+/// The settings of both servers.
+const SETTINGS: [&str; 8] = [
+    "listen_addresses=127.0.0.1",
+    "unix_socket_directories=",
+    "max_connections=400",
+    "shared_buffers=128MB",
+    "jit=off",
+    "wal_level=replica",
+    "max_wal_senders=8",
+    "hot_standby=on",
+];
 /// The name by which the standby is known to the primary.
 const STANDBY: &str = "standby";
 
@@ -22,7 +33,10 @@ const STANDBY: &str = "standby";
 pub struct Postgres {
     /// The program.
     pub process: Process,
+    name: &'static str,
+    folder: PathBuf,
     programs: PathBuf,
+    data: PathBuf,
     /// Where it listens, under 127.0.0.1.
     pub port: u16,
 }
@@ -47,7 +61,7 @@ impl PostgresPair {
             // Only this machine's own programs reach the ports.
             .args(["--username", USER, "--auth=trust", "--encoding=UTF8"])
             .args(["--locale=C.UTF-8", "--no-instructions"]))?;
-        let primary = Postgres::start("postgres-primary", folder, &programs, &data)?;
+        let primary = Postgres::start("postgres-primary", folder, &programs, data)?;
         for database in DATABASES {
             primary.sql("postgres", &format!("CREATE DATABASE {database}"))?;
         }
@@ -64,7 +78,7 @@ impl PostgresPair {
             .arg(&copy)
             .args(["--dbname", &from])
             .args(["--write-recovery-conf", "--checkpoint=fast"]))?;
-        let standby = Postgres::start("postgres-standby", folder, &programs, &copy)?;
+        let standby = Postgres::start("postgres-standby", folder, &programs, copy)?;
         let pair = Self { primary, standby };
         pair.primary.wait_for_commits_of(STANDBY)?;
         Ok(pair)
@@ -94,31 +108,33 @@ impl PostgresPair {
 }
 
 impl Postgres {
-    fn start(name: &str, folder: &Path, programs: &Path, data: &Path) -> Result<Self> {
+    fn start(name: &'static str, folder: &Path, programs: &Path, data: PathBuf) -> Result<Self> {
         let port = crate::free_port()?;
-        let mut command = guarded(&programs.join("postgres"), User::Postgres)?;
-        command.arg("-D").arg(data);
-        for setting in [
-            "listen_addresses=127.0.0.1",
-            "unix_socket_directories=",
-            "max_connections=400",
-            "shared_buffers=128MB",
-            "jit=off",
-            "wal_level=replica",
-            "max_wal_senders=8",
-            "hot_standby=on",
-        ] {
-            command.args(["-c", setting]);
-        }
-        command.args(["-c", &format!("port={port}")]);
-        let process = Process::start(name, folder, &mut command)?;
         let mut server = Self {
-            process,
+            process: launch(name, folder, programs, &data, port)?,
+            name,
+            folder: folder.to_owned(),
             programs: programs.to_owned(),
+            data,
             port,
         };
         server.wait()?;
         Ok(server)
+    }
+
+    /// Starts it again on its data and at its address.
+    ///
+    /// # Errors
+    /// It does not start, or does not answer within a minute.
+    pub fn restart(&mut self) -> Result<()> {
+        self.process = launch(
+            self.name,
+            &self.folder,
+            &self.programs,
+            &self.data,
+            self.port,
+        )?;
+        self.wait()
     }
 
     /// Runs statements and returns the rows, one per line, with `|` between columns.
@@ -168,6 +184,16 @@ impl Drop for Postgres {
         let _ = self.process.signal("CONT");
         let _ = self.process.end("QUIT");
     }
+}
+
+fn launch(name: &str, folder: &Path, programs: &Path, data: &Path, port: u16) -> Result<Process> {
+    let mut command = guarded(&programs.join("postgres"), User::Postgres)?;
+    command.arg("-D").arg(data);
+    for setting in SETTINGS {
+        command.args(["-c", setting]);
+    }
+    command.args(["-c", &format!("port={port}")]);
+    Process::start(name, folder, &mut command)
 }
 
 /// The folder of PostgreSQL's programs: on the `PATH`, or the newest of Debian's.

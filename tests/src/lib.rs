@@ -22,6 +22,7 @@
 //! | [`signer`] | tokens of every kind, and the key set that goes with them |
 //! | [`trace`] | reading the output of `strace` |
 //! | [`python`] | programs from PyPI, in separate environments |
+//! | [`nodes`] | several nodes behind a balancer, and load while parts of them are broken |
 //! | [`npm`] | programs from npm, installed from their lock files |
 //! | [`hostile_provider`] | identity providers that misbehave on demand |
 //! | [`load`] | a server that is killed while it responds |
@@ -56,6 +57,7 @@ pub mod hostile_provider;
 pub mod identity_provider;
 pub mod load;
 pub mod maker;
+pub mod nodes;
 pub mod npm;
 pub mod owner;
 pub mod person;

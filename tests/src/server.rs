@@ -194,7 +194,7 @@ fn ready(line: &str) -> Option<(String, SocketAddr)> {
 
 /// Returns the server program of the profile with which these tests were built. Builds it if it is
 /// not up to date.
-fn program() -> &'static Path {
+pub fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| built("platform-server", "platform-server"))
 }
@@ -234,6 +234,8 @@ pub fn built(package: &str, name: &str) -> PathBuf {
     let mut build = Command::new(env!("CARGO"));
     build
         .args(["build", "--quiet", "--workspace", "--bin", name])
+        // As `cargo xtask test` does: with what several nodes need.
+        .args(["--features", "platform-server/cluster"])
         .current_dir(env!("CARGO_MANIFEST_DIR"));
     if profile.ends_with("release") {
         build.arg("--release");

@@ -17,15 +17,16 @@ use super::migrations::Schema;
 use super::transaction::{Attempts, Transaction};
 use super::{address, migrations};
 
-/// How long a statement or a commit may take before its connection is closed.
-pub(super) const LIMIT: Duration = Duration::from_secs(10);
+/// How long a statement or a commit may take before its connection is closed. With [`WAIT`] before
+/// it, a request is answered within six seconds, whatever became of the database.
+pub(super) const LIMIT: Duration = Duration::from_secs(4);
 /// The same limit for statements that read very many rows, for a job and not for a caller.
 const LONG: Duration = Duration::from_secs(120);
 /// How long an operation waits for an idle connection.
-const WAIT: Duration = Duration::from_secs(5);
+const WAIT: Duration = Duration::from_millis(1_500);
 /// How long after its start an operation may run again because its connection was lost. If a server
 /// does not answer at all, running again would make the caller wait twice as long.
-pub(super) const SOON: Duration = Duration::from_secs(2);
+pub(super) const SOON: Duration = Duration::from_millis(1_500);
 /// How often an operation runs at most, if it conflicts with others.
 pub(super) const ATTEMPTS: u32 = 6;
 

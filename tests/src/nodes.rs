@@ -1,0 +1,233 @@
+//! Several nodes behind a balancer, and steady load on them while parts of them are broken.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use platform_cluster::{Cluster, Plan};
+use reqwest::Method;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::server;
+use crate::visitor::{Minted, NotMinted, Visitor};
+
+/// Settings of the nodes: all load comes from one address.
+const SETTINGS: [(&str, &str); 3] = [
+    ("PLATFORM_GUESTS_PER_ADDRESS", "0"),
+    ("PLATFORM_GUEST_RATE", "1000000/s, burst 1000000"),
+    ("PLATFORM_SIGN_IN_RATE", "1000000/s, burst 1000000"),
+];
+
+/// Starts a cluster of three nodes.
+///
+/// # Panics
+/// Panics if it does not start.
+pub async fn start() -> Cluster {
+    let plan = Plan {
+        server: server::program().to_owned(),
+        nodes: 3,
+        port: 0,
+        settings: SETTINGS
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
+    };
+    // It waits for programs, and this thread drives other futures.
+    let starting = tokio::task::spawn_blocking(move || Cluster::start(&plan, &|_| {}));
+    match starting.await.expect("the start does not panic") {
+        Ok(cluster) => cluster,
+        Err(error) => panic!("the cluster does not start: {error:#}"),
+    }
+}
+
+/// Returns a visitor who comes through the balancer.
+#[must_use]
+pub fn visitor(cluster: &Cluster) -> Visitor {
+    let address = cluster.balancer.address;
+    Visitor::new(address, address.port())
+}
+
+/// A request that failed.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// When it began, since the load began.
+    pub began: Duration,
+    /// How long it took.
+    pub took: Duration,
+    /// What happened, for people.
+    pub what: String,
+}
+
+/// What the load has seen so far.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// The guests whose cookie was acknowledged.
+    guests: Mutex<Vec<Minted>>,
+    failures: Mutex<Vec<Failure>>,
+    /// Acknowledged cookies that became another player.
+    strangers: AtomicUsize,
+    passed: AtomicUsize,
+    /// The longest time of any request, in milliseconds.
+    longest: AtomicUsize,
+    stopped: AtomicBool,
+}
+
+impl Seen {
+    /// Returns the guests whose cookie was acknowledged so far.
+    #[must_use]
+    pub fn guests(&self) -> Vec<Minted> {
+        lock(&self.guests).clone()
+    }
+
+    /// Returns the requests that failed so far.
+    #[must_use]
+    pub fn failures(&self) -> Vec<Failure> {
+        lock(&self.failures).clone()
+    }
+
+    /// Returns how many requests passed so far.
+    #[must_use]
+    pub fn passed(&self) -> usize {
+        self.passed.load(Ordering::SeqCst)
+    }
+
+    /// Returns how many acknowledged cookies became another player.
+    #[must_use]
+    pub fn strangers(&self) -> usize {
+        self.strangers.load(Ordering::SeqCst)
+    }
+
+    /// Returns the longest time that any request took.
+    #[must_use]
+    pub fn longest(&self) -> Duration {
+        let milliseconds = self.longest.load(Ordering::SeqCst);
+        Duration::from_millis(u64::try_from(milliseconds).unwrap_or(u64::MAX))
+    }
+
+    fn took(&self, time: Duration) {
+        let milliseconds = usize::try_from(time.as_millis()).unwrap_or(usize::MAX);
+        self.longest.fetch_max(milliseconds, Ordering::SeqCst);
+    }
+
+    fn failed(&self, began: Duration, took: Duration, what: String) {
+        lock(&self.failures).push(Failure { began, took, what });
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Load at a steady rate, which does not wait for responses.
+#[derive(Debug)]
+pub struct Load {
+    /// What it has seen.
+    pub seen: Arc<Seen>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Load {
+    /// Mints tokens `rate` times a second: every second time for a new guest, otherwise with a
+    /// cookie that was acknowledged.
+    #[must_use]
+    pub fn of_guests(visitor: &Visitor, rate: u32) -> Self {
+        let visitor = visitor.clone();
+        Self::start(rate, move |seen, number, began| {
+            mint(visitor.clone(), seen, number, began)
+        })
+    }
+
+    /// Gets the path on the address `label` `rate` times a second.
+    #[must_use]
+    pub fn of_gets(visitor: &Visitor, label: &'static str, path: &'static str, rate: u32) -> Self {
+        let visitor = visitor.clone();
+        Self::start(rate, move |seen, _, began| {
+            get(visitor.clone(), seen, label, path, began)
+        })
+    }
+
+    fn start<F>(rate: u32, one: impl Fn(Arc<Seen>, usize, Duration) -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let seen = Arc::new(Seen::default());
+        let watched = Arc::clone(&seen);
+        let task = tokio::spawn(async move {
+            let start = Instant::now();
+            let mut ticks = tokio::time::interval(Duration::from_secs(1) / rate);
+            let mut requests = JoinSet::new();
+            let mut number = 0;
+            while !watched.stopped.load(Ordering::SeqCst) {
+                ticks.tick().await;
+                requests.spawn(one(Arc::clone(&watched), number, start.elapsed()));
+                number += 1;
+                while requests.try_join_next().is_some() {}
+            }
+            requests.join_all().await;
+        });
+        Self { seen, task }
+    }
+
+    /// Ends it, and waits for the responses that are outstanding.
+    ///
+    /// # Panics
+    /// Panics if a request did.
+    pub async fn end(self) -> Arc<Seen> {
+        self.seen.stopped.store(true, Ordering::SeqCst);
+        self.task.await.expect("the load does not panic");
+        self.seen
+    }
+}
+
+async fn mint(visitor: Visitor, seen: Arc<Seen>, number: usize, began: Duration) {
+    let start = Instant::now();
+    let known = {
+        let guests = lock(&seen.guests);
+        // Another one each time, and none for every second request.
+        let place = (number / 2 * 7_919).checked_rem(guests.len());
+        place
+            .filter(|_| number % 2 == 1)
+            .map(|place| guests[place].clone())
+    };
+    let cookie = known.as_ref().map(|known| &*known.cookie);
+    let minted = visitor.mint("demo", cookie).await;
+    let took = start.elapsed();
+    seen.took(took);
+    match minted {
+        Ok(minted) => {
+            seen.passed.fetch_add(1, Ordering::SeqCst);
+            match known {
+                None => lock(&seen.guests).push(minted),
+                Some(known) if known.claims.sub == minted.claims.sub => {}
+                Some(_) => {
+                    seen.strangers.fetch_add(1, Ordering::SeqCst);
+                }
+            }
+        }
+        Err(NotMinted::Lost(error)) => seen.failed(began, took, format!("lost: {error}")),
+        Err(NotMinted::Refused { status, body }) => {
+            seen.failed(began, took, format!("{status}: {body}"));
+        }
+    }
+}
+
+async fn get(
+    visitor: Visitor,
+    seen: Arc<Seen>,
+    label: &'static str,
+    path: &'static str,
+    began: Duration,
+) {
+    let start = Instant::now();
+    let answer = visitor.request(Method::GET, label, path).send().await;
+    let took = start.elapsed();
+    seen.took(took);
+    match answer {
+        Ok(answer) if answer.status().is_success() => {
+            seen.passed.fetch_add(1, Ordering::SeqCst);
+        }
+        Ok(answer) => seen.failed(began, took, answer.status().to_string()),
+        Err(error) => seen.failed(began, took, format!("lost: {error}")),
+    }
+}

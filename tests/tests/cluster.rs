@@ -1,0 +1,144 @@
+//! Several nodes behind a balancer, and what players notice when one part of them dies.
+
+#![expect(clippy::panic, reason = "a test reports by failing")]
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use platform_protocol::paths;
+use platform_tests::nodes::{self, Load, Seen};
+use platform_tests::poll;
+use platform_tests::visitor::{NotMinted, Visitor};
+use reqwest::Method;
+use serde_json::Value;
+
+/// Requests a second of the steady load.
+const RATE: u32 = 50;
+/// How long an answer may take at most, whatever is broken.
+const LONGEST: Duration = Duration::from_secs(6);
+
+/// Waits until so many more requests of the load have passed.
+async fn until_more_passed(seen: &Seen, more: usize) {
+    let wanted = seen.passed() + more;
+    poll::until("the load to pass", async || {
+        (seen.passed() >= wanted).then_some(())
+    })
+    .await;
+}
+
+/// Asserts that every acknowledged guest is still the same player.
+async fn assert_the_same_players(visitor: &Visitor, seen: &Seen) {
+    assert_eq!(seen.strangers(), 0, "a known cookie became another player");
+    for guest in seen.guests() {
+        let again = visitor.mint("demo", Some(&guest.cookie)).await;
+        let again = again.unwrap_or_else(|error| panic!("no token: {error:?}"));
+        assert_eq!(again.claims.sub, guest.claims.sub, "a guest was lost");
+        assert_eq!(again.claims.username, guest.claims.username);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_node_has_the_same_keys_games_and_players() {
+    let cluster = nodes::start().await;
+    let visitor = nodes::visitor(&cluster);
+    let mut key_sets = BTreeSet::new();
+    let mut pages = BTreeSet::new();
+    let guest = visitor.mint("demo", None).await.unwrap();
+    for node in &cluster.nodes {
+        let direct = Visitor::new(node.address, cluster.balancer.address.port());
+        let get = |label, path| direct.request(Method::GET, label, path).send();
+        let keys: Value = get("auth", paths::JWKS)
+            .await
+            .unwrap()
+            .json()
+            .await
+            .unwrap();
+        assert!(!keys["keys"].as_array().unwrap().is_empty());
+        key_sets.insert(keys.to_string());
+        pages.insert(get("demo", "/").await.unwrap().text().await.unwrap());
+        let again = direct.mint("demo", Some(&guest.cookie)).await.unwrap();
+        assert_eq!(again.claims.sub, guest.claims.sub);
+    }
+    assert_eq!(key_sets.len(), 1, "{key_sets:?}");
+    assert_eq!(pages.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_is_killed_costs_its_own_requests_and_loses_nobody() {
+    let mut cluster = nodes::start().await;
+    let visitor = nodes::visitor(&cluster);
+    let load = Load::of_guests(&visitor, RATE);
+    until_more_passed(&load.seen, 100).await;
+    cluster.nodes[1].process.kill().unwrap();
+    until_more_passed(&load.seen, 200).await;
+    cluster.nodes[1].restart().unwrap();
+    until_more_passed(&load.seen, 100).await;
+    let seen = load.end().await;
+    let failures = seen.failures();
+    println!(
+        "{} passed, {} failed: {failures:?}",
+        seen.passed(),
+        failures.len()
+    );
+    // Those in flight there, and two seconds of its share.
+    let allowed = usize::try_from(RATE).unwrap() * 2 / 3 + 16;
+    assert!(failures.len() <= allowed, "{failures:?}");
+    assert_the_same_players(&visitor, &seen).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_standby_takes_over_and_knows_every_player() {
+    let mut cluster = nodes::start().await;
+    let visitor = nodes::visitor(&cluster);
+    let load = Load::of_guests(&visitor, RATE);
+    let keys = Load::of_gets(&visitor, "auth", paths::JWKS, 20);
+    let page = Load::of_gets(&visitor, "demo", "/", 20);
+    until_more_passed(&load.seen, 100).await;
+    cluster.postgres.primary.process.kill().unwrap();
+    // So much later somebody notices.
+    let noticed = load.seen.failures().len() + 100;
+    poll::until("requests to fail", async || {
+        (load.seen.failures().len() >= noticed).then_some(())
+    })
+    .await;
+    cluster.postgres.promote().unwrap();
+    let promoted = tokio::time::Instant::now();
+    until_more_passed(&load.seen, 100).await;
+    println!("minting again {:?} after the promotion", promoted.elapsed());
+    assert!(promoted.elapsed() < Duration::from_secs(30));
+    let (seen, keys, page) = (load.end().await, keys.end().await, page.end().await);
+    for failure in seen.failures() {
+        assert!(failure.what.starts_with("503"), "{failure:?}");
+    }
+    assert!(seen.longest() < LONGEST, "{:?}", seen.longest());
+    for (what, seen) in [("key set", keys), ("page", page)] {
+        println!(
+            "{what}: {} passed, longest {:?}",
+            seen.passed(),
+            seen.longest()
+        );
+        assert!(seen.failures().is_empty(), "{what}: {:?}", seen.failures());
+    }
+    assert_the_same_players(&visitor, &seen).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_standby_no_new_player_is_acknowledged() {
+    let mut cluster = nodes::start().await;
+    let visitor = nodes::visitor(&cluster);
+    let guest = visitor.mint("demo", None).await.unwrap();
+    cluster.postgres.standby.process.kill().unwrap();
+    let start = tokio::time::Instant::now();
+    match visitor.mint("demo", None).await {
+        Err(NotMinted::Refused { status: 503, .. }) => {}
+        other => panic!("{other:?}"),
+    }
+    assert!(start.elapsed() < LONGEST, "{:?}", start.elapsed());
+    cluster.postgres.standby.restart().unwrap();
+    poll::until("new players", async || {
+        visitor.mint("demo", None).await.ok()
+    })
+    .await;
+    let again = visitor.mint("demo", Some(&guest.cookie)).await.unwrap();
+    assert_eq!(again.claims.sub, guest.claims.sub);
+}
