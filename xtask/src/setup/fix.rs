@@ -79,6 +79,9 @@ impl<'a> Fixer<'a> {
         install.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
         // Shared dependencies of the tools are compiled once.
         install.env("CARGO_TARGET_DIR", self.tools_build());
+        for feature in tool.features() {
+            install.args(["--features", feature]);
+        }
         for program in tool.programs() {
             install.args(["--bin", program]);
         }

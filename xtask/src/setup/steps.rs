@@ -83,6 +83,8 @@ pub(crate) enum Tool {
     Geckodriver,
     /// Checks where dependencies come from and what they allow.
     CargoDeny,
+    /// An S3 server on a folder.
+    S3sFs,
 }
 
 impl Tool {
@@ -92,6 +94,15 @@ impl Tool {
             Tool::WasmBindgen => "wasm-bindgen-cli",
             Tool::Geckodriver => "geckodriver",
             Tool::CargoDeny => "cargo-deny",
+            Tool::S3sFs => "s3s-fs",
+        }
+    }
+
+    /// The features that it is compiled with, in addition to the default ones.
+    pub(super) const fn features(self) -> &'static [&'static str] {
+        match self {
+            Tool::WasmBindgen | Tool::Geckodriver | Tool::CargoDeny => &[],
+            Tool::S3sFs => &["binary"],
         }
     }
 
@@ -101,6 +112,7 @@ impl Tool {
             Tool::WasmBindgen => &["wasm-bindgen", "wasm-bindgen-test-runner"],
             Tool::Geckodriver => &["geckodriver"],
             Tool::CargoDeny => &["cargo-deny"],
+            Tool::S3sFs => &["s3s-fs"],
         }
     }
 
@@ -111,6 +123,7 @@ impl Tool {
             Tool::WasmBindgen => workspace.wasm_bindgen_version(),
             Tool::Geckodriver => Ok("0.37.1".into()),
             Tool::CargoDeny => Ok("0.20.2".into()),
+            Tool::S3sFs => Ok("0.14.1".into()),
         }
     }
 
@@ -353,6 +366,15 @@ pub(super) const STEPS: &[Step] = &[
         without: "",
         check: Check::Tool(Tool::CargoDeny),
         fix: Fix::CargoInstall(Tool::CargoDeny),
+    },
+    Step {
+        name: "s3s-fs",
+        why: "the S3 server that the tests of deployed files in a bucket start for themselves; compiled once",
+        must: &[Test],
+        may: &[],
+        without: "",
+        check: Check::Tool(Tool::S3sFs),
+        fix: Fix::CargoInstall(Tool::S3sFs),
     },
     Step {
         name: "wrk",
