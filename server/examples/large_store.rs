@@ -133,7 +133,7 @@ async fn owner(store: &dyn Store, now: Millis) -> Outcome<(String, Uuid)> {
 
 async fn games(store: &dyn Store, directory: &Path, owner: Uuid, now: Millis) -> Outcome<()> {
     let files = directory.join("files");
-    let files = FileStore::connect(&format!("file://{}", files.display())).await?;
+    let files = FileStore::local(&files)?;
     for game in 0..GAMES {
         let project = Project {
             slug: slug(game),

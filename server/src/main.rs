@@ -142,8 +142,10 @@ fn run(Arguments { config, command }: Arguments) -> Result<(), Failure> {
         Command::Backup { file } => {
             let config = settings()?;
             on_store(&config, async |store| {
-                let made = backup::write(store, &config.files_path(), &file).await;
-                told_of_backup(&file, made.map_err(|error| chain(&error))?)
+                let files = config.s3.is_none().then(|| config.files_path());
+                let made = backup::write(store, files.as_deref(), &file).await;
+                let made = made.map_err(|error| chain(&error))?;
+                told_of_backup(&file, files.is_some(), made)
             })
         }
         Command::Config { docs: true } => {
@@ -252,8 +254,13 @@ impl Stop {
 
 /// Returns the message about a backup. A backup with missing files is kept, but counts as a
 /// failure.
-fn told_of_backup(file: &Path, made: Backup) -> Result<String, Failure> {
+fn told_of_backup(file: &Path, with_files: bool, made: Backup) -> Result<String, Failure> {
     let (file, bytes) = (file.display(), made.bytes);
+    if !with_files {
+        return Ok(format!(
+            "{file}: the store, {bytes} bytes; deployed files stay in the bucket\n"
+        ));
+    }
     if made.missing > 0 {
         return Err(format!(
             "{file} is a backup without {} files of deployments, which are not in the files' \

@@ -65,22 +65,27 @@ pub enum BackupError {
 }
 
 /// Writes a backup to `target`, which must not exist: the store, and the deployed files in the
-/// folder `files`.
+/// folder `files`. Those in a bucket are not part of it.
 ///
 /// # Errors
 /// [`BackupError`]; `target` then does not exist.
-pub async fn write(store: &dyn Store, files: &Path, target: &Path) -> Result<Backup, BackupError> {
+pub async fn write(
+    store: &dyn Store,
+    files: Option<&Path>,
+    target: &Path,
+) -> Result<Backup, BackupError> {
     if target.exists() {
         return Err(BackupError::Exists(target.display().to_string()));
     }
     let (archive, folder) = {
-        let (files, target) = (files.to_owned(), target.to_owned());
-        blocking(move || begin(&target, &files)).await?
+        let (files, target) = (files.map(Path::to_owned), target.to_owned());
+        blocking(move || begin(&target, files.as_deref())).await?
     };
     let folder = Arc::new(folder);
     let copy = store.copy_into(Arc::clone(&folder)).await?;
-    let (files, goal) = (files.to_owned(), target.to_owned());
-    let (backup, file) = blocking(move || archive.finish(&folder, &copy, &files, &goal)).await?;
+    let (files, goal) = (files.map(Path::to_owned), target.to_owned());
+    let (backup, file) =
+        blocking(move || archive.finish(&folder, &copy, files.as_deref(), &goal)).await?;
     // The file only gets its name here, so that a command that is stopped leaves nothing behind.
     give_name(file, target)?;
     Ok(backup)
@@ -101,7 +106,7 @@ struct Archive {
 }
 
 /// Begins the backup with the existing files, and creates a folder for the store's copy next to it.
-fn begin(target: &Path, files: &Path) -> Result<(Archive, TempDir), BackupError> {
+fn begin(target: &Path, files: Option<&Path>) -> Result<(Archive, TempDir), BackupError> {
     let beside = folder_of(target);
     // Only their owner may read them: both contain signing keys.
     let file = Builder::new()
@@ -117,8 +122,10 @@ fn begin(target: &Path, files: &Path) -> Result<(Archive, TempDir), BackupError>
         tar: tar::Builder::new(BufWriter::new(file)),
         kept: BTreeSet::new(),
     };
-    for name in list(files)? {
-        archive.add_file(files, &name, target)?;
+    if let Some(files) = files {
+        for name in list(files)? {
+            archive.add_file(files, &name, target)?;
+        }
     }
     Ok((archive, folder))
 }
@@ -193,13 +200,15 @@ impl Archive {
         mut self,
         folder: &TempDir,
         copy: &StoreCopy,
-        files: &Path,
+        files: Option<&Path>,
         target: &Path,
     ) -> Result<(Backup, NamedTempFile), BackupError> {
         let mut missing = 0;
-        for name in &copy.files {
-            if !self.kept.contains(name) && !self.add_file(files, name, target)? {
-                missing += 1;
+        if let Some(files) = files {
+            for name in &copy.files {
+                if !self.kept.contains(name) && !self.add_file(files, name, target)? {
+                    missing += 1;
+                }
             }
         }
         let files = self.kept.len();

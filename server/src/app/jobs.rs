@@ -17,6 +17,7 @@ use crate::auth::ended_sessions::ReadEndings;
 use crate::auth::refusal_log;
 use crate::auth::sessions::SweepSessions;
 use crate::auth::suspensions::ReadSuspensions;
+use crate::games::GamesState;
 use crate::hosting::HostingState;
 use crate::logs::SweepLogs;
 use crate::platform::jobs::{Job, JobError, Schedule, spawn};
@@ -30,6 +31,9 @@ const LOOK_AGAIN: Duration = Duration::from_secs(30);
 /// The interval of reading the signing keys again: a key that another process revokes is used for
 /// no longer than this.
 const LOOK_FOR_KEYS: Duration = Duration::from_secs(3);
+
+/// The interval of asking whether the bucket of deployed files answers.
+const ASK_FOR_FILES: Duration = Duration::from_secs(5);
 
 /// Starts all jobs. They end with the set.
 pub(super) fn start(state: &AppState) -> JoinSet<()> {
@@ -50,6 +54,9 @@ pub(super) fn start(state: &AppState) -> JoinSet<()> {
     tasks.start(SweepLogs::new(Arc::clone(&state.logs)));
     tasks.start(CountPlayers::new(Arc::clone(&state.players)));
     tasks.start(SweepMemory(state.clone()));
+    if state.games.files.is_shared() {
+        tasks.start(AskForFiles(Arc::clone(&state.games)));
+    }
     tasks.set
 }
 
@@ -110,6 +117,23 @@ impl Job for NoteRefusals {
 
     async fn run(&mut self) -> Result<(), JobError> {
         refusal_log::tell_left_out(&self.0, false).await;
+        Ok(())
+    }
+}
+
+/// Asks whether the bucket of deployed files answers, so that this is known even if nobody requests
+/// a file that is not in the cache.
+struct AskForFiles(Arc<GamesState>);
+
+#[async_trait]
+impl Job for AskForFiles {
+    fn schedule(&self) -> Schedule {
+        Schedule::after_one_period("ask-for-files", ASK_FOR_FILES)
+    }
+
+    async fn run(&mut self) -> Result<(), JobError> {
+        // The log has it when that changes, not every time.
+        let _ = self.0.files.check().await;
         Ok(())
     }
 }

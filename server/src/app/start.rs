@@ -190,7 +190,7 @@ pub async fn start_on(
         keys,
         files,
         uploads,
-    } = open(&config, (&origin, listening), &clock, &entropy).await?;
+    } = open(&config, (&origin, listening), &clock, &entropy, &disk).await?;
 
     let (stopping, stopped) = watch::channel(false);
     let mut server = JoinSet::new();
@@ -198,7 +198,7 @@ pub async fn start_on(
     let settings = backends::Settings::new(&config, &origin, listening);
     let backends = Backends::new(&origin, settings)?.signed_by(assertions);
     let (providers, demo_provider) = providers(&config, &origin, &clock, &entropy)?;
-    let kept_in = [config.data.clone(), config.files_path()];
+    let kept_in = config.folders();
     let counting = Counting::open(&*store, clock.now()).await?;
     let platform = Arc::new(Platform {
         disk: DiskFloor::new(disk, kept_in, config.disk_floor()),
@@ -354,6 +354,7 @@ async fn open(
     (origin, listening): (&PlatformOrigin, SocketAddr),
     clock: &Arc<dyn Clock>,
     entropy: &Arc<dyn Entropy>,
+    disk: &Arc<dyn FreeSpace>,
 ) -> Result<Opened, StartError> {
     let store = open_store(config, SchemaPolicy::Upgrade).await?;
     let settings = shared_settings(config);
@@ -374,7 +375,7 @@ async fn open(
     let keys = keys.await?;
     warn_of_unsealed(origin, &keys);
     warn_of_no_provider(config, origin);
-    let files = FileStore::connect(&format!("file://{}", config.files_path().display())).await?;
+    let files = FileStore::open(config, clock, disk).await?;
     Ok(Opened {
         uploads: uploads(config, &files).await?,
         files: Arc::new(files),
@@ -426,8 +427,9 @@ async fn serve_to_the_end(listener: TcpListener, app: Operations, limits: Connec
 fn readiness(state: &AppState) -> Arc<Readiness> {
     let (platform, keys) = (&state.platform, &state.auth.keys);
     let (store, clock) = (Arc::clone(&platform.store), Arc::clone(&platform.clock));
-    let nodes = Arc::clone(&platform.nodes);
-    Arc::new(Readiness::new(store, Arc::clone(keys), clock, nodes))
+    let (files, nodes) = (Arc::clone(&state.games.files), Arc::clone(&platform.nodes));
+    let readiness = Readiness::new(store, Arc::clone(keys), files, clock, nodes);
+    Arc::new(readiness)
 }
 
 /// Listens for health checks, if the settings name a socket for them.

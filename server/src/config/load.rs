@@ -1,6 +1,7 @@
 //! Reads the settings: defaults, then `platform.toml`, then the environment.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use config::{ConfigError, Environment, File, FileFormat, Source, Value};
@@ -9,7 +10,10 @@ use platform_protocol::limits::LONGEST_TOKEN_SECONDS;
 
 use super::names::{self, Key, SETTINGS, Setting};
 use super::provider::{self, Written};
-use super::{Config, SaidBy, Secret, SettingError, parse};
+use super::{Config, SaidBy, Secret, SettingError, parse, s3};
+
+/// The sizes that the cache on the disk may have in MiB: the largest file fits twice.
+const DISK_CACHE: RangeInclusive<u64> = 1_024..=16 * 1_048_576;
 
 /// Reads the settings of this process: `path`, if given, and its environment.
 ///
@@ -87,6 +91,9 @@ pub fn from_parts(
     apply_environment(&mut config, environment)?;
     config.identity_providers = provider::check(providers, environment)?;
     provider::check_for(config.origin.as_ref(), &config.identity_providers)?;
+    if let Some(settings) = &mut config.s3 {
+        s3::read_variables(settings, environment)?;
+    }
     check_together(&config)?;
     Ok(config)
 }
@@ -228,7 +235,8 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
         Key::RedisUrl => {
             return Err("several nodes are not supported yet; leave it out".to_owned());
         }
-        Key::FilesUrl => config.files = Some(parse::path_url(text, "file")?),
+        Key::FilesUrl => apply_files(config, text)?,
+        Key::FileDiskCacheMib => config.file_disk_cache_mib = parse::number(text, DISK_CACHE)?,
         Key::FileCacheMib => config.file_cache_mib = parse::number(text, 0..=1_048_576)?,
         Key::TrustedProxies => config.trusted_proxies = parse::list(text, parse::network)?,
         Key::ForwardedHost => config.forwarded_host = parse::boolean(text)?,
@@ -285,6 +293,18 @@ fn apply_database(config: &mut Config, text: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Deployed files are in one place only.
+fn apply_files(config: &mut Config, text: &str) -> Result<(), String> {
+    if text.starts_with("s3://") {
+        config.s3 = Some(s3::address(text)?);
+        config.files = None;
+    } else {
+        config.files = Some(parse::path_url(text, "file")?);
+        config.s3 = None;
+    }
+    Ok(())
+}
+
 /// Checks combinations of settings that are valid on their own.
 fn check_together(config: &Config) -> Result<(), SettingError> {
     if config.postgres_logs.is_some() && config.postgres.is_none() {
@@ -294,7 +314,7 @@ fn check_together(config: &Config) -> Result<(), SettingError> {
              database as well, or leave it out",
         ));
     }
-    if config.database_path() == config.files_path() {
+    if config.s3.is_none() && config.database_path() == config.files_path() {
         return Err(SettingError::new(
             "files_url",
             "it is the path of database_url; use a directory of its own",

@@ -6,12 +6,14 @@
 //! | [`load`] | reading `platform.toml` and the environment |
 //! | [`parse`] | parsing of the values |
 //! | [`provider`] | `[[identity_provider]]` |
+//! | `s3` | the bucket of deployed files |
 //! | [`show`] | output of the effective settings, without secrets |
 
 pub mod load;
 pub mod names;
 pub mod parse;
 pub mod provider;
+mod s3;
 pub mod show;
 
 use std::collections::BTreeMap;
@@ -52,6 +54,27 @@ impl Secret {
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(hidden)")
+    }
+}
+
+/// A bucket of deployed files.
+#[derive(Clone, Debug, Default)]
+pub struct S3Settings {
+    /// The bucket.
+    pub bucket: String,
+    /// What the names of its objects begin with; may be empty.
+    pub prefix: String,
+    /// The variables `AWS_*` of the environment: endpoint, region, keys.
+    pub variables: BTreeMap<String, Secret>,
+}
+
+impl S3Settings {
+    /// Returns the address of the S3 server; `None` for AWS.
+    #[must_use]
+    pub fn endpoint(&self) -> Option<&str> {
+        let names = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"];
+        let mut found = names.iter().filter_map(|name| self.variables.get(*name));
+        found.next().map(Secret::expose)
     }
 }
 
@@ -110,6 +133,10 @@ pub struct Config {
     pub postgres_logs: Option<Secret>,
     /// The directory of deployed files; the default is inside `data`.
     pub files: Option<PathBuf>,
+    /// The bucket of deployed files, instead of a directory.
+    pub s3: Option<S3Settings>,
+    /// The maximum size of the cache of a bucket's files on the disk, in MiB.
+    pub file_disk_cache_mib: u64,
     /// The maximum size of the cache of deployed files, in MiB.
     pub file_cache_mib: u32,
     /// Networks of trusted proxies, whose forwarding headers are used.
@@ -190,6 +217,8 @@ impl Default for Config {
             postgres: None,
             postgres_logs: None,
             files: None,
+            s3: None,
+            file_disk_cache_mib: 4_096,
             file_cache_mib: 64,
             trusted_proxies: Vec::new(),
             forwarded_host: false,
@@ -250,6 +279,16 @@ impl Config {
             .unwrap_or_else(|| self.data.join("files"))
     }
 
+    /// Returns the folders that the server writes to.
+    #[must_use]
+    pub fn folders(&self) -> [PathBuf; 2] {
+        let files = match self.s3 {
+            Some(_) => self.data.clone(),
+            None => self.files_path(),
+        };
+        [self.data.clone(), files]
+    }
+
     /// Returns how long the server continues after the signal to stop, before it closes its
     /// connections. Without health checks no balancer would know, so the default is then 0.
     #[must_use]
@@ -259,6 +298,12 @@ impl Config {
             None => 0,
         };
         Duration::from_secs(self.shutdown_delay_seconds.unwrap_or(usual))
+    }
+
+    /// Returns the maximum size of the cache on the disk in bytes.
+    #[must_use]
+    pub fn file_disk_cache_bytes(&self) -> u64 {
+        self.file_disk_cache_mib.saturating_mul(1024 * 1024)
     }
 
     /// Returns the maximum size of the cache of deployed files in bytes.

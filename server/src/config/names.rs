@@ -35,6 +35,8 @@ pub enum Key {
     FilesUrl,
     /// `file_cache_mib`
     FileCacheMib,
+    /// `file_disk_cache_mib`
+    FileDiskCacheMib,
     /// `trusted_proxies`
     TrustedProxies,
     /// `forwarded_host`
@@ -130,7 +132,7 @@ const fn setting(
 }
 
 /// Every setting, in the order of the documentation.
-pub const SETTINGS: [Setting; 38] = [
+pub const SETTINGS: [Setting; 39] = [
     setting(
         Key::Origin,
         "origin",
@@ -183,13 +185,19 @@ pub const SETTINGS: [Setting; 38] = [
         Key::FilesUrl,
         "files_url",
         "file://$PLATFORM_DATA/files",
-        "where deployed files are: `file://<path>`",
+        "where deployed files are: `file://<path>`, or `s3://<bucket>/<prefix>` in a program with the feature `cluster`, which releases have; the variables `AWS_ENDPOINT_URL`, `AWS_REGION`, `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` say how to reach it",
     ),
     setting(
         Key::FileCacheMib,
         "file_cache_mib",
         "64",
         "MiB of deployed files, and of those compressed for browsers, that lie in memory while they are in use",
+    ),
+    setting(
+        Key::FileDiskCacheMib,
+        "file_disk_cache_mib",
+        "4096",
+        "MiB of deployed files that are kept in `$PLATFORM_DATA/cache` if `files_url` is a bucket; at least 1024",
     ),
     setting(
         Key::TrustedProxies,

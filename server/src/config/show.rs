@@ -43,7 +43,7 @@ pub fn settings_in_force(config: &Config) -> String {
 }
 
 /// Settings that every node may have for itself: of its machine, and of what it logs.
-const OF_A_NODE: [Key; 12] = [
+const OF_A_NODE: [Key; 13] = [
     Key::Listen,
     Key::OperationsListen,
     Key::ShutdownDelaySeconds,
@@ -52,6 +52,7 @@ const OF_A_NODE: [Key; 12] = [
     Key::LogsDatabaseUrl,
     Key::FilesUrl,
     Key::FileCacheMib,
+    Key::FileDiskCacheMib,
     Key::DiskFloorMib,
     Key::TrustedProxies,
     Key::Log,
@@ -115,8 +116,13 @@ fn value_of(config: &Config, key: Key) -> Option<String> {
             hidden_postgres()
         }
         Key::RedisUrl => return None,
+        Key::FilesUrl if config.s3.is_some() => {
+            let settings = config.s3.as_ref()?;
+            quoted(&format!("s3://{}/{}", settings.bucket, settings.prefix))
+        }
         Key::FilesUrl => quoted(&format!("file://{}", config.files_path().display())),
         Key::FileCacheMib => config.file_cache_mib.to_string(),
+        Key::FileDiskCacheMib => config.file_disk_cache_mib.to_string(),
         Key::TrustedProxies => quoted_list(&config.trusted_proxies),
         Key::ForwardedHost => config.forwarded_host.to_string(),
         Key::KeepCookies => quoted_list(&config.keep_cookies),

@@ -1,124 +1,127 @@
-//! Deployed files, addressed by their content.
+//! Deployed files, addressed by their content: in a folder, or in a bucket that several nodes share.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `error` | why files could not be written, read or swept |
+//! | `folder` | files in a folder of this machine |
+//! | `shared` | files in an S3 bucket, with a cache on the disk |
+//! | `bucket` | requests to the bucket: their time limits, and whether it answers |
+//! | `transport` | the HTTP client of the bucket |
+//! | `disk_cache` | files of the bucket on the disk, up to a size |
+//! | `lru` | which of them were used last |
+//! | `open_file` | a file that is being read |
+//! | `pieces` | a file that is read in pieces to be stored |
 
-use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::Read as _;
+#[cfg(feature = "cluster")]
+mod bucket;
+#[cfg(feature = "cluster")]
+mod disk_cache;
+mod error;
+mod folder;
+#[cfg(feature = "cluster")]
+mod lru;
+mod open_file;
+mod pieces;
+#[cfg(feature = "cluster")]
+mod shared;
+#[cfg(feature = "cluster")]
+mod transport;
+
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::TryStreamExt as _;
-use object_store::local::LocalFileSystem;
-use object_store::{ObjectStore, ObjectStoreExt as _, PutPayload};
 use sha2::{Digest, Sha256};
-use tokio::sync::{OwnedRwLockReadGuard, RwLock};
+use tokio::sync::OwnedRwLockReadGuard;
 
+pub use self::error::{FileError, SweepError};
+use self::folder::Folder;
+pub use self::open_file::OpenFile;
+use crate::clock::Clock;
+use crate::config::Config;
 use crate::domain::project::FileEntry;
-use crate::store::{Store, StoreError, make_private_directory};
-
-/// Why a file could not be written or read.
-#[derive(Debug, thiserror::Error)]
-pub enum FileError {
-    /// The address is not one of a file store.
-    #[error("a file store's address is file://<directory>, not {0}")]
-    Address(String),
-    /// The address is valid, but this build does not support such a store.
-    #[error("{0} file stores are not supported by this build yet; use file://<directory>")]
-    Unsupported(&'static str),
-    /// A name that is not a SHA-256 in lower-case hex.
-    #[error("a file is named by its SHA-256 in lower-case hex")]
-    Name,
-    /// There is no such file.
-    #[error("there is no file {0}")]
-    Missing(String),
-    /// The directory could not be created.
-    #[error("{path} could not be made; set PLATFORM_FILES_URL or PLATFORM_DATA to another folder")]
-    Directory {
-        /// The directory.
-        path: String,
-        /// The cause.
-        source: std::io::Error,
-    },
-    /// A file to be stored could not be read.
-    #[error("{path} could not be read")]
-    Read {
-        /// The file.
-        path: String,
-        /// The cause.
-        source: std::io::Error,
-    },
-    /// The file store failed.
-    #[error("the file store failed")]
-    Backend(#[source] object_store::Error),
-}
+use crate::platform::disk::FreeSpace;
+use crate::store::Store;
 
 /// The files of all deployments. A file is written once, completely, and never changed; equal files
 /// are stored once.
 #[derive(Clone, Debug)]
-pub struct FileStore {
-    files: Arc<dyn ObjectStore>,
-    /// Locked for reading while files are stored to which nothing refers yet, and for writing while
-    /// unreferenced files are removed.
-    gate: Arc<RwLock<()>>,
-    /// The folder of the files, if they are in a folder.
-    directory: Option<PathBuf>,
+pub struct FileStore(Place);
+
+#[derive(Clone, Debug)]
+enum Place {
+    Folder(Folder),
+    #[cfg(feature = "cluster")]
+    Shared(Arc<shared::SharedFiles>),
 }
 
 /// While it exists, no file is removed: its holder may store files first and refer to them later.
+/// Files in a bucket need no guard, because the store knows when they were touched.
 #[derive(Debug)]
 #[must_use = "dropping it lets files be removed that nothing refers to yet"]
 pub struct GcGuard {
-    _gate: OwnedRwLockReadGuard<()>,
+    _gate: Option<OwnedRwLockReadGuard<()>>,
 }
 
-/// The number of bytes of a file that are in memory while it is stored.
-const PIECE: usize = 512 * 1024;
-
 impl FileStore {
-    /// Opens the file store at `url`: `file://<directory>`, which is created if it does not exist.
+    /// Opens the file store of the settings. A folder is created if it does not exist; a bucket
+    /// must exist, and must accept a file, unless it does not answer at all.
     ///
     /// # Errors
     /// [`FileError`]; its sentence is for the operator.
-    pub async fn connect(url: &str) -> Result<Self, FileError> {
-        match url.split_once("://") {
-            Some(("file", path)) if !path.is_empty() => {
-                let path = path.to_owned();
-                tokio::task::spawn_blocking(move || Self::local(Path::new(&path)))
-                    .await
-                    .unwrap_or(Err(FileError::Unsupported("such")))
-            }
-            Some(("s3", _)) => Err(FileError::Unsupported("S3")),
-            Some((scheme, _)) => Err(FileError::Address(format!("{scheme}://…"))),
-            None => Err(FileError::Address("an address without a scheme".into())),
+    #[cfg_attr(
+        not(feature = "cluster"),
+        expect(unused_variables, reason = "a folder needs neither")
+    )]
+    pub async fn open(
+        config: &Config,
+        clock: &Arc<dyn Clock>,
+        disk: &Arc<dyn FreeSpace>,
+    ) -> Result<Self, FileError> {
+        #[cfg(feature = "cluster")]
+        if let Some(settings) = &config.s3 {
+            let files = shared::SharedFiles::open(settings, config, clock, disk).await?;
+            return Ok(Self(Place::Shared(Arc::new(files))));
         }
+        if config.s3.is_some() {
+            return Err(FileError::Unsupported("S3"));
+        }
+        let path = config.files_path();
+        tokio::task::spawn_blocking(move || Self::local(&path))
+            .await
+            .unwrap_or_else(|error| Err(FileError::of_disk(std::io::Error::other(error))))
     }
 
     /// Opens the file store in a directory, which is created for its owner only if it does not
-    /// exist.
+    /// exist. This function blocks.
     ///
     /// # Errors
     /// [`FileError::Directory`], [`FileError::Backend`].
     pub fn local(directory: &Path) -> Result<Self, FileError> {
-        make_private_directory(directory).map_err(|source| FileError::Directory {
-            path: directory.display().to_string(),
-            source,
-        })?;
-        // A file is written next to its final path, synced, and renamed.
-        let files = LocalFileSystem::new_with_prefix(directory)
-            .map_err(FileError::Backend)?
-            .with_fsync(true);
-        Ok(Self {
-            files: Arc::new(files),
-            gate: Arc::default(),
-            directory: Some(directory.to_owned()),
-        })
+        Ok(Self(Place::Folder(Folder::open(directory)?)))
     }
 
-    /// Prevents the removal of files as long as the returned guard exists.
-    pub async fn keep(&self) -> GcGuard {
-        GcGuard {
-            _gate: Arc::clone(&self.gate).read_owned().await,
+    /// Prevents the removal of `names`, and of all files in a folder, as long as the returned guard
+    /// exists. In a bucket they stay for a day.
+    ///
+    /// # Errors
+    /// [`FileError::Record`]; [`FileError::BeingRemoved`] if a sweep of another node is removing
+    /// one of them.
+    #[cfg_attr(
+        not(feature = "cluster"),
+        expect(unused_variables, reason = "a folder needs no names")
+    )]
+    pub async fn keep(&self, store: &dyn Store, names: Vec<String>) -> Result<GcGuard, FileError> {
+        match &self.0 {
+            Place::Folder(folder) => Ok(GcGuard {
+                _gate: Some(folder.keep().await),
+            }),
+            #[cfg(feature = "cluster")]
+            Place::Shared(shared) => {
+                shared.touch(store, names).await?;
+                Ok(GcGuard { _gate: None })
+            }
         }
     }
 
@@ -128,91 +131,52 @@ impl FileStore {
     /// # Errors
     /// [`FileError`]; the file is then not stored.
     pub async fn put_file(&self, from: &Path, entry: &FileEntry) -> Result<(), FileError> {
-        let path = location(&entry.sha256)?;
-        if self.has(&path, entry.size).await? {
-            return Ok(());
+        match &self.0 {
+            Place::Folder(folder) => folder.put_file(from, entry).await,
+            #[cfg(feature = "cluster")]
+            Place::Shared(shared) => shared.put_file(from, entry).await,
         }
-        let mut pieces = Pieces::open(from)?;
-        let first = pieces.next(from).await?;
-        if entry.size <= first.len() as u64 {
-            return self
-                .files
-                .put(&path, PutPayload::from(first))
-                .await
-                .map(drop)
-                .map_err(FileError::Backend);
-        }
-        let mut upload = self
-            .files
-            .put_multipart(&path)
-            .await
-            .map_err(FileError::Backend)?;
-        let mut piece = first;
-        let sent = loop {
-            if piece.is_empty() {
-                break upload
-                    .complete()
-                    .await
-                    .map(drop)
-                    .map_err(FileError::Backend);
-            }
-            if let Err(error) = upload.put_part(PutPayload::from(piece)).await {
-                break Err(FileError::Backend(error));
-            }
-            piece = match pieces.next(from).await {
-                Ok(piece) => piece,
-                Err(error) => break Err(error),
-            };
-        };
-        if sent.is_err() {
-            // If this fails, the rest is removed at the next start.
-            let _ = upload.abort().await;
-        }
-        sent
     }
 
-    /// Whether the file exists. An existing file is complete, because it was renamed into place.
-    async fn has(&self, path: &object_store::path::Path, size: u64) -> Result<bool, FileError> {
-        match self.files.head(path).await {
-            Ok(found) => Ok(found.size == size),
-            Err(object_store::Error::NotFound { .. }) => Ok(false),
-            Err(error) => Err(FileError::Backend(error)),
+    /// Stores `content`, and returns its name. When it returns, the file survives a power failure.
+    ///
+    /// # Errors
+    /// [`FileError::Backend`], [`FileError::Unavailable`].
+    pub async fn put(&self, content: Bytes) -> Result<FileEntry, FileError> {
+        let size = u64::try_from(content.len()).unwrap_or(u64::MAX);
+        let sha256 = sha256(&content);
+        let entry = FileEntry { sha256, size };
+        match &self.0 {
+            Place::Folder(folder) => folder.put(content, &entry).await?,
+            #[cfg(feature = "cluster")]
+            Place::Shared(shared) => shared.put(content, &entry).await?,
         }
+        Ok(entry)
     }
 
     /// Returns the names of all files.
     ///
     /// # Errors
-    /// [`FileError::Backend`].
+    /// [`FileError::Backend`], [`FileError::Unavailable`].
     pub async fn list(&self) -> Result<Vec<String>, FileError> {
-        let name = |path: &object_store::path::Path| {
-            let name: String = path.parts().map(|part| part.as_ref().to_owned()).collect();
-            location(&name).is_ok().then_some(name)
-        };
-        let listed = self.files.list(None);
-        let names = listed.try_filter_map(|meta| {
-            let name = name(&meta.location);
-            async move { Ok(name) }
-        });
-        names.try_collect().await.map_err(FileError::Backend)
+        match &self.0 {
+            Place::Folder(folder) => folder.list().await,
+            #[cfg(feature = "cluster")]
+            Place::Shared(shared) => shared.list().await,
+        }
     }
 
-    /// Removes all files to which `store` does not refer, and returns their number. It waits for
-    /// deploys in progress, and they wait for it.
+    /// Removes files to which `store` does not refer, and returns their number. In a folder, it
+    /// waits for deploys in progress, and they wait for it. In a bucket, files stay for a day.
     ///
     /// # Errors
     /// [`FileError`], or errors of the store.
     pub async fn sweep(&self, store: &dyn Store) -> Result<usize, SweepError> {
-        let listed = self.list().await?;
-        let _gate = self.gate.write().await;
-        let unreferenced = store.list_unreferenced_files(listed).await?;
-        for name in &unreferenced {
-            match self.files.delete(&location(name)?).await {
-                Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
-                Err(error) => return Err(FileError::Backend(error).into()),
-            }
+        match &self.0 {
+            Place::Folder(folder) => folder.sweep(store).await,
+            #[cfg(feature = "cluster")]
+            Place::Shared(shared) => shared.sweep(store).await,
         }
-        Ok(unreferenced.len())
     }
 
     /// Removes unfinished files of a killed process. No other process may be writing. This function
@@ -221,41 +185,37 @@ impl FileStore {
     /// # Errors
     /// [`FileError::Directory`].
     pub fn remove_unfinished(&self) -> Result<(), FileError> {
-        let Some(directory) = &self.directory else {
-            return Ok(());
-        };
-        remove_unfinished(directory).map_err(|source| FileError::Directory {
-            path: directory.display().to_string(),
-            source,
-        })
+        match &self.0 {
+            Place::Folder(folder) => folder.remove_unfinished(),
+            // The cache did so when it was opened.
+            #[cfg(feature = "cluster")]
+            Place::Shared(_) => Ok(()),
+        }
     }
 
-    /// Stores `content`, and returns its name. When it returns, the file survives a power failure.
+    /// Opens a file. From then on it can be read even if the bucket does not answer.
     ///
     /// # Errors
-    /// [`FileError::Backend`].
-    pub async fn put(&self, content: Bytes) -> Result<FileEntry, FileError> {
-        let size = u64::try_from(content.len()).unwrap_or(u64::MAX);
-        let sha256 = digest(&content);
-        let path = location(&sha256)?;
-        if self.has(&path, size).await? {
-            return Ok(FileEntry { sha256, size });
+    /// As [`FileStore::read`]. A missing file in a folder is only noticed when it is read.
+    pub async fn open_file(&self, sha256: &str) -> Result<OpenFile, FileError> {
+        match &self.0 {
+            Place::Folder(folder) => folder.open_file(sha256),
+            #[cfg(feature = "cluster")]
+            Place::Shared(shared) => shared.open_file(sha256).await,
         }
-        self.files
-            .put(&path, PutPayload::from(content))
-            .await
-            .map_err(FileError::Backend)?;
-        Ok(FileEntry { sha256, size })
     }
 
     /// Returns the whole content of a file.
     ///
     /// # Errors
-    /// [`FileError::Missing`], [`FileError::Name`], [`FileError::Backend`].
+    /// [`FileError::Missing`], [`FileError::Name`], [`FileError::Backend`]; for files in a bucket
+    /// [`FileError::Unavailable`], [`FileError::Absent`], [`FileError::Damaged`].
     pub async fn read(&self, sha256: &str) -> Result<Bytes, FileError> {
-        let found = self.files.get(&location(sha256)?).await;
-        let found = found.map_err(|error| named(error, sha256))?;
-        found.bytes().await.map_err(|error| named(error, sha256))
+        match &self.0 {
+            Place::Folder(folder) => folder.read(sha256).await,
+            #[cfg(feature = "cluster")]
+            Place::Shared(shared) => shared.open_file(sha256).await?.read_all().await,
+        }
     }
 
     /// Returns some bytes of a file, from `range.start` up to, but not including, `range.end`.
@@ -263,76 +223,40 @@ impl FileStore {
     /// # Errors
     /// As [`FileStore::read`].
     pub async fn read_range(&self, sha256: &str, range: Range<u64>) -> Result<Bytes, FileError> {
-        let found = self.files.get_range(&location(sha256)?, range).await;
-        found.map_err(|error| named(error, sha256))
-    }
-}
-
-/// Why files were not swept.
-#[derive(Debug, thiserror::Error)]
-pub enum SweepError {
-    /// The file store failed.
-    #[error("the files could not be swept")]
-    Files(#[from] FileError),
-    /// The store failed.
-    #[error("the files that are referred to could not be read")]
-    Store(#[from] StoreError),
-}
-
-/// A file that is read in pieces, outside of the threads that handle requests.
-struct Pieces(Option<File>);
-
-impl Pieces {
-    fn open(path: &Path) -> Result<Self, FileError> {
-        let file = File::open(path).map_err(|source| unreadable(path, source))?;
-        Ok(Self(Some(file)))
+        self.open_file(sha256).await?.read(range).await
     }
 
-    /// Returns the next piece; empty at the end.
-    async fn next(&mut self, path: &Path) -> Result<Bytes, FileError> {
-        let Some(file) = self.0.take() else {
-            return Ok(Bytes::new());
-        };
-        let read = tokio::task::spawn_blocking(move || {
-            let mut piece = Vec::with_capacity(PIECE);
-            let mut limited = file.take(PIECE as u64);
-            limited.read_to_end(&mut piece)?;
-            Ok((limited.into_inner(), Bytes::from(piece)))
-        });
-        let (file, piece) = read
-            .await
-            .unwrap_or_else(|error| Err(std::io::Error::other(error)))
-            .map_err(|source| unreadable(path, source))?;
-        self.0 = Some(file);
-        Ok(piece)
+    /// Whether files are shared with other nodes, so that they may be out of reach.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        !matches!(self.0, Place::Folder(_))
     }
-}
 
-fn unreadable(path: &Path, source: std::io::Error) -> FileError {
-    FileError::Read {
-        path: path.display().to_string(),
-        source,
-    }
-}
-
-/// A file is first written under its name, followed by `#` and a number.
-fn remove_unfinished(directory: &Path) -> std::io::Result<()> {
-    let mut folders = BTreeSet::from([directory.to_owned()]);
-    while let Some(folder) = folders.pop_first() {
-        for entry in std::fs::read_dir(folder)? {
-            let entry = entry?;
-            if entry.file_type()?.is_dir() {
-                folders.insert(entry.path());
-            } else if entry.file_name().to_string_lossy().contains('#') {
-                std::fs::remove_file(entry.path())?;
-            }
+    /// Whether the last request to the bucket failed. Files in the cache are served, and no other.
+    #[must_use]
+    pub fn is_out_of_reach(&self) -> bool {
+        match &self.0 {
+            Place::Folder(_) => false,
+            #[cfg(feature = "cluster")]
+            Place::Shared(shared) => shared.is_out_of_reach(),
         }
     }
-    Ok(())
+
+    /// Asks the bucket for a file that is always there.
+    ///
+    /// # Errors
+    /// [`FileError::Unavailable`]
+    pub async fn check(&self) -> Result<(), FileError> {
+        match &self.0 {
+            Place::Folder(_) => Ok(()),
+            #[cfg(feature = "cluster")]
+            Place::Shared(shared) => shared.check().await,
+        }
+    }
 }
 
 /// Returns the SHA-256 of `content`, in lower-case hex.
-fn digest(content: &[u8]) -> String {
+fn sha256(content: &[u8]) -> String {
     base16ct::lower::encode_string(&Sha256::digest(content))
 }
 
@@ -346,17 +270,16 @@ pub(crate) fn location(sha256: &str) -> Result<object_store::path::Path, FileErr
     Ok(object_store::path::Path::from_iter([directory, name]))
 }
 
+/// Returns the name of the file at this path; `None` if it is the path of something else.
+fn name_at(path: &object_store::path::Path) -> Option<String> {
+    let name: String = path.parts().map(|part| part.as_ref().to_owned()).collect();
+    location(&name).is_ok_and(|at| at == *path).then_some(name)
+}
+
 /// Returns the folder and the name of the file with this SHA-256 in the file store: a single folder
 /// for all files would be slow.
 pub(crate) fn place(sha256: &str) -> (&str, &str) {
     sha256.split_at(2)
-}
-
-fn named(error: object_store::Error, sha256: &str) -> FileError {
-    match error {
-        object_store::Error::NotFound { .. } => FileError::Missing(sha256.to_owned()),
-        error => FileError::Backend(error),
-    }
 }
 
 #[cfg(test)]
@@ -410,22 +333,38 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_store_is_chosen_by_its_address() {
+    async fn the_store_is_where_the_settings_say() {
+        use crate::clock::ManualClock;
+        use crate::platform::disk::SystemDisk;
         let directory = tempfile::tempdir().unwrap();
-        let url = format!("file://{}/files", directory.path().display());
-        assert!(FileStore::connect(&url).await.is_ok());
+        let config = Config {
+            files: Some(directory.path().join("files")),
+            ..Config::default()
+        };
+        let clock: Arc<dyn Clock> = Arc::new(ManualClock::new(0));
+        let disk: Arc<dyn FreeSpace> = Arc::new(SystemDisk);
+        let files = FileStore::open(&config, &clock, &disk).await.unwrap();
         assert!(directory.path().join("files").is_dir());
-        assert!(matches!(
-            FileStore::connect("s3://bucket").await,
-            Err(FileError::Unsupported("S3"))
-        ));
-        assert!(matches!(
-            FileStore::connect("ftp://x").await,
-            Err(FileError::Address(_))
-        ));
-        assert!(matches!(
-            FileStore::connect("files").await,
-            Err(FileError::Address(_))
-        ));
+        assert!(!files.is_shared() && !files.is_out_of_reach());
+        files.check().await.unwrap();
+    }
+
+    #[cfg(not(feature = "cluster"))]
+    #[tokio::test]
+    async fn a_program_without_s3_says_how_to_get_one() {
+        use crate::clock::ManualClock;
+        use crate::platform::disk::SystemDisk;
+        let config = Config {
+            s3: Some(crate::config::S3Settings::default()),
+            ..Config::default()
+        };
+        let clock: Arc<dyn Clock> = Arc::new(ManualClock::new(0));
+        let disk: Arc<dyn FreeSpace> = Arc::new(SystemDisk);
+        let refused = FileStore::open(&config, &clock, &disk).await.unwrap_err();
+        let said = refused.to_string();
+        assert!(
+            said.contains("--features platform-server/cluster"),
+            "{said}"
+        );
     }
 }

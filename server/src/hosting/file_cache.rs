@@ -15,7 +15,7 @@ use moka::future::Cache;
 use tokio::sync::Semaphore;
 
 use crate::domain::project::FileEntry;
-use crate::games::files::{FileError, FileStore};
+use crate::games::files::{FileError, FileStore, OpenFile};
 use crate::web::encoding::Coding;
 
 /// The maximum size of a cached file in bytes.
@@ -106,7 +106,9 @@ impl Contents {
     /// error.
     pub async fn body(&self, entry: &FileEntry, span: Range<u64>) -> Result<Body, Arc<FileError>> {
         if entry.size > KEPT.min(self.largest) {
-            return Ok(self.stream(entry.sha256.clone(), span));
+            // Before the response begins, so that a file that is out of reach is an error.
+            let file = Box::pin(self.files.open_file(&entry.sha256)).await?;
+            return Ok(stream(file, span));
         }
         let whole = self.read(entry).await?;
         let start = usize::try_from(span.start).unwrap_or(usize::MAX);
@@ -137,21 +139,6 @@ impl Contents {
             Kept::Bytes(bytes) => Ok(bytes),
             Kept::NotWorthIt => Ok(self.files.read(&entry.sha256).await?),
         }
-    }
-
-    /// Streams the bytes in pieces.
-    fn stream(&self, sha256: String, span: Range<u64>) -> Body {
-        let files = Arc::clone(&self.files);
-        let pieces =
-            stream::try_unfold((files, sha256, span), |(files, sha256, span)| async move {
-                if span.is_empty() {
-                    return Ok::<_, FileError>(None);
-                }
-                let end = span.end.min(span.start + PIECE);
-                let piece: Bytes = files.read_range(&sha256, span.start..end).await?;
-                Ok(Some((piece, (files, sha256, end..span.end))))
-            });
-        Body::from_stream(pieces)
     }
 
     /// Returns the file in this coding, if it has been compressed already. Otherwise starts to
@@ -201,6 +188,19 @@ impl Contents {
             contents.memory.insert(key, kept).await;
         });
     }
+}
+
+/// Streams the bytes in pieces.
+fn stream(file: OpenFile, span: Range<u64>) -> Body {
+    let pieces = stream::try_unfold((file, span), |(file, span)| async move {
+        if span.is_empty() {
+            return Ok::<_, FileError>(None);
+        }
+        let end = span.end.min(span.start + PIECE);
+        let piece: Bytes = file.read(span.start..end).await?;
+        Ok(Some((piece, (file, end..span.end))))
+    });
+    Body::from_stream(pieces)
 }
 
 fn compress(bytes: &[u8], coding: Coding) -> std::io::Result<Bytes> {

@@ -14,6 +14,8 @@ mod authorisation;
 mod backends;
 mod bounded_events;
 mod browser;
+#[cfg(feature = "cluster")]
+mod bucket;
 mod build_page;
 mod caller;
 mod colour_contrast;

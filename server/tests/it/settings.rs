@@ -63,7 +63,7 @@ fn variables_of_the_command_line_tool_pass() {
 }
 
 /// A variable, an invalid value, and a part of the advice.
-const WRONG_VARIABLES: [(&str, &str, &str); 28] = [
+const WRONG_VARIABLES: [(&str, &str, &str); 31] = [
     ("PLATFORM_ORIGIN", "http://games.example", "https"),
     ("PLATFORM_ORIGIN", "games.example", "https://"),
     ("PLATFORM_LISTEN", "8787", "127.0.0.1:8787"),
@@ -78,7 +78,10 @@ const WRONG_VARIABLES: [(&str, &str, &str); 28] = [
         "postgres://",
     ),
     ("PLATFORM_REDIS_URL", "redis://r", "leave it out"),
-    ("PLATFORM_FILES_URL", "s3://bucket", "file://"),
+    ("PLATFORM_FILES_URL", "files", "file://"),
+    ("PLATFORM_FILES_URL", "gs://bucket", "file://"),
+    ("PLATFORM_FILES_URL", "s3://Bucket", "s3://<bucket>"),
+    ("PLATFORM_FILE_DISK_CACHE_MIB", "100", "1024"),
     ("PLATFORM_TRUSTED_PROXIES", "10.0.0.0/99", "10.0.0.0/8"),
     ("PLATFORM_ADMINS", "me", "UUID"),
     ("PLATFORM_TOKEN_SECONDS", "0", "5 to 86400"),

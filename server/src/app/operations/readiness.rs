@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::auth::keys::KeyRing;
 use crate::clock::{Clock, Millis};
 use crate::domain::errors::chain;
+use crate::games::files::FileStore;
 use crate::platform::nodes::{CLOCK_WARNING, Nodes};
 use crate::store::Store;
 
@@ -32,6 +33,9 @@ pub enum Component {
     Database,
     /// The node is about to stop.
     Draining,
+    /// The bucket of deployed files does not answer: files that this node has cached are served,
+    /// others are not, and nothing can be deployed.
+    Files,
     /// The signing keys have not been read for ten minutes.
     Keys,
 }
@@ -54,6 +58,7 @@ pub struct Report {
 pub struct Readiness {
     store: Arc<dyn Store>,
     keys: Arc<KeyRing>,
+    files: Arc<FileStore>,
     clock: Arc<dyn Clock>,
     nodes: Arc<Nodes>,
     draining: AtomicBool,
@@ -65,12 +70,14 @@ impl Readiness {
     pub fn new(
         store: Arc<dyn Store>,
         keys: Arc<KeyRing>,
+        files: Arc<FileStore>,
         clock: Arc<dyn Clock>,
         nodes: Arc<Nodes>,
     ) -> Self {
         Self {
             store,
             keys,
+            files,
             clock,
             nodes,
             draining: AtomicBool::new(false),
@@ -80,6 +87,13 @@ impl Readiness {
     /// From now on the node is not ready, because it is about to stop.
     pub fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns what works less well; the clock is `offset` off.
+    fn degraded(&self, offset: Millis) -> Vec<Component> {
+        let clock = (offset > CLOCK_WARNING).then_some(Component::Clock);
+        let files = self.files.is_out_of_reach().then_some(Component::Files);
+        clock.into_iter().chain(files).collect()
     }
 
     /// Looks at everything now.
@@ -99,12 +113,10 @@ impl Readiness {
             because.push(Component::Clock);
         }
         let ready = because.is_empty();
-        let is_warned = offset > CLOCK_WARNING;
-        let degraded = || is_warned.then_some(Component::Clock).into_iter().collect();
         Report {
             ready,
             because,
-            degraded: ready.then(degraded),
+            degraded: ready.then(|| self.degraded(offset)),
         }
     }
 
@@ -165,9 +177,16 @@ mod tests {
             &settings,
         );
         let nodes = Arc::new(nodes.await.unwrap());
+        let files = FileStore::local(&directory.path().join("files")).unwrap();
         Node {
             _directory: directory,
-            readiness: Readiness::new(store.clone(), keys.clone(), clock.clone(), nodes.clone()),
+            readiness: Readiness::new(
+                store.clone(),
+                keys.clone(),
+                Arc::new(files),
+                clock.clone(),
+                nodes.clone(),
+            ),
             nodes,
             store,
             keys,

@@ -444,7 +444,7 @@ fn insert_text(headers: &mut HeaderMap, name: header::HeaderName, text: &str) {
 }
 
 fn broken(error: &FileError) -> ApiError {
-    ApiError::internal(error)
+    error.refusal("so this one cannot be shown; please try again in a moment")
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The only way to deploy: an archive from a developer, or the platform's own files, become staged
 //! files, which become the environment's current deployment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use super::room::make_room;
+use super::room::{Room, look_for_room, make_room};
 use super::upload::{Limits, Upload, UploadQueue, too_large};
 use super::{DeployError, Published, Target};
 use crate::domain::project::{Deployment, FileEntry, Inspection};
@@ -151,14 +151,20 @@ impl Deployments {
         } = staged;
         let entry = |(path, file): (&String, &StagedFile)| (path.clone(), file.entry.clone());
         let files: BTreeMap<String, FileEntry> = staged.iter().map(entry).collect();
-        let removed = if target.limited {
-            make_room(&self.platform, &target.slug, &files).await?
-        } else {
-            0
+        let room = match target.limited {
+            true => look_for_room(&self.platform, &target.slug, &files).await?,
+            false => Room::There,
         };
         let store = &self.hosting.games.files;
-        let guard = store.keep().await;
+        let names: BTreeSet<String> = files.values().map(|file| file.sha256.clone()).collect();
+        let names = names.into_iter().collect();
+        let guard = store.keep(&*self.platform.store, names).await?;
         keep_all(store, staged).await?;
+        // Nothing is removed for files that cannot be stored.
+        let removed = match room {
+            Room::There => 0,
+            Room::ToBeMade => make_room(&self.platform, &target.slug, &files).await?,
+        };
         let deployment = self.record(target, files, inspection).await?;
         drop(guard);
         self.deployed.notify_one();

@@ -8,6 +8,35 @@ use crate::domain::room::{RoomLimits, Verdict};
 use crate::platform::Platform;
 use crate::store::StoreError;
 
+/// Whether there is space for a new deployment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Room {
+    /// There is.
+    There,
+    /// There is once earlier deployments are removed.
+    ToBeMade,
+}
+
+/// Looks whether there is space for `files` of a new deployment, and removes nothing.
+pub(super) async fn look_for_room(
+    platform: &Platform,
+    slug: &str,
+    files: &BTreeMap<String, FileEntry>,
+) -> Result<Room, DeployError> {
+    let bytes = files.values().map(|file| file.size).sum();
+    if !platform.disk.has_room(bytes) {
+        return Err(DeployError::DiskFull);
+    }
+    if platform.config.room_limits() == RoomLimits::default() {
+        return Ok(Room::There);
+    }
+    match judge(platform, slug, files).await? {
+        Verdict::Fits => Ok(Room::There),
+        Verdict::FitsWithin(_) => Ok(Room::ToBeMade),
+        full => Err(DeployError::NoRoom(no_room(full))),
+    }
+}
+
 /// Frees space for `files` of a new deployment: removes earlier deployments of the project that no
 /// environment shows, the oldest first. Returns how many; if that is not enough, none is removed.
 pub(super) async fn make_room(
@@ -15,24 +44,9 @@ pub(super) async fn make_room(
     slug: &str,
     files: &BTreeMap<String, FileEntry>,
 ) -> Result<usize, DeployError> {
-    let bytes = files.values().map(|file| file.size).sum();
-    if !platform.disk.has_room(bytes) {
-        return Err(DeployError::DiskFull);
-    }
-    let limits = platform.config.room_limits();
-    if limits == RoomLimits::default() {
-        return Ok(0);
-    }
     let mut removed = 0;
     loop {
-        let measured = platform.store.measure_room(slug, files.clone()).await;
-        let measured = match measured {
-            Err(StoreError::Missing { .. }) => {
-                return Err(DeployError::UnknownProject(slug.to_owned()));
-            }
-            measured => measured.map_err(DeployError::Store)?,
-        };
-        match limits.judge(measured) {
+        match judge(platform, slug, files).await? {
             Verdict::Fits => return Ok(removed),
             Verdict::FitsWithin(_) => {
                 let oldest = platform.store.remove_oldest_deployment(slug).await;
@@ -43,6 +57,21 @@ pub(super) async fn make_room(
                 removed += 1;
             }
             full => return Err(DeployError::NoRoom(no_room(full))),
+        }
+    }
+}
+
+async fn judge(
+    platform: &Platform,
+    slug: &str,
+    files: &BTreeMap<String, FileEntry>,
+) -> Result<Verdict, DeployError> {
+    let measured = platform.store.measure_room(slug, files.clone()).await;
+    match measured {
+        Err(StoreError::Missing { .. }) => Err(DeployError::UnknownProject(slug.to_owned())),
+        measured => {
+            let measured = measured.map_err(DeployError::Store)?;
+            Ok(platform.config.room_limits().judge(measured))
         }
     }
 }

@@ -69,7 +69,9 @@ pub async fn handle(
         .find_file_of(slug, environment, deployment, &path);
     let entry = found.await?.ok_or_else(missing)?;
     let body = state.hosting.contents.body(&entry, 0..entry.size).await;
-    let body = body.map_err(|error| ApiError::internal(&error))?;
+    let body = body.map_err(|error| {
+        error.refusal("so this one cannot be downloaded; please try again in a moment")
+    })?;
     let headers = [
         (header::CONTENT_TYPE, "application/octet-stream"),
         (header::CONTENT_DISPOSITION, "attachment"),

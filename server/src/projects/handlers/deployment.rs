@@ -232,8 +232,10 @@ impl From<DeployError> for ApiError {
     fn from(error: DeployError) -> Self {
         match error {
             DeployError::Archive(ArchiveError::Io(_))
-            | DeployError::Staging(StagingError::Io(_))
-            | DeployError::Files(_) => Self::internal(&error),
+            | DeployError::Staging(StagingError::Io(_)) => Self::internal(&error),
+            DeployError::Files(error) => {
+                error.refusal("so nothing was deployed, and the environment is unchanged; please deploy again later")
+            }
             DeployError::Store(error) => error.into(),
             DeployError::UnknownProject(_) => ProblemCode::NotFound.into(),
             DeployError::NoRoom(sentence) => {
