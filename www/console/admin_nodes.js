@@ -12,7 +12,6 @@ const CLOCK_WARNING = 1_000;
 
 /** @param {number} offset milliseconds */
 const clockWords = (offset) => {
-  if (Math.abs(offset) <= CLOCK_WARNING) return "clock right";
   const seconds = (Math.abs(offset) / 1_000).toFixed(1);
   return `clock ${seconds} s ${offset > 0 ? "ahead" : "behind"}`;
 };
@@ -41,7 +40,8 @@ const faults = ({ live, silent_seconds, applied, degraded, clock_offset }, newes
  */
 const nodeRow = (node, newest) => {
   const wrong = faults(node, newest);
-  const isClockKnown = node.clock_offset != null && !wrong.some((word) => word.startsWith("clock"));
+  const isClockRight =
+    node.live && node.clock_offset != null && Math.abs(node.clock_offset) <= CLOCK_WARNING;
   return listItem(
     [
       make("b", { className: node.live && !wrong.length ? "live" : "" }, userText(node.address)),
@@ -49,9 +49,9 @@ const nodeRow = (node, newest) => {
       ...wrong.flatMap((words) => [" · ", fault(words)]),
     ],
     [
-      `program ${node.version} · version ${node.applied}`,
+      `program ${node.version} · version ${node.applied} applied`,
       ...(node.started_at ? [" · started ", moment(node.started_at)] : []),
-      isClockKnown ? ` · ${clockWords(node.clock_offset ?? 0)}` : "",
+      isClockRight ? " · clock right" : "",
       node.leases.length ? ` · does alone: ${node.leases.join(", ")}` : "",
     ],
   );

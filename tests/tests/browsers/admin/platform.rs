@@ -10,6 +10,7 @@ use super::{Account, Scene, answered, choose, guest, happened, question, text};
 platform_tests::browser_tests![
     in Chromium, because "it is the page's own logic":
     an_administrator_rotates_and_revokes_the_signing_keys,
+    an_administrator_sees_that_the_server_is_the_only_node,
     an_administrator_gives_a_project_to_another_player,
     an_administrator_disables_a_project_and_its_owner_reads_why,
     an_administrator_filters_and_turns_over_the_audit_log,
@@ -64,6 +65,22 @@ async fn an_administrator_rotates_and_revokes_the_signing_keys(stage: Stage) {
         .says(&format!("The signing key {old} was revoked, by {admin}."))
         .await;
     assert!(keys().iter().all(|key| key.kid != old));
+}
+
+async fn an_administrator_sees_that_the_server_is_the_only_node(stage: Stage) {
+    let scene = Scene::open(&stage, "/admin/nodes").await;
+    stage.says("This server is the only one").await;
+    stage.says("answers you now").await;
+    // A change raises the version, which the server follows.
+    scene.eve.owner.create("a-game").await;
+    let newest = scene.platform.store().newest_change().await.unwrap();
+    poll::until("the change is applied", async || {
+        stage.press("Look again").await;
+        let nodes = text(&stage, "#nodes").await;
+        nodes.contains(&format!("version {newest} ")).then_some(())
+    })
+    .await;
+    assert!(!text(&stage, "#nodes").await.contains("behind"));
 }
 
 async fn an_administrator_gives_a_project_to_another_player(stage: Stage) {
