@@ -1,3 +1,5 @@
+//! The cache within its size, after a restart, after a kill, and on a disk that is almost full.
+
 use super::*;
 use crate::clock::ManualClock;
 use crate::platform::disk::{ManualDisk, SystemDisk};
