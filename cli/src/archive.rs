@@ -44,8 +44,7 @@ impl Folder {
         let real_root = real(root)?;
         if !real_root.join(INDEX).is_file() {
             return Err(Failure::failed(format!(
-                "{} has no {INDEX}: build the game first, or name the folder that it was built \
-                 into.",
+                "{} has no {INDEX}: build the game first, or name the folder with the built game.",
                 root.display()
             )));
         }
@@ -101,13 +100,13 @@ impl Folder {
     fn keep_limits(&self) -> Result<(), Failure> {
         if self.items.len() > MAX_FILES {
             return Err(Failure::failed(format!(
-                "A deployment has {MAX_FILES} files at most, and these are {}.",
+                "A deployment has at most {MAX_FILES} files; this folder has {}.",
                 self.items.len()
             )));
         }
         if self.bytes() > MAX_BYTES {
             return Err(Failure::failed(format!(
-                "A deployment has {} at most, and these files have {}.",
+                "A deployment has at most {} of data; these files have {}.",
                 terminal::bytes(MAX_BYTES),
                 terminal::bytes(self.bytes())
             )));
@@ -135,14 +134,14 @@ impl Folder {
 fn real(root: &Path) -> Result<PathBuf, Failure> {
     let real = root.canonicalize().map_err(|error| {
         Failure::failed(format!(
-            "The folder {} cannot be read: {error}. Build the game first, or name the folder that \
-             it was built into.",
+            "The folder {} cannot be read: {error}. Build the game first, or name the folder with \
+             the built game.",
             root.display()
         ))
     })?;
     if !real.is_dir() {
         return Err(Failure::failed(format!(
-            "{} is no folder: name the one that the game was built into.",
+            "{} is not a folder: name the folder with the built game.",
             root.display()
         )));
     }
@@ -161,11 +160,13 @@ fn unlisted(error: &walkdir::Error) -> Failure {
     };
     let target = target.display();
     Failure::failed(if error.loop_ancestor().is_some() {
-        format!("{path} is a link to {target}, a folder that it is in itself: remove the link.")
+        format!(
+            "{path} is a link to {target}, a folder that contains the link itself: remove the link."
+        )
     } else {
         format!(
-            "{path} is a link to {target}, which cannot be read: remove the link, or make what it \
-             leads to."
+            "{path} is a link to {target}, which cannot be read: remove the link, or create its \
+             target."
         )
     })
 }
@@ -178,7 +179,7 @@ impl Item {
         };
         let path = entry.path();
         let name = path.strip_prefix(root).ok().and_then(slashed);
-        let name = name.ok_or_else(|| cannot("its name is not Unicode"))?;
+        let name = name.ok_or_else(|| cannot("its name is not valid Unicode"))?;
         check_path(&name).map_err(|problem| cannot(&problem.to_string()))?;
         let metadata = entry
             .metadata()
@@ -231,7 +232,7 @@ impl<T: Fn(u64)> Read for Told<'_, T> {
         // If the length in a header is wrong, the rest of the archive cannot be read.
         let changed = count > self.left || (read == 0 && self.left > 0 && !buffer.is_empty());
         if changed {
-            return Err(io::Error::other("the file changed while it was read"));
+            return Err(io::Error::other("the file changed while it was being read"));
         }
         self.left -= count;
         (self.told)(count);
@@ -347,7 +348,7 @@ mod tests {
     fn a_folder_that_is_not_there_says_what_to_do() {
         let folder = folder(&[("a", "")]);
         assert!(sentence(&folder.path().join("dist")).contains("Build the game first"));
-        assert!(sentence(&folder.path().join("a")).contains("is no folder"));
+        assert!(sentence(&folder.path().join("a")).contains("is not a folder"));
     }
 
     #[cfg(unix)]
@@ -400,7 +401,7 @@ mod tests {
         let folder = folder(&[]);
         let name = std::ffi::OsStr::from_bytes(b"\xff.js");
         fs::write(folder.path().join(name), "").unwrap();
-        assert!(sentence(folder.path()).contains("not Unicode"));
+        assert!(sentence(folder.path()).contains("not valid Unicode"));
     }
 
     #[test]

@@ -89,8 +89,9 @@ same origin by default.")]
 Example:
   curl -H \"Authorization: Bearer $(platform token)\" https://games.example/api/projects
 
-Whoever has it can create and change your games for 5 minutes, or until you
-sign out. It is no player of a game; for that there is `platform test-token`.")]
+Anybody who has the token can create and change your games for 5 minutes, or
+until you sign out. It is not a player's token; use `platform test-token` for
+that.")]
     Token,
     /// Make a new game from the template
     #[command(after_help = "\
@@ -199,7 +200,7 @@ Examples:
   platform test-token 3 --guest --json
   curl -H \"Authorization: Bearer $(platform test-token 3)\" <dev address>/api/me
 
-A token lives 30 minutes, and only the dev environment accepts it.")]
+A token is valid for 30 minutes, and only the dev environment accepts it.")]
     TestToken {
         /// Which test player
         #[arg(value_name = "1-10", default_value_t = 1,

@@ -73,7 +73,7 @@ impl Credentials {
             Some(folder) => folder.clone(),
             None => etcetera::choose_base_strategy()
                 .map_err(|_| {
-                    Failure::failed("There is no home folder: set HOME or XDG_CONFIG_HOME.")
+                    Failure::failed("No home folder is known: set HOME or XDG_CONFIG_HOME.")
                 })?
                 .config_dir(),
         };
@@ -118,7 +118,7 @@ impl Credentials {
             }
         };
         tokio::time::timeout(patience, take).await.map_err(|_| {
-            Failure::failed("Another command is signing in or out: try again when it has ended.")
+            Failure::failed("Another command is signing in or out: try again when it has finished.")
         })??;
         Ok(Locked {
             credentials: self,

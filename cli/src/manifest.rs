@@ -68,9 +68,9 @@ fn check_key(name: &str) -> Result<(), String> {
         .min()
         .filter(|(edits, _)| *edits <= SLIPS);
     Err(match nearest {
-        Some((_, known)) => format!("there is no key `{shown}`: write `{known}`."),
+        Some((_, known)) => format!("unknown key `{shown}`: write `{known}`."),
         None => format!(
-            "there is no key `{shown}`: write {} or leave it out.",
+            "unknown key `{shown}`: write {} or remove it.",
             KEYS.map(|key| format!("`{key}`")).join(", ")
         ),
     })
@@ -121,19 +121,19 @@ mod tests {
         for (text, expected) in [
             (
                 "slug = \"a\"\n\nslag = \"b\"\n",
-                "line 3, column 1: there is no key `slag`: write `slug`.",
+                "line 3, column 1: unknown key `slag`: write `slug`.",
             ),
             (
                 "orgin = \"https://a.example\"",
-                "line 1, column 1: there is no key `orgin`: write `origin`.",
+                "line 1, column 1: unknown key `orgin`: write `origin`.",
             ),
             (
                 "  dist_dir = 1",
-                "line 1, column 3: there is no key `dist_dir`: write `slug`, `origin`, `dist` or leave it out.",
+                "line 1, column 3: unknown key `dist_dir`: write `slug`, `origin`, `dist` or remove it.",
             ),
             (
                 "[backend]\nurl = 1",
-                "line 1, column 2: there is no key `backend`: write `slug`, `origin`, `dist` or leave it out.",
+                "line 1, column 2: unknown key `backend`: write `slug`, `origin`, `dist` or remove it.",
             ),
         ] {
             assert_eq!(read(text).unwrap_err(), expected);

@@ -63,7 +63,7 @@ impl FromStr for PlatformOrigin {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, &'static str> {
-        const FORM: &str = "write scheme, host and port alone, such as https://games.example";
+        const FORM: &str = "write only scheme, host and port, such as https://games.example";
         let url = Url::parse(text).map_err(|_| FORM)?;
         let scheme = match url.scheme() {
             "https" => "https",

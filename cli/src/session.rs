@@ -99,7 +99,7 @@ impl Session {
             && bearer.iss != auth_url
         {
             return Err(Failure::usage(format!(
-                "PLATFORM_TOKEN is of {}, and the platform is {}: name the right one with \
+                "PLATFORM_TOKEN belongs to {}, but the platform is {}: name the right one with \
                  --origin.",
                 bearer.iss, settings.origin
             )));
@@ -245,13 +245,13 @@ impl Session {
         };
         if !self.as_administrator {
             return Err(Failure::failed(format!(
-                "The project {slug} belongs to {owner}, not to you ({}). To act on it as an \
-                 administrator, say --as-administrator.",
+                "The project {slug} belongs to {owner}, not to you ({}). To act as an \
+                 administrator, add --as-administrator.",
                 bearer.username
             )));
         }
         terminal::note(format_args!(
-            "As an administrator: {slug} belongs to {}.",
+            "Acting as an administrator: {slug} belongs to {}.",
             terminal::plain(&owner)
         ));
         Ok(())
@@ -277,7 +277,9 @@ pub(crate) fn signed(
 ) -> Result<Request<Body>, Failure> {
     let mut value =
         header::HeaderValue::try_from(format!("Bearer {}", token.expose())).map_err(|_| {
-            Failure::usage("PLATFORM_TOKEN is no token: it has characters that none has.")
+            Failure::usage(
+                "PLATFORM_TOKEN is not a token: it contains characters that no token contains.",
+            )
         })?;
     value.set_sensitive(true);
     finish(request.header(header::AUTHORIZATION, value), body)

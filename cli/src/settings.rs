@@ -70,7 +70,8 @@ impl Settings {
             ("slug in platform.toml", manifest.slug.as_deref()),
         ]);
         if let Some((from, slug)) = project {
-            known_slug(slug).map_err(|why| Failure::usage(format!("{from} is no slug: {why}")))?;
+            known_slug(slug)
+                .map_err(|why| Failure::usage(format!("{from} is not a valid slug: {why}")))?;
         }
         Ok(Self {
             origin,
@@ -90,7 +91,7 @@ impl Settings {
     pub(crate) fn project(&self) -> Result<&str, Failure> {
         self.project.as_deref().ok_or_else(|| {
             Failure::usage(
-                "No project is named: give --project, set PLATFORM_PROJECT, or write slug = \"…\" \
+                "No project is given: use --project, set PLATFORM_PROJECT, or write slug = \"…\" \
                  into platform.toml.",
             )
         })
@@ -121,8 +122,8 @@ impl Settings {
         }
         let (dist, real) = (self.dist.display(), real.display());
         Err(Failure::usage(format!(
-            "The folder {dist} of the settings leads out of the game's folder, to {real}: name the \
-             folder on the command line if that is meant."
+            "The folder {dist} of the settings is outside the game's folder, at {real}: if you \
+             want this, name the folder on the command line."
         )))
     }
 }

@@ -23,10 +23,11 @@ pub(crate) fn warning(folder: &Path, index_html: &str) -> Option<String> {
     let advice = if folder.join(BUILT).join(INDEX).is_file() {
         format!("name the folder {} instead", folder.join(BUILT).display())
     } else {
-        "build the game, and name the folder that it was built into".to_owned()
+        "build the game, and name the folder with the built game".to_owned()
     };
     Some(format!(
-        "{} looks like the sources of a game ({sign}), all of which anybody could read: {advice}.",
+        "{} looks like the source code of a game ({sign}), which everybody could then read: \
+         {advice}.",
         folder.display()
     ))
 }

@@ -164,7 +164,7 @@ impl Terminal {
             assert_ne!(read, 0, "no address was printed");
             let after = |words: &str| Some(line.split_once(words)?.1.trim().to_owned());
             code = code.or_else(|| after("the code "));
-            address = after("go straight to ");
+            address = after("which contains the code: ");
         }
         Login {
             child,

@@ -72,7 +72,7 @@ impl Stranger {
             line.unwrap().unwrap_or_default()
         };
         let address = loop {
-            if let Some((_, address)) = line().await.split_once("go straight to ") {
+            if let Some((_, address)) = line().await.split_once("which contains the code: ") {
                 break address.to_owned();
             }
         };

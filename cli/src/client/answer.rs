@@ -67,7 +67,7 @@ impl Answer {
     /// The failure for a response of an unexpected form.
     pub(crate) fn not_understood(&self) -> Failure {
         let sentence = format!(
-            "The answer of {} was not understood: check --origin, and that this program is not \
+            "The response of {} was not understood: check --origin, and that this program is not \
              older than the platform.",
             self.origin
         );
@@ -84,7 +84,7 @@ impl Answer {
         };
         let sentence = text("detail").unwrap_or_else(|| {
             format!(
-                "{} answered {} and did not say why.",
+                "{} responded with {} and gave no reason.",
                 self.origin, self.status
             )
         });
@@ -120,13 +120,13 @@ fn advice(status: StatusCode, problem_type: &str) -> &'static str {
             " Check the project's slug: `platform projects list` shows yours, `platform projects create` makes one."
         }
         Some(ProblemCode::StepUpRequired) => {
-            " This program has no right to administer; `platform projects list` shows what is yours."
+            " This sign-in cannot administer the platform; `platform projects list` shows your projects."
         }
         Some(ProblemCode::NotAllowed) => {
-            " `platform whoami` shows who you are, `platform projects list` what is yours."
+            " `platform whoami` shows who you are, `platform projects list` shows your projects."
         }
         _ if status.is_server_error() => {
-            " Try again; if it stays, tell the platform's operator the request's id."
+            " Try again. If the error persists, send the request id to the platform's operator."
         }
         _ => "",
     }

@@ -118,7 +118,7 @@ impl Http {
         let body = body.map_err(|error| {
             let cause = plain(&innermost(&*error));
             self.unavailable(format!(
-                "The platform's answer broke off: {cause}. Try again."
+                "The platform's response was cut off: {cause}. Try again."
             ))
         })?;
         Ok(Answer::new(&self.origin, &head, body.to_bytes()))
@@ -143,12 +143,12 @@ impl Http {
         self.unavailable(if error.is_connect() {
             format!(
                 "{} cannot be reached: {cause}. Check that the platform runs there, or name \
-                 another with --origin.",
+                 another one with --origin.",
                 self.origin
             )
         } else {
             format!(
-                "The connection to {} broke off: {cause}. Try again.",
+                "The connection to {} was lost: {cause}. Try again.",
                 self.origin
             )
         })

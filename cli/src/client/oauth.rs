@@ -129,7 +129,8 @@ impl Http {
         match platform {
             Some(platform) if platform.is_above(self.origin()) => Ok(platform),
             Some(platform) => Err(Failure::failed(format!(
-                "{} says that its platform is {platform}. If you trust that one, run {}.",
+                "{} says that it belongs to the platform {platform}. If you trust that platform, \
+                 run {}.",
                 self.origin(),
                 platform.login_command()
             ))),

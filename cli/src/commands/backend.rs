@@ -80,7 +80,7 @@ pub(super) async fn run(context: &Context<'_>, command: BackendCommand) -> Resul
                 environment,
                 yes,
                 "backend",
-                "Send the players' requests to no backend any more?",
+                "Stop sending the players' requests to a backend?",
             )?;
             let view = put(context, environment, &json!({ "url": null })).await?;
             terminal::note(format_args!("{}", sentence(&view)));
@@ -145,7 +145,7 @@ async fn get(
     let (session, _, path) = session(context, environment).await?;
     let value: Value = session.get(&path).await?.json()?;
     let view = serde_json::from_value(value.clone())
-        .map_err(|_| Failure::failed("The platform answered in an unknown form."))?;
+        .map_err(|_| Failure::failed("The platform's response was not understood."))?;
     Ok((value, view))
 }
 
@@ -180,8 +180,8 @@ pub(super) fn agree(
     }
     if !terminal::can_ask() {
         return Err(Failure::usage(format!(
-            "A change of production's {what} is asked about first, and nobody can answer here: \
-             say --yes."
+            "Changing production's {what} needs a confirmation, and this is not an interactive \
+             terminal: add --yes."
         )));
     }
     if terminal::ask(&format!("This is production. {}", plain(question))) {

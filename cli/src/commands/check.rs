@@ -44,12 +44,15 @@ pub(super) fn run(
     }
     if found.is_empty() {
         terminal::note(format_args!(
-            "{} loads the runtime as it should, and no file looks private.",
+            "{} loads the runtime correctly, and no file looks private.",
             folder.display()
         ));
     } else if strict {
         let count = terminal::counted(found.len() as u64, "warning");
-        let sentence = format!("{} has {count}: do as they say.", folder.display());
+        let sentence = format!(
+            "{} has {count}: each one says how to fix it.",
+            folder.display()
+        );
         return Err(Failure::failed(sentence).said_by_results());
     }
     Ok(())

@@ -63,7 +63,8 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
     let asks = wanted.environment == Environment::Prod && !wanted.yes;
     if asks && !terminal::can_ask() {
         return Err(Failure::usage(
-            "A deploy to production is asked about first, and nobody can answer here: say --yes.",
+            "A deploy to production needs a confirmation, and this is not an interactive terminal: \
+             add --yes.",
         ));
     }
     let directory = settings.dist(wanted.directory)?;
@@ -88,7 +89,7 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
         let anyway = if before.is_empty() {
             ""
         } else {
-            ", in spite of the warnings"
+            ", despite the warnings"
         };
         let question = format!("Deploy {content} to production, {STRONG}{game}{STRONG:#}{anyway}?");
         if !terminal::ask(&question) {
@@ -102,7 +103,7 @@ pub(super) async fn run(context: &Context<'_>, wanted: &Wanted<'_>) -> Result<()
     let answer = upload::run(&session, &address, folder).await?;
     let value: Value = answer.json()?;
     let deployed: Deployed = serde_json::from_value(value.clone()).map_err(|_| {
-        Failure::failed("The platform deployed it and answered in an unknown form.")
+        Failure::failed("The game was deployed, but the platform's response was not understood.")
     })?;
     let said = |code: &str| before.iter().any(|warning| warning.code == code);
     for warning in deployed

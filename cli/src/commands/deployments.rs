@@ -77,7 +77,7 @@ pub(super) async fn run(
     let view: View = answer.json()?;
     if view.deployments.is_empty() {
         terminal::note(format_args!(
-            "{} has no deployment yet: `platform deploy` makes one.",
+            "{} has no deployment yet: create one with `platform deploy`.",
             plain(&view.url)
         ));
         return Ok(());

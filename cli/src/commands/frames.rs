@@ -60,7 +60,7 @@ async fn set(
     ancestors: &Value,
 ) -> Result<(), Failure> {
     let question = format!(
-        "Is it right that {} may show the game in a frame?",
+        "Change it so that {} may show the game in a frame?",
         who(ancestors)
     );
     agree(environment, yes, "frames", &question)?;
@@ -83,9 +83,7 @@ impl View {
     /// The sites that may frame the game.
     fn ancestors(&self) -> Result<&Value, Failure> {
         self.frame_ancestors.as_ref().ok_or_else(|| {
-            Failure::failed(
-                "This platform does not say who may show a game in a frame: it is an older one.",
-            )
+            Failure::failed("This platform is too old to say who may show a game in a frame.")
         })
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn run(context: &Context<'_>, directory: &Path, force: bool) -> Resul
     };
     if !force && !is_empty(directory).map_err(|error| cannot(directory, &error))? {
         return Err(Failure::failed(format!(
-            "{} is not empty: choose another folder, or say --force to copy over it.",
+            "{} is not empty: choose another folder, or add --force to overwrite files in it.",
             directory.display()
         )));
     }
@@ -56,7 +56,7 @@ pub(super) fn run(context: &Context<'_>, directory: &Path, force: bool) -> Resul
     )?;
     std::fs::write(&path, text).map_err(|error| cannot(&path, &error))?;
     terminal::note(format_args!(
-        "Made the game {slug} in {}, for the platform {} (`origin` in its platform.toml). Its README.md says how to go on.",
+        "Created the game {slug} in {}, for the platform {} (`origin` in its platform.toml). Its README.md explains the next steps.",
         directory.display(),
         settings.origin
     ));
@@ -100,7 +100,8 @@ fn slug_of(directory: &Path) -> Result<String, Failure> {
         .collect();
     usable_slug(&slug).map_err(|why| {
         Failure::usage(format!(
-            "The folder's name cannot be the project's slug; name one with --project. {why}"
+            "The folder's name cannot be used as the project's slug; choose a slug with --project. \
+             {why}"
         ))
     })?;
     Ok(slug)

@@ -58,7 +58,7 @@ pub(super) async fn run(context: &Context<'_>, no_browser: bool) -> Result<(), F
     });
     terminal::note(format_args!("Signed in to {}{name}.", settings.origin));
     if settings.token.is_some() {
-        terminal::warn("PLATFORM_TOKEN is set and wins over this sign-in.");
+        terminal::warn("PLATFORM_TOKEN is set and is used instead of this sign-in.");
     }
     Ok(())
 }
@@ -73,7 +73,10 @@ fn show(started: &DeviceAuthorization) {
          and enter the code {STRONG}{code}{STRONG:#}"
     ));
     if let Some(complete) = &started.verification_uri_complete {
-        terminal::note(format_args!("or go straight to {}", plain(complete)));
+        terminal::note(format_args!(
+            "or open this address, which contains the code: {}",
+            plain(complete)
+        ));
     }
     let minutes = started.expires_in.div_ceil(60);
     terminal::note(format_args!("Waiting, {minutes} minutes at most …"));
@@ -148,7 +151,9 @@ fn expired(command: &str) -> Failure {
 /// Revokes the sign-in that the new one replaces. A failure to do so is ignored.
 async fn end_former(http: &Http, metadata: &Metadata, refresh_token: &crate::secret::Secret) {
     if http.revoke(metadata, refresh_token).await.is_err() {
-        terminal::warn("The former sign-in could not be ended; your profile page lists it.");
+        terminal::warn(
+            "The previous sign-in could not be ended; you can end it on your profile page.",
+        );
     }
 }
 

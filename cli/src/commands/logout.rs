@@ -22,14 +22,14 @@ pub(super) async fn run(context: &Context<'_>) -> Result<(), Failure> {
     };
     if let Err(failure) = revoked.await {
         terminal::note(
-            "This machine is signed out, but the platform could not be told: end the sign-in on \
-             your profile page as well.",
+            "This machine is signed out, but the sign-in could not be ended on the platform: end \
+             it on your profile page.",
         );
         return Err(failure);
     }
     terminal::note(format_args!("Signed out of {}.", settings.origin));
     if settings.token.is_some() {
-        terminal::warn("PLATFORM_TOKEN is set and still stands in for signing in.");
+        terminal::warn("PLATFORM_TOKEN is set and is still used.");
     }
     Ok(())
 }

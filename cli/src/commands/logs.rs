@@ -73,7 +73,7 @@ pub(super) async fn run(context: &Context<'_>, options: &LogsOptions) -> Result<
     tokio::select! {
         ended = print(&source, &mut printer, options) => ended,
         interrupted = tokio::signal::ctrl_c() => interrupted.map_err(|error| {
-            Failure::failed(format!("Interrupts cannot be waited for: {error}."))
+            Failure::failed(format!("Ctrl-C cannot be handled: {error}."))
         }),
     }
 }
@@ -88,7 +88,7 @@ async fn print(
     if records.is_empty() && !options.follow {
         let nothing = match options.level {
             Level::Debug => "Nothing was logged",
-            _ => "Nothing as grave as that was logged",
+            _ => "Nothing of this level or a more severe one was logged",
         };
         terminal::note(format_args!("{nothing} on {} yet.", source.game));
     }

@@ -103,13 +103,14 @@ pub(super) async fn run(context: &Context<'_>, command: ProjectsCommand) -> Resu
 async fn delete(context: &Context<'_>, slug: &str, yes: bool) -> Result<(), Failure> {
     if !yes && !terminal::can_ask() {
         return Err(Failure::usage(
-            "A deletion is asked about first, and nobody can answer here: say --yes.",
+            "Deleting a project needs a confirmation, and this is not an interactive terminal: add \
+             --yes.",
         ));
     }
     let known = Known::look_up(context, slug).await?;
     let question = format!(
-        "Delete the project {STRONG}{}{STRONG:#}? Its game is not shown from now on, and in seven \
-         days it is removed for good.",
+        "Delete the project {STRONG}{}{STRONG:#}? Its game is no longer shown, and after seven \
+         days it is permanently removed.",
         plain(slug)
     );
     if !yes && !terminal::ask(&question) {
@@ -132,7 +133,8 @@ impl<'a> Known<'a> {
     /// # Errors
     /// Those of [`Session::look_whose`]; or the text is not a valid slug.
     async fn look_up(context: &Context<'_>, slug: &'a str) -> Result<Self, Failure> {
-        usable_slug(slug).map_err(|why| Failure::usage(format!("{slug} is no slug: {why}")))?;
+        usable_slug(slug)
+            .map_err(|why| Failure::usage(format!("{slug} is not a valid slug: {why}")))?;
         let settings = context.settings()?;
         let session = context.session(&settings)?;
         session.look_whose(slug).await?;
@@ -175,7 +177,8 @@ impl<'a> Known<'a> {
 }
 
 async fn create(context: &Context<'_>, slug: &str, json: bool) -> Result<(), Failure> {
-    usable_slug(slug).map_err(|why| Failure::usage(format!("{slug} is no slug: {why}")))?;
+    usable_slug(slug)
+        .map_err(|why| Failure::usage(format!("{slug} is not a valid slug: {why}")))?;
     let settings = context.settings()?;
     let address = format!("{}/api/projects", settings.origin);
     let session = context.session(&settings)?;
@@ -189,7 +192,7 @@ async fn create(context: &Context<'_>, slug: &str, json: bool) -> Result<(), Fai
         return relay(answer);
     }
     let project: Project = answer.json()?;
-    terminal::note(format_args!("Made the project {slug}."));
+    terminal::note(format_args!("Created the project {slug}."));
     terminal::print(&table(&[project]))
 }
 
@@ -201,7 +204,7 @@ async fn list(context: &Context<'_>, json: bool) -> Result<(), Failure> {
     }
     let Projects { projects } = answer.json()?;
     if projects.is_empty() {
-        terminal::note("There are no projects yet: make one with `platform projects create`.");
+        terminal::note("There are no projects yet: create one with `platform projects create`.");
         return Ok(());
     }
     terminal::print(&table(&projects))

@@ -26,7 +26,8 @@ pub(super) async fn run(
     let asks = environment == Environment::Prod && !yes;
     if asks && !terminal::can_ask() {
         return Err(Failure::usage(
-            "A rollback of production is asked about first, and nobody can answer here: say --yes.",
+            "A rollback of production needs a confirmation, and this is not an interactive \
+             terminal: add --yes.",
         ));
     }
     let session = context.session(&settings)?;
@@ -67,30 +68,30 @@ pub(super) async fn run(
 /// Finds the deployment to go back to.
 fn choose<'a>(view: &'a View, wanted: Option<&str>) -> Result<&'a Deployment, Failure> {
     let game = plain(&view.url);
-    let list = "`platform deployments` lists those that it keeps";
+    let list = "`platform deployments` lists the stored ones";
     let mut kept = view.deployments.iter();
     if let Some(wanted) = wanted {
         let found: Vec<_> = kept.filter(|one| is_named(one, wanted)).collect();
         return match found[..] {
             [one] => Ok(one),
             [] => Err(Failure::failed(format!(
-                "{game} keeps no deployment {wanted}: {list}."
+                "{game} has no stored deployment {wanted}: {list}."
             ))),
             _ => Err(Failure::failed(format!(
-                "{game} keeps several deployments whose ids begin with {wanted}: write more of \
-                 the one that you mean; {list}."
+                "{game} has several stored deployments whose ids begin with {wanted}: write more \
+                 of the id; {list}."
             ))),
         };
     }
     if !kept.any(|one| one.current) {
         return Err(Failure::failed(format!(
-            "{game} shows no deployment, so there is none before it: {list}."
+            "{game} has no current deployment, so there is no earlier one: {list}."
         )));
     }
     // The deployment after the current one in the list is the next older.
     kept.next().ok_or_else(|| {
         Failure::failed(format!(
-            "{game} keeps no deployment from before the one that it shows: {list}."
+            "{game} has no stored deployment from before the current one: {list}."
         ))
     })
 }

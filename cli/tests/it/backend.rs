@@ -128,7 +128,7 @@ async fn productions_backend_is_asked_about_as_a_deploy_is() {
     ] {
         let line = [line, &["-p", "game"]].concat();
         let outcome = home.run(&line).await.ended_with(2);
-        assert!(outcome.stderr.contains("say --yes"), "{outcome:?}");
+        assert!(outcome.stderr.contains("add --yes"), "{outcome:?}");
     }
     let path = "/api/projects/game/environments/prod/backend";
     assert_eq!(platform.seen(path).len(), 0);

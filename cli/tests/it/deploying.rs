@@ -219,7 +219,7 @@ async fn settings_that_came_with_a_game_deploy_nothing_from_outside_of_it() {
             let outcome = run(&[command]).await.ended_with(2);
             let told = last_line(&outcome.stderr);
             assert!(
-                told.contains("leads out of the game's folder"),
+                told.contains("is outside the game's folder"),
                 "{dist}: {told}"
             );
             assert!(

@@ -100,7 +100,7 @@ async fn a_failure_is_one_sentence_with_the_requests_id() {
         .await
         .ended_with(1);
     assert!(
-        outcome.stderr.contains("tell the platform's operator"),
+        outcome.stderr.contains("to the platform's operator"),
         "{outcome:?}"
     );
 

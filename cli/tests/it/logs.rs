@@ -179,7 +179,7 @@ async fn who_follows_is_told_that_it_waits_and_that_it_goes_on_after_a_break() {
     let (ids, said) = follow_and_hear(&home, 3).await;
     assert_eq!(ids, ["1", "2", "3"]);
     let following = format!(
-        "Following the logs of http://dev-game.platform.localhost:{}. Press Ctrl-C to end.",
+        "Following the logs of http://dev-game.platform.localhost:{}. Press Ctrl-C to stop.",
         platform.port
     );
     let lines: Vec<&str> = said.lines().collect();

@@ -150,7 +150,7 @@ async fn deployments_are_told_apart_by_a_short_id_who_from_where_and_why() {
         .await
         .ended_with(1);
     assert!(
-        outcome.stderr.contains("several deployments"),
+        outcome.stderr.contains("several stored deployments"),
         "{outcome:?}"
     );
 }
@@ -161,9 +161,9 @@ async fn a_rollback_to_nothing_changes_nothing() {
     let home = Home::signed_in(&platform).await;
     let call = format!("GET - {DEV}");
     for (current, arguments, part) in [
-        (Some(2), &[][..], "from before the one that it shows"),
-        (None, &[], "shows no deployment"),
-        (Some(0), &["id-9"], "keeps no deployment id-9"),
+        (Some(2), &[][..], "from before the current one"),
+        (None, &[], "has no current deployment"),
+        (Some(0), &["id-9"], "has no stored deployment id-9"),
     ] {
         platform.say(&call, &[(200, environment(current))]);
         let line = [&["rollback", "-p", "game"], arguments].concat();

@@ -69,7 +69,7 @@ async fn send(
     let outcome = tokio::select! {
         outcome = exchange => outcome,
         () = stalled(http.timeout() * PATIENCE, &sent) => Err(http.unavailable(format!(
-            "The upload to {} stands still: try again.",
+            "The upload to {} makes no progress: try again.",
             http.origin()
         ))),
     };

@@ -54,7 +54,7 @@ enum Stream {
 async fn renew(source: &Source, token: &Secret) -> Result<(), Failure> {
     let session = &source.session;
     if session.is_given() {
-        let sentence = "The token in PLATFORM_TOKEN is over: set a new one.";
+        let sentence = "The token in PLATFORM_TOKEN is no longer valid: set a new one.";
         return Err(Failure::not_signed_in(session.http().origin(), sentence));
     }
     session.another_than(token).await.map(drop)
@@ -89,7 +89,7 @@ impl Lost {
     fn found(&mut self, source: &Source) {
         if !self.worked {
             terminal::note(format_args!(
-                "Following the logs of {}. Press Ctrl-C to end.",
+                "Following the logs of {}. Press Ctrl-C to stop.",
                 source.game
             ));
         } else if self.count > 0 {
@@ -205,7 +205,7 @@ async fn listen(
 fn note_dropped(data: &Value) {
     let count = data.get("records").and_then(Value::as_u64);
     terminal::warn(format_args!(
-        "{} came too fast to be printed and were left out; `platform logs` has them.",
+        "{} arrived too fast to be printed and were left out; `platform logs` shows them.",
         terminal::counted(count.unwrap_or_default(), "record")
     ));
 }
