@@ -72,13 +72,13 @@ impl WarningCode {
     pub(crate) const fn sentence(self) -> &'static str {
         match self {
             WarningCode::NotLoaded => {
-                "index.html does not load the platform's runtime: put <script defer src=\"/__platform/runtime.js\"></script> into <head>, before the game's own scripts."
+                "index.html does not load the platform's runtime: add <script defer src=\"/__platform/runtime.js\"></script> to <head>, before the game's own scripts."
             }
             WarningCode::InBody => {
                 "index.html loads the platform's runtime in <body>, where it can run after the game's own scripts: move its tag into <head>, before them."
             }
             WarningCode::Async => {
-                "index.html loads the platform's runtime with async, so that it can run after the game's own scripts: write defer instead."
+                "index.html loads the platform's runtime with async, so it can run after the game's own scripts: use defer instead."
             }
             WarningCode::NotDeferred => {
                 "index.html loads the platform's runtime without defer, so that the page waits for it: add defer to its tag."
@@ -87,10 +87,10 @@ impl WarningCode {
                 "index.html loads the platform's runtime after other scripts, which can run before it: move its tag in front of every other script."
             }
             WarningCode::PrivateFile => {
-                "should hardly be public, by the name, and anybody can read what is deployed: leave it out, deploy again, and replace every secret that was in it."
+                "should probably not be public, by the name, and everybody can read what is deployed: remove it, deploy again, and replace every secret in it."
             }
             WarningCode::SourceFile => {
-                "should hardly be public: it is source code or belongs to a build, and no browser needs it. Deploy the folder that the game was built into."
+                "should probably not be public: it is source code or belongs to a build, and no browser needs it. Deploy the folder with the built game."
             }
         }
     }

@@ -29,7 +29,7 @@ pub enum PathProblem {
     #[error("its name has an empty segment")]
     EmptySegment,
     /// It lies under `/__platform/`, in any spelling.
-    #[error("paths under /__platform/ are kept for the platform")]
+    #[error("paths under /__platform/ are reserved for the platform")]
     Reserved,
 }
 

@@ -165,13 +165,14 @@ impl SlugError {
                 "A slug has 3 to 40 lower-case letters, digits or hyphens, and starts and ends with a letter or digit."
             }
             SlugError::DevPrefix => {
-                "A slug may not start with dev-, which names the dev environment."
+                "A slug must not start with dev-, because that names the dev environment."
             }
             SlugError::Encoded => {
-                "A slug may not start with xn--, which browsers take for a name of another script."
+                "A slug must not start with xn--, because browsers read that as an encoded name in \
+                 another alphabet."
             }
-            SlugError::DoubleHyphen => "A slug may not hold two hyphens in a row.",
-            SlugError::Reserved => "This slug is kept for the platform itself.",
+            SlugError::DoubleHyphen => "A slug must not contain two hyphens in a row.",
+            SlugError::Reserved => "This slug is reserved for the platform.",
         }
     }
 }

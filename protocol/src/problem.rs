@@ -68,7 +68,7 @@ slugs! {
     /// The platform suspended this player's account.
     AccountSuspended = "account-suspended", 403, "Account suspended", "This account has been suspended.";
     /// A page that is no game of this platform requested a token.
-    UnknownOrigin = "unknown-origin", 403, "Unknown origin", "This page is not a game of this platform.";
+    UnknownOrigin = "unknown-origin", 403, "Unknown origin", "This page does not belong to a game of this platform.";
     /// Nothing is served at this host name.
     UnknownHost = "unknown-host", 404, "Unknown host", "There is no game at this address.";
     /// Nothing is served at this path.
@@ -90,7 +90,7 @@ slugs! {
     /// Another project has this slug.
     SlugTaken = "slug-taken", 409, "Slug taken", "This project name is taken. Please choose another.";
     /// The project or the account has reached a storage limit.
-    QuotaExceeded = "quota-exceeded", 409, "No room left", "There is no room left for this.";
+    QuotaExceeded = "quota-exceeded", 409, "Storage limit reached", "There is no storage left for this.";
     /// The project was disabled or deleted, or its owner is suspended.
     ProjectDisabled = "project-disabled", 403, "Not available", "This game is not available: it was taken down.";
     /// The environment has no deployment yet.
@@ -100,9 +100,9 @@ slugs! {
     /// The body is larger than the endpoint accepts.
     PayloadTooLarge = "payload-too-large", 413, "Payload too large", "The request is too large.";
     /// The endpoint does not accept the body's media type.
-    UnsupportedMediaType = "unsupported-media-type", 415, "Unsupported media type", "The request is of an unsupported type.";
+    UnsupportedMediaType = "unsupported-media-type", 415, "Unsupported media type", "The content type of the request is not supported.";
     /// The path exists, but not for this method.
-    MethodNotAllowed = "method-not-allowed", 405, "Method not allowed", "This address does not answer this kind of request.";
+    MethodNotAllowed = "method-not-allowed", 405, "Method not allowed", "This address does not accept this kind of request.";
     /// A rate limit was reached; `Retry-After` says when to try again.
     TooManyRequests = "too-many-requests", 429, "Too many requests", "Too many requests. Please try again in a moment.";
     /// The game's own backend could not be reached.
