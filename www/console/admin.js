@@ -271,7 +271,7 @@ export const findPlayer = async (session, text) => {
     ({ sub, username }) => sub === wanted || username.toLowerCase() === wanted,
   );
   if (found) return found;
-  if (!players.length) throw refusalOf("There is no such player.");
+  if (!players.length) throw refusalOf("This player does not exist.");
   const names = players.slice(0, 5).map(({ username }) => plain(username));
   throw refusalOf(`Nobody is called just that. These begin so: ${names.join(", ")}.`);
 };

@@ -64,7 +64,9 @@ const transfer = (project) => ({
     if (player.sub === project.owner) throw refusalOf("It is this player's already.");
     if (player.state === "merged")
       throw refusalOf("This guest went into another player and owns nothing. Name that one.");
-    if (!player.linked) throw refusalOf("Guests own no projects: the player has to sign in first.");
+    if (!player.linked) {
+      throw refusalOf("A guest cannot own a project: the player must sign in first.");
+    }
     return confirmed(project, player);
   },
 });

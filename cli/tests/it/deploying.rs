@@ -550,7 +550,7 @@ async fn a_device_that_may_not_administer_is_told_so() {
     let platform = Platform::start().await;
     let home = Home::signed_in(&platform).await;
     home.write("dist/index.html", PAGE);
-    let detail = "The project game belongs to heron, not to you. A device has no right to it.";
+    let detail = "The project game belongs to heron, not to you. A device cannot administer.";
     let refused = platform.problem("step-up-required", 403, detail);
     let environment = "GET - /api/projects/game/environments/dev";
     platform.say(environment, &[(403, refused)]);

@@ -91,7 +91,7 @@ fn player<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Uuid>, D::Error> 
 
 fn kind<'de, D: Deserializer<'de>>(from: D) -> Result<Option<AuditKind>, D::Error> {
     let kind = AuditKind::from_name(&String::deserialize(from)?);
-    let kind = kind.ok_or_else(|| de::Error::custom("There is no such `kind`."))?;
+    let kind = kind.ok_or_else(|| de::Error::custom("This `kind` does not exist."))?;
     Ok(Some(kind))
 }
 
@@ -122,14 +122,14 @@ mod tests {
             EVENTS
         );
         for (query, sentence) in [
-            ("player=ada", "`player` is a player's id."),
-            ("kind=played", "There is no such `kind`."),
-            ("actor=me", "`actor` is self, operator or admin."),
-            ("before=-1", "`before` is an event's number."),
-            ("limit=1001", "`limit` is from 1 to 1000."),
+            ("player=ada", "`player` must be a player's id."),
+            ("kind=played", "This `kind` does not exist."),
+            ("actor=me", "`actor` must be self, operator or admin."),
+            ("before=-1", "`before` must be an event's number."),
+            ("limit=1001", "`limit` must be from 1 to 1000."),
             (
                 "x=1",
-                "The query may have player, kind, actor, before and limit.",
+                "Allowed parameters of the query: player, kind, actor, before and limit.",
             ),
         ] {
             let error = read::<EventsQuery>(query).unwrap_err();

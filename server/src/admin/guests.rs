@@ -35,7 +35,7 @@ pub struct GuestsQuery {
 
 fn network<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Network>, D::Error> {
     let network = String::deserialize(from)?.parse();
-    let sentence = "That is no IPv4 or IPv6 address, and no IPv6 /64.";
+    let sentence = "This is not an IPv4 address, an IPv6 address or an IPv6 /64 network.";
     network.map(Some).map_err(|_| de::Error::custom(sentence))
 }
 

@@ -92,7 +92,7 @@ pub async fn rotate(
         let wait = key.signs_from.saturating_sub(state.platform.clock.now());
         let wait = Duration::from_millis(u64::try_from(wait).unwrap_or(0));
         return Err(too_many_requests(wait)
-            .with_detail("A new key is published already, and has yet to sign."));
+            .with_detail("A new key is already published and does not sign yet."));
     }
     state.auth.keys.rotate(admin.by()).await.map_err(refused)?;
     Ok(ApiJson(view(&state)))
@@ -124,7 +124,7 @@ pub async fn revoke(
 }
 
 fn unknown() -> ApiError {
-    ApiError::new(ProblemCode::NotFound).with_detail("There is no such key.")
+    ApiError::new(ProblemCode::NotFound).with_detail("This key does not exist.")
 }
 
 fn refused(error: KeyError) -> ApiError {

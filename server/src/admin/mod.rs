@@ -84,7 +84,7 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let nobody =
-            || ApiError::new(ProblemCode::NotFound).with_detail("There is no such player.");
+            || ApiError::new(ProblemCode::NotFound).with_detail("This player does not exist.");
         let path = Path::<PlayerPath>::from_request_parts(parts, state).await;
         let Path(path) = path.map_err(|_| nobody())?;
         let state = Arc::<AdminState>::from_ref(state);

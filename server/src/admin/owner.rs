@@ -44,7 +44,8 @@ pub async fn handle(
     path: Result<Path<ProjectPath>, PathRejection>,
     ApiJson(new): ApiJson<NewOwner>,
 ) -> Result<ApiJson<ProjectView>, ApiError> {
-    let nothing = || ApiError::new(ProblemCode::NotFound).with_detail("There is no such project.");
+    let nothing =
+        || ApiError::new(ProblemCode::NotFound).with_detail("This project does not exist.");
     let Path(ProjectPath { slug }) = path.map_err(|_| nothing())?;
     let now = state.platform.clock.now();
     match state
@@ -55,10 +56,10 @@ pub async fn handle(
     {
         Transferred::Done | Transferred::Already => {}
         Transferred::NoProject => return Err(nothing()),
-        Transferred::NoPlayer => return Err(invalid("There is no player of this id.")),
+        Transferred::NoPlayer => return Err(invalid("No player has this id.")),
         Transferred::NotAnAccount => {
             return Err(invalid(
-                "Guests own no projects: the player has to sign in first.",
+                "A guest cannot own a project: the player must sign in first.",
             ));
         }
     }

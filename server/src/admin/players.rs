@@ -65,7 +65,7 @@ pub async fn handle(
             .await?
     } else {
         return Err(invalid(
-            "Players are found by their id, or by how their name begins: 24 characters at most.",
+            "Search for players by id, or by the beginning of the name (at most 24 characters).",
         ));
     };
     let players = players.into_iter().map(PlayerView::from).collect();

@@ -48,14 +48,15 @@ pub async fn suspend(
     let reason = new.reason.as_deref().map(|reason| {
         parse_reason(reason).ok_or_else(|| {
             invalid(format!(
-                "A reason is one line of at most {REASON_CHARS} characters, which the player reads."
+                "A reason must be one line of at most {REASON_CHARS} characters. The player can \
+                 read it."
             ))
         })
     });
     let reason = reason.transpose()?;
     if player.id == admin.player {
         return Err(ApiError::new(ProblemCode::NotAllowed)
-            .with_detail("You would lock yourself out: another administrator may do this."));
+            .with_detail("You would suspend yourself. Ask another administrator."));
     }
     let (id, now) = (player.id, state.platform.clock.now());
     if !state
@@ -66,7 +67,8 @@ pub async fn suspend(
     {
         return Err(match player.state {
             PlayerState::Merged { into } => invalid(format!(
-                "This guest was merged into {into} and can play no more; suspend that one."
+                "This guest was merged into {into} and cannot play any more; suspend that player \
+                 instead."
             )),
             _ => ProblemCode::NotFound.into(),
         });

@@ -23,7 +23,7 @@ use crate::{admin, logs, players, projects};
     "type": "https://auth.play.example/problems/not-allowed",
     "title": "Not allowed",
     "status": 403,
-    "detail": "This project is somebody else's.",
+    "detail": "This project belongs to another account.",
     "request_id": "5ac1f0e2b7d94d0c"
 }))]
 pub struct Problem {

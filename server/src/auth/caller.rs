@@ -161,7 +161,7 @@ impl ApiCaller {
         let refusal = if self.is_admin {
             self.step_up("")
         } else {
-            let alone = "This is for administrators alone.";
+            let alone = "Only administrators may do this.";
             Some(ApiError::new(ProblemCode::NotAllowed).with_detail(alone))
         };
         match refusal {
@@ -180,10 +180,10 @@ impl ApiCaller {
     /// sentence.
     fn step_up(&self, about: &str) -> Option<ApiError> {
         let sentence = if !self.rights.may_administer {
-            "Administration needs a sign-in of the last 15 minutes in a browser: a device has no \
-             right to it. Do it on the platform's own pages."
+            "Administration needs a sign-in in a browser within the last 15 minutes. A device \
+             cannot administer. Use the platform's own pages."
         } else if !self.is_fresh {
-            "Administration needs a sign-in of the last 15 minutes. Please sign in again."
+            "Administration needs a sign-in within the last 15 minutes. Please sign in again."
         } else {
             return None;
         };
@@ -215,14 +215,14 @@ impl ApiCaller {
             .find_project(slug)
             .await?
             .ok_or_else(|| {
-                ApiError::new(ProblemCode::NotFound).with_detail("There is no such project.")
+                ApiError::new(ProblemCode::NotFound).with_detail("This project does not exist.")
             })?;
         if project.owner == Some(self.player) {
             return Ok(project);
         }
         if !self.is_admin {
             return Err(ApiError::new(ProblemCode::NotAllowed)
-                .with_detail("This project is somebody else's."));
+                .with_detail("This project belongs to another account."));
         }
         if self.rights.may_administer && self.is_fresh {
             return Ok(project);
@@ -255,7 +255,7 @@ impl ApiCaller {
         let standing = state.platform.store.find_standing(slug).await?;
         if standing.is_some_and(|standing| standing.deleted.is_some()) {
             return Err(ApiError::new(ProblemCode::ProjectDisabled)
-                .with_detail("This project is deleted. Restore it first, and then change it."));
+                .with_detail("This project is deleted. Restore it first."));
         }
         Ok(project)
     }

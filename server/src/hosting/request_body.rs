@@ -118,7 +118,7 @@ impl Upload {
             Progress::TooSlow => Err(ApiError::request_timeout()),
             Progress::Broken => {
                 Err(ApiError::new(ProblemCode::InvalidRequest)
-                    .with_detail("The request broke off."))
+                    .with_detail("The request was cut off."))
             }
             Progress::Flowing | Progress::Ended => Ok(()),
         }

@@ -57,7 +57,11 @@ async fn a_code_is_typed_in_any_spelling_and_nothing_happens_before_the_decision
     assert_eq!(device.poll().await.status, 200);
     let again = browser.type_address(&device.complete).await;
     assert_eq!(again.status, 404);
-    assert!(again.text().contains("No device waits with this code."));
+    assert!(
+        again
+            .text()
+            .contains("No device is waiting with this code.")
+    );
 }
 
 #[tokio::test]

@@ -154,8 +154,8 @@ async fn what_is_no_name_is_told_and_kept_in_the_field() {
         (long.as_str(), "This name has 25 characters."),
         ("two words", "Names have no spaces."),
         ("p\u{430}ypal", "This name mixes letters"),
-        ("Admin", "This name is kept for the platform."),
-        ("test-user-1", "This name is kept for the platform."),
+        ("Admin", "This name is reserved for the platform."),
+        ("test-user-1", "This name is reserved for the platform."),
     ] {
         let refused = player.rename(&app, typed).await;
         assert_eq!(refused.status, 422, "{typed}");

@@ -369,9 +369,9 @@ async fn a_project_of_somebody_else_tells_nothing(stage: Stage) {
     stage.open(&page("game")).await;
     stage.press("Sign in").await;
     Way::BuiltIn.sign_in(&stage, "Eve").await;
-    stage.says("This project is somebody else's.").await;
+    stage.says("This project belongs to another account.").await;
     stage.open(&page("nothing")).await;
-    stage.says("There is no such project.").await;
+    stage.says("This project does not exist.").await;
     let ways = "return [...document.querySelectorAll('main a')]
         .filter(link => link.getClientRects().length).map(link => link.textContent)";
     assert_eq!(stage.look(ways, vec![]).await, json!(["Your projects"]));

@@ -243,7 +243,7 @@ async fn a_suspended_account_reads_so_and_may_sign_in_as_somebody_else(stage: St
     Owner::sign_in(&platform.site, "Eve").await;
     stage.press("Sign in").await;
     Way::BuiltIn.sign_in(&stage, "Eve").await;
-    stage.says("This project is somebody else's.").await;
+    stage.says("This project belongs to another account.").await;
 }
 
 async fn the_three_variables_are_copied(stage: Stage) {

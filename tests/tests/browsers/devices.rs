@@ -77,7 +77,7 @@ async fn a_device_is_let_in_turned_away_and_ended_by_its_person(stage: Stage) {
     examine(&stage, "the field for a code").await;
     stage.fill(CODE, "bcdfghjk").await;
     stage.press("Continue").await;
-    stage.says("No device waits with this code").await;
+    stage.says("No device is waiting with this code").await;
     examine(&stage, "a code that no device shows").await;
     let code = begun["user_code"].as_str().unwrap();
     let typed = code.to_lowercase().replace('-', " ");

@@ -96,13 +96,15 @@ pub enum OriginError {
     #[error("write an origin such as https://games.example")]
     Form,
     /// It has a path, a query, a fragment or a user name.
-    #[error("write scheme, host and port alone, such as https://games.example")]
+    #[error("write only scheme, host and port, such as https://games.example")]
     MoreThanOrigin,
     /// The host cannot have sub-domains that share its cookies.
     #[error("use a name that can have sub-domains, such as games.example or platform.localhost")]
     Host,
     /// A browser cannot connect to port 0.
-    #[error("write the port that players go to; 0 is for PLATFORM_LISTEN alone")]
+    #[error(
+        "write the port that players use; 0 is only allowed for listening, as in PLATFORM_LISTEN"
+    )]
     Port,
     /// The session cookie must not be sent over plain http.
     #[error("use https; plain http is only for names under localhost")]

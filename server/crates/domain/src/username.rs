@@ -83,10 +83,10 @@ pub enum UsernameError {
     #[error("Use at least one letter or digit.")]
     NoLetter,
     /// It mixes letters of several scripts, which can look like another name.
-    #[error("This name mixes letters of several alphabets. Use those of one.")]
+    #[error("This name mixes letters of several alphabets. Use only one alphabet.")]
     MixedScripts,
     /// It seems to speak for the platform, or belongs to local development.
-    #[error("This name is kept for the platform. Please choose another one.")]
+    #[error("This name is reserved for the platform. Please choose another one.")]
     Reserved,
 }
 

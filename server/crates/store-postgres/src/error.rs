@@ -119,7 +119,7 @@ impl From<Error> for StoreError {
             Error::Store(error) => return error,
             Error::TimedOut => return Self::Unavailable(TIMED_OUT.into()),
             Error::Changed => {
-                return Self::Unavailable("others changed the same rows all the time".into());
+                return Self::Unavailable("other transactions kept changing the same rows".into());
             }
             Error::Postgres(error) => error,
         };

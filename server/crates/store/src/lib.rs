@@ -65,13 +65,13 @@ pub enum StoreError {
         column: &'static str,
     },
     /// A row that the new one refers to does not exist.
-    #[error("there is no such row in {table}")]
+    #[error("{table} has no such row")]
     Missing {
         /// The table that lacks it.
         table: &'static str,
     },
     /// A row that the schema should forbid.
-    #[error("{table}.{column} of row {row} is not what it should be")]
+    #[error("{table}.{column} of row {row} has an invalid value")]
     Corrupt {
         /// The table.
         table: &'static str,
@@ -81,10 +81,10 @@ pub enum StoreError {
         row: String,
     },
     /// Nothing was written: the address already has the maximum number of guests.
-    #[error("the address holds as many guests as it may")]
+    #[error("the address has reached its limit of guests")]
     GuestCap,
     /// Nothing was written: the player already owns the maximum number of projects.
-    #[error("the player owns as many projects as one may")]
+    #[error("the player has reached the limit of projects")]
     ProjectCap,
     /// Nothing was written, because too many writes are waiting.
     #[error("too many writes are waiting")]
@@ -94,7 +94,7 @@ pub enum StoreError {
     Unavailable(String),
     /// The answer to a write was lost: it may have been written, or not. Nobody may write it again
     /// without looking first.
-    #[error("the store gave no answer, and may have written: {0}")]
+    #[error("the store gave no answer, so the write may have happened: {0}")]
     Uncertain(String),
     /// The database failed.
     #[error("the database failed")]
@@ -115,8 +115,8 @@ pub enum ConnectError {
     Unsupported(&'static str),
     /// A newer program has changed the database.
     #[error(
-        "the database has schema version {found}, and this program knows {known} at most; \
-         start the newer program that made it, or go back to a backup"
+        "the database has schema version {found}, but this program knows only versions up to \
+         {known}; start the newer program that upgraded it, or restore a backup"
     )]
     TooNew {
         /// The version of the database.
@@ -127,8 +127,8 @@ pub enum ConnectError {
     /// An older program uses the database. Only the server upgrades a schema: another command must
     /// not, because the older program could no longer use it.
     #[error(
-        "the database has schema version {found}, and this program has {known}; \
-         use the program that serves it, or start this one's `serve`, which brings it up to date"
+        "the database has schema version {found}, but this program has {known}; use the program \
+         that serves it, or run this program's `serve`, which upgrades it"
     )]
     TooOld {
         /// The version of the database.
@@ -138,7 +138,7 @@ pub enum ConnectError {
     },
     /// The directory or the file could not be made.
     #[error(
-        "{path} could not be made; set PLATFORM_DATABASE_URL or PLATFORM_DATA to another place"
+        "{path} could not be created; set PLATFORM_DATABASE_URL or PLATFORM_DATA to another place"
     )]
     File {
         /// The path.
@@ -147,7 +147,7 @@ pub enum ConnectError {
         source: std::io::Error,
     },
     /// The schema could not be brought up to date.
-    #[error("the database's schema could not be brought up to date")]
+    #[error("the database's schema could not be upgraded")]
     Migration(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The database could not be opened.
     #[error("the database that PLATFORM_DATABASE_URL or PLATFORM_DATA names could not be opened")]

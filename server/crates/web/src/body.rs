@@ -47,7 +47,7 @@ pub async fn read(body: Body, limit: usize) -> Result<Bytes, ApiError> {
             Err(ProblemCode::PayloadTooLarge.into())
         }
         Ok(Err(_)) => {
-            Err(ApiError::new(ProblemCode::InvalidRequest).with_detail("The request broke off."))
+            Err(ApiError::new(ProblemCode::InvalidRequest).with_detail("The request was cut off."))
         }
         Err(_) => Err(ApiError::request_timeout()),
     }

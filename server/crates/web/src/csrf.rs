@@ -186,16 +186,16 @@ pub fn check_form(
         Named::Several
     ) {
         return Err(ApiError::new(ProblemCode::InvalidRequest).with_detail(
-            "Your browser sent two cookies of one name, one of which another page has set. That \
-             one is removed now. Please go back, reload the page and try again.",
+            "Your browser sent two cookies with the same name, and another page set one of them. \
+             That one has now been removed. Please go back, reload the page and try again.",
         ));
     }
     BrowserSecret::read(headers, secure)
         .filter(|secret| token.is_some_and(|token| secret.accepts(token)))
         .ok_or_else(|| {
             ApiError::new(ProblemCode::NotAllowed).with_detail(
-                "This form is too old, or your browser takes no cookies from this site. Please go \
-                 back, reload the page and try again.",
+                "This form is too old, or your browser does not accept cookies from this site. \
+                 Please go back, reload the page and try again.",
             )
         })
 }

@@ -108,7 +108,7 @@ impl<R: Into<ApiError>> From<R> for OauthError {
             description: match refusal.slug() {
                 // The problem's own sentence is written for a person who opened a page.
                 ProblemCode::InvalidRequest | ProblemCode::UnsupportedMediaType => {
-                    "The request is no form, or has a parameter twice.".into()
+                    "The request is not a valid form, or contains a parameter twice.".into()
                 }
                 _ => refusal.detail().to_owned().into(),
             },
@@ -180,7 +180,7 @@ impl Parameters {
         }
         Err(OauthError::new(
             Code::InvalidClient,
-            "There is no client of this client_id.",
+            "No client has this client_id.",
         ))
     }
 

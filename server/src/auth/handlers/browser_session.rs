@@ -41,8 +41,8 @@ pub(super) async fn secret(
     match <[SessionSecret; 1]>::try_from(known) {
         Ok([secret]) => Ok(Some(secret)),
         Err(_) => Err(ApiError::new(ProblemCode::InvalidRequest).with_detail(
-            "Your browser sent two sessions at once, one of which another page has set. That one \
-             is removed now. Please try again.",
+            "Your browser sent two sessions at once, and another page set one of them. That one \
+             has now been removed. Please try again.",
         )),
     }
 }

@@ -184,19 +184,21 @@ mod tests {
         let look = ChartQuery::default().look();
         assert_eq!((look.width, look.is_dark, look.utc_offset), (800, false, 0));
         for (query, sentence) in [
-            ("show=all", "`show` is playing, days or months."),
-            ("width=239", "`width` is from 240 to 2000."),
-            ("width=2001", "`width` is from 240 to 2000."),
-            ("theme=blue", "`theme` is light or dark."),
-            ("utc_offset=901", "`utc_offset` is from -900 to 900."),
-            ("env=test", "`env` is dev or prod."),
+            ("show=all", "`show` must be playing, days or months."),
+            ("width=239", "`width` must be from 240 to 2000."),
+            ("width=2001", "`width` must be from 240 to 2000."),
+            ("theme=blue", "`theme` must be light or dark."),
+            ("utc_offset=901", "`utc_offset` must be from -900 to 900."),
+            ("env=test", "`env` must be dev or prod."),
             (
                 "from=now",
-                "`from` and `to` are times as RFC 3339 writes them, 2026-11-21T12:00:00Z.",
+                "`from` and `to` must be times in the form of RFC 3339, such as \
+                 2026-11-21T12:00:00Z.",
             ),
             (
                 "x=1",
-                "The query may have show, env, from, to, width, theme and utc_offset.",
+                "Allowed parameters of the query: show, env, from, to, width, theme and \
+                 utc_offset.",
             ),
         ] {
             let error = read::<ChartQuery>(query).unwrap_err();

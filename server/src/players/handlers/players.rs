@@ -239,14 +239,15 @@ mod tests {
     #[test]
     fn what_cannot_be_answered_is_said() {
         for (query, sentence) in [
-            ("env=test", "`env` is dev or prod."),
+            ("env=test", "`env` must be dev or prod."),
             (
                 "from=yesterday",
-                "`from` and `to` are times as RFC 3339 writes them, 2026-11-21T12:00:00Z.",
+                "`from` and `to` must be times in the form of RFC 3339, such as \
+                 2026-11-21T12:00:00Z.",
             ),
             (
                 "from=2026-11-21T12:00:00Z&to=2026-11-21T12:00:00Z",
-                "`from` is before `to`.",
+                "`from` must be before `to`.",
             ),
             (
                 "from=2024-01-01T00:00:00Z",
@@ -254,9 +255,12 @@ mod tests {
             ),
             (
                 "to=9999-12-31T23:30:00Z",
-                "`from` and `to` are in the years 1 to 9998.",
+                "`from` and `to` must be in the years 1 to 9998.",
             ),
-            ("limit=3", "The query may have env, from and to."),
+            (
+                "limit=3",
+                "Allowed parameters of the query: env, from and to.",
+            ),
         ] {
             assert_eq!(asked(query).unwrap_err(), sentence, "{query}");
         }

@@ -242,7 +242,7 @@ async fn send_some(
             return Ok(true);
         };
         let frame = frame.map_err(|_| {
-            ApiError::new(ProblemCode::InvalidRequest).with_detail("The request broke off.")
+            ApiError::new(ProblemCode::InvalidRequest).with_detail("The request was cut off.")
         })?;
         let Ok(data) = frame.into_data() else {
             continue;

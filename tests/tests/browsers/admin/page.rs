@@ -32,7 +32,7 @@ async fn who_may_not_administer_reads_what_to_do(stage: Stage) {
     let command = format!("platform-server admin grant {}", scene.eve.sub);
     for page in pages {
         stage.open(&scene.url(&format!("/admin{page}"))).await;
-        stage.says("This is for administrators alone.").await;
+        stage.says("Only administrators may do this.").await;
         stage.says(&command).await;
         let inside = "return document.getElementById('inside').getClientRects().length";
         assert_eq!(stage.look(inside, vec![]).await, 0, "{page}");
@@ -74,7 +74,7 @@ async fn who_may_administer_no_longer_reads_so_below_each_form(stage: Stage) {
             store.revoke_admin(scene.admin.sub, Actor::Operator.into(), SystemClock.now());
         assert!(revoked.await.unwrap());
         stage.press(button).await;
-        stage.says("This is for administrators alone.").await;
+        stage.says("Only administrators may do this.").await;
         stage.says(&command).await;
         let granted = store.grant_admin(scene.admin.sub, Actor::Operator.into(), SystemClock.now());
         assert_eq!(granted.await.unwrap(), Granted::Done);
@@ -93,7 +93,7 @@ async fn administration_of_an_old_sign_in_leads_to_a_fresh_one_and_back(stage: S
     let page = scene.url("/admin/events?kind=created");
     stage.open(&page).await;
     stage
-        .says("Administration needs a sign-in of the last 15 minutes.")
+        .says("Administration needs a sign-in within the last 15 minutes.")
         .await;
     stage.press("Sign in again").await;
     stage.says("and you go on where you were").await;
@@ -237,6 +237,6 @@ async fn administration_has_no_barrier_and_fits_a_phone(stage: Stage) {
     let revoked = store.revoke_admin(scene.admin.sub, Actor::Operator.into(), SystemClock.now());
     assert!(revoked.await.unwrap());
     stage.open(&scene.url("/admin")).await;
-    stage.says("This is for administrators alone.").await;
+    stage.says("Only administrators may do this.").await;
     examine(&stage, "the page of who may not").await;
 }

@@ -99,7 +99,7 @@ async fn an_administrator_gives_a_project_to_another_player(stage: Stage) {
     stage.press("Transfer… other-game").await;
     stage.fill("New owner", "nobody-here").await;
     stage.press("Go on").await;
-    stage.says("There is no such player.").await;
+    stage.says("This player does not exist.").await;
     stage.fill("New owner", eve).await;
     stage.press("Go on").await;
     stage.says("It is this player's already.").await;
@@ -136,7 +136,7 @@ async fn an_administrator_gives_a_project_to_another_player(stage: Stage) {
     stage.press("Transfer… other-game").await;
     stage.fill("New owner", &guest).await;
     stage.press("Go on").await;
-    stage.says("Guests own no projects").await;
+    stage.says("A guest cannot own a project").await;
     stage.says("Transfer this project?").await;
 }
 
@@ -163,7 +163,7 @@ async fn an_administrator_disables_a_project_and_its_owner_reads_why(stage: Stag
     stage.press("Transfer… first-game").await;
     stage.fill("New owner", "nobody-here").await;
     stage.press("Go on").await;
-    stage.says("There is no such player.").await;
+    stage.says("This player does not exist.").await;
 }
 
 async fn an_administrator_filters_and_turns_over_the_audit_log(stage: Stage) {
@@ -212,7 +212,7 @@ async fn an_administrator_filters_and_turns_over_the_audit_log(stage: Stage) {
     choose(&stage, "actor", "").await;
     stage.fill("Player", "nobody-here").await;
     stage.press("Show").await;
-    stage.says("There is no such player.").await;
+    stage.says("This player does not exist.").await;
     stage.fill("Player", &eve.name).await;
     choose(&stage, "kind", "created").await;
     stage.press("Show").await;

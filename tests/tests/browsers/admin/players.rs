@@ -152,7 +152,7 @@ async fn an_administrator_finds_guests_by_their_address(stage: Stage) {
     stage.tolerate_log("400");
     stage.fill("Address", "nobody").await;
     stage.press("Find").await;
-    stage.says("That is no IPv4 or IPv6 address").await;
+    stage.says("This is not an IPv4 address").await;
     stage.fill("Address", "::ffff:127.0.0.1").await;
     stage.press("Find").await;
     stage.press(&guest).await;

@@ -28,12 +28,12 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for ApiJson<T> {
         let bytes = json::read(&parts.headers, body, BYTES).await?;
         // serde would read a list as the members in their order.
         if bytes.trim_ascii_start().first() != Some(&b'{') {
-            return Err(invalid("The request's body is to be a JSON object."));
+            return Err(invalid("The request's body must be a JSON object."));
         }
         // The body is the caller's own, so the response may say what is wrong.
         serde_json::from_slice(&bytes).map(Self).map_err(|error| {
             invalid(format!(
-                "The request's JSON is not what is asked for: {error}."
+                "The request's JSON does not have the expected form: {error}."
             ))
         })
     }
@@ -83,22 +83,22 @@ mod tests {
         let kind = "application/json; charset=utf-8";
         assert_eq!(read(kind, "\n {\"name\":\"a\"} ").await.unwrap(), "a");
         for (body, sentence) in [
-            ("", "The request's body is to be a JSON object."),
-            ("[\"a\"]", "The request's body is to be a JSON object."),
+            ("", "The request's body must be a JSON object."),
+            ("[\"a\"]", "The request's body must be a JSON object."),
             (
                 "{\"name\":\"a\",\"more\":1}",
-                "The request's JSON is not what is asked for: unknown field `more`, expected \
-                 `name` at line 1 column 18.",
+                "The request's JSON does not have the expected form: unknown field `more`, \
+                 expected `name` at line 1 column 18.",
             ),
             (
                 "{\"name\":\"a\",\"name\":\"b\"}",
-                "The request's JSON is not what is asked for: duplicate field `name` at line 1 \
-                 column 18.",
+                "The request's JSON does not have the expected form: duplicate field `name` at \
+                 line 1 column 18.",
             ),
             (
                 "{\"name\":",
-                "The request's JSON is not what is asked for: EOF while parsing a value at line 1 \
-                 column 8.",
+                "The request's JSON does not have the expected form: EOF while parsing a value at \
+                 line 1 column 8.",
             ),
         ] {
             let expected = (ProblemCode::InvalidRequest, sentence.to_owned());

@@ -143,7 +143,7 @@ pub enum QueryError {
     #[error("{0}")]
     Sentence(String),
     /// A description of valid values; the name of the parameter is added.
-    #[error("A value of the query is {0}.")]
+    #[error("A value in the query must be {0}.")]
     Expected(String),
 }
 
@@ -165,7 +165,10 @@ impl de::Error for QueryError {
     }
 
     fn unknown_field(_: &str, expected: &'static [&'static str]) -> Self {
-        Self::Sentence(format!("The query may have {}.", listed(expected, "and")))
+        Self::Sentence(format!(
+            "Allowed parameters of the query: {}.",
+            listed(expected, "and")
+        ))
     }
 }
 
@@ -207,7 +210,7 @@ impl<'de> MapAccess<'de> for Parameters<'_> {
         let (name, value) = self.next.take().unwrap_or_default();
         seed.deserialize(value).map_err(|error| match error {
             QueryError::Expected(expected) => {
-                QueryError::Sentence(format!("`{name}` is {expected}."))
+                QueryError::Sentence(format!("`{name}` must be {expected}."))
             }
             sentence @ QueryError::Sentence(_) => sentence,
         })
@@ -299,17 +302,17 @@ mod tests {
         let wanted = read::<Wanted>("limit=2&text=a&limit=3").unwrap();
         assert_eq!(wanted.limit.map(Within::get), Some(3));
         let error = read::<Wanted>("limit=x&text=a&limit=3").unwrap_err();
-        assert_eq!(error.to_string(), "`limit` is from 1 to 20.");
+        assert_eq!(error.to_string(), "`limit` must be from 1 to 20.");
     }
 
     #[test]
     fn of_several_faults_the_first_is_said() {
         for (query, sentence) in [
-            ("offset=6&even=3", "`offset` is from -5 to 5."),
-            ("even=3&offset=6", "`even` is an even number."),
+            ("offset=6&even=3", "`offset` must be from -5 to 5."),
+            ("even=3&offset=6", "`even` must be an even number."),
             (
                 "x=1&even=3",
-                "The query may have theme, limit, offset, even and text.",
+                "Allowed parameters of the query: theme, limit, offset, even and text.",
             ),
         ] {
             let error = read::<Wanted>(query).unwrap_err();
@@ -322,12 +325,12 @@ mod tests {
         for (query, sentence) in [
             (
                 "x=1",
-                "The query may have theme, limit, offset, even and text.",
+                "Allowed parameters of the query: theme, limit, offset, even and text.",
             ),
-            ("theme=blue", "`theme` is light or dark."),
-            ("even=3", "`even` is an even number."),
-            ("offset=6", "`offset` is from -5 to 5."),
-            ("offset=5.0", "`offset` is from -5 to 5."),
+            ("theme=blue", "`theme` must be light or dark."),
+            ("even=3", "`even` must be an even number."),
+            ("offset=6", "`offset` must be from -5 to 5."),
+            ("offset=5.0", "`offset` must be from -5 to 5."),
         ] {
             let error = read::<Wanted>(query).unwrap_err();
             assert_eq!(error.to_string(), sentence, "{query}");
@@ -346,7 +349,11 @@ mod tests {
         }
         for wrong in ["0", "21", "%2B5", "", "99999999999999999999"] {
             let error = read::<Wanted>(&format!("limit={wrong}")).unwrap_err();
-            assert_eq!(error.to_string(), "`limit` is from 1 to 20.", "{wrong}");
+            assert_eq!(
+                error.to_string(),
+                "`limit` must be from 1 to 20.",
+                "{wrong}"
+            );
         }
     }
 

@@ -13,9 +13,10 @@ use platform_domain::clock::Millis;
 use platform_domain::counting::DAY;
 use platform_domain::date::parse_rfc3339;
 
-const TIME: &str = "`from` and `to` are times as RFC 3339 writes them, 2026-11-21T12:00:00Z.";
-const ORDER: &str = "`from` is before `to`.";
-const YEARS: &str = "`from` and `to` are in the years 1 to 9998.";
+const TIME: &str =
+    "`from` and `to` must be times in the form of RFC 3339, such as 2026-11-21T12:00:00Z.";
+const ORDER: &str = "`from` must be before `to`.";
+const YEARS: &str = "`from` and `to` must be in the years 1 to 9998.";
 
 /// The supported times. RFC 3339 allows the years 0 to 9999, and responses may round up or use
 /// clocks that are hours away from UTC.
@@ -151,7 +152,7 @@ mod tests {
         for (query, sentence) in [
             ("from=yesterday", TIME),
             ("to=10000-01-01T00:00:00Z", TIME),
-            ("limit=1", "The query may have from and to."),
+            ("limit=1", "Allowed parameters of the query: from and to."),
             ("from=2026-11-21T12:00:00Z&to=2026-11-21T12:00:00Z", ORDER),
             ("from=2026-11-22T12:00:00Z", ORDER),
             ("from=2026-11-18T12:00:00Z", "two days"),

@@ -57,11 +57,11 @@ impl Holder {
     fn refusal(&self) -> ApiError {
         too_many(match self {
             Self::Clients(_) => {
-                "Your network has as many WebSockets and streams as it may. Close one, or try \
+                "Your network has reached its limit of WebSockets and streams. Close one, or try \
                  again in a moment."
             }
             Self::Game(_) => {
-                "The game has as many WebSockets and streams as it may. Try again in a moment."
+                "The game has reached its limit of WebSockets and streams. Try again in a moment."
             }
         })
     }
@@ -127,7 +127,7 @@ impl Crowd {
         if counts.all >= self.most {
             counts.warn(self.most);
             return Err(too_many(
-                "The platform has as many lasting connections as it may. Try again in a moment.",
+                "The platform has reached its limit of lasting connections. Try again in a moment.",
             ));
         }
         let are_scarce = (counts.all + 1) * 2 > self.most;

@@ -61,8 +61,8 @@ pub async fn page(
         )),
         Ok(Err(address)) => see_other(address.as_str()),
         Err(_) => Err(ApiError::new(ProblemCode::InvalidRequest).with_detail(
-            "The demo provider signs players in to this platform alone. Please start on its \
-             sign-in page.",
+            "The demo provider only signs players in to this platform. Please start on its sign-in \
+             page.",
         )),
     }
 }
@@ -94,7 +94,7 @@ pub async fn answer(
     match address {
         Some(address) => see_other(address.as_str()),
         None => Err(ApiError::new(ProblemCode::InvalidRequest)
-            .with_detail("This page was used already, or is too old. Please sign in once more.")),
+            .with_detail("This page was already used, or is too old. Please sign in again.")),
     }
 }
 

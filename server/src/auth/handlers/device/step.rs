@@ -16,12 +16,12 @@ use crate::web::page::{self, FormTarget, Layout};
 use crate::web::seal::Sealed;
 
 /// The message for a code that no device is waiting for.
-pub(super) const NO_SUCH_CODE: &str = "No device waits with this code. It may be mistyped, used \
-                                       already, or older than 15 minutes: look at your device, or \
-                                       begin there again.";
+pub(super) const NO_SUCH_CODE: &str = "No device is waiting with this code. It may be mistyped, \
+                                       already used, or older than 15 minutes. Check your device, \
+                                       or start again there.";
 /// The message for any other input.
 pub(super) const NO_CODE: &str =
-    "A code has eight letters, such as BCDF-GHJK, with no vowel, no Y and no digit.";
+    "A code has eight letters, such as BCDF-GHJK, without vowels, Y or digits.";
 /// The maximum number of characters of the input that are shown again.
 const SHOWN_CHARS: usize = 32;
 
