@@ -41,7 +41,7 @@ pub struct Backup {
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// A file with this name exists, and might be an older backup.
-    #[error("{0} is there already; give the backup a name of its own")]
+    #[error("{0} already exists; choose another name for the backup")]
     Exists(String),
     /// It could not be written.
     #[error("{path} could not be written")]

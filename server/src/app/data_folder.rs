@@ -14,9 +14,7 @@ const LOCK: &str = "platform.lock";
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// Another server uses it. Two servers would each treat keys, limits and presence as their own.
-    #[error(
-        "another platform-server uses {0}; stop that one, or set PLATFORM_DATA to another folder"
-    )]
+    #[error("another platform-server uses {0}; stop it, or set PLATFORM_DATA to another folder")]
     InUse(String),
     /// A command that changes a platform did not find one.
     #[error("there is no platform in {0}; set PLATFORM_DATA to the folder that `serve` uses")]
@@ -34,14 +32,14 @@ pub enum FolderError {
 fn advice(error: &Error) -> String {
     match error.kind() {
         ErrorKind::PermissionDenied => {
-            "this user may not read and write there; change its rights, or set PLATFORM_DATA to \
-             another folder"
+            "this user may not read and write there; change its permissions, or set PLATFORM_DATA \
+             to another folder"
                 .to_owned()
         }
         ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
             "it is a file; set PLATFORM_DATA to a folder".to_owned()
         }
-        _ => format!("{error}; set PLATFORM_DATA to a folder that can be made and written"),
+        _ => format!("{error}; set PLATFORM_DATA to a folder that can be created and written to"),
     }
 }
 

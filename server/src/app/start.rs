@@ -91,7 +91,7 @@ pub enum StartError {
     #[error(transparent)]
     Demo(#[from] DemoError),
     /// The folder in which deploys are unpacked cannot be created.
-    #[error("the folder `uploads` in the data folder could not be made ready")]
+    #[error("the folder `uploads` in the data folder could not be prepared")]
     Uploads(#[source] std::io::Error),
 }
 
@@ -397,8 +397,8 @@ fn providers(
     if demo.is_some() && !config.listen.ip().is_loopback() {
         tracing::warn!(
             listening = %config.listen,
-            "the built-in provider signs in whoever types a name, and other machines can reach \
-             it; listen on 127.0.0.1, or set providers up (docs/sign-in.md)"
+            "anybody who types a name can sign in with the built-in provider, and other machines \
+             can reach it; listen on 127.0.0.1, or configure providers (docs/sign-in.md)"
         );
     }
     settings.extend(demo.as_ref().map(|demo| demo.registration()));
@@ -521,8 +521,8 @@ fn warn_of_unsealed(origin: &PlatformOrigin, keys: &KeyRing) {
     if origin.is_secure() && unsealed > 0 {
         tracing::warn!(
             unsealed,
-            "signing keys lie unsealed in the store: whoever reads a copy of it can sign as the \
-             platform; set PLATFORM_KEY_SECRET and run `platform-server keys reseal` \
+            "the store contains unsealed signing keys: anybody who reads a copy of it can sign as \
+             the platform; set PLATFORM_KEY_SECRET and run `platform-server keys reseal` \
              (docs/hosting.md)"
         );
     }
@@ -533,8 +533,8 @@ fn warn_of_unsealed(origin: &PlatformOrigin, keys: &KeyRing) {
 fn warn_of_no_provider(config: &Config, origin: &PlatformOrigin) {
     if origin.is_secure() && config.identity_providers.is_empty() {
         tracing::warn!(
-            "no identity provider is set, so nobody can sign in, make a project or administer; \
-             see docs/sign-in.md"
+            "no identity provider is configured, so nobody can sign in, create a project or \
+             administer; see docs/sign-in.md"
         );
     }
 }

@@ -182,8 +182,7 @@ where
 {
     match Path::<EnvironmentPath>::from_request_parts(parts, state).await {
         Ok(Path(path)) => Ok(path.environment),
-        Err(_) => {
-            Err(ApiError::new(ProblemCode::NotFound).with_detail("An environment is dev or prod."))
-        }
+        Err(_) => Err(ApiError::new(ProblemCode::NotFound)
+            .with_detail("The environment must be dev or prod.")),
     }
 }

@@ -47,13 +47,13 @@ impl AdminCommand {
                 let granted = store.grant_admin(sub, Actor::Operator.into(), now).await;
                 match granted.map_err(failed)? {
                     Granted::Done => Ok(format!("{sub} is an administrator\n")),
-                    Granted::Already => Ok(format!("{sub} was an administrator before\n")),
+                    Granted::Already => Ok(format!("{sub} was already an administrator\n")),
                     Granted::NoPlayer => Err(format!(
                         "there is no player {sub}; the id is `sub` in the player's tokens"
                     )),
                     Granted::NotAnAccount => Err(format!(
-                        "{sub} is a guest, or was merged away: an administrator has to have signed \
-                         in"
+                        "{sub} is a guest, or was merged into an account: only a player who has \
+                         signed in can be an administrator"
                     )),
                 }
             }
@@ -62,13 +62,14 @@ impl AdminCommand {
                 let revoked = revoked.map_err(failed)?;
                 if config.admins.contains(&sub) {
                     return Err(format!(
-                        "PLATFORM_ADMINS names {sub}, who is an administrator until it does not"
+                        "PLATFORM_ADMINS names {sub}, who stays an administrator until you remove \
+                         the id there"
                     ));
                 }
                 Ok(if revoked {
-                    format!("{sub} is an administrator no longer\n")
+                    format!("{sub} is no longer an administrator\n")
                 } else {
-                    format!("{sub} was no administrator\n")
+                    format!("{sub} was not an administrator\n")
                 })
             }
             Self::List => {

@@ -50,8 +50,8 @@ impl KeysCommand {
                 let next = ring.revoke(&kid, Actor::Operator).await.map_err(failed)?;
                 let signs = next.map_or_else(String::new, |next| format!("{next} signs now. "));
                 format!(
-                    "{kid} is revoked. {signs}A running server follows within 3 seconds, games' \
-                     backends within 10 minutes\n"
+                    "{kid} is revoked. {signs}A running server stops using it within 3 seconds, \
+                     games' backends within 10 minutes\n"
                 )
             }
             Self::Reseal => match ring.reseal().await.map_err(failed)? {

@@ -85,7 +85,7 @@ fn who(text: &str) -> Result<Who, String> {
         return Ok(Who::Name(text.to_owned()));
     }
     Err(format!(
-        "a player is named by an id such as 0190b3c4-…, or by a name of {MIN_CHARS} to {MAX_CHARS} \
+        "name a player by id, such as 0190b3c4-…, or by a name of {MIN_CHARS} to {MAX_CHARS} \
          characters"
     ))
 }
@@ -102,8 +102,8 @@ fn start(text: &str) -> Result<String, String> {
 /// Parses a player's id; the error says how to find it.
 pub(crate) fn player_id(text: &str) -> Result<Uuid, String> {
     text.parse().map_err(|_| {
-        "a player is named by an id such as 0190b3c4-…, which is `sub` in the player's tokens and \
-         in what the game's backend keeps"
+        "name a player by id, such as 0190b3c4-…: it is `sub` in the player's tokens and in the \
+         data of the game's backend"
             .to_owned()
     })
 }
@@ -112,8 +112,8 @@ pub(crate) fn player_id(text: &str) -> Result<Uuid, String> {
 fn reason(text: &str) -> Result<String, String> {
     parse_reason(text).map(str::to_owned).ok_or_else(|| {
         format!(
-            "write one line of at most {REASON_CHARS} characters for the player to read, or leave \
-             --reason out"
+            "write one line of at most {REASON_CHARS} characters, which the player can read, or \
+             leave --reason out"
         )
     })
 }
@@ -143,7 +143,8 @@ impl PlayerCommand {
                 let player = find(store, sub).await?;
                 if let PlayerState::Merged { into } = player.state {
                     return Err(format!(
-                        "{sub} was merged into {into} and can play no more; suspend that one"
+                        "{sub} was merged into {into} and cannot play any more; suspend that \
+                         player instead"
                     ));
                 }
                 store
@@ -173,8 +174,8 @@ impl PlayerCommand {
                     .map_err(failed)?;
                 let sessions = if ended == 1 { "session" } else { "sessions" };
                 Ok(format!(
-                    "{ended} {sessions} of {} ({sub}) ended, in browsers and on devices; tokens \
-                     that are out live on for as long as they say\n",
+                    "{ended} {sessions} of {} ({sub}) ended, in browsers and on devices; issued \
+                     tokens stay valid until they expire\n",
                     player.username
                 ))
             }
@@ -234,7 +235,7 @@ async fn show(store: &dyn Store, who: &Who, now: Millis) -> Result<String, Failu
             .find_player_by_name(name)
             .await
             .map_err(failed)?
-            .ok_or_else(|| format!("there is no player of the name {}", name.escape_default()))?,
+            .ok_or_else(|| format!("no player is named {}", name.escape_default()))?,
     };
     let sub = player.id;
     let is_admin = store.is_admin(sub).await.map_err(failed)?;

@@ -55,7 +55,10 @@ pub(crate) enum ProjectCommand {
 
 fn reason(text: &str) -> Result<String, String> {
     parse_reason(text).map(str::to_owned).ok_or_else(|| {
-        format!("a reason is one line of at most {REASON_CHARS} characters, which the owner reads")
+        format!(
+            "a reason must be one line of at most {REASON_CHARS} characters, which the owner can \
+             read"
+        )
     })
 }
 
@@ -91,14 +94,15 @@ impl ProjectCommand {
                     Transferred::Done => Ok(format!("{slug} belongs to {sub}\n")),
                     Transferred::Already => Ok(format!("{slug} belonged to {sub} before\n")),
                     Transferred::NoProject => Err(format!(
-                        "there is no project {}; `project list` names them",
+                        "there is no project {}; `project list` shows all projects",
                         slug.escape_default()
                     )),
                     Transferred::NoPlayer => Err(format!(
                         "there is no player {sub}; the id is `sub` in the player's tokens"
                     )),
                     Transferred::NotAnAccount => Err(format!(
-                        "{sub} is a guest, or was merged away: an owner has to have signed in"
+                        "{sub} is a guest, or was merged into an account: only a player who has \
+                         signed in can own a project"
                     )),
                 }
             }
@@ -151,7 +155,7 @@ async fn change(
         // The operator may undo every takedown, so the last case does not happen.
         Changed::NoProject | Changed::ByPlatform => Err(format!(
             "there is no project {}, or it was deleted more than seven days ago; `project list` \
-             names them",
+             shows all projects",
             slug.escape_default()
         )),
     }

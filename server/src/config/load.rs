@@ -144,7 +144,7 @@ fn tables(value: Value) -> Result<Vec<Written>, String> {
             };
             match error {
                 ConfigError::NotFound(member) => {
-                    format!("identity provider {number} lacks `{member}`")
+                    format!("identity provider {number} has no `{member}`")
                 }
                 other => format!("identity provider {number}: {other}"),
             }
@@ -199,7 +199,7 @@ fn text_of(value: Value) -> Result<String, String> {
 }
 
 fn wrong_kind() -> String {
-    "write a text, a number or a list of texts".to_owned()
+    "write a string, a number or a list of strings".to_owned()
 }
 
 /// Parses one setting and stores it.
@@ -245,7 +245,7 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
         Key::Admins => {
             config.admins = parse::list(text, |id| {
                 id.parse()
-                    .map_err(|_| format!("`{id}` is not a player's id (sub), a UUID"))
+                    .map_err(|_| format!("`{id}` is not a player's id (`sub`), which is a UUID"))
             })?;
         }
         Key::TokenSeconds => config.token_seconds = parse::number(text, 5..=LONGEST_TOKEN_SECONDS)?,
@@ -317,7 +317,7 @@ fn check_together(config: &Config) -> Result<(), SettingError> {
     if config.s3.is_none() && config.database_path() == config.files_path() {
         return Err(SettingError::new(
             "files_url",
-            "it is the path of database_url; use a directory of its own",
+            "it is the path of database_url; use a separate directory",
         ));
     }
     if config
@@ -332,13 +332,13 @@ fn check_together(config: &Config) -> Result<(), SettingError> {
     if config.key_secret_old.is_some() && config.key_secret.is_none() {
         return Err(SettingError::new(
             "key_secret_old",
-            "it is for moving to another key_secret; set that as well, or set key_secret to this one",
+            "it is only needed to change key_secret; set key_secret as well, or move this value to key_secret",
         ));
     }
     if config.forwarded_host && config.trusted_proxies.is_empty() {
         return Err(SettingError::new(
             "forwarded_host",
-            "nobody is believed without trusted_proxies; name your proxies there",
+            "without trusted_proxies, no proxy is trusted; list your proxies there",
         ));
     }
     let everyone = config
@@ -349,7 +349,8 @@ fn check_together(config: &Config) -> Result<(), SettingError> {
         return Err(SettingError::new(
             "trusted_proxies",
             format!(
-                "{network} is everybody, so that anyone could choose an address; name your proxies"
+                "{network} contains every address, so anybody could fake a client address; list \
+                 your proxies"
             ),
         ));
     }

@@ -33,7 +33,7 @@ where
 /// Parses the address of a socket to listen on, such as `example`.
 pub(super) fn socket(text: &str, example: &str) -> Result<SocketAddr, String> {
     text.parse()
-        .map_err(|_| format!("`{text}` is not a socket such as {example}"))
+        .map_err(|_| format!("`{text}` is not a socket address such as {example}"))
 }
 
 /// Parses a network such as `10.0.0.0/8`, or a single address.
@@ -66,8 +66,8 @@ pub(super) fn foreign_cookie(text: &str) -> Result<String, String> {
     }
     if foreign_cookies::is_platforms(text) {
         return Err(format!(
-            "`{text}` is a name of the platform's own cookies, and whoever else sets it is up to \
-             something; leave it out"
+            "`{text}` is the name of a cookie of the platform itself, which nobody else should \
+             set; remove it"
         ));
     }
     Ok(text.to_owned())
@@ -80,7 +80,7 @@ pub(super) fn private_backends(text: &str) -> Result<PrivateBackends, String> {
         "false" => Ok(PrivateBackends::None),
         networks => list(networks, network)
             .map(PrivateBackends::Networks)
-            .map_err(|problem| format!("{problem}, nor true or false")),
+            .map_err(|problem| format!("{problem}, and not true or false")),
     }
 }
 
@@ -99,7 +99,7 @@ pub(super) fn path_url(text: &str, scheme: &str) -> Result<PathBuf, String> {
     };
     if found != scheme {
         return Err(format!(
-            "{found}:// is not available yet; use {scheme}://<path>, or leave it out"
+            "{found}:// is not supported yet; use {scheme}://<path>, or remove the setting"
         ));
     }
     if path.is_empty() || path.contains('\0') {
@@ -153,7 +153,7 @@ pub(super) fn contact(text: &str) -> Result<String, String> {
         Ok(text.to_owned())
     } else {
         Err(format!(
-            "`{text}` is no address such as mailto:security@games.example or https://games.example/security"
+            "`{text}` is not an address such as mailto:security@games.example or https://games.example/security"
         ))
     }
 }

@@ -64,7 +64,7 @@ pub(super) fn check(
         if providers.iter().any(|known| known.id == id) {
             return Err(SettingError::new(
                 format!("{}.id", names::IDENTITY_PROVIDER),
-                format!("`{id}` stands twice; give each provider an id of its own"),
+                format!("`{id}` is used twice; give each provider its own id"),
             ));
         }
         let provider = check_one(table, environment).map_err(|(member, problem)| {
@@ -91,7 +91,7 @@ pub(super) fn check_for(
         None => Ok(()),
         Some(provider) => Err(SettingError::new(
             format!("{}.issuer of `{}`", names::IDENTITY_PROVIDER, provider.id),
-            format!("plain http is only for a platform under localhost, not for {origin}"),
+            format!("plain http is only allowed for a platform under localhost, not for {origin}"),
         )),
     }
 }
@@ -120,7 +120,7 @@ fn check_one(
     if !is_name(&table.name) {
         return Err((
             "name",
-            format!("write what stands on the button, in 1 to {MAX_NAME_CHARS} characters"),
+            format!("write the text of the button, with 1 to {MAX_NAME_CHARS} characters"),
         ));
     }
     if table.client_id.is_empty() {
@@ -130,10 +130,10 @@ fn check_one(
         ));
     }
     if !table.scopes.iter().any(|scope| scope == "openid") {
-        return Err(("scopes", "`openid` must be among them".to_owned()));
+        return Err(("scopes", "the scopes must contain `openid`".to_owned()));
     }
     if let Some(scope) = table.scopes.iter().find(|scope| !is_scope(scope)) {
-        return Err(("scopes", format!("`{scope}` is not one scope")));
+        return Err(("scopes", format!("`{scope}` is not a valid scope")));
     }
     check_issuer(&table.issuer).map_err(|problem| ("issuer", problem))?;
     let client_secret = client_secret(&table, environment)?;

@@ -186,7 +186,7 @@ async fn a_sign_in_that_came_to_nothing_is_told_to_who_is_signed_in_as_well() {
     let account = app.sign_in("7", None).await;
     for (code, words) in [
         ("cancelled", "you are signed in as before"),
-        ("expired", "Nothing was changed by it"),
+        ("expired", "you are still signed in as shown here"),
         ("failed", "Signing in did not work."),
     ] {
         let path = format!("/login?problem={code}");

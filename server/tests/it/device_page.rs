@@ -356,7 +356,7 @@ async fn a_press_within_two_seconds_of_the_page_decides_nothing() {
         assert_eq!(hurried.status, 409);
         assert_is_page(&hurried, "device");
         let html = hurried.text();
-        assert!(html.contains("within two seconds"), "{html}");
+        assert!(html.contains("less than two seconds"), "{html}");
         assert!(html.contains(&device.user_code), "{html}");
         // The page that explains this is a new page: the player has to wait for it to be readable
         // again.

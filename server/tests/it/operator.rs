@@ -66,7 +66,7 @@ fn an_administrator_is_granted_and_revoked_beside_a_running_server() {
         assert!(shown.contains(part), "{shown}");
     }
     let (_, said) = run(data, &["admin", "revoke", &sub]);
-    assert_eq!(said, format!("{sub} is an administrator no longer\n"));
+    assert_eq!(said, format!("{sub} is no longer an administrator\n"));
     assert!(ask_for_demo(&server, &cookie).contains(" 403 "));
     assert_eq!(run(data, &["admin", "list"]).1, "");
 
@@ -248,7 +248,7 @@ fn a_backup_beside_a_running_server_is_restored_and_played_on() {
     assert_eq!(beside.count(), 1, "nothing else is left behind");
     let (code, said) = run(data, &["backup", path]);
     assert_eq!(code, Some(1));
-    assert!(said.contains("is there already"), "{said}");
+    assert!(said.contains("already exists"), "{said}");
     server.stop("-KILL");
 
     let restored = tempfile::tempdir().unwrap();
@@ -372,7 +372,7 @@ fn unsealed_keys_of_a_public_platform_are_told_at_the_start() {
         let mut command = program(directory.path());
         let server = Server::start(command.envs(variables.iter().copied()));
         let (_, log, _) = server.stop("-TERM");
-        log.contains("signing keys lie unsealed")
+        log.contains("unsealed signing keys")
     };
     let public = ("PLATFORM_ORIGIN", "https://play.example");
     let secret = "3".repeat(32);

@@ -518,7 +518,7 @@ fn player_commands_say_what_is_wrong() {
         );
     }
     let output = run(&["show", "nobody-here"]);
-    assert!(one_line(&output).contains("there is no player of the name nobody-here"));
+    assert!(one_line(&output).contains("no player is named nobody-here"));
     for arguments in [
         &["show", "me"][..],
         &["suspend", "nobody-here"],

@@ -124,7 +124,7 @@ async fn a_guest_is_restored_by_our_own_form_and_the_browsers_own_cookie_alone()
         .get(&format!("{}{}", app.origin("auth"), hurried.location()))
         .await;
     assert!(
-        page.text().contains("Nothing was done yet"),
+        page.text().contains("Nothing was changed"),
         "{}",
         page.text()
     );

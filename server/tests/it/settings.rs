@@ -95,7 +95,7 @@ const WRONG_VARIABLES: [(&str, &str, &str); 31] = [
     ("PLATFORM_KEY_SECRET_OLD", "hunter2", "32"),
     ("PLATFORM_FORWARDED_HOST", "yes", "true"),
     ("PLATFORM_KEEP_COOKIES", "cf clearance", "cf_clearance"),
-    ("PLATFORM_KEEP_COOKIES", "platform-session", "leave it out"),
+    ("PLATFORM_KEEP_COOKIES", "platform-session", "remove it"),
     ("PLATFORM_SECURITY_CONTACT", "me@games.example", "mailto:"),
     ("PLATFORM_SECURITY_CONTACT", "mailto:a b", "mailto:"),
     (
@@ -110,7 +110,7 @@ const WRONG_FILES: [(&str, &str, &str); 9] = [
     ("colour = 1", "colour", "remove"),
     ("token_seconds = \"x\"", "token_seconds", "whole number"),
     ("token_seconds = [1", "platform.toml", ""),
-    ("[origin]\na = 1", "origin", "text"),
+    ("[origin]\na = 1", "origin", "string"),
     (
         "key_secret_old = \"12345678901234567890123456789012\"",
         "key_secret_old",
@@ -120,12 +120,12 @@ const WRONG_FILES: [(&str, &str, &str); 9] = [
     (
         "trusted_proxies = [\"0.0.0.0/0\"]",
         "trusted_proxies",
-        "name your proxies",
+        "list your proxies",
     ),
     (
         "database_url = \"sqlite://x\"\nfiles_url = \"file://x\"",
         "files_url",
-        "of its own",
+        "separate directory",
     ),
     (
         "[[identity_provider]]\nid = \"a\"",
@@ -164,7 +164,7 @@ const WRONG_PROVIDERS: [(&str, &str, &str); 11] = [
     (
         "issuer = \"https://a.example\"\nclient_secret = \"s\"\nscopes = [\"openid\", \"a b\"]",
         "scopes",
-        "one scope",
+        "valid scope",
     ),
     (
         "issuer = \"http://a.example\"\nclient_secret = \"s\"",
@@ -304,7 +304,7 @@ fn a_fault_of_the_file_is_one_readable_line_without_its_values() {
         ),
         (
             "[[identity_provider]]\nid = \"a\"",
-            "identity_provider: identity provider 1 lacks `name`",
+            "identity_provider: identity provider 1 has no `name`",
         ),
     ] {
         assert_eq!(read(Some(file), &[]).unwrap_err(), expected, "{file}");

@@ -123,7 +123,7 @@ async fn a_double_click_in_a_game_reads_of_the_sign_in_before_the_provider_is_as
         let press = session.action_chain().move_to(x, y).click();
         press.perform().await.unwrap();
         stage
-            .says("as happens with a click that was meant for another page")
+            .says("perhaps by a click that was meant for another page")
             .await;
         assert_eq!(
             asked(),

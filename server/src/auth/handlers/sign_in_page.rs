@@ -155,19 +155,19 @@ fn problem(query: Option<&str>, signed_in: bool) -> Option<&'static str> {
              way."
         }
         ("provider-unavailable", _) => {
-            "The service that you chose does not answer at the moment. Please try again in a \
+            "The service that you chose does not respond at the moment. Please try again in a \
              minute, or sign in another way."
         }
         ("expired", false) => {
-            "Signing in took too long, or this step was used already. Please start again."
+            "Signing in took too long, or this step was already used. Please start again."
         }
         ("expired", true) => {
-            "Signing in took too long, or this step was used already. Nothing was changed by it: \
-             you are signed in as it says here."
+            "Signing in took too long, or this step was already used. Nothing was changed: you are \
+             still signed in as shown here."
         }
         ("other-browser", _) => {
-            "You started to sign in with another browser, or your browser takes no cookies from \
-             this site. Please start again here."
+            "You started to sign in with another browser, or your browser does not accept cookies \
+             from this site. Please start again here."
         }
         ("not-saved", false) => {
             "Nothing was saved: you are not signed in any more. Sign in, and change your profile \
@@ -177,8 +177,8 @@ fn problem(query: Option<&str>, signed_in: bool) -> Option<&'static str> {
             "Nothing was saved: you were not signed in any more. Change your profile again."
         }
         ("hurried", _) => {
-            "Nothing was done yet: the button was pressed within two seconds of being shown, as \
-             happens with a click that was meant for another page. Press it again if you want it."
+            "Nothing was changed: the button was pressed less than two seconds after it was shown, \
+             perhaps by a click that was meant for another page. Press it again if you want this."
         }
         _ => return None,
     })

@@ -107,9 +107,9 @@ fn pushed_out(secure: bool) -> ApiError {
     ApiError::new(ProblemCode::InvalidRequest)
         .with_header(header::SET_COOKIE, cookies::set_healed(secure))
         .with_detail(
-            "Other pages have filled the room that your browser keeps for cookies here, and your \
-             session may have been pushed out. The room is being cleared. Please load the page \
-             again; if you have an account, sign in to be the same player.",
+            "Other pages have stored so many cookies for this site that your browser may have \
+             dropped your session. These cookies are now being removed. Please load the page \
+             again; if you have an account, sign in to get the same player back.",
         )
 }
 

@@ -38,7 +38,7 @@ use crate::store::{Store, StoreError};
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// The operator's secret is too short.
-    #[error("the key secret has fewer than {MIN_SECRET_BYTES} bytes; take one from a generator")]
+    #[error("the key secret has fewer than {MIN_SECRET_BYTES} bytes; use a generated one")]
     SecretTooShort,
     /// A key is sealed, and no secret was given.
     #[error(
@@ -50,7 +50,7 @@ pub enum KeyError {
     },
     /// A key is sealed with another secret, or was changed in the store.
     #[error(
-        "signing key {kid} cannot be opened with this PLATFORM_KEY_SECRET: set the key secret that sealed it, or PLATFORM_KEY_SECRET_OLD to it"
+        "signing key {kid} cannot be unsealed with this PLATFORM_KEY_SECRET: set the key secret that sealed it, or set PLATFORM_KEY_SECRET_OLD to that secret"
     )]
     WrongSecret {
         /// The id of the key.
@@ -63,13 +63,13 @@ pub enum KeyError {
         kid: String,
     },
     /// There is no key with this `kid`.
-    #[error("there is no signing key {kid}; `platform-server keys list` shows those there are")]
+    #[error("there is no signing key {kid}; `platform-server keys list` shows all keys")]
     Unknown {
         /// The id of the key.
         kid: String,
     },
     /// Keys cannot be sealed without a secret.
-    #[error("there is no key secret to seal with: set PLATFORM_KEY_SECRET")]
+    #[error("there is no key secret: set PLATFORM_KEY_SECRET")]
     NoSecret,
     /// There is no key, or the signature could not be made.
     #[error("no token could be signed")]
@@ -78,7 +78,7 @@ pub enum KeyError {
     #[error("JSON could not be written")]
     Json(#[from] serde_json::Error),
     /// Other nodes changed the keys repeatedly while this one tried to.
-    #[error("the signing keys are being changed by others; try again")]
+    #[error("the signing keys are being changed by another process; try again")]
     Contended,
     /// The store failed.
     #[error("the signing keys could not be read or written")]

@@ -51,7 +51,7 @@ pub(super) enum HttpError {
     #[error("the request failed: {0}")]
     Transport(String),
     /// No response in time.
-    #[error("no whole answer within {} s", TOTAL.as_secs())]
+    #[error("no complete answer within {} s", TOTAL.as_secs())]
     Timeout,
     /// The response is too large.
     #[error("the answer has more than {MAX_BODY_BYTES} bytes")]

@@ -137,8 +137,8 @@ fn check_authentication(
     }
     if again && at < earliest {
         return Err(TokenError::Bad(
-            "the ID token's auth_time is before this sign-in: the provider was to ask again, and \
-             did not"
+            "the ID token's auth_time is before this sign-in: the provider did not ask the player \
+             to sign in again, although this was requested"
                 .to_owned(),
         ));
     }

@@ -249,7 +249,7 @@ impl Discovery {
         let methods = metadata.token_endpoint_auth_methods_supported();
         let auth_type = auth_type(methods.map(Vec::as_slice)).ok_or_else(|| {
             SignInError::Unavailable(
-                "the token endpoint takes neither client_secret_basic nor client_secret_post"
+                "the token endpoint supports neither client_secret_basic nor client_secret_post"
                     .to_owned(),
             )
         })?;

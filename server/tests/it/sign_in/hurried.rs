@@ -62,7 +62,7 @@ async fn a_sign_in_that_another_page_led_to_is_said_before_it_goes_on() {
         for part in [
             "Signing in",
             "Demo",
-            "as happens with a click that was meant for another page",
+            "perhaps by a click that was meant for another page",
             "Cancel, and go back",
             "level?n=1#start\">Cancel",
         ] {

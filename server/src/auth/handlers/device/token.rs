@@ -75,7 +75,7 @@ pub async fn handle(
         _ => {
             return Err(OauthError::new(
                 Code::UnsupportedGrantType,
-                "There is no such grant_type here.",
+                "This grant_type is not supported.",
             ));
         }
     };
@@ -95,17 +95,17 @@ fn redeemed(redeemed: Redeemed) -> Result<Player, OauthError> {
         Redeemed::Suspended { reason } => return Err(suspended(reason)),
         Redeemed::Pending => (
             Code::AuthorizationPending,
-            "The code was not confirmed yet.",
+            "The code has not been confirmed yet.",
         ),
         Redeemed::SlowDown => (
             Code::SlowDown,
-            "The code was not confirmed yet. Ask less often.",
+            "The code has not been confirmed yet. Ask less often.",
         ),
         Redeemed::Denied => (Code::AccessDenied, "The sign-in was denied."),
         Redeemed::Expired => (Code::ExpiredToken, "The code has expired. Sign in again."),
         Redeemed::Unknown => (
             Code::InvalidGrant,
-            "There is no such device code, or it was used already. Sign in again.",
+            "This device code does not exist, or was already used. Sign in again.",
         ),
     };
     Err(OauthError::new(code, sentence))

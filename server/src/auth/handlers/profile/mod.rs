@@ -44,17 +44,16 @@ const END_SESSION: &str = "end-session";
 const END_DEVICE: &str = "end-device";
 
 /// The message for a click that came too early.
-const HURRIED: &str = "Nothing was done yet: the button was pressed within two seconds of being \
-                       shown, as happens with a click that was meant for another page. Press it \
-                       again if you want it.";
+const HURRIED: &str = "Nothing was changed: the button was pressed less than two seconds after it \
+                       was shown, perhaps by a click that was meant for another page. Press it \
+                       again if you want this.";
 /// The message for a form of another browser session.
-const STALE: &str = "Nothing was saved: this page was open for longer than your browser kept its \
-                     cookie of it, as happens when a browser is closed in between. What you typed \
-                     is still here; send it again.";
+const STALE: &str = "Nothing was saved: your browser no longer has its cookie for this page, for \
+                     example because the browser was closed. Your text is still here; send it \
+                     again.";
 /// The message for a form that was shown to another player.
-const OTHER_PLAYER: &str = "Nothing was saved: since this page was shown, somebody else has come \
-                            to play in this browser. What you typed is still here; it would be \
-                            their name.";
+const OTHER_PLAYER: &str = "Nothing was saved: another player now plays in this browser. Your text \
+                            is still here, but it would become the name of that player.";
 
 impl Saved {
     fn from_query(query: Option<&str>) -> Option<Self> {
@@ -266,7 +265,7 @@ async fn rename(
         Ok(()) => Ok(Ok(())),
         Err(StoreError::Conflict { .. }) => Ok(Err(refused(
             ProblemCode::UsernameTaken,
-            "Another player has this name, or one that looks like it. Please choose another one."
+            "Another player has this name, or a name that looks like it. Please choose another one."
                 .to_owned(),
         ))),
         Err(error) => Err(error.into()),
