@@ -263,8 +263,8 @@ fn told_of_backup(file: &Path, with_files: bool, made: Backup) -> Result<String,
     }
     if made.missing > 0 {
         return Err(format!(
-            "{file} is a backup without {} files of deployments, which are not in the files' \
-             folder",
+            "{file} is a backup, but without {} files of deployments, which are missing in the \
+             files' folder",
             made.missing
         ));
     }

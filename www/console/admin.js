@@ -196,7 +196,7 @@ const SENTENCES = {
   "key-added": "The signing key {subject} was added",
   "key-revoked": "The signing key {subject} was revoked",
   "admin-granted": "{player} became an administrator",
-  "admin-revoked": "{player} is an administrator no longer",
+  "admin-revoked": "{player} is no longer an administrator",
   "project-transferred": "The project {subject} went to {player} from {other}",
   "administration-refused": "{player} was refused what administrators alone may do",
   "events-left-out": "More events of the kind {subject} came than are kept, and were left out",
@@ -211,7 +211,7 @@ const SENTENCES = {
   "project-enabled": "The project {subject} of {player} was enabled",
   "project-deleted": "The project {subject} of {player} was deleted",
   "project-restored": "The project {subject} of {player} was restored",
-  "project-removed": "The deleted project {subject} was removed for good",
+  "project-removed": "The deleted project {subject} was removed permanently",
 };
 
 /**

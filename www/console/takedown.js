@@ -33,7 +33,7 @@ const CHANGES = {
   delete: {
     heading: "Delete this project?",
     words:
-      "Its game is shown to nobody from now on. For seven days it can be restored; then its deployments, settings, logs and numbers are removed for good. Nobody gets its name again.",
+      "Its game is shown to nobody from now on. For seven days it can be restored; then its deployments, settings, logs and numbers are removed permanently. Nobody gets its name again.",
     yes: "Delete",
     note: "The project is deleted.",
   },
@@ -76,7 +76,7 @@ export const standingWords = ({ state, since, by, reason, removed_at: removal })
       ": its owner is suspended. It is shown again when the suspension is lifted.",
     ];
   }
-  const who = by === "platform" ? "those who run the platform" : "its owner";
+  const who = by === "platform" ? "the platform's operators" : "its owner";
   const why = reason ? [": ", userText(reason)] : ["."];
   if (state !== "deleted") return ["Disabled by ", who, " at ", down, ...why];
   return [
@@ -84,7 +84,7 @@ export const standingWords = ({ state, since, by, reason, removed_at: removal })
     who,
     " at ",
     down,
-    ". It will be removed for good at ",
+    ". It will be removed permanently at ",
     moment(/** @type {string} */ (removal)),
     ".",
   ];
@@ -94,7 +94,7 @@ const NAMES = /** @type {Change[]} */ (Object.keys(CHANGES));
 
 /** What disabling and deleting do, for a project that is shown. */
 const RULES =
-  "Disabled, the game is shown to nobody until the project is enabled again. Deleted, the project can be restored for seven days, and is then removed for good.";
+  "Disabled, the game is shown to nobody until the project is enabled again. Deleted, the project can be restored for seven days, and is then removed permanently.";
 
 /** Whether the viewer owns the project. */
 let isOwn = false;
@@ -130,7 +130,7 @@ export const drawStanding = ({ standing, owner }, player) => {
   }
   const asks = isOwn ? " Ask them." : "";
   byId("takedown-rules").textContent = isByPlatform
-    ? `Those who run the platform took it down, and only they can put it up again.${asks}`
+    ? `The platform's operators took it down, and only they can enable it again.${asks}`
     : state === "live"
       ? RULES
       : "";

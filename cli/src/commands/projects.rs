@@ -48,7 +48,7 @@ impl Standing {
         }
         let mut told = plain(&self.state);
         if self.by.as_deref() == Some("platform") {
-            told.push_str(" by those who run the platform");
+            told.push_str(" by the platform's operators");
         }
         if let Some(removed_at) = &self.removed_at {
             told.push_str(&format!(

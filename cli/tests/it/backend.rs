@@ -141,7 +141,7 @@ async fn a_backend_that_was_tried_is_told_of() {
     let path = "/api/projects/game/environments/dev/backend";
     let backend = json!({ "url": "http://127.0.0.1:8788", "paths": ["/api/"] });
     for (reached, sentence) in [
-        (true, "It answered 404 to GET /api/ in 3 ms."),
+        (true, "It responded with 404 to GET /api/ in 3 ms."),
         (false, "It cannot be reached: nobody listens there."),
     ] {
         let mut answer = environment(&backend);

@@ -32,7 +32,7 @@ async fn a_project_is_disabled_enabled_deleted_and_restored() {
     for (arguments, told) in [
         (
             &["disable", "game", "--reason", "Why."][..],
-            "game is disabled by those who run the platform: Why.",
+            "game is disabled by the platform's operators: Why.",
         ),
         (&["enable", "game"], "game is live: its game is shown."),
         (
@@ -59,7 +59,7 @@ async fn a_project_is_disabled_enabled_deleted_and_restored() {
     assert!(
         outcome
             .stdout
-            .contains("(disabled by those who run the platform: Why.)"),
+            .contains("(disabled by the platform's operators: Why.)"),
         "{outcome:?}"
     );
 }

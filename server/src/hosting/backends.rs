@@ -320,7 +320,7 @@ impl Backends {
     pub fn refuse_loop(&self, headers: &HeaderMap) -> Result<(), ApiError> {
         if headers.contains_key(header::VIA) && headers::came_through(headers, &self.name) {
             return Err(ApiError::new(ProblemCode::BackendUnreachable)
-                .with_detail("The game's backend leads back to the platform itself."));
+                .with_detail("The game's backend address leads back to the platform itself."));
         }
         Ok(())
     }
@@ -345,7 +345,7 @@ impl Backends {
         let lasting = upgraded(&parts.headers, held.as_ref())?;
         let gone = || {
             ApiError::new(ProblemCode::BackendUnreachable)
-                .with_detail("The game was taken down, or has this backend no more.")
+                .with_detail("The game was taken down, or no longer has this backend.")
         };
         let Door { sockets, answers } = self.doors.of(&game.slug, game.environment);
         if backend.removed.load(Ordering::Acquire) {
@@ -397,8 +397,8 @@ impl Backends {
         };
         let all = self.settings.in_flight;
         let place = Arc::clone(&backend.places).try_acquire_owned();
-        let place = place
-            .map_err(|_| busy("The game's backend has too much to do. Try again in a moment."))?;
+        let place =
+            place.map_err(|_| busy("The game's backend is overloaded. Try again in a moment."))?;
         let taken = all.saturating_sub(backend.places.available_permits());
         let are_scarce = taken * 2 > all;
         let most = |part: usize| if are_scarce { all.div_ceil(part) } else { all };
@@ -412,7 +412,9 @@ impl Backends {
         let shares = groups.into_iter();
         let shares = shares.map(|(group, most)| backend.networks.take(group, most));
         let shares = shares.collect::<Option<Vec<_>>>().ok_or_else(|| {
-            busy("Your network has too many requests at the game's backend. Try again in a moment.")
+            busy(
+                "Too many requests from your network to the game's backend. Try again in a moment.",
+            )
         })?;
         Ok((place, shares))
     }

@@ -111,8 +111,8 @@ impl DiskFloor {
 pub fn full() -> ApiError {
     ApiError::new(ProblemCode::Unavailable)
         .with_detail(
-            "The platform's disk is almost full, so it keeps nothing new just now; games that are \
-             there go on. Please try again later, or tell those who run the platform.",
+            "The platform's disk is almost full, so nothing new can be stored now; deployed games \
+             continue to work. Please try again later, or tell the platform's operator.",
         )
         .with_header(header::RETRY_AFTER, COME_AGAIN)
 }

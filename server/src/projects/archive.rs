@@ -25,20 +25,22 @@ const MAX_EXTENSION: u64 = 64 * 1024;
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     /// It is not a valid gzip stream.
-    #[error("The archive is not a whole gzip file: send a tar file that is compressed with gzip.")]
+    #[error(
+        "The archive is not a complete gzip file: send a tar file that is compressed with gzip."
+    )]
     NotGzip,
     /// It is not a valid tar file.
-    #[error("The archive is not a whole tar file.")]
+    #[error("The archive is not a complete tar file.")]
     NotTar,
     /// It is incomplete.
     #[error("The archive is cut off.")]
     Truncated,
     /// There is data after its end.
-    #[error("Something follows the archive's end.")]
+    #[error("There is data after the end of the archive.")]
     Trailing,
     /// The ratio of its unpacked to its packed size is too high.
     #[error(
-        "The archive is packed more than {} to one, which no game is.",
+        "The archive is compressed more than {} to one; no game is.",
         stream::MAX_RATIO
     )]
     Ratio,
@@ -46,7 +48,7 @@ pub enum ArchiveError {
     #[error("The file {0:?} cannot be deployed: its name is not UTF-8.")]
     NotUtf8(String),
     /// A link, a device or similar.
-    #[error("{path:?} cannot be deployed: it is {what}, and only files and folders can be.")]
+    #[error("{path:?} cannot be deployed: it is {what}; only files and folders can be deployed.")]
     Kind {
         /// Its name, shortened if it is long.
         path: String,
@@ -57,7 +59,7 @@ pub enum ArchiveError {
     #[error(transparent)]
     Files(StagingError),
     /// An extended header is not supported.
-    #[error("The archive has an entry that cannot be read.")]
+    #[error("An entry of the archive cannot be read.")]
     Extension,
     /// It could not be written here; the sender is not at fault.
     #[error("the archive could not be unpacked")]

@@ -45,7 +45,7 @@ impl SettingsLimits {
     pub fn count(&self, slug: &str, owner: Uuid) -> Result<(), ApiError> {
         let refused = |of_what: &str, most: u32, wait: Duration| {
             let what = format!("The settings of {of_what} were written {most} times");
-            let advice = "; a program that writes them over and over should write them once";
+            let advice = "; a program that writes them repeatedly should write them once";
             refused(&what, advice, wait)
         };
         self.of_project
@@ -80,7 +80,7 @@ impl SettingsLimits {
 fn refused(what: &str, advice: &str, wait: Duration) -> ApiError {
     let minutes = wait.as_secs().div_ceil(60).max(1);
     too_many_requests(wait).with_detail(format!(
-        "{what} within a short time, and nothing was changed now. Try again in {minutes} \
+        "{what} within a short time, so nothing was changed now. Try again in {minutes} \
          min{advice}."
     ))
 }

@@ -39,18 +39,16 @@ pub enum StagingError {
         problem: PathProblem,
     },
     /// A name that two files have.
-    #[error("The file {0:?} is in the archive twice.")]
+    #[error("The archive contains the file {0:?} twice.")]
     Twice(String),
     /// A name that both a file and a folder have.
-    #[error("{0:?} is a file and a folder in the archive.")]
+    #[error("{0:?} is both a file and a folder in the archive.")]
     FileAndFolder(String),
     /// There are no files.
     #[error("The archive has no files.")]
     Empty,
     /// The start page is missing.
-    #[error(
-        "The archive has no index.html at its top: pack the folder that the game is built into."
-    )]
+    #[error("The archive has no index.html at its top level: pack the folder with the built game.")]
     NoIndex,
     /// The content of a file is shorter than its length.
     #[error("The archive is cut off.")]

@@ -130,17 +130,18 @@ async fn who_calls_a_backend_that_is_not_there_reads_which_path_that_was() {
         (
             Method::GET,
             "/api/scores?of=me",
-            "This game has nothing at /api/scores.".to_owned(),
+            "This game has no file at /api/scores.".to_owned(),
         ),
         (
             Method::POST,
             "/api/scores",
-            "This game has no backend at /api/scores, and its files can only be read.".to_owned(),
+            "This game has no backend for /api/scores, and files accept only GET and HEAD."
+                .to_owned(),
         ),
         (
             Method::GET,
             &long,
-            format!("This game has nothing at {}….", &long[..200]),
+            format!("This game has no file at {}….", &long[..200]),
         ),
     ] {
         let answer = send(app.request(method, "game", path)).await;

@@ -390,7 +390,7 @@ fn a_backup_that_lacks_files_says_so() {
     let file = data.join("backup.tar");
     let (code, said) = run(data, &["backup", file.to_str().unwrap()]);
     assert_eq!(code, Some(1));
-    assert!(said.contains("is a backup without"), "{said}");
+    assert!(said.contains("is a backup, but without"), "{said}");
     assert!(file.exists(), "what there is, is kept");
     let nowhere = data.join("missing/backup.tar");
     let (code, said) = run(data, &["backup", nowhere.to_str().unwrap()]);

@@ -33,7 +33,7 @@ async fn a_project_belongs_to_who_made_it() {
     });
     assert_eq!(dev["variables"], variables);
     for (slug, detail) in [
-        ("game", "You have a project of this name already."),
+        ("game", "You already have a project with this name."),
         ("demo", "This project name is taken. Please choose another."),
     ] {
         let taken = owner.create(slug).await;
@@ -603,7 +603,7 @@ async fn a_backend_is_tried_when_it_is_saved() {
         "it is saved all the same"
     );
     let sentence = away["trial"]["sentence"].as_str().unwrap();
-    assert!(sentence.contains("does not answer"), "{sentence}");
+    assert!(sentence.contains("does not respond"), "{sentence}");
     assert_eq!(set(None).await["trial"], Value::Null);
     let demo = Caller::admin(&app).await.get("/api/projects/demo").await;
     let demo: Value = demo.json();

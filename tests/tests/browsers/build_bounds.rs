@@ -229,12 +229,12 @@ async fn too_many_streams_read_so_until_there_is_room(stage: Stage) {
     let refusal = Fault::Answer {
         status: 429,
         headers: vec![("content-type", "application/problem+json".to_owned())],
-        body: br#"{"type":"/problems/too-many-requests","detail":"You follow too many logs already. End some."}"#.to_vec(),
+        body: br#"{"type":"/problems/too-many-requests","detail":"You already follow too many logs. Close some of them."}"#.to_vec(),
     };
     gateway.spoil(Method::GET, &format!("{LOGS}/stream"), refusal, 1_000);
     stage.reload().await;
     stage
-        .says("You follow too many logs already. End some. Trying again…")
+        .says("You already follow too many logs. Close some of them. Trying again…")
         .await;
     gateway.heal();
     stage.says("Live").await;

@@ -71,8 +71,8 @@ impl AddressPolicy {
     /// A sentence with the reason.
     pub fn check_host(&self, host: &Host<&str>, port: u16) -> Result<(), &'static str> {
         const OWN: &str = "The platform itself cannot be the backend of a game.";
-        const PORT: &str = "No backend is at this port: it is known for another protocol, and browsers refuse it as well.";
-        const PRIVATE: &str = "A backend's address may not be one of a private network.";
+        const PORT: &str = "A backend cannot use this port: it belongs to another protocol, and browsers refuse it as well.";
+        const PRIVATE: &str = "A backend's address must not be in a private network.";
         let address = match host {
             Host::Domain(name) => {
                 let name = name.to_ascii_lowercase();

@@ -50,7 +50,9 @@ impl Backends {
                 Trial {
                     status: Some(status.as_u16()),
                     milliseconds,
-                    sentence: format!("It answered {status} to GET {path} in {milliseconds} ms."),
+                    sentence: format!(
+                        "It responded with {status} to GET {path} in {milliseconds} ms."
+                    ),
                 }
             }
             Ok(Err(error)) => unreached(milliseconds, &reason(&error)),
@@ -67,7 +69,8 @@ fn unreached(milliseconds: u64, why: &str) -> Trial {
         status: None,
         milliseconds,
         sentence: format!(
-            "It does not answer yet: {why}. Until it does, players get `backend-unreachable`."
+            "It does not respond yet: {why}. Until it does, players get the error \
+             `backend-unreachable`."
         ),
     }
 }

@@ -100,7 +100,7 @@ async fn file(
         let path = shown(request.uri().path());
         return Err(ApiError::new(ProblemCode::MethodNotAllowed)
             .with_detail(format!(
-                "This game has no backend at {path}, and its files can only be read."
+                "This game has no backend for {path}, and files accept only GET and HEAD."
             ))
             .with_header(header::ALLOW, HeaderValue::from_static("GET, HEAD")));
     }
@@ -247,7 +247,7 @@ fn nothing_at(uri: &Uri, headers: &HeaderMap) -> ApiError {
         return refusal;
     }
     let path = shown(uri.path());
-    refusal.with_detail(format!("This game has nothing at {path}."))
+    refusal.with_detail(format!("This game has no file at {path}."))
 }
 
 /// Returns the game's own page for missing paths, or the platform's.

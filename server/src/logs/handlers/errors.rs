@@ -102,7 +102,7 @@ impl ErrorsQuery {
     /// Returns the query to the store for the project.
     fn of(self, slug: String, now: Millis) -> Result<ErrorQuery, &'static str> {
         let range = Range::new(self.from, self.to);
-        let too_long = "From `from` to `to` there are 91 days at most.";
+        let too_long = "`from` and `to` must not be more than 91 days apart.";
         let (from, to) = range.bounds(now, ERRORS_KNOWN + DAY, too_long)?;
         Ok(ErrorQuery {
             slug,

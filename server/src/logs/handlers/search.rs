@@ -215,14 +215,14 @@ impl LogsQuery {
 
 fn player<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Uuid>, D::Error> {
     let player = Uuid::try_parse(&String::deserialize(from)?);
-    let sentence = "A player's id is a UUID, as the details of their records have it.";
+    let sentence = "A player's id must be a UUID, as in the details of a record.";
     player.map(Some).map_err(|_| de::Error::custom(sentence))
 }
 
 fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     let text = String::deserialize(from)?;
     if text.chars().count() > TEXT {
-        return Err(de::Error::custom("`q` has 200 characters at most."));
+        return Err(de::Error::custom("`q` must have at most 200 characters."));
     }
     Ok(Some(text))
 }

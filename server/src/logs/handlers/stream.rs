@@ -109,7 +109,8 @@ pub async fn handle(
         .streams
         .follow(&project.slug, environment, caller.player)
         .ok_or_else(|| {
-            too_many_requests(LATER).with_detail("You follow too many logs already. End some.")
+            too_many_requests(LATER)
+                .with_detail("You already follow too many logs. Close some of them.")
         })?;
     let now = state.platform.clock.now();
     let newest = state
@@ -187,7 +188,7 @@ fn id(text: &str) -> Result<Option<LogId>, &'static str> {
     }
     digits(text)
         .map(|id| Some(LogId(id)))
-        .ok_or("The last event's id is the id of a record.")
+        .ok_or("The id of the last event must be the id of a record.")
 }
 
 /// The state of a stream.

@@ -156,7 +156,7 @@ impl Asked {
         range: Range,
         now: Millis,
     ) -> Result<Self, &'static str> {
-        let too_long = "From `from` to `to` there are 366 days at most.";
+        let too_long = "`from` and `to` must not be more than 366 days apart.";
         let (from, to) = range.bounds(now, LONGEST, too_long)?;
         let minutes = to - from <= IN_MINUTES && from >= now - MINUTES_KNOWN;
         Ok(Self {
@@ -251,7 +251,7 @@ mod tests {
             ),
             (
                 "from=2024-01-01T00:00:00Z",
-                "From `from` to `to` there are 366 days at most.",
+                "`from` and `to` must not be more than 366 days apart.",
             ),
             (
                 "to=9999-12-31T23:30:00Z",

@@ -84,20 +84,20 @@ fn no_room(verdict: Verdict) -> String {
             "your projects",
             needed,
             limit,
-            "delete a project that you need no more",
+            "delete a project that you no longer need",
         ),
         Verdict::ProjectFull { needed, limit } => (
             "this project",
             needed,
             limit,
-            "make the game smaller, or let its other environment show something smaller",
+            "make the game smaller, or deploy a smaller one to its other environment",
         ),
         Verdict::Fits | Verdict::FitsWithin(_) => return String::new(),
     };
     format!(
-        "With this deployment {what} would keep {} MiB, and may keep {} MiB; earlier deployments that \
-         are not shown are not counted, since they would go first. Please {advice}, or ask those who \
-         run this platform for more.",
+        "With this deployment, {what} would use {} MiB, more than the limit of {} MiB. Earlier \
+         deployments that are not current are not counted, because they would be removed first. \
+         Please {advice}, or ask the platform's operator for more.",
         mib(needed),
         mib(limit)
     )

@@ -68,7 +68,9 @@ impl UploadQueue {
     pub async fn admit(&self, player: Uuid) -> Result<Upload, ApiError> {
         let share = self.players.take(player, AT_ONCE_OF_ONE).ok_or_else(|| {
             ApiError::new(ProblemCode::TooManyRequests)
-                .with_detail("You are deploying already. Please wait until that has ended.")
+                .with_detail(
+                    "You already have a deploy in progress. Please wait until it has finished.",
+                )
                 .with_header(header::RETRY_AFTER, COME_AGAIN)
         })?;
         let spooled = self
@@ -177,8 +179,8 @@ impl Upload {
         let sent = tokio::select! {
             biased;
             () = self.spooled.given_up() => Err(no_room(
-                "Too many games are being deployed, and this upload was the slowest. Please try \
-                 again soon.",
+                "Too many games are being deployed, so the slowest upload, yours, was stopped. \
+                 Please try again soon.",
             )),
             sent = send(body, limits, pieces, &self.spooled) => sent,
         };
@@ -275,7 +277,7 @@ fn write(path: &Path, mut pieces: mpsc::Receiver<Bytes>) -> std::io::Result<()> 
 #[must_use]
 pub(super) fn too_large(bytes: u64) -> ApiError {
     ApiError::new(ProblemCode::PayloadTooLarge).with_detail(format!(
-        "An archive has at most {} MiB.",
+        "An archive may have at most {} MiB.",
         bytes / (1024 * 1024)
     ))
 }

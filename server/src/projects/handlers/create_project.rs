@@ -75,8 +75,8 @@ pub async fn handle(
     match added.await {
         Err(StoreError::ProjectCap) => {
             return Err(ApiError::new(ProblemCode::NotAllowed).with_detail(format!(
-                "You have {most} projects, as many as one account may have here. Use one of them, \
-                 or ask those who run this platform."
+                "You have {most} projects, the limit for one account. Use one of them, or ask the \
+                 platform's operator."
             )));
         }
         Err(StoreError::Conflict { .. }) => {
@@ -97,7 +97,7 @@ async fn taken(state: &ProjectsState, slug: &str, caller: Uuid) -> Result<ApiErr
     let taken = ApiError::new(ProblemCode::SlugTaken);
     Ok(match state.platform.store.find_project(slug).await? {
         Some(Project { owner, .. }) if owner == Some(caller) => {
-            taken.with_detail("You have a project of this name already.")
+            taken.with_detail("You already have a project with this name.")
         }
         _ => taken,
     })

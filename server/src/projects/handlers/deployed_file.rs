@@ -54,12 +54,12 @@ pub async fn handle(
     ApiQuery(query): ApiQuery<FileQuery>,
     deployment: Result<Path<DeploymentPath>, PathRejection>,
 ) -> Result<([(HeaderName, &'static str); 4], Body), ApiError> {
-    let path = query
-        .path
-        .ok_or_else(|| invalid("Say which file: `path` is its path in the deployment."))?;
+    let path = query.path.ok_or_else(|| {
+        invalid("The parameter `path` is missing: the file's path in the deployment.")
+    })?;
     let missing = || {
         ApiError::new(ProblemCode::NotFound)
-            .with_detail("No deployment of this id that is kept has such a file.")
+            .with_detail("No stored deployment with this id has this file.")
     };
     let Path(DeploymentPath { deployment }) = deployment.map_err(|_| missing())?;
     let (slug, environment) = (&reader.project.slug, reader.environment);

@@ -158,13 +158,13 @@ pub async fn handle(
 fn refuse_other_forms(headers: &HeaderMap) -> Result<(), ApiError> {
     if !body::is(headers, GZIP) {
         return Err(ApiError::new(ProblemCode::UnsupportedMediaType)
-            .with_detail("A deploy is sent as application/gzip."));
+            .with_detail("A deploy must be sent as application/gzip."));
     }
     // RFC 9110 §8.4: `identity` is the coding that changes nothing.
     let mut codings = headers.get_all(header::CONTENT_ENCODING).iter();
     if codings.any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
         return Err(ApiError::new(ProblemCode::UnsupportedMediaType)
-            .with_detail("A deploy is sent without a Content-Encoding."));
+            .with_detail("A deploy must be sent without a Content-Encoding."));
     }
     Ok(())
 }
@@ -173,7 +173,7 @@ fn message<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Erro
     let text = String::deserialize(from)?;
     let message = parse_message(&text).ok_or_else(|| {
         de::Error::custom(format_args!(
-            "A message is one line of at most {MESSAGE_CHARS} characters that are to be seen."
+            "A message must be one line of at most {MESSAGE_CHARS} visible characters."
         ))
     })?;
     Ok(Some(message.to_owned()))
@@ -181,7 +181,7 @@ fn message<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Erro
 
 fn revision<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     let text = String::deserialize(from)?;
-    let sentence = "A revision is at most 64 letters, digits and ._/+-, without spaces.";
+    let sentence = "A revision must have at most 64 letters, digits and ._/+-, without spaces.";
     let revision = parse_revision(&text).ok_or_else(|| de::Error::custom(sentence))?;
     Ok(Some(revision.to_owned()))
 }

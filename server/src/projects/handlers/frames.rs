@@ -112,7 +112,7 @@ impl Ancestors {
                     .map(Frames::Origins)
             }
             Self::Origins(_) => {
-                Err("A list has 1 to 20 origins; write \"platform\" for none.".to_owned())
+                Err("The list must have 1 to 20 origins; write \"platform\" for none.".to_owned())
             }
         }
     }
@@ -135,7 +135,7 @@ fn no_origin(text: &str) -> String {
         Some(meant) => format!("{shown:?} has no scheme: write {meant}."),
         None => format!(
             "{shown:?} is not the origin of a site: write https:// and its host, such as \
-             https://portal.example, without a path. Plain http is for localhost alone."
+             https://portal.example, without a path. Plain http is only allowed for localhost."
         ),
     }
 }

@@ -54,7 +54,7 @@ pub async fn handle(
     let changed = match set.await {
         Err(StoreError::Missing { .. }) => {
             return Err(ApiError::new(ProblemCode::NotFound)
-                .with_detail("This environment keeps no such deployment."));
+                .with_detail("This deployment is not stored for this environment."));
         }
         set => set?,
     };

@@ -48,7 +48,8 @@ pub async fn disable(
     let reason = wanted.reason.as_deref().map(|reason| {
         parse_reason(reason).ok_or_else(|| {
             invalid(format!(
-                "A reason is one line of at most {REASON_CHARS} characters, which the owner reads."
+                "A reason must be one line of at most {REASON_CHARS} characters. The owner can \
+                 read it."
             ))
         })
     });
@@ -137,7 +138,7 @@ async fn change(
         }
         Changed::ByPlatform => {
             return Err(ApiError::new(ProblemCode::NotAllowed).with_detail(
-                "Those who run this platform took this project down, and only they can put it up \
+                "The platform's operators took this project down, and only they can enable it \
                  again. Ask them.",
             ));
         }

@@ -85,12 +85,12 @@ pub async fn handle(
     let standing = state.platform.store.find_standing(&project.slug).await?;
     if standing.is_some_and(|standing| standing.is_down()) {
         return Err(ApiError::new(ProblemCode::ProjectDisabled)
-            .with_detail("This project is disabled, and nobody gets tokens for its game."));
+            .with_detail("This project is disabled, so no tokens are issued for its game."));
     }
     let ApiJson(wanted) = wanted?;
     let number = wanted
         .number()
-        .ok_or_else(|| invalid("A test player's number is from 1 to 10."))?;
+        .ok_or_else(|| invalid("The number of a test player must be from 1 to 10."))?;
     let now = state.platform.clock.now();
     let fresh = state.platform.entropy.uuid_v7(now);
     let known = state.platform.store.ensure_test_player(
@@ -107,8 +107,8 @@ pub async fn handle(
         }) => {
             // Game developers read this, in a terminal or on a page of their own machine.
             return Err(ApiError::new(ProblemCode::NotDeployed).with_detail(
-                "Test players come with the first deploy: build the game and run \
-                 \"platform deploy\" once.",
+                "Test players exist after the first deploy: build the game and run \"platform \
+                 deploy\" once.",
             ));
         }
         known => known?,

@@ -177,25 +177,33 @@ pub(super) fn bad_wholes() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     assert!(bomb.len() < 400_000);
     vec![
         ("nothing", Vec::new(), "cut off"),
-        ("no gzip", b"no archive at all".to_vec(), "not a whole gzip"),
-        ("zip", b"PK\x03\x04 a zip file".to_vec(), "not a whole gzip"),
-        ("tar without gzip", plain.clone(), "not a whole gzip"),
+        (
+            "no gzip",
+            b"no archive at all".to_vec(),
+            "not a complete gzip",
+        ),
+        (
+            "zip",
+            b"PK\x03\x04 a zip file".to_vec(),
+            "not a complete gzip",
+        ),
+        ("tar without gzip", plain.clone(), "not a complete gzip"),
         ("gzip cut", whole[..whole.len() - 9].to_vec(), "cut off"),
         ("checksum cut", whole[..whole.len() - 1].to_vec(), "cut off"),
         ("tar cut", gzip(&plain[..700]), "cut off"),
         ("tar without end", gzip(&plain[..1_024]), "cut off"),
-        ("checksum", flipped(whole.clone(), 5), "not a whole gzip"),
+        ("checksum", flipped(whole.clone(), 5), "not a complete gzip"),
         (
             "second member is none",
             [&whole[..], &b"and then something"[..]].concat(),
-            "not a whole gzip",
+            "not a complete gzip",
         ),
         (
             "second member adds",
             [&whole[..], &gzip(b"more")].concat(),
-            "follows the archive's end",
+            "data after the end of the archive",
         ),
-        ("no tar", gzip(&[b'x'; 2_000]), "not a whole tar"),
+        ("no tar", gzip(&[b'x'; 2_000]), "not a complete tar"),
         ("empty", gzip(&tar(&[])), "has no files"),
         ("no page", archive(&[("main.js", b"x")]), "no index.html"),
         (

@@ -77,7 +77,7 @@ async fn errors_are_counted_and_the_log_is_searched_by_the_page(stage: Stage) {
     stage.tolerate_log("400");
     stage.fill("Player’s id", "ada").await;
     stage.press("Search").await;
-    stage.says("A player's id is a UUID").await;
+    stage.says("A player's id must be a UUID").await;
     stage.fill("Player’s id", &PLAYER.to_string()).await;
     stage.press("Search").await;
     stage.says("1 record, page 1").await;

@@ -39,7 +39,9 @@ async fn a_fresh_project_says_what_to_do(stage: Stage) {
     stage.says("platform-server project transfer game").await;
     stage.tolerate_log("409");
     stage.press("Get a token").await;
-    stage.says("Test players come with the first deploy").await;
+    stage
+        .says("Test players exist after the first deploy")
+        .await;
     stage.click("#env-dev").await;
     stage.says("Nothing is deployed to dev yet").await;
     let dev = format!("{}?env=dev", scene.page());

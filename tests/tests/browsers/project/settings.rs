@@ -43,7 +43,7 @@ async fn a_backend_is_refused_without_loss_then_saved_and_taken_away(stage: Stag
         .map(id => document.getElementById(id).textContent !== '')";
     assert_eq!(stage.look(said, vec![]).await, json!([true, false, false]));
     stage.press("Use http://127.0.0.1:3000").await;
-    stage.says("It does not answer yet").await;
+    stage.says("It does not respond yet").await;
     let set = scene.environment("dev").await;
     assert_eq!(set["backend"]["url"], "http://127.0.0.1:3000");
     let paths = "/api/\n/socket";

@@ -46,7 +46,7 @@ async fn a_project_is_taken_down_and_put_up_on_its_page(stage: Stage) {
     stage.says("The game is shown.").await;
     stage.press("Delete…").await;
     stage.press("Delete").await;
-    stage.says("It will be removed for good at").await;
+    stage.says("It will be removed permanently at").await;
     comes_to(&stage, SHOWN, json!([true, ["restore"]])).await;
     stage.press("Restore…").await;
     stage.press("Restore").await;
@@ -60,6 +60,6 @@ async fn a_project_is_taken_down_and_put_up_on_its_page(stage: Stage) {
     let disabled = store.change_standing("game", disable, Actor::Operator.into(), now);
     disabled.await.unwrap();
     stage.open(&scene.page()).await;
-    stage.says("only they can put it up again. Ask them.").await;
+    stage.says("only they can enable it again. Ask them.").await;
     comes_to(&stage, SHOWN, json!([true, ["delete"]])).await;
 }
