@@ -124,7 +124,7 @@ pub(crate) async fn keep(state: &AuthState, refused: Refused, source: Source) {
         .store
         .note_refusal(refused, by, state.platform.clock.now());
     if let Err(error) = kept.await {
-        tracing::warn!(error = chain(&error), "a refusal was not kept");
+        tracing::warn!(error = chain(&error), "a refusal could not be stored");
     }
 }
 
@@ -149,7 +149,7 @@ pub async fn tell_left_out(state: &AuthState, last: bool) {
                 kind = kind.as_str(),
                 count,
                 error = chain(&error),
-                "how many refusals were left out was not kept"
+                "the number of refusals that were left out could not be stored"
             );
         }
     }

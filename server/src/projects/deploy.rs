@@ -59,7 +59,7 @@ pub enum DeployError {
     #[error("There is no project {0:?}.")]
     UnknownProject(String),
     /// A file could not be stored.
-    #[error("a file could not be kept")]
+    #[error("a file could not be stored")]
     Files(#[from] FileError),
     /// The store failed.
     #[error("the deployment could not be recorded")]

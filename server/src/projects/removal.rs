@@ -21,7 +21,7 @@ pub async fn remove_deleted(state: &ProjectsState) -> Result<usize, StoreError> 
         .await?
     {
         if let Removed::Whole(slug) = part {
-            tracing::info!(%slug, "a deleted project was removed for good");
+            tracing::info!(%slug, "a deleted project was removed permanently");
             state.hosting.read(&slug).await?;
             removed += 1;
         }

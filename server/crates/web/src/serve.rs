@@ -189,7 +189,7 @@ pub async fn serve<A: Application>(
         .await
         .is_err()
     {
-        tracing::warn!("requests were still in flight and are cut off");
+        tracing::warn!("requests were still running and are aborted");
     }
 }
 

@@ -119,6 +119,9 @@ pub(super) async fn see(state: &AuthState, player: &Player, now: Millis) {
         return;
     }
     if let Err(error) = state.platform.store.see_guest(player.id, now).await {
-        tracing::warn!(error = chain(&error), "a guest's last use was not kept");
+        tracing::warn!(
+            error = chain(&error),
+            "a guest's last use could not be stored"
+        );
     }
 }

@@ -53,7 +53,10 @@ pub(super) async fn note_browser(
         .note_browser(&session.hash, &found)
         .await
     {
-        tracing::warn!(error = chain(&error), "a session's browser was not kept");
+        tracing::warn!(
+            error = chain(&error),
+            "a session's browser could not be stored"
+        );
     }
 }
 

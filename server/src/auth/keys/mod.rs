@@ -267,7 +267,7 @@ impl KeyRing {
             self.store.remove_keys(&gone).await?;
             tracing::info!(
                 ?gone,
-                "signing keys that no token needs any more were forgotten"
+                "signing keys that no token needs any more were removed"
             );
         }
         Ok(())

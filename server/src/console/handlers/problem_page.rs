@@ -102,19 +102,19 @@ const fn explain(slug: ProblemCode) -> Explanation {
 const fn of_players(slug: ProblemCode) -> Explanation {
     match slug {
         ProblemCode::SessionExpired => because(
-            "You were signed in, and that has ended: you signed out elsewhere, or stayed away for a very long time.",
+            "Your sign-in has ended: you signed out in another place, or did not visit for a very long time.",
             "Sign in again. You come back to the same player with the same progress.",
-            "Navigate to platform.loginUrl() with a full page load. The runtime asks for no further token until the page is loaded again.",
+            "Navigate to platform.loginUrl() with a full page load. The runtime requests no further token until the page is loaded again.",
         ),
         ProblemCode::GuestLimitReached => because(
             "Many people who are not signed in play from the same network as you, such as a school's or a mobile carrier's.",
             "Sign in to play at once, or come back later.",
-            "Navigate to platform.loginUrl(). Players who are there already are never refused.",
+            "Navigate to platform.loginUrl(). Existing players are never refused.",
         ),
         ProblemCode::AccountSuspended => because(
-            "The people who run this platform have suspended the account.",
-            "Write to those who run this platform if you think that this is a mistake.",
-            "Show the problem's detail to the player. Neither try again nor send the player to sign in.",
+            "The platform's operators have suspended the account.",
+            "Write to the platform's operators if you think that this is a mistake.",
+            "Show the problem's detail to the player. Do not retry, and do not send the player to the sign-in page.",
         ),
         ProblemCode::NotSignedIn => because(
             "What you wanted to do belongs to a player, and the request did not say which one.",
@@ -122,19 +122,19 @@ const fn of_players(slug: ProblemCode) -> Explanation {
             "Send a game token as Authorization: Bearer. platform.fetch() does so by itself.",
         ),
         ProblemCode::StepUpRequired => because(
-            "This belongs to administration, which asks for a sign-in of the last 15 minutes, in a browser: a session that somebody left open, or a device that was signed in once, is not enough.",
+            "This is administration, which needs a sign-in in a browser within the last 15 minutes: a session that somebody left open, or a device that signed in once, is not enough.",
             "Sign in again. You come back to where you were.",
-            "Lead the person to /login on the auth service with again=1 and a redirect back here. Tokens of devices carry no right to administer, however fresh they are.",
+            "Lead the person to /login on the auth service with again=1 and a redirect back here. A device's token never allows administration, however new it is.",
         ),
         ProblemCode::NotAllowed => because(
-            "This is reserved for others, such as a game's owner, or a form was sent that is too old or came from another page.",
-            "Go back, reload the page and try again, or sign in with another account if you have one that may.",
+            "Only others may do this, such as the game's owner; or the form was too old, or was sent from another page.",
+            "Go back, reload the page and try again, or sign in with an account that is allowed to do this.",
             "Check the owner of the project and the audience of the token. A form needs the cookie of the browser that loaded it, and cookies must be allowed.",
         ),
         ProblemCode::InvalidUsername => because(
             "The name is too short, too long, or has a character that names cannot have.",
             "Choose a name of 3 to 24 letters, digits, underscores or hyphens.",
-            "Names are normalised (NFKC) before they are checked, and have letters of one script.",
+            "Names are normalised (NFKC) before they are checked, and must have letters of one script.",
         ),
         _ => because(
             "Names are unique. Capitals make no difference, and names that look alike, such as those with 0 and O, count as one.",
@@ -148,19 +148,19 @@ const fn of_players(slug: ProblemCode) -> Explanation {
 const fn of_games(slug: ProblemCode) -> Explanation {
     match slug {
         ProblemCode::UnknownOrigin => because(
-            "A page asked who you are, and this platform does not know that page. It was told nothing.",
+            "A page asked who you are. The platform does not know that page, and told it nothing.",
             "Open the game from its own address on this platform.",
             "The Origin header must be exactly a deployed game's address: scheme, host and port. Frames with an opaque origin have none.",
         ),
         ProblemCode::UnknownHost => because(
             "The address may be misspelled, or the game has moved or was never there.",
             "Check the address, or look for the game on the platform's start page.",
-            "Games live at <slug> and dev-<slug> under the platform's own host, on its port. A name with a dot at its end is another name.",
+            "Games have the hosts <slug> and dev-<slug> under the platform's own host, with its port. A host with a dot at its end is a different host.",
         ),
         ProblemCode::NotFound => because(
             "The address may be misspelled, or what was here is gone.",
             "Go back to the start page of the game.",
-            "Files are served exactly as deployed, and /__platform/ is kept for the platform.",
+            "Files are served exactly as deployed, and /__platform/ is reserved for the platform.",
         ),
         ProblemCode::InvalidRedirect => because(
             "The link said where to return to, and that place is not part of this platform.",
@@ -168,9 +168,9 @@ const fn of_games(slug: ProblemCode) -> Explanation {
             "redirect must be an absolute http or https address whose origin is a game of this platform or its console.",
         ),
         ProblemCode::SlugTaken => because(
-            "Every game has a name of its own, which is part of its address.",
+            "Every game has its own name, which is part of its address.",
             "Choose another name.",
-            "Slugs are unique across the platform and are not given away again.",
+            "Slugs are unique across the platform and are never reused.",
         ),
         ProblemCode::NotDeployed => because(
             "The game exists, but nobody has uploaded it here yet.",
@@ -178,14 +178,14 @@ const fn of_games(slug: ProblemCode) -> Explanation {
             "Deploy to this environment first.",
         ),
         ProblemCode::ProjectDisabled => because(
-            "The game's maker, or the people who run this platform, took it down.",
-            "There is nothing that you could do. Your player is not lost: other games know you, and so does this one if it comes back.",
-            "The project page says who took it down, when and why, and whether you can show it again. `platform projects enable` and `platform projects restore` do the same.",
+            "The game's maker, or the platform's operators, took it down.",
+            "There is nothing that you could do. Your player is not lost: other games still know you, and so will this one if it comes back.",
+            "The project page says who took it down, when and why, and whether you can enable it again. `platform projects enable` and `platform projects restore` do the same.",
         ),
         ProblemCode::QuotaExceeded => because(
-            "A project, or all projects of one person, may take so much room and no more.",
+            "The storage of a project, and of all projects of one person, is limited.",
             "If you are playing, there is nothing to do: the game stays as it was.",
-            "The detail says which limit it is and how much is taken. Earlier deployments that no environment shows go by themselves; what is left is freed by deleting a project, or with a larger PLATFORM_ setting by those who run the platform.",
+            "The detail says which limit it is and how much is taken. Earlier deployments are removed automatically. To free more, delete a project, or ask the platform's operator for a larger limit (a PLATFORM_ setting).",
         ),
         _ => because(
             "Something in the uploaded files cannot be served safely.",
@@ -199,19 +199,19 @@ const fn of_games(slug: ProblemCode) -> Explanation {
 const fn of_requests(slug: ProblemCode) -> Explanation {
     match slug {
         ProblemCode::PayloadTooLarge => because(
-            "More was sent than this address takes.",
+            "More was sent than this address accepts.",
             "Try something smaller.",
             "Limits are in the documentation of each endpoint.",
         ),
         ProblemCode::UnsupportedMediaType => because(
-            "What was sent is of a kind that this address does not take.",
+            "This address does not accept this type of content.",
             "Tell the game's author.",
             "Check the Content-Type of the request.",
         ),
         ProblemCode::MethodNotAllowed => because(
-            "The address is right, but it was asked in the wrong way.",
+            "The address is right, but it does not accept this kind of request.",
             "Go back to the game and try again.",
-            "The Allow header names the methods that are answered.",
+            "The Allow header lists the accepted methods.",
         ),
         ProblemCode::TooManyRequests => because(
             "More requests came in a short time than are allowed.",
@@ -221,7 +221,7 @@ const fn of_requests(slug: ProblemCode) -> Explanation {
         ProblemCode::BackendUnreachable => because(
             "The game's own server is not running, or could not be reached.",
             "Wait a moment and try again. The rest of the game may go on working.",
-            "The platform could not connect to the backend that is set for this environment, or it broke off.",
+            "The platform could not connect to the backend that is set for this environment, or the connection was lost.",
         ),
         ProblemCode::BackendTimeout => because(
             "The game's own server is too slow at the moment.",
@@ -229,18 +229,18 @@ const fn of_requests(slug: ProblemCode) -> Explanation {
             "The setting PLATFORM_BACKEND_TIMEOUT_SECONDS says how long a backend has to begin its answer.",
         ),
         ProblemCode::Unavailable => because(
-            "The platform is busy, starting, or being looked after.",
+            "The platform is busy, starting, or under maintenance.",
             "Wait a moment and try again. Nothing of yours is lost.",
             "Nothing was written. The request can be sent again.",
         ),
         ProblemCode::Internal => because(
-            "This is a mistake on our side, and it has been written down.",
-            "Try again. If it goes on, tell those who run this platform the request id.",
-            "The cause stands in the server's log under the request id.",
+            "This is an error of the platform, and it was logged.",
+            "Try again. If it happens again, tell the platform's operator the request id.",
+            "The cause is in the server's log under the request id.",
         ),
         _ => because(
-            "Something that the request needs is missing, doubled or malformed.",
-            "Go back to the game and try again. If it goes on, clear the cookies of this site.",
+            "Something that the request needs is missing, duplicated or malformed.",
+            "Go back to the game and try again. If it happens again, clear the cookies of this site.",
             "The problem's detail says which part. A request names one host and carries one session cookie.",
         ),
     }

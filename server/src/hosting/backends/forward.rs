@@ -166,7 +166,7 @@ async fn pass(visitor: OnUpgrade, backend: OnUpgrade, end: &CancellationToken) {
     };
     let (visitor, backend) = (TokioIo::new(visitor), TokioIo::new(backend));
     if let Err(error) = tunnel::pass(visitor, backend, end).await {
-        tracing::debug!(%error, "a WebSocket broke off");
+        tracing::debug!(%error, "a WebSocket was cut off");
     }
 }
 

@@ -264,7 +264,7 @@ impl Follow {
                 Ok(sent) => sent,
                 Err(error) => {
                     // The client reconnects, and continues at the same position.
-                    tracing::warn!(error = chain(&*error), "a log stream broke off");
+                    tracing::warn!(error = chain(&*error), "a log stream was cut off");
                     return None;
                 }
             };

@@ -112,7 +112,7 @@ impl CountPlayers {
 
     async fn keep(&self, now: Millis) -> Result<(), JobError> {
         let kept = self.state.counting.keep(&*self.state.platform.store, now);
-        let failed = JobError::because("what was counted of players could not be kept");
+        let failed = JobError::because("the counts of players could not be stored");
         kept.await.map_err(failed)
     }
 

@@ -171,7 +171,7 @@ impl Counts {
             self.warned = Some(Instant::now());
             tracing::warn!(
                 most,
-                "WebSockets, streams and long answers hold all the connections that they may; \
+                "WebSockets, streams and long answers use all connections that they are allowed; \
                  further WebSockets and streams are refused, and other requests are answered"
             );
         }
