@@ -408,7 +408,7 @@ Example:
     /// Delete a project: it can be restored for seven days
     #[command(after_help = "\
 Its game is not shown from then on. After seven days its deployments, settings, logs and numbers
-are removed for good. Nobody gets its slug again.
+are removed permanently. Nobody gets its slug again.
 
 Example:
   platform projects delete my-game")]
