@@ -359,7 +359,7 @@ async fn what_should_not_be_public_is_warned_of_by_name() {
     assert_eq!(found["warnings"][0]["code"], "private-file");
     let message = found["warnings"][0]["message"].as_str().unwrap();
     assert!(
-        message.starts_with("keys/id_rsa, secrets.env should hardly"),
+        message.starts_with("keys/id_rsa, secrets.env should probably not be public"),
         "{message}"
     );
     assert_eq!(found["warnings"][1]["code"], "source-file");

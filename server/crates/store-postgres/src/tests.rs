@@ -106,11 +106,7 @@ async fn two_programs_may_start_on_an_empty_database_at_once_a_hundred_times() {
         };
         tokio::spawn(start).await.unwrap().unwrap();
     };
-    for _ in 0..100 {
-        // Both begin with the schema of the players, as a program does, and continue with that of
-        // the log records.
-        join(start(&migrations::MAIN), start(&migrations::MAIN)).await;
-        join(start(&migrations::LOGS), start(&migrations::LOGS)).await;
+    let counts = async || {
         let tables = "SELECT count(*) FROM platform_schema_history
              UNION ALL SELECT count(*) FROM platform_log_schema_history
              UNION ALL SELECT count(*) FROM locks";
@@ -120,6 +116,17 @@ async fn two_programs_may_start_on_an_empty_database_at_once_a_hundred_times() {
         assert_eq!(counts, [3, 1, 2]);
         let empty = "DROP SCHEMA public CASCADE; CREATE SCHEMA public";
         client.batch_execute(empty).await.unwrap();
+        counts
+    };
+    start(&migrations::MAIN).await;
+    start(&migrations::LOGS).await;
+    let alone = counts().await;
+    for _ in 0..100 {
+        // Both begin with the schema of the players, as a program does, and continue with that of
+        // the log records.
+        join(start(&migrations::MAIN), start(&migrations::MAIN)).await;
+        join(start(&migrations::LOGS), start(&migrations::LOGS)).await;
+        assert_eq!(counts().await, alone);
     }
 }
 

@@ -64,7 +64,7 @@ async fn a_project_keeps_no_more_than_it_may_and_earlier_deployments_go_first() 
         (409, "quota-exceeded")
     );
     let detail = refused.json::<Value>()["detail"].to_string();
-    assert!(detail.contains("may keep 3 MiB"), "{detail}");
+    assert!(detail.contains("the limit of 3 MiB"), "{detail}");
     let shown: Value = owner.get("/api/projects/game").await.json();
     let prod = &shown["environments"]["prod"]["deployments"];
     assert_eq!(prod.as_array().unwrap().len(), 2, "{prod}");
