@@ -180,12 +180,12 @@ pub async fn what_is_touched_while_others_sweep_is_never_forgotten(place: &dyn P
         let later = store.touch_files(used.clone(), NOW).await.unwrap();
         assert_eq!(later, [""; 0]);
         let mut unused = BTreeSet::new();
+        let mut looks = 0;
         while unused.len() < used.len() {
+            // A row that another sweep looks at in this moment is left out, and found afterwards.
             let claimed = store.claim_unused_files(100, LATER).await.unwrap();
-            assert!(
-                !claimed.is_empty(),
-                "{used:?} were touched, {unused:?} are there"
-            );
+            looks += 1;
+            assert!(looks < 1_000, "{used:?} were touched, {unused:?} are there");
             store.forget_files(claimed.clone(), LATER).await.unwrap();
             unused.extend(claimed.into_iter().filter(|name| used.contains(name)));
         }
