@@ -1,10 +1,11 @@
 //! A platform of several nodes on this machine, made of real programs: a PostgreSQL primary with a
-//! synchronous standby, Redis, the nodes, and haproxy before them. `cargo xtask cluster` runs one
+//! synchronous standby, Redis, an S3 server, the nodes, and haproxy before them. `cargo xtask cluster` runs one
 //! for a person, and tests run one to break parts of it.
 //!
 //! Everything lies in one temporary folder and ends with the [`Cluster`], however its process ends.
 
 mod balancer;
+mod files;
 mod node;
 mod poll;
 mod postgres;
@@ -18,6 +19,7 @@ use anyhow::{Context, Result};
 use tempfile::TempDir;
 
 pub use self::balancer::Balancer;
+pub use self::files::Files;
 pub use self::node::Node;
 pub use self::postgres::{Postgres, PostgresPair};
 pub use self::process::Process;
@@ -28,6 +30,8 @@ pub use self::redis::Redis;
 pub struct Plan {
     /// The program `platform-server`, built with the feature `cluster`.
     pub server: PathBuf,
+    /// The program `s3s-fs`; `None` if it is on the `PATH`.
+    pub s3: Option<PathBuf>,
     /// How many nodes there are.
     pub nodes: usize,
     /// The port of the balancer, under `localhost`; 0 for a free one.
@@ -46,6 +50,8 @@ pub struct Cluster {
     pub balancer: Balancer,
     /// The counters, limits and hints that nodes share.
     pub redis: Redis,
+    /// The deployed files.
+    pub files: Files,
     /// The databases.
     pub postgres: PostgresPair,
     folder: TempDir,
@@ -64,6 +70,8 @@ impl Cluster {
         let postgres = PostgresPair::start(folder.path())?;
         tell("starting Redis");
         let redis = Redis::start(folder.path())?;
+        tell("starting an S3 server");
+        let files = Files::start(folder.path(), plan.s3.as_deref())?;
         let port = match plan.port {
             0 => free_port()?,
             chosen => chosen,
@@ -75,19 +83,13 @@ impl Cluster {
             database_url: postgres.url("platform"),
             logs_database_url: postgres.url("logs"),
             key_secret: random_secret()?,
+            files: files.settings(),
             settings: &plan.settings,
         };
         tell(&format!("starting {} nodes", plan.nodes));
-        let mut nodes = Vec::new();
-        for number in 1..=plan.nodes {
-            let mut node = Node::start(&shared, number)?;
-            // The first one puts its demo into the folder of files. A node that starts meanwhile
-            // removes uploads there that are not finished, as if it were alone.
-            if number == 1 {
-                node.wait_until_ready()?;
-            }
-            nodes.push(node);
-        }
+        // Together, as after a power cut: the first start also brings the schema up to date.
+        let nodes = (1..=plan.nodes).map(|number| Node::start(&shared, number));
+        let mut nodes = nodes.collect::<Result<Vec<_>>>()?;
         for node in &mut nodes {
             node.wait_until_ready()?;
         }
@@ -97,6 +99,7 @@ impl Cluster {
             nodes,
             balancer,
             redis,
+            files,
             postgres,
             folder,
         })

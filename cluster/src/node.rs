@@ -22,6 +22,7 @@ pub(crate) struct Shared<'a> {
     pub(crate) database_url: String,
     pub(crate) logs_database_url: String,
     pub(crate) key_secret: String,
+    pub(crate) files: [(&'static str, String); 4],
     pub(crate) settings: &'a [(String, String)],
 }
 
@@ -54,7 +55,6 @@ impl Node {
         let operations = SocketAddr::from((Ipv4Addr::LOCALHOST, crate::free_port()?));
         let data = shared.folder.join(&name);
         make_folder(&data, User::Same)?;
-        let files = shared.folder.join("files");
         let own = [
             ("PLATFORM_ORIGIN", shared.origin.clone()),
             ("PLATFORM_LISTEN", address.to_string()),
@@ -65,18 +65,15 @@ impl Node {
                 "PLATFORM_LOGS_DATABASE_URL",
                 shared.logs_database_url.clone(),
             ),
-            ("PLATFORM_FILES_URL", format!("file://{}", files.display())),
             ("PLATFORM_KEY_SECRET", shared.key_secret.clone()),
             ("PLATFORM_TRUSTED_PROXIES", "127.0.0.1/32".to_owned()),
         ];
+        let own = own.into_iter().chain(shared.files.clone());
         let own = own.map(|(name, value)| (name.to_owned(), value));
         let start = Start {
             server: shared.server.to_owned(),
             folder: shared.folder.to_owned(),
-            settings: own
-                .into_iter()
-                .chain(shared.settings.iter().cloned())
-                .collect(),
+            settings: own.chain(shared.settings.iter().cloned()).collect(),
         };
         Ok(Self {
             process: start.launch(&name)?,

@@ -10,8 +10,8 @@ use reqwest::Method;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::server;
 use crate::visitor::{Minted, NotMinted, Visitor};
+use crate::{server, settings};
 
 /// Settings of the nodes: all load comes from one address.
 const SETTINGS: [(&str, &str); 3] = [
@@ -27,6 +27,7 @@ const SETTINGS: [(&str, &str); 3] = [
 pub async fn start() -> Cluster {
     let plan = Plan {
         server: server::program().to_owned(),
+        s3: Some(settings::program("S3S_FS", &["s3s-fs"])),
         nodes: 3,
         port: 0,
         settings: SETTINGS

@@ -24,6 +24,7 @@ pub(crate) fn run(
     let mut signals = Signals::new([SIGINT, SIGTERM]).context("signals cannot be awaited")?;
     let plan = Plan {
         server: workspace.binary(release, "platform-server"),
+        s3: Some(setup::Tool::S3sFs.bin(workspace)?.join("s3s-fs")),
         nodes,
         port,
         settings: Vec::new(),
@@ -71,6 +72,7 @@ fn what_runs_where(cluster: &Cluster) -> String {
         let advice = format!("{role}, process {}", server.process.id());
         lines.push(line(name, &address, &advice));
     }
+    lines.push(line("s3", &cluster.files.address, "the bucket is a folder"));
     let redis = cluster.redis.url();
     lines.push(line(
         "redis",

@@ -370,7 +370,7 @@ pub(super) const STEPS: &[Step] = &[
     Step {
         name: "s3s-fs",
         why: "the S3 server that the tests of deployed files in a bucket start for themselves; compiled once",
-        must: &[Test],
+        must: &[Cluster, Test],
         may: &[],
         without: "",
         check: Check::Tool(Tool::S3sFs),

@@ -1,6 +1,4 @@
-//! Several nodes behind a balancer, and what players notice when one part of them dies.
-
-#![expect(clippy::panic, reason = "a test reports by failing")]
+//! What players notice when one part of a cluster dies.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -134,6 +132,9 @@ async fn without_a_standby_no_new_player_is_acknowledged() {
         other => panic!("{other:?}"),
     }
     assert!(start.elapsed() < LONGEST, "{:?}", start.elapsed());
+    // A known player needs no write.
+    let again = visitor.mint("demo", Some(&guest.cookie)).await.unwrap();
+    assert_eq!(again.claims.sub, guest.claims.sub);
     cluster.postgres.standby.restart().unwrap();
     poll::until("new players", async || {
         visitor.mint("demo", None).await.ok()
@@ -141,4 +142,45 @@ async fn without_a_standby_no_new_player_is_acknowledged() {
     .await;
     let again = visitor.mint("demo", Some(&guest.cookie)).await.unwrap();
     assert_eq!(again.claims.sub, guest.claims.sub);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_s3_games_are_played_and_afterwards_nothing_is_missing() {
+    let mut cluster = nodes::start().await;
+    let visitor = nodes::visitor(&cluster);
+    // Each node fetches the page once.
+    for node in &cluster.nodes {
+        let direct = Visitor::new(node.address, cluster.balancer.address.port());
+        let page = direct.request(Method::GET, "demo", "/").send().await.unwrap();
+        assert_eq!(page.status(), 200);
+    }
+    cluster.files.process.kill().unwrap();
+    let load = Load::of_guests(&visitor, RATE);
+    let page = Load::of_gets(&visitor, "demo", "/", 20);
+    until_more_passed(&load.seen, 100).await;
+    until_more_passed(&page.seen, 40).await;
+    cluster.files.restart().unwrap();
+    let (seen, page) = (load.end().await, page.end().await);
+    for seen in [&seen, &page] {
+        assert!(seen.failures().is_empty(), "{:?}", seen.failures());
+    }
+    assert_the_same_players(&visitor, &seen).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_that_are_restarted_in_turn_cost_no_request() {
+    let mut cluster = nodes::start().await;
+    let visitor = nodes::visitor(&cluster);
+    let load = Load::of_guests(&visitor, RATE);
+    until_more_passed(&load.seen, 50).await;
+    for node in &mut cluster.nodes {
+        // It says that it is not ready, and goes on until the balancer has noticed.
+        assert!(node.stop().unwrap().success());
+        node.restart().unwrap();
+        until_more_passed(&load.seen, 100).await;
+    }
+    let seen = load.end().await;
+    println!("{} passed", seen.passed());
+    assert!(seen.failures().is_empty(), "{:?}", seen.failures());
+    assert_the_same_players(&visitor, &seen).await;
 }
