@@ -17,8 +17,13 @@ use crate::process::{Process, User, find, guarded};
 /// Where no node is ready, for example while no database takes writes, requests go to every node
 /// that runs: it still serves files, keys and heartbeats, and says itself what it cannot do.
 const COMMON: &str = "\
+global
+  log stdout format raw local0
+
 defaults
   mode http
+  log global
+  option httplog
   option redispatch
   retry-on conn-failure
   retries 3

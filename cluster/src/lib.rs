@@ -61,6 +61,9 @@ impl Cluster {
     /// Starts every part, and waits until the balancer answers and each node is ready. `tell` is
     /// given a sentence about each step.
     ///
+    /// The programs end with the thread that starts them (`PR_SET_PDEATHSIG`), so call this, and
+    /// whatever restarts a part, on a thread that lives as long as the cluster.
+    ///
     /// # Errors
     /// A program is missing, does not start, or is not ready within a minute. The error says which
     /// one, and shows the end of its output.

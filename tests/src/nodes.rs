@@ -20,11 +20,13 @@ const SETTINGS: [(&str, &str); 3] = [
     ("PLATFORM_SIGN_IN_RATE", "1000000/s, burst 1000000"),
 ];
 
-/// Starts a cluster of three nodes.
+/// Starts a cluster of three nodes. Call this on the thread of the test, which lives as long as the
+/// cluster.
 ///
 /// # Panics
 /// Panics if it does not start.
-pub async fn start() -> Cluster {
+#[must_use]
+pub fn start() -> Cluster {
     let plan = Plan {
         server: server::program().to_owned(),
         s3: Some(settings::program("S3S_FS", &["s3s-fs"])),
@@ -34,9 +36,7 @@ pub async fn start() -> Cluster {
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into(),
     };
-    // It waits for programs, and this thread drives other futures.
-    let starting = tokio::task::spawn_blocking(move || Cluster::start(&plan, &|_| {}));
-    match starting.await.expect("the start does not panic") {
+    match Cluster::start(&plan, &|_| {}) {
         Ok(cluster) => cluster,
         Err(error) => panic!("the cluster does not start: {error:#}"),
     }
@@ -46,7 +46,7 @@ pub async fn start() -> Cluster {
 #[must_use]
 pub fn visitor(cluster: &Cluster) -> Visitor {
     let address = cluster.balancer.address;
-    Visitor::new(address, address.port())
+    Visitor::who_reconnects(address, address.port())
 }
 
 /// A request that failed.

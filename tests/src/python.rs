@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use crate::{server, settings};
 
@@ -12,6 +13,9 @@ use crate::{server, settings};
 /// Panics if it cannot be created.
 #[must_use]
 pub fn environment(folder: &Path, name: &str) -> PathBuf {
+    // Two tests of one program may want the same environment.
+    static INSTALLING: Mutex<()> = Mutex::new(());
+    let _installing = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
     let requirements = folder.join("requirements.txt");
     let wanted = std::fs::read(&requirements).expect("a file");
     let home = server::target().join("python").join(name);

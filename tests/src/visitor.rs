@@ -8,7 +8,7 @@ use platform_protocol::claims::GameTokenClaims;
 use platform_protocol::paths;
 use platform_protocol::token::TokenAnswer;
 use reqwest::header::{COOKIE, HOST, ORIGIN, SET_COOKIE};
-use reqwest::{Client, RequestBuilder, Response};
+use reqwest::{Client, ClientBuilder, RequestBuilder, Response};
 
 /// The session cookie's name over http.
 const COOKIE_NAME: &str = "platform-session";
@@ -51,7 +51,21 @@ impl Visitor {
     /// `port`.
     #[must_use]
     pub fn new(address: SocketAddr, port: u16) -> Self {
-        let client = Client::builder()
+        Self::with(Client::builder(), address, port)
+    }
+
+    /// Creates a visitor who opens a connection for each request.
+    ///
+    /// If the server behind a proxy ends while a connection is idle, the proxy may close the
+    /// client's connection instead of responding to the next request on it. Browsers then send the
+    /// request again; this client does not.
+    #[must_use]
+    pub fn who_reconnects(address: SocketAddr, port: u16) -> Self {
+        Self::with(Client::builder().pool_max_idle_per_host(0), address, port)
+    }
+
+    fn with(client: ClientBuilder, address: SocketAddr, port: u16) -> Self {
+        let client = client
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
             .timeout(crate::poll::BOUND)

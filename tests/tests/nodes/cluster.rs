@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use platform_cluster::Cluster;
 use platform_protocol::paths;
 use platform_tests::nodes::{self, Load, Seen};
 use platform_tests::poll;
@@ -25,11 +26,15 @@ async fn until_more_passed(seen: &Seen, more: usize) {
 }
 
 /// Asserts that every acknowledged guest is still the same player.
-async fn assert_the_same_players(visitor: &Visitor, seen: &Seen) {
+async fn assert_the_same_players(cluster: &Cluster, seen: &Seen) {
+    let visitor = nodes::visitor(cluster);
     assert_eq!(seen.strangers(), 0, "a known cookie became another player");
     for guest in seen.guests() {
         let again = visitor.mint("demo", Some(&guest.cookie)).await;
-        let again = again.unwrap_or_else(|error| panic!("no token: {error:?}"));
+        let again = again.unwrap_or_else(|error| {
+            let balancer = cluster.balancer.process.output().unwrap_or_default();
+            panic!("no token: {error:?}\n{balancer}")
+        });
         assert_eq!(again.claims.sub, guest.claims.sub, "a guest was lost");
         assert_eq!(again.claims.username, guest.claims.username);
     }
@@ -37,7 +42,7 @@ async fn assert_the_same_players(visitor: &Visitor, seen: &Seen) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_node_has_the_same_keys_games_and_players() {
-    let cluster = nodes::start().await;
+    let cluster = nodes::start();
     let visitor = nodes::visitor(&cluster);
     let mut key_sets = BTreeSet::new();
     let mut pages = BTreeSet::new();
@@ -63,7 +68,7 @@ async fn every_node_has_the_same_keys_games_and_players() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_is_killed_costs_its_own_requests_and_loses_nobody() {
-    let mut cluster = nodes::start().await;
+    let mut cluster = nodes::start();
     let visitor = nodes::visitor(&cluster);
     let load = Load::of_guests(&visitor, RATE);
     until_more_passed(&load.seen, 100).await;
@@ -81,12 +86,12 @@ async fn a_node_that_is_killed_costs_its_own_requests_and_loses_nobody() {
     // Those in flight there, and two seconds of its share.
     let allowed = usize::try_from(RATE).unwrap() * 2 / 3 + 16;
     assert!(failures.len() <= allowed, "{failures:?}");
-    assert_the_same_players(&visitor, &seen).await;
+    assert_the_same_players(&cluster, &seen).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_standby_takes_over_and_knows_every_player() {
-    let mut cluster = nodes::start().await;
+    let mut cluster = nodes::start();
     let visitor = nodes::visitor(&cluster);
     let load = Load::of_guests(&visitor, RATE);
     let keys = Load::of_gets(&visitor, "auth", paths::JWKS, 20);
@@ -117,12 +122,12 @@ async fn the_standby_takes_over_and_knows_every_player() {
         );
         assert!(seen.failures().is_empty(), "{what}: {:?}", seen.failures());
     }
-    assert_the_same_players(&visitor, &seen).await;
+    assert_the_same_players(&cluster, &seen).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_standby_no_new_player_is_acknowledged() {
-    let mut cluster = nodes::start().await;
+    let mut cluster = nodes::start();
     let visitor = nodes::visitor(&cluster);
     let guest = visitor.mint("demo", None).await.unwrap();
     cluster.postgres.standby.process.kill().unwrap();
@@ -146,12 +151,16 @@ async fn without_a_standby_no_new_player_is_acknowledged() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_s3_games_are_played_and_afterwards_nothing_is_missing() {
-    let mut cluster = nodes::start().await;
+    let mut cluster = nodes::start();
     let visitor = nodes::visitor(&cluster);
     // Each node fetches the page once.
     for node in &cluster.nodes {
         let direct = Visitor::new(node.address, cluster.balancer.address.port());
-        let page = direct.request(Method::GET, "demo", "/").send().await.unwrap();
+        let page = direct
+            .request(Method::GET, "demo", "/")
+            .send()
+            .await
+            .unwrap();
         assert_eq!(page.status(), 200);
     }
     cluster.files.process.kill().unwrap();
@@ -164,12 +173,12 @@ async fn without_s3_games_are_played_and_afterwards_nothing_is_missing() {
     for seen in [&seen, &page] {
         assert!(seen.failures().is_empty(), "{:?}", seen.failures());
     }
-    assert_the_same_players(&visitor, &seen).await;
+    assert_the_same_players(&cluster, &seen).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_that_are_restarted_in_turn_cost_no_request() {
-    let mut cluster = nodes::start().await;
+    let mut cluster = nodes::start();
     let visitor = nodes::visitor(&cluster);
     let load = Load::of_guests(&visitor, RATE);
     until_more_passed(&load.seen, 50).await;
@@ -182,5 +191,5 @@ async fn nodes_that_are_restarted_in_turn_cost_no_request() {
     let seen = load.end().await;
     println!("{} passed", seen.passed());
     assert!(seen.failures().is_empty(), "{:?}", seen.failures());
-    assert_the_same_players(&visitor, &seen).await;
+    assert_the_same_players(&cluster, &seen).await;
 }

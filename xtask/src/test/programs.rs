@@ -174,8 +174,10 @@ impl Program {
         if !self.is_end_to_end {
             return Ok(command);
         }
-        // Two at a time: each test has its own browser and its own server.
-        command.arg("--test-threads=2");
+        // Each test has its own browser and its own server. The programs beside the one with the
+        // browsers run one test at a time: more would leave too little for tests of speed.
+        let at_a_time = if self.has_own_runner { 2 } else { 1 };
+        command.arg(format!("--test-threads={at_a_time}"));
         // A test's panic has a message and a place; the backtrace is only the runner's own frames
         // and would hide them.
         command.env("RUST_BACKTRACE", "0");
