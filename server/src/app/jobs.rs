@@ -57,6 +57,10 @@ pub(super) fn start(state: &AppState) -> JoinSet<()> {
     if state.games.files.is_shared() {
         tasks.start(AskForFiles(Arc::clone(&state.games)));
     }
+    let platform = &state.platform;
+    if platform.store.is_shared() || !platform.config.services().is_empty() {
+        tasks.start(FindOwnSockets(Arc::clone(&state.hosting)));
+    }
     tasks.set
 }
 
@@ -134,6 +138,26 @@ impl Job for AskForFiles {
     async fn run(&mut self) -> Result<(), JobError> {
         // The log has it when that changes, not every time.
         let _ = self.0.files.check().await;
+        Ok(())
+    }
+}
+
+/// Resolves the names of the services that the settings name, and of the other nodes: games'
+/// backends must not be there.
+struct FindOwnSockets(Arc<HostingState>);
+
+#[async_trait]
+impl Job for FindOwnSockets {
+    fn schedule(&self) -> Schedule {
+        Schedule::from_start("find-own-sockets", LOOK_AGAIN)
+    }
+
+    async fn run(&mut self) -> Result<(), JobError> {
+        let nodes = self.0.platform.store.list_nodes().await;
+        let nodes = nodes.map_err(JobError::because("the nodes could not be listed"))?;
+        let nodes = nodes.into_iter().map(|node| node.report.address);
+        let own = self.0.backends.reach().own_sockets();
+        own.look_up(nodes.collect()).await;
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! Start and shutdown of the server.
 
+use std::iter;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -195,7 +196,9 @@ pub async fn start_on(
     let (stopping, stopped) = watch::channel(false);
     let mut server = JoinSet::new();
     let assertions = Assertions::new(Arc::clone(&keys), Arc::clone(&clock), origin.auth_url());
-    let settings = backends::Settings::new(&config, &origin, listening);
+    let health = operations.as_ref().map(|(_, address)| *address);
+    let sockets = iter::once(listening).chain(health).collect();
+    let settings = backends::Settings::new(&config, &origin, sockets);
     let backends = Backends::new(&origin, settings)?.signed_by(assertions);
     let (providers, demo_provider) = providers(&config, &origin, &clock, &entropy)?;
     let kept_in = config.folders();

@@ -14,6 +14,7 @@ pub mod names;
 pub mod parse;
 pub mod provider;
 mod s3;
+mod services;
 pub mod show;
 
 use std::collections::BTreeMap;

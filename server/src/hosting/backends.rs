@@ -52,6 +52,7 @@ mod early_response;
 mod forward;
 mod headers;
 mod open_connections;
+mod own_sockets;
 mod paths;
 mod response_body;
 mod tunnel;
@@ -62,6 +63,7 @@ use self::assertion::LastAssertion;
 pub use self::connection_test::Trial;
 use self::forward::{BackendClient, Handshake};
 use self::open_connections::{Door, Doors};
+pub use self::own_sockets::OwnSockets;
 pub use self::paths::is_reserved;
 
 /// The default paths of a game that are forwarded to its backend.
@@ -111,7 +113,8 @@ pub struct Settings {
 impl Settings {
     /// Returns the values of the platform's settings.
     #[must_use]
-    pub fn new(config: &Config, origin: &PlatformOrigin, listening: SocketAddr) -> Self {
+    pub fn new(config: &Config, origin: &PlatformOrigin, listening: Vec<SocketAddr>) -> Self {
+        let own = OwnSockets::new(listening, config.services());
         Self {
             limits: request_body::Limits {
                 quiet: Duration::from_secs(config.backend_timeout_seconds),
@@ -119,7 +122,7 @@ impl Settings {
             },
             idle: Duration::from_secs(config.backend_idle_seconds),
             in_flight: IN_FLIGHT,
-            reach: AddressPolicy::new(config.private_backends.clone(), origin, listening),
+            reach: AddressPolicy::new(config.private_backends.clone(), origin, own),
         }
     }
 }

@@ -73,7 +73,7 @@ impl Nodes {
     ) -> Result<Self, StoreError> {
         let about = NodeReport {
             id: entropy.uuid_v4(),
-            address: format!("{}:{}", machine(), listening.port()),
+            address: address(listening),
             binary: env!("CARGO_PKG_VERSION").to_owned(),
             settings: serde_json::json!(settings).to_string(),
             applied: 0,
@@ -305,6 +305,17 @@ impl Job for ReportNode {
         }
         let renewed = renewed.map_err(JobError::because("leases could not be renewed"));
         JobError::join([reported, renewed])
+    }
+}
+
+/// Returns the address at which other machines reach a node that listens on `listening`. One that
+/// listens on all addresses, or on the loopback address alone, is named after its machine.
+fn address(listening: SocketAddr) -> String {
+    let ip = listening.ip();
+    if ip.is_unspecified() || ip.is_loopback() {
+        format!("{}:{}", machine(), listening.port())
+    } else {
+        listening.to_string()
     }
 }
 

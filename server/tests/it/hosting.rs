@@ -492,7 +492,7 @@ async fn a_backend_that_cannot_be_reached_is_a_problem() {
     let settings = Settings::new(
         &Config::default(),
         &origin,
-        "127.0.0.1:8787".parse().unwrap(),
+        vec!["127.0.0.1:8787".parse().unwrap()],
     );
     let backends = Backends::new(&origin, settings).unwrap();
     backends.add("game", Environment::Prod, address);

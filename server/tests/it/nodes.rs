@@ -92,6 +92,19 @@ async fn beat(node: &TestApp, token: &str) -> u16 {
     send(request).await.status.as_u16()
 }
 
+/// What a node at `address` says about itself that has applied no change.
+fn report(node: &TestApp, address: &str) -> NodeReport {
+    NodeReport {
+        id: node.running.state.platform.entropy.uuid_v4(),
+        address: address.to_owned(),
+        binary: "0".into(),
+        settings: "{}".into(),
+        applied: 0,
+        clock_offset: None,
+        degraded: Vec::new(),
+    }
+}
+
 #[tokio::test]
 async fn what_one_node_deploys_the_others_serve_with_the_next_request() {
     let cluster = Cluster::new();
@@ -162,6 +175,33 @@ async fn whom_one_node_suspends_the_others_refuse_with_the_next_request() {
 }
 
 #[tokio::test]
+async fn no_game_has_another_node_as_its_backend() {
+    let cluster = Cluster::new();
+    let one = cluster.node().await;
+    let another = report(&one, "127.0.0.9:3000");
+    let store = &one.running.state.platform.store;
+    store.report_node(&another).await.unwrap();
+    // Nodes are found at the start, and then twice a minute.
+    let other = cluster.node().await;
+    let owner = Caller::account(&other).await;
+    assert_eq!(owner.create("game").await.status, 201);
+    let path = "/api/projects/game/environments/dev/backend";
+    let backend = |url: &str| json!({ "url": url, "paths": ["/api/"] });
+    let refused = eventually(async || {
+        let answer = owner.put(path, backend("http://127.0.0.9:3000")).await;
+        (answer.status != 200).then_some(answer)
+    });
+    let refused = refused.await;
+    assert!(
+        refused.text().contains("platform itself"),
+        "{}",
+        refused.text()
+    );
+    let another = owner.put(path, backend("http://127.0.0.9:3001")).await;
+    assert_eq!(another.status, 200);
+}
+
+#[tokio::test]
 async fn a_key_that_one_node_revokes_is_gone_from_all_key_sets_with_its_answer() {
     let cluster = Cluster::new();
     let (one, other) = tokio::join!(cluster.node(), cluster.node());
@@ -205,15 +245,7 @@ async fn a_node_that_applies_nothing_delays_a_deploy_for_two_seconds_at_most() {
     let owner = Caller::account(&node).await;
     assert_eq!(owner.create("game").await.status, 201);
     let store = &node.running.state.platform.store;
-    let stuck = NodeReport {
-        id: node.running.state.platform.entropy.uuid_v4(),
-        address: "stuck:1".into(),
-        binary: "0".into(),
-        settings: "{}".into(),
-        applied: 0,
-        clock_offset: None,
-        degraded: Vec::new(),
-    };
+    let stuck = report(&node, "stuck:1");
     store.report_node(&stuck).await.unwrap();
     let begun = tokio::time::Instant::now();
     assert_eq!(owner.deploy("prod", page("game")).await.status, 201);

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use reqwest::header::HOST;
 use serde_json::{Value, json};
 
+use crate::caller::Caller;
 use crate::program::{Server, program};
 use crate::support::TestApp;
 
@@ -51,6 +52,22 @@ async fn a_node_that_can_serve_is_healthy_and_ready_under_any_name() {
     let (status, body) = ask(operations, "node-1", "/console").await;
     assert_eq!(status, 404);
     assert!(body.contains("/problems/not-found"), "{body}");
+}
+
+#[tokio::test]
+async fn the_health_checks_are_no_backend_of_a_game() {
+    let (app, operations) = with_operations().await;
+    let owner = Caller::account(&app).await;
+    assert_eq!(owner.create("game").await.status, 201);
+    let path = "/api/projects/game/environments/dev/backend";
+    let backend = json!({ "url": format!("http://{operations}"), "paths": ["/api/"] });
+    let refused = owner.put(path, backend).await;
+    assert_eq!(refused.status, 400);
+    assert!(
+        refused.text().contains("platform itself"),
+        "{}",
+        refused.text()
+    );
 }
 
 #[tokio::test]

@@ -20,6 +20,7 @@ use tower::Service;
 use url::Host;
 
 use super::early_response::EarlyResponseStream;
+use super::own_sockets::OwnSockets;
 use crate::config::PrivateBackends;
 use crate::origin::PlatformOrigin;
 use crate::web::serve::SILENT;
@@ -39,19 +40,15 @@ pub struct AddressPolicy {
     private: PrivateBackends,
     /// The platform's own name.
     platform: String,
-    /// The platform's own socket.
-    listening: SocketAddr,
+    /// The platform's own sockets.
+    own: Arc<OwnSockets>,
 }
 
 impl AddressPolicy {
     /// Creates the policy of the setting; by default, private networks are allowed for a platform
     /// under `localhost`.
     #[must_use]
-    pub fn new(
-        private: Option<PrivateBackends>,
-        origin: &PlatformOrigin,
-        listening: SocketAddr,
-    ) -> Self {
+    pub fn new(private: Option<PrivateBackends>, origin: &PlatformOrigin, own: OwnSockets) -> Self {
         let by_origin = if origin.is_local() {
             PrivateBackends::All
         } else {
@@ -60,8 +57,14 @@ impl AddressPolicy {
         Self {
             private: private.unwrap_or(by_origin),
             platform: origin.host().to_owned(),
-            listening,
+            own: Arc::new(own),
         }
+    }
+
+    /// Returns the platform's own sockets.
+    #[must_use]
+    pub fn own_sockets(&self) -> &OwnSockets {
+        &self.own
     }
 
     /// Whether a backend may have this host. The addresses of a name are checked when it is
@@ -81,6 +84,9 @@ impl AddressPolicy {
                 if below.is_some_and(|below| below.is_empty() || below.ends_with('.')) {
                     return Err(OWN);
                 }
+                if self.own.is_service(name, port) {
+                    return Err(OWN);
+                }
                 if is_bad_port(port) {
                     return Err(PORT);
                 }
@@ -92,7 +98,7 @@ impl AddressPolicy {
             Host::Ipv4(address) => (*address).into(),
             Host::Ipv6(address) => (*address).into(),
         };
-        if self.is_own(SocketAddr::new(address, port)) {
+        if self.own.contains(SocketAddr::new(address, port)) {
             Err(OWN)
         } else if is_bad_port(port) {
             Err(PORT)
@@ -113,13 +119,6 @@ impl AddressPolicy {
                 is_public(address) || networks.iter().any(|network| network.contains(&address))
             }
         }
-    }
-
-    /// Whether this is the socket on which the platform itself listens.
-    fn is_own(&self, address: SocketAddr) -> bool {
-        let (ip, own) = (address.ip().to_canonical(), self.listening.ip());
-        address.port() == self.listening.port()
-            && (ip == own || ip.is_unspecified() || (own.is_unspecified() && ip.is_loopback()))
     }
 }
 
@@ -226,7 +225,7 @@ impl Service<Uri> for Connector {
             }
             let stream = connecting.await?;
             // Nothing has been sent yet.
-            if reach.is_own(stream.inner().peer_addr()?) {
+            if reach.own.contains(stream.inner().peer_addr()?) {
                 return Err("the address is the platform's own".into());
             }
             Ok(EarlyResponseStream::new(stream))

@@ -184,11 +184,13 @@ fn is_path(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hosting::backends::OwnSockets;
     use crate::origin::PlatformOrigin;
 
     fn local() -> AddressPolicy {
-        let listening = "127.0.0.1:8787".parse().unwrap();
-        AddressPolicy::new(None, &PlatformOrigin::local(8787), listening)
+        let listening = vec!["127.0.0.1:8787".parse().unwrap()];
+        let own = OwnSockets::new(listening, Vec::new());
+        AddressPolicy::new(None, &PlatformOrigin::local(8787), own)
     }
 
     #[test]

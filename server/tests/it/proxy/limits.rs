@@ -84,7 +84,7 @@ async fn slow(change: impl FnOnce(&mut Settings)) -> (Arc<Backends>, mpsc::Unbou
         }
     });
     let origin = PlatformOrigin::local(8787);
-    let listening = "127.0.0.1:8787".parse().unwrap();
+    let listening = vec!["127.0.0.1:8787".parse().unwrap()];
     let mut settings = Settings::new(&Config::default(), &origin, listening);
     change(&mut settings);
     let backends = Arc::new(Backends::new(&origin, settings).unwrap());

@@ -8,7 +8,7 @@ use moka::future::Cache;
 use tower::{Service as _, ServiceExt as _};
 use url::Url;
 
-use super::{AddressPolicy, Connector, Resolver, is_public};
+use super::{AddressPolicy, Connector, OwnSockets, Resolver, is_public};
 use crate::config::PrivateBackends;
 use crate::origin::PlatformOrigin;
 
@@ -47,7 +47,12 @@ fn origin(text: &str) -> PlatformOrigin {
 }
 
 fn reach(private: Option<PrivateBackends>, platform: &str, listening: &str) -> AddressPolicy {
-    AddressPolicy::new(private, &origin(platform), listening.parse().unwrap())
+    let listening = vec![listening.parse().unwrap()];
+    AddressPolicy::new(
+        private,
+        &origin(platform),
+        OwnSockets::new(listening, Vec::new()),
+    )
 }
 
 fn check(reach: &AddressPolicy, address: &str) -> Result<(), &'static str> {
