@@ -176,7 +176,7 @@ async fn while_the_bucket_is_gone_cached_files_are_served_and_nothing_is_deploye
     }
     bucket.kill();
     assert_out_of_reach(&send(app.get("game", "/unseen.3f2a9c1b.js")).await);
-    becomes_degraded(&app, json!(["files"])).await;
+    becomes_degraded(&app, json!(["s3"])).await;
     let refused = owner
         .deploy("prod", archive(&[("index.html", b"new")]))
         .await;
@@ -197,7 +197,7 @@ async fn while_the_bucket_is_gone_cached_files_are_served_and_nothing_is_deploye
     assert_out_of_reach(&unseen);
     assert_eq!(
         degraded(&app).await,
-        json!({ "ready": true, "degraded": ["files"] })
+        json!({ "ready": true, "degraded": ["s3"] })
     );
 
     bucket.run();

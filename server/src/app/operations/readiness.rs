@@ -33,11 +33,11 @@ pub enum Component {
     Database,
     /// The node is about to stop.
     Draining,
-    /// The bucket of deployed files does not answer: files that this node has cached are served,
-    /// others are not, and nothing can be deployed.
-    Files,
     /// The signing keys have not been read for ten minutes.
     Keys,
+    /// The bucket of deployed files does not answer: files that this node has cached are served,
+    /// others are not, and nothing can be deployed.
+    S3,
 }
 
 /// What `/readyz` answers.
@@ -92,8 +92,8 @@ impl Readiness {
     /// Returns what works less well; the clock is `offset` off.
     fn degraded(&self, offset: Millis) -> Vec<Component> {
         let clock = (offset > CLOCK_WARNING).then_some(Component::Clock);
-        let files = self.files.is_out_of_reach().then_some(Component::Files);
-        clock.into_iter().chain(files).collect()
+        let bucket = self.files.is_out_of_reach().then_some(Component::S3);
+        clock.into_iter().chain(bucket).collect()
     }
 
     /// Looks at everything now.
