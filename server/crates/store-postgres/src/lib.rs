@@ -8,6 +8,7 @@
 //! | `database` | a database's connections: reads, writes, time limits, closing |
 //! | `transaction` | a transaction, and running an operation again after a conflict |
 //! | `migrations` | the schemas' history |
+//! | `transfer` | its rows as they are, to move them into or from another back end |
 //! | `error` | converts PostgreSQL's errors for callers |
 //! | `group` | group commit: many callers' writes in one transaction |
 //! | `players`, `guests`, `sessions`, `accounts`, `administration`, `sign_ins`, `suspensions`, `left_guests`, `audit`, `backup`, `keys`, `projects`, `deployments`, `devices`, `device_codes`, `environments`, `counting`, `logs`, `log_writes`, `log_days`, `log_reads`, `log_quota`, `takedown`, `room`, `stored_files`, `nodes` | the operations, as SQL |
@@ -55,6 +56,8 @@ mod suspensions;
 mod takedown;
 #[cfg(test)]
 mod tests;
+mod transfer;
 
 pub use self::backup::restore_copy;
 pub use self::store::PostgresStore;
+pub use self::transfer::PostgresRows;

@@ -17,6 +17,8 @@ pub(super) struct Schema {
     history: &'static str,
     /// The table with one row, which is locked while migrations are applied.
     lock: &'static str,
+    /// The table that exists while rows are moved into the database from another store.
+    pub(super) incoming: &'static str,
     migrations: &'static [(&'static str, &'static str)],
 }
 
@@ -24,6 +26,7 @@ pub(super) struct Schema {
 pub(super) const MAIN: Schema = Schema {
     history: "platform_schema_history",
     lock: "platform_schema_lock",
+    incoming: "platform_incoming",
     migrations: &[
         ("V1__first", include_str!("../migrations/0001_first.sql")),
         (
@@ -38,6 +41,7 @@ pub(super) const MAIN: Schema = Schema {
 pub(super) const LOGS: Schema = Schema {
     history: "platform_log_schema_history",
     lock: "platform_log_schema_lock",
+    incoming: "platform_log_incoming",
     migrations: &[(
         "V1__first",
         include_str!("../migrations/logs/0001_first.sql"),
@@ -51,13 +55,48 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const TRIES: u32 = 20;
 
 impl Schema {
-    /// Applies missing migrations, if that is allowed; a new database always gets all. If several
-    /// programs start at once, one of them applies the migrations and the others wait.
+    /// Checks that no move into the database was interrupted, and upgrades it like
+    /// [`Schema::upgrade`].
     pub(super) async fn bring_up_to_date(
         &self,
         config: &Config,
         policy: SchemaPolicy,
     ) -> Result<(), ConnectError> {
+        let client = self.upgrade(config, policy).await?;
+        self.check_complete(&client).await
+    }
+
+    /// Checks that the database, which may be a standby, has this schema and no interrupted move.
+    pub(super) async fn require(&self, config: &Config) -> Result<(), ConnectError> {
+        let mut client = connect(config).await?;
+        let migrations = self.migrations()?;
+        let known = migrations.iter().map(Migration::version).max().unwrap_or(0);
+        let found = self.version(&mut client, &migrations).await?;
+        allowed(found, known, SchemaPolicy::Refuse)?;
+        self.check_complete(&client).await
+    }
+
+    async fn check_complete(&self, client: &Client) -> Result<(), ConnectError> {
+        let row = client
+            .query_one(
+                "SELECT to_regclass($1::text) IS NOT NULL",
+                &[&self.incoming],
+            )
+            .await
+            .map_err(not_opened)?;
+        if row.try_get(0).map_err(not_opened)? {
+            return Err(ConnectError::Incomplete);
+        }
+        Ok(())
+    }
+
+    /// Applies missing migrations, if that is allowed; a new database always gets all. If several
+    /// programs start at once, one of them applies the migrations and the others wait.
+    pub(super) async fn upgrade(
+        &self,
+        config: &Config,
+        policy: SchemaPolicy,
+    ) -> Result<Client, ConnectError> {
         let mut client = connect(config).await?;
         let migrations = self.migrations()?;
         let known = migrations.iter().map(Migration::version).max().unwrap_or(0);
@@ -68,7 +107,8 @@ impl Schema {
                 .await
                 .map_err(|error| ConnectError::Migration(Box::new(error)))??;
         }
-        allowed(self.version(&mut client, &migrations).await?, known, policy).map(drop)
+        allowed(self.version(&mut client, &migrations).await?, known, policy)?;
+        Ok(client)
     }
 
     fn migrations(&self) -> Result<Vec<Migration>, ConnectError> {

@@ -8,6 +8,7 @@
 //! | `writer` | the writing thread and its group commit |
 //! | `readers`, `connection` | the reading connections; how every connection is set |
 //! | `migrations` | the schemas' history |
+//! | `transfer` | its rows as they are, to move them into or from another back end |
 //! | `error` | converts SQLite's errors for callers |
 //! | `rows`, `player_rows`, `session_rows` | helpers for the rows of several tables |
 //! | `players`, `sessions`, `accounts`, `administration`, `sign_ins`, `suspensions`, `audit`, `backup`, `keys`, `projects`, `deployments`, `deployed_files`, `devices`, `device_codes`, `environments`, `counting`, `logs`, `log_quota`, `log_search`, `log_ranges`, `log_rows`, `error_counts`, `takedown`, `room`, `nodes` | the operations, as SQL |
@@ -50,7 +51,9 @@ mod suspensions;
 mod takedown;
 #[cfg(test)]
 mod tests;
+mod transfer;
 mod writer;
 
 pub use self::database::{make_private_directory, make_private_file};
 pub use self::store::SqliteStore;
+pub use self::transfer::SqliteRows;

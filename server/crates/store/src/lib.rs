@@ -24,7 +24,9 @@ mod sign_ins;
 mod stored_files;
 pub mod stored_forms;
 mod suspensions;
+pub mod tables;
 mod takedown;
+pub mod transfer;
 
 use async_trait::async_trait;
 
@@ -136,6 +138,12 @@ pub enum ConnectError {
         /// The version that this program expects.
         known: i32,
     },
+    /// A move into the database has begun and not ended.
+    #[error(
+        "the database is incomplete, because a move into it was interrupted; run the same \
+         `platform-server move` again, which goes on with it, or use an empty database"
+    )]
+    Incomplete,
     /// The directory or the file could not be made.
     #[error(
         "{path} could not be created; set PLATFORM_DATABASE_URL or PLATFORM_DATA to another place"

@@ -105,6 +105,25 @@ impl TestDatabase {
         CLUSTER.url(&self.name)
     }
 
+    /// Returns the first value of the first row of a query as a text; `None` if there is none, or
+    /// the query failed.
+    #[must_use]
+    pub fn ask(&self, sql: &str) -> Option<String> {
+        let ask = async {
+            let connected = tokio_postgres::connect(&self.url(), tokio_postgres::NoTls).await;
+            let (client, connection) = connected.ok()?;
+            let connection = tokio::spawn(connection);
+            let rows = client.simple_query(sql).await.ok()?;
+            drop(client);
+            let _ = connection.await;
+            rows.iter().find_map(|message| match message {
+                tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+                _ => None,
+            })
+        };
+        on_thread(ask)
+    }
+
     /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -201,7 +220,7 @@ impl Cluster {
     }
 }
 
-/// Sends a statement, on a thread of its own: a test's thread already drives other futures.
+/// Sends a statement.
 fn send(url: &str, sql: &str) -> Result<(), tokio_postgres::Error> {
     let send = async {
         let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await?;
@@ -210,9 +229,14 @@ fn send(url: &str, sql: &str) -> Result<(), tokio_postgres::Error> {
         drop(client);
         connection.await.unwrap()
     };
+    on_thread(send)
+}
+
+/// Waits for `work` on a thread of its own: a test's thread already drives other futures.
+fn on_thread<T: Send>(work: impl Future<Output = T> + Send) -> T {
     let run = || {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
-        runtime.enable_all().build().unwrap().block_on(send)
+        runtime.enable_all().build().unwrap().block_on(work)
     };
     std::thread::scope(|scope| scope.spawn(run).join().unwrap())
 }
