@@ -21,6 +21,7 @@ use tracing_subscriber::EnvFilter;
 use commands::admin::AdminCommand;
 use commands::events::EventsCommand;
 use commands::keys::KeysCommand;
+use commands::moving::MoveCommand;
 use commands::player::PlayerCommand;
 use commands::project::ProjectCommand;
 
@@ -72,6 +73,9 @@ enum Command {
         /// The file to make
         file: PathBuf,
     },
+    /// Move everything from the data folder into PostgreSQL and S3, for several nodes. The server
+    /// must be stopped; the folder is not changed. If it is interrupted, run it again
+    Move(MoveCommand),
     /// Print the settings in force, secrets hidden
     Config {
         /// Print the documentation of every setting instead (Markdown)
@@ -146,6 +150,24 @@ fn run(Arguments { config, command }: Arguments) -> Result<(), Failure> {
                 let made = backup::write(store, files.as_deref(), &file).await;
                 let made = made.map_err(|error| chain(&error))?;
                 told_of_backup(&file, files.is_some(), made)
+            })
+        }
+        Command::Move(command) => {
+            let config = settings()?;
+            let _lock = command.lock(&config)?;
+            on_runtime(async {
+                let mut stop = Stop::listen()?;
+                let said = tokio::select! {
+                    biased;
+                    said = command.run(&config) => said?,
+                    () = stop.signalled() => return Err(
+                        "stopped before it was done; run the same command again, which goes on \
+                         from here"
+                            .to_owned(),
+                    ),
+                };
+                print(&said);
+                Ok(())
             })
         }
         Command::Config { docs: true } => {

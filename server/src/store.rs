@@ -59,6 +59,29 @@ async fn connect_postgres(
     Err(ConnectError::Unsupported("PostgreSQL"))
 }
 
+/// Opens the embedded store at `path` to move its rows.
+///
+/// # Errors
+/// [`ConnectError`]
+#[cfg(feature = "cluster")]
+pub async fn open_embedded_rows(path: &Path) -> Result<Box<dyn transfer::RowSource>, ConnectError> {
+    let rows = platform_store_sqlite::SqliteRows::open(path).await?;
+    Ok(Box::new(rows))
+}
+
+/// Opens PostgreSQL databases to move rows into them, `logs` for those of frontend logs.
+///
+/// # Errors
+/// [`ConnectError`]
+#[cfg(feature = "cluster")]
+pub async fn create_shared_rows(
+    url: &str,
+    logs: Option<&str>,
+) -> Result<Box<dyn transfer::RowTarget>, ConnectError> {
+    let rows = platform_store_postgres::PostgresRows::create(url, logs).await?;
+    Ok(Box::new(rows))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,6 +14,7 @@
 //! | [`openapi`] | the description of the project API |
 //! | [`data_folder`] | the lock on the data folder |
 //! | [`backup`] | a copy of all data, while the server runs |
+//! | `moving` | moving a platform into another store, with the feature `cluster` |
 //! | `demo` | the demo game, with the feature `demo` |
 
 pub mod backup;
@@ -25,6 +26,8 @@ pub mod entry;
 mod error_page;
 mod guard;
 mod jobs;
+#[cfg(feature = "cluster")]
+pub mod moving;
 pub mod openapi;
 pub mod operations;
 pub mod routes;

@@ -3,5 +3,6 @@
 pub(crate) mod admin;
 pub(crate) mod events;
 pub(crate) mod keys;
+pub(crate) mod moving;
 pub(crate) mod player;
 pub(crate) mod project;

@@ -10,7 +10,7 @@ use platform_protocol::limits::LONGEST_TOKEN_SECONDS;
 
 use super::names::{self, Key, SETTINGS, Setting};
 use super::provider::{self, Written};
-use super::{Config, SaidBy, Secret, SettingError, parse, s3};
+use super::{Config, S3Settings, SaidBy, Secret, SettingError, parse, s3};
 
 /// The sizes that the cache on the disk may have in MiB: the largest file fits twice.
 const DISK_CACHE: RangeInclusive<u64> = 1_024..=16 * 1_048_576;
@@ -20,6 +20,32 @@ const DISK_CACHE: RangeInclusive<u64> = 1_024..=16 * 1_048_576;
 /// # Errors
 /// The first invalid setting.
 pub fn from_process(path: Option<&Path>) -> Result<Config, SettingError> {
+    let environment = environment()?;
+    let file = match path {
+        None => None,
+        Some(path) => Some(std::fs::read_to_string(path).map_err(|error| {
+            SettingError::new(
+                "--config",
+                format!("cannot read {}: {error}", path.display()),
+            )
+        })?),
+    };
+    from_parts(file.as_deref(), &environment)
+}
+
+/// Reads the address of a bucket, `s3://<bucket>/<prefix>`, and from the environment how to reach it.
+///
+/// # Errors
+/// What is wrong with the address or with a variable.
+pub fn bucket_from_process(address: &str) -> Result<S3Settings, SettingError> {
+    let parsed = s3::address(address);
+    let mut settings = parsed.map_err(|problem| SettingError::new("--files", problem))?;
+    s3::read_variables(&mut settings, &environment()?)?;
+    Ok(settings)
+}
+
+/// Returns the environment of this process.
+fn environment() -> Result<HashMap<String, String>, SettingError> {
     let variables = std::env::vars_os();
     let mut environment = HashMap::new();
     for (name, value) in variables {
@@ -34,16 +60,7 @@ pub fn from_process(path: Option<&Path>) -> Result<Config, SettingError> {
             Err(_) => {}
         }
     }
-    let file = match path {
-        None => None,
-        Some(path) => Some(std::fs::read_to_string(path).map_err(|error| {
-            SettingError::new(
-                "--config",
-                format!("cannot read {}: {error}", path.display()),
-            )
-        })?),
-    };
-    from_parts(file.as_deref(), &environment)
+    Ok(environment)
 }
 
 /// Reads the settings from the text of a `platform.toml` and from environment variables.

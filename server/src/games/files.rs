@@ -7,6 +7,7 @@
 //! | `shared` | files in an S3 bucket, with a cache on the disk |
 //! | `bucket` | requests to the bucket: their time limits, and whether it answers |
 //! | `transport` | the HTTP client of the bucket |
+//! | `copies` | files on their way between a folder and a bucket |
 //! | `disk_cache` | files of the bucket on the disk, up to a size |
 //! | `lru` | which of them were used last |
 //! | `open_file` | a file that is being read |
@@ -14,6 +15,8 @@
 
 #[cfg(feature = "cluster")]
 mod bucket;
+#[cfg(feature = "cluster")]
+pub mod copies;
 #[cfg(feature = "cluster")]
 mod disk_cache;
 mod error;

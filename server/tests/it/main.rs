@@ -29,6 +29,8 @@ mod hosting;
 mod hosts;
 mod log_stream;
 mod logs;
+#[cfg(feature = "cluster")]
+mod moving;
 mod navigation;
 #[cfg(feature = "cluster")]
 mod nodes;

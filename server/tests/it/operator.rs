@@ -490,3 +490,17 @@ fn events_are_followed_as_lines_of_json_beside_a_running_server() {
     assert_eq!(kinds, ["admin-revoked", "admin-granted"]);
     server.stop("-TERM");
 }
+
+#[cfg(not(feature = "cluster"))]
+#[test]
+fn a_program_without_postgresql_says_how_to_move_all_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path();
+    Server::start(&mut program(data)).stop("-TERM");
+    let (code, said) = run(data, &["move", "--to", "postgres://localhost/platform"]);
+    assert_eq!(code, Some(1));
+    assert!(
+        said.contains("--features platform-server/cluster"),
+        "{said}"
+    );
+}

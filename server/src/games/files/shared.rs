@@ -28,15 +28,15 @@ use crate::platform::disk::FreeSpace;
 use crate::store::Store;
 
 /// The number of bytes per read of an object.
-const PIECE: u64 = 4 * 1024 * 1024;
+pub(super) const PIECE: u64 = 4 * 1024 * 1024;
 /// How many pieces of one file are read ahead.
 const AHEAD: usize = 2;
 /// How many files are fetched at the same time.
 const FETCHES: usize = 16;
 /// The name of the object that is always there, for asking whether the bucket answers.
-const MARKER: &str = "platform-files.txt";
+pub(super) const MARKER: &str = "platform-files.txt";
 /// Its content.
-const MARKED: &[u8] = b"Deployed files of a game platform, each named by its SHA-256.\n";
+pub(super) const MARKED: &[u8] = b"Deployed files of a game platform, each named by its SHA-256.\n";
 /// How long a file that the bucket does not have, or has damaged, is not asked for again.
 const FAULTY: Duration = Duration::from_secs(10);
 /// How often a deploy looks whether a sweep has ended, and for how many times.

@@ -20,11 +20,11 @@ const ADVICE: &str = "these tests need s3s-fs: run `cargo xtask setup`, or \
 /// Its program.
 const PROGRAM: &str = "s3s-fs";
 /// The bucket.
-pub(super) const BUCKET: &str = "games";
+pub(crate) const BUCKET: &str = "games";
 /// What the names of its objects begin with.
-pub(super) const PREFIX: &str = "a/platform";
+pub(crate) const PREFIX: &str = "a/platform";
 /// The key's secret half, which nothing may ever show.
-pub(super) const SECRET: &str = "hunter2-hunter2";
+pub(crate) const SECRET: &str = "hunter2-hunter2";
 /// How long the server may take to answer for the first time.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -39,14 +39,14 @@ const KEEPER: &str = r#"
 "#;
 
 /// A running S3 server with an empty bucket, behind a proxy whose address stays the same.
-pub(super) struct Bucket {
+pub(crate) struct Bucket {
     folder: tempfile::TempDir,
     process: Mutex<Option<Child>>,
-    pub(super) proxy: Arc<Proxy>,
+    pub(crate) proxy: Arc<Proxy>,
 }
 
 /// What the proxy does. Bytes that may still pass are counted in both directions.
-pub(super) struct Proxy {
+pub(crate) struct Proxy {
     address: SocketAddr,
     server: AtomicU16,
     up: AtomicI64,
@@ -58,7 +58,7 @@ pub(super) struct Proxy {
 }
 
 impl Bucket {
-    pub(super) async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join(BUCKET)).unwrap();
         let proxy = Proxy::start().await;
@@ -72,7 +72,7 @@ impl Bucket {
     }
 
     /// Starts the server, the first time or again.
-    pub(super) fn run(&self) {
+    pub(crate) fn run(&self) {
         let start = Instant::now();
         loop {
             assert!(start.elapsed() < PATIENCE, "{PROGRAM} does not start");
@@ -95,14 +95,14 @@ impl Bucket {
     }
 
     /// Kills the server, as `kill -9` does.
-    pub(super) fn kill(&self) {
+    pub(crate) fn kill(&self) {
         let mut child = self.process.lock().unwrap().take().unwrap();
         drop(child.stdin.take());
         child.wait().unwrap();
     }
 
     /// Returns the settings of a node.
-    pub(super) fn settings(&self) -> S3Settings {
+    pub(crate) fn settings(&self) -> S3Settings {
         let variables = [
             ("AWS_ENDPOINT_URL", self.proxy.url()),
             ("AWS_ACCESS_KEY_ID", "platform".to_owned()),
@@ -117,7 +117,7 @@ impl Bucket {
     }
 
     /// Returns where the server keeps the object of a deployed file.
-    pub(super) fn object(&self, sha256: &str) -> PathBuf {
+    pub(crate) fn object(&self, sha256: &str) -> PathBuf {
         let (folder, name) = sha256.split_at(2);
         let prefix = self.folder.path().join(BUCKET).join(PREFIX);
         prefix.join(folder).join(name)
@@ -203,32 +203,32 @@ impl Proxy {
     }
 
     /// Returns how many objects were read.
-    pub(super) fn gets(&self) -> usize {
+    pub(crate) fn gets(&self) -> usize {
         self.gets.load(Ordering::SeqCst)
     }
 
     /// Closes every connection once so many bytes more were sent to the server.
-    pub(super) fn cut_after_sent(&self, bytes: i64) {
+    pub(crate) fn cut_after_sent(&self, bytes: i64) {
         self.up.store(bytes, Ordering::SeqCst);
     }
 
     /// Closes every connection once so many bytes more were received from the server.
-    pub(super) fn cut_after_received(&self, bytes: i64) {
+    pub(crate) fn cut_after_received(&self, bytes: i64) {
         self.down.store(bytes, Ordering::SeqCst);
     }
 
     /// Whether connections are closed.
-    pub(super) fn is_cut(&self) -> bool {
+    pub(crate) fn is_cut(&self) -> bool {
         *self.dead.borrow()
     }
 
     /// Whether nothing passes while connections stay open, as when packets are lost.
-    pub(super) fn be_silent(&self, silent: bool) {
+    pub(crate) fn be_silent(&self, silent: bool) {
         self.silent.store(silent, Ordering::SeqCst);
     }
 
     /// Lets everything pass again.
-    pub(super) fn mend(&self) {
+    pub(crate) fn mend(&self) {
         self.up.store(i64::MAX, Ordering::SeqCst);
         self.down.store(i64::MAX, Ordering::SeqCst);
         self.dead.send_replace(false);
