@@ -11,7 +11,7 @@ use super::Finding;
 pub(super) const LEVELS: &[&[&str]] = &[
     &["domain"],
     &["store"],
-    &["store-postgres", "store-sqlite", "web"],
+    &["live-redis", "store-postgres", "store-sqlite", "web"],
     &["config"],
     &["platform"],
     &["games"],
@@ -37,6 +37,8 @@ const TESTS_ALONE: &[&str] = &[
     "store_conformance",
     "test-postgres",
     "test_postgres",
+    "test-redis",
+    "test_redis",
 ];
 
 /// One slice names another in a line of a file.

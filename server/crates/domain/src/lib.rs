@@ -16,7 +16,8 @@
 //! | [`node`] | servers that share a store, and what changes for them |
 //! | [`project`], [`room`], [`takedown`] | projects with their deployments, their storage, and
 //! taking them down |
-//! | [`counting`], [`log`], [`page`] | players over time; frontend log records; the page that sends them |
+//! | [`presence`], [`counting`] | who is playing now; players over time |
+//! | [`log`], [`page`] | frontend log records; the page that sends them |
 //! | [`audit`], [`administration`] | the log of security events; what administrators see |
 
 pub mod administration;
@@ -37,6 +38,7 @@ pub mod node;
 pub mod origin;
 pub mod page;
 pub mod player;
+pub mod presence;
 pub mod project;
 pub mod room;
 pub mod session;

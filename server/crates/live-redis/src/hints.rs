@@ -1,0 +1,67 @@
+//! Hints that something has changed in the store, so that nodes look at once and not only with
+//! their next look. A hint may be lost.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use redis::aio::MultiplexedConnection;
+use redis::{Client, RedisResult};
+use tokio::sync::Notify;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use crate::LiveRedis;
+use crate::link::{CONNECT, PROBE, Unavailable};
+
+/// The channel of hints. Messages say nothing but that there is one.
+const CHANNEL: &str = "platform:changes";
+
+impl LiveRedis {
+    /// Tells all nodes, and this one, that something has changed.
+    ///
+    /// # Errors
+    /// [`Unavailable`]
+    pub async fn tell_of_change(&self) -> Result<(), Unavailable> {
+        let mut publish = redis::cmd("PUBLISH");
+        publish.arg(CHANNEL).arg("");
+        let call = |mut connection: MultiplexedConnection| async move {
+            publish.query_async::<()>(&mut connection).await
+        };
+        self.link.call(call).await
+    }
+
+    /// Returns when a node has told of a change since the last time.
+    pub async fn told_of_change(&self) {
+        self.told.notified().await;
+    }
+}
+
+/// Receives hints whenever Redis can be reached.
+pub(crate) async fn listen_for_ever(client: Client, told: Arc<Notify>) {
+    let mut ticks = interval(PROBE);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        // Without Redis there are none: the link says so in the log.
+        let _ = listen(&client, &told).await;
+    }
+}
+
+/// Receives hints until the connection is lost.
+async fn listen(client: &Client, told: &Notify) -> RedisResult<()> {
+    let subscribe = async {
+        let mut connection = client.get_async_pubsub().await?;
+        connection.subscribe(CHANNEL).await?;
+        Ok::<_, redis::RedisError>(connection)
+    };
+    let Ok(subscribed) = timeout(CONNECT, subscribe).await else {
+        return Ok(());
+    };
+    let mut connection = subscribed?;
+    // Hints may have been lost before.
+    told.notify_one();
+    let mut hints = connection.on_message();
+    while hints.next().await.is_some() {
+        told.notify_one();
+    }
+    Ok(())
+}

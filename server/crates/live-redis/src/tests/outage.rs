@@ -1,0 +1,112 @@
+//! Tests without Redis: callers never wait for long.
+
+use super::*;
+use crate::link::{AddressError, Unavailable};
+
+/// What all calls of a test may take together: far less than if each waited for 50 ms.
+const FAST: Duration = Duration::from_secs(2);
+
+async fn beat(node: &LiveRedis) -> Result<Millis, Unavailable> {
+    node.beat(DEMO, player(1), page(1)).await
+}
+
+/// Makes calls that must all fail, fast.
+async fn fail_fast(node: &LiveRedis) {
+    let start = Instant::now();
+    for _ in 0..200 {
+        assert_eq!(beat(node).await, Err(Unavailable));
+    }
+    assert!(start.elapsed() < FAST, "{:?}", start.elapsed());
+}
+
+#[tokio::test]
+async fn nobody_waits_for_a_redis_that_is_silent_and_it_is_used_again_afterwards() {
+    let redis = TestRedis::start();
+    let node = LiveRedis::open(&redis.url()).await.unwrap();
+    until("a beat", async || beat(&node).await.is_ok()).await;
+    redis.pause();
+    fail_fast(&node).await;
+    assert!(!node.is_reachable());
+    assert_eq!(node.count_playing(&[DEMO]).await, Err(Unavailable));
+    redis.resume();
+    until("the breaker to close", async || node.is_reachable()).await;
+    until("a beat", async || beat(&node).await.is_ok()).await;
+    until("a count", async || {
+        node.count_playing(&[DEMO]).await == Ok(vec![1])
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn nobody_waits_for_a_redis_that_was_killed_and_its_successor_is_used() {
+    let redis = TestRedis::start();
+    let node = LiveRedis::open(&redis.url()).await.unwrap();
+    until("a beat", async || beat(&node).await.is_ok()).await;
+    redis.kill();
+    fail_fast(&node).await;
+    assert!(!node.is_reachable());
+    let _redis = redis.restart();
+    until("the breaker to close", async || node.is_reachable()).await;
+    // The scripts are loaded again.
+    until("a beat", async || beat(&node).await.is_ok()).await;
+    until("a count", async || {
+        node.count_playing(&[DEMO]).await == Ok(vec![1])
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_node_starts_without_redis_and_uses_it_later() {
+    let redis = TestRedis::start();
+    redis.kill();
+    let url = redis.url();
+    let node = LiveRedis::open(&url).await.unwrap();
+    assert!(!node.is_reachable());
+    fail_fast(&node).await;
+    let _redis = redis.restart();
+    until("the breaker to close", async || node.is_reachable()).await;
+}
+
+#[tokio::test]
+async fn a_redis_that_accepts_no_writes_is_not_used() {
+    let redis = TestRedis::start();
+    let node = LiveRedis::open(&redis.url()).await.unwrap();
+    until("a beat", async || beat(&node).await.is_ok()).await;
+    // It is a replica of a server that does not exist.
+    assert_eq!(redis.ask("REPLICAOF 127.0.0.1 1"), "+OK\r\n");
+    fail_fast(&node).await;
+    assert!(!node.is_reachable());
+    assert_eq!(redis.ask("REPLICAOF NO ONE"), "+OK\r\n");
+    until("a beat", async || beat(&node).await.is_ok()).await;
+}
+
+#[tokio::test]
+async fn an_address_and_a_connection_never_show_the_password() {
+    for url in [
+        "redis://x:hunter2@host:port",
+        "http://x:hunter2@host",
+        "hunter2",
+    ] {
+        let error = LiveRedis::open(url).await.unwrap_err();
+        assert_eq!(error, AddressError, "{url}");
+        assert!(!format!("{error} {error:?}").contains("hunter2"));
+    }
+    // Nobody listens on port 1.
+    let node = LiveRedis::open("redis://x:hunter2@127.0.0.1:1/3")
+        .await
+        .unwrap();
+    assert!(!format!("{node:?}").contains("hunter2"));
+    let secure = LiveRedis::open("rediss://x:hunter2@127.0.0.1:1")
+        .await
+        .unwrap();
+    assert!(!secure.is_reachable());
+}
+
+#[tokio::test]
+async fn tls_to_a_server_without_tls_fails_without_a_panic() {
+    let redis = TestRedis::start();
+    let url = redis.url().replacen("redis://", "rediss://", 1);
+    let node = LiveRedis::open(&url).await.unwrap();
+    assert!(!node.is_reachable());
+    fail_fast(&node).await;
+}
