@@ -14,7 +14,7 @@ import {
   send,
   withQuery,
 } from "./admin.js";
-import { byId, count, make, moment, plain, userText } from "./dom.js";
+import { byId, count, make, moment, plain, playersNow, userText } from "./dom.js";
 
 /** @import { Schemas } from "../types/api.d.ts" */
 /** @import { Question } from "./admin.js" */
@@ -189,7 +189,7 @@ const projectRow = (project) => {
         ? ""
         : make("b", { className: "bad", textContent: ` ${stateWords(standing.state)}` }),
     ],
-    ["of ", whose, ` · ${count(players, "player", "players")} now · since `, moment(created_at)],
+    ["of ", whose, ` · ${playersNow(players)} · since `, moment(created_at)],
     make("div", { className: "ways" }, standingButton(project), button),
   );
 };

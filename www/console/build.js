@@ -78,7 +78,7 @@ const draw = (session, now) => {
   const { deployments, deployment: current, variables } = now;
   const [before, id] = [shown?.deployment?.id, current?.id];
   if (!shown) byId("variables").replaceChildren(...Object.entries(variables).map(variable));
-  byId("players").textContent = String(now.players);
+  byId("players").textContent = String(now.players ?? "?");
   byId("isolated").hidden = !now.cross_origin_isolated;
   byId("nothing").hidden = Boolean(current);
   byId("no-deployments").hidden = deployments.length > 0;

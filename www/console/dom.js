@@ -143,3 +143,19 @@ export const size = (bytes) => {
  * @param {string} more
  */
 export const count = (number, one, more) => `${number} ${number === 1 ? one : more}`;
+
+/**
+ * Returns how many play now, in words. The platform may not know it.
+ *
+ * @param {number | null} players
+ */
+export const playersNow = (players) =>
+  players === null ? "players now: unknown" : `${count(players, "player", "players")} now`;
+
+/**
+ * Returns the sum of two numbers; null if one of them is not known.
+ *
+ * @param {number | null} one
+ * @param {number | null} other
+ */
+export const sum = (one, other) => (one === null || other === null ? null : one + other);

@@ -164,7 +164,7 @@ export class Players {
      */
     const of = (list, period) => list.find((one) => one.period === period)?.players ?? 0;
     const different = { today: of(days, today), month: of(months, today.slice(0, 7)) };
-    byId("now").textContent = whole.format(now);
+    byId("now").textContent = now === null ? "?" : whole.format(now);
     for (const id of /** @type {const} */ (["today", "month"])) {
       const number = different[id];
       byId(id).textContent = whole.format(number);
@@ -175,7 +175,9 @@ export class Players {
     byId("playing").alt = `Players at one time: ${summary}. The table below has the numbers.`;
     byId("nobody").hidden = peak > 0;
     byId("nobody").textContent =
-      days.length || now ? `Nobody played in ${words}.` : (byId("nobody").dataset.never ?? "");
+      days.length || now !== 0
+        ? `Nobody played in ${words}.`
+        : (byId("nobody").dataset.never ?? "");
     byId("over-time").hidden = !peak;
     byId("different").hidden = !days.length;
     byId("error").textContent = percent.format(error);

@@ -2,7 +2,7 @@
 // its environments at a time.
 
 import { askRollback, deployment, nameOf } from "./deployments.js";
-import { byId, count, make, moment, pageData, size, userText } from "./dom.js";
+import { byId, make, moment, pageData, playersNow, size, sum, userText } from "./dom.js";
 import { close, enter, isFinal } from "./gate.js";
 import { Players, RANGES } from "./players.js";
 import { Search } from "./search.js";
@@ -306,8 +306,7 @@ const drawProject = (project, player) => {
   byId("files-room").textContent = files.quota_bytes
     ? `Deployments take ${size(files.bytes)} of ${size(files.quota_bytes)}; earlier ones go first.`
     : `Deployments take ${size(files.bytes)}.`;
-  byId("both").textContent =
-    `${count(dev.players + prod.players, "player", "players")} now in both environments`;
+  byId("both").textContent = `${playersNow(sum(dev.players, prod.players))} in both environments`;
   byId("room").hidden = false;
   byId("room-words").textContent = quota
     ? `Logs use ${size(bytes)} of ${size(quota)}; the oldest go first.`

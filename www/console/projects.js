@@ -1,6 +1,6 @@
 // `/build`: the viewer's projects, and a form for a new one.
 
-import { allById, byId, count, make } from "./dom.js";
+import { allById, byId, make, playersNow, sum } from "./dom.js";
 import { enter } from "./gate.js";
 import { Refusal } from "./session.js";
 
@@ -22,7 +22,7 @@ const link = (words, href, slug) =>
 
 /** @param {Schemas["Project"]} project */
 const card = ({ slug, standing: { state }, environments: { dev, prod } }) => {
-  const playing = dev.players + prod.players;
+  const playing = sum(dev.players, prod.players);
   const shown = [dev.deployment && "dev", prod.deployment && "production"].filter(Boolean);
   const down =
     {
@@ -40,7 +40,7 @@ const card = ({ slug, standing: { state }, environments: { dev, prod } }) => {
       make("span", { className: "name", textContent: slug }),
       make("span", {
         className: "host",
-        textContent: `${where} · ${count(playing, "player", "players")} now`,
+        textContent: `${where} · ${playersNow(playing)}`,
       }),
     ),
     make(

@@ -74,7 +74,8 @@ struct Environment {
     url: String,
     deployment: Option<Value>,
     #[serde(default)]
-    players: u64,
+    /// None if the platform does not know it now.
+    players: Option<u64>,
 }
 
 /// Runs a command about projects.
@@ -226,7 +227,8 @@ fn table(projects: &[Project]) -> String {
                 (None, Some(_)) => plain(&environment.url),
                 (None, None) => format!("{} (not deployed)", plain(&environment.url)),
             };
-            let players = environment.players.to_string();
+            let players = environment.players;
+            let players = players.map_or_else(|| "?".to_owned(), |players| players.to_string());
             rows.push([plain(&project.slug), name.to_owned(), players, address]);
         }
     }

@@ -39,8 +39,9 @@ pub struct OwnedProjectView {
     pub created_at: String,
     /// Whether its game is online.
     pub standing: StandingView,
-    /// The number of players in production now.
-    pub players: u64,
+    /// The number of players in production now; null if it is not known.
+    #[schema(required)]
+    pub players: Option<u64>,
 }
 
 /// Lists all projects.
@@ -62,12 +63,17 @@ pub async fn handle(
     let names = names_of(&state, all.iter().filter_map(|project| project.owner)).await?;
     let standings = state.platform.store.list_standings().await?;
     let mut standings: HashMap<_, _> = standings.into_iter().collect();
-    let mut projects = Vec::new();
-    for project in all {
-        let audience = Environment::Prod.audience(&project.slug);
+    let audiences: Vec<String> = all
+        .iter()
+        .map(|project| Environment::Prod.audience(&project.slug))
+        .collect();
+    let audiences: Vec<&str> = audiences.iter().map(String::as_str).collect();
+    let playing = state.games.presence.playing_each(&audiences, now).await;
+    let mut projects = Vec::with_capacity(all.len());
+    for (project, playing) in all.into_iter().zip(playing) {
         projects.push(OwnedProjectView {
             standing: standings.remove(&project.slug).unwrap_or_default().into(),
-            players: state.games.presence.playing(&audience, now).await? as u64,
+            players: playing.map(|playing| playing as u64),
             slug: project.slug,
             owner: project.owner.map(|owner| owner.to_string()),
             created_at: rfc3339(project.created_at),

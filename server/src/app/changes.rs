@@ -26,6 +26,10 @@ impl Job for FollowChanges {
         Schedule::from_start("follow-changes", LOOK)
     }
 
+    async fn woken(&self) {
+        self.0.platform.nodes.told_of_change().await;
+    }
+
     async fn run(&mut self) -> Result<(), JobError> {
         let platform = &self.0.platform;
         let changes = platform.store.list_changes(platform.nodes.applied()).await;

@@ -32,6 +32,9 @@ const LOOK_AGAIN: Duration = Duration::from_secs(30);
 /// no longer than this.
 const LOOK_FOR_KEYS: Duration = Duration::from_secs(3);
 
+/// The interval of noting what works less well.
+const NOTE_FAULTS: Duration = Duration::from_secs(1);
+
 /// The interval of asking whether the bucket of deployed files answers.
 const ASK_FOR_FILES: Duration = Duration::from_secs(5);
 
@@ -54,6 +57,9 @@ pub(super) fn start(state: &AppState) -> JoinSet<()> {
     tasks.start(SweepLogs::new(Arc::clone(&state.logs)));
     tasks.start(CountPlayers::new(Arc::clone(&state.players)));
     tasks.start(SweepMemory(state.clone()));
+    if state.games.presence.is_shared() || state.games.files.is_shared() {
+        tasks.start(NoteFaults(Arc::clone(&state.games)));
+    }
     if state.games.files.is_shared() {
         tasks.start(AskForFiles(Arc::clone(&state.games)));
     }
@@ -158,6 +164,25 @@ impl Job for FindOwnSockets {
         let nodes = nodes.into_iter().map(|node| node.report.address);
         let own = self.0.backends.reach().own_sockets();
         own.look_up(nodes.collect()).await;
+        Ok(())
+    }
+}
+
+/// Notes for the other nodes what works less well on this one.
+struct NoteFaults(Arc<GamesState>);
+
+#[async_trait]
+impl Job for NoteFaults {
+    fn schedule(&self) -> Schedule {
+        Schedule::from_start("note-faults", NOTE_FAULTS)
+    }
+
+    async fn run(&mut self) -> Result<(), JobError> {
+        let games = &self.0;
+        let bucket = games.files.is_out_of_reach().then_some("s3");
+        let redis = (!games.presence.is_known()).then_some("redis");
+        let faults = bucket.into_iter().chain(redis).collect();
+        games.platform.nodes.set_faults(faults);
         Ok(())
     }
 }

@@ -34,7 +34,7 @@ use crate::entropy::Entropy;
 use crate::games::GamesState;
 use crate::games::catalogue::Catalogue;
 use crate::games::files::{FileError, FileStore};
-use crate::games::live::MemoryPresence;
+use crate::games::live::{self, Live, LiveError};
 use crate::hosting::HostingState;
 use crate::hosting::backends::{self, Assertions, Backends};
 use crate::hosting::file_cache::Contents;
@@ -45,6 +45,7 @@ use crate::origin::PlatformOrigin;
 use crate::platform::Platform;
 use crate::platform::disk::{DiskFloor, FreeSpace, SystemDisk};
 use crate::platform::nodes::Nodes;
+use crate::platform::shared_limits::SharedLimits;
 use crate::players::PlayersState;
 use crate::players::counting::Counting;
 use crate::projects::ProjectsState;
@@ -75,6 +76,9 @@ pub enum StartError {
     /// The file store cannot be opened.
     #[error(transparent)]
     Files(#[from] FileError),
+    /// Presence cannot be opened.
+    #[error(transparent)]
+    Live(#[from] LiveError),
     /// The signing keys cannot be read or created.
     #[error(transparent)]
     Keys(#[from] KeyError),
@@ -190,6 +194,7 @@ pub async fn start_on(
         nodes,
         keys,
         files,
+        live,
         uploads,
     } = open(&config, (&origin, listening), &clock, &entropy, &disk).await?;
 
@@ -221,7 +226,7 @@ pub async fn start_on(
     let runtime = end_runtime(runtime).await?;
     let state = assemble(
         &platform,
-        (files, uploads),
+        (files, live, uploads),
         (keys, providers, demo_provider),
         (backends, runtime),
         (counting, LogStreams::new(stopped.clone())),
@@ -263,7 +268,7 @@ pub async fn start_on(
 /// Creates the states of all slices.
 fn assemble(
     platform: &Arc<Platform>,
-    (files, uploads): (Arc<FileStore>, UploadQueue),
+    (files, live, uploads): (Arc<FileStore>, Live, UploadQueue),
     (keys, providers, demo_provider): (Arc<KeyRing>, Providers, Option<Arc<DemoProvider>>),
     (backends, runtime): (Backends, RuntimeFiles),
     (counting, streams): (Counting, LogStreams),
@@ -274,8 +279,12 @@ fn assemble(
         platform: Arc::clone(platform),
         catalogue: Catalogue::new(platform.origin.clone()),
         files,
-        presence: Arc::new(MemoryPresence::new()),
+        presence: live.presence,
     });
+    if let Some(hints) = live.hints {
+        platform.nodes.hurry_by(hints);
+    }
+    let limits = SharedLimits::new(live.counter, platform.nodes.live());
     let tokens = GameTokens::new(
         Arc::clone(&keys),
         Arc::clone(clock),
@@ -290,7 +299,7 @@ fn assemble(
         tokens,
         suspensions: Suspensions::default(),
         endings: Endings::default(),
-        limits: AuthLimits::new(config, clock),
+        limits: AuthLimits::new(config, clock, &limits),
     });
     let hosting = Arc::new(HostingState {
         platform: Arc::clone(platform),
@@ -348,6 +357,7 @@ struct Opened {
     nodes: Arc<Nodes>,
     keys: Arc<KeyRing>,
     files: Arc<FileStore>,
+    live: Live,
     uploads: UploadQueue,
 }
 
@@ -382,6 +392,7 @@ async fn open(
     Ok(Opened {
         uploads: uploads(config, &files).await?,
         files: Arc::new(files),
+        live: live::open(config.redis.as_ref()).await?,
         nodes,
         keys,
         store,
@@ -431,7 +442,8 @@ fn readiness(state: &AppState) -> Arc<Readiness> {
     let (platform, keys) = (&state.platform, &state.auth.keys);
     let (store, clock) = (Arc::clone(&platform.store), Arc::clone(&platform.clock));
     let (files, nodes) = (Arc::clone(&state.games.files), Arc::clone(&platform.nodes));
-    let readiness = Readiness::new(store, Arc::clone(keys), files, clock, nodes);
+    let presence = Arc::clone(&state.games.presence);
+    let readiness = Readiness::new(store, Arc::clone(keys), files, presence, clock, nodes);
     Arc::new(readiness)
 }
 

@@ -10,8 +10,9 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::clock::Clock;
+use crate::platform::shared_limits::{SharedLimiter, SharedLimits};
 use crate::web::client_address::Network;
-use crate::web::limiter::{Limiter, Period, Rate};
+use crate::web::limiter::{Period, Rate};
 
 /// How many sign-ins devices of one network may start. A whole school may share one address.
 const BEGIN: Rate = Rate::new(30, Period::Minute, 30);
@@ -25,21 +26,21 @@ const CODES_OF_NETWORK: Rate = Rate::new(60, Period::Minute, 120);
 /// The limits.
 #[derive(Debug)]
 pub struct DeviceLimits {
-    begin: Limiter<Network>,
-    ask: Limiter<Network>,
-    codes: Limiter<Uuid>,
-    codes_of_network: Limiter<Network>,
+    begin: SharedLimiter<Network>,
+    ask: SharedLimiter<Network>,
+    codes: SharedLimiter<Uuid>,
+    codes_of_network: SharedLimiter<Network>,
 }
 
 impl DeviceLimits {
     /// Creates the limits with this clock.
     #[must_use]
-    pub fn new(clock: &Arc<dyn Clock>) -> Self {
+    pub fn new(clock: &Arc<dyn Clock>, shared: &SharedLimits) -> Self {
         Self {
-            begin: Limiter::new(&BEGIN, Arc::clone(clock)),
-            ask: Limiter::new(&ASK, Arc::clone(clock)),
-            codes: Limiter::new(&CODES, Arc::clone(clock)),
-            codes_of_network: Limiter::new(&CODES_OF_NETWORK, Arc::clone(clock)),
+            begin: shared.limiter("device-sign-ins", &BEGIN, clock),
+            ask: shared.limiter("device-requests", &ASK, clock),
+            codes: shared.limiter("device-codes-of-account", &CODES, clock),
+            codes_of_network: shared.limiter("device-codes", &CODES_OF_NETWORK, clock),
         }
     }
 
@@ -47,25 +48,25 @@ impl DeviceLimits {
     ///
     /// # Errors
     /// How long to wait, if the limit is reached.
-    pub fn begin(&self, network: &Network) -> Result<(), Duration> {
-        self.begin.count(network)
+    pub async fn begin(&self, network: &Network) -> Result<(), Duration> {
+        self.begin.count(network).await
     }
 
     /// Counts a request of a device for a token, or to end its sign-in.
     ///
     /// # Errors
     /// How long to wait, if the limit is reached.
-    pub fn ask(&self, network: &Network) -> Result<(), Duration> {
-        self.ask.count(network)
+    pub async fn ask(&self, network: &Network) -> Result<(), Duration> {
+        self.ask.count(network).await
     }
 
     /// Counts a code that a person typed.
     ///
     /// # Errors
     /// How long to wait, if a limit is reached.
-    pub fn look_at_code(&self, player: &Uuid, network: &Network) -> Result<(), Duration> {
-        self.codes.count(player)?;
-        self.codes_of_network.count(network)
+    pub async fn look_at_code(&self, player: &Uuid, network: &Network) -> Result<(), Duration> {
+        self.codes.count(player).await?;
+        self.codes_of_network.count(network).await
     }
 
     /// Removes keys that have been quiet for long enough.

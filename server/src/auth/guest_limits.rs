@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Clock;
+use crate::platform::shared_limits::{SharedLimiter, SharedLimits};
 use crate::web::client_address::Network;
-use crate::web::limiter::{Limiter, Rate};
+use crate::web::limiter::Rate;
 
 /// The number of games whose limits one network may use in total.
 const GAMES: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
@@ -15,22 +16,22 @@ const GAMES: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
 /// requests players in a loop does not block other games.
 #[derive(Debug)]
 pub struct GuestLimits {
-    games: Limiter<(Network, Arc<str>)>,
-    networks: Limiter<Network>,
+    games: SharedLimiter<(Network, Arc<str>)>,
+    networks: SharedLimiter<Network>,
 }
 
 impl GuestLimits {
     /// Creates the limits; `rate` is that of one network and one game.
     #[must_use]
-    pub fn new(rate: &Rate, clock: &Arc<dyn Clock>) -> Self {
+    pub fn new(rate: &Rate, clock: &Arc<dyn Clock>, shared: &SharedLimits) -> Self {
         let all = Rate {
             count: rate.count.saturating_mul(GAMES),
             burst: rate.burst.saturating_mul(GAMES),
             ..*rate
         };
         Self {
-            games: Limiter::new(rate, Arc::clone(clock)),
-            networks: Limiter::new(&all, Arc::clone(clock)),
+            games: shared.limiter("guests-of-game", rate, clock),
+            networks: shared.limiter("guests", &all, clock),
         }
     }
 
@@ -38,9 +39,9 @@ impl GuestLimits {
     ///
     /// # Errors
     /// How long to wait, if a limit is reached.
-    pub fn count(&self, network: Network, audience: &str) -> Result<(), Duration> {
-        self.games.count(&(network, audience.into()))?;
-        self.networks.count(&network)
+    pub async fn count(&self, network: Network, audience: &str) -> Result<(), Duration> {
+        self.games.count(&(network, audience.into())).await?;
+        self.networks.count(&network).await
     }
 
     /// Removes keys that have been quiet for long enough.
@@ -56,20 +57,29 @@ mod tests {
     use crate::clock::ManualClock;
     use crate::web::limiter::Period;
 
-    #[test]
-    fn a_game_that_asks_in_a_loop_takes_a_tenth_of_its_network() {
+    #[tokio::test]
+    async fn a_game_that_asks_in_a_loop_takes_a_tenth_of_its_network() {
         let clock: Arc<dyn Clock> = Arc::new(ManualClock::new(1_000_000));
-        let limits = GuestLimits::new(&Rate::new(60, Period::Minute, 3), &clock);
+        let limits = GuestLimits::new(
+            &Rate::new(60, Period::Minute, 3),
+            &clock,
+            &SharedLimits::default(),
+        );
         let network = Network::of("192.0.2.1".parse().unwrap());
-        let made = |game: &str| {
-            (0..100)
-                .filter(|_| limits.count(network, game).is_ok())
-                .count()
+        let made = async |game: &str| {
+            let mut made = 0;
+            for _ in 0..100 {
+                made += usize::from(limits.count(network, game).await.is_ok());
+            }
+            made
         };
-        assert_eq!((made("game:loop"), made("game:other")), (3, 3));
-        let rest: usize = (0..20).map(|game| made(&format!("game:{game}"))).sum();
+        assert_eq!((made("game:loop").await, made("game:other").await), (3, 3));
+        let mut rest = 0;
+        for game in 0..20 {
+            rest += made(&format!("game:{game}")).await;
+        }
         assert_eq!(rest, 24, "all games of a network have a limit too");
         let elsewhere = Network::of("192.0.2.2".parse().unwrap());
-        assert!(limits.count(elsewhere, "game:loop").is_ok());
+        assert!(limits.count(elsewhere, "game:loop").await.is_ok());
     }
 }

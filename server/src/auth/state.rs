@@ -17,6 +17,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::games::GamesState;
 use crate::platform::Platform;
+use crate::platform::shared_limits::{SharedLimiter, SharedLimits};
 use crate::web::client_address::Network;
 use crate::web::limiter::{Limiter, Period, Rate};
 
@@ -55,7 +56,7 @@ pub struct AuthLimits {
     /// The rate limits on guest creation.
     pub guests: GuestLimits,
     /// The limit on starting sign-ins.
-    pub sign_ins: Limiter<Network>,
+    pub sign_ins: SharedLimiter<Network>,
     /// The limits on devices that sign in.
     pub devices: DeviceLimits,
     /// The limit on new names per player.
@@ -69,11 +70,11 @@ pub struct AuthLimits {
 impl AuthLimits {
     /// Creates the limits of the settings.
     #[must_use]
-    pub fn new(config: &Config, clock: &Arc<dyn Clock>) -> Self {
+    pub fn new(config: &Config, clock: &Arc<dyn Clock>, shared: &SharedLimits) -> Self {
         Self {
-            guests: GuestLimits::new(&config.guest_rate, clock),
-            sign_ins: Limiter::new(&config.sign_in_rate, Arc::clone(clock)),
-            devices: DeviceLimits::new(clock),
+            guests: GuestLimits::new(&config.guest_rate, clock, shared),
+            sign_ins: shared.limiter("sign-ins", &config.sign_in_rate, clock),
+            devices: DeviceLimits::new(clock, shared),
             renames: Limiter::new(&RENAMES, Arc::clone(clock)),
             refusals: RefusalLimits::new(clock),
             calls: Limiter::new(&CALLS, Arc::clone(clock)),

@@ -249,9 +249,7 @@ fn apply(config: &mut Config, setting: &Setting, text: &str) -> Result<(), Strin
         Key::LogsDatabaseUrl => {
             return Err("write postgres://<user>:<password>@<host>/<database>".to_owned());
         }
-        Key::RedisUrl => {
-            return Err("several nodes are not supported yet; leave it out".to_owned());
-        }
+        Key::RedisUrl => config.redis = Some(parse::redis(text)?),
         Key::FilesUrl => apply_files(config, text)?,
         Key::FileDiskCacheMib => config.file_disk_cache_mib = parse::number(text, DISK_CACHE)?,
         Key::FileCacheMib => config.file_cache_mib = parse::number(text, 0..=1_048_576)?,

@@ -132,6 +132,8 @@ pub struct Config {
     pub postgres: Option<Secret>,
     /// The address of a separate PostgreSQL database for frontend logs.
     pub postgres_logs: Option<Secret>,
+    /// The address of the Redis that several nodes share.
+    pub redis: Option<Secret>,
     /// The directory of deployed files; the default is inside `data`.
     pub files: Option<PathBuf>,
     /// The bucket of deployed files, instead of a directory.
@@ -217,6 +219,7 @@ impl Default for Config {
             database: None,
             postgres: None,
             postgres_logs: None,
+            redis: None,
             files: None,
             s3: None,
             file_disk_cache_mib: 4_096,

@@ -179,7 +179,7 @@ pub const SETTINGS: [Setting; 39] = [
         Key::RedisUrl,
         "redis_url",
         "none: in-process",
-        "shared counters, limits and live streams of several nodes; not available yet",
+        "a Redis server that several nodes share, for the number of current players and for rate limits: `redis://<user>:<password>@<host>:<port>`, or `rediss://` for TLS, in a program with the feature `cluster`, which releases have",
     ),
     setting(
         Key::FilesUrl,

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use ipnet::IpNet;
+use url::Url;
 
 use super::{LogFormat, Period, PrivateBackends, Rate, Secret};
 use crate::domain::key::MIN_SECRET_BYTES;
@@ -87,6 +88,17 @@ pub(super) fn private_backends(text: &str) -> Result<PrivateBackends, String> {
 /// Whether this is the address of a PostgreSQL database. It may contain a password.
 pub(super) fn is_postgres(text: &str) -> bool {
     text.starts_with("postgres://") || text.starts_with("postgresql://")
+}
+
+/// Parses the address of a Redis server. It is not repeated: it may contain a password.
+pub(super) fn redis(text: &str) -> Result<Secret, String> {
+    let url = Url::parse(text).ok();
+    let is_redis = |url: &Url| matches!(url.scheme(), "redis" | "rediss") && url.has_host();
+    if url.as_ref().is_some_and(is_redis) {
+        Ok(Secret::new(text.to_owned()))
+    } else {
+        Err("write redis://<user>:<password>@<host>:<port>, or rediss:// for TLS".to_owned())
+    }
 }
 
 /// Returns the path in `<scheme>://<path>`; only one scheme is supported.

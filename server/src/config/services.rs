@@ -1,4 +1,4 @@
-//! The services that the settings name: the databases, the bucket.
+//! The services that the settings name: the databases, Redis, the bucket.
 
 use url::Url;
 
@@ -6,6 +6,8 @@ use super::{Config, Secret};
 
 /// The port of PostgreSQL.
 const POSTGRES: u16 = 5432;
+/// The port of Redis.
+const REDIS: u16 = 6379;
 
 impl Config {
     /// Returns the names and ports of the services that the settings name. A service of this
@@ -15,13 +17,20 @@ impl Config {
         let databases = [&self.postgres, &self.postgres_logs];
         let databases = databases.into_iter().flatten().map(Secret::expose);
         let bucket = self.s3.as_ref().and_then(|s3| s3.endpoint());
-        let bucket = bucket.and_then(|text| {
-            let url = Url::parse(text).ok()?;
-            let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
-            Some((host, url.port_or_known_default()?))
-        });
-        databases.flat_map(postgres_hosts).chain(bucket).collect()
+        let bucket = bucket.and_then(|text| host(text, None));
+        let redis = self.redis.as_ref().map(Secret::expose);
+        let redis = redis.and_then(|text| host(text, Some(REDIS)));
+        let databases = databases.flat_map(postgres_hosts);
+        databases.chain(redis).chain(bucket).collect()
     }
+}
+
+/// Returns the host and the port of a URL; `usual` is the port of a scheme that is not that of the
+/// web.
+fn host(url: &str, usual: Option<u16>) -> Option<(String, u16)> {
+    let url = Url::parse(url).ok()?;
+    let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
+    Some((host, url.port_or_known_default().or(usual)?))
 }
 
 /// Returns the hosts of `postgres://<user>:<password>@<host>:<port>,<host>:<port>/<database>`,
@@ -58,6 +67,7 @@ mod tests {
         let config = Config {
             postgres: secret("postgres://me:p%40ss@db1.example,10.0.0.2:6432,[fd00::1]/platform"),
             postgres_logs: secret("postgresql://[fd00::2]:5433?sslmode=require"),
+            redis: secret("rediss://me:hunter2@redis.example"),
             s3: Some(S3Settings {
                 variables: BTreeMap::from(variables),
                 ..S3Settings::default()
@@ -69,6 +79,7 @@ mod tests {
             ("10.0.0.2", 6432),
             ("fd00::1", 5432),
             ("fd00::2", 5433),
+            ("redis.example", 6379),
             ("fd00::9", 9000),
         ];
         let expected = expected.map(|(host, port)| (host.to_owned(), port));

@@ -115,7 +115,10 @@ fn value_of(config: &Config, key: Key) -> Option<String> {
             config.postgres_logs.as_ref()?;
             hidden_postgres()
         }
-        Key::RedisUrl => return None,
+        Key::RedisUrl => {
+            config.redis.as_ref()?;
+            quoted(&format!("redis://{HIDDEN}"))
+        }
         Key::FilesUrl if config.s3.is_some() => {
             let settings = config.s3.as_ref()?;
             quoted(&format!("s3://{}/{}", settings.bucket, settings.prefix))

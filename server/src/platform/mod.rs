@@ -6,13 +6,17 @@
 //! | module | contents |
 //! |---|---|
 //! | [`disk`] | the free disk space, and errors below a limit |
+//! | [`hints`] | hints to other nodes that something has changed |
 //! | [`jobs`] | periodic work |
 //! | [`nodes`] | this node among those that share its store |
+//! | [`shared_limits`] | rate limits that all nodes share |
 //! | [`single_flight`] | work that is done once for all concurrent callers |
 
 pub mod disk;
+pub mod hints;
 pub mod jobs;
 pub mod nodes;
+pub mod shared_limits;
 pub mod single_flight;
 
 use std::net::SocketAddr;

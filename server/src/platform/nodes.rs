@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -19,7 +19,9 @@ use crate::clock::{Clock, Millis};
 use crate::domain::errors::chain;
 use crate::domain::node::{LEASE_MILLIS, Node, NodeReport};
 use crate::entropy::Entropy;
+use crate::platform::hints::Hints;
 use crate::platform::jobs::{Job, JobError, Leases, Schedule};
+use crate::platform::shared_limits::LiveNodes;
 use crate::store::{Store, StoreError};
 
 /// How often a node reports.
@@ -54,6 +56,12 @@ pub struct Nodes {
     news: Notify,
     /// How far this node's clock is ahead of the store's.
     clock_offset: AtomicI64,
+    /// Hurries the other nodes, if the settings name something that can.
+    hints: OnceLock<Arc<dyn Hints>>,
+    /// How many nodes are live.
+    live: Arc<LiveNodes>,
+    /// What works less well, apart from the clock.
+    faults: Mutex<Vec<&'static str>>,
     /// Until when this node has each of its leases.
     held: Mutex<HashMap<String, Instant>>,
 }
@@ -85,6 +93,9 @@ impl Nodes {
             applied: AtomicI64::new(0),
             news: Notify::new(),
             clock_offset: AtomicI64::new(UNKNOWN),
+            hints: OnceLock::new(),
+            live: Arc::default(),
+            faults: Mutex::default(),
             held: Mutex::default(),
             store,
             clock,
@@ -130,12 +141,49 @@ impl Nodes {
     pub fn about(&self) -> NodeReport {
         let clock_offset = self.clock_offset();
         let is_off = clock_offset.is_some_and(|offset| offset.abs() > CLOCK_WARNING);
+        let faults = self.faults().clone();
+        let degraded = is_off.then_some("clock").into_iter().chain(faults);
         NodeReport {
             applied: self.applied(),
             clock_offset,
-            degraded: is_off.then(|| "clock".to_owned()).into_iter().collect(),
+            degraded: degraded.map(str::to_owned).collect(),
             ..self.about.clone()
         }
+    }
+
+    /// From now on hints hurry the nodes. Only the first ones count.
+    pub fn hurry_by(&self, hints: Arc<dyn Hints>) {
+        let _ = self.hints.set(hints);
+    }
+
+    /// Returns when a node has told of a change.
+    pub async fn told_of_change(&self) {
+        match self.hints.get() {
+            Some(hints) => hints.told().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Returns the number of live nodes, which is counted every few seconds.
+    #[must_use]
+    pub fn live(&self) -> Arc<LiveNodes> {
+        Arc::clone(&self.live)
+    }
+
+    async fn count_live(&self) -> Result<(), StoreError> {
+        let nodes = self.store.list_nodes().await?;
+        self.live
+            .set(nodes.iter().filter(|node| node.is_live()).count());
+        Ok(())
+    }
+
+    /// Records what works less well from now on, apart from the clock: the names that `/readyz` has.
+    pub fn set_faults(&self, faults: Vec<&'static str>) {
+        *self.faults() = faults;
+    }
+
+    fn faults(&self) -> MutexGuard<'_, Vec<&'static str>> {
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Says that this node lives and what it has applied, and compares the clocks. Returns the
@@ -161,6 +209,9 @@ impl Nodes {
     pub async fn settle(&self) {
         if !self.store.is_shared() {
             return;
+        }
+        if let Some(hints) = self.hints.get() {
+            hints.tell().await;
         }
         match tokio::time::timeout(PATIENCE, self.all_applied()).await {
             Ok(Ok(())) => {}
@@ -304,7 +355,9 @@ impl Job for ReportNode {
             self.renewed = Instant::now();
         }
         let renewed = renewed.map_err(JobError::because("leases could not be renewed"));
-        JobError::join([reported, renewed])
+        let counted = self.nodes.count_live().await;
+        let counted = counted.map_err(JobError::because("live nodes could not be counted"));
+        JobError::join([reported, renewed, counted])
     }
 }
 

@@ -27,6 +27,8 @@ mod fixtures;
 mod heartbeat;
 mod hosting;
 mod hosts;
+#[cfg(feature = "cluster")]
+mod live;
 mod log_stream;
 mod logs;
 #[cfg(feature = "cluster")]

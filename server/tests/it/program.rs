@@ -237,7 +237,7 @@ fn wrong_settings_end_with_one_and_wrong_usage_with_two() {
         ("PLATFORM_ORIGIN", "http://games.example"),
         ("PLATFORM_TOKEN_SECONDS", "soon"),
         ("PLATFORM_UNKNOWN", "1"),
-        ("PLATFORM_REDIS_URL", "redis://localhost"),
+        ("PLATFORM_REDIS_URL", "localhost:6379"),
     ] {
         for arguments in [&["serve"][..], &["config"], &["keys", "list"]] {
             let output = program(directory.path())

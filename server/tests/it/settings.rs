@@ -77,7 +77,7 @@ const WRONG_VARIABLES: [(&str, &str, &str); 31] = [
         "platform:hunter2@db/x",
         "postgres://",
     ),
-    ("PLATFORM_REDIS_URL", "redis://r", "leave it out"),
+    ("PLATFORM_REDIS_URL", "http://r", "redis://"),
     ("PLATFORM_FILES_URL", "files", "file://"),
     ("PLATFORM_FILES_URL", "gs://bucket", "file://"),
     ("PLATFORM_FILES_URL", "s3://Bucket", "s3://<bucket>"),

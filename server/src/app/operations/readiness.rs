@@ -10,6 +10,7 @@ use crate::auth::keys::KeyRing;
 use crate::clock::{Clock, Millis};
 use crate::domain::errors::chain;
 use crate::games::files::FileStore;
+use crate::games::live::Presence;
 use crate::platform::nodes::{CLOCK_WARNING, Nodes};
 use crate::store::Store;
 
@@ -35,6 +36,9 @@ pub enum Component {
     Draining,
     /// The signing keys have not been read for ten minutes.
     Keys,
+    /// Redis does not answer: the number of current players is not known, and rate limits are those
+    /// of each node.
+    Redis,
     /// The bucket of deployed files does not answer: files that this node has cached are served,
     /// others are not, and nothing can be deployed.
     S3,
@@ -59,6 +63,7 @@ pub struct Readiness {
     store: Arc<dyn Store>,
     keys: Arc<KeyRing>,
     files: Arc<FileStore>,
+    presence: Arc<dyn Presence>,
     clock: Arc<dyn Clock>,
     nodes: Arc<Nodes>,
     draining: AtomicBool,
@@ -71,6 +76,7 @@ impl Readiness {
         store: Arc<dyn Store>,
         keys: Arc<KeyRing>,
         files: Arc<FileStore>,
+        presence: Arc<dyn Presence>,
         clock: Arc<dyn Clock>,
         nodes: Arc<Nodes>,
     ) -> Self {
@@ -78,6 +84,7 @@ impl Readiness {
             store,
             keys,
             files,
+            presence,
             clock,
             nodes,
             draining: AtomicBool::new(false),
@@ -93,7 +100,8 @@ impl Readiness {
     fn degraded(&self, offset: Millis) -> Vec<Component> {
         let clock = (offset > CLOCK_WARNING).then_some(Component::Clock);
         let bucket = self.files.is_out_of_reach().then_some(Component::S3);
-        clock.into_iter().chain(bucket).collect()
+        let redis = (!self.presence.is_known()).then_some(Component::Redis);
+        clock.into_iter().chain(bucket).chain(redis).collect()
     }
 
     /// Looks at everything now.
@@ -143,6 +151,7 @@ mod tests {
     use crate::auth::keys::KeySecrets;
     use crate::clock::ManualClock;
     use crate::entropy::SystemEntropy;
+    use crate::games::live::MemoryPresence;
     use crate::store::{SchemaPolicy, connect};
 
     /// A node that has just read its keys, with nothing in the background.
@@ -184,6 +193,7 @@ mod tests {
                 store.clone(),
                 keys.clone(),
                 Arc::new(files),
+                Arc::new(MemoryPresence::new()),
                 clock.clone(),
                 nodes.clone(),
             ),

@@ -34,7 +34,7 @@ pub(super) async fn make(
     network: Network,
     held: Option<SessionSecret>,
 ) -> Result<Made, ApiError> {
-    let counted = state.limits.guests.count(network, audience);
+    let counted = state.limits.guests.count(network, audience).await;
     if let Err(wait) = counted {
         return Ok(Made::TooFast(wait));
     }

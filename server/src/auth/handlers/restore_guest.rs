@@ -189,6 +189,7 @@ pub async fn restore(
         .limits
         .sign_ins
         .count(&network)
+        .await
         .map_err(too_many_requests)?;
     let to_page = || see_other(&page_path(PATH, &address, &[]));
     let Some(browser) = cookies::read_left(&headers, secure) else {

@@ -38,8 +38,11 @@ pub async fn handle(
         // A guest whose row was swept can be restored as well.
         let network = Network::of(context.client);
         let mut session = state.platform.store.lookup_session(&secret.hash()).await?;
-        if session.is_none() && state.limits.guests.count(network, &caller.audience).is_ok() {
-            session = guest::find_or_make(&state, network, &secret).await?;
+        if session.is_none() {
+            let counted = state.limits.guests.count(network, &caller.audience);
+            if counted.await.is_ok() {
+                session = guest::find_or_make(&state, network, &secret).await?;
+            }
         }
         if let Some(session) = session {
             left = leave::sign_out(&state, &headers, &session.hash, context.own()).await?;

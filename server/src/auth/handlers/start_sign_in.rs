@@ -104,6 +104,7 @@ pub async fn handle(
         .limits
         .sign_ins
         .count(&network)
+        .await
         .map_err(too_many_requests)?;
 
     let started_at = state.platform.clock.now();

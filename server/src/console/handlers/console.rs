@@ -10,7 +10,6 @@ use platform_protocol::paths;
 
 use crate::console::ConsoleState;
 use crate::players::handlers::ranking::{RankedGame, rank};
-use crate::web::api_error::ApiError;
 use crate::web::page::{self, Layout};
 
 #[derive(Template)]
@@ -26,6 +25,8 @@ struct Page<'a> {
 
 struct Entry {
     game: RankedGame,
+    /// The number of players now; 0 if it is not known, and then nothing is shown.
+    playing: u64,
     host: String,
     /// Replaces the image of a game that has none.
     initial: String,
@@ -37,6 +38,7 @@ impl From<RankedGame> for Entry {
         let initial = game.title.chars().next().into_iter();
         Self {
             host: host.trim_end_matches('/').to_owned(),
+            playing: game.players_now.unwrap_or(0),
             initial: initial.flat_map(char::to_uppercase).collect(),
             game,
         }
@@ -44,11 +46,8 @@ impl From<RankedGame> for Entry {
 }
 
 /// Returns the list of games.
-///
-/// # Errors
-/// `unavailable`
-pub async fn handle(State(state): State<Arc<ConsoleState>>) -> Result<Response, ApiError> {
-    let games = rank(&state.players).await?;
+pub async fn handle(State(state): State<Arc<ConsoleState>>) -> Response {
+    let games = rank(&state.players).await;
     let page = Page {
         frame: Layout::new(&state.platform.origin),
         games: games.into_iter().map(Entry::from).collect(),
@@ -57,9 +56,5 @@ pub async fn handle(State(state): State<Arc<ConsoleState>>) -> Result<Response, 
         metadata: paths::METADATA,
         profile: paths::PROFILE,
     };
-    Ok(page::render_games(
-        StatusCode::OK,
-        &page,
-        &state.platform.origin,
-    ))
+    page::render_games(StatusCode::OK, &page, &state.platform.origin)
 }

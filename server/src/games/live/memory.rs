@@ -12,15 +12,13 @@ use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use super::presence::{LiveError, PLAYING_MILLIS, Presence};
+use super::presence::Presence;
 use crate::clock::Millis;
 use crate::domain::page::PageId;
+use crate::domain::presence::{self, PAGES};
 
 /// The number of shards of a room.
 const SHARDS: usize = 16;
-/// The maximum number of pages of one player: another one replaces the one that was silent for
-/// longest, so that made-up page ids do not fill the memory.
-const PAGES: usize = 16;
 
 /// Presence of every audience.
 #[derive(Debug, Default)]
@@ -67,23 +65,33 @@ impl Presence for MemoryPresence {
         player: Uuid,
         page: PageId,
         now: Millis,
-    ) -> Result<(), LiveError> {
+    ) -> Option<Millis> {
         self.find_or_add(audience).beat(player, page, now);
-        Ok(())
+        // There are no other nodes.
+        None
     }
 
-    async fn leave(&self, audience: &str, page: PageId) -> Result<bool, LiveError> {
-        Ok(self.find(audience).is_some_and(|room| room.leave(page)))
+    async fn leave(&self, audience: &str, page: PageId) -> Option<bool> {
+        Some(self.find(audience).is_some_and(|room| room.leave(page)))
     }
 
-    async fn playing(&self, audience: &str, now: Millis) -> Result<usize, LiveError> {
-        Ok(self.find(audience).map_or(0, |room| room.playing(now)))
+    async fn playing_each(&self, audiences: &[&str], now: Millis) -> Vec<Option<usize>> {
+        let playing = |audience: &&str| self.find(audience).map_or(0, |room| room.playing(now));
+        audiences.iter().map(playing).map(Some).collect()
     }
 
     async fn sweep(&self, now: Millis) {
         for room in self.rooms.load().values() {
             room.sweep(now);
         }
+    }
+
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    fn is_known(&self) -> bool {
+        true
     }
 }
 
@@ -95,10 +103,8 @@ struct Seen {
 }
 
 impl Seen {
-    /// A heartbeat from the future was recorded before the clock was set back; it does not count
-    /// until the clock has caught up.
     fn counts(self, now: Millis) -> bool {
-        (now - self.at).abs() <= PLAYING_MILLIS
+        presence::counts(self.at, now)
     }
 }
 
@@ -211,5 +217,7 @@ fn remove_oldest(seen: &mut Vec<Seen>) -> Option<PageId> {
     Some(seen.swap_remove(oldest).page)
 }
 
+#[cfg(test)]
+mod cases;
 #[cfg(test)]
 mod tests;

@@ -39,7 +39,7 @@ pub struct Counting {
     tallies: ArcSwap<Tallies>,
     /// The games by number of players.
     pub ranking: Ranking,
-    /// When the players were last sampled. Held while they are, so that each moment counts once.
+    /// When the players were last sampled.
     looked: Mutex<Option<Millis>>,
 }
 
@@ -61,13 +61,17 @@ impl Counting {
         Ok(counting)
     }
 
-    /// Counts a heartbeat.
-    pub fn beat(&self, game: &Game, player: Uuid, now: Millis) {
-        let new = || {
+    /// Counts a heartbeat. `shared` is the time since the player's last one on any node, if that is
+    /// known.
+    pub fn beat(&self, game: &Game, player: Uuid, now: Millis, shared: Option<Millis>) {
+        self.tally_of(game).beat(player, now, shared);
+    }
+
+    fn tally_of(&self, game: &Game) -> Arc<Tally> {
+        self.find_or_add(&game.audience, || {
             let audience = Arc::clone(&game.audience);
             Tally::new(game.slug.clone(), game.environment, audience)
-        };
-        self.find_or_add(&game.audience, new).beat(player, now);
+        })
     }
 
     fn find_or_add(&self, audience: &Arc<str>, new: impl FnOnce() -> Tally) -> Arc<Tally> {

@@ -9,7 +9,8 @@ use super::Counting;
 use super::tally::Taken;
 use crate::clock::Millis;
 use crate::domain::counting::{DAY, HOUR, NewPlayTime, Span, periods};
-use crate::games::live::{LiveError, Presence};
+use crate::games::catalogue::Game;
+use crate::games::live::Presence;
 use crate::platform::jobs::{Job, JobError, Leases as _, Schedule};
 use crate::players::PlayersState;
 use crate::store::{Store, StoreError};
@@ -26,19 +27,35 @@ const MINUTES_KEPT: Millis = 90 * DAY;
 const PLAY_KEPT: Millis = DAY + HOUR;
 
 impl Counting {
-    /// Samples the current number of players, everywhere.
-    ///
-    /// # Errors
-    /// Errors of presence.
-    pub async fn look(&self, presence: &dyn Presence, now: Millis) -> Result<(), LiveError> {
-        let mut looked = self.looked.lock().await;
-        let elapsed = looked.map_or(0, |before| (now - before).clamp(0, MAX_ELAPSED));
-        *looked = Some(now);
-        for tally in self.tallies.load_full().values() {
-            let playing = presence.playing(&tally.audience, now).await?;
-            tally.look(playing, elapsed, now);
+    /// Samples the current number of players of every game with players on this node, which must be
+    /// the only one.
+    pub async fn look(&self, presence: &dyn Presence, now: Millis) {
+        let tallies = self.tallies.load_full();
+        let audiences: Vec<&str> = tallies.values().map(|tally| &*tally.audience).collect();
+        let elapsed = self.elapsed(now).await;
+        let playing = presence.playing_each(&audiences, now).await;
+        for (tally, playing) in tallies.values().zip(playing) {
+            tally.look(playing.unwrap_or(0), elapsed, now);
         }
-        Ok(())
+    }
+
+    /// Samples the current number of players of these games, on all nodes. Only one node may do
+    /// this. If the number is not known, there is no sample.
+    pub async fn look_everywhere(&self, presence: &dyn Presence, games: &[Arc<Game>], now: Millis) {
+        let audiences: Vec<&str> = games.iter().map(|game| &*game.audience).collect();
+        let elapsed = self.elapsed(now).await;
+        let playing = presence.playing_each(&audiences, now).await;
+        for (game, playing) in games.iter().zip(playing) {
+            if let Some(playing) = playing.filter(|playing| *playing > 0) {
+                self.tally_of(game).look(playing, elapsed, now);
+            }
+        }
+    }
+
+    /// Returns the time that a sample stands for.
+    async fn elapsed(&self, now: Millis) -> Millis {
+        let before = self.looked.lock().await.replace(now);
+        before.map_or(0, |before| (now - before).clamp(0, MAX_ELAPSED))
     }
 
     /// Stores the collected counts. If this fails, they are stored the next time.
@@ -104,10 +121,15 @@ impl CountPlayers {
         }
     }
 
-    async fn look(&self, now: Millis) -> Result<(), JobError> {
-        let looked = self.state.counting.look(&*self.state.games.presence, now);
-        let failed = JobError::because("the players could not be counted");
-        looked.await.map_err(failed)
+    async fn look(&self, now: Millis) {
+        let (counting, games) = (&self.state.counting, &self.state.games);
+        let presence = &*games.presence;
+        if !presence.is_shared() {
+            counting.look(presence, now).await;
+        } else if self.state.platform.nodes.take("count-playing").await {
+            let all = games.catalogue.all();
+            counting.look_everywhere(presence, &all, now).await;
+        }
     }
 
     async fn keep(&self, now: Millis) -> Result<(), JobError> {
@@ -154,7 +176,7 @@ impl Job for CountPlayers {
             self.minute = Some(minute);
             done = self.rank(now).await;
         }
-        done = JobError::join([done, self.look(now).await]);
+        self.look(now).await;
         if self.minute.replace(minute) != Some(minute) {
             done = JobError::join([done, self.keep(now).await, self.rank(now).await]);
         }

@@ -13,7 +13,7 @@ use crate::clock::Millis;
 use crate::domain::counting::{
     Distinct, DistinctSketch, NewCounts, NewPlayTime, PlayerCount, Span, periods,
 };
-use crate::games::live::presence::PLAYING_MILLIS;
+use crate::domain::presence::{PLAYING_MILLIS, played};
 
 /// The number of shards.
 const SHARDS: usize = 16;
@@ -100,20 +100,22 @@ impl Tally {
     }
 
     /// Counts a heartbeat of a player. The time between two heartbeats is playing time, if it is
-    /// not longer than a player counts as playing after a heartbeat.
-    pub fn beat(&self, player: Uuid, now: Millis) {
+    /// not longer than a player counts as playing after a heartbeat. `shared` is the time since the
+    /// last one on any node, if that is known.
+    pub fn beat(&self, player: Uuid, now: Millis, shared: Option<Millis>) {
         let today = day(now);
         let is_new = {
             let mut players = self.shard(player);
-            let play = players.entry(player).or_insert(Play {
-                last: now,
-                unkept: 0,
-                day: i64::MIN,
-            });
-            let gap = now - play.last;
-            if (0..=PLAYING_MILLIS).contains(&gap) {
-                play.unkept += gap;
-            }
+            let mut here = None;
+            let play = players
+                .entry(player)
+                .and_modify(|play| here = Some(now - play.last))
+                .or_insert(Play {
+                    last: now,
+                    unkept: 0,
+                    day: i64::MIN,
+                });
+            play.unkept += played(here, shared);
             play.last = now;
             std::mem::replace(&mut play.day, today) != today
         };
@@ -271,14 +273,14 @@ mod tests {
     fn what_lies_between_two_beats_was_played() {
         let tally = tally();
         for at in [0, 30_000, 60_000, 135_000, 211_000, 211_000] {
-            tally.beat(player(1), NOW + at);
+            tally.beat(player(1), NOW + at, None);
         }
         // The gap of 76 s does not count as playing time.
         let times = tally.take(NOW + 211_000).times;
         assert_eq!(times.len(), 1);
         assert_eq!(times[0].millis, 135_000);
         assert_eq!(times[0].hour, Span::Hour.start(NOW));
-        tally.beat(player(1), NOW + 241_000);
+        tally.beat(player(1), NOW + 241_000, None);
         assert_eq!(tally.take(NOW + 241_000).times[0].millis, 30_000);
         assert!(tally.take(NOW + 241_000).times.is_empty());
     }
@@ -287,17 +289,28 @@ mod tests {
     fn pages_of_one_player_play_no_longer_than_the_player() {
         let tally = tally();
         for at in 0..=60 {
-            tally.beat(player(1), NOW + at * 1_000);
+            tally.beat(player(1), NOW + at * 1_000, None);
         }
         assert_eq!(tally.take(NOW).times[0].millis, 60_000);
     }
 
     #[test]
+    fn what_lies_between_beats_at_different_nodes_was_played() {
+        let (one, two) = (tally(), tally());
+        one.beat(player(1), NOW, Some(0));
+        two.beat(player(1), NOW + 30_000, Some(30_000));
+        two.beat(player(1), NOW + 60_000, Some(30_000));
+        one.beat(player(1), NOW + 70_000, Some(10_000));
+        let millis = |tally: &Tally| tally.take(NOW + 70_000).times[0].millis;
+        assert_eq!((millis(&one), millis(&two)), (10_000, 60_000));
+    }
+
+    #[test]
     fn a_clock_set_back_adds_no_play() {
         let tally = tally();
-        tally.beat(player(1), NOW);
-        tally.beat(player(1), NOW - HOUR);
-        tally.beat(player(1), NOW - HOUR + 30_000);
+        tally.beat(player(1), NOW, None);
+        tally.beat(player(1), NOW - HOUR, None);
+        tally.beat(player(1), NOW - HOUR + 30_000, None);
         assert_eq!(tally.take(NOW).times[0].millis, 30_000);
     }
 
@@ -329,12 +342,12 @@ mod tests {
                 .collect()
         };
         for number in [1, 2, 2, 1] {
-            tally.beat(player(number), NOW);
+            tally.beat(player(number), NOW, None);
         }
         let both = [("2026-11-21".to_owned(), 2), ("2026-11".to_owned(), 2)];
         assert_eq!(numbers(tally.take(NOW)), both);
         assert!(numbers(tally.take(NOW)).is_empty(), "nothing changed");
-        tally.beat(player(1), NOW + DAY);
+        tally.beat(player(1), NOW + DAY, None);
         let next = [("2026-11".to_owned(), 2), ("2026-11-22".to_owned(), 1)];
         assert_eq!(numbers(tally.take(NOW + DAY)), next);
     }
@@ -342,8 +355,8 @@ mod tests {
     #[test]
     fn what_could_not_be_kept_is_kept_the_next_time() {
         let tally = tally();
-        tally.beat(player(1), NOW);
-        tally.beat(player(1), NOW + 30_000);
+        tally.beat(player(1), NOW, None);
+        tally.beat(player(1), NOW + 30_000, None);
         tally.look(1, 5_000, NOW);
         let taken = tally.take(NOW + 30_000);
         tally.look(3, 5_000, NOW + MINUTE);

@@ -39,8 +39,8 @@ pub async fn handle(
     if heartbeat.leaving == Some(true) {
         // A beacon at the end of a page cannot contain a token, and only the page knows its 128
         // random bits.
-        let known = state.games.presence.leave(&game.audience, page).await?;
-        if !known && token.is_none() {
+        let known = state.games.presence.leave(&game.audience, page).await;
+        if known == Some(false) && token.is_none() {
             return Err(not_signed_in());
         }
     } else {
@@ -57,12 +57,9 @@ pub async fn handle(
         }
         let now = state.platform.clock.now();
         let (audience, player) = (&game.audience, token.player);
-        state
-            .games
-            .presence
-            .beat(audience, player, page, now)
-            .await?;
-        state.counting.beat(&game, player, now);
+        let beat = state.games.presence.beat(audience, player, page, now);
+        let shared = beat.await;
+        state.counting.beat(&game, player, now, shared);
     }
     Ok(json::nothing())
 }

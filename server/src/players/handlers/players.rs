@@ -47,8 +47,9 @@ pub struct PlayersQuery {
 pub struct PlayersView {
     /// `dev` or `prod`.
     pub environment: String,
-    /// The exact number of players now.
-    pub now: u64,
+    /// The exact number of players now; null if it is not known.
+    #[schema(required)]
+    pub now: Option<u64>,
     /// The start of the first point (RFC 3339).
     #[schema(format = DateTime)]
     pub from: String,
@@ -126,11 +127,11 @@ pub async fn handle(
         .map(DistinctView::from)
         .partition(|view| view.period.len() == "2026-11-21".len());
     let audience = environment.audience(&slug);
-    let playing = state.games.presence.playing(&audience, now).await?;
+    let playing = state.games.presence.playing(&audience, now).await;
     let end = from + span.millis() * i64::try_from(points.len()).unwrap_or_default();
     Ok(ApiJson(PlayersView {
         environment: environment.as_str().to_owned(),
-        now: u64::try_from(playing).unwrap_or(u64::MAX),
+        now: playing.map(|playing| playing as u64),
         from: rfc3339(from),
         to: rfc3339(end),
         step_seconds: span.millis() / 1_000,

@@ -12,7 +12,6 @@ use crate::domain::date::rfc3339;
 use crate::games::page_metadata::GameListing;
 use crate::players::PlayersState;
 use crate::web::api::ApiJson;
-use crate::web::api_error::ApiError;
 
 /// The maximum number of listed games; players of other games have their addresses.
 const LISTED: usize = 200;
@@ -41,27 +40,27 @@ pub struct RankedGame {
     pub picture: Option<String>,
     /// The environment for players.
     pub url: String,
-    /// The number of players now.
-    pub players_now: u64,
+    /// The number of players now; null if it is not known.
+    #[schema(required)]
+    pub players_now: Option<u64>,
     /// The number of different players who played for a minute or more in the last 24 hours.
     pub players_day: u64,
 }
 
 /// Returns the available games, the one with most players of the last day first; if equal, the one
 /// with more current players.
-///
-/// # Errors
-/// Errors of presence.
-pub async fn rank(state: &PlayersState) -> Result<Vec<RankedGame>, ApiError> {
+pub async fn rank(state: &PlayersState) -> Vec<RankedGame> {
     let ranked = state.counting.ranking.load().await;
     let by_slug: HashMap<&str, u64> = ranked
         .iter()
         .map(|project| (project.slug.as_str(), project.players))
         .collect();
     let now = state.platform.clock.now();
-    let mut games = Vec::new();
-    for game in state.games.catalogue.playable() {
-        let playing = state.games.presence.playing(&game.audience, now).await?;
+    let playable = state.games.catalogue.playable();
+    let audiences: Vec<&str> = playable.iter().map(|game| &*game.audience).collect();
+    let playing = state.games.presence.playing_each(&audiences, now).await;
+    let mut games = Vec::with_capacity(playable.len());
+    for (game, playing) in playable.iter().zip(playing) {
         let day = by_slug.get(&*game.slug).copied().unwrap_or(0);
         games.push((day, playing, game));
     }
@@ -70,24 +69,21 @@ pub async fn rank(state: &PlayersState) -> Result<Vec<RankedGame>, ApiError> {
     games.truncate(LISTED);
     let mut listed = Vec::with_capacity(games.len());
     for (players_day, playing, game) in games {
-        let is_file = |path: &str| state.hosting.backends.find(&game, path).is_none();
-        let listing = GameListing::of(&game, is_file);
+        let is_file = |path: &str| state.hosting.backends.find(game, path).is_none();
+        let listing = GameListing::of(game, is_file);
         listed.push(RankedGame {
             title: listing.title,
             picture: listing.picture,
             url: format!("{}/", game.origin),
-            players_now: u64::try_from(playing).unwrap_or(u64::MAX),
+            players_now: playing.map(|playing| playing as u64),
             players_day,
             slug: game.slug.clone(),
         });
     }
-    Ok(listed)
+    listed
 }
 
 /// Returns the ranking. No token is needed: everybody may read it, from any page.
-///
-/// # Errors
-/// `unavailable`
 #[utoipa::path(
     get,
     path = "/api/ranking",
@@ -97,11 +93,11 @@ pub async fn rank(state: &PlayersState) -> Result<Vec<RankedGame>, ApiError> {
 )]
 pub async fn handle(
     State(state): State<Arc<PlayersState>>,
-) -> Result<([(HeaderName, &'static str); 1], ApiJson<RankingView>), ApiError> {
+) -> ([(HeaderName, &'static str); 1], ApiJson<RankingView>) {
     let view = RankingView {
         time: rfc3339(state.platform.clock.now()),
-        games: rank(&state).await?,
+        games: rank(&state).await,
     };
     let any_page = [(header::ACCESS_CONTROL_ALLOW_ORIGIN, "*")];
-    Ok((any_page, ApiJson(view)))
+    (any_page, ApiJson(view))
 }

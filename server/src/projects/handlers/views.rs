@@ -153,8 +153,9 @@ pub struct EnvironmentView {
     pub cross_origin_isolated: bool,
     /// Which sites may show its pages in a frame: `any`, `platform`, or a list of origins.
     pub frame_ancestors: Ancestors,
-    /// The number of players now.
-    pub players: u64,
+    /// The number of players now; null if it is not known.
+    #[schema(required)]
+    pub players: Option<u64>,
     /// The settings that its backend needs.
     pub variables: VariablesView,
 }
@@ -350,7 +351,7 @@ impl EnvironmentView {
             .games
             .presence
             .playing(&audience, state.platform.clock.now())
-            .await?;
+            .await;
         Ok(Self {
             url: state.platform.origin.sub_domain(&label),
             deployment: deployments.iter().find(|one| one.current).cloned(),
@@ -360,7 +361,7 @@ impl EnvironmentView {
             built_in_backend: state.hosting.backends.is_built_in(slug, environment),
             cross_origin_isolated: isolated,
             frame_ancestors: frames.into(),
-            players: players as u64,
+            players: players.map(|players| players as u64),
             variables: VariablesView {
                 auth_issuer: state.platform.auth_url.clone(),
                 auth_audience: audience.clone(),

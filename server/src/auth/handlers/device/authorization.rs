@@ -46,6 +46,7 @@ pub async fn handle(
         .limits
         .devices
         .begin(&network)
+        .await
         .map_err(OauthError::too_many_requests)?;
     let device_code = DeviceSecret::device_code(&*state.platform.entropy);
     let user_codes = (0..ATTEMPTS).map(|_| UserCode::generate(&*state.platform.entropy));

@@ -48,7 +48,8 @@ async fn read_parameters(
     body: Body,
 ) -> Result<Parameters, OauthError> {
     let parameters = Parameters::read(headers, body, CLIENT_ID).await?;
-    let counted = state.limits.devices.ask(&Network::of(context.client));
+    let network = Network::of(context.client);
+    let counted = state.limits.devices.ask(&network).await;
     counted.map_err(OauthError::too_many_requests)?;
     Ok(parameters)
 }

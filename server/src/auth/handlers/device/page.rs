@@ -151,7 +151,7 @@ pub async fn decide(
         }
         return Ok(step.render(&state, session, &secret, None));
     }
-    count_code(&state, &session, &context)?;
+    count_code(&state, &session, &context).await?;
     let (player, approves, by) = (session.player.id, action == APPROVE, context.own());
     let store = &state.platform.store;
     let decided = store.decide_device_authorization(&code, player, approves, by, now);
@@ -208,12 +208,17 @@ fn to_sign_in(
     Ok(response)
 }
 
-fn count_code(state: &AuthState, session: &Session, context: &Context) -> Result<(), ApiError> {
+async fn count_code(
+    state: &AuthState,
+    session: &Session,
+    context: &Context,
+) -> Result<(), ApiError> {
     let network = Network::of(context.client);
     state
         .limits
         .devices
         .look_at_code(&session.player.id, &network)
+        .await
         .map_err(too_many_requests)
 }
 
@@ -227,7 +232,7 @@ async fn look_up(
     let Some(code) = UserCode::parse(typed) else {
         return Ok(Step::refused(typed, NO_CODE));
     };
-    count_code(state, session, context)?;
+    count_code(state, session, context).await?;
     let now = state.platform.clock.now();
     let found = state
         .platform
