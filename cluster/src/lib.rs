@@ -85,6 +85,7 @@ impl Cluster {
             origin: format!("http://platform.localhost:{port}"),
             database_url: postgres.url("platform"),
             logs_database_url: postgres.url("logs"),
+            redis_url: redis.url(),
             key_secret: random_secret()?,
             files: files.settings(),
             settings: &plan.settings,

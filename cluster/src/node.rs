@@ -21,6 +21,7 @@ pub(crate) struct Shared<'a> {
     pub(crate) origin: String,
     pub(crate) database_url: String,
     pub(crate) logs_database_url: String,
+    pub(crate) redis_url: String,
     pub(crate) key_secret: String,
     pub(crate) files: [(&'static str, String); 4],
     pub(crate) settings: &'a [(String, String)],
@@ -65,6 +66,7 @@ impl Node {
                 "PLATFORM_LOGS_DATABASE_URL",
                 shared.logs_database_url.clone(),
             ),
+            ("PLATFORM_REDIS_URL", shared.redis_url.clone()),
             ("PLATFORM_KEY_SECRET", shared.key_secret.clone()),
             ("PLATFORM_TRUSTED_PROXIES", "127.0.0.1/32".to_owned()),
         ];
