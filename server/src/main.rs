@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
-use platform_server::app::backup::{self, Backup};
 use platform_server::app::data_folder::{FolderLock, require_platform};
 use platform_server::app::start::{StartError, open_store};
 use platform_server::clock::{Clock, SystemClock};
@@ -19,6 +18,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use commands::admin::AdminCommand;
+use commands::backup::BackupCommand;
 use commands::events::EventsCommand;
 use commands::keys::KeysCommand;
 use commands::moving::MoveCommand;
@@ -69,10 +69,7 @@ enum Command {
     Events(EventsCommand),
     /// Write the store and all deployed files into one new file, a tar, also
     /// beside a running server
-    Backup {
-        /// The file to make
-        file: PathBuf,
-    },
+    Backup(BackupCommand),
     /// Move everything from the data folder into PostgreSQL and S3, for several nodes. The server
     /// must be stopped; the folder is not changed. If it is interrupted, run it again
     Move(MoveCommand),
@@ -143,32 +140,17 @@ fn run(Arguments { config, command }: Arguments) -> Result<(), Failure> {
                 Ok(String::new())
             })
         }
-        Command::Backup { file } => {
+        Command::Backup(command) => {
             let config = settings()?;
-            on_store(&config, async |store| {
-                let files = config.s3.is_none().then(|| config.files_path());
-                let made = backup::write(store, files.as_deref(), &file).await;
-                let made = made.map_err(|error| chain(&error))?;
-                told_of_backup(&file, files.is_some(), made)
-            })
+            let stopped = "stopped before it was done";
+            until_done(stopped, async { command.run(&config).await })
         }
         Command::Move(command) => {
             let config = settings()?;
             let _lock = command.lock(&config)?;
-            on_runtime(async {
-                let mut stop = Stop::listen()?;
-                let said = tokio::select! {
-                    biased;
-                    said = command.run(&config) => said?,
-                    () = stop.signalled() => return Err(
-                        "stopped before it was done; run the same command again, which goes on \
-                         from here"
-                            .to_owned(),
-                    ),
-                };
-                print(&said);
-                Ok(())
-            })
+            let stopped = "stopped before it was done; run the same command again, which goes on \
+                           from here";
+            until_done(stopped, async { command.run(&config).await })
         }
         Command::Config { docs: true } => {
             print(&names::documentation());
@@ -216,6 +198,24 @@ fn until_signalled(
         };
         print(&said);
         store.close().await.map_err(|error| chain(&error))
+    })
+}
+
+/// Runs `work` until it ends or a signal arrives, which fails with `stopped`. Prints the result.
+fn until_done(
+    stopped: &str,
+    work: impl Future<Output = Result<String, Failure>>,
+) -> Result<(), Failure> {
+    on_runtime(async {
+        let mut stop = Stop::listen()?;
+        // Dropping the future cleans up.
+        let said = tokio::select! {
+            biased;
+            said = work => said?,
+            () = stop.signalled() => return Err(stopped.to_owned()),
+        };
+        print(&said);
+        Ok(())
     })
 }
 
@@ -272,28 +272,6 @@ impl Stop {
             _ = self.interrupt.recv() => {}
         }
     }
-}
-
-/// Returns the message about a backup. A backup with missing files is kept, but counts as a
-/// failure.
-fn told_of_backup(file: &Path, with_files: bool, made: Backup) -> Result<String, Failure> {
-    let (file, bytes) = (file.display(), made.bytes);
-    if !with_files {
-        return Ok(format!(
-            "{file}: the store, {bytes} bytes; deployed files stay in the bucket\n"
-        ));
-    }
-    if made.missing > 0 {
-        return Err(format!(
-            "{file} is a backup, but without {} files of deployments, which are missing in the \
-             files' folder",
-            made.missing
-        ));
-    }
-    Ok(format!(
-        "{file}: the store and {} deployed files, {bytes} bytes\n",
-        made.files
-    ))
 }
 
 /// Returns the message for a failed start. If the server cannot listen, the error is a complete

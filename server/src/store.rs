@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use platform_store::*;
-use platform_store_sqlite::SqliteStore;
+pub use platform_store_sqlite::SqliteStore;
 pub(crate) use platform_store_sqlite::make_private_directory;
 #[cfg(feature = "demo")]
 pub(crate) use platform_store_sqlite::make_private_file;
@@ -57,6 +57,33 @@ async fn connect_postgres(
     _schema: SchemaPolicy,
 ) -> Result<Arc<dyn Store>, ConnectError> {
     Err(ConnectError::Unsupported("PostgreSQL"))
+}
+
+/// Opens the PostgreSQL database at `url`, which may be a standby, to read its rows; `logs` for
+/// those of frontend logs.
+///
+/// # Errors
+/// [`ConnectError`]
+#[cfg(feature = "cluster")]
+pub async fn open_shared_rows(
+    url: &str,
+    logs: Option<&str>,
+) -> Result<Box<dyn transfer::RowSource>, ConnectError> {
+    let rows = platform_store_postgres::PostgresRows::open(url, logs).await?;
+    Ok(Box::new(rows))
+}
+
+/// Creates an embedded store in `folder` to move rows into it.
+///
+/// # Errors
+/// [`ConnectError`]
+#[cfg(feature = "cluster")]
+pub async fn create_embedded_rows(
+    folder: &Path,
+) -> Result<Box<dyn transfer::RowTarget>, ConnectError> {
+    let path = folder.join("platform.db");
+    let rows = platform_store_sqlite::SqliteRows::create(&path).await?;
+    Ok(Box::new(rows))
 }
 
 /// Opens the embedded store at `path` to move its rows.

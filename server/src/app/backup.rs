@@ -1,24 +1,30 @@
-//! A backup, which can be made while the server runs: one file with the store and all deployed
-//! files.
+//! A backup, which can be made while servers run: one file with the store and all deployed files.
 //!
 //! It is a tar archive with the entries of a data folder, so it is restored by unpacking it into an
-//! empty folder. Deployed files never change and are named by their content. Existing files are
-//! added first, and the store's copy after them. So every file to which the copy refers is in the
-//! backup already or was deployed meanwhile, and is then added.
+//! empty folder, whatever the platform keeps its store in. Deployed files never change and are named
+//! by their content. The existing files of a folder are added first, and the store's copy after them.
+//! So every file to which the copy refers is in the backup already or was deployed meanwhile, and is
+//! then added. Files of a bucket are added after the copy.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{File, Permissions};
 use std::io::{BufWriter, ErrorKind};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tempfile::{Builder, NamedTempFile, TempDir};
 
+#[cfg(feature = "cluster")]
+use crate::app::moving::MoveError;
 use crate::domain::administration::StoreCopy;
+#[cfg(feature = "cluster")]
+use crate::games::files::FileError;
+#[cfg(feature = "cluster")]
+use crate::games::files::copies::BucketCopies;
 use crate::games::files::{location, place};
-use crate::store::{Store, StoreError};
+use crate::store::{ConnectError, StoreError};
 
 /// The folder of the deployed files in the backup, as in the data folder.
 const FILES: &str = "files";
@@ -26,12 +32,37 @@ const FILES: &str = "files";
 /// SIGKILL.
 const UNFINISHED: &str = ".platform-backup-";
 
+/// How many files of a bucket are read ahead.
+#[cfg(feature = "cluster")]
+const AHEAD: usize = 4;
+
+/// Where the deployed files of a backup are.
+#[derive(Clone, Copy, Debug)]
+pub enum DeployedFiles<'a> {
+    /// They are left out.
+    LeftOut,
+    /// In a folder.
+    Folder(&'a Path),
+    /// In a bucket.
+    #[cfg(feature = "cluster")]
+    Bucket(&'a BucketCopies),
+}
+
+impl DeployedFiles<'_> {
+    fn folder(&self) -> Option<PathBuf> {
+        match self {
+            Self::Folder(folder) => Some(folder.to_path_buf()),
+            _ => None,
+        }
+    }
+}
+
 /// The result of a backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backup {
     /// The number of deployed files in it.
     pub files: usize,
-    /// The number of deployed files to which the store refers, but which were missing.
+    /// The number of deployed files to which the store refers, but which were missing or damaged.
     pub missing: usize,
     /// Its length in bytes.
     pub bytes: u64,
@@ -62,28 +93,47 @@ pub enum BackupError {
     /// The store failed.
     #[error("the store could not be copied")]
     Store(#[from] StoreError),
+    /// The new store could not be created.
+    #[error("the copy of the store could not be created")]
+    Create(#[source] ConnectError),
+    /// The rows of the store could not be copied.
+    #[cfg(feature = "cluster")]
+    #[error("the store could not be copied")]
+    Rows(#[from] MoveError),
+    /// The bucket failed.
+    #[cfg(feature = "cluster")]
+    #[error("the deployed files could not be copied")]
+    Files(#[from] FileError),
 }
 
-/// Writes a backup to `target`, which must not exist: the store, and the deployed files in the
-/// folder `files`. Those in a bucket are not part of it.
+/// Writes a backup to `target`, which must not exist. `copy` writes the store's copy into a folder,
+/// which is kept until the copy is finished, even if nobody waits for it any more.
 ///
 /// # Errors
 /// [`BackupError`]; `target` then does not exist.
-pub async fn write(
-    store: &dyn Store,
-    files: Option<&Path>,
+pub async fn write<F>(
+    copy: impl FnOnce(Arc<TempDir>) -> F,
+    files: DeployedFiles<'_>,
     target: &Path,
-) -> Result<Backup, BackupError> {
+) -> Result<Backup, BackupError>
+where
+    F: Future<Output = Result<StoreCopy, BackupError>>,
+{
     if target.exists() {
         return Err(BackupError::Exists(target.display().to_string()));
     }
     let (archive, folder) = {
-        let (files, target) = (files.map(Path::to_owned), target.to_owned());
+        let (files, target) = (files.folder(), target.to_owned());
         blocking(move || begin(&target, files.as_deref())).await?
     };
     let folder = Arc::new(folder);
-    let copy = store.copy_into(Arc::clone(&folder)).await?;
-    let (files, goal) = (files.map(Path::to_owned), target.to_owned());
+    let copy = copy(Arc::clone(&folder)).await?;
+    #[cfg(feature = "cluster")]
+    let archive = match files {
+        DeployedFiles::Bucket(bucket) => archive.fetch(bucket, &copy, target).await?,
+        _ => archive,
+    };
+    let (files, goal) = (files.folder(), target.to_owned());
     let (backup, file) =
         blocking(move || archive.finish(&folder, &copy, files.as_deref(), &goal)).await?;
     // The file only gets its name here, so that a command that is stopped leaves nothing behind.
@@ -103,6 +153,8 @@ struct Archive {
     tar: tar::Builder<BufWriter<NamedTempFile>>,
     /// The deployed files that it contains.
     kept: BTreeSet<String>,
+    /// How many it should contain, but does not.
+    missing: usize,
 }
 
 /// Begins the backup with the existing files, and creates a folder for the store's copy next to it.
@@ -121,6 +173,7 @@ fn begin(target: &Path, files: Option<&Path>) -> Result<(Archive, TempDir), Back
     let mut archive = Archive {
         tar: tar::Builder::new(BufWriter::new(file)),
         kept: BTreeSet::new(),
+        missing: 0,
     };
     if let Some(files) = files {
         for name in list(files)? {
@@ -185,6 +238,43 @@ impl Archive {
         }
     }
 
+    /// Adds the files to which the store's copy refers, from a bucket.
+    #[cfg(feature = "cluster")]
+    async fn fetch(
+        mut self,
+        bucket: &BucketCopies,
+        copy: &StoreCopy,
+        target: &Path,
+    ) -> Result<Self, BackupError> {
+        use futures_util::{StreamExt as _, stream};
+
+        let mut fetched = stream::iter(&copy.files)
+            .map(|entry| async move {
+                // It has no name, so nothing is left of it.
+                let file = tempfile::tempfile_in(folder_of(target)).map_err(unwritten(target))?;
+                let fault = bucket.read_into(entry, &file).await?;
+                Ok::<_, BackupError>((entry, fault.is_none().then_some(file)))
+            })
+            .buffered(AHEAD);
+        while let Some(next) = fetched.next().await {
+            let (entry, file) = next?;
+            let Some(file) = file else {
+                self.missing += 1;
+                continue;
+            };
+            let (directory, rest) = place(&entry.sha256);
+            let inside = Path::new(FILES).join(directory).join(rest);
+            let goal = target.to_owned();
+            self = blocking(move || {
+                self.add(&inside, file).map_err(unwritten(&goal))?;
+                Ok(self)
+            })
+            .await?;
+            self.kept.insert(entry.sha256.clone());
+        }
+        Ok(self)
+    }
+
     fn add(&mut self, inside: &Path, mut file: File) -> std::io::Result<()> {
         let found = file.metadata()?;
         let mut header = tar::Header::new_gnu();
@@ -203,15 +293,15 @@ impl Archive {
         files: Option<&Path>,
         target: &Path,
     ) -> Result<(Backup, NamedTempFile), BackupError> {
-        let mut missing = 0;
         if let Some(files) = files {
-            for name in &copy.files {
+            for entry in &copy.files {
+                let name = &entry.sha256;
                 if !self.kept.contains(name) && !self.add_file(files, name, target)? {
-                    missing += 1;
+                    self.missing += 1;
                 }
             }
         }
-        let files = self.kept.len();
+        let (files, missing) = (self.kept.len(), self.missing);
         let file = self.close(folder.path()).map_err(unwritten(target))?;
         let bytes = file.as_file().metadata().map_err(unwritten(target))?.len();
         let backup = Backup {

@@ -71,6 +71,8 @@ impl MoveCommand {
         use platform_server::games::files::copies::BucketCopies;
         use platform_server::store;
 
+        use crate::commands::progress::OnStderr;
+
         let bucket = self.files.as_deref().map(bucket_from_process);
         let bucket = bucket.transpose().map_err(|error| error.to_string())?;
         let source = store::open_embedded_rows(&config.database_path()).await;
@@ -90,7 +92,7 @@ impl MoveCommand {
             bucket,
             leave_bad_out: self.leave_damaged_files_out,
         });
-        let done = moving::run(&*source, &*target, files, &told::OnStderr::new()).await;
+        let done = moving::run(&*source, &*target, files, &OnStderr::new()).await;
         let done = done.map_err(|error| chain(&error))?;
         Ok(told::next(self, config, &done))
     }
@@ -100,10 +102,8 @@ impl MoveCommand {
 #[cfg(feature = "cluster")]
 mod told {
     use std::fmt::Write as _;
-    use std::io::{IsTerminal as _, Write as _};
-    use std::time::Duration;
 
-    use platform_server::app::moving::{Done, Teller};
+    use platform_server::app::moving::Done;
     use platform_server::config::names::SETTINGS;
     use platform_server::config::{Config, SaidBy};
 
@@ -111,36 +111,6 @@ mod told {
 
     /// Settings that change.
     const CHANGED: [&str; 4] = ["database_url", "logs_database_url", "files_url", "data"];
-
-    /// Progress on standard error.
-    pub(super) struct OnStderr {
-        is_terminal: bool,
-    }
-
-    impl OnStderr {
-        pub(super) fn new() -> Self {
-            Self {
-                is_terminal: std::io::stderr().is_terminal(),
-            }
-        }
-    }
-
-    impl Teller for OnStderr {
-        fn period(&self) -> Duration {
-            Duration::from_secs(if self.is_terminal { 1 } else { 5 })
-        }
-
-        fn tell(&self, line: &str, is_last: bool) {
-            let mut errors = std::io::stderr().lock();
-            // Nobody has to read it.
-            let _ = match (self.is_terminal, is_last) {
-                (true, false) => write!(errors, "\r\x1b[2K{line}"),
-                (true, true) => writeln!(errors, "\r\x1b[2K{line}"),
-                (false, _) => writeln!(errors, "{line}"),
-            };
-            let _ = errors.flush();
-        }
-    }
 
     /// Returns what was moved, and what to do next.
     pub(super) fn next(command: &MoveCommand, config: &Config, done: &Done) -> String {

@@ -18,6 +18,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
 use crate::bucket::server::{BUCKET, Bucket, PREFIX};
+use crate::operator::unpack;
 use crate::program::{Server, guest, program, subject, token};
 
 /// How often the program is killed.
@@ -153,6 +154,70 @@ async fn open(
     store::connect_with_logs(&main, Some(&logs), SchemaPolicy::Refuse).await
 }
 
+/// What players know of a platform.
+struct Known {
+    /// Ids and cookies.
+    guests: Vec<(String, String)>,
+    /// The header with a token of the first guest.
+    bearer: String,
+    key_set: String,
+    page: String,
+}
+
+impl Known {
+    fn of(server: &Server) -> Self {
+        let guests: Vec<(String, String)> = (0..3).map(|_| guest(server)).collect();
+        let token = token(server, &guests[0].1);
+        let token: serde_json::Value = serde_json::from_str(body(&token)).unwrap();
+        let token = token["access_token"].as_str().unwrap();
+        Self {
+            bearer: format!("Authorization: Bearer {token}\r\n"),
+            key_set: Self::key_set(server),
+            page: Self::page(server),
+            guests,
+        }
+    }
+
+    fn key_set(server: &Server) -> String {
+        let answer = server.ask("GET /.well-known/jwks.json", "auth.platform.localhost", "");
+        body(&answer).to_owned()
+    }
+
+    fn page(server: &Server) -> String {
+        let answer = server.ask("GET /", "demo.platform.localhost", "");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        body(&answer).to_owned()
+    }
+
+    /// Asserts that nobody notices another server.
+    fn assert_on(&self, server: &Server) {
+        for (player, cookie) in &self.guests {
+            assert_eq!(&subject(&token(server, cookie)), player);
+        }
+        assert_eq!(Self::key_set(server), self.key_set);
+        assert_eq!(Self::page(server), self.page);
+        let me = server.ask("GET /api/me", "demo.platform.localhost", &self.bearer);
+        assert!(me.contains(&self.guests[0].0), "{me}");
+    }
+}
+
+/// Moves the folder, and kills the program again and again.
+async fn interrupt(data: &Path, main: &TestDatabase, logs: &TestDatabase, settings: &S3Settings) {
+    for kill in 0..KILLS {
+        let mut command = moving(data, main, logs, settings);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        // The first one at once, the second one before its first row.
+        let rows = match kill {
+            0 => None,
+            1 => Some(0),
+            _ => Some((2 * PLAYERS + RECORDS) * (kill - 2) / KILLS + random(1_500)),
+        };
+        kill_after(child.unwrap(), rows, main, logs);
+    }
+    let half = open(main, logs).await.unwrap_err().to_string();
+    assert!(half.contains("run the same"), "{half}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_folder_moves_while_the_program_is_killed_and_a_server_goes_on_with_everything() {
     let (main, logs) = (TestDatabase::new(), TestDatabase::new());
@@ -164,23 +229,7 @@ async fn a_folder_moves_while_the_program_is_killed_and_a_server_goes_on_with_ev
     let server = Server::start(&mut program(data));
     // The address is a part of each token.
     let listen = format!("127.0.0.1:{}", server.port);
-    let guests: Vec<(String, String)> = (0..3).map(|_| guest(&server)).collect();
-    let bearer = |answer: &str| {
-        let token: serde_json::Value = serde_json::from_str(body(answer)).unwrap();
-        let token = token["access_token"].as_str().unwrap().to_owned();
-        format!("Authorization: Bearer {token}\r\n")
-    };
-    let before = bearer(&token(&server, &guests[0].1));
-    let keys = |server: &Server| {
-        let answer = server.ask("GET /.well-known/jwks.json", "auth.platform.localhost", "");
-        body(&answer).to_owned()
-    };
-    let page = |server: &Server| {
-        let answer = server.ask("GET /", "demo.platform.localhost", "");
-        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-        body(&answer).to_owned()
-    };
-    let (key_set, game) = (keys(&server), page(&server));
+    let known = Known::of(&server);
     let refused = moving(data, &main, &logs, &settings).output().unwrap();
     assert_eq!(refused.status.code(), Some(1));
     assert!(said(&refused).contains("stop it"), "{}", said(&refused));
@@ -190,19 +239,7 @@ async fn a_folder_moves_while_the_program_is_killed_and_a_server_goes_on_with_ev
 
     let untouched = hashes(data);
     assert!(untouched.len() > 5, "{untouched:?}");
-    for kill in 0..KILLS {
-        let mut command = moving(data, &main, &logs, &settings);
-        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        // The first one at once, the second one before its first row.
-        let rows = match kill {
-            0 => None,
-            1 => Some(0),
-            _ => Some((2 * PLAYERS + RECORDS) * (kill - 2) / KILLS + random(1_500)),
-        };
-        kill_after(child.unwrap(), rows, &main, &logs);
-    }
-    let half = open(&main, &logs).await.unwrap_err().to_string();
-    assert!(half.contains("run the same"), "{half}");
+    interrupt(data, &main, &logs, &settings).await;
     let ended = moving(data, &main, &logs, &settings).output().unwrap();
     assert_eq!(ended.status.code(), Some(0), "{}", said(&ended));
     let next = String::from_utf8(ended.stdout.clone()).unwrap();
@@ -220,23 +257,56 @@ async fn a_folder_moves_while_the_program_is_killed_and_a_server_goes_on_with_ev
     assert!(said(&again).contains("has rows"), "{}", said(&again));
 
     let other = tempfile::tempdir().unwrap();
-    let mut command = with_bucket(other.path(), &settings);
-    command
-        .env("PLATFORM_LISTEN", listen)
-        .env("PLATFORM_LOG_RETENTION_DAYS", "3650")
-        .env("PLATFORM_DATABASE_URL", main.url())
-        .env("PLATFORM_LOGS_DATABASE_URL", logs.url())
-        .env("PLATFORM_FILES_URL", format!("s3://{BUCKET}/{PREFIX}"));
-    let server = Server::start(&mut command);
-    for (player, cookie) in &guests {
-        assert_eq!(&subject(&token(&server, cookie)), player);
-    }
-    assert_eq!(keys(&server), key_set);
-    assert_eq!(page(&server), game);
-    let me = server.ask("GET /api/me", "demo.platform.localhost", &before);
-    assert!(me.contains(&guests[0].0), "{me}");
+    let node = || {
+        let mut command = with_bucket(other.path(), &settings);
+        command
+            .env("PLATFORM_LISTEN", &listen)
+            .env("PLATFORM_LOG_RETENTION_DAYS", "3650")
+            .env("PLATFORM_DATABASE_URL", main.url())
+            .env("PLATFORM_LOGS_DATABASE_URL", logs.url())
+            .env("PLATFORM_FILES_URL", format!("s3://{BUCKET}/{PREFIX}"));
+        command
+    };
+    let server = Server::start(&mut node());
+    known.assert_on(&server);
     assert_log_records_go_on(data, &main, &logs).await;
+
+    let restored = tempfile::tempdir().unwrap();
+    back_up(&node, &main, restored.path());
+    let (later, _) = guest(&server);
     server.stop("-TERM");
+    let mut command = program(restored.path());
+    let server = Server::start(command.env("PLATFORM_LISTEN", &listen));
+    known.assert_on(&server);
+    server.stop("-TERM");
+    let mut show = program(restored.path());
+    let show = show.args(["player", "show", &later]).output().unwrap();
+    assert_eq!(show.status.code(), Some(1), "who came later is not in it");
+}
+
+/// Makes a backup beside a running node, and unpacks it into an empty folder.
+fn back_up(node: &dyn Fn() -> Command, main: &TestDatabase, restored: &Path) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("platform.tar");
+    let backup = |arguments: &[&str]| {
+        let mut command = node();
+        command.arg("backup").arg(&file).args(arguments).output()
+    };
+    let nobody = backup(&["--from", "postgres://u:hunter2@127.0.0.1:1/x"]).unwrap();
+    assert_eq!(nobody.status.code(), Some(1));
+    let why = said(&nobody);
+    assert!(
+        why.contains("--from: ") && !why.contains("hunter2"),
+        "{why}"
+    );
+    let made = backup(&["--from", &main.url()]).unwrap();
+    assert_eq!(made.status.code(), Some(0), "{}", said(&made));
+    assert!(said(&made).contains("rows are the same"), "{}", said(&made));
+    unpack(&file, restored);
+    let logs = rusqlite::Connection::open(restored.join("logs.db")).unwrap();
+    let count = "SELECT count(*) FROM log_records WHERE message LIKE 'message %'";
+    let count: i64 = logs.query_row(count, [], |row| row.get(0)).unwrap();
+    assert_eq!(count.unsigned_abs(), RECORDS);
 }
 
 /// Asserts that the target has all records of the folder, and that new ones come after them.

@@ -211,7 +211,7 @@ fn these_commands_never_make_a_platform() {
 }
 
 /// Unpacks a backup with the operator's usual tools.
-fn unpack(backup: &Path, into: &Path) {
+pub(crate) fn unpack(backup: &Path, into: &Path) {
     let mut tar = std::process::Command::new("tar");
     let status = tar.arg("-xpf").arg(backup).arg("-C").arg(into).status();
     assert!(status.unwrap().success());

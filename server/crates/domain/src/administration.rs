@@ -3,6 +3,7 @@
 use uuid::Uuid;
 
 use crate::clock::Millis;
+use crate::project::FileEntry;
 
 /// A player who may administer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +67,6 @@ pub struct HoldingAddress {
 /// What a copy of the store needs besides the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreCopy {
-    /// The names of all files of its deployments.
-    pub files: Vec<String>,
+    /// The files of its deployments.
+    pub files: Vec<FileEntry>,
 }

@@ -1,6 +1,5 @@
 //! Where a back end keeps a store, and the handles that a case opens there.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,8 +12,8 @@ pub trait Place: Sync {
     /// Opens the store, the first time or again.
     async fn open(&self) -> Arc<dyn Store>;
 
-    /// Opens the copy of a store that `copy_into` wrote into this folder.
-    async fn open_copy(&self, folder: &Path) -> Arc<dyn Store>;
+    /// Copies the store as it is now, as a backup does, and opens the copy.
+    async fn open_copy(&self) -> Arc<dyn Store>;
 
     /// How many handles a concurrent case opens.
     fn handles(&self) -> usize {
@@ -32,8 +31,8 @@ impl<P: Place> Place for TwoHandles<P> {
         self.0.open().await
     }
 
-    async fn open_copy(&self, folder: &Path) -> Arc<dyn Store> {
-        self.0.open_copy(folder).await
+    async fn open_copy(&self) -> Arc<dyn Store> {
+        self.0.open_copy().await
     }
 
     fn handles(&self) -> usize {

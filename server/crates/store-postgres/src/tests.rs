@@ -3,10 +3,10 @@
 
 mod proxy;
 
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use futures_util::TryStreamExt as _;
 use futures_util::future::join;
 use platform_domain::entropy::{Entropy, SystemEntropy};
 use platform_domain::log::{LogEntry, NewLogRecords};
@@ -14,6 +14,8 @@ use platform_domain::page::PageId;
 use platform_domain::session::SessionHash;
 use platform_protocol::log::{LogLevel, LogSource};
 use platform_protocol::names::Environment;
+use platform_store::tables::PARTS;
+use platform_store::transfer::{Moved, RowSource as _, RowTarget as _};
 use platform_store::{
     ConnectError, LogStore as _, NewGuest, PlayerStore as _, SchemaPolicy, Store, StoreError,
 };
@@ -23,7 +25,7 @@ use tokio_postgres::{Client, NoTls};
 
 use self::proxy::Proxy;
 use super::migrations::Schema;
-use super::{PostgresStore, address, migrations, restore_copy};
+use super::{PostgresRows, PostgresStore, address, migrations};
 
 /// The database of one test, and the databases to which copies were restored.
 struct Server {
@@ -51,9 +53,21 @@ impl Place for Server {
         Arc::new(Self::connect(&self.database.url()).await)
     }
 
-    async fn open_copy(&self, folder: &Path) -> Arc<dyn Store> {
+    async fn open_copy(&self) -> Arc<dyn Store> {
         let copy = TestDatabase::new();
-        restore_copy(&copy.url(), folder).await.unwrap();
+        let source = PostgresRows::open(&self.database.url(), None).await;
+        let target = PostgresRows::create(&copy.url(), None).await.unwrap();
+        let source = source.unwrap();
+        target.begin("").await.unwrap();
+        for part in PARTS {
+            let mut moved = Moved::default();
+            let mut batches = source.read(part, None).await.unwrap();
+            while let Some(rows) = batches.try_next().await.unwrap() {
+                moved = target.add(part, &moved, rows).await.unwrap();
+            }
+        }
+        target.complete().await.unwrap();
+        target.end().await.unwrap();
         let store = Self::connect(&copy.url()).await;
         self.copies.lock().unwrap().push(copy);
         Arc::new(store)

@@ -142,15 +142,6 @@ impl Transaction {
         ran.unwrap_or(Err(Error::TimedOut))
     }
 
-    /// Starts a `COPY … TO STDOUT` statement.
-    pub(super) async fn copy_out(&self, sql: &str) -> Result<tokio_postgres::CopyOutStream, Error> {
-        let client = self.client()?;
-        if !self.begun.swap(true, Ordering::Relaxed) {
-            client.batch_execute(self.begin).await?;
-        }
-        Ok(client.copy_out(sql).await?)
-    }
-
     /// Ends a transaction with `COMMIT` or `ROLLBACK`.
     async fn end(mut self, how: &'static str) -> Result<(), Error> {
         let Some(connection) = self.connection.take() else {

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use platform_domain::administration::StoreCopy;
-use platform_store::{BackupStore, StoreError};
+use platform_domain::project::FileEntry;
+use platform_store::StoreError;
 use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
 
@@ -13,9 +13,14 @@ use super::database::make_private_file;
 use super::error::Error;
 use super::store::{MAIN_FILE, SqliteStore, beside};
 
-#[async_trait]
-impl BackupStore for SqliteStore {
-    async fn copy_into(&self, folder: Arc<TempDir>) -> Result<StoreCopy, StoreError> {
+impl SqliteStore {
+    /// Writes a copy of the whole store into `folder`, which exists and has no copy yet: everything
+    /// that was written before the call, while other writes continue. The folder is kept until the
+    /// copy is finished, even if the caller no longer waits for it.
+    ///
+    /// # Errors
+    /// [`StoreError`]
+    pub async fn copy_into(&self, folder: Arc<TempDir>) -> Result<StoreCopy, StoreError> {
         let main = folder.path().join(MAIN_FILE);
         let logs = beside(&main);
         let held = Arc::clone(&folder);
@@ -55,9 +60,13 @@ fn copy_database(connection: &Connection, to: &Path) -> Result<(), Error> {
 fn list_files(path: &Path) -> Result<StoreCopy, Error> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let mut statement = connection
-        .prepare("SELECT DISTINCT lower(hex(sha256)) FROM deployment_files ORDER BY 1")?;
-    let files = statement
-        .query_map([], |row| row.get(0))?
-        .collect::<Result<_, _>>()?;
+        .prepare("SELECT DISTINCT lower(hex(sha256)), size FROM deployment_files ORDER BY 1")?;
+    let files = statement.query_map([], |row| {
+        Ok(FileEntry {
+            sha256: row.get(0)?,
+            size: row.get::<_, i64>(1)?.unsigned_abs(),
+        })
+    })?;
+    let files = files.collect::<Result<_, _>>()?;
     Ok(StoreCopy { files })
 }

@@ -2,10 +2,11 @@
 //! recovery from the log.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use platform_domain::project::FileEntry;
 use platform_domain::session::SessionHash;
 use platform_store::{ConnectError, NewGuest, SchemaPolicy, Store, StoreError};
 use platform_store_conformance::{Place, TwoHandles, concurrent_suite, suite};
@@ -14,11 +15,12 @@ use tempfile::TempDir;
 
 use super::SqliteStore;
 
-struct Directory(TempDir);
+/// The directory of one test, and those of copies.
+struct Directory(TempDir, Mutex<Vec<Arc<TempDir>>>);
 
 impl Directory {
     fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
+        Self(tempfile::tempdir().unwrap(), Mutex::default())
     }
 
     /// A file in a directory that does not exist yet.
@@ -38,8 +40,14 @@ impl Place for Directory {
         Arc::new(store.unwrap())
     }
 
-    async fn open_copy(&self, folder: &Path) -> Arc<dyn Store> {
-        let store = SqliteStore::open(&folder.join("platform.db"), SchemaPolicy::Upgrade).await;
+    async fn open_copy(&self) -> Arc<dyn Store> {
+        let store = SqliteStore::open(&self.file(), SchemaPolicy::Refuse).await;
+        let folder = Arc::new(tempfile::tempdir().unwrap());
+        let copied = store.unwrap().copy_into(Arc::clone(&folder)).await;
+        copied.unwrap();
+        let copy = folder.path().join("platform.db");
+        let store = SqliteStore::open(&copy, SchemaPolicy::Upgrade).await;
+        self.1.lock().unwrap().push(folder);
         Arc::new(store.unwrap())
     }
 }
@@ -212,4 +220,29 @@ async fn a_path_that_cannot_be_made_is_named() {
         .unwrap_err();
     assert!(matches!(error, ConnectError::File { .. }), "{error:?}");
     assert!(error.to_string().contains("data/deep"), "{error}");
+}
+
+#[tokio::test]
+async fn a_copy_names_its_files_once_and_takes_no_others_place() {
+    let directory = Directory::new();
+    let store = directory.open().await;
+    store.close().await.unwrap();
+    let files = "INSERT INTO projects (id, slug, created_at) VALUES (1, 'game', 1);
+         INSERT INTO deployments (id, project, environment, created_at)
+             VALUES (zeroblob(16), 1, 'prod', 1);
+         INSERT INTO deployment_files (deployment, path, sha256, size)
+             VALUES (zeroblob(16), 'index.html', zeroblob(32), 3),
+                 (zeroblob(16), 'again.html', zeroblob(32), 3)";
+    directory.raw().execute_batch(files).unwrap();
+    let store = SqliteStore::open(&directory.file(), SchemaPolicy::Refuse).await;
+    let store = store.unwrap();
+    let folder = Arc::new(tempfile::tempdir().unwrap());
+    let copy = store.copy_into(Arc::clone(&folder)).await.unwrap();
+    let expected = FileEntry {
+        sha256: "00".repeat(32),
+        size: 3,
+    };
+    assert_eq!(copy.files, [expected]);
+    let again = store.copy_into(folder).await;
+    assert!(again.is_err(), "a copy takes no other's place");
 }

@@ -6,7 +6,6 @@
 
 mod administration;
 mod audit;
-mod backup;
 mod counting;
 mod deployments;
 mod device_codes;
@@ -32,7 +31,6 @@ use async_trait::async_trait;
 
 pub use self::administration::AdminStore;
 pub use self::audit::AuditStore;
-pub use self::backup::BackupStore;
 pub use self::counting::CountingStore;
 pub use self::deployments::DeploymentStore;
 pub use self::device_codes::DeviceCodeStore;
@@ -176,7 +174,6 @@ pub enum SchemaPolicy {
 pub trait Store:
     AdminStore
     + AuditStore
-    + BackupStore
     + CountingStore
     + DeploymentStore
     + DeviceCodeStore

@@ -50,7 +50,7 @@ impl BadFile {
 }
 
 /// Returns the files of all deployments, in the order of their names.
-pub(super) async fn list(source: &dyn RowSource) -> Result<Vec<FileEntry>, StoreError> {
+pub async fn list(source: &dyn RowSource) -> Result<Vec<FileEntry>, StoreError> {
     let mut files = BTreeMap::new();
     for part in PARTS.iter().filter(|part| part.table == DEPLOYMENT_FILES) {
         let place = |name| part.columns.iter().position(|column| column.0 == name);
@@ -166,12 +166,12 @@ async fn compare(
 }
 
 async fn check(entry: &FileEntry, moved: &FilesMove<'_>) -> Result<Option<Fault>, FileError> {
-    let first = moved.bucket.read(entry, |_| Ok(())).await?;
+    let first = moved.bucket.check(entry).await?;
     if first.is_none() {
         return Ok(None);
     }
     if let Some(fault) = moved.bucket.store(moved.folder, entry).await? {
         return Ok(Some(fault));
     }
-    moved.bucket.read(entry, |_| Ok(())).await
+    moved.bucket.check(entry).await
 }

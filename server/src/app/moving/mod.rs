@@ -16,7 +16,7 @@ mod rows;
 
 use std::path::Path;
 
-pub use self::files::BadFile;
+pub use self::files::{BadFile, list as list_files};
 use self::progress::Progress;
 pub use self::progress::Teller;
 use crate::games::files::FileError;

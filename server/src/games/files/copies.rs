@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path as FilePath, PathBuf};
 
 use bytes::Bytes;
@@ -95,14 +95,33 @@ impl BucketCopies {
         Ok(None)
     }
 
-    /// Reads a file of the bucket and passes its pieces to `keep`. Returns what is wrong with it.
+    /// Reads a file of the bucket. Returns what is wrong with it.
     ///
     /// # Errors
-    /// [`FileError::Unavailable`], and errors of `keep`.
-    pub async fn read(
+    /// [`FileError::Unavailable`]
+    pub async fn check(&self, entry: &FileEntry) -> Result<Option<Fault>, FileError> {
+        self.read(entry, |_| Ok(())).await
+    }
+
+    /// Copies a file of the bucket into an empty file, which is then read from its beginning.
+    /// Returns what is wrong with it.
+    ///
+    /// # Errors
+    /// [`FileError::Unavailable`], [`FileError::Cache`] if it cannot be written.
+    pub async fn read_into(
         &self,
         entry: &FileEntry,
-        mut keep: impl FnMut(&Bytes) -> Result<(), FileError>,
+        mut file: &File,
+    ) -> Result<Option<Fault>, FileError> {
+        let read = self.read(entry, |piece| file.write_all(piece)).await?;
+        file.rewind().map_err(FileError::of_disk)?;
+        Ok(read)
+    }
+
+    async fn read(
+        &self,
+        entry: &FileEntry,
+        mut keep: impl FnMut(&Bytes) -> std::io::Result<()>,
     ) -> Result<Option<Fault>, FileError> {
         let path = location(&entry.sha256)?;
         let (mut hash, mut start) = (Sha256::new(), 0);
@@ -114,7 +133,7 @@ impl BucketCopies {
             if size != entry.size || length != PIECE.min(size - start) {
                 return Ok(Some(Fault::Damaged));
             }
-            keep(&piece)?;
+            keep(&piece).map_err(FileError::of_disk)?;
             hash.update(&piece);
             start += length;
             if start == size {

@@ -144,3 +144,28 @@ async fn an_end_that_was_interrupted_can_run_again() {
         .await
         .unwrap();
 }
+
+#[tokio::test]
+async fn log_records_of_two_environments_with_one_id_are_told_apart() {
+    let database = TestDatabase::new();
+    let target = PostgresRows::create(&database.url(), None).await.unwrap();
+    let fill = format!(
+        "{};
+         INSERT INTO log_environments (project, environment) VALUES ('a', 'dev'), ('a', 'prod');
+         INSERT INTO log_records
+             (environment, id, level, source, page, time, message, count, bytes)
+         SELECT e.id, n, 1, 'console', decode(repeat('00', 16), 'hex'), 1, 'x', 1, 161
+         FROM log_environments e, unnest(ARRAY[5, 6, 9]) n",
+        crate::log_days::partition(0)
+    );
+    target.logs.batch_execute(&fill).await.unwrap();
+    let source = PostgresRows::open(&database.url(), None).await.unwrap();
+    let records = PARTS.iter().find(|part| part.table == LOG_RECORDS).unwrap();
+    let batches = source.read(records, None).await.unwrap();
+    let batches: Vec<Vec<Row>> = batches.try_collect().await.unwrap();
+    let ids = batches.iter().flatten().map(|row| match row.first() {
+        Some(Value::Integer(id)) => *id,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(ids.collect::<Vec<_>>(), [5, 6, 7, 8, 9, 10]);
+}
