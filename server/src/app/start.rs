@@ -48,6 +48,7 @@ use crate::platform::nodes::Nodes;
 use crate::platform::shared_limits::SharedLimits;
 use crate::players::PlayersState;
 use crate::players::counting::Counting;
+use crate::players::recording::Recording;
 use crate::projects::ProjectsState;
 use crate::projects::deploy::{Deployments, UploadQueue};
 use crate::projects::settings_limits::SettingsLimits;
@@ -149,6 +150,7 @@ impl Running {
         self.background.shutdown().await;
         let (state, store) = (&self.state, &*self.state.platform.store);
         refusal_log::tell_left_out(&state.auth, true).await;
+        state.players.recording.finish().await;
         let counted = state
             .players
             .counting
@@ -315,7 +317,7 @@ fn assemble(
         auth: Arc::clone(&auth),
         hosting: Arc::clone(&hosting),
         deployments: Arc::new(deployments),
-        settings_limits: SettingsLimits::new(clock),
+        settings_limits: SettingsLimits::new(clock, &limits),
     });
     let players = Arc::new(PlayersState {
         platform: Arc::clone(platform),
@@ -323,6 +325,7 @@ fn assemble(
         auth: Arc::clone(&auth),
         hosting: Arc::clone(&hosting),
         counting,
+        recording: Recording::default(),
     });
     let logs = Arc::new(LogsState {
         platform: Arc::clone(platform),

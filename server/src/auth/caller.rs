@@ -65,6 +65,7 @@ where
             .limits
             .calls
             .count(&token.player)
+            .await
             .map_err(too_many_requests)?;
         let holder = holder(state, &rights.hold, token.player).await?;
         let path = parts.uri.path().chars().filter(|char| !char.is_control());

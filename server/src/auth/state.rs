@@ -19,7 +19,7 @@ use crate::games::GamesState;
 use crate::platform::Platform;
 use crate::platform::shared_limits::{SharedLimiter, SharedLimits};
 use crate::web::client_address::Network;
-use crate::web::limiter::{Limiter, Period, Rate};
+use crate::web::limiter::{Period, Rate};
 
 /// How often one player may change their name. Each change is a stored event.
 const RENAMES: Rate = Rate::new(10, Period::Hour, 10);
@@ -60,11 +60,11 @@ pub struct AuthLimits {
     /// The limits on devices that sign in.
     pub devices: DeviceLimits,
     /// The limit on new names per player.
-    pub renames: Limiter<Uuid>,
+    pub renames: SharedLimiter<Uuid>,
     /// The limits on refusals in the audit log.
     pub refusals: RefusalLimits,
     /// The limit on calls of the project API per player.
-    pub calls: Limiter<Uuid>,
+    pub calls: SharedLimiter<Uuid>,
 }
 
 impl AuthLimits {
@@ -75,9 +75,9 @@ impl AuthLimits {
             guests: GuestLimits::new(&config.guest_rate, clock, shared),
             sign_ins: shared.limiter("sign-ins", &config.sign_in_rate, clock),
             devices: DeviceLimits::new(clock, shared),
-            renames: Limiter::new(&RENAMES, Arc::clone(clock)),
+            renames: shared.limiter("renames", &RENAMES, clock),
             refusals: RefusalLimits::new(clock),
-            calls: Limiter::new(&CALLS, Arc::clone(clock)),
+            calls: shared.limiter("calls", &CALLS, clock),
         }
     }
 

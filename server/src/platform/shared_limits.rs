@@ -100,6 +100,12 @@ impl LimitKey for Uuid {
     }
 }
 
+impl LimitKey for String {
+    fn name(&self) -> String {
+        self.clone()
+    }
+}
+
 impl LimitKey for (Network, Arc<str>) {
     fn name(&self) -> String {
         format!("{} {}", self.0, self.1)

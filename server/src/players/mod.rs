@@ -5,10 +5,12 @@
 //! | [`handlers`] | the endpoints, one per file |
 //! | [`counting`] | counting, storing and ranking |
 //! | [`charts`] | charts of players over time |
+//! | [`recording`] | recording heartbeats, without a wait for other nodes |
 
 pub mod charts;
 pub mod counting;
 pub mod handlers;
+pub mod recording;
 mod state;
 
 use std::sync::Arc;

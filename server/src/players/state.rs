@@ -7,6 +7,7 @@ use crate::games::GamesState;
 use crate::hosting::HostingState;
 use crate::platform::Platform;
 use crate::players::counting::Counting;
+use crate::players::recording::Recording;
 
 /// The state of counting players.
 #[derive(Debug)]
@@ -21,4 +22,6 @@ pub struct PlayersState {
     pub hosting: Arc<HostingState>,
     /// The counts.
     pub counting: Counting,
+    /// Heartbeats that other nodes are still being told of.
+    pub recording: Recording,
 }

@@ -8,8 +8,9 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::clock::Clock;
+use crate::platform::shared_limits::{SharedLimiter, SharedLimits};
 use crate::web::api_error::ApiError;
-use crate::web::limiter::{Limiter, Period, Rate, too_many_requests};
+use crate::web::limiter::{Period, Rate, too_many_requests};
 
 /// Changes of one project's settings by its owner: more than people and their programs ever need.
 const OF_PROJECT: Rate = Rate::new(120, Period::Hour, 120);
@@ -22,19 +23,19 @@ const OF_ACCOUNT: Rate = Rate::new(600, Period::Hour, 600);
 /// The limits.
 #[derive(Debug)]
 pub struct SettingsLimits {
-    of_project: Limiter<String>,
-    of_account: Limiter<Uuid>,
-    rollbacks: Limiter<String>,
+    of_project: SharedLimiter<String>,
+    of_account: SharedLimiter<Uuid>,
+    rollbacks: SharedLimiter<String>,
 }
 
 impl SettingsLimits {
     /// Creates the limits with this clock.
     #[must_use]
-    pub fn new(clock: &Arc<dyn Clock>) -> Self {
+    pub fn new(clock: &Arc<dyn Clock>, shared: &SharedLimits) -> Self {
         Self {
-            of_project: Limiter::new(&OF_PROJECT, Arc::clone(clock)),
-            of_account: Limiter::new(&OF_ACCOUNT, Arc::clone(clock)),
-            rollbacks: Limiter::new(&ROLLBACKS, Arc::clone(clock)),
+            of_project: shared.limiter("settings-of-project", &OF_PROJECT, clock),
+            of_account: shared.limiter("settings", &OF_ACCOUNT, clock),
+            rollbacks: shared.limiter("rollbacks", &ROLLBACKS, clock),
         }
     }
 
@@ -42,7 +43,7 @@ impl SettingsLimits {
     ///
     /// # Errors
     /// `too-many-requests`, with the time to wait.
-    pub fn count(&self, slug: &str, owner: Uuid) -> Result<(), ApiError> {
+    pub async fn count(&self, slug: &str, owner: Uuid) -> Result<(), ApiError> {
         let refused = |of_what: &str, most: u32, wait: Duration| {
             let what = format!("The settings of {of_what} were written {most} times");
             let advice = "; a program that writes them repeatedly should write them once";
@@ -50,9 +51,11 @@ impl SettingsLimits {
         };
         self.of_project
             .count(&slug.to_owned())
+            .await
             .map_err(|wait| refused("this project", OF_PROJECT.burst.get(), wait))?;
         self.of_account
             .count(&owner)
+            .await
             .map_err(|wait| refused("your projects", OF_ACCOUNT.burst.get(), wait))
     }
 
@@ -60,8 +63,9 @@ impl SettingsLimits {
     ///
     /// # Errors
     /// `too-many-requests`, with the time to wait.
-    pub fn count_rollback(&self, slug: &str) -> Result<(), ApiError> {
-        self.rollbacks.count(&slug.to_owned()).map_err(|wait| {
+    pub async fn count_rollback(&self, slug: &str) -> Result<(), ApiError> {
+        let counted = self.rollbacks.count(&slug.to_owned()).await;
+        counted.map_err(|wait| {
             let most = ROLLBACKS.burst.get();
             let what = format!("This project was rolled back {most} times");
             refused(&what, "", wait)
@@ -90,24 +94,34 @@ mod tests {
     use super::*;
     use crate::clock::ManualClock;
 
-    #[test]
-    fn one_project_takes_nothing_from_another_and_one_owner_nothing_from_another() {
+    #[tokio::test]
+    async fn one_project_takes_nothing_from_another_and_one_owner_nothing_from_another() {
         let clock: Arc<dyn Clock> = Arc::new(ManualClock::new(0));
-        let limits = SettingsLimits::new(&clock);
-        let written = |slug: &str, owner: u128| {
-            let count = |_: &i32| limits.count(slug, Uuid::from_u128(owner)).is_ok();
-            (0..200).filter(count).count()
+        let limits = SettingsLimits::new(&clock, &SharedLimits::default());
+        let written = async |slug: &str, owner: u128| {
+            let mut written = 0;
+            for _ in 0..200 {
+                let counted = limits.count(slug, Uuid::from_u128(owner)).await;
+                written += usize::from(counted.is_ok());
+            }
+            written
         };
-        assert_eq!(written("a", 1), 120);
-        assert_eq!(written("b", 1), 120);
-        let others: usize = ('c'..'z').map(|slug| written(&slug.to_string(), 1)).sum();
+        assert_eq!(written("a", 1).await, 120);
+        assert_eq!(written("b", 1).await, 120);
+        let mut others = 0;
+        for slug in 'c'..'z' {
+            others += written(&slug.to_string(), 1).await;
+        }
         assert_eq!(others, 600 - 240, "of all their projects");
-        assert_eq!(written("other", 2), 120);
-        let rolled_back = |slug: &str| {
-            let count = |_: &i32| limits.count_rollback(slug).is_ok();
-            (0..200).filter(count).count()
+        assert_eq!(written("other", 2).await, 120);
+        let rolled_back = async |slug: &str| {
+            let mut rolled_back = 0;
+            for _ in 0..200 {
+                rolled_back += usize::from(limits.count_rollback(slug).await.is_ok());
+            }
+            rolled_back
         };
-        assert_eq!(rolled_back("a"), 120, "whatever was written before");
-        assert_eq!(rolled_back("b"), 120);
+        assert_eq!(rolled_back("a").await, 120, "whatever was written before");
+        assert_eq!(rolled_back("b").await, 120);
     }
 }

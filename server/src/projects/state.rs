@@ -36,9 +36,15 @@ impl ProjectsState {
     ///
     /// # Errors
     /// `too-many-requests`.
-    pub fn count_setting(&self, caller: &ApiCaller, project: &Project) -> Result<(), ApiError> {
+    pub async fn count_setting(
+        &self,
+        caller: &ApiCaller,
+        project: &Project,
+    ) -> Result<(), ApiError> {
         if project.owner == Some(caller.player) {
-            self.settings_limits.count(&project.slug, caller.player)?;
+            self.settings_limits
+                .count(&project.slug, caller.player)
+                .await?;
         }
         Ok(())
     }
@@ -47,9 +53,13 @@ impl ProjectsState {
     ///
     /// # Errors
     /// `too-many-requests`.
-    pub fn count_rollback(&self, caller: &ApiCaller, project: &Project) -> Result<(), ApiError> {
+    pub async fn count_rollback(
+        &self,
+        caller: &ApiCaller,
+        project: &Project,
+    ) -> Result<(), ApiError> {
         if project.owner == Some(caller.player) {
-            self.settings_limits.count_rollback(&project.slug)?;
+            self.settings_limits.count_rollback(&project.slug).await?;
         }
         Ok(())
     }

@@ -155,7 +155,10 @@ async fn without_redis_nobody_fails_and_the_number_of_players_is_unknown() {
         assert_eq!(beat(&node, &token, '1').await, 204);
     }
     mint(&node).await;
-    assert_eq!(players_now(&owner).await, Value::Null);
+    eventually("the knowledge of the outage", async || {
+        players_now(&owner).await == Value::Null
+    })
+    .await;
     let project: Value = owner.get("/api/projects/game").await.json();
     assert_eq!(project["environments"]["prod"]["players"], Value::Null);
     let ranking: Value = send(node.get("", "/api/ranking")).await.json();

@@ -15,6 +15,7 @@ use platform_protocol::problem::ProblemCode;
 use crate::domain::page::PageId;
 use crate::games::catalogue::Game;
 use crate::players::PlayersState;
+use crate::players::recording::Beat;
 use crate::web::api_error::ApiError;
 use crate::web::json;
 
@@ -55,11 +56,13 @@ pub async fn handle(
         {
             return Err(not_signed_in());
         }
-        let now = state.platform.clock.now();
-        let (audience, player) = (&game.audience, token.player);
-        let beat = state.games.presence.beat(audience, player, page, now);
-        let shared = beat.await;
-        state.counting.beat(&game, player, now, shared);
+        let beat = Beat {
+            game,
+            player: token.player,
+            page,
+            now: state.platform.clock.now(),
+        };
+        beat.record(&state).await;
     }
     Ok(json::nothing())
 }

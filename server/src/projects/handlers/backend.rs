@@ -78,7 +78,7 @@ pub async fn handle(
         .settings(state.hosting.backends.reach())
         .map_err(invalid)?;
     let by = editor.by();
-    state.count_setting(&editor.caller, &editor.project)?;
+    state.count_setting(&editor.caller, &editor.project).await?;
     let changed = state
         .platform
         .store

@@ -41,7 +41,7 @@ pub async fn handle(
 ) -> Result<ApiJson<EnvironmentView>, ApiError> {
     let (slug, environment) = (&editor.project.slug, editor.environment);
     let (isolated, by) = (wanted.cross_origin_isolated, editor.by());
-    state.count_setting(&editor.caller, &editor.project)?;
+    state.count_setting(&editor.caller, &editor.project).await?;
     let changed = state
         .platform
         .store

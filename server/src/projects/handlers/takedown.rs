@@ -120,7 +120,7 @@ async fn change(
 ) -> Result<ApiJson<ProjectView>, ApiError> {
     // Taking a game down is never rate limited: it may be the response to an attack.
     if matches!(change, Change::Enable | Change::Restore) {
-        state.count_setting(&caller, &project)?;
+        state.count_setting(&caller, &project).await?;
     }
     let by = caller.by(&project);
     let now = state.platform.clock.now();

@@ -260,6 +260,7 @@ async fn rename(
         .limits
         .renames
         .count(&session.player.id)
+        .await
         .map_err(too_many_requests)?;
     match store_name(state, session, &name, context).await {
         Ok(()) => Ok(Ok(())),
