@@ -1,6 +1,7 @@
 //! What players notice when one part of a cluster dies.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use platform_cluster::Cluster;
@@ -176,20 +177,40 @@ async fn without_s3_games_are_played_and_afterwards_nothing_is_missing() {
     assert_the_same_players(&cluster, &seen).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn nodes_that_are_restarted_in_turn_cost_no_request() {
-    let mut cluster = nodes::start();
-    let visitor = nodes::visitor(&cluster);
+/// Restarts the nodes one after the other under load. Returns what the load has seen.
+async fn restart_in_turn(cluster: &mut Cluster) -> Arc<Seen> {
+    let visitor = nodes::visitor(cluster);
     let load = Load::of_guests(&visitor, RATE);
     until_more_passed(&load.seen, 50).await;
     for node in &mut cluster.nodes {
         // It says that it is not ready, and goes on until the balancer has noticed.
-        assert!(node.stop().unwrap().success());
-        node.restart().unwrap();
+        let stopped = node.stop().and_then(|status| {
+            assert!(status.success(), "{status}");
+            node.restart()
+        });
+        assert!(stopped.is_ok(), "{stopped:?}");
         until_more_passed(&load.seen, 100).await;
     }
     let seen = load.end().await;
-    println!("{} passed", seen.passed());
     assert!(seen.failures().is_empty(), "{:?}", seen.failures());
-    assert_the_same_players(&cluster, &seen).await;
+    assert_the_same_players(cluster, &seen).await;
+    seen
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_that_are_restarted_in_turn_cost_no_request() {
+    let seen = restart_in_turn(&mut nodes::start()).await;
+    println!("{} passed", seen.passed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_restart_on_the_schema_of_a_newer_version() {
+    let mut cluster = nodes::start();
+    let sql = "ALTER TABLE players ADD COLUMN of_the_next_version INTEGER;
+               INSERT INTO platform_schema_history (version, name, applied_on, checksum)
+               SELECT version + 1, 'next', applied_on, checksum FROM platform_schema_history
+               ORDER BY version DESC LIMIT 1";
+    cluster.postgres.primary.sql("platform", sql).unwrap();
+    let seen = restart_in_turn(&mut cluster).await;
+    println!("{} passed", seen.passed());
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use platform_domain::node::LIVE_MILLIS;
 use platform_store::{ConnectError, SchemaPolicy};
 use refinery_core::{Migration, Runner};
 use tokio_postgres::error::SqlState;
@@ -14,12 +15,19 @@ use super::address;
 #[derive(Debug)]
 pub(super) struct Schema {
     /// The table that records the applied migrations: both schemas may be in one database.
-    history: &'static str,
-    /// The table with one row, which is locked while migrations are applied.
-    lock: &'static str,
+    pub(super) history: &'static str,
+    /// The table with one row, which is locked while migrations are applied. It also says which
+    /// older programs can use the schema.
+    pub(super) lock: &'static str,
     /// The table that exists while rows are moved into the database from another store.
     pub(super) incoming: &'static str,
-    migrations: &'static [(&'static str, &'static str)],
+    /// The table in which running programs say which schema they know, if this schema has it.
+    pub(super) nodes: Option<&'static str>,
+    /// The oldest program that can use this schema, as the newest schema that it knows. Servers are
+    /// upgraded one after the other, so a release only adds to the schema, and this stays; what the
+    /// release before no longer uses is removed one release later, and this is raised.
+    pub(super) readable_from: i32,
+    pub(super) migrations: &'static [(&'static str, &'static str)],
 }
 
 /// Players, sessions, keys, projects.
@@ -27,6 +35,8 @@ pub(super) const MAIN: Schema = Schema {
     history: "platform_schema_history",
     lock: "platform_schema_lock",
     incoming: "platform_incoming",
+    nodes: Some("nodes"),
+    readable_from: 3,
     migrations: &[
         ("V1__first", include_str!("../migrations/0001_first.sql")),
         (
@@ -34,6 +44,10 @@ pub(super) const MAIN: Schema = Schema {
             include_str!("../migrations/0002_stored_files.sql"),
         ),
         ("V3__nodes", include_str!("../migrations/0003_nodes.sql")),
+        (
+            "V4__node_schemas",
+            include_str!("../migrations/0004_node_schemas.sql"),
+        ),
     ],
 };
 
@@ -42,6 +56,8 @@ pub(super) const LOGS: Schema = Schema {
     history: "platform_log_schema_history",
     lock: "platform_log_schema_lock",
     incoming: "platform_log_incoming",
+    nodes: None,
+    readable_from: 1,
     migrations: &[(
         "V1__first",
         include_str!("../migrations/logs/0001_first.sql"),
@@ -68,26 +84,21 @@ impl Schema {
 
     /// Checks that the database, which may be a standby, has this schema and no interrupted move.
     pub(super) async fn require(&self, config: &Config) -> Result<(), ConnectError> {
-        let mut client = connect(config).await?;
-        let migrations = self.migrations()?;
-        let known = migrations.iter().map(Migration::version).max().unwrap_or(0);
-        let found = self.version(&mut client, &migrations).await?;
-        allowed(found, known, SchemaPolicy::Refuse)?;
+        let client = connect(config).await?;
+        self.check_version(&client).await?;
         self.check_complete(&client).await
     }
 
     async fn check_complete(&self, client: &Client) -> Result<(), ConnectError> {
-        let row = client
-            .query_one(
-                "SELECT to_regclass($1::text) IS NOT NULL",
-                &[&self.incoming],
-            )
-            .await
-            .map_err(not_opened)?;
-        if row.try_get(0).map_err(not_opened)? {
+        if exists(client, self.incoming).await? {
             return Err(ConnectError::Incomplete);
         }
         Ok(())
+    }
+
+    /// Returns the newest schema that this program knows.
+    pub(super) fn known(&self) -> i32 {
+        i32::try_from(self.migrations.len()).unwrap_or(i32::MAX)
     }
 
     /// Applies missing migrations, if that is allowed; a new database always gets all. If several
@@ -98,17 +109,28 @@ impl Schema {
         policy: SchemaPolicy,
     ) -> Result<Client, ConnectError> {
         let mut client = connect(config).await?;
-        let migrations = self.migrations()?;
-        let known = migrations.iter().map(Migration::version).max().unwrap_or(0);
-        let found = self.version(&mut client, &migrations).await?;
-        if found < known && allowed(found, known, policy)? {
+        if policy == SchemaPolicy::Upgrade && self.version(&client).await? < self.known() {
+            let migrations = self.migrations()?;
             let work = self.apply(config, &mut client, &migrations);
             tokio::time::timeout(PATIENCE, work)
                 .await
                 .map_err(|error| ConnectError::Migration(Box::new(error)))??;
         }
-        allowed(self.version(&mut client, &migrations).await?, known, policy)?;
+        self.check_version(&client).await?;
         Ok(client)
+    }
+
+    /// Checks that this program can use the database's schema: it is the newest that the program
+    /// knows, or a newer one that only has more. So servers can be upgraded one after the other.
+    async fn check_version(&self, client: &Client) -> Result<(), ConnectError> {
+        let (found, known) = (self.version(client).await?, self.known());
+        if found < known {
+            return Err(ConnectError::TooOld { found, known });
+        }
+        if found > known && !self.is_readable(client).await? {
+            return Err(ConnectError::TooNew { found, known });
+        }
+        Ok(())
     }
 
     fn migrations(&self) -> Result<Vec<Migration>, ConnectError> {
@@ -119,31 +141,25 @@ impl Schema {
             .map_err(|error| ConnectError::Migration(Box::new(error)))
     }
 
-    fn runner(&self, migrations: &[Migration]) -> Runner {
-        let mut runner = Runner::new(migrations);
-        runner.set_migration_table_name(self.history);
-        runner
-    }
-
     /// Returns the version of the database's schema; 0 if it has none.
-    async fn version(
-        &self,
-        client: &mut Client,
-        migrations: &[Migration],
-    ) -> Result<i32, ConnectError> {
-        let row = client
-            .query_one("SELECT to_regclass($1::text) IS NOT NULL", &[&self.history])
-            .await
-            .map_err(not_opened)?;
-        if !row.try_get::<_, bool>(0).map_err(not_opened)? {
+    async fn version(&self, client: &Client) -> Result<i32, ConnectError> {
+        if !exists(client, self.history).await? {
             return Ok(0);
         }
-        let last = self
-            .runner(migrations)
-            .get_last_applied_migration_async(client)
-            .await
-            .map_err(|error| ConnectError::Migration(Box::new(error)))?;
-        Ok(last.map_or(0, |migration| migration.version()))
+        let sql = format!("SELECT coalesce(max(version), 0) FROM {}", self.history);
+        let row = client.query_one(&sql, &[]).await.map_err(not_opened)?;
+        row.try_get(0).map_err(not_opened)
+    }
+
+    /// Whether this program can use the schema of a newer one.
+    async fn is_readable(&self, client: &Client) -> Result<bool, ConnectError> {
+        let sql = format!("SELECT readable_from FROM {}", self.lock);
+        let row = client.query_opt(&sql, &[]).await.map_err(not_opened)?;
+        let Some(row) = row else {
+            return Ok(false);
+        };
+        let readable_from: i32 = row.try_get(0).map_err(not_opened)?;
+        Ok(self.known() >= readable_from)
     }
 
     /// Applies the migrations while another connection holds the lock, because each migration is a
@@ -156,18 +172,53 @@ impl Schema {
     ) -> Result<(), ConnectError> {
         let holder = connect(config).await?;
         self.make_lock(&holder).await?;
-        holder
-            .batch_execute(&format!(
-                "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT 1 FROM {} FOR UPDATE",
-                self.lock
-            ))
-            .await
-            .map_err(not_opened)?;
-        self.runner(migrations)
-            .run_async(client)
-            .await
-            .map_err(|error| ConnectError::Migration(Box::new(error)))?;
+        let lock = format!(
+            "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT 1 FROM {} FOR UPDATE",
+            self.lock
+        );
+        holder.batch_execute(&lock).await.map_err(not_opened)?;
+        self.refuse_older_nodes(&holder).await?;
+        // This holds before the first migration does, whatever becomes of this program.
+        let raise = format!(
+            "UPDATE {} SET readable_from = greatest(readable_from, $1)",
+            self.lock
+        );
+        let raised = holder.execute(&raise, &[&self.readable_from]).await;
+        raised.map_err(not_opened)?;
+        let again = format!("COMMIT; {lock}");
+        holder.batch_execute(&again).await.map_err(not_opened)?;
+        if self.version(&holder).await? < self.known() {
+            let mut runner = Runner::new(migrations);
+            runner.set_migration_table_name(self.history);
+            runner
+                .run_async(client)
+                .await
+                .map_err(|error| ConnectError::Migration(Box::new(error)))?;
+        }
         holder.batch_execute("COMMIT").await.map_err(not_opened)
+    }
+
+    /// Refuses to upgrade a database that running programs use which cannot use the new schema.
+    async fn refuse_older_nodes(&self, client: &Client) -> Result<(), ConnectError> {
+        let Some(nodes) = self.nodes else {
+            return Ok(());
+        };
+        if !exists(client, nodes).await? {
+            return Ok(());
+        }
+        // The first programs that reported did not say which schema they know. It was the third.
+        let sql = format!(
+            "SELECT string_agg(address || ' (' || program || ')', ', ' ORDER BY address)
+             FROM {nodes}
+             WHERE coalesce(CAST(to_jsonb({nodes}) ->> 'schema' AS INTEGER), 3) < $1
+               AND seen_at > CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT) - $2"
+        );
+        let row = client
+            .query_one(&sql, &[&self.readable_from, &LIVE_MILLIS])
+            .await;
+        let row = row.map_err(not_opened)?;
+        let older: Option<String> = row.try_get(0).map_err(not_opened)?;
+        older.map_or(Ok(()), |nodes| Err(ConnectError::StillUsed { nodes }))
     }
 
     /// Creates the table of the lock and its row, if they do not exist.
@@ -175,6 +226,7 @@ impl Schema {
         let lock = self.lock;
         let sql = format!(
             "CREATE TABLE IF NOT EXISTS {lock} (id SMALLINT PRIMARY KEY);
+             ALTER TABLE {lock} ADD COLUMN IF NOT EXISTS readable_from INTEGER NOT NULL DEFAULT 0;
              INSERT INTO {lock} (id) VALUES (1) ON CONFLICT DO NOTHING"
         );
         let mut tries = 0;
@@ -189,15 +241,11 @@ impl Schema {
     }
 }
 
-/// Returns whether the schema `found` must be upgraded to `known`; an error if that is not allowed.
-fn allowed(found: i32, known: i32, policy: SchemaPolicy) -> Result<bool, ConnectError> {
-    if found > known {
-        return Err(ConnectError::TooNew { found, known });
-    }
-    if found < known && policy == SchemaPolicy::Refuse {
-        return Err(ConnectError::TooOld { found, known });
-    }
-    Ok(found < known)
+/// Whether the database has this table.
+async fn exists(client: &Client, table: &str) -> Result<bool, ConnectError> {
+    let sql = "SELECT to_regclass($1::text) IS NOT NULL";
+    let row = client.query_one(sql, &[&table]).await.map_err(not_opened)?;
+    row.try_get(0).map_err(not_opened)
 }
 
 /// Returns whether two programs created the same table at once.

@@ -10,6 +10,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::error::Error;
+use super::migrations;
 use super::rows::get;
 use super::store::PostgresStore;
 use super::transaction::Transaction;
@@ -68,8 +69,8 @@ impl NodeStore for PostgresStore {
                     " AS now),
                      gone AS (DELETE FROM nodes WHERE seen_at < (SELECT now FROM clock) - $8)
                      INSERT INTO nodes (id, address, program, settings, started_at, seen_at,
-                         applied, clock_offset, degraded)
-                     SELECT $1, $2, $3, $4, now, now, $5, $6, $7 FROM clock
+                         applied, clock_offset, degraded, schema)
+                     SELECT $1, $2, $3, $4, now, now, $5, $6, $7, $9 FROM clock
                      ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at,
                          applied = excluded.applied, clock_offset = excluded.clock_offset,
                          degraded = excluded.degraded
@@ -84,6 +85,7 @@ impl NodeStore for PostgresStore {
                     &report.clock_offset,
                     &report.degraded.join(","),
                     &LISTED_MILLIS,
+                    &migrations::MAIN.known(),
                 ],
             )
             .await?;

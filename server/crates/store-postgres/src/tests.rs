@@ -10,6 +10,7 @@ use futures_util::TryStreamExt as _;
 use futures_util::future::join;
 use platform_domain::entropy::{Entropy, SystemEntropy};
 use platform_domain::log::{LogEntry, NewLogRecords};
+use platform_domain::node::NodeReport;
 use platform_domain::page::PageId;
 use platform_domain::session::SessionHash;
 use platform_protocol::log::{LogLevel, LogSource};
@@ -127,7 +128,7 @@ async fn two_programs_may_start_on_an_empty_database_at_once_a_hundred_times() {
         let counts = client.query(tables, &[]).await.unwrap();
         let counts: Vec<i64> = counts.iter().map(|row| row.get(0)).collect();
         // Each migration is applied once, and adds its rows once.
-        assert_eq!(counts, [3, 1, 2]);
+        assert_eq!(counts, [4, 1, 2]);
         let empty = "DROP SCHEMA public CASCADE; CREATE SCHEMA public";
         client.batch_execute(empty).await.unwrap();
         counts
@@ -152,7 +153,8 @@ async fn a_database_of_a_newer_program_is_refused_with_a_sentence() {
         .await
         .batch_execute(
             "INSERT INTO platform_schema_history
-             SELECT 9999, 'later', applied_on, checksum FROM platform_schema_history LIMIT 1",
+             SELECT 9999, 'later', applied_on, checksum FROM platform_schema_history LIMIT 1;
+             UPDATE platform_schema_lock SET readable_from = 9999",
         )
         .await
         .unwrap();
@@ -164,6 +166,83 @@ async fn a_database_of_a_newer_program_is_refused_with_a_sentence() {
         "{error:?}"
     );
     assert!(error.to_string().contains("schema version 9999"), "{error}");
+}
+
+/// The schema of the next release, with a column more; programs that know `readable_from` can use
+/// it.
+fn next_schema(readable_from: i32) -> &'static Schema {
+    let mut migrations = migrations::MAIN.migrations.to_vec();
+    let name = format!("V{}__next", migrations.len() + 1);
+    migrations.push((name.leak(), "ALTER TABLE players ADD COLUMN next INTEGER"));
+    Box::leak(Box::new(Schema {
+        readable_from,
+        migrations: migrations.leak(),
+        ..migrations::MAIN
+    }))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_uses_the_schema_of_a_newer_one_that_only_added_to_it() {
+    let place = Server::new();
+    let url = place.database.url();
+    let before = place.open().await;
+    before.add_guest(guest("otter")).await.unwrap();
+    let config = address::parse(&url).unwrap();
+    let known = migrations::MAIN.known();
+    let next = next_schema(known).bring_up_to_date(&config, SchemaPolicy::Upgrade);
+    next.await.unwrap();
+    // The program that runs goes on, and another one of its version starts, as do its commands.
+    before.add_guest(guest("heron")).await.unwrap();
+    for policy in [SchemaPolicy::Upgrade, SchemaPolicy::Refuse] {
+        let again = PostgresStore::open(&url, None, policy).await.unwrap();
+        let name = format!("badger{}", policy == SchemaPolicy::Refuse);
+        again.add_guest(guest(&name)).await.unwrap();
+    }
+    // The release after that one no longer has what this program needs.
+    let raise = format!(
+        "UPDATE platform_schema_lock SET readable_from = {}",
+        known + 1
+    );
+    raw(&url).await.batch_execute(&raise).await.unwrap();
+    let refused = PostgresStore::open(&url, None, SchemaPolicy::Upgrade).await;
+    let refused = refused.unwrap_err();
+    assert!(
+        matches!(refused, ConnectError::TooNew { .. }),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_taken_away_from_a_program_that_runs() {
+    let place = Server::new();
+    let url = place.database.url();
+    let store = place.open().await;
+    let config = address::parse(&url).unwrap();
+    let entropy: &dyn Entropy = &SystemEntropy;
+    let report = NodeReport {
+        id: entropy.uuid_v4(),
+        address: "10.0.0.11:8787".into(),
+        binary: "0.9.0".into(),
+        settings: "{}".into(),
+        applied: 0,
+        clock_offset: None,
+        degraded: Vec::new(),
+    };
+    store.report_node(&report).await.unwrap();
+    let next = next_schema(migrations::MAIN.known() + 1);
+    let refused = next.bring_up_to_date(&config, SchemaPolicy::Upgrade).await;
+    let refused = refused.unwrap_err();
+    assert!(
+        refused.to_string().contains("10.0.0.11:8787 (0.9.0)"),
+        "{refused}"
+    );
+    // Nothing has changed: the program that runs could be started again.
+    place.open().await.close().await.unwrap();
+    store.remove_node(report.id).await.unwrap();
+    let now = next.bring_up_to_date(&config, SchemaPolicy::Upgrade);
+    now.await.unwrap();
+    let refused = PostgresStore::open(&url, None, SchemaPolicy::Upgrade).await;
+    assert!(matches!(refused, Err(ConnectError::TooNew { .. })));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

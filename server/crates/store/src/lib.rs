@@ -142,6 +142,15 @@ pub enum ConnectError {
          `platform-server move` again, which goes on with it, or use an empty database"
     )]
     Incomplete,
+    /// Running servers use the database whose program could not use the schema of this one.
+    #[error(
+        "the database is used by servers whose version cannot use the schema of this one: {nodes}; \
+         upgrade them to the release before this one first, or stop them, and start again"
+    )]
+    StillUsed {
+        /// The addresses and versions of these servers.
+        nodes: String,
+    },
     /// The directory or the file could not be made.
     #[error(
         "{path} could not be created; set PLATFORM_DATABASE_URL or PLATFORM_DATA to another place"
