@@ -39,6 +39,8 @@ pub struct Plan {
     /// Environment variables for every node, such as `PLATFORM_LOG`. They win over the cluster's
     /// own.
     pub settings: Vec<(String, String)>,
+    /// The settings file of every node, for what no environment variable sets.
+    pub config: Option<String>,
 }
 
 /// A running cluster. Dropping it ends its programs and removes its folder.
@@ -79,6 +81,10 @@ impl Cluster {
             0 => free_port()?,
             chosen => chosen,
         };
+        let config = plan.config.as_ref().map(|text| {
+            let file = folder.path().join("platform.toml");
+            std::fs::write(&file, text).map(|()| file)
+        });
         let shared = node::Shared {
             server: &plan.server,
             folder: folder.path(),
@@ -89,6 +95,7 @@ impl Cluster {
             key_secret: random_secret()?,
             files: files.settings(),
             settings: &plan.settings,
+            config: config.transpose().context("no settings file")?,
         };
         tell(&format!("starting {} nodes", plan.nodes));
         // Together, as after a power cut: the first start also brings the schema up to date.

@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -25,6 +25,7 @@ pub(crate) struct Shared<'a> {
     pub(crate) key_secret: String,
     pub(crate) files: [(&'static str, String); 4],
     pub(crate) settings: &'a [(String, String)],
+    pub(crate) config: Option<PathBuf>,
 }
 
 /// A running node.
@@ -44,9 +45,10 @@ pub struct Node {
 /// How the node is started, to start it again.
 #[derive(Clone, Debug)]
 struct Start {
-    server: std::path::PathBuf,
-    folder: std::path::PathBuf,
+    server: PathBuf,
+    folder: PathBuf,
     settings: Vec<(String, String)>,
+    config: Option<PathBuf>,
 }
 
 impl Node {
@@ -76,6 +78,7 @@ impl Node {
             server: shared.server.to_owned(),
             folder: shared.folder.to_owned(),
             settings: own.chain(shared.settings.iter().cloned()).collect(),
+            config: shared.config.clone(),
         };
         Ok(Self {
             process: start.launch(&name)?,
@@ -127,6 +130,9 @@ impl Start {
     fn launch(&self, name: &str) -> Result<Process> {
         let mut command = guarded(&self.server, User::Same)?;
         command.arg("serve").envs(self.settings.iter().cloned());
+        if let Some(config) = &self.config {
+            command.arg("--config").arg(config);
+        }
         Process::start(name, &self.folder, &mut command)
     }
 }

@@ -26,6 +26,7 @@
 //! | [`npm`] | programs from npm, installed from their lock files |
 //! | [`hostile_provider`] | identity providers that misbehave on demand |
 //! | [`load`] | a server that is killed while it responds |
+//! | [`racing`] | browsers that sign in at the same time |
 //! | [`crowd`] | many players whose heartbeats are recorded |
 //! | [`deployer`] | a player who deploys to a server program |
 //! | [`platform`] | a platform in this process, for plain HTTP |
@@ -65,6 +66,7 @@ pub mod platform;
 pub mod poll;
 pub mod process;
 pub mod python;
+pub mod racing;
 pub mod raw;
 pub mod runtime_requests;
 pub mod server;

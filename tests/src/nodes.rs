@@ -1,6 +1,7 @@
 //! Several nodes behind a balancer, and steady load on them while parts of them are broken.
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,6 +11,7 @@ use reqwest::Method;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::platform::Site;
 use crate::visitor::{Minted, NotMinted, Visitor};
 use crate::{server, settings};
 
@@ -27,18 +29,57 @@ const SETTINGS: [(&str, &str); 3] = [
 /// Panics if it does not start.
 #[must_use]
 pub fn start() -> Cluster {
+    start_with(None)
+}
+
+/// Starts one whose nodes have this settings file. Call this on the thread of the test.
+///
+/// # Panics
+/// Panics if it does not start.
+#[must_use]
+pub fn start_with(config: Option<String>) -> Cluster {
+    start_of(3, &[], config)
+}
+
+/// Starts one of `nodes` nodes with more settings. Call this on the thread of the test.
+///
+/// # Panics
+/// Panics if it does not start.
+#[must_use]
+pub fn start_of(nodes: usize, more: &[(&str, &str)], config: Option<String>) -> Cluster {
+    let settings = SETTINGS.iter().chain(more);
     let plan = Plan {
         server: server::program().to_owned(),
         s3: Some(settings::program("S3S_FS", &["s3s-fs"])),
-        nodes: 3,
+        nodes,
         port: 0,
-        settings: SETTINGS
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .into(),
+        settings: settings
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect(),
+        config,
     };
     match Cluster::start(&plan, &|_| {}) {
         Ok(cluster) => cluster,
         Err(error) => panic!("the cluster does not start: {error:#}"),
+    }
+}
+
+/// Returns the address of each node, under the platform's one origin, and that of the balancer.
+#[must_use]
+pub fn sites(cluster: &Cluster) -> Vec<Site> {
+    let balancer = cluster.balancer.address;
+    let nodes = cluster.nodes.iter().map(|node| node.address);
+    let all = nodes.chain([balancer]);
+    all.map(|address| site(cluster, address)).collect()
+}
+
+/// Returns an address of one node, or of the balancer, under the platform's one origin.
+#[must_use]
+pub fn site(cluster: &Cluster, address: SocketAddr) -> Site {
+    let port = cluster.balancer.address.port();
+    Site {
+        origin: format!("http://platform.localhost:{port}"),
+        address,
     }
 }
 

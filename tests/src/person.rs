@@ -140,6 +140,14 @@ impl Person {
         (person, claims)
     }
 
+    /// Returns the same browser, whose requests go to another address of the same platform, such as
+    /// another node.
+    #[must_use]
+    pub fn through(mut self, site: &Site) -> Self {
+        self.site = site.clone();
+        self
+    }
+
     /// Sends `name: value` with every request from now on.
     pub fn say(&mut self, name: &'static str, value: &str) {
         let value = HeaderValue::from_str(value).expect("a header's value");

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use platform_cluster::Postgres;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
+use serde_json::Value;
+use uuid::Uuid;
 
 /// Rows of the store by table, each as one line of text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +37,24 @@ impl Tables {
             (name, rows)
         };
         Self(names.into_iter().map(rows).collect())
+    }
+
+    /// Reads the tables `names` of a store in PostgreSQL, one after the other. Rows have the form
+    /// of those of the embedded store.
+    ///
+    /// # Panics
+    /// Panics if one cannot be read.
+    #[must_use]
+    pub fn of_postgres(server: &Postgres, database: &str, names: &[&str]) -> Self {
+        let rows = |name: &&str| {
+            let statement = format!("SELECT to_jsonb(t) FROM \"{name}\" AS t");
+            let answer = server.sql(database, &statement);
+            let answer = answer.unwrap_or_else(|error| panic!("{name}: {error:#}"));
+            let mut lines: Vec<String> = answer.lines().map(line_of_json).collect();
+            lines.sort();
+            ((*name).to_owned(), lines)
+        };
+        Self(names.iter().map(rows).collect())
     }
 
     /// Removes the tables `names`.
@@ -86,6 +107,21 @@ impl Tables {
             );
         }
     }
+}
+
+/// Returns a row of PostgreSQL in the form of a row of SQLite.
+fn line_of_json(row: &str) -> String {
+    let row: BTreeMap<String, Value> = serde_json::from_str(row).expect("a row is an object");
+    let value = |value: &Value| match value {
+        Value::Bool(is) => u8::from(*is).to_string(),
+        Value::String(text) => match text.strip_prefix("\\x") {
+            Some(bytes) => bytes.to_owned(),
+            None => Uuid::try_parse(text).map_or(text.clone(), |id| id.simple().to_string()),
+        },
+        other => other.to_string(),
+    };
+    let columns = row.iter().map(|(name, of)| format!("{name}={}", value(of)));
+    columns.collect::<Vec<_>>().join(" ")
 }
 
 fn rows(database: &Connection, table: &str) -> Vec<String> {

@@ -82,9 +82,9 @@ async fn demand_the_same(visitor: &Visitor, guests: &[Minted], round: usize) {
 }
 
 fn seed() -> u64 {
-    let given = settings::variable("PLATFORM_TEST_SEED").and_then(|seed| seed.parse().ok());
+    let given = settings::variable("TESTS_SEED").and_then(|seed| seed.parse().ok());
     let seed = given.unwrap_or_else(|| fastrand::u64(..));
-    println!("repeat with PLATFORM_TEST_SEED={seed}");
+    println!("repeat with TESTS_SEED={seed}");
     seed
 }
 

@@ -93,9 +93,9 @@ async fn kept(data: &TempDir) -> Requests {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_accepted_log_request_survives_kills_at_random_moments_whole() {
-    let given = settings::variable("PLATFORM_TEST_SEED").and_then(|seed| seed.parse().ok());
+    let given = settings::variable("TESTS_SEED").and_then(|seed| seed.parse().ok());
     let seed = given.unwrap_or_else(|| fastrand::u64(..));
-    println!("repeat with PLATFORM_TEST_SEED={seed}");
+    println!("repeat with TESTS_SEED={seed}");
     let mut random = fastrand::Rng::with_seed(seed);
     let data = TempDir::with_prefix("platform-tests-").unwrap();
     let mut accepted = Requests::new();

@@ -28,6 +28,7 @@ pub(crate) fn run(
         nodes,
         port,
         settings: Vec::new(),
+        config: None,
     };
     let cluster = Cluster::start(&plan, &terminal::note)?;
     terminal::result(&what_runs_where(&cluster));

@@ -18,11 +18,7 @@
 //! | `suspension` | suspended players, on every path |
 //! | `redirects` | where a sign-in finally leads |
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "a test reports by failing"
-)]
+#![expect(clippy::unwrap_used, reason = "a test reports by failing")]
 
 mod answers;
 mod cookies;

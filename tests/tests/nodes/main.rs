@@ -3,3 +3,4 @@
 #![expect(clippy::panic, reason = "a test reports by failing")]
 
 mod cluster;
+mod race;
