@@ -2,14 +2,20 @@
 //!
 //! Requests wait in a bounded queue. One task takes all waiting requests, writes them together, and
 //! only then replies. While one commit waits for the disk (and the standby), the next group
-//! gathers.
+//! gathers. If the database falls silent, a caller waits for the end of the group before its own no
+//! longer than for its own.
 
 use std::future::Future;
+use std::time::Duration;
 
 use platform_store::StoreError;
 use tokio::sync::{mpsc, oneshot};
 
 use super::database::closed;
+
+/// How long a caller waits in total: as long as an operation that waits for a connection, and then
+/// for its statement.
+const PATIENCE: Duration = Duration::from_millis(5_500);
 
 /// A write request, with the channel for its reply.
 pub(super) struct Request<In, Out> {
@@ -53,6 +59,8 @@ impl<In: Send + 'static, Out: Send + 'static> Group<In, Out> {
                 let (mut requests, mut closers) = (Vec::new(), Vec::new());
                 for message in waiting.drain(..) {
                     match message {
+                        // Whoever gave up was told that nothing is certain.
+                        Message::Write(request) if request.caller.is_closed() => {}
                         Message::Write(request) => requests.push(request),
                         Message::Close(closer) => closers.push(closer),
                     }
@@ -78,7 +86,8 @@ impl<In: Send + 'static, Out: Send + 'static> Group<In, Out> {
     ///
     /// # Errors
     /// [`StoreError::Busy`] if the queue is full; [`StoreError::Unavailable`] if the store was
-    /// closed; the error of the write itself.
+    /// closed; [`StoreError::Uncertain`] if there is no reply in time; the error of the write
+    /// itself.
     pub(super) async fn write(&self, input: In) -> Result<Out, StoreError> {
         let (caller, answer) = oneshot::channel();
         let request = Request { input, caller };
@@ -88,7 +97,12 @@ impl<In: Send + 'static, Out: Send + 'static> Group<In, Out> {
                 mpsc::error::TrySendError::Full(_) => StoreError::Busy,
                 mpsc::error::TrySendError::Closed(_) => closed(),
             })?;
-        answer.await.unwrap_or_else(|_| Err(closed()))
+        match tokio::time::timeout(PATIENCE, answer).await {
+            Ok(answer) => answer.unwrap_or_else(|_| Err(closed())),
+            Err(_) => Err(StoreError::Uncertain(
+                "the writes before it took too long".into(),
+            )),
+        }
     }
 
     /// Writes what is queued, and ends the task.
@@ -98,5 +112,47 @@ impl<In: Send + 'static, Out: Send + 'static> Group<In, Out> {
             // An error means that the task has already ended.
             let _ = ended.await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_behind_a_group_that_is_stuck_waits_no_longer_than_that_group() {
+        let written = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&written);
+        let group = Group::start(8, 8, move |requests: Vec<Request<(), ()>>| {
+            let counted = Arc::clone(&counted);
+            async move {
+                // The database is silent for longer than anybody waits.
+                let silence = Instant::now() + 2 * PATIENCE;
+                tokio::time::sleep_until(silence).await;
+                counted.fetch_add(requests.len(), Ordering::SeqCst);
+                requests.into_iter().for_each(|one| one.answer(Ok(())));
+            }
+        });
+        let began = Instant::now();
+        let (first, second) = tokio::join!(group.write(()), async {
+            tokio::time::sleep_until(began + Duration::from_secs(1)).await;
+            group.write(()).await
+        });
+        for answer in [first, second] {
+            assert!(
+                matches!(answer, Err(StoreError::Uncertain(_))),
+                "{answer:?}"
+            );
+        }
+        // The second one came a second later.
+        assert!(began.elapsed() < PATIENCE + Duration::from_secs(2));
+        group.close().await;
+        // The second one's caller was gone before its group began.
+        assert_eq!(written.load(Ordering::SeqCst), 1);
     }
 }
