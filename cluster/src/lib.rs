@@ -11,6 +11,7 @@ mod poll;
 mod postgres;
 mod process;
 mod redis;
+mod relay;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -24,6 +25,7 @@ pub use self::node::Node;
 pub use self::postgres::{Postgres, PostgresPair};
 pub use self::process::Process;
 pub use self::redis::Redis;
+pub use self::relay::Relay;
 
 /// What a cluster is made of.
 #[derive(Clone, Debug)]
@@ -41,6 +43,8 @@ pub struct Plan {
     pub settings: Vec<(String, String)>,
     /// The settings file of every node, for what no environment variable sets.
     pub config: Option<String>,
+    /// Whether each node reaches PostgreSQL through relays that can fall silent.
+    pub relayed: bool,
 }
 
 /// A running cluster. Dropping it ends its programs and removes its folder.
@@ -89,8 +93,8 @@ impl Cluster {
             server: &plan.server,
             folder: folder.path(),
             origin: format!("http://platform.localhost:{port}"),
-            database_url: postgres.url("platform"),
-            logs_database_url: postgres.url("logs"),
+            postgres: &postgres,
+            relayed: plan.relayed,
             redis_url: redis.url(),
             key_secret: random_secret()?,
             files: files.settings(),

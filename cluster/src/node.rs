@@ -9,7 +9,9 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use crate::poll;
+use crate::postgres::PostgresPair;
 use crate::process::{Process, User, guarded, make_folder};
+use crate::relay::Relay;
 
 /// How long a question to `/readyz` may take.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
@@ -19,8 +21,8 @@ pub(crate) struct Shared<'a> {
     pub(crate) server: &'a Path,
     pub(crate) folder: &'a Path,
     pub(crate) origin: String,
-    pub(crate) database_url: String,
-    pub(crate) logs_database_url: String,
+    pub(crate) postgres: &'a PostgresPair,
+    pub(crate) relayed: bool,
     pub(crate) redis_url: String,
     pub(crate) key_secret: String,
     pub(crate) files: [(&'static str, String); 4],
@@ -39,6 +41,8 @@ pub struct Node {
     pub address: SocketAddr,
     /// Where it serves `/healthz` and `/readyz`.
     pub operations: SocketAddr,
+    /// The relays before PostgreSQL, if the plan asks for them.
+    pub relays: Vec<Relay>,
     start: Start,
 }
 
@@ -58,16 +62,23 @@ impl Node {
         let operations = SocketAddr::from((Ipv4Addr::LOCALHOST, crate::free_port()?));
         let data = shared.folder.join(&name);
         make_folder(&data, User::Same)?;
+        let mut relays = Vec::new();
+        let mut ports = shared.postgres.ports();
+        if shared.relayed {
+            for port in &mut ports {
+                let relay = Relay::start(*port)?;
+                *port = relay.port;
+                relays.push(relay);
+            }
+        }
+        let database = |name| PostgresPair::url_at(ports, name);
         let own = [
             ("PLATFORM_ORIGIN", shared.origin.clone()),
             ("PLATFORM_LISTEN", address.to_string()),
             ("PLATFORM_OPERATIONS_LISTEN", operations.to_string()),
             ("PLATFORM_DATA", data.display().to_string()),
-            ("PLATFORM_DATABASE_URL", shared.database_url.clone()),
-            (
-                "PLATFORM_LOGS_DATABASE_URL",
-                shared.logs_database_url.clone(),
-            ),
+            ("PLATFORM_DATABASE_URL", database("platform")),
+            ("PLATFORM_LOGS_DATABASE_URL", database("logs")),
             ("PLATFORM_REDIS_URL", shared.redis_url.clone()),
             ("PLATFORM_KEY_SECRET", shared.key_secret.clone()),
             ("PLATFORM_TRUSTED_PROXIES", "127.0.0.1/32".to_owned()),
@@ -85,6 +96,7 @@ impl Node {
             name,
             address,
             operations,
+            relays,
             start,
         })
     }

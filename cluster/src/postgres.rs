@@ -88,11 +88,19 @@ impl PostgresPair {
     /// them.
     #[must_use]
     pub fn url(&self, database: &str) -> String {
+        Self::url_at(self.ports(), database)
+    }
+
+    /// The same, where both are reached at these ports.
+    pub(crate) fn url_at([one, other]: [u16; 2], database: &str) -> String {
         format!(
-            "postgres://{USER}@127.0.0.1:{},127.0.0.1:{}/{database}\
-             ?target_session_attrs=read-write",
-            self.primary.port, self.standby.port
+            "postgres://{USER}@127.0.0.1:{one},127.0.0.1:{other}/{database}\
+             ?target_session_attrs=read-write"
         )
+    }
+
+    pub(crate) fn ports(&self) -> [u16; 2] {
+        [self.primary.port, self.standby.port]
     }
 
     /// Makes the standby the primary, as whoever watches over the pair does when the primary is

@@ -47,18 +47,49 @@ pub fn start_with(config: Option<String>) -> Cluster {
 /// Panics if it does not start.
 #[must_use]
 pub fn start_of(nodes: usize, more: &[(&str, &str)], config: Option<String>) -> Cluster {
-    let settings = SETTINGS.iter().chain(more);
-    let plan = Plan {
+    start_planned(&Plan {
+        nodes,
+        config,
+        settings: strings(&[&SETTINGS[..], more].concat()),
+        ..plan()
+    })
+}
+
+/// Starts one whose nodes reach PostgreSQL through relays that can fall silent. Call this on the
+/// thread of the test.
+///
+/// # Panics
+/// Panics if it does not start.
+#[must_use]
+pub fn start_relayed() -> Cluster {
+    start_planned(&Plan {
+        relayed: true,
+        ..plan()
+    })
+}
+
+fn strings(settings: &[(&str, &str)]) -> Vec<(String, String)> {
+    let settings = settings.iter();
+    settings
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
+}
+
+/// Three nodes, and no limits for the one address from which all load comes.
+fn plan() -> Plan {
+    Plan {
         server: server::program().to_owned(),
         s3: Some(settings::program("S3S_FS", &["s3s-fs"])),
-        nodes,
+        nodes: 3,
         port: 0,
-        settings: settings
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect(),
-        config,
-    };
-    match Cluster::start(&plan, &|_| {}) {
+        settings: strings(&SETTINGS),
+        config: None,
+        relayed: false,
+    }
+}
+
+fn start_planned(plan: &Plan) -> Cluster {
+    match Cluster::start(plan, &|_| {}) {
         Ok(cluster) => cluster,
         Err(error) => panic!("the cluster does not start: {error:#}"),
     }

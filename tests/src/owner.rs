@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::person::Person;
 use crate::platform::Site;
 use crate::terminal;
+use crate::visitor::Visitor;
 
 /// The owner, and the address of the platform.
 #[derive(Debug)]
@@ -29,6 +30,14 @@ impl Owner {
     pub async fn sign_in(site: &Site, name: &str) -> Self {
         let mut person = Person::new(site);
         terminal::sign_in(&mut person, name, &site.origin).await;
+        Self::of(&mut person, site).await
+    }
+
+    /// Returns a person who has signed in as an owner.
+    ///
+    /// # Panics
+    /// Panics if there is no console token.
+    pub async fn of(person: &mut Person, site: &Site) -> Self {
         let answer = person
             .ask(Method::POST, paths::TOKEN, &[(ORIGIN, &site.origin)], None)
             .await;
@@ -70,6 +79,26 @@ impl Owner {
             status,
             body.unwrap_or_else(|_| panic!("{path} answered {text}")),
         )
+    }
+
+    /// Returns the same owner, whose requests go to another address of the same platform, such as
+    /// another node.
+    #[must_use]
+    pub fn through(&self, site: &Site) -> Self {
+        Self {
+            client: self.client.clone(),
+            site: site.clone(),
+            token: self.token.clone(),
+        }
+    }
+
+    /// Returns a visitor of the same address.
+    #[must_use]
+    pub fn visitor(&self) -> Visitor {
+        let port = self.site.origin.rsplit(':').next();
+        let port = port.and_then(|port| port.parse().ok());
+        let address = self.site.address;
+        Visitor::new(address, port.unwrap_or(address.port()))
     }
 
     /// Creates the project `slug`.

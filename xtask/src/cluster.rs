@@ -29,6 +29,7 @@ pub(crate) fn run(
         port,
         settings: Vec::new(),
         config: None,
+        relayed: false,
     };
     let cluster = Cluster::start(&plan, &terminal::note)?;
     terminal::result(&what_runs_where(&cluster));

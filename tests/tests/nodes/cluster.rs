@@ -13,12 +13,12 @@ use reqwest::Method;
 use serde_json::Value;
 
 /// Requests a second of the steady load.
-const RATE: u32 = 50;
+pub(crate) const RATE: u32 = 50;
 /// How long an answer may take at most, whatever is broken.
-const LONGEST: Duration = Duration::from_secs(6);
+pub(crate) const LONGEST: Duration = Duration::from_secs(6);
 
 /// Waits until so many more requests of the load have passed.
-async fn until_more_passed(seen: &Seen, more: usize) {
+pub(crate) async fn until_more_passed(seen: &Seen, more: usize) {
     let wanted = seen.passed() + more;
     poll::until("the load to pass", async || {
         (seen.passed() >= wanted).then_some(())
@@ -27,7 +27,7 @@ async fn until_more_passed(seen: &Seen, more: usize) {
 }
 
 /// Asserts that every acknowledged guest is still the same player.
-async fn assert_the_same_players(cluster: &Cluster, seen: &Seen) {
+pub(crate) async fn assert_the_same_players(cluster: &Cluster, seen: &Seen) {
     let visitor = nodes::visitor(cluster);
     assert_eq!(seen.strangers(), 0, "a known cookie became another player");
     for guest in seen.guests() {
