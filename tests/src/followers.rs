@@ -44,7 +44,7 @@ impl Got {
 }
 
 /// Settings that disable the limits of pages.
-const UNLIMITED: [(&str, &str); 4] = [
+pub const UNLIMITED: [(&str, &str); 4] = [
     ("PLATFORM_LOG_RATE", "1000000/s, burst 100000000"),
     ("PLATFORM_LOG_RATE_GAME", "1000000/s, burst 100000000"),
     ("PLATFORM_LOG_BYTES_RATE", "100000000/s, burst 1000000000"),

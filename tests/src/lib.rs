@@ -27,6 +27,7 @@
 //! | [`hostile_provider`] | identity providers that misbehave on demand |
 //! | [`load`] | a server that is killed while it responds |
 //! | [`racing`] | browsers that sign in at the same time |
+//! | [`simulation`] | an open-loop crowd on a real platform, and what both count |
 //! | [`crowd`] | many players whose heartbeats are recorded |
 //! | [`deployer`] | a player who deploys to a server program |
 //! | [`platform`] | a platform in this process, for plain HTTP |
@@ -73,6 +74,7 @@ pub mod server;
 pub mod settings;
 pub mod sign_in;
 pub mod signer;
+pub mod simulation;
 pub mod snippets;
 pub mod suite;
 pub mod tables;

@@ -7,6 +7,7 @@
 //! | [`dist`] | the archive of a release |
 //! | [`serve`] | replaces this program by the server |
 //! | [`cluster`] | several nodes on this machine, with the servers that they need |
+//! | [`simulate`] | many virtual players, and what the platform counts |
 //! | [`test`] | every stage of the test run, and the count at its end |
 //! | [`size`] | the runtime's size against its budget |
 //! | [`bench`] | the server compared with others, and the goals |
@@ -22,6 +23,7 @@ mod dist;
 mod drivers;
 mod serve;
 mod setup;
+mod simulate;
 mod size;
 mod terminal;
 mod test;
@@ -91,6 +93,18 @@ enum Task {
         #[arg(long, default_value_t = 1.0)]
         share: f64,
     },
+    /// Let many virtual players play on one server or several nodes, and compare what it counts.
+    Simulate {
+        /// How many play at the same time.
+        #[arg(long, default_value_t = 10_000)]
+        players: usize,
+        /// How long it takes; players arrive in the first third.
+        #[arg(long, default_value_t = 5.0)]
+        minutes: f64,
+        /// How many nodes there are; 1 is one server on SQLite.
+        #[arg(long, default_value_t = 1)]
+        nodes: usize,
+    },
     /// Check formatting, lints, types, dependencies between parts, and documentation.
     Tidy {
         /// Format everything first, and mend what can be mended safely.
@@ -131,6 +145,11 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
         Task::Dist { verify } => dist::run(&workspace, verify),
         Task::Size => size::run(&workspace),
         Task::Bench { share } => bench::run(&workspace, share),
+        Task::Simulate {
+            players,
+            minutes,
+            nodes,
+        } => simulate::run(&workspace, players, minutes, nodes),
         Task::Tidy {
             graph: Some(picture),
             ..

@@ -1,0 +1,49 @@
+//! Simulates many players on the real server program, or on several nodes of it, and compares what
+//! the platform counts with what the players know. Prints rates, times from the moment at which
+//! each request was due, memory and processor time, and fails if a count is wrong.
+//!
+//! `cargo xtask simulate` builds what it needs and runs it.
+
+#![expect(clippy::print_stdout, reason = "a measurement prints what it found")]
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use platform_tests::simulation::{self, Place, Plan};
+
+/// The arguments: players, seconds, nodes.
+const USAGE: &str = "simulate <players> <seconds> <nodes>";
+/// How many games there are.
+const GAMES: usize = 20;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments: Vec<u64> = std::env::args()
+        .skip(1)
+        .filter_map(|argument| argument.parse().ok())
+        .collect();
+    let [players, seconds, nodes] = arguments[..] else {
+        println!("usage: {USAGE}");
+        return ExitCode::FAILURE;
+    };
+    let plan = Plan {
+        players: usize::try_from(players).unwrap_or(usize::MAX),
+        games: GAMES,
+        nodes: usize::try_from(nodes).unwrap_or(1),
+        time: Duration::from_secs(seconds),
+        beat: 30,
+        seed: 1,
+    };
+    let place = Place::start(&plan).await;
+    println!(
+        "{players} players for {seconds} s on {nodes} nodes, at {}",
+        place.site().origin
+    );
+    let report = simulation::run(&plan, &place).await;
+    println!("{}", report.text);
+    if report.mismatches.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    println!("The platform counted something wrong.");
+    ExitCode::FAILURE
+}

@@ -1,0 +1,199 @@
+//! A simulation of many players on a real platform: an open-loop crowd of virtual browsers, which
+//! send requests when they are due, however long responses take.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `place` | the platform: the server program alone, or several nodes |
+//! | `crowd` | who does what when |
+//! | `browser` | what a virtual browser does |
+//! | `requests` | its requests, as the runtime sends them |
+//! | `client` | the connections that all of them share |
+//! | `measure` | rates and times, from the moment at which each request was due |
+//! | `truth` | what the crowd knows to be true |
+//! | `counts` | what the platform shows, compared with that |
+//! | `processes` | memory and processor time |
+
+mod browser;
+mod client;
+mod counts;
+mod crowd;
+mod measure;
+mod place;
+mod processes;
+mod requests;
+mod truth;
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::Instant;
+
+pub use self::place::Place;
+
+use self::browser::Browser;
+use self::client::Client;
+use self::counts::Counts;
+use self::crowd::Crowd;
+use self::measure::{Kind, Measure};
+use self::requests::Requests;
+use crate::deployer;
+
+/// How many deploys there are in a run.
+const DEPLOYS: u32 = 10;
+
+/// What is simulated.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// How many players there are at the same time, once all have arrived.
+    pub players: usize,
+    /// How many games they play.
+    pub games: usize,
+    /// How many nodes the platform has; 1 for the server program on SQLite.
+    pub nodes: usize,
+    /// How long the simulation takes: in the first third, players arrive.
+    pub time: Duration,
+    /// Seconds between two heartbeats of a page. All other times follow from it.
+    pub beat: u32,
+    /// From which all random decisions follow.
+    pub seed: u64,
+}
+
+impl Plan {
+    fn arriving(&self) -> Duration {
+        self.time / 3
+    }
+
+    fn beats(&self) -> Duration {
+        Duration::from_secs(self.beat.into())
+    }
+
+    /// A page counts its player first after some seconds.
+    fn first_beat(&self) -> Duration {
+        self.beats() / 6
+    }
+
+    /// After which a page exchanges its token for the next one: nine tenths of 15 minutes.
+    fn token_age(&self) -> Duration {
+        self.beats() * 27
+    }
+
+    /// One to three records every two minutes.
+    fn between_logs(&self) -> Duration {
+        self.beats() * 4
+    }
+
+    /// Somebody leaves so often that half of the players change in a run; as many load their page
+    /// again.
+    fn between_changes(&self) -> Duration {
+        let changes = u32::try_from(self.players / 2).unwrap_or(u32::MAX).max(1);
+        self.time / changes
+    }
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Report {
+    /// Everything that was measured, for people.
+    pub text: String,
+    /// What the platform counted differently.
+    pub mismatches: Vec<String>,
+    /// How many requests failed.
+    pub failed: u64,
+}
+
+/// Simulates it on a platform that nobody else uses.
+///
+/// # Panics
+/// Panics if the owner of the games cannot create them.
+pub async fn run(plan: &Plan, place: &Place) -> Report {
+    let owner = place.owner().await;
+    let games = crate::crowd::deploy(&owner, plan.games).await;
+    let site = place.site();
+    let before = place.usage();
+    let began = Instant::now();
+    let end = began + plan.time;
+    let browser = Arc::new(Browser {
+        client: Client::new(site.address),
+        requests: Requests::new(&site.origin),
+        measure: Measure::new(began + plan.arriving()),
+        games,
+        etag: Mutex::default(),
+    });
+    let mut crowd = Crowd::new(plan, Arc::clone(&browser), began);
+    let deploying = deploy_now_and_then(&browser, &owner.token, plan, began);
+    tokio::join!(crowd.play(end), deploying);
+    let after = place.usage();
+    let now = counts::players_now(place, &browser.games).await;
+    let now = (now, crowd.truth.players_now());
+    let counts = Counts {
+        owner: &owner,
+        games: &browser.games,
+        began,
+    };
+    let (lines, mismatches) = counts.compare(&mut crowd.truth, now, plan).await;
+
+    let playing = plan.time - plan.arriving();
+    let mut text = browser.measure.tables(plan.arriving(), playing);
+    text.push_str("\nprograms                  memory MiB   processor (of one core)\n");
+    for ((name, after), (_, before)) in after.iter().zip(&before) {
+        let processor = (after.processor - before.processor) / plan.time.as_secs_f64();
+        // Writing into a string cannot fail.
+        let _ = writeln!(
+            text,
+            "  {name:22} {:11.0}   {:8.0} %",
+            after.memory,
+            processor * 100.0
+        );
+    }
+    text.push_str("\ncounts                                what the crowd knows   the platform\n");
+    text.push_str(&lines);
+    Report {
+        text,
+        mismatches,
+        failed: browser.measure.failed(),
+    }
+}
+
+/// Deploys a new version of a game now and then. Whoever opens its page after the response must see
+/// this version, on whatever node.
+async fn deploy_now_and_then(browser: &Browser, token: &str, plan: &Plan, began: Instant) {
+    for number in 1..DEPLOYS {
+        let at = began + plan.time * number / DEPLOYS;
+        tokio::time::sleep_until(at).await;
+        let game = &browser.games[number as usize % browser.games.len()];
+        let page = format!(
+            "<!doctype html><title>version {number}</title>\
+             <script defer src=\"/__platform/runtime.js\"></script>"
+        );
+        let files = [("index.html".to_owned(), page.into_bytes())];
+        let archive = deployer::archive(&files);
+        let deploy = browser.requests.deploy(game, token, archive);
+        let outcome = match browser.client.send(deploy).await {
+            Ok(answer) if answer.status == 201 => shows(browser, game, number).await,
+            Ok(answer) => Err(format!("status {}", answer.status)),
+            Err(what) => Err(what.to_owned()),
+        };
+        browser.measure.record(Kind::Deploy, at, outcome);
+    }
+}
+
+/// Whether the page of a game is this version.
+async fn shows(browser: &Browser, game: &str, number: u32) -> Result<(), String> {
+    let mut page = browser.requests.page(game);
+    // So that the answer is not compressed.
+    page.headers_mut().remove(hyper::header::ACCEPT_ENCODING);
+    let answer = browser.client.send(page).await?;
+    let text = String::from_utf8_lossy(&answer.body).into_owned();
+    if text.contains(&format!("<title>version {number}<")) {
+        Ok(())
+    } else {
+        Err("a page was older than the response to its deploy".to_owned())
+    }
+}
+
+/// Returns a member of a JSON object as a number.
+fn number(of: &Value, name: &str) -> f64 {
+    of[name].as_f64().unwrap_or(f64::NAN)
+}

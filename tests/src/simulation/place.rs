@@ -1,0 +1,118 @@
+//! The platform that a crowd plays on: the server program alone, or several nodes.
+
+use std::net::SocketAddr;
+
+use platform_cluster::Cluster;
+use tempfile::TempDir;
+
+use super::Plan;
+use super::processes::Usage;
+use crate::followers::UNLIMITED;
+use crate::hostile_provider::HostileProvider;
+use crate::owner::Owner;
+use crate::person::Person;
+use crate::platform::Site;
+use crate::server::Server;
+use crate::{nodes, racing};
+
+/// A running platform.
+#[derive(Debug)]
+pub enum Place {
+    /// One server on SQLite.
+    One {
+        /// The server.
+        server: Server,
+        /// Its folder.
+        data: TempDir,
+    },
+    /// Several nodes behind a balancer, and the provider by which the owner of the games signs in:
+    /// the built-in provider of each node knows only its own sign-ins.
+    Several(Box<Cluster>, HostileProvider),
+}
+
+impl Place {
+    /// Starts one without limits per address, since all players come from this one. Call this on a
+    /// thread that lives as long as the platform.
+    ///
+    /// # Panics
+    /// Panics if it does not start.
+    pub async fn start(plan: &Plan) -> Self {
+        let beat = plan.beat.to_string();
+        let own = [
+            ("PLATFORM_PROJECTS_PER_ACCOUNT", "1000"),
+            ("PLATFORM_LOG_QUOTA_MIB", "4096"),
+            ("PLATFORM_HEARTBEAT_SECONDS", &*beat),
+            ("PLATFORM_LOG", "warn"),
+        ];
+        let settings = [&own[..], &UNLIMITED].concat();
+        if plan.nodes == 1 {
+            let data = TempDir::with_prefix("platform-simulation-").expect("a folder");
+            let server = Server::start_set(data.path(), "", &settings).await;
+            return Self::One { server, data };
+        }
+        let provider = HostileProvider::start().await;
+        let config = Some(racing::settings_for(&provider));
+        let cluster = nodes::start_of(plan.nodes, &settings, config);
+        Self::Several(Box::new(cluster), provider)
+    }
+
+    /// Where players come.
+    #[must_use]
+    pub fn site(&self) -> Site {
+        match self {
+            Self::One { server, .. } => Site::from(server),
+            Self::Several(cluster, _) => nodes::site(cluster, cluster.balancer.address),
+        }
+    }
+
+    /// Signs the owner of the games in.
+    pub(super) async fn owner(&self) -> Owner {
+        let site = self.site();
+        match self {
+            Self::One { .. } => Owner::sign_in(&site, "the maker").await,
+            Self::Several(..) => {
+                let mut person = Person::new(&site);
+                person.sign_in(racing::PROVIDER, "the maker").await;
+                Owner::of(&mut person, &site).await
+            }
+        }
+    }
+
+    /// Each address that shows how many players play.
+    #[must_use]
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        match self {
+            Self::One { server, .. } => vec![server.address],
+            Self::Several(cluster, _) => cluster.nodes.iter().map(|node| node.address).collect(),
+        }
+    }
+
+    /// What each of its programs has used, and this one.
+    pub(super) fn usage(&self) -> Vec<(String, Usage)> {
+        let mut programs = match self {
+            Self::One { server, .. } => vec![("platform-server".to_owned(), server.id())],
+            Self::Several(cluster, _) => several(cluster),
+        };
+        programs.push(("this crowd".to_owned(), std::process::id()));
+        let usage = |(name, id)| (name, Usage::of(id));
+        programs.into_iter().map(usage).collect()
+    }
+}
+
+fn several(cluster: &Cluster) -> Vec<(String, u32)> {
+    let nodes = cluster.nodes.iter();
+    let mut programs: Vec<_> = nodes
+        .map(|node| (node.name.clone(), node.process.id()))
+        .collect();
+    let postgres = &cluster.postgres;
+    for (name, process) in [
+        ("postgres-primary", &postgres.primary.process),
+        ("postgres-standby", &postgres.standby.process),
+        ("redis", &cluster.redis.process),
+        ("s3", &cluster.files.process),
+        ("haproxy", &cluster.balancer.process),
+    ] {
+        programs.push((name.to_owned(), process.id()));
+    }
+    programs
+}
