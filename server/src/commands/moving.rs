@@ -144,6 +144,9 @@ mod told {
             }
         }
         text.push_str("  PLATFORM_DATA=<a new folder on each node>\n");
+        if !config.said_by.contains_key("redis_url") {
+            text.push_str("  PLATFORM_REDIS_URL=<Redis> if there are several nodes\n");
+        }
         if config.key_secret.is_some() {
             text.push_str("  PLATFORM_KEY_SECRET as before: the signing keys are sealed with it\n");
         }

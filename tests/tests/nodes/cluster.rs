@@ -8,6 +8,7 @@ use platform_cluster::Cluster;
 use platform_protocol::paths;
 use platform_tests::nodes::{self, Load, Seen};
 use platform_tests::poll;
+use platform_tests::server;
 use platform_tests::visitor::{NotMinted, Visitor};
 use reqwest::Method;
 use serde_json::Value;
@@ -213,4 +214,50 @@ async fn nodes_restart_on_the_schema_of_a_newer_version() {
     cluster.postgres.primary.sql("platform", sql).unwrap();
     let seen = restart_in_turn(&mut cluster).await;
     println!("{} passed", seen.passed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_from_the_standby_has_every_acknowledged_player() {
+    let cluster = nodes::start();
+    let visitor = nodes::visitor(&cluster);
+    let load = Load::of_guests(&visitor, RATE);
+    until_more_passed(&load.seen, 100).await;
+    let before = load.seen.guests();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("platform.tar");
+    let program = |data: &std::path::Path| {
+        let mut command = std::process::Command::new(server::program());
+        command.env_clear().env("PLATFORM_DATA", data);
+        command
+    };
+    let standby = |database| {
+        let port = cluster.postgres.standby.port;
+        format!("postgres://platform@127.0.0.1:{port}/{database}")
+    };
+    let made = program(folder.path())
+        .envs(cluster.files.settings())
+        .arg("backup")
+        .arg(&file)
+        .args([
+            "--from",
+            &standby("platform"),
+            "--logs-from",
+            &standby("logs"),
+        ])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&made.stderr).into_owned();
+    assert!(made.status.success(), "{said}");
+    let seen = load.end().await;
+    assert!(seen.failures().is_empty(), "{:?}", seen.failures());
+    let restored = tempfile::tempdir().unwrap();
+    let unpacked = std::fs::File::open(&file).unwrap();
+    tar::Archive::new(unpacked).unpack(restored.path()).unwrap();
+    assert!(restored.path().join("files").is_dir());
+    let last = before.last().unwrap().claims.sub.to_string();
+    let shown = program(restored.path())
+        .args(["player", "show", &last])
+        .output()
+        .unwrap();
+    assert!(shown.status.success(), "{shown:?}");
 }
