@@ -6,14 +6,19 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use platform_cluster::{Cluster, Plan};
+use platform_protocol::heartbeat::Heartbeat;
+use platform_protocol::paths;
 use reqwest::Method;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::person::{GAME, Person};
 use crate::platform::Site;
 use crate::visitor::{Minted, NotMinted, Visitor};
-use crate::{server, settings};
+use crate::{poll, server, settings};
 
 /// Settings of the nodes: all load comes from one address.
 const SETTINGS: [(&str, &str); 3] = [
@@ -141,8 +146,8 @@ pub struct Seen {
     /// Acknowledged cookies that became another player.
     strangers: AtomicUsize,
     passed: AtomicUsize,
-    /// The longest time of any request, in milliseconds.
-    longest: AtomicUsize,
+    /// The time of each request.
+    times: Mutex<Vec<Duration>>,
     stopped: AtomicBool,
 }
 
@@ -171,16 +176,35 @@ impl Seen {
         self.strangers.load(Ordering::SeqCst)
     }
 
+    /// Waits until so many more requests have passed.
+    ///
+    /// # Panics
+    /// Panics if they take too long.
+    pub async fn until_more_passed(&self, more: usize) {
+        let wanted = self.passed() + more;
+        poll::until("the load to pass", async || {
+            (self.passed() >= wanted).then_some(())
+        })
+        .await;
+    }
+
     /// Returns the longest time that any request took.
     #[must_use]
     pub fn longest(&self) -> Duration {
-        let milliseconds = self.longest.load(Ordering::SeqCst);
-        Duration::from_millis(u64::try_from(milliseconds).unwrap_or(u64::MAX))
+        self.percentile(100)
+    }
+
+    /// Returns the time that so many of a hundred requests did not exceed.
+    #[must_use]
+    pub fn percentile(&self, percent: usize) -> Duration {
+        let mut times = lock(&self.times).clone();
+        times.sort_unstable();
+        let place = (times.len() * percent).div_ceil(100).saturating_sub(1);
+        times.get(place).copied().unwrap_or_default()
     }
 
     fn took(&self, time: Duration) {
-        let milliseconds = usize::try_from(time.as_millis()).unwrap_or(usize::MAX);
-        self.longest.fetch_max(milliseconds, Ordering::SeqCst);
+        lock(&self.times).push(time);
     }
 
     fn failed(&self, began: Duration, took: Duration, what: String) {
@@ -217,6 +241,25 @@ impl Load {
         let visitor = visitor.clone();
         Self::start(rate, move |seen, _, began| {
             get(visitor.clone(), seen, label, path, began)
+        })
+    }
+
+    /// Sends a heartbeat `rate` times a second: of one page of each of these players in turn.
+    #[must_use]
+    pub fn of_heartbeats(visitor: &Visitor, players: Vec<Minted>, rate: u32) -> Self {
+        let visitor = visitor.clone();
+        Self::start(rate, move |seen, number, began| {
+            let page = number % players.len();
+            let token = players[page].token.clone();
+            heartbeat(visitor.clone(), seen, token, page, began)
+        })
+    }
+
+    /// Starts a sign-in of somebody new `rate` times a second, at one of these sites.
+    #[must_use]
+    pub fn of_sign_ins(sites: Vec<Site>, rate: u32) -> Self {
+        Self::start(rate, move |seen, number, began| {
+            sign_in(sites[number % sites.len()].clone(), seen, began)
         })
     }
 
@@ -302,5 +345,44 @@ async fn get(
         }
         Ok(answer) => seen.failed(began, took, answer.status().to_string()),
         Err(error) => seen.failed(began, took, format!("lost: {error}")),
+    }
+}
+
+async fn heartbeat(visitor: Visitor, seen: Arc<Seen>, token: String, page: usize, began: Duration) {
+    let start = Instant::now();
+    let page = URL_SAFE_NO_PAD.encode((page as u128).to_be_bytes());
+    let leaving = None;
+    let request = visitor
+        .request(Method::POST, GAME, paths::HEARTBEAT)
+        .bearer_auth(token)
+        .json(&Heartbeat { page, leaving });
+    let answer = request.send().await;
+    let took = start.elapsed();
+    seen.took(took);
+    match answer {
+        Ok(answer) if answer.status() == 204 => {
+            seen.passed.fetch_add(1, Ordering::SeqCst);
+        }
+        Ok(answer) => seen.failed(began, took, answer.status().to_string()),
+        Err(error) => seen.failed(began, took, format!("lost: {error}")),
+    }
+}
+
+async fn sign_in(site: Site, seen: Arc<Seen>, began: Duration) {
+    let start = Instant::now();
+    // A step that fails panics.
+    let signed_in = tokio::spawn(async move {
+        let mut person = Person::new(&site);
+        let game = person.game();
+        person.begin("demo", &game).await;
+    });
+    let result = signed_in.await;
+    let took = start.elapsed();
+    seen.took(took);
+    match result {
+        Ok(()) => {
+            seen.passed.fetch_add(1, Ordering::SeqCst);
+        }
+        Err(error) => seen.failed(began, took, error.to_string()),
     }
 }

@@ -78,6 +78,12 @@ impl Visitor {
         }
     }
 
+    /// Returns the platform origin.
+    #[must_use]
+    pub fn origin(&self) -> String {
+        format!("http://platform.localhost:{}", self.port)
+    }
+
     /// Returns `<label>.platform.localhost:<port>`.
     #[must_use]
     pub fn host(&self, label: &str) -> String {

@@ -18,15 +18,6 @@ pub(crate) const RATE: u32 = 50;
 /// How long an answer may take at most, whatever is broken.
 pub(crate) const LONGEST: Duration = Duration::from_secs(6);
 
-/// Waits until so many more requests of the load have passed.
-pub(crate) async fn until_more_passed(seen: &Seen, more: usize) {
-    let wanted = seen.passed() + more;
-    poll::until("the load to pass", async || {
-        (seen.passed() >= wanted).then_some(())
-    })
-    .await;
-}
-
 /// Asserts that every acknowledged guest is still the same player.
 pub(crate) async fn assert_the_same_players(cluster: &Cluster, seen: &Seen) {
     let visitor = nodes::visitor(cluster);
@@ -73,11 +64,11 @@ async fn a_node_that_is_killed_costs_its_own_requests_and_loses_nobody() {
     let mut cluster = nodes::start();
     let visitor = nodes::visitor(&cluster);
     let load = Load::of_guests(&visitor, RATE);
-    until_more_passed(&load.seen, 100).await;
+    load.seen.until_more_passed(100).await;
     cluster.nodes[1].process.kill().unwrap();
-    until_more_passed(&load.seen, 200).await;
+    load.seen.until_more_passed(200).await;
     cluster.nodes[1].restart().unwrap();
-    until_more_passed(&load.seen, 100).await;
+    load.seen.until_more_passed(100).await;
     let seen = load.end().await;
     let failures = seen.failures();
     println!(
@@ -98,7 +89,7 @@ async fn the_standby_takes_over_and_knows_every_player() {
     let load = Load::of_guests(&visitor, RATE);
     let keys = Load::of_gets(&visitor, "auth", paths::JWKS, 20);
     let page = Load::of_gets(&visitor, "demo", "/", 20);
-    until_more_passed(&load.seen, 100).await;
+    load.seen.until_more_passed(100).await;
     cluster.postgres.primary.process.kill().unwrap();
     // So much later somebody notices.
     let noticed = load.seen.failures().len() + 100;
@@ -108,7 +99,7 @@ async fn the_standby_takes_over_and_knows_every_player() {
     .await;
     cluster.postgres.promote().unwrap();
     let promoted = tokio::time::Instant::now();
-    until_more_passed(&load.seen, 100).await;
+    load.seen.until_more_passed(100).await;
     println!("minting again {:?} after the promotion", promoted.elapsed());
     assert!(promoted.elapsed() < Duration::from_secs(30));
     let (seen, keys, page) = (load.end().await, keys.end().await, page.end().await);
@@ -168,8 +159,8 @@ async fn without_s3_games_are_played_and_afterwards_nothing_is_missing() {
     cluster.files.process.kill().unwrap();
     let load = Load::of_guests(&visitor, RATE);
     let page = Load::of_gets(&visitor, "demo", "/", 20);
-    until_more_passed(&load.seen, 100).await;
-    until_more_passed(&page.seen, 40).await;
+    load.seen.until_more_passed(100).await;
+    page.seen.until_more_passed(40).await;
     cluster.files.restart().unwrap();
     let (seen, page) = (load.end().await, page.end().await);
     for seen in [&seen, &page] {
@@ -182,7 +173,7 @@ async fn without_s3_games_are_played_and_afterwards_nothing_is_missing() {
 async fn restart_in_turn(cluster: &mut Cluster) -> Arc<Seen> {
     let visitor = nodes::visitor(cluster);
     let load = Load::of_guests(&visitor, RATE);
-    until_more_passed(&load.seen, 50).await;
+    load.seen.until_more_passed(50).await;
     for node in &mut cluster.nodes {
         // It says that it is not ready, and goes on until the balancer has noticed.
         let stopped = node.stop().and_then(|status| {
@@ -190,7 +181,7 @@ async fn restart_in_turn(cluster: &mut Cluster) -> Arc<Seen> {
             node.restart()
         });
         assert!(stopped.is_ok(), "{stopped:?}");
-        until_more_passed(&load.seen, 100).await;
+        load.seen.until_more_passed(100).await;
     }
     let seen = load.end().await;
     assert!(seen.failures().is_empty(), "{:?}", seen.failures());
@@ -221,7 +212,7 @@ async fn a_backup_from_the_standby_has_every_acknowledged_player() {
     let cluster = nodes::start();
     let visitor = nodes::visitor(&cluster);
     let load = Load::of_guests(&visitor, RATE);
-    until_more_passed(&load.seen, 100).await;
+    load.seen.until_more_passed(100).await;
     let before = load.seen.guests();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("platform.tar");

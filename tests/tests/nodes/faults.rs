@@ -8,7 +8,7 @@ use platform_tests::poll;
 use platform_tests::visitor::Visitor;
 use tokio::time::Instant;
 
-use crate::cluster::{LONGEST, RATE, assert_the_same_players, until_more_passed};
+use crate::cluster::{LONGEST, RATE, assert_the_same_players};
 
 /// Until then a node that has no database says that it is not ready.
 const NOTICED: Duration = Duration::from_secs(5);
@@ -35,7 +35,7 @@ async fn a_node_whose_packets_to_the_database_are_lost_is_left_out_and_its_jobs_
     let visitor = nodes::visitor(&cluster);
     let load = Load::of_guests(&visitor, RATE);
     let cut = poll::until("a node does the job", async || holder(&cluster)).await;
-    until_more_passed(&load.seen, 100).await;
+    load.seen.until_more_passed(100).await;
 
     let node = &cluster.nodes[cut];
     node.relays
@@ -58,7 +58,7 @@ async fn a_node_whose_packets_to_the_database_are_lost_is_left_out_and_its_jobs_
     println!("not ready after {noticed:?}, the lease moved after {moved:?}");
     assert!(noticed <= NOTICED, "{noticed:?}");
     assert!(moved <= MOVED, "{moved:?}");
-    until_more_passed(&load.seen, 100).await;
+    load.seen.until_more_passed(100).await;
 
     let direct = direct.end().await;
     assert!(
@@ -70,7 +70,7 @@ async fn a_node_whose_packets_to_the_database_are_lost_is_left_out_and_its_jobs_
         (node.readiness() == Some(200)).then_some(())
     })
     .await;
-    until_more_passed(&load.seen, 100).await;
+    load.seen.until_more_passed(100).await;
     // Whoever does the job now keeps it.
     assert_ne!(holder(&cluster), Some(cut));
     let seen = load.end().await;

@@ -3,11 +3,13 @@
 #![expect(
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test reports by failing"
+    clippy::print_stdout,
+    reason = "a test reports by failing, and prints what it measured"
 )]
 
 mod cluster;
 mod faults;
 mod race;
+mod redis;
 mod starts;
 mod streams;
