@@ -7,6 +7,7 @@ use platform_store::{ConnectError, SchemaPolicy, Store, StoreError};
 use super::database::{self, Database};
 use super::guests::Guests;
 use super::log_writes::LogWriter;
+use super::rows::get;
 
 /// A store in PostgreSQL.
 #[derive(Debug)]
@@ -41,6 +42,9 @@ impl PostgresStore {
     ) -> Result<Self, ConnectError> {
         let main = Database::open(url, &database::MAIN, schema).await?;
         let logs = Database::open(logs.unwrap_or(url), &database::LOGS, schema).await?;
+        if schema == SchemaPolicy::Upgrade {
+            warn_of_one_machine(&main).await;
+        }
         Ok(Self {
             guests: Guests::start(main.clone()),
             main,
@@ -49,6 +53,22 @@ impl PostgresStore {
                 database: logs,
             },
         })
+    }
+}
+
+/// Warns a server whose acknowledged writes are on one machine. Without a session that it
+/// acknowledged, a browser becomes a new guest.
+async fn warn_of_one_machine(database: &Database) {
+    let sql = "SELECT current_setting('synchronous_standby_names')";
+    let Ok(Some(row)) = database.row(sql, &[]).await else {
+        return;
+    };
+    if get::<&str>(&row, 0).is_ok_and(str::is_empty) {
+        tracing::warn!(
+            "PostgreSQL does not wait for a standby (synchronous_standby_names is empty): if its \
+             machine is lost, the last players are lost with it, unless the database is replicated \
+             in another way; see docs/several-nodes.md"
+        );
     }
 }
 
