@@ -18,7 +18,7 @@ use crate::app::openapi;
 use crate::app::operations::{Operations, Readiness};
 use crate::app::routes::routes_with;
 use crate::app::state::{AppState, Parts};
-use crate::auth::demo_provider::DemoProvider;
+use crate::auth::demo_provider::{self, DemoProvider};
 use crate::auth::ended_sessions::Endings;
 use crate::auth::game_tokens::GameTokens;
 use crate::auth::keys::{KeyError, KeyRing, KeySecret, KeySecrets};
@@ -207,7 +207,7 @@ pub async fn start_on(
     let sockets = iter::once(listening).chain(health).collect();
     let settings = backends::Settings::new(&config, &origin, sockets);
     let backends = Backends::new(&origin, settings)?.signed_by(assertions);
-    let (providers, demo_provider) = providers(&config, &origin, &clock, &entropy)?;
+    let (providers, demo_provider) = providers(&config, &origin, &*store, &clock, &entropy).await?;
     let kept_in = config.folders();
     let counting = Counting::open(&*store, clock.now()).await?;
     let platform = Arc::new(Platform {
@@ -403,14 +403,21 @@ async fn open(
 }
 
 /// Returns the providers of the settings, or the built-in one.
-fn providers(
+async fn providers(
     config: &Config,
     origin: &PlatformOrigin,
+    store: &dyn Store,
     clock: &Arc<dyn Clock>,
     entropy: &Arc<dyn Entropy>,
 ) -> Result<(Providers, Option<Arc<DemoProvider>>), StartError> {
     let mut settings = config.identity_providers.clone();
-    let demo = DemoProvider::for_platform(&settings, origin, clock, entropy)?;
+    let demo = if DemoProvider::is_for(&settings, origin) {
+        let secret = store.shared_secret(demo_provider::SECRET, entropy.bytes());
+        let provider = DemoProvider::new(&secret.await?, origin, clock, entropy)?;
+        Some(Arc::new(provider))
+    } else {
+        None
+    };
     if demo.is_some() && !config.listen.ip().is_loopback() {
         tracing::warn!(
             listening = %config.listen,

@@ -7,8 +7,10 @@ use std::time::Duration;
 use platform_cluster::Cluster;
 use platform_protocol::paths;
 use platform_tests::nodes::{self, Load, Seen};
+use platform_tests::person::Person;
 use platform_tests::poll;
 use platform_tests::server;
+use platform_tests::terminal;
 use platform_tests::visitor::{NotMinted, Visitor};
 use reqwest::Method;
 use serde_json::Value;
@@ -251,4 +253,31 @@ async fn a_backup_from_the_standby_has_every_acknowledged_player() {
         .output()
         .unwrap();
     assert!(shown.status.success(), "{shown:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_demo_provider_is_one_on_all_nodes() {
+    let cluster = nodes::start();
+    let sites = nodes::sites(&cluster);
+    let mut players = BTreeSet::new();
+    // The nodes exchange the code through the balancer, with any node.
+    for (round, name) in ["Ada", "ada", "ADA", "aDA"].into_iter().enumerate() {
+        let node = |step: usize| &sites[(round + step) % cluster.nodes.len()];
+        let mut person = Person::new(node(0));
+        let game = person.game();
+        let address = person.begin("demo", &game).await;
+        let mut person = person.through(node(1));
+        let page = person.follow(&address).await;
+        let form = terminal::form(&page, "/demo-provider/authorize", "request");
+        let mut person = person.through(node(2));
+        let typed = [("name", name), ("action", "sign-in")];
+        let answered = terminal::press(&mut person, &form, &typed).await;
+        let callback = answered.see_other().to_owned();
+        let mut person = person.through(node(3));
+        assert_eq!(person.follow(&callback).await.see_other(), game);
+        let player = person.play().await;
+        assert!(!player.is_anon);
+        players.insert(player.sub);
+    }
+    assert_eq!(players.len(), 1, "one name is one person: {players:?}");
 }

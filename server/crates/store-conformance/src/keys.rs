@@ -35,6 +35,17 @@ pub async fn keys_come_back_as_they_were_in_the_order_of_adding(place: &dyn Plac
     );
 }
 
+pub async fn a_shared_secret_is_the_one_that_was_proposed_first(place: &dyn Place) {
+    let store = place.open().await;
+    let propose = async |name, secret| store.shared_secret(name, [secret; 32]).await.unwrap();
+    assert_eq!(propose("one", 1).await, [1; 32]);
+    assert_eq!(propose("one", 2).await, [1; 32]);
+    assert_eq!(propose("another", 3).await, [3; 32]);
+    store.close().await.unwrap();
+    let again = place.open().await;
+    assert_eq!(again.shared_secret("one", [4; 32]).await.unwrap(), [1; 32]);
+}
+
 pub async fn a_key_after_a_stale_one_is_not_added(place: &dyn Place) {
     let store = place.open().await;
     assert!(

@@ -137,6 +137,7 @@ macro_rules! suite {
                 a_revoked_key_goes_in_the_moment_in_which_its_successor_comes
                 resealed_keys_keep_all_but_how_they_lie
                 the_life_of_a_keys_tokens_only_ever_grows
+                a_shared_secret_is_the_one_that_was_proposed_first
             }
             left_guests {
                 a_guest_that_signed_out_is_come_back_to_in_its_browser_alone

@@ -8,7 +8,7 @@ use platform_store::{KeyStore, StoreError};
 
 use super::audit::{self, Entry};
 use super::error::Error;
-use super::rows::get;
+use super::rows::{bytes, get};
 use super::store::PostgresStore;
 use super::transaction::Transaction;
 
@@ -43,6 +43,21 @@ impl KeyStore for PostgresStore {
         by: By,
     ) -> Result<bool, StoreError> {
         transact!(self.main, transaction => add_key(&transaction, &key, after, &by))
+    }
+
+    async fn shared_secret(&self, name: &str, proposed: [u8; 32]) -> Result<[u8; 32], StoreError> {
+        let rows = self
+            .main
+            .write(
+                // The row that is there is returned, and stays as it is.
+                "INSERT INTO shared_secrets (name, secret) VALUES ($1, $2)
+                 ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING secret",
+                &[&name, &proposed.as_slice()],
+            )
+            .await?;
+        let table = "shared_secrets";
+        let row = rows.first().ok_or(StoreError::Missing { table })?;
+        Ok(bytes(row, 0, table, "secret")?)
     }
 
     async fn remove_keys(&self, kids: &[String]) -> Result<(), StoreError> {

@@ -48,6 +48,10 @@ pub(super) const MAIN: Schema = Schema {
             "V4__node_schemas",
             include_str!("../migrations/0004_node_schemas.sql"),
         ),
+        (
+            "V5__shared_secrets",
+            include_str!("../migrations/0005_shared_secrets.sql"),
+        ),
     ],
 };
 

@@ -64,6 +64,20 @@ impl KeyStore for SqliteStore {
             .write(move |connection| raise_token_life(connection, millis))
             .await
     }
+
+    async fn shared_secret(&self, name: &str, proposed: [u8; 32]) -> Result<[u8; 32], StoreError> {
+        let name = name.to_owned();
+        self.main
+            .write(move |connection| {
+                // The row that is there is returned, and stays as it is.
+                let sql = "INSERT INTO shared_secrets (name, secret) VALUES (?1, ?2)
+                     ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING secret";
+                let mut statement = connection.prepare_cached(sql)?;
+                let secret = statement.query_row(params![name, proposed], |row| row.get(0));
+                Ok(secret?)
+            })
+            .await
+    }
 }
 
 pub(super) fn list_keys(connection: &Connection) -> Result<Vec<StoredKey>, Error> {

@@ -97,6 +97,10 @@ pub(super) const MAIN: Schema = Schema(&[
         include_str!("../migrations/0021_stored_files.sql"),
     ),
     ("V22__nodes", include_str!("../migrations/0022_nodes.sql")),
+    (
+        "V23__shared_secrets",
+        include_str!("../migrations/0023_shared_secrets.sql"),
+    ),
 ]);
 
 /// Frontend log records.

@@ -46,4 +46,8 @@ pub trait KeyStore: Send + Sync {
     /// Raises the stored token lifetime of every key to `millis`, where it is
     /// shorter.
     async fn raise_token_life(&self, millis: Millis) -> Result<(), StoreError>;
+
+    /// Returns the secret `name`, which is the same for every server that uses the store.
+    /// `proposed` becomes it if there is none.
+    async fn shared_secret(&self, name: &str, proposed: [u8; 32]) -> Result<[u8; 32], StoreError>;
 }

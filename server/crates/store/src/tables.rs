@@ -293,6 +293,11 @@ pub const PARTS: &[Part] = &[
         ],
     ),
     Part::main(
+        "shared_secrets",
+        &["name"],
+        &[("name", Text), ("secret", Bytes)],
+    ),
+    Part::main(
         "stored_files",
         &["sha256"],
         &[

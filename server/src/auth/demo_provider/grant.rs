@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 use url::Url;
@@ -53,6 +53,7 @@ impl fmt::Debug for Asked<'_> {
 }
 
 /// A request that waits for the person's decision.
+#[derive(Deserialize, Serialize)]
 pub(super) struct Request {
     state: Option<String>,
     nonce: Option<String>,
@@ -60,6 +61,7 @@ pub(super) struct Request {
 }
 
 /// The data of a code.
+#[derive(Deserialize, Serialize)]
 pub(super) struct Grant {
     subject: String,
     /// When the person entered the name, in seconds since the Unix epoch.
@@ -135,7 +137,7 @@ struct IdTokenClaims<'a> {
 }
 
 impl DemoProvider {
-    /// Stores a request, and returns its id for the form, or the address for an error redirect.
+    /// Returns the request, sealed for the form, or the address for an error redirect.
     ///
     /// # Errors
     /// [`WrongAddress`]
@@ -163,30 +165,31 @@ impl DemoProvider {
             challenge: challenge.to_owned(),
             state,
         };
-        let id = self.random();
-        self.requests.add(id.clone(), request, self.clock.elapsed());
-        Ok(Ok(id))
+        let sealed = self
+            .requests
+            .seal(request, self.clock.now(), &*self.entropy);
+        sealed.map(Ok).ok_or(WrongAddress)
     }
 
-    /// Whether a request with this id is waiting.
+    /// Whether this request is waiting.
     #[must_use]
     pub fn is_waiting(&self, request: &str) -> bool {
-        self.requests.has(request, self.clock.elapsed())
+        self.requests.has(request, self.clock.now())
     }
 
     /// Grants a request for the person with this name, which is a result of [`subject_of`], and
     /// returns the redirect with a code. Returns `None` if there is no such request.
     #[must_use]
     pub fn grant(&self, request: &str, subject: String) -> Option<Url> {
-        let request = self.requests.take(request, self.clock.elapsed())?;
-        let code = self.random();
+        let now = self.clock.now();
+        let request = self.requests.take(request, now)?;
         let grant = Grant {
             subject,
-            said_at: self.clock.now() / 1_000,
+            said_at: now / 1_000,
             nonce: request.nonce,
             challenge: request.challenge,
         };
-        self.codes.add(code.clone(), grant, self.clock.elapsed());
+        let code = self.codes.seal(grant, now, &*self.entropy)?;
         let answer = [("code", code.as_str())];
         self.back(request.state.as_deref(), &answer).ok()
     }
@@ -195,7 +198,7 @@ impl DemoProvider {
     /// such request.
     #[must_use]
     pub fn cancel(&self, request: &str) -> Option<Url> {
-        let request = self.requests.take(request, self.clock.elapsed())?;
+        let request = self.requests.take(request, self.clock.now())?;
         let answer = [("error", "access_denied")];
         self.back(request.state.as_deref(), &answer).ok()
     }
@@ -217,7 +220,7 @@ impl DemoProvider {
         }
         let grant = exchange
             .code
-            .and_then(|code| self.codes.take(code, self.clock.elapsed()))
+            .and_then(|code| self.codes.take(code, self.clock.now()))
             .ok_or(Refused::Grant)?;
         // RFC 7636 §4.6.
         let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(exchange.verifier.unwrap_or("")));

@@ -7,11 +7,13 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | [`derived`] | its keys, which every node derives from one secret |
 //! | [`grant`] | its rules: requests, grants and their exchange |
-//! | [`single_use`] | values that can be used once, for a short time |
+//! | [`sealed`] | values that the browser carries, for a short time |
 
+mod derived;
 pub mod grant;
-mod single_use;
+mod sealed;
 
 use std::sync::Arc;
 
@@ -19,8 +21,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
 
+use self::derived::Derived;
 pub use self::grant::{Asked, Exchange, NewToken, Refused, WrongAddress};
-use self::single_use::SingleUse;
+use self::sealed::Sealed;
 use crate::auth::keys::{EphemeralKey, KeyError};
 use crate::clock::Clock;
 use crate::config::Secret;
@@ -39,7 +42,11 @@ pub const AUTHORIZE: &str = "/demo-provider/authorize";
 /// Its token endpoint.
 pub const TOKEN: &str = "/demo-provider/token";
 
-/// The provider, whose data is all in memory.
+/// The name of its secret in the store.
+pub const SECRET: &str = "demo-provider";
+
+/// The provider. It keeps nothing but which codes were used: on another node a code can be used
+/// once more, by the platform itself, whose secret and verifier (RFC 7636) the exchange needs.
 #[derive(Debug)]
 pub struct DemoProvider {
     auth_url: String,
@@ -48,8 +55,8 @@ pub struct DemoProvider {
     client_secret: Secret,
     redirect: String,
     key: EphemeralKey,
-    requests: SingleUse<grant::Request>,
-    codes: SingleUse<grant::Grant>,
+    requests: Sealed<grant::Request>,
+    codes: Sealed<grant::Grant>,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
 }
@@ -74,37 +81,41 @@ pub struct Metadata<'a> {
 }
 
 impl DemoProvider {
-    /// Returns the provider for a platform that has no other and runs only on this machine. Returns
-    /// `None` for any other platform.
+    /// Whether a platform has the provider: it has no other, and runs only on this machine.
+    #[must_use]
+    pub fn is_for(providers: &[IdentityProvider], origin: &PlatformOrigin) -> bool {
+        providers.is_empty() && origin.is_local()
+    }
+
+    /// Returns the provider with this secret. All nodes of a platform have the same, so that each
+    /// can answer for the others.
     ///
     /// # Errors
     /// [`KeyError`], which is not expected.
-    pub fn for_platform(
-        providers: &[IdentityProvider],
+    pub fn new(
+        secret: &[u8; 32],
         origin: &PlatformOrigin,
         clock: &Arc<dyn Clock>,
         entropy: &Arc<dyn Entropy>,
-    ) -> Result<Option<Arc<Self>>, KeyError> {
-        if !providers.is_empty() || !origin.is_local() {
-            return Ok(None);
-        }
+    ) -> Result<Self, KeyError> {
         let auth_url = origin.auth_url();
-        let random = || URL_SAFE_NO_PAD.encode(entropy.bytes::<32>());
-        Ok(Some(Arc::new(Self {
+        let derived: &dyn Entropy = &Derived::new(secret);
+        let text = || URL_SAFE_NO_PAD.encode(derived.bytes::<32>());
+        Ok(Self {
             issuer: format!("{auth_url}{PREFIX}"),
-            client_id: random(),
-            client_secret: Secret::new(random()),
+            client_id: text(),
+            client_secret: Secret::new(text()),
             redirect: format!(
                 "{auth_url}{}{DEMO_PROVIDER}",
                 platform_protocol::paths::CALLBACK
             ),
             auth_url,
-            key: EphemeralKey::generate(&**entropy)?,
-            requests: SingleUse::new(grant::REQUEST_LIFE),
-            codes: SingleUse::new(grant::CODE_LIFE),
+            requests: Sealed::new(derived.bytes(), grant::REQUEST_LIFE),
+            codes: Sealed::new(derived.bytes(), grant::CODE_LIFE),
+            key: EphemeralKey::generate(derived)?,
             clock: Arc::clone(clock),
             entropy: Arc::clone(entropy),
-        })))
+        })
     }
 
     /// Returns its registration at the platform, in the form of any provider's settings.
