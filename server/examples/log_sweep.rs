@@ -54,12 +54,12 @@ async fn main() -> Outcome<()> {
     let quiet = quiet.stop().await?;
 
     let (writers, begin) = (Writers::start(&store), now());
-    let by_age = logs::sweep(&*store, 1, OLD + 2 * DAY).await?;
+    let by_age = logs::sweep::sweep(&*store, 1, OLD + 2 * DAY).await?;
     let (by_age_took, by_age_waits) = (begin.elapsed(), writers.stop().await?);
 
     fill(&store, count).await?;
     let (writers, begin) = (Writers::start(&store), now());
-    let by_room = logs::sweep_quota(&*store, 1_000_000).await?;
+    let by_room = logs::sweep::sweep_quota(&*store, 1_000_000).await?;
     let (by_room_took, by_room_waits) = (begin.elapsed(), writers.stop().await?);
     println!(
         "{:#}",

@@ -1,4 +1,12 @@
 //! Start and shutdown of the server.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`assemble`] | the states of all slices |
+//! | [`open`] | what is read at the start |
+
+mod assemble;
+mod open;
 
 use std::iter;
 use std::net::SocketAddr;
@@ -9,7 +17,9 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::admin::AdminState;
+use self::assemble::assemble;
+use self::open::{Opened, open, providers};
+pub use self::open::{open_keys, open_store};
 #[cfg(feature = "demo")]
 use crate::app::demo::{self, DemoError};
 use crate::app::entry::App;
@@ -17,42 +27,23 @@ use crate::app::jobs;
 use crate::app::openapi;
 use crate::app::operations::{Operations, Readiness};
 use crate::app::routes::routes_with;
-use crate::app::state::{AppState, Parts};
-use crate::auth::demo_provider::{self, DemoProvider};
-use crate::auth::ended_sessions::Endings;
-use crate::auth::game_tokens::GameTokens;
-use crate::auth::keys::{KeyError, KeyRing, KeySecret, KeySecrets};
-use crate::auth::oidc::{Providers, ProvidersError};
+use crate::app::state::AppState;
+use crate::auth::keys::KeyError;
+use crate::auth::oidc::ProvidersError;
 use crate::auth::refusal_log;
-use crate::auth::suspensions::Suspensions;
-use crate::auth::{AuthLimits, AuthState};
 use crate::clock::Clock;
-use crate::config::show::shared_settings;
-use crate::config::{Config, Secret};
-use crate::console::ConsoleState;
+use crate::config::Config;
 use crate::entropy::Entropy;
-use crate::games::GamesState;
-use crate::games::catalogue::Catalogue;
-use crate::games::files::{FileError, FileStore};
-use crate::games::live::{self, Live, LiveError};
-use crate::hosting::HostingState;
+use crate::games::files::FileError;
+use crate::games::live::LiveError;
 use crate::hosting::backends::{self, Assertions, Backends};
-use crate::hosting::file_cache::Contents;
 use crate::hosting::runtime::{RuntimeError, RuntimeFiles};
 use crate::logs::streams::LogStreams;
-use crate::logs::{LogLimits, LogsState};
 use crate::origin::PlatformOrigin;
 use crate::platform::Platform;
 use crate::platform::disk::{DiskFloor, FreeSpace, SystemDisk};
-use crate::platform::nodes::Nodes;
-use crate::platform::shared_limits::SharedLimits;
-use crate::players::PlayersState;
 use crate::players::counting::Counting;
-use crate::players::recording::Recording;
-use crate::projects::ProjectsState;
-use crate::projects::deploy::{Deployments, UploadQueue};
-use crate::projects::settings_limits::SettingsLimits;
-use crate::store::{self, ConnectError, SchemaPolicy, Store, StoreError};
+use crate::store::{ConnectError, StoreError};
 use crate::web::serve::{ConnectionLimits, DRAIN, serve};
 
 /// Why the server did not start; a line for the operator.
@@ -267,180 +258,6 @@ pub async fn start_on(
     })
 }
 
-/// Creates the states of all slices.
-fn assemble(
-    platform: &Arc<Platform>,
-    (files, live, uploads): (Arc<FileStore>, Live, UploadQueue),
-    (keys, providers, demo_provider): (Arc<KeyRing>, Providers, Option<Arc<DemoProvider>>),
-    (backends, runtime): (Backends, RuntimeFiles),
-    (counting, streams): (Counting, LogStreams),
-) -> AppState {
-    let (clock, config) = (&platform.clock, &platform.config);
-    let contents = Contents::new(Arc::clone(&files), config.file_cache_bytes());
-    let games = Arc::new(GamesState {
-        platform: Arc::clone(platform),
-        catalogue: Catalogue::new(platform.origin.clone()),
-        files,
-        presence: live.presence,
-    });
-    if let Some(hints) = live.hints {
-        platform.nodes.hurry_by(hints);
-    }
-    let limits = SharedLimits::new(live.counter, platform.nodes.live());
-    let tokens = GameTokens::new(
-        Arc::clone(&keys),
-        Arc::clone(clock),
-        platform.auth_url.clone(),
-    );
-    let auth = Arc::new(AuthState {
-        platform: Arc::clone(platform),
-        games: Arc::clone(&games),
-        keys,
-        providers,
-        demo_provider,
-        tokens,
-        suspensions: Suspensions::default(),
-        endings: Endings::default(),
-        limits: AuthLimits::new(config, clock, &limits),
-    });
-    let hosting = Arc::new(HostingState {
-        platform: Arc::clone(platform),
-        games: Arc::clone(&games),
-        contents,
-        backends,
-        runtime,
-    });
-    let deployments = Deployments::new(Arc::clone(platform), Arc::clone(&hosting), uploads);
-    let projects = Arc::new(ProjectsState {
-        platform: Arc::clone(platform),
-        games: Arc::clone(&games),
-        auth: Arc::clone(&auth),
-        hosting: Arc::clone(&hosting),
-        deployments: Arc::new(deployments),
-        settings_limits: SettingsLimits::new(clock, &limits),
-    });
-    let players = Arc::new(PlayersState {
-        platform: Arc::clone(platform),
-        games: Arc::clone(&games),
-        auth: Arc::clone(&auth),
-        hosting: Arc::clone(&hosting),
-        counting,
-        recording: Recording::default(),
-    });
-    let logs = Arc::new(LogsState {
-        platform: Arc::clone(platform),
-        auth: Arc::clone(&auth),
-        limits: LogLimits::new(config, clock),
-        streams,
-    });
-    let admin = Arc::new(AdminState {
-        platform: Arc::clone(platform),
-        games: Arc::clone(&games),
-        auth: Arc::clone(&auth),
-        hosting: Arc::clone(&hosting),
-        projects: Arc::clone(&projects),
-    });
-    let console = ConsoleState::new(Arc::clone(platform), Arc::clone(&players));
-    AppState::new(Parts {
-        platform: Arc::clone(platform),
-        games,
-        auth,
-        hosting,
-        projects,
-        players,
-        logs,
-        admin,
-        console: Arc::new(console),
-    })
-}
-
-/// The persistent parts, opened and read for the first time.
-struct Opened {
-    store: Arc<dyn Store>,
-    nodes: Arc<Nodes>,
-    keys: Arc<KeyRing>,
-    files: Arc<FileStore>,
-    live: Live,
-    uploads: UploadQueue,
-}
-
-/// Opens the contents of the data folder.
-async fn open(
-    config: &Config,
-    (origin, listening): (&PlatformOrigin, SocketAddr),
-    clock: &Arc<dyn Clock>,
-    entropy: &Arc<dyn Entropy>,
-    disk: &Arc<dyn FreeSpace>,
-) -> Result<Opened, StartError> {
-    let store = open_store(config, SchemaPolicy::Upgrade).await?;
-    let settings = shared_settings(config);
-    let joined = Nodes::join(
-        Arc::clone(&store),
-        Arc::clone(clock),
-        &**entropy,
-        listening,
-        &settings,
-    );
-    let nodes = Arc::new(joined.await?);
-    let keys = open_keys(
-        config,
-        Arc::clone(&store),
-        Arc::clone(clock),
-        Arc::clone(entropy),
-    );
-    let keys = keys.await?;
-    warn_of_unsealed(origin, &keys);
-    warn_of_no_provider(config, origin);
-    let files = FileStore::open(config, clock, disk).await?;
-    Ok(Opened {
-        uploads: uploads(config, &files).await?,
-        files: Arc::new(files),
-        live: live::open(config.redis.as_ref()).await?,
-        nodes,
-        keys,
-        store,
-    })
-}
-
-/// Returns the providers of the settings, or the built-in one.
-async fn providers(
-    config: &Config,
-    origin: &PlatformOrigin,
-    store: &dyn Store,
-    clock: &Arc<dyn Clock>,
-    entropy: &Arc<dyn Entropy>,
-) -> Result<(Providers, Option<Arc<DemoProvider>>), StartError> {
-    let mut settings = config.identity_providers.clone();
-    let demo = if DemoProvider::is_for(&settings, origin) {
-        let secret = store.shared_secret(demo_provider::SECRET, entropy.bytes());
-        let provider = DemoProvider::new(&secret.await?, origin, clock, entropy)?;
-        Some(Arc::new(provider))
-    } else {
-        None
-    };
-    if demo.is_some() && !config.listen.ip().is_loopback() {
-        tracing::warn!(
-            listening = %config.listen,
-            "anybody who types a name can sign in with the built-in provider, and other machines \
-             can reach it; listen on 127.0.0.1, or configure providers (docs/sign-in.md)"
-        );
-    }
-    settings.extend(demo.as_ref().map(|demo| demo.registration()));
-    Ok((Providers::new(&settings, &origin.auth_url(), clock)?, demo))
-}
-
-/// Creates the folder in which deploys are unpacked, and removes unfinished files of a killed
-/// process.
-async fn uploads(config: &Config, files: &FileStore) -> Result<UploadQueue, StartError> {
-    let (folder, files) = (config.data.join("uploads"), files.clone());
-    let made = tokio::task::spawn_blocking(move || {
-        files.remove_unfinished()?;
-        UploadQueue::new(folder).map_err(StartError::Uploads)
-    });
-    made.await
-        .unwrap_or_else(|error| Err(StartError::Uploads(std::io::Error::other(error))))
-}
-
 /// Serves until the task ends: health checks are answered as long as there is a process.
 async fn serve_to_the_end(listener: TcpListener, app: Operations, limits: ConnectionLimits) {
     let (_never, stopping) = watch::channel(false);
@@ -483,45 +300,6 @@ async fn listen(
     Ok((listener, listening))
 }
 
-/// Opens the store that the settings name.
-///
-/// # Errors
-/// Errors of the store.
-pub async fn open_store(
-    config: &Config,
-    schema: SchemaPolicy,
-) -> Result<Arc<dyn Store>, StartError> {
-    if let Some(url) = &config.postgres {
-        let logs = config.postgres_logs.as_ref().map(Secret::expose);
-        return Ok(store::connect_with_logs(url.expose(), logs, schema).await?);
-    }
-    let url = format!("sqlite://{}", config.database_path().display());
-    Ok(store::connect(&url, schema).await?)
-}
-
-/// Opens the signing keys in the store.
-///
-/// # Errors
-/// [`KeyError`]
-pub async fn open_keys(
-    config: &Config,
-    store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
-    entropy: Arc<dyn Entropy>,
-) -> Result<Arc<KeyRing>, StartError> {
-    let secret = |secret: &Option<Secret>| {
-        let secret = secret.as_ref();
-        secret
-            .map(|secret| KeySecret::new(secret.expose()))
-            .transpose()
-    };
-    let secrets = KeySecrets {
-        present: secret(&config.key_secret)?,
-        former: secret(&config.key_secret_old)?,
-    };
-    Ok(KeyRing::open(store, clock, entropy, config.token_seconds, secrets).await?)
-}
-
 /// Compresses the runtime, which takes CPU time, while the store is opened.
 fn begin_runtime(
     origin: &PlatformOrigin,
@@ -537,31 +315,6 @@ async fn end_runtime(
 ) -> Result<RuntimeFiles, RuntimeError> {
     let compressed = compressing.await;
     compressed.map_err(|error| RuntimeError::Compress(error.into()))?
-}
-
-/// Warns if the keys of a public platform are not sealed, so that anyone who can read the store's
-/// file could mint tokens.
-fn warn_of_unsealed(origin: &PlatformOrigin, keys: &KeyRing) {
-    let unsealed = keys.list().iter().filter(|key| !key.sealed).count();
-    if origin.is_secure() && unsealed > 0 {
-        tracing::warn!(
-            unsealed,
-            "the store contains unsealed signing keys: anybody who reads a copy of it can sign as \
-             the platform; set PLATFORM_KEY_SECRET and run `platform-server keys reseal` \
-             (docs/hosting.md)"
-        );
-    }
-}
-
-/// Warns if a public platform has no identity provider: nobody can sign in, so there are no
-/// accounts, projects or administrators.
-fn warn_of_no_provider(config: &Config, origin: &PlatformOrigin) {
-    if origin.is_secure() && config.identity_providers.is_empty() {
-        tracing::warn!(
-            "no identity provider is configured, so nobody can sign in, create a project or \
-             administer; see docs/sign-in.md"
-        );
-    }
 }
 
 /// How long [`Running::stop`] may take, with some reserve.

@@ -44,7 +44,7 @@ pub(crate) struct SweepSessions(pub(crate) Arc<AuthState>);
 #[async_trait]
 impl Job for SweepSessions {
     fn schedule(&self) -> Schedule {
-        Schedule::from_start("sweep-sessions", LOOK).once()
+        Schedule::from_start("sweep-sessions", LOOK).on_one_node()
     }
 
     async fn run(&mut self) -> Result<(), JobError> {

@@ -2,7 +2,8 @@
 //! each of them.
 //!
 //! Every job runs in every process. If several nodes share a store, a job that only one of them must
-//! do takes a lease before each run, and waits while another node holds it.
+//! do ([`Schedule::on_one_node`]) takes a lease before each run, and waits while another node holds
+//! it.
 
 use std::error::Error;
 use std::panic::AssertUnwindSafe;
@@ -54,7 +55,7 @@ pub struct Schedule {
     /// Whether the first run is at the start of the server, or one period later.
     pub at_start: bool,
     /// Whether only one node does it.
-    pub once: bool,
+    pub on_one_node: bool,
 }
 
 impl Schedule {
@@ -65,7 +66,7 @@ impl Schedule {
             name,
             period,
             at_start: true,
-            once: false,
+            on_one_node: false,
         }
     }
 
@@ -76,14 +77,17 @@ impl Schedule {
             name,
             period,
             at_start: false,
-            once: false,
+            on_one_node: false,
         }
     }
 
     /// Of several nodes, only the one that has the lease of the job's name runs it.
     #[must_use]
-    pub const fn once(self) -> Self {
-        Self { once: true, ..self }
+    pub const fn on_one_node(self) -> Self {
+        Self {
+            on_one_node: true,
+            ..self
+        }
     }
 }
 
@@ -153,7 +157,7 @@ async fn run_for_ever(mut job: impl Job, leases: Arc<dyn Leases>) {
         name,
         period,
         at_start,
-        once,
+        on_one_node,
     } = job.schedule();
     let mut ticks = tokio::time::interval(period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -166,14 +170,14 @@ async fn run_for_ever(mut job: impl Job, leases: Arc<dyn Leases>) {
             _ = ticks.tick() => {}
             () = job.woken() => {}
         }
-        if once {
+        if on_one_node {
             wait_for_lease(name, &*leases).await;
         }
         let run = AssertUnwindSafe(job.run()).catch_unwind();
         let ran = tokio::select! {
             ran = run => ran,
             // Another node may begin. Every write of a run is complete in itself.
-            () = leases.lost(name), if once => {
+            () = leases.lost(name), if on_one_node => {
                 tracing::warn!(job = name, "a job was ended, because its lease was lost");
                 continue;
             }
@@ -249,7 +253,7 @@ mod tests {
     #[async_trait]
     impl Job for Endless {
         fn schedule(&self) -> Schedule {
-            Schedule::from_start("endless", Duration::from_secs(10)).once()
+            Schedule::from_start("endless", Duration::from_secs(10)).on_one_node()
         }
 
         async fn run(&mut self) -> Result<(), JobError> {

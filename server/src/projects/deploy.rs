@@ -112,7 +112,7 @@ pub(crate) struct SweepDeployments(pub(crate) Arc<ProjectsState>);
 #[async_trait]
 impl Job for SweepDeployments {
     fn schedule(&self) -> Schedule {
-        Schedule::from_start("sweep-deployments", SWEEP).once()
+        Schedule::from_start("sweep-deployments", SWEEP).on_one_node()
     }
 
     async fn woken(&self) {

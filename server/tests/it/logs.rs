@@ -546,7 +546,7 @@ async fn records_are_kept_for_as_long_as_the_settings_say() {
     app.clock.advance(day);
     send(post(&app, "demo", &body(&[record("young")]))).await;
     let store = &*app.running.state.platform.store;
-    let sweep = |now| platform_server::logs::sweep(store, 2, now);
+    let sweep = |now| platform_server::logs::sweep::sweep(store, 2, now);
     assert_eq!(sweep(NOW + 2 * day).await.unwrap(), 0);
     assert_eq!(sweep(NOW + 2 * day + 1).await.unwrap(), 2_500);
     assert_eq!(messages(&app).await, ["young"]);
@@ -569,7 +569,7 @@ async fn a_project_keeps_no_more_logs_than_the_operator_allows() {
     assert!((400_000..500_000).contains(&taken), "{taken}");
 
     let store = &*admin.app.running.state.platform.store;
-    let sweep = platform_server::logs::sweep_quota;
+    let sweep = platform_server::logs::sweep::sweep_quota;
     assert_eq!(sweep(store, 1_048_576).await.unwrap(), 0);
     let removed = sweep(store, 100_000).await.unwrap();
     assert!((70..80).contains(&removed), "{removed}");

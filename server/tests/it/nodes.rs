@@ -264,7 +264,7 @@ struct Count(Arc<AtomicUsize>);
 #[async_trait]
 impl Job for Count {
     fn schedule(&self) -> Schedule {
-        Schedule::from_start("count", Duration::from_millis(10)).once()
+        Schedule::from_start("count", Duration::from_millis(10)).on_one_node()
     }
 
     async fn run(&mut self) -> Result<(), JobError> {
