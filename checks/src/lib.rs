@@ -1,5 +1,6 @@
-//! The rules for a deployment. The server checks them at the upload, and the command line before
-//! it.
+//! The rules for a deployment. The server checks them at the upload (`projects/staging.rs`,
+//! `games/inspection.rs`), because it trusts no client. The command line checks them before it
+//! (`cli/src/archive.rs`), so that nobody waits for an upload that will be refused.
 //!
 //! | module | holds |
 //! |---|---|
@@ -7,6 +8,7 @@
 //! | [`path`] | which names a deployed file may have |
 //! | [`private`] | which files should hardly be public |
 //! | [`limits`] | how much one deployment may be |
+//! | `place`, `script` | places in a page, and its scripts |
 //!
 //! A page that does not load the runtime, and a file that should hardly be public, are deployed all
 //! the same, with a [`Warning`]; a name or a size that breaks a rule makes the whole deployment

@@ -7,7 +7,7 @@
 //! | make the glue, shorten names, put the script together | [`glue`] |
 //! | shrink module and script with tools from npm | [`shrink`] |
 //! | write the module as a string, finish the source map | [`assemble`] |
-//! | measure against the budget | [`report`] |
+//! | measure what was built | [`report`] |
 //!
 //! The server's build script calls this, so that the runtime is built in parallel with the server's
 //! dependencies. The program `loader` calls it as well.

@@ -1,4 +1,4 @@
-//! The rate limits on guest creation.
+//! The rate limits on guest creation. How many guests an address may have is `Config::guest_cap`.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Signing in: what is stored while a browser is at the provider, and the possible results.
+//! Signing in: what is stored while a browser is at the provider, and the possible results. Which
+//! player a browser has afterwards is decided in `SignInStore::complete_sign_in`.
 
 use std::fmt;
 

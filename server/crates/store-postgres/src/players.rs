@@ -1,4 +1,4 @@
-//! Players: their names, and their present state.
+//! Players: their names, and their present state. Guests are added in `guests`.
 
 use async_trait::async_trait;
 use platform_domain::audit::{AuditKind, By};

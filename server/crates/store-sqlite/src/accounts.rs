@@ -1,4 +1,4 @@
-//! Accounts: their identities, and their suspension.
+//! Accounts: their identities, and merging a guest into one.
 
 use platform_domain::clock::Millis;
 use platform_domain::identity::{Identity, IdentityKey, LinkedIdentity};
