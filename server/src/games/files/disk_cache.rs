@@ -100,7 +100,11 @@ impl DiskCache {
         self.files().has(sha256)
     }
 
-    /// Opens a file of the cache.
+    /// Opens a file of the cache. One that cannot be read is no longer in the cache, so that it is
+    /// fetched again.
+    ///
+    /// # Errors
+    /// The process has too many open files.
     pub(super) fn lookup(&self, sha256: &str) -> std::io::Result<Option<OpenFile>> {
         let now = self.clock.now();
         let Some((size, tell)) = self.files().touch(sha256, now) else {
@@ -123,11 +127,15 @@ impl DiskCache {
                 self.forget(sha256);
                 Ok(None)
             }
-            Err(error) if error.kind() == ErrorKind::NotFound => {
+            // The file is as good as before once others are closed.
+            Err(error) if is_out_of_descriptors(&error) => Err(error),
+            Err(error) => {
+                if error.kind() != ErrorKind::NotFound {
+                    tracing::warn!(sha256, %error, "a cached file cannot be read");
+                }
                 self.forget(sha256);
                 Ok(None)
             }
-            Err(error) => Err(error),
         }
     }
 
@@ -268,6 +276,23 @@ fn found(folder: &Path) -> std::io::Result<BTreeMap<(Millis, String), u64>> {
 /// Returns how many blocks hold so many bytes.
 fn blocks(bytes: u64) -> u32 {
     u32::try_from(bytes.div_ceil(BLOCK)).unwrap_or(u32::MAX / 2)
+}
+
+/// Whether this process, or the machine, has as many open files as it may have.
+fn is_out_of_descriptors(error: &std::io::Error) -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::io::Errno;
+        matches!(
+            Errno::from_io_error(error),
+            Some(Errno::MFILE | Errno::NFILE)
+        )
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = error;
+        false
+    }
 }
 
 fn time(at: Millis) -> SystemTime {

@@ -180,7 +180,7 @@ impl SharedFiles {
                 match found {
                     Ok(Some(file)) => return Ok(file),
                     Ok(None) => {}
-                    Err(error) => tracing::warn!(sha256, %error, "a cached file cannot be read"),
+                    Err(error) => return Err(FileError::of_disk(error)),
                 }
             }
             if let Some(fetch) = self.fetch_once(sha256)? {
