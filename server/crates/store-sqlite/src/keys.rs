@@ -69,12 +69,12 @@ impl KeyStore for SqliteStore {
         let name = name.to_owned();
         self.main
             .write(move |connection| {
-                // The row that is there is returned, and stays as it is.
+                // At all starts but the first, nothing is written.
                 let sql = "INSERT INTO shared_secrets (name, secret) VALUES (?1, ?2)
-                     ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING secret";
-                let mut statement = connection.prepare_cached(sql)?;
-                let secret = statement.query_row(params![name, proposed], |row| row.get(0));
-                Ok(secret?)
+                     ON CONFLICT (name) DO NOTHING";
+                connection.execute(sql, params![name, proposed])?;
+                let sql = "SELECT secret FROM shared_secrets WHERE name = ?1";
+                Ok(connection.query_row(sql, [&name], |row| row.get(0))?)
             })
             .await
     }
