@@ -19,6 +19,16 @@ async fn fail_fast(node: &LiveRedis) {
     assert!(start.elapsed() < FAST, "{:?}", start.elapsed());
 }
 
+/// Waits until the node asks Redis again, and Redis answers as before.
+async fn is_used_again(node: &LiveRedis) {
+    until("the breaker to close", async || node.is_reachable()).await;
+    until("a beat", async || beat(node).await.is_ok()).await;
+    until("a count", async || {
+        node.count_playing(&[DEMO]).await == Ok(vec![1])
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn nobody_waits_for_a_redis_that_is_silent_and_it_is_used_again_afterwards() {
     let redis = TestRedis::start();
@@ -29,12 +39,7 @@ async fn nobody_waits_for_a_redis_that_is_silent_and_it_is_used_again_afterwards
     assert!(!node.is_reachable());
     assert_eq!(node.count_playing(&[DEMO]).await, Err(Unavailable));
     redis.resume();
-    until("the breaker to close", async || node.is_reachable()).await;
-    until("a beat", async || beat(&node).await.is_ok()).await;
-    until("a count", async || {
-        node.count_playing(&[DEMO]).await == Ok(vec![1])
-    })
-    .await;
+    is_used_again(&node).await;
 }
 
 #[tokio::test]
@@ -46,13 +51,8 @@ async fn nobody_waits_for_a_redis_that_was_killed_and_its_successor_is_used() {
     fail_fast(&node).await;
     assert!(!node.is_reachable());
     let _redis = redis.restart();
-    until("the breaker to close", async || node.is_reachable()).await;
     // The scripts are loaded again.
-    until("a beat", async || beat(&node).await.is_ok()).await;
-    until("a count", async || {
-        node.count_playing(&[DEMO]).await == Ok(vec![1])
-    })
-    .await;
+    is_used_again(&node).await;
 }
 
 #[tokio::test]
